@@ -1,0 +1,349 @@
+//! From blocks to one value of each launch. The launch is the unit of inference: never a pair or a second.
+
+use model::block::{BASE, Block, Side};
+use model::counter::Counter;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Neighbouring blocks of the base and the candidate.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockPair<'a> {
+    /// The base's block.
+    pub base: &'a Block,
+    /// The candidate's block.
+    pub candidate: &'a Block,
+}
+
+/// The pairs of one launch, in the order of their cycles.
+#[derive(Debug, Clone)]
+pub struct LaunchPairs<'a> {
+    /// The launch.
+    pub launch: u32,
+    /// Its data image; equal numbers are equal bytes.
+    pub image: u32,
+    /// At least one pair.
+    pub pairs: Vec<BlockPair<'a>>,
+}
+
+/// Which blocks make a comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Comparison<'a> {
+    /// The step.
+    pub step: &'a str,
+    /// The side that is compared with the base.
+    pub candidate: Side,
+    /// Launches whose trial of this step failed on either side: none of their blocks counts.
+    pub excluded: &'a BTreeSet<u32>,
+}
+
+/// Groups the blocks of a comparison by launch and pairs them by cycle, in ascending order. A cycle that
+/// lacks either side is dropped, and so is a launch without a whole cycle. The order of `blocks` is of no
+/// consequence, unless one block is given twice: then the later one counts.
+pub fn pairs<'a>(
+    blocks: impl IntoIterator<Item = &'a Block>,
+    comparison: &Comparison<'_>,
+) -> Vec<LaunchPairs<'a>> {
+    type Cycle<'a> = (Option<&'a Block>, Option<&'a Block>);
+    let mut launches: BTreeMap<u32, BTreeMap<u32, Cycle<'a>>> = BTreeMap::new();
+    for block in blocks {
+        let trial = &block.trial;
+        if trial.step != comparison.step || comparison.excluded.contains(&trial.launch) {
+            continue;
+        }
+        let cycle = launches.entry(trial.launch).or_default().entry(block.cycle).or_default();
+        if trial.side == BASE {
+            cycle.0 = Some(block);
+        } else if trial.side == comparison.candidate {
+            cycle.1 = Some(block);
+        }
+    }
+    launches
+        .into_iter()
+        .filter_map(|(launch, cycles)| {
+            let pairs: Vec<BlockPair<'a>> = cycles
+                .into_values()
+                .filter_map(|(base, candidate)| Some(BlockPair { base: base?, candidate: candidate? }))
+                .collect();
+            Some(LaunchPairs { launch, image: pairs.first()?.base.image, pairs })
+        })
+        .collect()
+}
+
+/// What one side did in one launch, or in several. Times are seconds, means over the foreground threads
+/// unless said otherwise.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Totals {
+    /// Blocks.
+    pub blocks: usize,
+    /// Blocks in which no operation completed.
+    pub empty_blocks: usize,
+    /// Completed operations.
+    pub operations: f64,
+    /// Operations that failed.
+    pub failed_operations: f64,
+    /// Wall time.
+    pub wall_s: f64,
+    /// Wall time less run delay, block by block, and never below the CPU time.
+    pub adjusted_s: f64,
+    /// Time runnable but not running.
+    pub run_delay_s: f64,
+    /// CPU time.
+    pub foreground_cpu_s: f64,
+    /// Wall time of all foreground threads together.
+    pub thread_wall_s: f64,
+    /// CPU time of all foreground threads together.
+    pub thread_cpu_s: f64,
+    /// Run delay of all foreground threads together.
+    pub thread_run_delay_s: f64,
+    /// CPU time of the whole process, all threads.
+    pub process_cpu_s: f64,
+    /// CPU time of the threads that are not foreground threads.
+    pub background_cpu_s: f64,
+    /// Sums by counter, and means over blocks of those that are levels. A counter that is missing from any
+    /// block is missing here.
+    pub counters: BTreeMap<Counter, f64>,
+}
+
+/// One launch: what each side did, and the logarithms of candidate over base. A logarithm is absent where a
+/// side has nothing to divide.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaunchSummary {
+    /// The launch.
+    pub launch: u32,
+    /// Its data image.
+    pub image: u32,
+    /// The base.
+    pub base: Totals,
+    /// The candidate.
+    pub candidate: Totals,
+    /// Of the wall rate.
+    pub wall: Option<f64>,
+    /// Of the contention-adjusted rate.
+    pub adjusted: Option<f64>,
+    /// Of CPU time per operation.
+    pub cpu: Option<f64>,
+}
+
+/// One summary for each launch, in the order given.
+///
+/// Where the step only reads, the value of a launch is the trimmed mean of its pairs, which is robust against
+/// a disturbed block. Where it writes, it is the quotient of sums over the launch, untrimmed: stalls are part
+/// of the result (statistics 1.9, rule 9). A pair in which a side completed no operation has no logarithm
+/// and is left out of the trimmed mean; more than a few such blocks refuse the comparison, see
+/// [`crate::refusal`].
+pub fn summarize(launches: &[LaunchPairs<'_>], writes: bool) -> Vec<LaunchSummary> {
+    launches.iter().map(|launch| summarize_launch(launch, writes)).collect()
+}
+
+fn summarize_launch(launch: &LaunchPairs<'_>, writes: bool) -> LaunchSummary {
+    let base = totals(launch.pairs.iter().map(|pair| pair.base));
+    let candidate = totals(launch.pairs.iter().map(|pair| pair.candidate));
+    let value = |of_block: fn(&Block) -> Option<f64>, of_totals: fn(&Totals) -> Option<f64>| {
+        if writes {
+            return Some(of_totals(&candidate)? - of_totals(&base)?);
+        }
+        let differences = launch
+            .pairs
+            .iter()
+            .filter_map(|pair| Some(of_block(pair.candidate)? - of_block(pair.base)?))
+            .collect();
+        trimmed_mean(differences)
+    };
+    LaunchSummary {
+        launch: launch.launch,
+        image: launch.image,
+        wall: value(ln_wall_rate, |totals| ln_quotient(totals.operations, totals.wall_s)),
+        adjusted: value(ln_adjusted_rate, |totals| ln_quotient(totals.operations, totals.adjusted_s)),
+        cpu: value(ln_cpu_per_op, |totals| ln_quotient(totals.process_cpu_s, totals.operations)),
+        base,
+        candidate,
+    }
+}
+
+/// The mean without the lowest and the highest tenth (`floor(n / 10)` at each end); the median below ten
+/// values; absent where there are none.
+pub fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let count = values.len();
+    let dropped = match count {
+        0 => return None,
+        1..10 => (count - 1) / 2,
+        _ => count / 10,
+    };
+    let kept = &values[dropped..count - dropped];
+    Some(kept.iter().sum::<f64>() / kept.len() as f64)
+}
+
+/// ln(numerator / denominator); absent unless both are positive.
+pub(crate) fn ln_quotient(numerator: f64, denominator: f64) -> Option<f64> {
+    (numerator > 0.0 && denominator > 0.0).then(|| numerator.ln() - denominator.ln())
+}
+
+fn ln_wall_rate(block: &Block) -> Option<f64> {
+    ln_quotient(block.operations as f64, block.wall.as_secs_f64())
+}
+
+fn ln_adjusted_rate(block: &Block) -> Option<f64> {
+    ln_quotient(block.operations as f64, adjusted_s(block))
+}
+
+fn ln_cpu_per_op(block: &Block) -> Option<f64> {
+    ln_quotient(block.process_cpu.as_secs_f64(), block.operations as f64)
+}
+
+/// Wall time less run delay; at least the CPU time, which no waiting can contain.
+fn adjusted_s(block: &Block) -> f64 {
+    block.wall.saturating_sub(block.run_delay).max(block.foreground_cpu).as_secs_f64()
+}
+
+fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
+    let mut totals = Totals::default();
+    let mut seen: BTreeMap<Counter, usize> = BTreeMap::new();
+    for block in blocks {
+        let threads = f64::from(block.foreground_threads);
+        let (wall, cpu) = (block.wall.as_secs_f64(), block.foreground_cpu.as_secs_f64());
+        let (run_delay, process_cpu) = (block.run_delay.as_secs_f64(), block.process_cpu.as_secs_f64());
+        totals.blocks += 1;
+        totals.empty_blocks += usize::from(block.operations == 0);
+        totals.operations += block.operations as f64;
+        totals.failed_operations += block.failed_operations as f64;
+        totals.wall_s += wall;
+        totals.adjusted_s += adjusted_s(block);
+        totals.run_delay_s += run_delay;
+        totals.foreground_cpu_s += cpu;
+        totals.thread_wall_s += wall * threads;
+        totals.thread_cpu_s += cpu * threads;
+        totals.thread_run_delay_s += run_delay * threads;
+        totals.process_cpu_s += process_cpu;
+        totals.background_cpu_s += (process_cpu - cpu * threads).max(0.0);
+        for (counter, value) in &block.counters {
+            *totals.counters.entry(*counter).or_default() += *value as f64;
+            *seen.entry(*counter).or_default() += 1;
+        }
+    }
+    totals.counters.retain(|counter, _| seen.get(counter) == Some(&totals.blocks));
+    for (counter, value) in &mut totals.counters {
+        if counter.is_level() {
+            *value /= totals.blocks as f64;
+        }
+    }
+    totals
+}
+
+impl Totals {
+    /// The sum of what one side did in several launches; counters are left out.
+    pub fn sum<'a>(all: impl IntoIterator<Item = &'a Totals>) -> Totals {
+        let mut sum = Totals::default();
+        for totals in all {
+            sum.blocks += totals.blocks;
+            sum.empty_blocks += totals.empty_blocks;
+            sum.operations += totals.operations;
+            sum.failed_operations += totals.failed_operations;
+            sum.wall_s += totals.wall_s;
+            sum.adjusted_s += totals.adjusted_s;
+            sum.run_delay_s += totals.run_delay_s;
+            sum.foreground_cpu_s += totals.foreground_cpu_s;
+            sum.thread_wall_s += totals.thread_wall_s;
+            sum.thread_cpu_s += totals.thread_cpu_s;
+            sum.thread_run_delay_s += totals.thread_run_delay_s;
+            sum.process_cpu_s += totals.process_cpu_s;
+            sum.background_cpu_s += totals.background_cpu_s;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::blocks::{BlockSpec, block};
+
+    const NONE: BTreeSet<u32> = BTreeSet::new();
+
+    fn compare<'a>(blocks: &'a [Block], excluded: &BTreeSet<u32>) -> Vec<LaunchPairs<'a>> {
+        pairs(blocks, &Comparison { step: "readrandom", candidate: 2, excluded })
+    }
+
+    fn at(launch: u32, cycle: u32, side: Side, operations: u64) -> Block {
+        block(&BlockSpec { launch, cycle, side, operations, ..BlockSpec::default() })
+    }
+
+    #[test]
+    fn blocks_are_paired_by_launch_and_cycle_whatever_their_order() {
+        let mut blocks = vec![
+            at(2, 0, 2, 90),
+            at(1, 1, 0, 100),
+            at(1, 0, 2, 80),
+            at(1, 0, 0, 100),
+            at(2, 0, 0, 100),
+            at(1, 0, 1, 7),
+            at(1, 1, 2, 85),
+            at(3, 0, 2, 1), // the base's block is missing: the launch goes
+            at(1, 2, 0, 1), // the candidate's is: the cycle goes
+        ];
+        let check = |blocks: &[Block]| {
+            let launches = compare(blocks, &NONE);
+            let shape: Vec<(u32, Vec<(u64, u64)>)> = launches
+                .iter()
+                .map(|launch| {
+                    let operations = |pair: &BlockPair<'_>| (pair.base.operations, pair.candidate.operations);
+                    (launch.launch, launch.pairs.iter().map(operations).collect())
+                })
+                .collect();
+            assert_eq!(shape, [(1, vec![(100, 80), (100, 85)]), (2, vec![(100, 90)])]);
+        };
+        check(&blocks);
+        blocks.reverse();
+        check(&blocks);
+        assert_eq!(compare(&blocks, &BTreeSet::from([1])).len(), 1);
+        blocks[0].trial.step = "other".to_owned();
+        assert_eq!(compare(&blocks, &NONE)[0].pairs.len(), 2);
+    }
+
+    #[test]
+    fn a_read_step_is_trimmed_and_a_write_step_is_not() {
+        // Ten pairs of equal speed, in one of which the candidate stalled for nine tenths.
+        let blocks: Vec<Block> = (0..10)
+            .flat_map(|cycle| [at(1, cycle, 0, 1000), at(1, cycle, 2, if cycle == 4 { 100 } else { 1000 })])
+            .collect();
+        let launches = compare(&blocks, &NONE);
+        assert_eq!(summarize(&launches, false)[0].wall, Some(0.0));
+        let stalled = summarize(&launches, true)[0].wall.unwrap();
+        assert!((stalled - 0.91f64.ln()).abs() < 1e-12, "{stalled}");
+    }
+
+    #[test]
+    fn the_adjusted_rate_takes_run_delay_out_and_never_goes_below_cpu_time() {
+        let spec = BlockSpec { operations: 1000, wall_us: 100_000, cpu_us: 60_000, ..BlockSpec::default() };
+        let base = block(&BlockSpec { side: 0, ..spec });
+        let delayed = block(&BlockSpec { side: 2, run_delay_us: 20_000, ..spec });
+        let absurd = block(&BlockSpec { side: 2, run_delay_us: 90_000, ..spec });
+        let adjusted = |candidate: Block| {
+            let blocks = [base.clone(), candidate];
+            summarize(&compare(&blocks, &NONE), false)[0].adjusted.unwrap()
+        };
+        assert!((adjusted(delayed) - (100.0f64 / 80.0).ln()).abs() < 1e-12);
+        assert!((adjusted(absurd) - (100.0f64 / 60.0).ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_counter_missing_from_a_block_is_missing_from_the_launch() {
+        let mut blocks = vec![at(1, 0, 0, 10), at(1, 0, 2, 10), at(1, 1, 0, 10), at(1, 1, 2, 10)];
+        for block in &mut blocks {
+            block.counters.insert(Counter::MinorFaults, 4);
+            block.counters.insert(Counter::ResidentBytes, 8192);
+        }
+        blocks[2].counters.remove(&Counter::MinorFaults);
+        let summary = &summarize(&compare(&blocks, &NONE), false)[0];
+        assert_eq!(summary.base.counters, BTreeMap::from([(Counter::ResidentBytes, 8192.0)]));
+        assert_eq!(summary.candidate.counters[&Counter::MinorFaults].to_bits(), 8.0f64.to_bits());
+    }
+
+    #[test]
+    fn the_trimmed_mean_drops_a_tenth_at_each_end() {
+        assert_eq!(trimmed_mean(vec![]), None);
+        assert_eq!(trimmed_mean(vec![3.0, 1.0]), Some(2.0));
+        assert_eq!(trimmed_mean(vec![9.0, 1.0, 2.0]), Some(2.0));
+        let ten = [100.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, -100.0];
+        assert_eq!(trimmed_mean(ten.to_vec()), Some(4.5));
+    }
+}

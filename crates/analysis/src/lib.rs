@@ -1,0 +1,36 @@
+//! Numbers in, findings out: what may be said of a base and a candidate, and how sure.
+//!
+//! The order of reading is the order of a verdict: [`launch`] makes one value of each launch, [`judgement`]
+//! tests them by a [`procedure`] that was fixed before any difference was looked at, [`counters`] and
+//! [`time_identity`] say what else moved, [`family`] looks at all steps together, [`calibration`] at the
+//! harness itself. [`simulation`] runs the whole path on data whose truth is known.
+//!
+//! Nothing in here does IO, reads a clock or draws an unseeded random number: same input, same bytes out.
+
+pub mod boundaries;
+pub mod budget;
+pub mod calibration;
+pub mod counters;
+pub mod estimate;
+pub mod family;
+pub mod judgement;
+pub mod launch;
+pub mod procedure;
+pub mod refusal;
+pub mod signed_rank;
+pub mod simulation;
+pub mod student;
+pub mod time_identity;
+
+mod decision;
+mod significance;
+mod units;
+
+pub use budget::{least_launches, max_launches};
+pub use estimate::{Estimate, Method};
+pub use family::holm;
+pub use judgement::{Judgement, Stage, StepFacts, conclude, judge};
+pub use launch::{LaunchPairs, LaunchSummary, pairs, summarize};
+pub use procedure::Procedure;
+pub use refusal::{Cap, Ceiling, Warning};
+pub use significance::Significance;

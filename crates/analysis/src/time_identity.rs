@@ -1,0 +1,116 @@
+//! Where the time of an operation went: an exact sum, so that its parts explain a difference completely.
+
+use crate::launch::{LaunchSummary, Totals};
+use crate::student;
+
+/// `wall per operation = CPU + run delay + everything else`, on a foreground thread, in microseconds. With T
+/// threads an operation takes T times the wall time divided by the operations of all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeIdentity {
+    /// The sum.
+    pub wall: TimePart,
+    /// Running on a CPU.
+    pub cpu: TimePart,
+    /// Runnable, waiting for a CPU.
+    pub run_delay: TimePart,
+    /// Blocked on IO or a lock, asleep, and what the clocks of the kernel do not share. May be slightly
+    /// negative: the parts come from different clocks.
+    pub other: TimePart,
+}
+
+/// One part of the time of an operation: means over launches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimePart {
+    /// The base's, in microseconds per operation.
+    pub base_us: f64,
+    /// The candidate's.
+    pub candidate_us: f64,
+    /// Share of the difference in wall time; absent where that is zero. It may exceed 1 or be negative, where
+    /// parts moved in opposite directions.
+    pub share: Option<f64>,
+    /// 99 % interval of candidate less base by Student's t, in microseconds; absent below three launches.
+    pub difference_us: Option<(f64, f64)>,
+}
+
+/// Level of the intervals.
+const INTERVAL_ALPHA: f64 = 0.01;
+
+/// The identity over these launches; absent where none has operations on both sides.
+pub fn time_identity(launches: &[LaunchSummary]) -> Option<TimeIdentity> {
+    let usable: Vec<&LaunchSummary> = launches
+        .iter()
+        .filter(|launch| launch.base.operations > 0.0 && launch.candidate.operations > 0.0)
+        .collect();
+    let wall = part(&usable, |totals| totals.thread_wall_s)?;
+    let change = wall.candidate_us - wall.base_us;
+    let shared = |of: fn(&Totals) -> f64| {
+        let part = part(&usable, of)?;
+        let share = (change.abs() > 0.0).then(|| (part.candidate_us - part.base_us) / change);
+        Some(TimePart { share, ..part })
+    };
+    Some(TimeIdentity {
+        wall: TimePart { share: (change.abs() > 0.0).then_some(1.0), ..wall },
+        cpu: shared(|totals| totals.thread_cpu_s)?,
+        run_delay: shared(|totals| totals.thread_run_delay_s)?,
+        other: shared(|totals| totals.thread_wall_s - totals.thread_cpu_s - totals.thread_run_delay_s)?,
+    })
+}
+
+fn part(launches: &[&LaunchSummary], of: fn(&Totals) -> f64) -> Option<TimePart> {
+    let per_operation = |totals: &Totals| 1e6 * of(totals) / totals.operations;
+    let base: Vec<f64> = launches.iter().map(|launch| per_operation(&launch.base)).collect();
+    let candidate: Vec<f64> = launches.iter().map(|launch| per_operation(&launch.candidate)).collect();
+    let differences: Vec<f64> =
+        base.iter().zip(&candidate).map(|(base, candidate)| candidate - base).collect();
+    Some(TimePart {
+        base_us: student::mean(&base)?,
+        candidate_us: student::mean(&candidate)?,
+        share: None,
+        difference_us: student::interval(&differences, INTERVAL_ALPHA),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::{Comparison, pairs, summarize};
+    use crate::simulation::blocks::{BlockSpec, block};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_parts_add_up_and_the_right_one_is_on_top() {
+        let mut blocks = Vec::new();
+        for launch in 1..=4 {
+            let spec = BlockSpec {
+                launch,
+                operations: 1000,
+                wall_us: 100_000 + 100 * u64::from(launch),
+                cpu_us: 60_000,
+                run_delay_us: 10_000,
+                foreground_threads: 2,
+                ..BlockSpec::default()
+            };
+            blocks.push(block(&spec));
+            blocks.push(block(&BlockSpec {
+                side: 1,
+                wall_us: spec.wall_us + 20_000,
+                cpu_us: 80_000,
+                ..spec
+            }));
+        }
+        let excluded = BTreeSet::new();
+        let comparison = Comparison { step: "readrandom", candidate: 1, excluded: &excluded };
+        let identity = time_identity(&summarize(&pairs(&blocks, &comparison), false)).unwrap();
+        // Two threads: 100 ms for 1000 operations are 200 us of a thread's time each.
+        assert!((identity.cpu.base_us - 120.0).abs() < 1e-9);
+        assert!((identity.cpu.share.unwrap() - 1.0).abs() < 1e-9, "{identity:?}");
+        assert!(identity.other.share.unwrap().abs() < 1e-9);
+        let (low, high) = identity.cpu.difference_us.unwrap();
+        assert!((low - 40.0).abs() < 1e-6 && (high - 40.0).abs() < 1e-6);
+        for side in [|part: &TimePart| part.base_us, |part: &TimePart| part.candidate_us] {
+            let sum = side(&identity.cpu) + side(&identity.run_delay) + side(&identity.other);
+            assert!((sum - side(&identity.wall)).abs() < 1e-9);
+        }
+        assert_eq!(time_identity(&[]), None);
+    }
+}

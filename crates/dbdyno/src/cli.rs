@@ -1,0 +1,269 @@
+//! The command line as data: arguments, help and examples. No behaviour.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A dynamometer for database engines: is it slower, by how much, and how sure?
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub places: Places,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3     is 8.7.3 slower than 8.5.4?
+  dbdyno engine add my-fix build/librocksdb.so   make your own build known
+  dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --step readrandom
+  dbdyno report last --format markdown           the last run again, for a pull request
+  dbdyno calibrate rocksdb@8.7.3                 is the harness honest on this machine?";
+
+/// Where results and data lie.
+#[derive(Debug, Clone, Args)]
+pub struct Places {
+    /// File of results [default: dbdyno/dbdyno.sqlite below the XDG data directory]
+    #[arg(long, global = true, env = "DBDYNO_STORE", value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// Directory of engines and data [default: dbdyno below the XDG cache directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub work_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare candidates with a base, step by step, in interleaved blocks
+    Compare(Compare),
+    /// Compare a build with itself: is the harness honest here, and how small a change can it see?
+    Calibrate(Calibrate),
+    /// Show a run again
+    Report(Report),
+    /// Releases that can be had, builds that are here, your own builds
+    Engine(Engine),
+    /// The workloads and their steps
+    Workload(Workload),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the man page
+    Man,
+    /// Serve requests on standard input (started by the other commands)
+    #[command(hide = true)]
+    Worker,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub struct Compare {
+    /// The base, written engine@version or engine@version+config
+    #[arg(value_name = "BASE")]
+    pub base: String,
+    /// What is compared with it
+    #[arg(value_name = "CANDIDATE", required = true)]
+    pub candidates: Vec<String>,
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// At most two minutes: steps that cannot have a verdict by then are dropped, writes first
+    #[arg(long, conflicts_with = "budget")]
+    pub fast: bool,
+    /// Wall time from the plan to the report, fetching apart (90s, 5m, 1h)
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
+    pub budget: Duration,
+    /// A name for the run
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Exit status 1 if there is a regression, 4 if a step is inconclusive
+    #[arg(long)]
+    pub gate: bool,
+    /// With --gate: a regression counts when it is larger than this (percent) [default: the margin]
+    #[arg(long, value_name = "PERCENT", requires = "gate")]
+    pub gate_threshold: Option<f64>,
+    #[command(flatten)]
+    pub output: Output,
+    /// Test hook: burn this share of each operation's time again on the candidates, in percent
+    #[arg(long, hide = true, default_value_t = 0.0)]
+    pub plant_slowdown: f64,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3
+  dbdyno compare rocksdb@8.5.4 rocksdb@8.6.7 rocksdb@8.7.3 --step readrandom --step seekrandom
+  dbdyno compare rocksdb@8.7.3 rocksdb@8.7.3+defaults          the same build, its own defaults
+  dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --fast --gate    in CI";
+
+/// What is measured, and how it is judged.
+#[derive(Debug, Clone, Args)]
+pub struct Measuring {
+    /// The workload: a name from `dbdyno workload list`, or a TOML file
+    #[arg(long, default_value = "quick", value_name = "NAME|FILE")]
+    pub workload: String,
+    /// A step to measure, may be given several times [default: all of the workload]
+    #[arg(long = "step", value_name = "STEP")]
+    pub steps: Vec<String>,
+    /// Let each build make the image that it reads: shows a change of the file format, which a shared image hides
+    #[arg(long)]
+    pub own_image: bool,
+    /// A change within plus or minus this is no change, in percent
+    #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
+    pub margin: f64,
+    /// Share of false verdicts per step, in percent
+    #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
+    pub alpha: f64,
+    /// Most launches of a step
+    #[arg(long, default_value_t = 48, value_name = "N")]
+    pub max_launches: u32,
+    /// Seed of every random choice [default: drawn, and printed]
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// The build that is compared with itself
+    #[arg(value_name = "BUILD")]
+    pub build: String,
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// Verdicts to reach: each is one step of one comparison of the build with itself
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub verdicts: u32,
+    /// Wall time of each comparison
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "3m")]
+    pub budget: Duration,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A run's id, a unique beginning of it, its name, or `last`; several only for calibrations
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub runs: Vec<String>,
+    #[command(flatten)]
+    pub output: Output,
+    /// List the runs of the store instead
+    #[arg(long)]
+    pub list: bool,
+    /// Print raw output that was kept: LAUNCH/SIDE/NAME, for example 1/0/read/LOG; `list` lists it
+    #[arg(long, value_name = "WHICH")]
+    pub raw: Option<String>,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Width of text tables [default: the terminal's, else 120]
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Markdown,
+    Json,
+}
+
+impl Output {
+    pub fn chosen_format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Engine {
+    #[command(subcommand)]
+    pub action: EngineAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum EngineAction {
+    /// Builds that are here and releases that can be had
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch published builds
+    Fetch {
+        /// engine@version, several
+        #[arg(required = true)]
+        builds: Vec<String>,
+    },
+    /// Make your own build known under a name
+    Add {
+        /// Its name: `my-fix` is then rocksdb@my-fix
+        name: String,
+        /// The library, or a build directory that holds one
+        path: PathBuf,
+    },
+    /// What is known of a build: checksum, compiler, its own defaults
+    Info {
+        /// engine@version
+        build: String,
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Workload {
+    #[command(subcommand)]
+    pub action: WorkloadAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WorkloadAction {
+    /// All workloads
+    List {
+        #[arg(long)]
+        json: bool,
+    },
+    /// One workload, as the data that defines it
+    Show {
+        /// Its name, or a TOML file
+        name: String,
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `90s`, `5m`, `1h30m`, or seconds without a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let span: jiff::SignedDuration = text.parse().map_err(|_| "write it like 90s, 5m or 1h30m".to_owned())?;
+    Duration::try_from(span).map_err(|_| "it must not be negative".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
+        assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert!(duration("soon").is_err() && duration("-5m").is_err());
+    }
+}

@@ -1,0 +1,176 @@
+//! `dbdyno engine list|fetch|add|info`.
+
+use crate::cli::{Engine, EngineAction, Places};
+use crate::commands::print;
+use crate::exit::{Ending, usage};
+use crate::progress::Progress;
+use crate::{interrupt, paths, resources};
+use anyhow::anyhow;
+use model::build::{BuildSource, EngineBuild};
+use model::subject::BuildRef;
+use runner::engines::{BuildCache, EngineCatalog, EngineError, ReleaseStatus};
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Dispatches.
+pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
+    interrupt::listen()?;
+    let catalog = resources::catalog()?;
+    let cache = BuildCache::new(&paths::work_dir(places)?);
+    match &arguments.action {
+        EngineAction::List { json } => list(&catalog, &cache, *json),
+        EngineAction::Fetch { builds } => fetch(&catalog, &cache, builds),
+        EngineAction::Add { name, path } => add(&catalog, &cache, name, path),
+        EngineAction::Info { build, json } => info(&catalog, &cache, build, *json),
+    }?;
+    Ok(Ending::Done)
+}
+
+fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::Result<()> {
+    let cached = cache.list(catalog)?;
+    let is_here = |engine: &str, version: &str| {
+        cached
+            .builds
+            .iter()
+            .any(|build| build.reference.engine == engine && build.reference.version == version)
+    };
+    if as_json {
+        let mut engines = Vec::new();
+        for engine in catalog.engines() {
+            let releases: Vec<_> = catalog
+                .releases(engine)?
+                .iter()
+                .map(|release| {
+                    json!({
+                        "version": release.version,
+                        "tried": release.status == ReleaseStatus::Tried,
+                        "here": is_here(engine, &release.version),
+                    })
+                })
+                .collect();
+            let configs: Vec<_> = catalog.configs(engine)?.iter().map(|config| &config.name).collect();
+            engines.push(json!({ "engine": engine, "releases": releases, "configs": configs }));
+        }
+        return print::json(&json!({ "schema": 1, "engines": engines, "builds": cached.builds }));
+    }
+    let mut text = String::new();
+    for engine in catalog.engines() {
+        let releases = catalog.releases(engine)?;
+        let of_status = |status: ReleaseStatus| {
+            let versions: Vec<&str> = releases
+                .iter()
+                .filter(|release| release.status == status)
+                .map(|release| release.version.as_str())
+                .collect();
+            wrapped(&versions.join(" "))
+        };
+        writeln!(text, "{engine}")?;
+        writeln!(text, "  releases that can be had and were tried:\n{}", of_status(ReleaseStatus::Tried))?;
+        writeln!(text, "  published, untried:\n{}", of_status(ReleaseStatus::Untried))?;
+        writeln!(text, "  configurations:")?;
+        for config in catalog.configs(engine)? {
+            writeln!(text, "    {:<14} {}", config.name, config.description)?;
+        }
+    }
+    writeln!(text, "builds that are here:")?;
+    if cached.builds.is_empty() {
+        writeln!(text, "  none; `dbdyno engine fetch rocksdb@8.7.3` fetches one, and so does `compare`")?;
+    }
+    for build in &cached.builds {
+        let source = match &build.source {
+            BuildSource::Published { coordinates } => coordinates.clone(),
+            BuildSource::Own { path } => path.display().to_string(),
+        };
+        writeln!(
+            text,
+            "  {:<22} {:>5.1} MB  sha256 {}  {source}",
+            build.reference.to_string(),
+            build.size.0 as f64 / 1e6,
+            &build.sha256[..12.min(build.sha256.len())],
+        )?;
+    }
+    for problem in &cached.problems {
+        writeln!(text, "  unreadable: {problem}")?;
+    }
+    print::text(&text)
+}
+
+/// Words in lines of at most 90 columns, indented.
+fn wrapped(words: &str) -> String {
+    const WIDTH: usize = 90;
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        if lines.last().is_some_and(|line| line.len() + word.len() > WIDTH) {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if line.is_empty() { "    " } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+fn fetch(catalog: &EngineCatalog, cache: &BuildCache, builds: &[String]) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    let references: Vec<BuildRef> =
+        builds.iter().map(|text| text.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
+    for reference in &references {
+        let build = cache.fetch(catalog, reference, &mut |text| progress.say(text)).map_err(as_usage)?;
+        print::text(&format!("{reference} is here: {}\n", build.library.display()))?;
+    }
+    Ok(())
+}
+
+fn add(catalog: &EngineCatalog, cache: &BuildCache, name: &str, path: &Path) -> anyhow::Result<()> {
+    let build = cache.add(catalog, name, path).map_err(as_usage)?;
+    print::text(&format!("{} is {}\n", build.reference, build.library.display()))
+}
+
+fn info(catalog: &EngineCatalog, cache: &BuildCache, text: &str, as_json: bool) -> anyhow::Result<()> {
+    let reference: BuildRef = text.parse().map_err(usage)?;
+    let progress = Progress::new();
+    let found = cache.resolve(catalog, &reference, &mut |text| progress.say(text)).map_err(as_usage)?;
+    let Some(build) = found else {
+        return Err(anyhow!("{reference} is not here; `dbdyno engine fetch {reference}` fetches it"));
+    };
+    if as_json {
+        print::json(&json!({ "schema": 1, "build": build }))
+    } else {
+        print::text(&described(&build)?)
+    }
+}
+
+fn described(build: &EngineBuild) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let source = match &build.source {
+        BuildSource::Published { coordinates } => format!("published, {coordinates}"),
+        BuildSource::Own { path } => format!("your own, {}", path.display()),
+    };
+    writeln!(text, "{}", build.reference)?;
+    writeln!(text, "  source     {source}")?;
+    writeln!(text, "  library    {}", build.library.display())?;
+    writeln!(text, "  sha256     {}", build.sha256)?;
+    writeln!(text, "  size       {:.1} MB", build.size.0 as f64 / 1e6)?;
+    let compilers =
+        if build.compilers.is_empty() { "unknown (stripped)".into() } else { build.compilers.join("; ") };
+    writeln!(text, "  compilers  {compilers}")?;
+    match &build.probe {
+        None => writeln!(text, "  not opened yet: `compare` finds out its defaults")?,
+        Some(probe) => {
+            for (name, value) in &probe.facts {
+                writeln!(text, "  {name:<10} {value}")?;
+            }
+            if !probe.missing_symbols.is_empty() {
+                writeln!(text, "  not supported by this release: {}", probe.missing_symbols.join(", "))?;
+            }
+            writeln!(text, "  its own defaults:\n{}", probe.default_options)?;
+        }
+    }
+    Ok(text)
+}
+
+fn as_usage(error: EngineError) -> anyhow::Error {
+    if error.is_usage() { usage(error) } else { error.into() }
+}

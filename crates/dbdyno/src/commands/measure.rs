@@ -1,0 +1,137 @@
+//! Running one plan: its events go to the store and to the progress line.
+
+use crate::cli::Places;
+use crate::progress::Progress;
+use crate::referee::Judge;
+use crate::{interrupt, paths};
+use anyhow::{Context, anyhow};
+use model::event::{RunEvent, RunOutcome};
+use model::plan::Plan;
+use model::workload::DatabaseKind;
+use runner::campaign::drive::drive;
+use runner::campaign::machine::Campaign;
+use runner::clock::{self, Stopwatch};
+use runner::proc::host;
+use runner::real::run_directory::{self, RunDirectory};
+use runner::real::world::RealWorld;
+use store::Writer;
+
+/// A plan that is about to be run.
+pub struct Ready {
+    pub plan: Plan,
+    /// The options file that each side's build wrote.
+    pub written_options: Vec<Option<String>>,
+    /// Started when the plan was made: the budget counts from there.
+    pub watch: Stopwatch,
+}
+
+/// How a run went.
+pub struct Measured {
+    pub run: String,
+    pub outcome: RunOutcome,
+}
+
+/// Runs a plan to its end. Everything measured is in the store when it returns, whatever happened.
+pub fn measure(
+    places: &Places,
+    ready: &Ready,
+    name: Option<&str>,
+    writer: &mut Writer,
+    progress: &mut Progress,
+) -> anyhow::Result<Measured> {
+    let interrupted = interrupt::listen()?;
+    let work_dir = paths::work_dir(places)?;
+    run_directory::remove_stale(&work_dir);
+    let run = new_run_id()?;
+    let directory = RunDirectory::create(&work_dir, &run)?;
+    let host = host::describe(&work_dir);
+    let cpus = host.cpus;
+    let plan = &ready.plan;
+    let mut opening = vec![RunEvent::Started {
+        run: run.clone(),
+        at_us: clock::epoch_us(),
+        plan: Box::new(plan.clone()),
+        host: Box::new(host.clone()),
+    }];
+    for (text, side) in ready.written_options.iter().zip(0..) {
+        if let Some(text) = text {
+            let name = model::record::OPTIONS_OUTPUT.to_owned();
+            opening.push(RunEvent::RawOutput { launch: 0, side, name, text: text.clone() });
+        }
+    }
+    opening.extend(host_warnings(plan, &host));
+    for event in &opening {
+        writer.write(&run, event)?;
+        progress.on(event, 0);
+    }
+    if let Some(name) = name {
+        writer.name_run(&run, name)?;
+    }
+    progress.begin(&run, plan);
+    let mut world = RealWorld::new(plan, paths::own_program()?, directory, ready.watch, interrupted.clone());
+    let mut lost = None;
+    let outcome = drive(Campaign::new(plan.clone(), Judge::new(plan, cpus)), &mut world, &mut |event| {
+        progress.on(&event, ready.watch.elapsed().0 / 1_000_000_000);
+        if lost.is_none()
+            && let Err(error) = writer.write(&run, &event)
+        {
+            // A run whose results cannot be kept is not worth its time.
+            interrupted.store(true, std::sync::atomic::Ordering::Relaxed);
+            lost = Some(error);
+        }
+    });
+    if let Some(error) = lost {
+        return Err(anyhow!(error).context(format!("run {run} was stopped: its results cannot be stored")));
+    }
+    writer.flush().with_context(|| format!("failed to store the end of run {run}"))?;
+    Ok(Measured { run, outcome })
+}
+
+/// `20261121-091500-3fa9`: sorts by time, and two runs of the same second differ.
+fn new_run_id() -> anyhow::Result<String> {
+    let now = jiff::Timestamp::from_microsecond(clock::epoch_us()).context("the clock is out of range")?;
+    let tail = crate::planning::drawn_seed()? & 0xffff;
+    Ok(format!("{}-{tail:04x}", now.strftime("%Y%m%d-%H%M%S")))
+}
+
+/// More than this share of the CPUs busy before we begin: somebody else is at work.
+const BUSY_LOAD_PER_CPU: f64 = 0.5;
+
+/// What about this host and this plan a reader of the numbers must know.
+fn host_warnings(plan: &Plan, host: &model::host::Host) -> Vec<RunEvent> {
+    let mut warnings = Vec::new();
+    let mut warn = |id: &str, text: String| {
+        warnings.push(RunEvent::Warned { step: None, id: id.to_owned(), text });
+    };
+    if cfg!(debug_assertions) {
+        warn("debug-build", "dbdyno itself is a debug build: run it with --release".to_owned());
+    }
+    let load = host.load_1m.as_deref().and_then(|load| load.parse::<f64>().ok());
+    if let Some(load) = load.filter(|load| *load > f64::from(host.cpus) * BUSY_LOAD_PER_CPU) {
+        let cpus = host.cpus;
+        warn("busy-host", format!("load average {load} on {cpus} CPUs before the run: the host is busy"));
+    }
+    if host.governor.as_deref().is_some_and(|governor| governor != "performance") {
+        let governor = host.governor.as_deref().unwrap_or("");
+        warn("cpu-governor", format!("the CPU frequency governor is `{governor}`, not `performance`"));
+    }
+    if host.virtual_machine {
+        warn("virtual-machine", "a virtual machine: other guests of its host can disturb".to_owned());
+    }
+    if plan.own_image {
+        warn(
+            "own-image",
+            "each build made the image that it read: a difference can be one of the files as well as of the \
+             code that reads them"
+                .to_owned(),
+        );
+    }
+    if plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
+        let device = host.device.as_deref().unwrap_or("the same device");
+        warn(
+            "shared-device",
+            format!("all sides write to {device}: the kernel may write for one side in a block of another"),
+        );
+    }
+    warnings
+}

@@ -1,0 +1,12 @@
+//! One file per command: each reads as parse, load, do, print.
+
+pub mod calibrate;
+pub mod compare;
+pub mod completions;
+pub mod engine;
+pub mod man;
+mod measure;
+mod print;
+pub mod report;
+pub mod worker;
+pub mod workload;

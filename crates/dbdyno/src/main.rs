@@ -1,0 +1,35 @@
+//! dbdyno: the command line. It parses, calls the rooms, prints, and turns errors into an exit status; what
+//! is measured and decided is in the other crates.
+
+mod cli;
+mod commands;
+mod exit;
+mod interrupt;
+mod paths;
+mod planning;
+mod progress;
+mod referee;
+mod resources;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+/// Counts the worker's own heap; the controller has no use for the count and pays some nanoseconds.
+#[global_allocator]
+static HEAP: load::heap::CountingAllocator = load::heap::CountingAllocator;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Compare(arguments) => commands::compare::run(&cli.places, &arguments),
+        Command::Calibrate(arguments) => commands::calibrate::run(&cli.places, &arguments),
+        Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
+        Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
+        Command::Workload(arguments) => commands::workload::run(&arguments),
+        Command::Completions { shell } => commands::completions::run(shell),
+        Command::Man => commands::man::run(),
+        Command::Worker => commands::worker::run(),
+    };
+    exit::status(result)
+}

@@ -1,0 +1,46 @@
+//! Where things are: the store, the work directory, the user's own definitions. XDG's rules, overridable.
+
+use crate::cli::Places;
+use crate::exit::usage;
+use anyhow::{Context, anyhow};
+use std::env;
+use std::path::PathBuf;
+
+/// The file of results: `--store`, else `$DBDYNO_STORE`, else below the XDG data directory.
+pub fn store_file(places: &Places) -> anyhow::Result<PathBuf> {
+    match &places.store {
+        Some(path) => Ok(path.clone()),
+        None => Ok(xdg("XDG_DATA_HOME", ".local/share")?.join("dbdyno/dbdyno.sqlite")),
+    }
+}
+
+/// The directory of engines and data: `--work-dir`, else below the XDG cache directory.
+pub fn work_dir(places: &Places) -> anyhow::Result<PathBuf> {
+    let path = match &places.work_dir {
+        Some(path) => path.clone(),
+        None => xdg("XDG_CACHE_HOME", ".cache")?.join("dbdyno"),
+    };
+    std::path::absolute(&path).with_context(|| format!("failed to resolve `{}`", path.display()))
+}
+
+/// The directory of the user's own workloads, engines and configurations.
+pub fn config_dir() -> anyhow::Result<PathBuf> {
+    Ok(xdg("XDG_CONFIG_HOME", ".config")?.join("dbdyno"))
+}
+
+/// The program that workers are started from: this one.
+pub fn own_program() -> anyhow::Result<PathBuf> {
+    env::current_exe().context("failed to find the program file of dbdyno itself")
+}
+
+fn xdg(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
+    if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
+        return Ok(PathBuf::from(path));
+    }
+    match env::var_os("HOME").filter(|home| !home.is_empty()) {
+        Some(home) => Ok(PathBuf::from(home).join(below_home)),
+        None => Err(usage(anyhow!(
+            "neither ${variable} nor $HOME is set: name the places by --store and --work-dir"
+        ))),
+    }
+}

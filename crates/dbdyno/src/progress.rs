@@ -1,0 +1,115 @@
+//! Progress on standard error: a bar on a terminal, plain lines otherwise.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use model::block::Outcome;
+use model::event::RunEvent;
+use model::plan::Plan;
+use std::io::{IsTerminal, Write};
+
+/// Shows what a run is doing.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    labels: Vec<String>,
+    launch: u32,
+    max_launches: Option<u32>,
+    steps: usize,
+    budget_s: u64,
+}
+
+impl Progress {
+    /// Before anything is known.
+    pub fn new() -> Progress {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(0);
+            let style = ProgressStyle::with_template("{elapsed_precise} [{bar:30}] {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Progress { bar, labels: Vec::new(), launch: 0, max_launches: None, steps: 0, budget_s: 0 }
+    }
+
+    /// A sentence of its own.
+    pub fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            // Where standard error is closed there is nobody to tell.
+            None => drop(writeln!(std::io::stderr(), "{text}")),
+        }
+    }
+
+    /// The plan is made.
+    pub fn begin(&mut self, run: &str, plan: &Plan) {
+        self.labels = plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
+        self.steps = plan.steps.len();
+        self.budget_s = plan.budget.0 / 1_000_000_000;
+        self.say(&format!(
+            "run {run}: {} against {}, workload {}, at most {}:{:02} min, seed {}",
+            self.labels[1..].join(", "),
+            self.labels[0],
+            plan.workload.name,
+            self.budget_s / 60,
+            self.budget_s % 60,
+            plan.seed,
+        ));
+        if let Some(bar) = &self.bar {
+            bar.set_length(self.budget_s);
+            bar.set_message("learning block sizes");
+        }
+    }
+
+    /// Something happened; `elapsed_s` since the plan.
+    pub fn on(&mut self, event: &RunEvent, elapsed_s: u64) {
+        match event {
+            RunEvent::LaunchStarted { launch, .. } => self.launch = *launch,
+            RunEvent::BlockMeasured(block) => self.show(&block.trial.step, elapsed_s),
+            RunEvent::MaxLaunchesFixed { max_launches } => self.max_launches = Some(*max_launches),
+            RunEvent::StepLeft { step, launch, reason } => {
+                self.say(&format!("  {step}: {reason} (launch {launch})"));
+            }
+            RunEvent::LaunchEnded { launch, took, active_steps, max_launches } => {
+                self.steps = active_steps.len();
+                if self.bar.is_none() && !active_steps.is_empty() {
+                    self.say(&format!(
+                        "  launch {launch} of at most {max_launches}: {:.1} s, {} steps open, {}",
+                        took.as_secs_f64(),
+                        active_steps.len(),
+                        self.left(elapsed_s),
+                    ));
+                }
+            }
+            RunEvent::TrialEnded { trial, outcome: Outcome::Failed { reason }, .. } => {
+                self.say(&format!("  launch {}: {} failed: {reason}", trial.launch, trial.step));
+            }
+            RunEvent::Warned { text, .. } => self.say(&format!("  warning: {text}")),
+            RunEvent::Ended { .. } => {
+                if let Some(bar) = &self.bar {
+                    bar.finish_and_clear();
+                }
+            }
+            RunEvent::Started { .. }
+            | RunEvent::ImageBuilt { .. }
+            | RunEvent::ShapeRead { .. }
+            | RunEvent::TrialEnded { .. }
+            | RunEvent::HostSampled(_)
+            | RunEvent::RawOutput { .. } => {}
+        }
+    }
+
+    fn show(&self, step: &str, elapsed_s: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(elapsed_s.min(self.budget_s));
+            let most = self.max_launches.map_or("?".to_owned(), |most| most.to_string());
+            bar.set_message(format!(
+                "launch {}/{most} {step}, {} steps open, {}",
+                self.launch,
+                self.steps,
+                self.left(elapsed_s)
+            ));
+        }
+    }
+
+    fn left(&self, elapsed_s: u64) -> String {
+        let left = self.budget_s.saturating_sub(elapsed_s);
+        format!("at most {}:{:02} left", left / 60, left % 60)
+    }
+}

@@ -1,0 +1,79 @@
+//! Workloads, engine sources and configurations: those built in, and the user's own laid over them.
+
+use crate::exit::usage;
+use crate::paths;
+use anyhow::{Context, anyhow};
+use model::names;
+use model::workload::Workload;
+use runner::engines::{CatalogFiles, EngineCatalog};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const WORKLOADS: [(&str, &str); 1] =
+    [("embedded:workloads/quick.toml", include_str!("../../../workloads/quick.toml"))];
+const ENGINES: [(&str, &str); 1] =
+    [("embedded:engines/rocksdb.toml", include_str!("../../../engines/rocksdb.toml"))];
+const CONFIGS: [(&str, &str); 1] =
+    [("embedded:configs/rocksdb.toml", include_str!("../../../configs/rocksdb.toml"))];
+
+/// The engines, with the user's own files from `engines/*.toml` and `configs/*.toml` of the configuration
+/// directory.
+pub fn catalog() -> anyhow::Result<EngineCatalog> {
+    let own_engines = own_files("engines")?;
+    let own_configs = own_files("configs")?;
+    let engines: Vec<(&str, &str)> = ENGINES.into_iter().chain(borrowed(&own_engines)).collect();
+    let configs: Vec<(&str, &str)> = CONFIGS.into_iter().chain(borrowed(&own_configs)).collect();
+    EngineCatalog::parse(CatalogFiles { engines: &engines, configs: &configs }).map_err(usage)
+}
+
+/// All workloads by name; one of the user's takes the place of a built-in one of the same name.
+pub fn workloads() -> anyhow::Result<Vec<Workload>> {
+    let own = own_files("workloads")?;
+    let mut workloads: Vec<Workload> = Vec::new();
+    for (origin, text) in WORKLOADS.into_iter().chain(borrowed(&own)) {
+        let workload = Workload::parse(text, origin).map_err(usage)?;
+        workloads.retain(|earlier| earlier.name != workload.name);
+        workloads.push(workload);
+    }
+    Ok(workloads)
+}
+
+/// A workload by its name, or by the path of a TOML file.
+pub fn workload(wanted: &str) -> anyhow::Result<Workload> {
+    if wanted.contains('/') || Path::new(wanted).extension().is_some_and(|extension| extension == "toml") {
+        let text = fs::read_to_string(wanted)
+            .with_context(|| format!("failed to read the workload file `{wanted}`"))
+            .map_err(usage)?;
+        return Workload::parse(&text, wanted).map_err(usage);
+    }
+    let workloads = workloads()?;
+    let hint = names::hint(wanted, workloads.iter().map(|workload| workload.name.as_str()));
+    workloads.into_iter().find(|workload| workload.name == wanted).ok_or_else(|| {
+        usage(anyhow!(
+            "there is no workload `{wanted}`{hint}; `dbdyno workload list` shows them, and a path ending in \
+             .toml names a file"
+        ))
+    })
+}
+
+type Files = Vec<(String, String)>;
+
+fn borrowed(files: &Files) -> impl Iterator<Item = (&str, &str)> {
+    files.iter().map(|(origin, text)| (origin.as_str(), text.as_str()))
+}
+
+fn own_files(kind: &str) -> anyhow::Result<Files> {
+    let directory = paths::config_dir()?.join(kind);
+    let Ok(entries) = fs::read_dir(&directory) else { return Ok(Vec::new()) };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    let read = |path: PathBuf| {
+        let text =
+            fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
+        Ok((path.display().to_string(), text))
+    };
+    files.into_iter().map(read).collect()
+}

@@ -1,0 +1,16 @@
+//! The load generator: clients, key and value generators, pacing and latency. It runs as its own process,
+//! `dbdyno worker`, one per engine build and launch.
+//!
+//! What is never in here: statistics, the store, reports, an async runtime.
+
+mod clock;
+mod foreground;
+pub mod heap;
+mod keys;
+mod latency;
+mod operation;
+mod pace;
+mod rocksdb;
+mod step;
+mod values;
+pub mod worker;

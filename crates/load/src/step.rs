@@ -1,0 +1,243 @@
+//! A step in progress: its threads, woken for each block and asleep between blocks.
+
+use crate::clock::{self, RunDelay};
+use crate::foreground::{Manner, ThreadBlock};
+use crate::latency::Recorder;
+use crate::operation::{self, Operate, Put};
+use crate::pace::Schedule;
+use crate::rocksdb::database::Database;
+use model::block::Latency;
+use model::units::Nanos;
+use model::wire::{BlockLimit, BlockReport, StepSetup};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+/// A thread of the step is gone, which only a panic can do.
+#[derive(Debug, thiserror::Error)]
+#[error("a thread of the step ended by itself: see the worker's standard error")]
+pub struct ThreadGone;
+
+/// What a thread reports of one block.
+struct Report {
+    block: ThreadBlock,
+    cpu: Nanos,
+    run_delay: Option<Nanos>,
+}
+
+/// A step whose threads are ready.
+pub struct RunningStep {
+    database: Arc<Database>,
+    threads: Vec<Foreground>,
+    writer: Option<BackgroundWriter>,
+}
+
+impl RunningStep {
+    /// Starts the threads.
+    pub fn prepare(database: &Arc<Database>, setup: &StepSetup) -> RunningStep {
+        RunningStep {
+            database: Arc::clone(database),
+            threads: (0..setup.threads).map(|thread| Foreground::start(database, setup, thread)).collect(),
+            writer: setup
+                .background_write_bytes_per_s
+                .map(|bytes_per_s| BackgroundWriter::start(database, setup, bytes_per_s)),
+        }
+    }
+
+    /// Runs one block on all threads; the latency of a warm-up block is not recorded.
+    pub fn run_block(&mut self, limit: BlockLimit, warm_up: bool) -> Result<BlockReport, ThreadGone> {
+        let cpu_before = clock::process_cpu();
+        if let Some(writer) = &self.writer {
+            writer.begin()?;
+        }
+        let count = self.threads.len() as u64;
+        for (thread, index) in self.threads.iter().zip(0..) {
+            thread.blocks.send((share_of(limit, index, count), warm_up)).map_err(|_| ThreadGone)?;
+        }
+        let reports: Vec<Report> = self
+            .threads
+            .iter()
+            .map(|thread| thread.reports.recv().map_err(|_| ThreadGone))
+            .collect::<Result<_, _>>()?;
+        let background = match &self.writer {
+            Some(writer) => writer.end()?,
+            None => Written::default(),
+        };
+        let process_cpu = clock::process_cpu().saturating_sub(cpu_before);
+        let writes_delayed = self.database.writes_are_delayed();
+        Ok(BlockReport { writes_delayed, ..gathered(reports, background, process_cpu) })
+    }
+
+    /// Ends the threads; gives the latency of all operations since [`Self::prepare`].
+    pub fn finish(self) -> Result<Latency, ThreadGone> {
+        let mut all = Recorder::new();
+        for thread in self.threads {
+            drop(thread.blocks);
+            all.merge(&thread.handle.join().map_err(|_| ThreadGone)?);
+        }
+        if let Some(writer) = self.writer {
+            drop(writer.starts);
+            writer.handle.join().map_err(|_| ThreadGone)?;
+        }
+        Ok(all.summary())
+    }
+}
+
+/// The part of a block's operations that falls to one of `count` threads.
+fn share_of(limit: BlockLimit, index: u64, count: u64) -> BlockLimit {
+    match limit {
+        BlockLimit::Time { .. } => limit,
+        BlockLimit::Operations { count: operations } => {
+            BlockLimit::Operations { count: operations / count + u64::from(index < operations % count) }
+        }
+    }
+}
+
+fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> BlockReport {
+    let start = reports.iter().map(|report| report.block.start).min().unwrap_or_default();
+    let end = reports.iter().map(|report| report.block.end).max().unwrap_or_default();
+    let first_error = reports.iter().find_map(|report| report.block.first_error.clone());
+    BlockReport {
+        operations: reports.iter().map(|report| report.block.operations).sum(),
+        failed_operations: reports.iter().map(|report| report.block.failed_operations).sum::<u64>()
+            + background.failed,
+        first_error: first_error.or(background.first_error),
+        wall: end.saturating_sub(start),
+        thread_cpu: reports.iter().map(|report| report.cpu).collect(),
+        thread_run_delay: reports.iter().map(|report| report.run_delay).collect(),
+        process_cpu,
+        writes_delayed: false,
+    }
+}
+
+/// A foreground thread.
+struct Foreground {
+    blocks: Sender<(BlockLimit, bool)>,
+    reports: Receiver<Report>,
+    handle: JoinHandle<Recorder>,
+}
+
+impl Foreground {
+    /// Returns when the thread is ready. All that it writes in an operation it allocates itself: what two threads
+    /// write must not lie in one cache line.
+    fn start(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Foreground {
+        let manner = Manner {
+            schedule: setup.rate.map(|rate| Schedule::new(rate, setup.threads, thread)),
+            planted_slowdown_percent: setup.planted_slowdown_percent,
+        };
+        let (blocks, to_run) = channel::<(BlockLimit, bool)>();
+        let (done, reports) = channel();
+        let (ready, readiness) = channel();
+        let (database, setup) = (Arc::clone(database), setup.clone());
+        let handle = std::thread::spawn(move || {
+            let mut runner = operation::foreground(&database, &setup, thread);
+            let run_delay = RunDelay::of_this_thread().ok();
+            let delay = || run_delay.as_ref().and_then(RunDelay::read);
+            let mut recorder = Recorder::new();
+            let mut unrecorded = Recorder::new();
+            let _ = ready.send(());
+            for (limit, warm_up) in to_run {
+                let recorder = if warm_up { &mut unrecorded } else { &mut recorder };
+                let (cpu_before, delay_before) = (clock::thread_cpu(), delay());
+                let block = runner.run(limit, &manner, recorder);
+                let cpu = clock::thread_cpu().saturating_sub(cpu_before);
+                let run_delay = delay().zip(delay_before).map(|(after, before)| after.saturating_sub(before));
+                if done.send(Report { block, cpu, run_delay }).is_err() {
+                    break;
+                }
+            }
+            recorder
+        });
+        // An error means that the thread is gone, which the first block will tell.
+        let _ = readiness.recv();
+        Foreground { blocks, reports, handle }
+    }
+}
+
+/// What the background writer did in one block.
+#[derive(Debug, Clone, Default)]
+struct Written {
+    failed: u64,
+    first_error: Option<String>,
+}
+
+/// A writer of limited rate that runs only while a block runs.
+struct BackgroundWriter {
+    starts: Sender<()>,
+    ends: Receiver<Written>,
+    running: Arc<AtomicBool>,
+    handle: JoinHandle<()>,
+}
+
+/// The writer wakes up this often and writes what is due: waking for each put would cost more than the put.
+const WRITER_TICK: Nanos = Nanos::from_millis(1);
+
+impl BackgroundWriter {
+    fn start(database: &Arc<Database>, setup: &StepSetup, bytes_per_s: u64) -> BackgroundWriter {
+        let mut put = operation::background_put(database, setup);
+        let row_bytes = (setup.data.key_bytes + setup.data.value_bytes) as f64;
+        let puts_per_ns = bytes_per_s as f64 / row_bytes / 1e9;
+        let running = Arc::new(AtomicBool::new(false));
+        let (starts, to_run) = channel::<()>();
+        let (done, ends) = channel();
+        let flag = Arc::clone(&running);
+        let handle = std::thread::spawn(move || {
+            clock::make_timers_exact();
+            for () in to_run {
+                let written = write_while(&mut put, &flag, puts_per_ns);
+                if done.send(written).is_err() {
+                    break;
+                }
+            }
+        });
+        BackgroundWriter { starts, ends, running, handle }
+    }
+
+    fn begin(&self) -> Result<(), ThreadGone> {
+        self.running.store(true, Ordering::Release);
+        self.starts.send(()).map_err(|_| ThreadGone)
+    }
+
+    fn end(&self) -> Result<Written, ThreadGone> {
+        self.running.store(false, Ordering::Release);
+        self.ends.recv().map_err(|_| ThreadGone)
+    }
+}
+
+/// Writes on an absolute schedule from now on until the flag falls.
+fn write_while(put: &mut Put, running: &AtomicBool, puts_per_ns: f64) -> Written {
+    let start = clock::now();
+    let mut written = Written::default();
+    let mut puts = 0_u64;
+    let mut tick = start;
+    while running.load(Ordering::Acquire) {
+        let due = clock::now().saturating_sub(start).0 as f64 * puts_per_ns;
+        while (puts as f64) < due && running.load(Ordering::Acquire) {
+            if let Err(error) = put.once() {
+                written.failed += 1;
+                written.first_error.get_or_insert_with(|| error.to_string());
+            }
+            puts += 1;
+        }
+        tick += WRITER_TICK;
+        clock::sleep_until(tick);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_shared_out_without_loss() {
+        let shares: u64 = (0..3)
+            .map(|index| match share_of(BlockLimit::Operations { count: 100 }, index, 3) {
+                BlockLimit::Operations { count } => count,
+                BlockLimit::Time { .. } => panic!("the kind of limit must stay"),
+            })
+            .sum();
+        assert_eq!(shares, 100);
+    }
+}

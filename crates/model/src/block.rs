@@ -1,0 +1,87 @@
+//! A block: one uninterrupted measuring interval of one side, and the trial that it belongs to.
+
+use crate::counter::Counters;
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// The index of a subject in its plan: 0 is the base.
+pub type Side = usize;
+
+/// The base's side.
+pub const BASE: Side = 0;
+
+/// One case within one launch.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TrialKey {
+    /// The launch, from 1.
+    pub launch: u32,
+    /// The step's name.
+    pub step: String,
+    /// The side.
+    pub side: Side,
+}
+
+/// What was measured in one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// The trial it belongs to.
+    pub trial: TrialKey,
+    /// The data image of the launch; equal numbers are equal bytes.
+    pub image: u32,
+    /// The cycle within the trial, from 0: the blocks of one cycle are neighbours in time, and each
+    /// candidate's is paired with the base's.
+    pub cycle: u32,
+    /// The place within its cycle, from 0, drawn at random.
+    pub position: u32,
+    /// Completed operations.
+    pub operations: u64,
+    /// Operations that returned an error or a wrong answer.
+    pub failed_operations: u64,
+    /// Wall time from the first thread's start to the last one's end.
+    pub wall: Nanos,
+    /// Time runnable but not running: mean over the foreground threads.
+    pub run_delay: Nanos,
+    /// CPU time of the foreground threads: mean over them.
+    pub foreground_cpu: Nanos,
+    /// Number of foreground threads.
+    pub foreground_threads: u32,
+    /// CPU time of the side's processes from thaw to freeze, all threads.
+    pub process_cpu: Nanos,
+    /// Everything else that was counted at the block's edges.
+    pub counters: Counters,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum Outcome {
+    /// All blocks were measured.
+    Done,
+    /// Something broke: the reason as shown to the user.
+    Failed {
+        /// What happened, to which object.
+        reason: String,
+    },
+    /// Not tried, because something before it failed or the time was up.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Latency of the operations of one trial, from the intended start where the loop is open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Number of operations.
+    pub count: u64,
+    /// Median.
+    pub p50: Nanos,
+    /// 99th percentile.
+    pub p99: Nanos,
+    /// 99.9th percentile.
+    pub p999: Nanos,
+    /// Largest.
+    pub max: Nanos,
+    /// The histogram: HdrHistogram V2 encoding, hexadecimal.
+    pub histogram: String,
+}

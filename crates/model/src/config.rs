@@ -1,0 +1,125 @@
+//! A configuration: engine options by name, nested ones with a dot (`block_based_table_factory.block_size`).
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Options by name. A dot separates the name of a nested object from the name inside it.
+pub type Options = BTreeMap<String, String>;
+
+/// A named set of options of one engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineConfig {
+    /// `standard`, `defaults`, `readahead-96k`.
+    pub name: String,
+    /// What it is for, one line.
+    pub description: String,
+    /// Options that are set on top of those of the workload.
+    pub options: Options,
+}
+
+/// The file behind [`EngineConfig`]s: all configurations of one engine.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    engine: String,
+    #[serde(rename = "config")]
+    configs: Vec<ConfigEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigEntry {
+    name: String,
+    description: String,
+    #[serde(default)]
+    options: Options,
+}
+
+/// Why a configuration file could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not TOML, or not of this form.
+    #[error("failed to parse the configuration file `{origin}`")]
+    Toml {
+        /// The file, or `embedded:NAME`.
+        origin: String,
+        /// Line, column and caret.
+        source: Box<toml::de::Error>,
+    },
+    /// Two entries share a name.
+    #[error("`{origin}` names the configuration `{name}` twice")]
+    Duplicate {
+        /// The file.
+        origin: String,
+        /// The name.
+        name: String,
+    },
+}
+
+/// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.
+pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), ConfigError> {
+    let file: ConfigFile = toml::from_str(text)
+        .map_err(|source| ConfigError::Toml { origin: origin.to_owned(), source: Box::new(source) })?;
+    let mut configs: Vec<EngineConfig> = Vec::new();
+    for entry in file.configs {
+        if configs.iter().any(|config| config.name == entry.name) {
+            return Err(ConfigError::Duplicate { origin: origin.to_owned(), name: entry.name });
+        }
+        configs.push(EngineConfig {
+            name: entry.name,
+            description: entry.description,
+            options: entry.options,
+        });
+    }
+    Ok((file.engine, configs))
+}
+
+/// `workload` options with those of `config` laid over them.
+pub fn merged(workload: &Options, config: &Options) -> Options {
+    let mut all = workload.clone();
+    all.extend(config.iter().map(|(name, value)| (name.clone(), value.clone())));
+    all
+}
+
+/// The option string of RocksDB: `a=1;table={block_size=8192;checksum=kxxHash64}`, names in order.
+pub fn rocksdb_option_string(options: &Options) -> String {
+    let mut flat: Vec<String> = Vec::new();
+    let mut nested: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (name, value) in options {
+        match name.split_once('.') {
+            Some((object, inner)) => nested.entry(object).or_default().push(format!("{inner}={value}")),
+            None => flat.push(format!("{name}={value}")),
+        }
+    }
+    flat.extend(nested.iter().map(|(object, inner)| format!("{object}={{{}}}", inner.join(";"))));
+    flat.join(";")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_options_are_gathered() {
+        let (engine, configs) = parse(
+            "engine = 'rocksdb'\n[[config]]\nname = 'standard'\ndescription = 'pinned'\n\
+             [config.options]\ncompression = 'kNoCompression'\n\
+             'block_based_table_factory.checksum' = 'kxxHash64'\n\
+             'block_based_table_factory.block_size' = '8192'\n",
+            "test",
+        )
+        .unwrap();
+        assert_eq!(engine, "rocksdb");
+        assert_eq!(
+            rocksdb_option_string(&configs[0].options),
+            "compression=kNoCompression;block_based_table_factory={block_size=8192;checksum=kxxHash64}"
+        );
+    }
+
+    #[test]
+    fn a_configuration_overrides_the_workload() {
+        let workload = Options::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
+        let config = Options::from([("b".to_owned(), "3".to_owned())]);
+        assert_eq!(rocksdb_option_string(&merged(&workload, &config)), "a=1;b=3");
+    }
+}

@@ -1,0 +1,131 @@
+//! Counters of one side over one block: deltas of /proc at the block's edges.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
+/// whole device that the database lives on, and `ResidentBytes`, which is a level read at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// CPU time of the foreground threads, in nanoseconds.
+    ForegroundCpuNanos,
+    /// CPU time of all other threads of the side (flushes, compactions), in nanoseconds.
+    BackgroundCpuNanos,
+    /// CPU time in user mode, tick-based, in microseconds.
+    UserCpuMicros,
+    /// CPU time in the kernel, tick-based, in microseconds.
+    SystemCpuMicros,
+    /// Time runnable but not running, all threads, in nanoseconds.
+    RunDelayNanos,
+    /// Voluntary context switches.
+    VoluntarySwitches,
+    /// Involuntary context switches.
+    InvoluntarySwitches,
+    /// Page faults without IO.
+    MinorFaults,
+    /// Page faults with IO.
+    MajorFaults,
+    /// Read system calls.
+    ReadCalls,
+    /// Write system calls.
+    WriteCalls,
+    /// Bytes asked for by read calls, from page cache or device.
+    ReadCallBytes,
+    /// Bytes given to write calls.
+    WriteCallBytes,
+    /// Bytes fetched from the device for this side.
+    StorageReadBytes,
+    /// Bytes that this side made dirty.
+    StorageWriteBytes,
+    /// Reads completed by the device.
+    DiskReads,
+    /// Bytes read from the device.
+    DiskReadBytes,
+    /// Writes completed by the device.
+    DiskWrites,
+    /// Bytes written to the device.
+    DiskWriteBytes,
+    /// Resident memory at the end of the block, in bytes: a level, not a delta.
+    ResidentBytes,
+}
+
+impl Counter {
+    /// Every counter, in the order of reports.
+    pub const ALL: [Counter; 20] = [
+        Counter::ForegroundCpuNanos,
+        Counter::BackgroundCpuNanos,
+        Counter::UserCpuMicros,
+        Counter::SystemCpuMicros,
+        Counter::RunDelayNanos,
+        Counter::VoluntarySwitches,
+        Counter::InvoluntarySwitches,
+        Counter::MinorFaults,
+        Counter::MajorFaults,
+        Counter::ReadCalls,
+        Counter::WriteCalls,
+        Counter::ReadCallBytes,
+        Counter::WriteCallBytes,
+        Counter::StorageReadBytes,
+        Counter::StorageWriteBytes,
+        Counter::DiskReads,
+        Counter::DiskReadBytes,
+        Counter::DiskWrites,
+        Counter::DiskWriteBytes,
+        Counter::ResidentBytes,
+    ];
+
+    /// The name in SQL and JSON; per operation unless it is a level.
+    pub fn metric_name(self) -> &'static str {
+        match self {
+            Counter::ForegroundCpuNanos => "foreground_cpu_ns_per_op",
+            Counter::BackgroundCpuNanos => "background_cpu_ns_per_op",
+            Counter::UserCpuMicros => "user_cpu_us_per_op",
+            Counter::SystemCpuMicros => "system_cpu_us_per_op",
+            Counter::RunDelayNanos => "run_delay_ns_per_op",
+            Counter::VoluntarySwitches => "voluntary_switches_per_op",
+            Counter::InvoluntarySwitches => "involuntary_switches_per_op",
+            Counter::MinorFaults => "minor_faults_per_op",
+            Counter::MajorFaults => "major_faults_per_op",
+            Counter::ReadCalls => "read_calls_per_op",
+            Counter::WriteCalls => "write_calls_per_op",
+            Counter::ReadCallBytes => "read_call_bytes_per_op",
+            Counter::WriteCallBytes => "write_call_bytes_per_op",
+            Counter::StorageReadBytes => "storage_read_bytes_per_op",
+            Counter::StorageWriteBytes => "storage_write_bytes_per_op",
+            Counter::DiskReads => "disk_reads_per_op",
+            Counter::DiskReadBytes => "disk_read_bytes_per_op",
+            Counter::DiskWrites => "disk_writes_per_op",
+            Counter::DiskWriteBytes => "disk_write_bytes_per_op",
+            Counter::ResidentBytes => "resident_bytes",
+        }
+    }
+
+    /// The smallest step in which the kernel counts, in the counter's own unit.
+    pub fn resolution(self) -> f64 {
+        match self {
+            Counter::UserCpuMicros | Counter::SystemCpuMicros => 10_000.0, // one tick at 100 Hz
+            Counter::StorageReadBytes | Counter::StorageWriteBytes | Counter::ResidentBytes => 4096.0,
+            Counter::DiskReadBytes | Counter::DiskWriteBytes => 512.0,
+            Counter::ForegroundCpuNanos | Counter::BackgroundCpuNanos | Counter::RunDelayNanos => 1.0,
+            Counter::VoluntarySwitches
+            | Counter::InvoluntarySwitches
+            | Counter::MinorFaults
+            | Counter::MajorFaults
+            | Counter::ReadCalls
+            | Counter::WriteCalls
+            | Counter::ReadCallBytes
+            | Counter::WriteCallBytes
+            | Counter::DiskReads
+            | Counter::DiskWrites => 1.0,
+        }
+    }
+
+    /// Whether the value is a level at the end of the block rather than a delta over it.
+    pub fn is_level(self) -> bool {
+        matches!(self, Counter::ResidentBytes)
+    }
+}
+
+/// Readings by counter; one that could not be read is absent, never zero.
+pub type Counters = BTreeMap<Counter, u64>;

@@ -1,0 +1,154 @@
+//! What a run tells while it runs: one stream, read by the store and by the progress line alike.
+
+use crate::block::{Block, Latency, Outcome, Side, TrialKey};
+use crate::host::{HarnessCost, Host, HostSample};
+use crate::plan::Plan;
+use crate::shape::Shape;
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// When, relative to a trial, a shape was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// Before the first block.
+    Before,
+    /// After the last block, before settling.
+    After,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunOutcome {
+    /// Every step had its verdict, or all its launches.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+}
+
+impl RunOutcome {
+    /// The name in SQL and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunOutcome::Done => "done",
+            RunOutcome::Interrupted => "interrupted",
+            RunOutcome::Failed => "failed",
+        }
+    }
+}
+
+/// Something that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "event")]
+pub enum RunEvent {
+    /// The run began; nothing has been measured.
+    Started {
+        /// The run's id: sorts by time, unique.
+        run: String,
+        /// Microseconds since the epoch.
+        at_us: i64,
+        /// The plan.
+        plan: Box<Plan>,
+        /// The host.
+        host: Box<Host>,
+    },
+    /// A fresh start of the processes of all sides.
+    LaunchStarted {
+        /// From 1.
+        launch: u32,
+        /// Microseconds since the epoch.
+        at_us: i64,
+    },
+    /// The launch's image is there.
+    ImageBuilt {
+        /// The launch.
+        launch: u32,
+        /// The image's number; equal numbers are equal bytes.
+        image: u32,
+        /// The seed that its bytes come from.
+        seed: u64,
+        /// Its shape.
+        shape: Shape,
+        /// Wall time that building took.
+        took: Nanos,
+    },
+    /// A block was measured.
+    BlockMeasured(Box<Block>),
+    /// The shape of a side's tree.
+    ShapeRead {
+        /// The trial.
+        trial: TrialKey,
+        /// Before or after it.
+        moment: Moment,
+        /// The shape.
+        shape: Shape,
+    },
+    /// A trial ended.
+    TrialEnded {
+        /// The trial.
+        trial: TrialKey,
+        /// How.
+        outcome: Outcome,
+        /// Latency of its operations, where it was measured.
+        latency: Option<Latency>,
+    },
+    /// A launch ended: the point at which a step may leave.
+    LaunchEnded {
+        /// The launch.
+        launch: u32,
+        /// Wall time that it took.
+        took: Nanos,
+        /// Launches that there may be at most, once it is fixed.
+        max_launches: u32,
+        /// Steps that go on.
+        active_steps: Vec<String>,
+    },
+    /// A step leaves the later launches.
+    StepLeft {
+        /// The step.
+        step: String,
+        /// After which launch.
+        launch: u32,
+        /// Why: `decided`, `dropped: ...`.
+        reason: String,
+    },
+    /// The largest number of launches was fixed, before any difference was looked at.
+    MaxLaunchesFixed {
+        /// Its value.
+        max_launches: u32,
+    },
+    /// A reading of the whole host.
+    HostSampled(HostSample),
+    /// Output of an engine or a worker, verbatim.
+    RawOutput {
+        /// The launch; 0 for what belongs to none.
+        launch: u32,
+        /// The side.
+        side: Side,
+        /// `LOG`, `OPTIONS`, `stderr`.
+        name: String,
+        /// The bytes, as text; what is not UTF-8 is replaced.
+        text: String,
+    },
+    /// Something that a reader of the numbers must know.
+    Warned {
+        /// The step it is about; all of them where absent.
+        step: Option<String>,
+        /// `shape-differs`, `busy-host`.
+        id: String,
+        /// The sentence shown.
+        text: String,
+    },
+    /// The run ended.
+    Ended {
+        /// Microseconds since the epoch.
+        at_us: i64,
+        /// How.
+        outcome: RunOutcome,
+        /// What measuring cost.
+        cost: HarnessCost,
+    },
+}

@@ -1,0 +1,59 @@
+//! The host: what it is, and how it was at one moment.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a host is. An unknown value is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Host name.
+    pub name: String,
+    /// Identifier of the current boot.
+    pub boot_id: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model.
+    pub cpu_model: String,
+    /// Logical CPUs that this process may use.
+    pub cpus: u32,
+    /// Bytes of memory.
+    pub memory_bytes: u64,
+    /// Frequency governor of the first CPU.
+    pub governor: Option<String>,
+    /// Setting of transparent huge pages.
+    pub transparent_huge_pages: Option<String>,
+    /// Hypervisor, where the CPU says that there is one.
+    pub virtual_machine: bool,
+    /// File system type of the work directory.
+    pub file_system: Option<String>,
+    /// Block device of the work directory, as named in /proc/diskstats.
+    pub device: Option<String>,
+    /// Load average over one minute when the run began.
+    pub load_1m: Option<String>,
+}
+
+/// Readings of the whole host at one moment: cumulative counters and levels by name
+/// (`stat.cpu.user_ticks`, `vmstat.pgfault`, `disk.vda.reads`, `pressure.cpu.some_us`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSample {
+    /// Microseconds since the epoch.
+    pub at_us: i64,
+    /// Readings by name.
+    pub readings: BTreeMap<String, u64>,
+}
+
+/// What measuring itself cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct HarnessCost {
+    /// CPU of the 1 Hz sampler over the time it ran, in percent of one core.
+    pub sampler_core_percent: f64,
+    /// Wall time per block spent on thawing, freezing and reading counters, mean, in microseconds.
+    pub block_edge_us: f64,
+    /// CPU per operation of the worker against an engine that does nothing, in nanoseconds, by step: part of
+    /// both sides' `cpu_us_per_op`.
+    pub client_cpu_ns_per_op: Option<f64>,
+    /// Largest resident memory of the controller, in bytes.
+    pub controller_peak_bytes: u64,
+    /// Largest heap of a worker's own allocations (the engine's are not in it), in bytes.
+    pub worker_heap_peak_bytes: u64,
+}

@@ -1,0 +1,21 @@
+//! The nouns of dbdyno: engine, build, configuration, workload, step, plan, schedule, trial, sample,
+//! measurement, metric, host, and the messages between runner and worker.
+//!
+//! Nothing in here does IO, reads a clock, starts a thread or speaks SQL.
+
+pub mod block;
+pub mod build;
+pub mod config;
+pub mod counter;
+pub mod event;
+pub mod host;
+pub mod metric;
+pub mod names;
+pub mod plan;
+pub mod record;
+pub mod shape;
+pub mod subject;
+pub mod units;
+pub mod verdict;
+pub mod wire;
+pub mod workload;

@@ -1,0 +1,155 @@
+//! A run as it was recorded: what the store reads back and what a report is made from.
+
+use crate::block::{Block, Latency, Outcome, Side, TrialKey};
+use crate::event::{Moment, RunOutcome};
+use crate::host::{HarnessCost, Host};
+use crate::plan::Plan;
+use crate::shape::Shape;
+use crate::units::Nanos;
+use std::collections::BTreeMap;
+
+/// The name under which a side's options file is kept as raw output.
+pub const OPTIONS_OUTPUT: &str = "OPTIONS";
+
+/// Everything of one run that a reader of its results needs. Samples and raw output stay in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    /// Sorts by time, unique.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// How it ended, or that it did not.
+    pub status: RunStatus,
+    /// Microseconds since the epoch.
+    pub started_at_us: i64,
+    /// Microseconds since the epoch; absent where the run is unfinished.
+    pub ended_at_us: Option<i64>,
+    /// The plan.
+    pub plan: Plan,
+    /// The host.
+    pub host: Host,
+    /// Launches in their order.
+    pub launches: Vec<LaunchRecord>,
+    /// Images in the order they were built.
+    pub images: Vec<ImageRecord>,
+    /// Blocks in the order they were measured; those of failed trials too.
+    pub blocks: Vec<Block>,
+    /// Trials that ended, by launch, step and side.
+    pub trials: Vec<TrialRecord>,
+    /// Shapes in the order they were read.
+    pub shapes: Vec<ShapeRecord>,
+    /// Steps that left, in that order.
+    pub step_exits: Vec<StepExit>,
+    /// Warnings in the order they were given.
+    pub warnings: Vec<RunWarning>,
+    /// The largest number of launches; absent until it was fixed.
+    pub max_launches: Option<u32>,
+    /// What measuring cost; absent where the run is unfinished.
+    pub cost: Option<HarnessCost>,
+    /// The options file that each side's engine wrote when it was first opened in this run, verbatim.
+    pub options_in_effect: BTreeMap<Side, String>,
+    /// Raw output that the store keeps.
+    pub raw_outputs: Vec<RawOutputName>,
+}
+
+/// How a run ended, or that it did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunStatus {
+    /// It ended by itself.
+    Ended(RunOutcome),
+    /// It has no end: it still runs, or it was killed.
+    Unfinished,
+}
+
+impl RunStatus {
+    /// The name in lists and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::Ended(outcome) => outcome.name(),
+            RunStatus::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// One launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchRecord {
+    /// From 1.
+    pub launch: u32,
+    /// Microseconds since the epoch.
+    pub started_at_us: i64,
+    /// Wall time that it took; absent where it did not end.
+    pub took: Option<Nanos>,
+    /// Steps that went on after it.
+    pub active_steps: Vec<String>,
+}
+
+/// The image of one launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageRecord {
+    /// The launch that it was built for.
+    pub launch: u32,
+    /// Its number; equal numbers are equal bytes.
+    pub image: u32,
+    /// The seed that its bytes come from.
+    pub seed: u64,
+    /// Its shape.
+    pub shape: Shape,
+    /// Wall time that building took.
+    pub took: Nanos,
+}
+
+/// How one trial ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialRecord {
+    /// Which.
+    pub trial: TrialKey,
+    /// How.
+    pub outcome: Outcome,
+    /// Latency of its operations, where it was measured.
+    pub latency: Option<Latency>,
+}
+
+/// The shape of one side's tree before or after a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShapeRecord {
+    /// The trial.
+    pub trial: TrialKey,
+    /// Before or after it.
+    pub moment: Moment,
+    /// The shape.
+    pub shape: Shape,
+}
+
+/// A step that left the later launches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepExit {
+    /// The step.
+    pub step: String,
+    /// After which launch.
+    pub launch: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// Something that a reader of the numbers must know.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunWarning {
+    /// The step it is about; all of them where absent.
+    pub step: Option<String>,
+    /// `shape-differs`, `busy-host`.
+    pub id: String,
+    /// The sentence shown.
+    pub text: String,
+}
+
+/// Where raw output is found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RawOutputName {
+    /// The launch; 0 for what belongs to none.
+    pub launch: u32,
+    /// The side.
+    pub side: Side,
+    /// `LOG`, `OPTIONS`, `stderr`.
+    pub name: String,
+}

@@ -1,0 +1,42 @@
+//! Verdicts: what may be said of a comparison.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What may be said of a step and a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The whole interval lies on the slow side.
+    Regression,
+    /// The whole interval lies on the fast side.
+    Improvement,
+    /// The whole interval lies within the margin.
+    NoChange,
+    /// The budget ended before any of these could be said.
+    Inconclusive,
+    /// The design does not protect against drift: no more than a suspicion.
+    Suspect,
+    /// A ratio without an interval, or a metric that decides nothing.
+    RatioOnly,
+}
+
+impl Verdict {
+    /// The name in SQL and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Regression => "regression",
+            Verdict::Improvement => "improvement",
+            Verdict::NoChange => "no-change",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Suspect => "suspect",
+            Verdict::RatioOnly => "ratio-only",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

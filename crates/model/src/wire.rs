@@ -1,0 +1,216 @@
+//! Messages between runner and worker: one JSON object per line, requests on the worker's standard input,
+//! one reply to each on its standard output.
+
+use crate::block::Latency;
+use crate::shape::Shape;
+use crate::units::{Bytes, Nanos};
+use crate::workload::{DataSet, Operation, Settle};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What the runner asks of a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "request")]
+pub enum Request {
+    /// Load the engine's library. The first request.
+    Load {
+        /// The engine.
+        library: Library,
+    },
+    /// Open a database.
+    Open {
+        /// Its directory.
+        directory: PathBuf,
+        /// Options as one string in the engine's own syntax.
+        options: String,
+        /// Whether to create it; an existing one is then an error.
+        create: bool,
+    },
+    /// Write a fully compacted database of all keys, from files written in key order and ingested.
+    BulkLoad {
+        /// The rows.
+        data: DataSet,
+        /// Seed of the values and of where files are cut.
+        seed: u64,
+        /// Threads that write files.
+        threads: u32,
+        /// Directory for files that are not yet ingested; on the file system of the database.
+        scratch: PathBuf,
+    },
+    /// Read the whole database once, so that it is in the block cache.
+    Scan {
+        /// The rows that must be found.
+        data: DataSet,
+    },
+    /// Make ready for blocks of a step: threads, generators, histograms.
+    Prepare(StepSetup),
+    /// Run one block.
+    RunBlock {
+        /// When it ends.
+        limit: BlockLimit,
+        /// Whether it only warms up: then its latency is not recorded.
+        #[serde(default)]
+        warm_up: bool,
+    },
+    /// The step is over: give its latency, let its threads go.
+    FinishStep,
+    /// Wait until the tree is in a stated shape.
+    Settle {
+        /// The shape.
+        to: Settle,
+        /// Give up after this long.
+        bound: Nanos,
+    },
+    /// Read the shape of the tree.
+    ReadShape,
+    /// Close the database.
+    Close,
+    /// End the process.
+    Exit,
+}
+
+/// What to load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Library {
+    /// A RocksDB shared library.
+    RocksDb {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// An engine that does nothing and answers as expected: what remains is the client's own cost.
+    Nothing,
+}
+
+/// Everything a worker needs to know of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepSetup {
+    /// What one operation is.
+    pub operation: Operation,
+    /// The rows.
+    pub data: DataSet,
+    /// Foreground threads.
+    pub threads: u32,
+    /// Operations per second over all threads; closed loop where absent.
+    pub rate: Option<f64>,
+    /// Whether writes go through the write-ahead log.
+    pub wal: bool,
+    /// Whether writes wait for the device.
+    pub sync: bool,
+    /// Bytes per second of a background writer.
+    pub background_write_bytes_per_s: Option<u64>,
+    /// Seed of keys and values: equal on all sides of a launch.
+    pub seed: u64,
+    /// Test hook: CPU burnt after each operation, in percent of the operation's time.
+    pub planted_slowdown_percent: f64,
+}
+
+/// When a block ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "limit")]
+pub enum BlockLimit {
+    /// After this much wall time.
+    Time {
+        /// The time.
+        wall: Nanos,
+    },
+    /// After this many operations over all threads.
+    Operations {
+        /// The number.
+        count: u64,
+    },
+}
+
+/// What a worker answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "reply")]
+pub enum Reply {
+    /// The library is loaded.
+    Loaded {
+        /// Optional symbols that this build has not.
+        missing_symbols: Vec<String>,
+    },
+    /// The database is open.
+    Opened,
+    /// The image is written.
+    BulkLoaded {
+        /// Rows in it.
+        keys: u64,
+    },
+    /// The database was read.
+    Scanned {
+        /// Rows found.
+        keys: u64,
+    },
+    /// Ready for blocks.
+    Prepared,
+    /// A block was run.
+    Block(BlockReport),
+    /// The step is over.
+    StepFinished {
+        /// Latency of its operations.
+        latency: Latency,
+    },
+    /// The tree has the shape asked for.
+    Settled {
+        /// How long that took.
+        waited: Nanos,
+    },
+    /// The tree's shape.
+    Shape(Shape),
+    /// The database is closed.
+    Closed,
+    /// The worker is about to exit.
+    Bye {
+        /// Largest heap of the worker's own allocations.
+        heap_peak: Bytes,
+    },
+    /// The request failed; the worker is as it was before it.
+    Failed {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// What happened, to which object, what to do next.
+        message: String,
+    },
+}
+
+/// What kind of failure a worker reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// The file is not a library that can be loaded here.
+    NotAnEngine,
+    /// This release lacks what the request needs.
+    NotSupported,
+    /// The engine refused an option.
+    BadOption,
+    /// The engine returned an error.
+    Engine,
+    /// An operation gave a wrong answer.
+    WrongAnswer,
+    /// A bound was reached.
+    TimedOut,
+    /// The request makes no sense now.
+    Protocol,
+}
+
+/// What a worker measured in a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockReport {
+    /// Completed operations.
+    pub operations: u64,
+    /// Operations with an error or a wrong answer.
+    pub failed_operations: u64,
+    /// The first error of the block.
+    pub first_error: Option<String>,
+    /// Wall time from the first thread's start to the last one's end.
+    pub wall: Nanos,
+    /// CPU time of each foreground thread.
+    pub thread_cpu: Vec<Nanos>,
+    /// Time runnable but not running of each foreground thread; absent where the kernel does not tell.
+    pub thread_run_delay: Option<Vec<Nanos>>,
+    /// CPU time of all threads of the process over the same interval.
+    pub process_cpu: Nanos,
+    /// Whether the engine was delaying or stopping writes when the block ended.
+    pub writes_delayed: bool,
+}

@@ -1,0 +1,281 @@
+//! From a record to the view: judges each step of each candidate and gathers what is said beside it.
+
+use crate::calibration::mean_launch_seconds;
+use crate::differs::{self, Sides as DifferingSides};
+use crate::evidence::{self, Case, Harness};
+use crate::figures::span;
+use crate::summary;
+use crate::view::{
+    CandidateView, CounterFigure, Figure, Note, ReportView, RunFacts, ShapeRow, Sides, StepRow, TimeParts,
+    TrialReason, Trials,
+};
+use analysis::counters::CounterFinding;
+use analysis::time_identity::TimePart;
+use analysis::{Estimate, Judgement, LaunchPairs, Method, Procedure, Stage, judge};
+use model::block::{BASE, Outcome, Side};
+use model::metric::Metric;
+use model::plan::Purpose;
+use model::record::{RunRecord, RunWarning};
+use model::workload::{DatabaseKind, Step};
+use std::collections::BTreeMap;
+
+/// Confidence of the counters' intervals, as analysis makes them.
+const COUNTER_CONFIDENCE: f64 = 0.99;
+
+/// The view of a run: every step of every candidate judged on what was measured. `calibration` is the last
+/// one that holds for the host and the version that measured.
+pub fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> ReportView {
+    let plan = &record.plan;
+    let harness = evidence::harness(calibration);
+    let procedure = Procedure::new(evidence::rule(record));
+    let steps: Vec<&Step> = plan.chosen_steps().collect();
+    let mut judged: Vec<Judged<'_>> = Vec::new();
+    for candidate in plan.candidate_sides() {
+        for step in &steps {
+            judged.push(judge_case(Case { record, step, candidate }, &procedure, &harness));
+        }
+    }
+    let judgements: Vec<&Judgement> = judged.iter().map(|judged| &judged.judgement).collect();
+    let family = analysis::family::family(&judgements, plan.rule.alpha);
+    let candidates = plan.candidate_sides().map(|side| {
+        let of_side =
+            judged.iter().zip(&family.confirmed).filter(|(judged, _)| judged.case.candidate == side);
+        let rows: Vec<StepRow> = of_side.map(|(judged, confirmed)| row(judged, *confirmed)).collect();
+        let subject = subject(record, side);
+        CandidateView {
+            side,
+            summary: summary::sentence(&rows, &subject, &self::subject(record, BASE), plan.rule.margin),
+            subject,
+            rows,
+            differs: differs::between(record, DifferingSides { base: BASE, candidate: side }),
+        }
+    });
+    ReportView {
+        run: run_facts(record),
+        tells: plan.workload.tells.clone(),
+        does_not_tell: plan.workload.does_not_tell.clone(),
+        base: subject(record, BASE),
+        candidates: candidates.collect(),
+        margin: plan.rule.margin,
+        alpha: plan.rule.alpha,
+        host: record.host.clone(),
+        warnings: run_warnings(record, &harness, family.parametric),
+        cost: record.cost,
+        trials: trials(record),
+        shapes: shapes(record, &steps),
+    }
+}
+
+/// A case with its judgement and the launches that it was judged on.
+struct Judged<'a> {
+    case: Case<'a>,
+    judgement: Judgement,
+    seconds: f64,
+}
+
+fn judge_case<'a>(case: Case<'a>, procedure: &Procedure, harness: &Harness) -> Judged<'a> {
+    let caps = evidence::caps(case, harness);
+    let launches = evidence::launches(case);
+    let judgement = judge(&evidence::facts(case, &caps), &launches, procedure, Stage::Final);
+    let seconds = measured_seconds(&launches[..launches.len().min(judgement.launches as usize)]);
+    Judged { case, judgement, seconds }
+}
+
+fn measured_seconds(launches: &[LaunchPairs<'_>]) -> f64 {
+    let pairs = launches.iter().flat_map(|launch| &launch.pairs);
+    pairs.map(|pair| pair.base.wall.as_secs_f64() + pair.candidate.wall.as_secs_f64()).sum()
+}
+
+fn row(judged: &Judged<'_>, confirmed: bool) -> StepRow {
+    let Judged { case, judgement, seconds } = judged;
+    StepRow {
+        step: case.step.name.clone(),
+        group: case.step.group,
+        verdict: judgement.verdict,
+        decides: judgement.decides,
+        confirmed,
+        p_value: judgement.significance.p,
+        launches: judgement.launches,
+        seconds: *seconds,
+        wall: figure(&judgement.wall),
+        adjusted: judgement.adjusted.as_ref().map(figure),
+        cpu: figure(&judgement.cpu),
+        counters: judgement.counters.iter().map(counter_figure).collect(),
+        time: judgement.time_identity.as_ref().map(|time| TimeParts {
+            wall: sides(&time.wall),
+            cpu: sides(&time.cpu),
+            run_delay: sides(&time.run_delay),
+            other: sides(&time.other),
+        }),
+        visible_change: judgement.visible_change(),
+        notes: notes(*case, judgement),
+    }
+}
+
+fn figure(estimate: &Estimate) -> Figure {
+    let confidence = match estimate.method {
+        Method::SequentialSignedRank | Method::StudentT => Some(estimate.confidence),
+        Method::RatioOnly => None,
+    };
+    Figure {
+        metric: estimate.metric,
+        base: estimate.base_value,
+        candidate: estimate.candidate_value,
+        ratio: estimate.ratio,
+        low: estimate.low,
+        high: estimate.high,
+        confidence,
+    }
+}
+
+fn counter_figure(finding: &CounterFinding) -> CounterFigure {
+    CounterFigure {
+        counter: finding.counter,
+        figure: Figure {
+            metric: Metric::Counter(finding.counter),
+            base: Some(finding.base_value),
+            candidate: Some(finding.candidate_value),
+            ratio: Some(finding.ratio),
+            low: finding.low,
+            high: finding.high,
+            confidence: finding.low.or(finding.high).map(|_| COUNTER_CONFIDENCE),
+        },
+        moved: finding.moved,
+        score: finding.score,
+        twin_of: finding.twin_of,
+    }
+}
+
+fn sides(part: &TimePart) -> Sides {
+    Sides { base: part.base_us, candidate: part.candidate_us }
+}
+
+/// What the judgement warns of, what the run warned of this step, and why the step left, where it was not for
+/// being decided.
+fn notes(case: Case<'_>, judgement: &Judgement) -> Vec<Note> {
+    let judged = judgement.warnings.iter().map(|warning| (&warning.id, &warning.text));
+    let about_step = |step: &Option<String>| step.as_ref() == Some(&case.step.name);
+    let measured = case.record.warnings.iter().filter(|warning| about_step(&warning.step));
+    let launch_seconds = mean_launch_seconds(std::slice::from_ref(case.record));
+    let mut notes: Vec<Note> = Vec::new();
+    for (id, text) in judged.chain(measured.map(|warning| (&warning.id, &warning.text))) {
+        let text = match judgement.launches_needed.filter(|_| *id == "machine-too-noisy").zip(launch_seconds)
+        {
+            Some((launches, seconds)) => format!("{text}, or {} of measuring", span(launches * seconds)),
+            None => text.clone(),
+        };
+        let note = Note { id: id.clone(), text };
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    let exits = case.record.step_exits.iter().filter(|exit| exit.step == case.step.name);
+    notes.extend(exits.filter(|exit| exit.reason.starts_with("dropped")).map(|exit| Note {
+        id: "dropped".to_owned(),
+        text: format!("{} (after launch {})", exit.reason, exit.launch),
+    }));
+    notes
+}
+
+fn run_facts(record: &RunRecord) -> RunFacts {
+    let ended = record.launches.iter().filter(|launch| launch.took.is_some()).count();
+    let elapsed_us = record.ended_at_us.map(|ended| ended.saturating_sub(record.started_at_us));
+    RunFacts {
+        id: record.id.clone(),
+        name: record.name.clone(),
+        purpose: record.plan.purpose,
+        status: record.status,
+        workload: record.plan.workload.name.clone(),
+        tool_version: record.plan.tool_version.clone(),
+        seed: record.plan.seed,
+        launches: u32::try_from(ended).unwrap_or(u32::MAX),
+        max_launches: evidence::rule(record).max_launches,
+        elapsed_s: elapsed_us.map(|elapsed| elapsed as f64 / 1e6),
+    }
+}
+
+/// The warnings of the whole run, each once, and what the report itself has to say of all steps.
+fn run_warnings(record: &RunRecord, harness: &Harness, parametric: bool) -> Vec<RunWarning> {
+    let mut warnings: Vec<RunWarning> = Vec::new();
+    let of_run = record.warnings.iter().filter(|warning| warning.step.is_none()).cloned();
+    let own = |id: &str, text: &str| RunWarning { step: None, id: id.to_owned(), text: text.to_owned() };
+    let not_calibrated = match (harness, record.plan.purpose) {
+        (Harness::NotCalibrated, Purpose::Compare) => Some(own(
+            "not-calibrated",
+            "the harness is not calibrated here since the host booted: `dbdyno calibrate` tells whether it is \
+             honest",
+        )),
+        (Harness::Honest | Harness::Biased { .. }, _) | (Harness::NotCalibrated, Purpose::Calibrate) => None,
+    };
+    let parametric = parametric.then(|| {
+        own(
+            "parametric-family",
+            "which steps hold together is judged by Student's t, which assumes normal noise: there are too few \
+             launches for ranks over so many steps",
+        )
+    });
+    for warning in of_run.chain(not_calibrated).chain(parametric) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
+}
+
+fn trials(record: &RunRecord) -> Trials {
+    let mut trials = Trials::default();
+    let mut reasons: BTreeMap<(&str, Side, bool, &str), Vec<u32>> = BTreeMap::new();
+    for ended in &record.trials {
+        let (skipped, reason) = match &ended.outcome {
+            Outcome::Done => {
+                trials.done += 1;
+                continue;
+            }
+            Outcome::Failed { reason } => (false, reason),
+            Outcome::Skipped { reason } => (true, reason),
+        };
+        trials.failed += u32::from(!skipped);
+        trials.skipped += u32::from(skipped);
+        let key = (ended.trial.step.as_str(), ended.trial.side, skipped, reason.as_str());
+        reasons.entry(key).or_default().push(ended.trial.launch);
+    }
+    trials.reasons = reasons
+        .into_iter()
+        .map(|((step, side, skipped, reason), launches)| TrialReason {
+            step: step.to_owned(),
+            subject: subject(record, side),
+            skipped,
+            reason: reason.to_owned(),
+            launches,
+        })
+        .collect();
+    trials
+}
+
+/// The last shape of each side in each step that has a database of its own.
+fn shapes(record: &RunRecord, steps: &[&Step]) -> Vec<ShapeRow> {
+    let own = steps.iter().filter(|step| step.database == DatabaseKind::Own);
+    own.flat_map(|step| {
+        (0..record.plan.subjects.len()).filter_map(|side| {
+            let of_side =
+                |read: &&model::record::ShapeRecord| read.trial.step == step.name && read.trial.side == side;
+            let read = record.shapes.iter().rfind(of_side)?;
+            Some(ShapeRow {
+                step: step.name.clone(),
+                subject: subject(record, side),
+                moment: read.moment,
+                launch: read.trial.launch,
+                shape: read.shape.clone(),
+            })
+        })
+    })
+    .collect()
+}
+
+fn subject(record: &RunRecord, side: Side) -> String {
+    record
+        .plan
+        .subjects
+        .get(side)
+        .map_or_else(|| format!("side {side}"), |subject| subject.reference.to_string())
+}

@@ -1,0 +1,146 @@
+//! What a run does, one action at a time.
+
+use model::block::{Side, TrialKey};
+use model::units::Nanos;
+use model::wire::{BlockLimit, Request};
+
+/// What a worker is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Makes the launch's image.
+    Builder,
+    /// Runs the steps on the image.
+    Reader,
+    /// Runs the steps on a database of its own.
+    Writer,
+}
+
+/// One worker of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkerId {
+    /// What it is there for.
+    pub role: Role,
+    /// Whose build it has loaded.
+    pub side: Side,
+    /// Which of the equal directories it works in: drawn at random in each launch, so that no side always has
+    /// the same path.
+    pub slot: usize,
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Make the directories of a launch.
+    MakeDirectories {
+        /// The launch; 0 is the pilot.
+        launch: u32,
+        /// The workers that will be in it.
+        workers: Vec<WorkerId>,
+    },
+    /// Start workers in this order and have each load its library.
+    Start {
+        /// The workers.
+        workers: Vec<WorkerId>,
+    },
+    /// Send requests to several workers and wait for all replies.
+    Ask {
+        /// Who is asked what.
+        requests: Vec<(WorkerId, Request)>,
+        /// How long to wait at most.
+        bound: Nanos,
+    },
+    /// Give readers the image: hard links to its files.
+    LinkImage {
+        /// Who made it.
+        builder: WorkerId,
+        /// Who reads it.
+        readers: Vec<WorkerId>,
+    },
+    /// Stop these workers; from now on only the one with a block runs.
+    Freeze {
+        /// The workers.
+        workers: Vec<WorkerId>,
+    },
+    /// Let them all go on.
+    Thaw {
+        /// The workers.
+        workers: Vec<WorkerId>,
+    },
+    /// Thaw one worker, run one block, freeze it, and read its counters on both edges.
+    RunBlock {
+        /// Who runs.
+        worker: WorkerId,
+        /// The trial that the block belongs to.
+        trial: TrialKey,
+        /// The cycle, from 0.
+        cycle: u32,
+        /// The place within the cycle, from 0.
+        position: u32,
+        /// When it ends.
+        limit: BlockLimit,
+    },
+    /// Wait until the kernel has little left to write for any side.
+    DrainDevice,
+    /// Copy texts that the engine wrote.
+    Collect {
+        /// Whose.
+        worker: WorkerId,
+    },
+    /// End workers.
+    Stop {
+        /// The workers.
+        workers: Vec<WorkerId>,
+    },
+    /// Remove the directories of workers that have ended.
+    RemoveDirectories {
+        /// The workers.
+        workers: Vec<WorkerId>,
+    },
+    /// End all workers at once and remove their directories: something failed.
+    Abandon,
+}
+
+/// Where in a launch an action stands: what fails with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Learning block sizes on the base.
+    Pilot,
+    /// The steps on own databases.
+    Own,
+    /// The steps on the image.
+    Image,
+}
+
+/// An action with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The part of the launch.
+    pub part: Part,
+    /// The step that is under way.
+    pub step: Option<String>,
+    /// What its result means.
+    pub meaning: Meaning,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What the result of an action is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// Nothing but that it succeeded.
+    Done,
+    /// The image is there: its shape.
+    ImageShape,
+    /// The shapes of the sides before the step.
+    ShapeBefore,
+    /// The shapes of the sides after the step.
+    ShapeAfter,
+    /// A measured block.
+    Measured,
+    /// A block of the pilot: how many operations fit.
+    Sized,
+    /// The latency of the step on each side.
+    Latency,
+    /// Raw output.
+    Raw,
+}

@@ -1,0 +1,404 @@
+//! The state machine of a run: `next(event) -> action`, with no clock, process or file of its own.
+//!
+//! pilot -> launch 1 -> (fix the largest number of launches) -> launch 2 -> ... -> end. A failure ends one
+//! part of one launch; the other part and the next launches go on.
+
+use super::action::{Action, Line, Meaning, Part, WorkerId};
+use super::referee::{LaunchCost, Referee};
+use super::script;
+use super::sizes::BlockSizes;
+use super::world::{Failure, MeasuredBlock, Performed, Severity};
+use model::block::{Block, Outcome, TrialKey};
+use model::counter::Counter;
+use model::event::{Moment, RunEvent, RunOutcome};
+use model::plan::Plan;
+use model::units::Nanos;
+use model::wire::Reply;
+use model::workload::DatabaseKind;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A step that failed in this many launches leaves: the next one would fail too.
+const MOST_FAILED_LAUNCHES: u32 = 3;
+/// Kept of the budget for the report.
+const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
+
+/// What happened since the last call.
+#[derive(Debug)]
+pub enum Event {
+    /// The run begins.
+    Begin,
+    /// The last action ended.
+    Ended(Result<Performed, Failure>),
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq)]
+pub enum Next {
+    /// This.
+    Do(Action),
+    /// Nothing: the run is over.
+    End(RunOutcome),
+}
+
+/// A run in progress.
+pub struct Campaign<R> {
+    plan: Plan,
+    referee: R,
+    sizes: BlockSizes,
+    /// Steps without a verdict.
+    active: BTreeSet<String>,
+    script: VecDeque<Line>,
+    current: Option<Line>,
+    launch: Launch,
+    max_launches: Option<u32>,
+    last_cost: LaunchCost,
+    failed_launches: BTreeMap<String, u32>,
+    delayed_steps: BTreeSet<String>,
+    events: Vec<RunEvent>,
+    epoch_us: i64,
+}
+
+/// The launch in progress; number 0 is the pilot.
+#[derive(Default)]
+struct Launch {
+    number: u32,
+    started: Nanos,
+    part_started: Nanos,
+    cost: LaunchCost,
+    blocks: Vec<Block>,
+    ended: BTreeSet<String>,
+    failed: BTreeSet<String>,
+}
+
+impl Default for LaunchCost {
+    fn default() -> Self {
+        LaunchCost { own: Nanos(0), image: Nanos(0) }
+    }
+}
+
+impl<R: Referee> Campaign<R> {
+    /// A run that has not begun.
+    pub fn new(plan: Plan, referee: R) -> Campaign<R> {
+        let active = plan.steps.iter().cloned().collect();
+        Campaign {
+            plan,
+            referee,
+            sizes: BlockSizes::default(),
+            active,
+            script: VecDeque::new(),
+            current: None,
+            launch: Launch::default(),
+            max_launches: None,
+            last_cost: LaunchCost::default(),
+            failed_launches: BTreeMap::new(),
+            delayed_steps: BTreeSet::new(),
+            events: Vec::new(),
+            epoch_us: 0,
+        }
+    }
+
+    /// Takes in what happened by `now`, and says what to do. The events are to be told in this order.
+    pub fn next(&mut self, event: Event, now: Nanos, epoch_us: i64) -> (Next, Vec<RunEvent>) {
+        self.epoch_us = epoch_us;
+        match event {
+            Event::Begin => self.script = script::pilot(&self.plan, &self.active).into(),
+            Event::Ended(Ok(performed)) => {
+                if let Some(line) = self.current.take() {
+                    self.take_in(&line, performed, now);
+                }
+            }
+            Event::Ended(Err(failure)) => {
+                if let Some(outcome) = self.take_failure(&failure) {
+                    return (Next::End(outcome), std::mem::take(&mut self.events));
+                }
+            }
+        }
+        let next = self.advance(now);
+        (next, std::mem::take(&mut self.events))
+    }
+
+    fn advance(&mut self, now: Nanos) -> Next {
+        loop {
+            if let Some(line) = self.script.pop_front() {
+                let action = line.action.clone();
+                self.current = Some(line);
+                return Next::Do(action);
+            }
+            if let Some(outcome) = self.end_launch(now) {
+                return Next::End(outcome);
+            }
+            self.begin_launch(now);
+        }
+    }
+
+    fn begin_launch(&mut self, now: Nanos) {
+        let number = self.launch.number + 1;
+        self.launch = Launch { number, started: now, part_started: now, ..Launch::default() };
+        self.events.push(RunEvent::LaunchStarted { launch: number, at_us: self.epoch_us });
+        self.script = script::launch(&self.plan, number, &self.active, &self.sizes).into();
+    }
+
+    /// Closes the launch whose script is done; the outcome where the run is over.
+    fn end_launch(&mut self, now: Nanos) -> Option<RunOutcome> {
+        if self.launch.number > 0 {
+            self.close_launch(now);
+        }
+        if self.active.is_empty() {
+            let nothing_measured = self.last_cost == LaunchCost::default() && self.launch.number == 0;
+            return Some(if nothing_measured { RunOutcome::Failed } else { RunOutcome::Done });
+        }
+        if self.max_launches.is_some_and(|most| self.launch.number >= most) {
+            return Some(RunOutcome::Done);
+        }
+        let next_cost = self.part_cost(DatabaseKind::Own) + self.part_cost(DatabaseKind::Image);
+        let out_of_time = now + next_cost + REPORT_RESERVE > self.plan.budget;
+        (self.launch.number > 0 && out_of_time).then_some(RunOutcome::Done)
+    }
+
+    /// What the part cost last time, where a step of it is still active.
+    fn part_cost(&self, kind: DatabaseKind) -> Nanos {
+        if !self.is_active(kind) {
+            return Nanos(0);
+        }
+        match kind {
+            DatabaseKind::Own => self.last_cost.own,
+            DatabaseKind::Image => self.last_cost.image,
+        }
+    }
+
+    fn is_active(&self, kind: DatabaseKind) -> bool {
+        self.plan.chosen_steps().any(|step| step.database == kind && self.active.contains(&step.name))
+    }
+
+    fn close_launch(&mut self, now: Nanos) {
+        let launch = std::mem::take(&mut self.launch);
+        self.launch.number = launch.number;
+        self.last_cost = launch.cost;
+        let complete: BTreeSet<String> = launch.ended.difference(&launch.failed).cloned().collect();
+        let blocks: Vec<Block> =
+            launch.blocks.into_iter().filter(|block| complete.contains(&block.trial.step)).collect();
+        if self.max_launches.is_none() {
+            let left = self.plan.budget.saturating_sub(now + REPORT_RESERVE);
+            let fixed = self.referee.fix(launch.cost, left, &self.active);
+            self.max_launches = Some(fixed.max_launches);
+            self.events.push(RunEvent::MaxLaunchesFixed { max_launches: fixed.max_launches });
+            for (step, reason) in fixed.dropped {
+                self.leave(&step, reason);
+            }
+        }
+        for (step, reason) in self.referee.after_launch(&blocks, &self.active) {
+            self.leave(&step, reason);
+        }
+        for step in launch.failed {
+            let failures = self.failed_launches.entry(step.clone()).or_insert(0);
+            *failures += 1;
+            if *failures >= MOST_FAILED_LAUNCHES {
+                self.leave(&step, format!("failed in {MOST_FAILED_LAUNCHES} launches"));
+            }
+        }
+        self.events.push(RunEvent::LaunchEnded {
+            launch: launch.number,
+            took: now.saturating_sub(launch.started),
+            max_launches: self.max_launches.unwrap_or(0),
+            active_steps: self.active.iter().cloned().collect(),
+        });
+    }
+
+    fn leave(&mut self, step: &str, reason: String) {
+        if self.active.remove(step) {
+            let launch = self.launch.number;
+            self.events.push(RunEvent::StepLeft { step: step.to_owned(), launch, reason });
+        }
+    }
+
+    fn take_in(&mut self, line: &Line, performed: Performed, now: Nanos) {
+        match (line.meaning, performed) {
+            (Meaning::Measured, Performed::Block(measured)) => self.take_block(line, *measured),
+            (Meaning::Sized, Performed::Replies(replies)) => {
+                for (_, reply) in replies {
+                    if let (Some(step), Reply::Block(report)) = (&line.step, reply) {
+                        self.sizes.learn(step, &report);
+                    }
+                }
+            }
+            (Meaning::ImageShape, Performed::Replies(replies)) => self.take_image(replies, now),
+            (Meaning::ShapeBefore, Performed::Replies(replies)) => {
+                self.take_shapes(line, replies, Moment::Before);
+            }
+            (Meaning::ShapeAfter, Performed::Replies(replies)) => {
+                self.take_shapes(line, replies, Moment::After);
+            }
+            (Meaning::Latency, Performed::Replies(replies)) => self.take_latency(line, replies),
+            (Meaning::Raw, Performed::Texts(texts)) => self.take_texts(line, texts),
+            (_, _) => {}
+        }
+        let last_of_part = self.script.front().is_none_or(|next| next.part != line.part);
+        if last_of_part {
+            let took = now.saturating_sub(self.launch.part_started);
+            match line.part {
+                Part::Own => self.launch.cost.own = took,
+                Part::Image => self.launch.cost.image = took,
+                Part::Pilot => {}
+            }
+            self.launch.part_started = now;
+        }
+    }
+
+    fn take_block(&mut self, line: &Line, measured: MeasuredBlock) {
+        let Action::RunBlock { trial, cycle, position, .. } = &line.action else { return };
+        let report = measured.report;
+        let threads = (report.thread_cpu.len() as u64).max(1);
+        let foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
+        let run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
+        let process_cpu = measured.process_cpu.unwrap_or(report.process_cpu);
+        let mut counters = measured.counters;
+        counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
+        counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
+        if let Some(error) = report.first_error {
+            self.events.push(RunEvent::Warned {
+                step: line.step.clone(),
+                id: "failed-operations".to_owned(),
+                text: format!(
+                    "{} of {} operations failed on {} in launch {}: {error}",
+                    report.failed_operations,
+                    report.failed_operations + report.operations,
+                    self.plan.subjects[trial.side].reference,
+                    trial.launch,
+                ),
+            });
+        }
+        if report.writes_delayed {
+            self.warn_of_delay(&trial.step);
+        }
+        let block = Block {
+            trial: trial.clone(),
+            image: trial.launch,
+            cycle: *cycle,
+            position: *position,
+            operations: report.operations,
+            failed_operations: report.failed_operations,
+            wall: report.wall,
+            run_delay: Nanos(run_delay.0 / threads),
+            foreground_cpu: Nanos(foreground_cpu.0 / threads),
+            foreground_threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            process_cpu,
+            counters,
+        };
+        self.launch.blocks.push(block.clone());
+        self.events.push(RunEvent::BlockMeasured(Box::new(block)));
+    }
+
+    /// Once per step: the credit of delayed writes refills by elapsed time, frozen time included, so that
+    /// interleaved blocks flatter a side that is delayed (statistics 1.9, rule 14).
+    fn warn_of_delay(&mut self, step: &str) {
+        if self.delayed_steps.insert(step.to_owned()) {
+            self.events.push(RunEvent::Warned {
+                step: Some(step.to_owned()),
+                id: "writes-delayed".to_owned(),
+                text: format!(
+                    "the engine delayed writes in {step}: frozen time refills its credit, so this step's rate \
+                     is not that of an uninterrupted run"
+                ),
+            });
+        }
+    }
+
+    fn take_image(&mut self, replies: Vec<(WorkerId, Reply)>, now: Nanos) {
+        let launch = self.launch.number;
+        for (_, reply) in replies {
+            if let Reply::Shape(shape) = reply {
+                self.events.push(RunEvent::ImageBuilt {
+                    launch,
+                    image: launch,
+                    seed: script::data_seed(self.plan.seed, launch),
+                    shape,
+                    took: now.saturating_sub(self.launch.part_started),
+                });
+            }
+        }
+    }
+
+    fn take_shapes(&mut self, line: &Line, replies: Vec<(WorkerId, Reply)>, moment: Moment) {
+        for (worker, reply) in replies {
+            if let (Some(step), Reply::Shape(shape)) = (&line.step, reply) {
+                let trial = TrialKey { launch: self.launch.number, step: step.clone(), side: worker.side };
+                self.events.push(RunEvent::ShapeRead { trial, moment, shape });
+            }
+        }
+    }
+
+    fn take_latency(&mut self, line: &Line, replies: Vec<(WorkerId, Reply)>) {
+        let Some(step) = &line.step else { return };
+        self.launch.ended.insert(step.clone());
+        for (worker, reply) in replies {
+            let latency = match reply {
+                Reply::StepFinished { latency } => Some(latency),
+                _ => None,
+            };
+            let trial = TrialKey { launch: self.launch.number, step: step.clone(), side: worker.side };
+            self.events.push(RunEvent::TrialEnded { trial, outcome: Outcome::Done, latency });
+        }
+    }
+
+    fn take_texts(&mut self, line: &Line, texts: Vec<(String, String)>) {
+        let Action::Collect { worker } = &line.action else { return };
+        for (name, text) in texts {
+            let launch = self.launch.number;
+            self.events.push(RunEvent::RawOutput { launch, side: worker.side, name, text });
+        }
+    }
+
+    /// Records what failed and replaces what is left of its part; the outcome where the run cannot go on.
+    fn take_failure(&mut self, failure: &Failure) -> Option<RunOutcome> {
+        let line = self.current.take()?;
+        if failure.severity == Severity::Interrupted {
+            return Some(RunOutcome::Interrupted);
+        }
+        self.fail_trials(&line, failure);
+        if failure.severity == Severity::Run {
+            return Some(RunOutcome::Failed);
+        }
+        self.script.retain(|other| other.part != line.part);
+        if line.action != Action::Abandon {
+            self.script.push_front(Line { meaning: Meaning::Done, action: Action::Abandon, ..line });
+        }
+        None
+    }
+
+    /// The step under way failed on the side named, or on all; what would have followed it is skipped.
+    fn fail_trials(&mut self, line: &Line, failure: &Failure) {
+        let kind = if line.part == Part::Image { DatabaseKind::Image } else { DatabaseKind::Own };
+        let pending: Vec<String> = self
+            .plan
+            .chosen_steps()
+            .filter(|step| step.database == kind && self.active.contains(&step.name))
+            .filter(|step| !self.launch.ended.contains(&step.name))
+            .map(|step| step.name.clone())
+            .collect();
+        for step in pending {
+            let under_way = line.step.as_ref().is_none_or(|current| *current == step);
+            self.launch.failed.insert(step.clone());
+            for side in 0..self.plan.subjects.len() {
+                let here = failure.side.is_none_or(|failed| failed == side);
+                let outcome = if under_way && here {
+                    Outcome::Failed { reason: failure.reason.clone() }
+                } else {
+                    Outcome::Skipped { reason: self.skip_reason(line, failure) }
+                };
+                let trial = TrialKey { launch: self.launch.number, step: step.clone(), side };
+                self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
+            }
+            if line.part == Part::Pilot {
+                self.leave(&step, format!("dropped: the pilot failed: {}", failure.reason));
+            }
+        }
+    }
+
+    fn skip_reason(&self, line: &Line, failure: &Failure) -> String {
+        let step = line.step.as_deref().unwrap_or("the start of the launch");
+        match failure.side {
+            Some(side) => format!("{} failed in {step}", self.plan.subjects[side].reference),
+            None => format!("{step} failed"),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Who says when enough has been measured. The runner knows no statistics: it asks.
+
+use model::block::Block;
+use model::units::Nanos;
+use std::collections::BTreeSet;
+
+/// What launches cost, part by part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchCost {
+    /// The steps on own databases.
+    pub own: Nanos,
+    /// The steps on the image.
+    pub image: Nanos,
+}
+
+/// How many launches there will be, and without which steps; fixed before any difference is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fixed {
+    /// The largest number of launches.
+    pub max_launches: u32,
+    /// Steps that are dropped, with the reason shown.
+    pub dropped: Vec<(String, String)>,
+}
+
+/// Decides on the launches of a run.
+pub trait Referee {
+    /// Called once, after the first launch: what it cost, and how much of the budget is left.
+    fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed;
+
+    /// Called after each launch with the blocks that it added: the steps that have their verdict, with the
+    /// reason shown.
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, String)>;
+}

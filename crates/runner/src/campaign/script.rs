@@ -1,0 +1,351 @@
+//! The script of a launch: which actions, in which order, with every random choice drawn from the run's seed.
+//! Pure: the same plan, launch and sizes give the same script.
+
+use super::action::{Action, Line, Meaning, Part, Role, WorkerId};
+use super::sizes::BlockSizes;
+use model::block::{BASE, Side, TrialKey};
+use model::config::rocksdb_option_string;
+use model::plan::Plan;
+use model::subject::compare_versions;
+use model::units::Nanos;
+use model::wire::{BlockLimit, Request, StepSetup};
+use model::workload::{DatabaseKind, Settle, Step};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A request that does nothing heavy is answered within this, even on a busy host.
+const REQUEST_BOUND: Nanos = Nanos::from_secs(60);
+/// Opening, loading and scanning a data set, and settling it: a bound against hangs, not an expectation.
+const LONG_BOUND: Nanos = Nanos::from_secs(600);
+/// Blocks before the first measured one of a read step (statistics 1.1: 0.2 s with blocks of 100 ms); the
+/// block cache has been filled by a scan before.
+const WARM_UP_BLOCKS: u32 = 2;
+/// Blocks of the pilot for each step but a fill, which runs to its end.
+const PILOT_BLOCKS: u32 = 3;
+/// The name of the database's directory within a worker's directory. Relative, so that no path gets longer on
+/// one side.
+const DATABASE: &str = "db";
+/// The name of the directory for files of the image that are not ingested yet.
+const SCRATCH: &str = "scratch";
+
+/// The random numbers of one launch.
+pub fn generator(seed: u64, launch: u32) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ (u64::from(launch) << 40))
+}
+
+/// The seed of keys and values of a launch: the same for all sides.
+pub fn data_seed(seed: u64, launch: u32) -> u64 {
+    generator(seed, launch).next_u64()
+}
+
+/// The side whose build makes the images: the oldest release, because newer ones open its files
+/// (statistics section 7).
+pub fn oldest_side(plan: &Plan) -> Side {
+    let version = |side: &Side| plan.subjects[*side].reference.build.version.clone();
+    (0..plan.subjects.len())
+        .min_by(|left, right| compare_versions(&version(left), &version(right)).then(left.cmp(right)))
+        .unwrap_or(BASE)
+}
+
+/// The script of a launch with these steps still active.
+pub fn launch(plan: &Plan, launch: u32, active: &BTreeSet<String>, sizes: &BlockSizes) -> Vec<Line> {
+    let mut random = generator(plan.seed, launch);
+    let data_seed = random.next_u64();
+    let mut slots: Vec<usize> = (0..plan.subjects.len()).collect();
+    shuffle(&mut slots, &mut random);
+    let mut script = Script { plan, launch, data_seed, slots, random, lines: Vec::new() };
+    script.own_part(active, sizes);
+    script.image_part(active);
+    script.lines
+}
+
+/// The script that learns block sizes on the base; empty where no chosen step writes.
+pub fn pilot(plan: &Plan, active: &BTreeSet<String>) -> Vec<Line> {
+    let random = generator(plan.seed, 0);
+    let mut script =
+        Script { plan, launch: 0, data_seed: plan.seed, slots: vec![BASE], random, lines: Vec::new() };
+    script.pilot_part(active);
+    script.lines
+}
+
+struct Script<'a> {
+    plan: &'a Plan,
+    launch: u32,
+    data_seed: u64,
+    /// The slot of each side.
+    slots: Vec<usize>,
+    random: Xoshiro256PlusPlus,
+    lines: Vec<Line>,
+}
+
+impl<'a> Script<'a> {
+    fn own_part(&mut self, active: &BTreeSet<String>, sizes: &BlockSizes) {
+        let steps = needed_own_steps(self.plan, active);
+        if steps.is_empty() {
+            return;
+        }
+        let part = Part::Own;
+        let writers = self.workers(Role::Writer);
+        self.begin(part, &writers);
+        self.open(part, &writers, true, "");
+        for step in steps {
+            let Some(operations) = sizes.operations(step, &self.plan.workload.data) else { continue };
+            let measured = active.contains(&step.name);
+            let cycles = BlockSizes::cycles(step, &self.plan.workload.data, operations);
+            self.shapes(part, step, &writers, Meaning::ShapeBefore);
+            self.prepare(part, step, &writers);
+            if measured {
+                let limit = BlockLimit::Operations { count: operations };
+                self.cycles(part, step, &writers, cycles, limit);
+            } else {
+                // A step that has its verdict still makes the tree for those after it.
+                let count = operations * u64::from(cycles);
+                self.ask_all(
+                    part,
+                    Some(step),
+                    &writers,
+                    LONG_BOUND,
+                    &Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true },
+                );
+            }
+            self.finish(part, step, &writers, measured);
+            self.shapes(part, step, &writers, Meaning::ShapeAfter);
+            if step.settle != Settle::None {
+                let settle = Request::Settle { to: step.settle, bound: LONG_BOUND };
+                self.ask_all(part, Some(step), &writers, LONG_BOUND, &settle);
+            }
+        }
+        self.end(part, &writers);
+    }
+
+    fn image_part(&mut self, active: &BTreeSet<String>) {
+        let mut steps: Vec<&Step> = self
+            .plan
+            .chosen_steps()
+            .filter(|step| step.database == DatabaseKind::Image && active.contains(&step.name))
+            .collect();
+        if steps.is_empty() {
+            return;
+        }
+        shuffle(&mut steps, &mut self.random);
+        let part = Part::Image;
+        let readers = self.workers(Role::Reader);
+        let builders = self.builders(&readers);
+        for (builder, _) in &builders {
+            self.build_image(*builder);
+        }
+        self.make_directories(part, &readers);
+        for (builder, readers) in &builders {
+            let link = Action::LinkImage { builder: *builder, readers: readers.clone() };
+            self.push(part, None, Meaning::Done, link);
+        }
+        self.push(part, None, Meaning::Done, Action::Start { workers: readers.clone() });
+        self.open(part, &readers, false, ";disable_auto_compactions=true");
+        let workers = builders.into_iter().map(|(builder, _)| builder).collect();
+        self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers });
+        let scan = Request::Scan { data: self.plan.workload.data };
+        self.ask_all(part, None, &readers, LONG_BOUND, &scan);
+        for step in steps {
+            self.shapes(part, step, &readers, Meaning::ShapeBefore);
+            self.prepare(part, step, &readers);
+            let limit = BlockLimit::Time { wall: step.block };
+            for _ in 0..WARM_UP_BLOCKS {
+                let warm = Request::RunBlock { limit, warm_up: true };
+                self.ask_all(part, Some(step), &readers, LONG_BOUND, &warm);
+            }
+            self.cycles(part, step, &readers, step.cycles, limit);
+            self.finish(part, step, &readers, true);
+        }
+        self.end(part, &readers);
+    }
+
+    /// Who makes images, and for whom: the oldest release for all, or each build for itself.
+    fn builders(&self, readers: &[WorkerId]) -> Vec<(WorkerId, Vec<WorkerId>)> {
+        if self.plan.own_image {
+            return readers
+                .iter()
+                .map(|reader| (WorkerId { role: Role::Builder, ..*reader }, vec![*reader]))
+                .collect();
+        }
+        let builder = WorkerId { role: Role::Builder, side: oldest_side(self.plan), slot: 0 };
+        vec![(builder, readers.to_vec())]
+    }
+
+    fn build_image(&mut self, builder: WorkerId) {
+        let part = Part::Image;
+        let workers = [builder];
+        self.begin(part, &workers);
+        self.open(part, &workers, true, "");
+        let load = Request::BulkLoad {
+            data: self.plan.workload.data,
+            seed: self.data_seed,
+            threads: 2,
+            scratch: PathBuf::from(SCRATCH),
+        };
+        self.ask_all(part, None, &workers, LONG_BOUND, &load);
+        let shape = Action::Ask { requests: vec![(builder, Request::ReadShape)], bound: REQUEST_BOUND };
+        self.push(part, None, Meaning::ImageShape, shape);
+        self.ask_all(part, None, &workers, REQUEST_BOUND, &Request::Close);
+        self.push(part, None, Meaning::Done, Action::Stop { workers: workers.to_vec() });
+    }
+
+    fn pilot_part(&mut self, active: &BTreeSet<String>) {
+        let steps = needed_own_steps(self.plan, active);
+        if steps.is_empty() {
+            return;
+        }
+        let part = Part::Pilot;
+        let workers = [WorkerId { role: Role::Writer, side: BASE, slot: 0 }];
+        self.begin(part, &workers);
+        self.open(part, &workers, true, "");
+        for step in steps {
+            self.prepare(part, step, &workers);
+            let fills = step.operation == model::workload::Operation::FillSequential;
+            let (blocks, limit) = if fills {
+                (1, BlockLimit::Operations { count: self.plan.workload.data.keys })
+            } else {
+                (PILOT_BLOCKS, BlockLimit::Time { wall: step.block })
+            };
+            for _ in 0..blocks {
+                let requests = vec![(workers[0], Request::RunBlock { limit, warm_up: true })];
+                let ask = Action::Ask { requests, bound: LONG_BOUND };
+                self.push(part, Some(step), Meaning::Sized, ask);
+            }
+            self.finish(part, step, &workers, false);
+            let settle = Request::Settle { to: step.settle, bound: LONG_BOUND };
+            self.ask_all(part, Some(step), &workers, LONG_BOUND, &settle);
+        }
+        self.end(part, &workers);
+    }
+
+    /// The workers of a role, in the order of their slots: the order in which they are started.
+    fn workers(&self, role: Role) -> Vec<WorkerId> {
+        let mut workers: Vec<WorkerId> =
+            self.slots.iter().zip(0..).map(|(slot, side)| WorkerId { role, side, slot: *slot }).collect();
+        workers.sort_by_key(|worker| worker.slot);
+        workers
+    }
+
+    fn begin(&mut self, part: Part, workers: &[WorkerId]) {
+        self.make_directories(part, workers);
+        self.push(part, None, Meaning::Done, Action::Start { workers: workers.to_vec() });
+    }
+
+    fn make_directories(&mut self, part: Part, workers: &[WorkerId]) {
+        let make = Action::MakeDirectories { launch: self.launch, workers: workers.to_vec() };
+        self.push(part, None, Meaning::Done, make);
+    }
+
+    fn open(&mut self, part: Part, workers: &[WorkerId], create: bool, more_options: &str) {
+        let requests = workers
+            .iter()
+            .map(|worker| {
+                let options = rocksdb_option_string(&self.plan.subjects[worker.side].options);
+                let request = Request::Open {
+                    directory: PathBuf::from(DATABASE),
+                    options: format!("{options}{more_options}"),
+                    create,
+                };
+                (*worker, request)
+            })
+            .collect();
+        self.push(part, None, Meaning::Done, Action::Ask { requests, bound: LONG_BOUND });
+    }
+
+    fn prepare(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
+        // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
+        let position = self.plan.workload.steps.iter().position(|other| other.name == step.name);
+        let seed = self.data_seed.wrapping_add(1 + position.unwrap_or(0) as u64);
+        let requests = workers
+            .iter()
+            .map(|worker| {
+                let setup = StepSetup {
+                    operation: step.operation,
+                    data: self.plan.workload.data,
+                    threads: step.threads,
+                    rate: step.rate,
+                    wal: step.wal,
+                    sync: step.sync,
+                    background_write_bytes_per_s: step.background_write_bytes_per_s,
+                    seed,
+                    planted_slowdown_percent: self.plan.subjects[worker.side].planted_slowdown_percent,
+                };
+                (*worker, Request::Prepare(setup))
+            })
+            .collect();
+        self.push(part, Some(step), Meaning::Done, Action::Ask { requests, bound: REQUEST_BOUND });
+    }
+
+    fn cycles(&mut self, part: Part, step: &Step, workers: &[WorkerId], cycles: u32, limit: BlockLimit) {
+        if step.writes() {
+            self.push(part, Some(step), Meaning::Done, Action::DrainDevice);
+        }
+        let workers = workers.to_vec();
+        self.push(part, Some(step), Meaning::Done, Action::Freeze { workers: workers.clone() });
+        for cycle in 0..cycles {
+            let mut order = workers.clone();
+            shuffle(&mut order, &mut self.random);
+            for (worker, position) in order.into_iter().zip(0..) {
+                let trial = TrialKey { launch: self.launch, step: step.name.clone(), side: worker.side };
+                let block = Action::RunBlock { worker, trial, cycle, position, limit };
+                self.push(part, Some(step), Meaning::Measured, block);
+            }
+        }
+        self.push(part, Some(step), Meaning::Done, Action::Thaw { workers });
+    }
+
+    fn finish(&mut self, part: Part, step: &Step, workers: &[WorkerId], measured: bool) {
+        let meaning = if measured { Meaning::Latency } else { Meaning::Done };
+        let requests = workers.iter().map(|worker| (*worker, Request::FinishStep)).collect();
+        self.push(part, Some(step), meaning, Action::Ask { requests, bound: REQUEST_BOUND });
+    }
+
+    fn shapes(&mut self, part: Part, step: &Step, workers: &[WorkerId], meaning: Meaning) {
+        let requests = workers.iter().map(|worker| (*worker, Request::ReadShape)).collect();
+        self.push(part, Some(step), meaning, Action::Ask { requests, bound: REQUEST_BOUND });
+    }
+
+    fn end(&mut self, part: Part, workers: &[WorkerId]) {
+        self.ask_all(part, None, workers, LONG_BOUND, &Request::Close);
+        for worker in workers {
+            self.push(part, None, Meaning::Raw, Action::Collect { worker: *worker });
+        }
+        self.push(part, None, Meaning::Done, Action::Stop { workers: workers.to_vec() });
+        self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers: workers.to_vec() });
+    }
+
+    fn ask_all(
+        &mut self,
+        part: Part,
+        step: Option<&Step>,
+        workers: &[WorkerId],
+        bound: Nanos,
+        request: &Request,
+    ) {
+        let requests = workers.iter().map(|worker| (*worker, request.clone())).collect();
+        self.push(part, step, Meaning::Done, Action::Ask { requests, bound });
+    }
+
+    fn push(&mut self, part: Part, step: Option<&Step>, meaning: Meaning, action: Action) {
+        let step = step.map(|step| step.name.clone());
+        self.lines.push(Line { part, step, meaning, action });
+    }
+}
+
+/// The steps on an own database up to the last one that is active: those before it make its tree.
+fn needed_own_steps<'a>(plan: &'a Plan, active: &BTreeSet<String>) -> Vec<&'a Step> {
+    let own: Vec<&Step> =
+        plan.workload.steps.iter().filter(|step| step.database == DatabaseKind::Own).collect();
+    let needed = own.iter().rposition(|step| active.contains(&step.name)).map_or(0, |last| last + 1);
+    own.into_iter().take(needed).collect()
+}
+
+/// Fisher and Yates.
+fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
+    for last in (1..items.len()).rev() {
+        let chosen = usize::try_from((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64);
+        items.swap(last, chosen.unwrap_or(0));
+    }
+}

@@ -1,0 +1,280 @@
+//! The simulated twin of the world: workers that answer at once, a clock that only actions move, and faults
+//! where a test wants them. It asserts what the real world could only suffer.
+
+use super::action::{Action, Role, WorkerId};
+use super::world::{Failure, MeasuredBlock, Performed, Severity, World};
+use model::block::Latency;
+use model::counter::Counters;
+use model::event::RunEvent;
+use model::host::HarnessCost;
+use model::shape::Shape;
+use model::units::{Bytes, Nanos};
+use model::wire::{BlockLimit, BlockReport, Reply, Request};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Something that goes wrong once.
+#[derive(Debug, Clone)]
+pub enum Fault {
+    /// A worker crashes while a step runs.
+    Crash { role: Role, side: usize, step: String, launch: u32 },
+    /// Directories cannot be made any more from this launch on.
+    FullDisk { launch: u32 },
+    /// The user stops the run in this launch.
+    Interrupt { launch: u32 },
+}
+
+impl Fault {
+    pub fn crash(role: Role, side: usize, step: &str, launch: u32) -> Fault {
+        Fault::Crash { role, side, step: step.to_owned(), launch }
+    }
+
+    pub fn full_disk(launch: u32) -> Fault {
+        Fault::FullDisk { launch }
+    }
+
+    pub fn interrupt(launch: u32) -> Fault {
+        Fault::Interrupt { launch }
+    }
+}
+
+/// A million operations a second, whatever they are.
+const NANOS_PER_OPERATION: u64 = 1000;
+/// Everything but blocks takes this long.
+const ACTION_TIME: Nanos = Nanos::from_millis(50);
+
+#[derive(Debug, Default)]
+struct SimulatedWorker {
+    frozen: bool,
+    open: bool,
+    prepared: bool,
+}
+
+pub struct SimulatedWorld {
+    pub time: Nanos,
+    pub actions: Vec<Action>,
+    pub blocks_run: u64,
+    faults: Vec<Fault>,
+    launch: u32,
+    workers: BTreeMap<WorkerId, SimulatedWorker>,
+    directories: BTreeSet<WorkerId>,
+    step: String,
+}
+
+impl SimulatedWorld {
+    pub fn new(faults: Vec<Fault>) -> SimulatedWorld {
+        SimulatedWorld {
+            time: Nanos(0),
+            actions: Vec::new(),
+            blocks_run: 0,
+            faults,
+            launch: 0,
+            workers: BTreeMap::new(),
+            directories: BTreeSet::new(),
+            step: String::new(),
+        }
+    }
+
+    pub fn alive(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub fn directories(&self) -> usize {
+        self.directories.len()
+    }
+
+    fn worker(&mut self, id: WorkerId) -> &mut SimulatedWorker {
+        self.workers.get_mut(&id).unwrap_or_else(|| panic!("{id:?} was never started or has ended"))
+    }
+
+    fn crash(&mut self, id: WorkerId) -> Option<Failure> {
+        let launch = self.launch;
+        let step = self.step.clone();
+        let due = |fault: &Fault| match fault {
+            Fault::Crash { role, side, step: at, launch: when } => {
+                (*role, *side, at, *when) == (id.role, id.side, &step, launch)
+            }
+            Fault::FullDisk { .. } | Fault::Interrupt { .. } => false,
+        };
+        let position = self.faults.iter().position(due)?;
+        self.faults.remove(position);
+        Some(Failure {
+            side: Some(id.side),
+            reason: "the worker was killed by signal 11".to_owned(),
+            severity: Severity::Launch,
+        })
+    }
+
+    fn reply(&mut self, id: WorkerId, request: &Request) -> Reply {
+        if let Request::Prepare(setup) = request {
+            self.step = if setup.wal { "overwrite".to_owned() } else { "fillseq".to_owned() };
+        }
+        let worker = self.worker(id);
+        assert!(!worker.frozen, "{request:?} was sent to the frozen {id:?}");
+        match request {
+            Request::Load { .. } => Reply::Loaded { missing_symbols: Vec::new() },
+            Request::Open { .. } => {
+                assert!(!std::mem::replace(&mut worker.open, true));
+                Reply::Opened
+            }
+            Request::BulkLoad { data, .. } => Reply::BulkLoaded { keys: data.keys },
+            Request::Scan { data } => Reply::Scanned { keys: data.keys },
+            Request::Prepare(_) => {
+                assert!(worker.open && !std::mem::replace(&mut worker.prepared, true));
+                Reply::Prepared
+            }
+            Request::RunBlock { limit, .. } => {
+                assert!(worker.prepared);
+                Reply::Block(self.block(*limit))
+            }
+            Request::FinishStep => {
+                assert!(std::mem::replace(&mut worker.prepared, false));
+                Reply::StepFinished { latency: latency() }
+            }
+            Request::Settle { .. } => Reply::Settled { waited: Nanos(0) },
+            Request::ReadShape => Reply::Shape(Shape::default()),
+            Request::Close => {
+                assert!(std::mem::replace(&mut worker.open, false));
+                Reply::Closed
+            }
+            Request::Exit => Reply::Bye { heap_peak: Bytes(0) },
+        }
+    }
+
+    fn block(&mut self, limit: BlockLimit) -> BlockReport {
+        let (operations, wall) = match limit {
+            BlockLimit::Time { wall } => (wall.0 / NANOS_PER_OPERATION, wall),
+            BlockLimit::Operations { count } => (count, Nanos(count * NANOS_PER_OPERATION)),
+        };
+        self.time += wall;
+        BlockReport {
+            operations,
+            failed_operations: 0,
+            first_error: None,
+            wall,
+            thread_cpu: vec![wall],
+            thread_run_delay: Some(vec![Nanos(0)]),
+            process_cpu: wall,
+            writes_delayed: false,
+        }
+    }
+}
+
+fn latency() -> Latency {
+    Latency {
+        count: 1,
+        p50: Nanos(1),
+        p99: Nanos(1),
+        p999: Nanos(1),
+        max: Nanos(1),
+        histogram: String::new(),
+    }
+}
+
+impl World for SimulatedWorld {
+    fn now(&self) -> Nanos {
+        self.time
+    }
+
+    fn epoch_us(&self) -> i64 {
+        i64::try_from(self.time.0 / 1000).unwrap()
+    }
+
+    fn perform(&mut self, action: &Action) -> Result<Performed, Failure> {
+        self.time += ACTION_TIME;
+        self.actions.push(action.clone());
+        match action {
+            Action::MakeDirectories { launch, workers } => {
+                self.launch = *launch;
+                for fault in &self.faults {
+                    match fault {
+                        Fault::FullDisk { launch: when } if *when == *launch => {
+                            let reason = "no space left".to_owned();
+                            return Err(Failure { side: None, reason, severity: Severity::Run });
+                        }
+                        Fault::Interrupt { launch: when } if *when == *launch => {
+                            let reason = "interrupted".to_owned();
+                            return Err(Failure { side: None, reason, severity: Severity::Interrupted });
+                        }
+                        Fault::FullDisk { .. } | Fault::Interrupt { .. } | Fault::Crash { .. } => {}
+                    }
+                }
+                self.directories.extend(workers);
+            }
+            Action::Start { workers } => {
+                for id in workers {
+                    assert!(self.directories.contains(id), "{id:?} has no directory");
+                    assert!(self.workers.insert(*id, SimulatedWorker::default()).is_none());
+                }
+            }
+            Action::Ask { requests, .. } => {
+                let mut replies = Vec::new();
+                for (id, request) in requests {
+                    replies.push((*id, self.reply(*id, request)));
+                    let runs = matches!(request, Request::RunBlock { .. });
+                    if let Some(failure) = runs.then(|| self.crash(*id)).flatten() {
+                        return Err(failure);
+                    }
+                }
+                return Ok(Performed::Replies(replies));
+            }
+            Action::LinkImage { builder, readers } => {
+                assert!(self.directories.contains(builder) && !self.workers.contains_key(builder));
+                assert!(readers.iter().all(|reader| self.directories.contains(reader)));
+            }
+            Action::Freeze { workers } => {
+                for id in workers {
+                    self.worker(*id).frozen = true;
+                }
+            }
+            Action::Thaw { workers } => {
+                for id in workers {
+                    self.worker(*id).frozen = false;
+                }
+            }
+            Action::RunBlock { worker, limit, trial, .. } => {
+                assert!(self.workers.values().all(|other| other.frozen), "all stand still between blocks");
+                assert!(self.worker(*worker).prepared);
+                self.step.clone_from(&trial.step);
+                if let Some(failure) = self.crash(*worker) {
+                    return Err(failure);
+                }
+                self.blocks_run += 1;
+                let report = self.block(*limit);
+                return Ok(Performed::Block(Box::new(MeasuredBlock {
+                    process_cpu: Some(report.process_cpu),
+                    report,
+                    counters: Counters::new(),
+                })));
+            }
+            Action::DrainDevice => {}
+            Action::Collect { .. } => return Ok(Performed::Texts(Vec::new())),
+            Action::Stop { workers } => {
+                for id in workers {
+                    let worker = self.worker(*id);
+                    assert!(!worker.open && !worker.frozen, "{id:?} is stopped only after it was closed");
+                    self.workers.remove(id);
+                }
+            }
+            Action::RemoveDirectories { workers } => {
+                for id in workers {
+                    assert!(!self.workers.contains_key(id) && self.directories.remove(id));
+                }
+            }
+            Action::Abandon => self.clean_up(),
+        }
+        Ok(Performed::Done)
+    }
+
+    fn clean_up(&mut self) {
+        self.workers.clear();
+        self.directories.clear();
+    }
+
+    fn observed(&mut self) -> Vec<RunEvent> {
+        Vec::new()
+    }
+
+    fn cost(&self) -> HarnessCost {
+        HarnessCost::default()
+    }
+}

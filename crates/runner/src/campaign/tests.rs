@@ -1,0 +1,318 @@
+//! What a run does, in which order, in a simulated world: nine hours in milliseconds, with crashes.
+
+use super::action::{Action, Role, WorkerId};
+use super::drive::drive;
+use super::machine::Campaign;
+use super::referee::{Fixed, LaunchCost, Referee};
+use super::simulated::{Fault, SimulatedWorld};
+use model::block::{Block, Outcome};
+use model::build::{BuildSource, EngineBuild};
+use model::config::EngineConfig;
+use model::event::{RunEvent, RunOutcome};
+use model::plan::{DecisionRule, Plan, Purpose, Subject};
+use model::subject::SubjectRef;
+use model::units::{Bytes, Nanos};
+use model::wire::{BlockLimit, Request};
+use model::workload::Workload;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub const WORKLOAD: &str = r#"
+    name = "small"
+    engine = "rocksdb"
+    description = "d"
+    tells = "t"
+    does_not_tell = "n"
+    block_ms = 100
+    data = { keys = 100000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
+    [[step]]
+    name = "fillseq"
+    group = "writes"
+    operation = "fill-sequential"
+    database = "own"
+    wal = false
+    settle = "drained"
+    [[step]]
+    name = "overwrite"
+    group = "writes"
+    operation = "overwrite"
+    database = "own"
+    cycles = 4
+    [[step]]
+    name = "readrandom"
+    group = "point"
+    operation = "read-random"
+    database = "image"
+    cycles = 3
+"#;
+
+fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
+    let subject = |text: &&str| {
+        let reference: SubjectRef = text.parse().unwrap();
+        Subject {
+            build: EngineBuild {
+                reference: reference.build.clone(),
+                library: "librocksdb.so".into(),
+                sha256: String::new(),
+                size: Bytes(0),
+                source: BuildSource::Published { coordinates: String::new() },
+                compilers: Vec::new(),
+                probe: None,
+            },
+            config: EngineConfig {
+                name: reference.config.clone(),
+                description: String::new(),
+                options: BTreeMap::new(),
+            },
+            options: BTreeMap::new(),
+            planted_slowdown_percent: 0.0,
+            reference,
+        }
+    };
+    Plan {
+        purpose: Purpose::Compare,
+        subjects: subjects.iter().map(subject).collect(),
+        workload: Workload::parse(WORKLOAD, "test").unwrap(),
+        workload_sha256: String::new(),
+        steps: steps.iter().map(|step| (*step).to_owned()).collect(),
+        steps_named: false,
+        own_image: false,
+        rule: DecisionRule::default(),
+        budget,
+        seed: 42,
+        tool_version: "test".to_owned(),
+    }
+}
+
+/// Lets each step leave after a stated launch.
+struct Script {
+    max_launches: u32,
+    leaves_after: BTreeMap<&'static str, u32>,
+    launches: u32,
+    seen: usize,
+}
+
+impl Referee for Script {
+    fn fix(&mut self, cost: LaunchCost, _left: Nanos, _active: &BTreeSet<String>) -> Fixed {
+        assert!(cost.own.0 + cost.image.0 > 0 || self.seen == 0, "a launch costs time");
+        Fixed { max_launches: self.max_launches, dropped: Vec::new() }
+    }
+
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, String)> {
+        self.launches += 1;
+        self.seen += blocks.len();
+        let due = |step: &&String| self.leaves_after.get(step.as_str()) == Some(&self.launches);
+        active.iter().filter(due).map(|step| (step.clone(), "decided".to_owned())).collect()
+    }
+}
+
+fn referee(max_launches: u32, leaves_after: &[(&'static str, u32)]) -> Script {
+    Script { max_launches, leaves_after: leaves_after.iter().copied().collect(), launches: 0, seen: 0 }
+}
+
+struct Told {
+    outcome: RunOutcome,
+    events: Vec<RunEvent>,
+    world: SimulatedWorld,
+}
+
+fn run(plan: &Plan, referee: Script, faults: Vec<Fault>) -> Told {
+    let mut world = SimulatedWorld::new(faults);
+    let mut events = Vec::new();
+    let outcome = drive(Campaign::new(plan.clone(), referee), &mut world, &mut |event| events.push(event));
+    Told { outcome, events, world }
+}
+
+impl Told {
+    fn blocks(&self) -> Vec<&Block> {
+        let mut blocks = Vec::new();
+        for event in &self.events {
+            if let RunEvent::BlockMeasured(block) = event {
+                blocks.push(&**block);
+            }
+        }
+        blocks
+    }
+
+    fn launches_of(&self, step: &str) -> BTreeSet<u32> {
+        let of_step = |block: &&&Block| block.trial.step == step;
+        self.blocks().iter().filter(of_step).map(|block| block.trial.launch).collect()
+    }
+
+    fn outcomes(&self, launch: u32) -> BTreeMap<(String, usize), Outcome> {
+        let ended = |event: &RunEvent| match event {
+            RunEvent::TrialEnded { trial, outcome, .. } if trial.launch == launch => {
+                Some(((trial.step.clone(), trial.side), outcome.clone()))
+            }
+            _ => None,
+        };
+        self.events.iter().filter_map(ended).collect()
+    }
+}
+
+const ALL: [&str; 3] = ["fillseq", "overwrite", "readrandom"];
+const TWO: [&str; 2] = ["rocksdb@8.5.4", "rocksdb@8.7.3"];
+const LONG: Nanos = Nanos::from_secs(9 * 3600);
+
+#[test]
+fn every_block_has_its_neighbour_and_only_one_side_runs_at_a_time() {
+    let told = run(&plan(&TWO, &ALL, LONG), referee(2, &[]), Vec::new());
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let mut sides: BTreeMap<(u32, String, u32), Vec<(usize, u32)>> = BTreeMap::new();
+    for block in told.blocks() {
+        let key = (block.trial.launch, block.trial.step.clone(), block.cycle);
+        sides.entry(key).or_default().push((block.trial.side, block.position));
+    }
+    for (cycle, mut found) in sides {
+        found.sort_unstable();
+        assert_eq!(found.iter().map(|(side, _)| *side).collect::<Vec<_>>(), [0, 1], "{cycle:?}");
+        let positions: BTreeSet<u32> = found.iter().map(|(_, position)| *position).collect();
+        assert_eq!(positions, BTreeSet::from([0, 1]), "{cycle:?}");
+    }
+    // The world itself asserts that all others are frozen while a block runs, and that nothing is sent to a
+    // frozen worker; here: that it saw blocks at all, and that nothing is left.
+    assert!(told.world.blocks_run > 20);
+    assert_eq!(told.world.alive(), 0);
+    assert_eq!(told.world.directories(), 0);
+}
+
+#[test]
+fn three_subjects_share_each_launch() {
+    let three = ["rocksdb@8.5.4", "rocksdb@8.6.7", "rocksdb@8.7.3"];
+    let told = run(&plan(&three, &["readrandom"], LONG), referee(1, &[]), Vec::new());
+    assert_eq!(told.blocks().len(), 3 * 3);
+}
+
+#[test]
+fn each_side_can_make_its_own_image() {
+    let plan = Plan { own_image: true, ..plan(&TWO, &["readrandom"], LONG) };
+    let told = run(&plan, referee(1, &[]), Vec::new());
+    let mut links: Vec<(usize, Vec<usize>)> = Vec::new();
+    for action in &told.world.actions {
+        if let Action::LinkImage { builder, readers } = action {
+            links.push((builder.side, readers.iter().map(|reader| reader.side).collect()));
+        }
+    }
+    links.sort();
+    assert_eq!(links, [(0, vec![0]), (1, vec![1])]);
+    assert_eq!(told.world.directories(), 0);
+}
+
+#[test]
+fn a_decided_step_leaves_but_still_makes_the_tree_for_those_after_it() {
+    let told = run(&plan(&TWO, &ALL, LONG), referee(5, &[("fillseq", 2), ("readrandom", 3)]), Vec::new());
+    assert_eq!(told.launches_of("fillseq"), BTreeSet::from([1, 2]));
+    assert_eq!(told.launches_of("readrandom"), BTreeSet::from([1, 2, 3]));
+    assert_eq!(told.launches_of("overwrite"), BTreeSet::from([1, 2, 3, 4, 5]));
+    let fills_unmeasured = told.world.actions.iter().any(|action| match action {
+        Action::Ask { requests, .. } => requests.iter().any(|(_, request)| {
+            matches!(request, Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true }
+                if *count >= 100_000)
+        }),
+        _ => false,
+    });
+    assert!(fills_unmeasured);
+}
+
+#[test]
+fn both_sides_of_a_step_that_writes_do_the_same_operations() {
+    let told = run(&plan(&TWO, &ALL, LONG), referee(2, &[]), Vec::new());
+    for step in ["fillseq", "overwrite"] {
+        let sums: BTreeMap<usize, u64> =
+            told.blocks().iter().filter(|b| b.trial.step == step).fold(BTreeMap::new(), |mut sums, block| {
+                *sums.entry(block.trial.side).or_default() += block.operations;
+                sums
+            });
+        assert_eq!(sums[&0], sums[&1], "{step}");
+    }
+}
+
+#[test]
+fn the_order_is_drawn_from_the_seed() {
+    let order = |seed| {
+        let plan = Plan { seed, ..plan(&TWO, &ALL, LONG) };
+        run(&plan, referee(3, &[]), Vec::new()).world.actions
+    };
+    assert_eq!(order(1), order(1));
+    assert_ne!(order(1), order(2));
+}
+
+#[test]
+fn a_crash_fails_its_trial_and_the_rest_of_the_run_goes_on() {
+    let crash = Fault::crash(Role::Writer, 1, "overwrite", 2);
+    let told = run(&plan(&TWO, &ALL, LONG), referee(3, &[]), vec![crash]);
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let second = told.outcomes(2);
+    assert_eq!(second[&("fillseq".to_owned(), 1)], Outcome::Done);
+    assert!(matches!(second[&("overwrite".to_owned(), 1)], Outcome::Failed { .. }));
+    assert!(matches!(second[&("overwrite".to_owned(), 0)], Outcome::Skipped { .. }));
+    assert_eq!(second[&("readrandom".to_owned(), 0)], Outcome::Done);
+    assert!(told.outcomes(3).values().all(|outcome| *outcome == Outcome::Done));
+    assert_eq!(told.world.alive() + told.world.directories(), 0);
+}
+
+#[test]
+fn a_side_that_always_fails_is_given_up_after_three_launches() {
+    let faults = (1..=9).map(|launch| Fault::crash(Role::Writer, 1, "overwrite", launch)).collect();
+    let told = run(&plan(&TWO, &ALL, LONG), referee(9, &[]), faults);
+    let left = told.events.iter().find_map(|event| match event {
+        RunEvent::StepLeft { step, launch, reason } if step == "overwrite" => Some((*launch, reason.clone())),
+        _ => None,
+    });
+    assert_eq!(left, Some((3, "failed in 3 launches".to_owned())));
+    assert_eq!(told.launches_of("fillseq").len(), 9);
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_an_interrupt_too() {
+    let full = Fault::full_disk(2);
+    let told = run(&plan(&TWO, &ALL, LONG), referee(9, &[]), vec![full]);
+    assert_eq!(told.outcome, RunOutcome::Failed);
+    assert_eq!(told.launches_of("fillseq"), BTreeSet::from([1]));
+    let told = run(&plan(&TWO, &ALL, LONG), referee(9, &[]), vec![Fault::interrupt(3)]);
+    assert_eq!(told.outcome, RunOutcome::Interrupted);
+    assert!(!told.blocks().is_empty(), "what was measured is kept");
+    assert_eq!(told.world.alive() + told.world.directories(), 0);
+}
+
+#[test]
+fn the_budget_ends_a_run_before_it_is_exceeded() {
+    let budget = Nanos::from_secs(60);
+    let told = run(&plan(&TWO, &ALL, budget), referee(1000, &[]), Vec::new());
+    assert_eq!(told.outcome, RunOutcome::Done);
+    assert!(told.world.time <= budget, "{:?}", told.world.time);
+    assert!(told.world.time.0 > budget.0 / 2, "and is used: {:?}", told.world.time);
+}
+
+#[test]
+fn a_pilot_that_fails_drops_the_writes_and_says_so() {
+    let told =
+        run(&plan(&TWO, &ALL, LONG), referee(2, &[]), vec![Fault::crash(Role::Writer, 0, "overwrite", 0)]);
+    assert!(told.launches_of("overwrite").is_empty() && told.launches_of("readrandom").len() == 2);
+    let dropped =
+        |event: &RunEvent| matches!(event, RunEvent::StepLeft { reason, .. } if reason.contains("pilot"));
+    assert!(told.events.iter().any(dropped));
+}
+
+#[test]
+fn nine_hours_pass_in_milliseconds() {
+    let told = run(&plan(&TWO, &ALL, LONG), referee(4000, &[]), Vec::new());
+    assert!(told.world.time > Nanos::from_secs(3 * 3600), "{:?}", told.world.time);
+}
+
+#[test]
+fn no_side_always_has_the_same_directory() {
+    let told = run(&plan(&TWO, &["readrandom"], LONG), referee(12, &[]), Vec::new());
+    let slots: BTreeSet<usize> = told
+        .world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Start { workers } => Some(workers.clone()),
+            _ => None,
+        })
+        .flatten()
+        .filter(|worker: &WorkerId| worker.role == Role::Reader && worker.side == 0)
+        .map(|worker| worker.slot)
+        .collect();
+    assert_eq!(slots, BTreeSet::from([0, 1]));
+}

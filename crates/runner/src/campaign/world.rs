@@ -1,0 +1,76 @@
+//! What a run acts on: processes, files and time, behind one trait with a real and a simulated twin.
+
+use super::action::{Action, WorkerId};
+use model::block::Side;
+use model::counter::Counters;
+use model::event::RunEvent;
+use model::host::HarnessCost;
+use model::units::Nanos;
+use model::wire::{BlockReport, Reply};
+
+/// The world of a run.
+pub trait World {
+    /// Time since the plan was made.
+    fn now(&self) -> Nanos;
+
+    /// Microseconds since the epoch.
+    fn epoch_us(&self) -> i64;
+
+    /// Does one thing.
+    fn perform(&mut self, action: &Action) -> Result<Performed, Failure>;
+
+    /// Ends every process of the run and removes its directories, whatever state they are in.
+    fn clean_up(&mut self);
+
+    /// What happened beside the actions since the last call: samples of the host.
+    fn observed(&mut self) -> Vec<RunEvent>;
+
+    /// What measuring has cost so far.
+    fn cost(&self) -> HarnessCost;
+}
+
+/// What came of an action.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Performed {
+    /// It is done.
+    Done,
+    /// The replies, in the order of the requests.
+    Replies(Vec<(WorkerId, Reply)>),
+    /// A block.
+    Block(Box<MeasuredBlock>),
+    /// Texts by name.
+    Texts(Vec<(String, String)>),
+}
+
+/// A block with the counters of its side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredBlock {
+    /// The worker's report.
+    pub report: BlockReport,
+    /// CPU time of the side's processes from thaw to freeze.
+    pub process_cpu: Option<Nanos>,
+    /// Deltas over the same span.
+    pub counters: Counters,
+}
+
+/// Why an action failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The side it happened to, where it was one.
+    pub side: Option<Side>,
+    /// What happened, to which object, as shown to the user.
+    pub reason: String,
+    /// Whether another launch may do better.
+    pub severity: Severity,
+}
+
+/// How far a failure reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// This part of this launch.
+    Launch,
+    /// The run: nothing that follows could succeed (a full disk, no program to start).
+    Run,
+    /// The user stopped the run.
+    Interrupted,
+}

@@ -1,0 +1,324 @@
+//! The cache of builds below the work directory: `engines/ENGINE/VERSION/{library.so, build.json}`, one's own
+//! builds as a record without a library.
+
+use super::catalog::EngineCatalog;
+use super::error::EngineError;
+use super::fetch::{self, Fetch, FetchLock};
+use super::maven::Maven;
+use super::own;
+use super::record::{BuildRecord, JarRecord};
+use super::sha256;
+use crate::marked_dir::{create_marked_dir, create_marked_dir_below};
+use model::build::{BuildProbe, BuildSource, EngineBuild};
+use model::subject::{BuildRef, compare_versions};
+use std::fs;
+use std::io;
+use std::path::{self, Path, PathBuf};
+use std::time::Duration;
+
+/// Maven is stopped after this long: the largest jar is 92 MB, which is ten minutes at 1.3 Mbit/s.
+const MAVEN_BOUND: Duration = Duration::from_secs(600);
+
+/// A fetch asks Maven at most for the jar with the classifier and the plain one; a waiting process allows for
+/// both.
+const LOCK_BOUND: Duration = Duration::from_secs(2 * 600 + 60);
+
+/// The directory of the cache in the work directory.
+const ENGINES_DIRECTORY: &str = "engines";
+
+/// The engine of an own build whose name does not say.
+const DEFAULT_ENGINE: &str = "rocksdb";
+
+/// Builds below a work directory.
+#[derive(Debug, Clone)]
+pub struct BuildCache {
+    /// The work directory, absolute: its paths go to processes that stand elsewhere.
+    root: PathBuf,
+    /// Maven's program, `mvn` unless set.
+    pub mvn: PathBuf,
+    /// How long one run of Maven may take, ten minutes unless set.
+    pub mvn_bound: Duration,
+    /// The CPU that libraries must be for, as `std::env::consts::ARCH` spells it; this machine's unless set.
+    pub arch: String,
+}
+
+/// What is in a cache.
+#[derive(Debug, Default)]
+pub struct CachedBuilds {
+    /// Builds by engine and version; their libraries were not read.
+    pub builds: Vec<EngineBuild>,
+    /// Records that could not be read.
+    pub problems: Vec<EngineError>,
+}
+
+impl BuildCache {
+    /// The cache below a work directory, which need not be there yet.
+    pub fn new(root: &Path) -> BuildCache {
+        BuildCache {
+            // Fails for an empty path only, which the first attempt to write below it reports.
+            root: path::absolute(root).unwrap_or_else(|_| root.to_owned()),
+            mvn: PathBuf::from("mvn"),
+            mvn_bound: MAVEN_BOUND,
+            arch: std::env::consts::ARCH.to_owned(),
+        }
+    }
+
+    /// The build, if it is here: fetched before, or made known by [`BuildCache::add`]. Its library is read
+    /// and its checksum compared. A fetched one that differs is an error; one's own was rebuilt, which is
+    /// told to `notice` and noted as a new build that was never probed.
+    pub fn resolve(
+        &self,
+        catalog: &EngineCatalog,
+        build: &BuildRef,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<Option<EngineBuild>, EngineError> {
+        let release = catalog.release(build)?;
+        let again = match release {
+            Some(_) => format!("fetch {build}"),
+            None => format!("add {build} PATH"),
+        };
+        let directory = self.directory(build);
+        let record = match is_directory_name(&build.version) {
+            true => BuildRecord::read(&directory, &again)?,
+            false => None,
+        };
+        match (record, release) {
+            (None, Some(_)) => Ok(None),
+            (None, None) => Err(catalog.unknown_release(build, &self.own_names(&build.engine))),
+            (Some(record), release) => match &record.source {
+                BuildSource::Published { .. } => checked(record, &directory).map(Some),
+                BuildSource::Own { .. } if release.is_some() => Err(EngineError::OwnBuildHidesRelease {
+                    build: build.clone(),
+                    own: record.library,
+                    directory,
+                }),
+                BuildSource::Own { path } => {
+                    let path = path.clone();
+                    self.resolve_own(catalog, record, &path, notice).map(Some)
+                }
+            },
+        }
+    }
+
+    /// The build, fetched if it is not here or not as it was; `progress` is told what is going on.
+    pub fn fetch(
+        &self,
+        catalog: &EngineCatalog,
+        build: &BuildRef,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<EngineBuild, EngineError> {
+        if let Some(found) = self.resolve_or_discard(catalog, build, progress)? {
+            return Ok(found);
+        }
+        let engine_directory = create_marked_dir_below(&self.root, &[ENGINES_DIRECTORY, &build.engine])?;
+        fetch::sweep(&engine_directory);
+        let lock = FetchLock::acquire(&engine_directory, build, LOCK_BOUND, progress)?;
+        // Another process may have fetched it while this one waited.
+        if let Some(found) = self.resolve_or_discard(catalog, build, progress)? {
+            return Ok(found);
+        }
+        let fetch = Fetch {
+            build,
+            source: catalog.source(&build.engine)?,
+            arch: &self.arch,
+            maven: Maven { program: &self.mvn, bound: self.mvn_bound },
+            engine_directory: &engine_directory,
+        };
+        fetch.run(&lock, progress)?;
+        let fetched = self.resolve(catalog, build, progress)?;
+        fetched.ok_or_else(|| catalog.unknown_release(build, &[]))
+    }
+
+    /// Makes one's own build known: `path` is a library or a build directory that holds exactly one. `name`
+    /// is `NAME` (of the engine rocksdb) or `ENGINE@NAME`. The library stays where it is. A name that is in
+    /// use for another own build is given to this one.
+    pub fn add(&self, catalog: &EngineCatalog, name: &str, path: &Path) -> Result<EngineBuild, EngineError> {
+        let build = own_reference(name)?;
+        let bad_name = |why: &str| EngineError::BadName { name: name.to_owned(), why: why.to_owned() };
+        if catalog.release(&build)?.is_some() {
+            return Err(bad_name(&format!(
+                "{build} is a published release; take another one, like `my-{}`",
+                build.version
+            )));
+        }
+        if !is_directory_name(&build.version) {
+            return Err(bad_name("it begins with a dot or a dash; begin with a letter or a digit"));
+        }
+        let path = path::absolute(path).map_err(EngineError::io("read", path))?;
+        let record = own::record_of(&build, &path, catalog.source(&build.engine)?, &self.arch)?;
+        let engine_directory = create_marked_dir_below(&self.root, &[ENGINES_DIRECTORY, &build.engine])?;
+        let directory = engine_directory.join(&build.version);
+        create_marked_dir(&directory)?;
+        // What was found out about the very same binary stays.
+        let earlier = BuildRecord::read(&directory, "").ok().flatten();
+        let probe = earlier.filter(|earlier| earlier.sha256 == record.sha256).and_then(|same| same.probe);
+        let record = record.with_probe(probe);
+        record.write(&directory)?;
+        Ok(record.into_build(&directory))
+    }
+
+    /// Notes what `build` said of itself, unless the cache has another binary under its name by now.
+    pub fn record_probe(&self, build: &EngineBuild, probe: BuildProbe) -> Result<(), EngineError> {
+        let directory = self.directory(&build.reference);
+        let again = format!("fetch {}", build.reference);
+        match BuildRecord::read(&directory, &again)? {
+            Some(record) if record.sha256 == build.sha256 => record.with_probe(Some(probe)).write(&directory),
+            Some(_) | None => Err(EngineError::ProbeOfAnother { build: build.reference.clone() }),
+        }
+    }
+
+    /// All builds that are here; their libraries are not read, so a damaged one shows when it is resolved.
+    pub fn list(&self, catalog: &EngineCatalog) -> Result<CachedBuilds, EngineError> {
+        let mut cached = CachedBuilds::default();
+        for engine in catalog.engines() {
+            for version in self.versions(engine)? {
+                let build = BuildRef { engine: engine.to_owned(), version };
+                let directory = self.directory(&build);
+                match BuildRecord::read(&directory, &format!("fetch {build}")) {
+                    Ok(Some(record)) => cached.builds.push(record.into_build(&directory)),
+                    Ok(None) => {}
+                    Err(problem) => cached.problems.push(problem),
+                }
+            }
+        }
+        Ok(cached)
+    }
+
+    /// The jar that a build was fetched in; none for one's own builds and those that are not here.
+    pub fn jar(&self, build: &BuildRef) -> Result<Option<JarRecord>, EngineError> {
+        if !is_directory_name(&build.engine) || !is_directory_name(&build.version) {
+            return Ok(None);
+        }
+        let record = BuildRecord::read(&self.directory(build), &format!("fetch {build}"))?;
+        Ok(record.and_then(|record| record.jar))
+    }
+
+    /// As [`BuildCache::resolve`], but what cannot be used is as good as none: it is fetched again.
+    fn resolve_or_discard(
+        &self,
+        catalog: &EngineCatalog,
+        build: &BuildRef,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Option<EngineBuild>, EngineError> {
+        match self.resolve(catalog, build, progress) {
+            Err(damage @ (EngineError::WrongChecksum { .. } | EngineError::RecordDamaged { .. }))
+                if catalog.release(build)?.is_some() =>
+            {
+                progress(&format!("{build}: {damage}"));
+                Ok(None)
+            }
+            other => other,
+        }
+    }
+
+    fn resolve_own(
+        &self,
+        catalog: &EngineCatalog,
+        record: BuildRecord,
+        path: &Path,
+        notice: &mut dyn FnMut(&str),
+    ) -> Result<EngineBuild, EngineError> {
+        let build = record.reference.clone();
+        let directory = self.directory(&build);
+        let source = catalog.source(&build.engine)?;
+        let now = own::record_of(&build, path, source, &self.arch).map_err(|error| match error {
+            EngineError::NoSuchPath { path } | EngineError::NoLibraryInDirectory { path, .. } => {
+                EngineError::OwnBuildGone { build: build.clone(), path }
+            }
+            other => other,
+        })?;
+        if now.sha256 == record.sha256 && now.library == record.library {
+            return Ok(record.into_build(&directory));
+        }
+        if now.sha256 != record.sha256 {
+            notice(&format!(
+                "{build}: `{}` was rebuilt (SHA-256 {:.12} was {:.12}); it counts as a new build",
+                now.library.display(),
+                now.sha256,
+                record.sha256
+            ));
+        }
+        let probe = record.probe.filter(|_| now.sha256 == record.sha256);
+        let now = now.with_probe(probe);
+        now.write(&directory)?;
+        Ok(now.into_build(&directory))
+    }
+
+    fn directory(&self, build: &BuildRef) -> PathBuf {
+        self.root.join(ENGINES_DIRECTORY).join(&build.engine).join(&build.version)
+    }
+
+    /// Names of the directories of an engine's builds, in the order of releases.
+    fn versions(&self, engine: &str) -> Result<Vec<String>, EngineError> {
+        let directory = self.root.join(ENGINES_DIRECTORY).join(engine);
+        let read = EngineError::io("read", &directory);
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(read(error)),
+        };
+        let mut versions = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(&read)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_directory_name(&name) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                versions.push(name);
+            }
+        }
+        versions.sort_by(|left, right| compare_versions(left, right));
+        Ok(versions)
+    }
+
+    /// Names to offer beside the published ones; what cannot be read is not offered.
+    fn own_names(&self, engine: &str) -> Vec<String> {
+        self.versions(engine).unwrap_or_default()
+    }
+}
+
+/// The build of a record whose library has the checksum that was recorded.
+fn checked(record: BuildRecord, directory: &Path) -> Result<EngineBuild, EngineError> {
+    let build = record.into_build(directory);
+    let found = match sha256::of_file(&build.library) {
+        Ok((found, _)) => found,
+        Err(EngineError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            "none, it is gone".to_owned()
+        }
+        Err(error) => return Err(error),
+    };
+    if found == build.sha256 {
+        return Ok(build);
+    }
+    Err(EngineError::WrongChecksum {
+        build: build.reference,
+        path: build.library,
+        found,
+        recorded: build.sha256,
+    })
+}
+
+fn own_reference(name: &str) -> Result<BuildRef, EngineError> {
+    let written = if name.contains('@') { name.to_owned() } else { format!("{DEFAULT_ENGINE}@{name}") };
+    written.parse().map_err(|_| EngineError::BadName {
+        name: name.to_owned(),
+        why: "write it with letters, digits, `.`, `-` and `_` only, like `my-8.7.3`".to_owned(),
+    })
+}
+
+/// Whether a name can be that of a build's directory: those that begin with a dot are `..` or our own
+/// scratch, those with a dash would read as options.
+fn is_directory_name(name: &str) -> bool {
+    !name.starts_with(['.', '-'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_work_directory_gives_absolute_libraries() {
+        let cache = BuildCache::new(Path::new("work"));
+        let build = BuildRef { engine: "rocksdb".to_owned(), version: "8.5.4".to_owned() };
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(cache.directory(&build), here.join("work/engines/rocksdb/8.5.4"));
+    }
+}

@@ -1,0 +1,331 @@
+//! Which engines, releases and configurations there are: read from TOML texts that the caller gives, those
+//! built in first, the user's own laid over them. Nothing in here reads a file.
+
+use super::error::EngineError;
+use model::config::{self, EngineConfig};
+use model::names;
+use model::subject::{BuildRef, compare_versions};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Texts of engine files (`engines/*.toml`) and configuration files (`configs/*.toml`), each with the origin
+/// that names it in errors, in the order in which they are laid over one another.
+#[derive(Debug, Clone, Copy)]
+pub struct CatalogFiles<'a> {
+    /// A later file of the same engine takes the place of the earlier one.
+    pub engines: &'a [(&'a str, &'a str)],
+    /// A later configuration of the same engine and name takes the place of the earlier one.
+    pub configs: &'a [(&'a str, &'a str)],
+}
+
+/// The engines that can be measured.
+#[derive(Debug, Clone)]
+pub struct EngineCatalog {
+    engines: BTreeMap<String, Engine>,
+}
+
+#[derive(Debug, Clone)]
+struct Engine {
+    source: EngineSource,
+    releases: Vec<Release>,
+    configs: Vec<EngineConfig>,
+}
+
+/// A published release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// `8.7.3`
+    pub version: String,
+    /// Whether it is known to work.
+    pub status: ReleaseStatus,
+    /// Whether the end-to-end tests run on it.
+    pub in_ci: bool,
+}
+
+/// What is known of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReleaseStatus {
+    /// It was loaded and ran the workloads.
+    Tried,
+    /// It is published, no more is known.
+    Untried,
+}
+
+/// Where the builds of an engine come from and how they are recognised.
+#[derive(Debug, Clone)]
+pub(super) struct EngineSource {
+    /// The engine's name.
+    pub engine: String,
+    /// A library without this symbol is not of this engine.
+    pub entry_symbol: String,
+    /// File names of libraries in a build directory, with at most one `*` each.
+    pub own_library_patterns: Vec<String>,
+    /// Where published builds are.
+    pub maven: MavenSource,
+}
+
+/// Artifacts of an engine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MavenSource {
+    /// `org.rocksdb`
+    pub group: String,
+    /// `rocksdbjni`
+    pub artifact: String,
+    /// By CPU, in the spelling of `std::env::consts::ARCH`.
+    pub arch: BTreeMap<String, ArchSource>,
+}
+
+/// The artifact for one CPU.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArchSource {
+    /// Classifiers to try in turn, before the jar without one.
+    pub classifiers: Vec<String>,
+    /// The file in the jar.
+    pub library: String,
+}
+
+/// The file behind an engine.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EngineFile {
+    engine: String,
+    entry_symbol: String,
+    own_library_patterns: Vec<String>,
+    maven: MavenSource,
+    releases: ReleaseLists,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReleaseLists {
+    tried: Vec<String>,
+    #[serde(default)]
+    untried: Vec<String>,
+    #[serde(default)]
+    ci: Vec<String>,
+}
+
+impl EngineCatalog {
+    /// Reads all files.
+    pub fn parse(files: CatalogFiles<'_>) -> Result<EngineCatalog, EngineError> {
+        let mut engines = BTreeMap::new();
+        for (origin, text) in files.engines {
+            let engine = parse_engine(text, origin)?;
+            engines.insert(engine.source.engine.clone(), engine);
+        }
+        let mut catalog = EngineCatalog { engines };
+        for (origin, text) in files.configs {
+            let (engine, configs) = config::parse(text, origin)?;
+            let hint = names::hint(&engine, catalog.engines());
+            let known =
+                catalog.engines.get_mut(&engine).ok_or_else(|| EngineError::ConfigOfUnknownEngine {
+                    origin: (*origin).to_owned(),
+                    engine: engine.clone(),
+                    hint,
+                })?;
+            for config in configs {
+                known.configs.retain(|earlier| earlier.name != config.name);
+                known.configs.push(config);
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// Names of the engines, in order.
+    pub fn engines(&self) -> impl Iterator<Item = &str> {
+        self.engines.keys().map(String::as_str)
+    }
+
+    /// The published releases of an engine, oldest first.
+    pub fn releases(&self, engine: &str) -> Result<&[Release], EngineError> {
+        Ok(&self.engine(engine)?.releases)
+    }
+
+    /// The published release of this name, if there is one.
+    pub fn release(&self, build: &BuildRef) -> Result<Option<&Release>, EngineError> {
+        let releases = self.releases(&build.engine)?;
+        Ok(releases.iter().find(|release| release.version == build.version))
+    }
+
+    /// The configurations of an engine, in the order of the files.
+    pub fn configs(&self, engine: &str) -> Result<&[EngineConfig], EngineError> {
+        Ok(&self.engine(engine)?.configs)
+    }
+
+    /// The configuration of this name.
+    pub fn config(&self, engine: &str, name: &str) -> Result<&EngineConfig, EngineError> {
+        let configs = self.configs(engine)?;
+        configs.iter().find(|config| config.name == name).ok_or_else(|| {
+            let known: Vec<&str> = configs.iter().map(|config| config.name.as_str()).collect();
+            EngineError::UnknownConfig {
+                engine: engine.to_owned(),
+                config: name.to_owned(),
+                hint: names::hint(name, known.iter().copied()),
+                known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+            }
+        })
+    }
+
+    pub(super) fn source(&self, engine: &str) -> Result<&EngineSource, EngineError> {
+        Ok(&self.engine(engine)?.source)
+    }
+
+    /// The error for a version that is neither a release nor one of `own`.
+    pub(super) fn unknown_release(&self, build: &BuildRef, own: &[String]) -> EngineError {
+        let published = self.engines.get(&build.engine).map_or(&[][..], |engine| &engine.releases);
+        let known = published.iter().map(|release| &release.version).chain(own).map(String::as_str);
+        EngineError::UnknownRelease {
+            engine: build.engine.clone(),
+            version: build.version.clone(),
+            hint: names::hint(&build.version, known),
+        }
+    }
+
+    fn engine(&self, name: &str) -> Result<&Engine, EngineError> {
+        self.engines.get(name).ok_or_else(|| EngineError::UnknownEngine {
+            engine: name.to_owned(),
+            hint: names::hint(name, self.engines()),
+        })
+    }
+}
+
+fn parse_engine(text: &str, origin: &str) -> Result<Engine, EngineError> {
+    let file: EngineFile = toml::from_str(text)
+        .map_err(|source| EngineError::EngineFile { origin: origin.to_owned(), source: Box::new(source) })?;
+    let invalid = |problem: String| EngineError::EngineFileInvalid { origin: origin.to_owned(), problem };
+    // Both names become directories, and must be such as a user can write.
+    let usable = |version: &str| {
+        let written = format!("{}@{version}", file.engine);
+        written.parse::<BuildRef>().is_ok() && !version.starts_with(['.', '-'])
+    };
+    if file.engine.starts_with(['.', '-']) || !usable("1") {
+        return Err(invalid(format!("`{}` cannot be the name of an engine", file.engine)));
+    }
+    let tried = file.releases.tried.iter().map(|version| (version, ReleaseStatus::Tried));
+    let untried = file.releases.untried.iter().map(|version| (version, ReleaseStatus::Untried));
+    let mut releases: Vec<Release> = Vec::new();
+    for (version, status) in tried.chain(untried) {
+        if !usable(version) {
+            return Err(invalid(format!("`{version}` cannot be the name of a release")));
+        }
+        if releases.iter().any(|release| release.version == *version) {
+            return Err(invalid(format!("the release `{version}` is listed twice")));
+        }
+        let in_ci = file.releases.ci.contains(version);
+        releases.push(Release { version: version.clone(), status, in_ci });
+    }
+    for version in &file.releases.ci {
+        let is_tried =
+            |release: &Release| release.version == *version && release.status == ReleaseStatus::Tried;
+        if !releases.iter().any(is_tried) {
+            return Err(invalid(format!("`{version}` is listed under ci, but not under tried")));
+        }
+    }
+    releases.sort_by(|left, right| compare_versions(&left.version, &right.version));
+    let source = EngineSource {
+        engine: file.engine,
+        entry_symbol: file.entry_symbol,
+        own_library_patterns: file.own_library_patterns,
+        maven: file.maven,
+    };
+    Ok(Engine { source, releases, configs: Vec::new() })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use model::config::rocksdb_option_string;
+
+    pub(in crate::engines) const ENGINE: &str = include_str!("../../../../engines/rocksdb.toml");
+    const CONFIGS: &str = include_str!("../../../../configs/rocksdb.toml");
+
+    fn built_in() -> EngineCatalog {
+        EngineCatalog::parse(CatalogFiles {
+            engines: &[("embedded:rocksdb", ENGINE)],
+            configs: &[("embedded:rocksdb", CONFIGS)],
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn the_built_in_files_hold_all_releases_in_order() {
+        let catalog = built_in();
+        assert_eq!(catalog.engines().collect::<Vec<_>>(), ["rocksdb"]);
+        let releases = catalog.releases("rocksdb").unwrap();
+        let count = |keep: &dyn Fn(&Release) -> bool| releases.iter().filter(|release| keep(release)).count();
+        assert_eq!(releases.len(), 88, "87 from 6.0 on, and 5.18.4");
+        assert_eq!(count(&|release| release.status == ReleaseStatus::Tried), 38);
+        assert_eq!(count(&|release| release.in_ci), 6);
+        assert_eq!(releases.first().unwrap().version, "5.18.4");
+        assert_eq!(releases.last().unwrap().version, "11.8.1");
+        let position =
+            |version: &str| releases.iter().position(|release| release.version == version).unwrap();
+        assert!(position("8.9.1") < position("8.10.0"));
+    }
+
+    #[test]
+    fn the_variants_of_standard_differ_from_it_in_what_they_are_named_for() {
+        let catalog = built_in();
+        let options = |name: &str| catalog.config("rocksdb", name).unwrap().options.clone();
+        assert!(options("defaults").is_empty());
+        let mut standard = options("standard");
+        let readahead = options("readahead-96k");
+        assert!(rocksdb_option_string(&standard).contains("checksum=kxxHash64;format_version=4}"));
+        standard.insert("compaction_readahead_size".to_owned(), "98304".to_owned());
+        assert_eq!(standard, readahead);
+    }
+
+    #[test]
+    fn unknown_names_offer_the_nearest() {
+        let catalog = built_in();
+        let check = |error: EngineError, expected: &str| {
+            assert!(error.to_string().contains(expected), "{error}");
+        };
+        check(catalog.releases("rocksbd").unwrap_err(), "did you mean `rocksdb`?");
+        check(catalog.config("rocksdb", "standart").unwrap_err(), "did you mean `standard`?");
+        check(catalog.config("rocksdb", "xyz").unwrap_err(), "standard, defaults, readahead-96k");
+        let build: BuildRef = "rocksdb@8.5.5".parse().unwrap();
+        assert_eq!(catalog.release(&build).unwrap(), None);
+        check(catalog.unknown_release(&build, &[]), "`8.5.4`");
+        check(catalog.unknown_release(&build, &[]), "dbdyno engine add NAME PATH");
+    }
+
+    #[test]
+    fn a_users_files_are_laid_over_the_built_in_ones() {
+        let own_configs = "engine = 'rocksdb'\n[[config]]\nname = 'defaults'\ndescription = 'mine'\n\
+                           [[config]]\nname = 'tiny'\ndescription = 'd'\noptions = { ttl = '1' }\n";
+        let own_engine = ENGINE.replace("\"8.3.2\", ", "");
+        let catalog = EngineCatalog::parse(CatalogFiles {
+            engines: &[("embedded:rocksdb", ENGINE), ("mine.toml", &own_engine)],
+            configs: &[("embedded:rocksdb", CONFIGS), ("my-configs.toml", own_configs)],
+        })
+        .unwrap();
+        assert_eq!(catalog.releases("rocksdb").unwrap().len(), 87);
+        assert_eq!(catalog.config("rocksdb", "defaults").unwrap().description, "mine");
+        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 4);
+    }
+
+    #[test]
+    fn mistakes_in_files_name_the_file() {
+        let check = |from: &str, to: &str, expected: &str| {
+            assert!(ENGINE.contains(from), "{from}");
+            let text = ENGINE.replacen(from, to, 1);
+            let files = CatalogFiles { engines: &[("e.toml", &text)], configs: &[] };
+            let error = EngineCatalog::parse(files).unwrap_err();
+            let shown = format!("{error} {:?}", std::error::Error::source(&error).map(ToString::to_string));
+            assert!(shown.contains("e.toml") && shown.contains(expected), "{shown}");
+        };
+        check("\"6.1.1\"", "\"6.0.2\"", "`6.0.2` is listed twice");
+        check("\"6.1.1\"", "\"..\"", "cannot be the name of a release");
+        check("ci = [\"5.18.4\"", "ci = [\"6.1.1\"", "`6.1.1` is listed under ci, but not under tried");
+        check("entry_symbol", "entry_symbols", "unknown field");
+        let files = CatalogFiles {
+            engines: &[("e.toml", ENGINE)],
+            configs: &[("c.toml", "engine = 'rockdb'\nconfig = []")],
+        };
+        let error = EngineCatalog::parse(files).unwrap_err().to_string();
+        assert!(error.contains("c.toml") && error.contains("did you mean `rocksdb`?"), "{error}");
+    }
+}

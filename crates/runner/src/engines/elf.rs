@@ -1,0 +1,141 @@
+//! Is a file a library of this engine and of this CPU, and which compilers made it: read from the ELF headers
+//! and the symbol table for the dynamic linker, which stripped libraries keep. Nothing is loaded.
+
+use super::catalog::EngineSource;
+use super::error::EngineError;
+use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCache};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// What stands in the stamp of a compiler or linker. The section holds any text that a source file asks for:
+/// published builds from 8.5.4 on have `$Id$` and a copyright line of a bundled library in it.
+const TOOLS: [&str; 5] = ["GCC", "clang", "LLD", "Intel", "rustc"];
+
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+
+/// Checks that `path` is a library of the engine for the CPU `arch` (as `std::env::consts::ARCH` spells it)
+/// and returns the compiler stamps in it.
+pub(super) fn check_library(
+    path: &Path,
+    source: &EngineSource,
+    arch: &str,
+) -> Result<Vec<String>, EngineError> {
+    let not_a_library = |problem: String| EngineError::NotALibrary {
+        path: path.to_owned(),
+        problem,
+        example: format!("lib{}.so", source.engine),
+    };
+    let read = EngineError::io("read", path);
+    let mut file = File::open(path).map_err(&read)?;
+    let mut magic = Vec::new();
+    file.by_ref().take(ELF_MAGIC.len() as u64).read_to_end(&mut magic).map_err(&read)?;
+    if magic != ELF_MAGIC {
+        return Err(not_a_library("it does not begin like one".to_owned()));
+    }
+    let cache = ReadCache::new(file);
+    let library = object::File::parse(&cache).map_err(|error| not_a_library(error.to_string()))?;
+    if library.kind() != ObjectKind::Dynamic {
+        return Err(not_a_library("it is an object file or a program".to_owned()));
+    }
+    if !is_for(library.architecture(), arch) {
+        return Err(EngineError::OtherCpu {
+            path: path.to_owned(),
+            found: format!("{:?}", library.architecture()).to_lowercase(),
+            wanted: arch.to_owned(),
+        });
+    }
+    let exported = library.dynamic_symbols().any(|symbol| {
+        symbol.is_definition() && symbol.name_bytes().is_ok_and(|name| name == source.entry_symbol.as_bytes())
+    });
+    if !exported {
+        // A library that was cut short has lost its section headers, which are at its end.
+        if library.sections().next().is_none() {
+            return Err(not_a_library("it is cut short".to_owned()));
+        }
+        return Err(EngineError::NoEntrySymbol {
+            path: path.to_owned(),
+            symbol: source.entry_symbol.clone(),
+            engine: source.engine.clone(),
+        });
+    }
+    let comment = library.section_by_name(".comment").and_then(|section| section.data().ok());
+    Ok(comment.map(compiler_stamps).unwrap_or_default())
+}
+
+fn is_for(found: Architecture, arch: &str) -> bool {
+    match found {
+        Architecture::X86_64 => arch == "x86_64",
+        Architecture::Aarch64 => arch == "aarch64",
+        Architecture::Riscv64 => arch == "riscv64",
+        Architecture::PowerPc64 => arch == "powerpc64",
+        Architecture::S390x => arch == "s390x",
+        // The list of the `object` crate is open; an engine for any other CPU is none that we know of.
+        _ => false,
+    }
+}
+
+/// The stamps in a `.comment` section, each once, in file order: `GCC: (GNU) 7.3.1 20180303`.
+fn compiler_stamps(comment: &[u8]) -> Vec<String> {
+    let mut stamps: Vec<String> = Vec::new();
+    for text in comment.split(|byte| *byte == 0) {
+        let text = String::from_utf8_lossy(text).into_owned();
+        if TOOLS.iter().any(|tool| text.contains(tool)) && !stamps.contains(&text) {
+            stamps.push(text);
+        }
+    }
+    stamps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::catalog::tests::ENGINE;
+    use crate::engines::{CatalogFiles, EngineCatalog};
+    use std::path::PathBuf;
+
+    fn check(path: &Path) -> Result<Vec<String>, EngineError> {
+        let files = CatalogFiles { engines: &[("embedded:rocksdb", ENGINE)], configs: &[] };
+        check_library(path, EngineCatalog::parse(files).unwrap().source("rocksdb").unwrap(), "x86_64")
+    }
+
+    fn fixture(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/elf").join(name)
+    }
+
+    #[test]
+    fn a_library_with_the_entry_symbol_tells_its_compiler() {
+        let stamps = check(&fixture("exports_rocksdb_open.so")).unwrap();
+        assert_eq!(stamps, ["GCC: (Debian 12.2.0-14+deb12u1) 12.2.0"]);
+    }
+
+    #[test]
+    fn what_is_no_library_of_the_engine_is_refused_with_its_path() {
+        let scratch = tempfile::tempdir().unwrap();
+        let whole = std::fs::read(fixture("exports_rocksdb_open.so")).unwrap();
+        let refused = |path: &Path, expected: &str| {
+            let error = check(path).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains(&path.display().to_string()), "{error}");
+        };
+        refused(&fixture("exports_other_open.so"), "does not export `rocksdb_open`");
+        refused(&fixture("other_cpu.so"), "is a library for aarch64, this machine is x86_64");
+        refused(&fixture("README.md"), "is not an ELF shared library");
+        let broken = scratch.path().join("librocksdb.so");
+        for length in [0, 3, 4, 40, 64, 1000, whole.len() - 1] {
+            std::fs::write(&broken, &whole[..length]).unwrap();
+            refused(&broken, "is not an ELF shared library");
+        }
+        let mut relocatable = whole.clone();
+        relocatable[16] = 1; // e_type = ET_REL
+        std::fs::write(&broken, &relocatable).unwrap();
+        refused(&broken, "it is an object file or a program");
+    }
+
+    #[test]
+    fn stamps_are_told_once_and_in_order_without_what_is_none() {
+        let stamps = |comment: &str| compiler_stamps(comment.as_bytes());
+        assert_eq!(stamps("\0GCC: 7.3.1\0$Id$\0GCC: 4.4.7\0GCC: 7.3.1\0"), ["GCC: 7.3.1", "GCC: 4.4.7"]);
+        assert_eq!(stamps("Debian clang version 14.0.6\0"), ["Debian clang version 14.0.6"]);
+        assert_eq!(stamps(""), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,405 @@
+//! What can go wrong with engine builds, each as one sentence with the object and the next step.
+
+use crate::marked_dir::MarkedDirError;
+use model::config::ConfigError;
+use model::subject::{BuildRef, SubjectError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why an engine build cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// An engine that no file describes.
+    #[error("unknown engine `{engine}`{hint}; `dbdyno engine list` shows those there are")]
+    UnknownEngine {
+        /// What was asked for.
+        engine: String,
+        /// The nearest names.
+        hint: String,
+    },
+    /// Neither a published release nor one of the user's own.
+    #[error(
+        "{engine} has no release `{version}`{hint}; `dbdyno engine list` shows those there are, \
+         `dbdyno engine add NAME PATH` makes your own build known"
+    )]
+    UnknownRelease {
+        /// The engine.
+        engine: String,
+        /// What was asked for.
+        version: String,
+        /// The nearest names.
+        hint: String,
+    },
+    /// A configuration that the engine does not have.
+    #[error("{engine} has no configuration `{config}`{hint}; there are {known}")]
+    UnknownConfig {
+        /// The engine.
+        engine: String,
+        /// What was asked for.
+        config: String,
+        /// The nearest names.
+        hint: String,
+        /// All of them.
+        known: String,
+    },
+    /// An engine file that is not TOML or not of the right form.
+    #[error("failed to parse the engine file `{origin}`")]
+    EngineFile {
+        /// The file, or `embedded:NAME`.
+        origin: String,
+        /// Line, column and caret.
+        source: Box<toml::de::Error>,
+    },
+    /// An engine file that contradicts itself.
+    #[error("engine file `{origin}`: {problem}")]
+    EngineFileInvalid {
+        /// The file.
+        origin: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A configuration file that cannot be read.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A configuration file for an engine that no file describes.
+    #[error(
+        "configuration file `{origin}` is for the engine `{engine}`, which no engine file describes{hint}"
+    )]
+    ConfigOfUnknownEngine {
+        /// The file.
+        origin: String,
+        /// Its engine.
+        engine: String,
+        /// The nearest names.
+        hint: String,
+    },
+    /// The publisher has no builds for this CPU.
+    #[error("{engine} is not published for {arch}; build it and use `dbdyno engine add NAME PATH`")]
+    NotForThisCpu {
+        /// The engine.
+        engine: String,
+        /// The CPU of this machine.
+        arch: String,
+    },
+    /// There is no Maven.
+    #[error(
+        "cannot fetch {build}: there is no `{}` to run; install Maven (Debian: `apt-get install maven`), or \
+         build the release yourself and use `dbdyno engine add NAME PATH`", .program.display()
+    )]
+    NoMaven {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// The program that was looked for.
+        program: PathBuf,
+    },
+    /// Maven could not reach its repository.
+    #[error(
+        "cannot fetch {build}: Maven cannot reach its repository ({message}); check the network, or the \
+         proxy and mirror in ~/.m2/settings.xml"
+    )]
+    Unreachable {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// Maven's own words.
+        message: String,
+    },
+    /// None of the artifacts is there.
+    #[error(
+        "cannot fetch {build}: the repository of Maven has none of {tried}; if a mirror is set in \
+         ~/.m2/settings.xml it may not carry them, else build the release yourself and use \
+         `dbdyno engine add NAME PATH`"
+    )]
+    NotPublished {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// Coordinates that were tried.
+        tried: String,
+    },
+    /// Maven failed for a reason that is neither.
+    #[error("cannot fetch {build}: Maven failed ({message}); `{command}` by hand tells more")]
+    MavenFailed {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// Maven's own words.
+        message: String,
+        /// The command, for the user to repeat.
+        command: String,
+    },
+    /// Maven did not come to an end.
+    #[error(
+        "cannot fetch {build}: Maven was stopped after {} s; check the network and try again",
+        .bound.as_secs()
+    )]
+    MavenTimedOut {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// How long it was waited for.
+        bound: Duration,
+    },
+    /// Another process is at it for too long.
+    #[error(
+        "another process has been fetching {build} for more than {} s; wait for it or end it, then try again",
+        .bound.as_secs()
+    )]
+    FetchedElsewhere {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// How long it was waited for.
+        bound: Duration,
+    },
+    /// The jar is cut short or no jar.
+    #[error(
+        "the jar of {coordinates} is damaged ({problem}); delete it from Maven's local repository \
+         (~/.m2/repository) and fetch again"
+    )]
+    JarDamaged {
+        /// Its coordinates.
+        coordinates: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The jar holds no library for this machine.
+    #[error(
+        "the jar of {coordinates} has no `{wanted}`, only {found}; build the release yourself and use \
+         `dbdyno engine add NAME PATH`"
+    )]
+    NoLibraryInJar {
+        /// Its coordinates.
+        coordinates: String,
+        /// The library that was looked for.
+        wanted: String,
+        /// The libraries that are there.
+        found: String,
+    },
+    /// Not a shared library.
+    #[error("`{}` is not an ELF shared library ({problem}); give the path of a `{example}`", .path.display())]
+    NotALibrary {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        problem: String,
+        /// The usual name of the engine's library.
+        example: String,
+    },
+    /// A shared library of another machine.
+    #[error(
+        "`{}` is a library for {found}, this machine is {wanted}; give a build for {wanted}",
+        .path.display()
+    )]
+    OtherCpu {
+        /// The file.
+        path: PathBuf,
+        /// The CPU it is for.
+        found: String,
+        /// The CPU of this machine.
+        wanted: String,
+    },
+    /// A shared library of something else.
+    #[error(
+        "`{}` does not export `{symbol}`, so it is no library of {engine} with its C API; give one that was \
+         built with the C API visible", .path.display()
+    )]
+    NoEntrySymbol {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        symbol: String,
+        /// The engine.
+        engine: String,
+    },
+    /// The library in the cache is not the one that was fetched.
+    #[error(
+        "`{}` is not what was fetched for {build} (its SHA-256 is {found}, was {recorded}); \
+         `dbdyno engine fetch {build}` fetches it again", .path.display()
+    )]
+    WrongChecksum {
+        /// The build.
+        build: BuildRef,
+        /// The library.
+        path: PathBuf,
+        /// Its checksum now.
+        found: String,
+        /// Its checksum then.
+        recorded: String,
+    },
+    /// The record beside the library cannot be read.
+    #[error("the record `{}` is damaged; `dbdyno engine {again}` writes it anew", .path.display())]
+    RecordDamaged {
+        /// `build.json`
+        path: PathBuf,
+        /// The arguments that mend it.
+        again: String,
+        /// Line and column.
+        source: serde_json::Error,
+    },
+    /// A name that cannot be given to one's own build.
+    #[error("`{name}` cannot be the name of your own build: {why}")]
+    BadName {
+        /// The name.
+        name: String,
+        /// What is wrong with it and what would be right.
+        why: String,
+    },
+    /// A name of one's own that became a release.
+    #[error(
+        "{build} is a published release, but your own build `{}` was added under this name before it was; \
+         add it again under another name, then delete `{}`", .own.display(), .directory.display()
+    )]
+    OwnBuildHidesRelease {
+        /// The name.
+        build: BuildRef,
+        /// The library of the own build.
+        own: PathBuf,
+        /// The directory of its record.
+        directory: PathBuf,
+    },
+    /// A text that is no build.
+    #[error(transparent)]
+    Reference(#[from] SubjectError),
+    /// The path given for one's own build is not there.
+    #[error("`{}` is not there; give the library or the build directory that holds it", .path.display())]
+    NoSuchPath {
+        /// The path.
+        path: PathBuf,
+    },
+    /// One's own build is gone since it was added.
+    #[error(
+        "the library of {build} is gone: `{}` does not hold it any more; build it again, or \
+         `dbdyno engine add {build} PATH` with its new place", .path.display()
+    )]
+    OwnBuildGone {
+        /// The build.
+        build: BuildRef,
+        /// The path that was given.
+        path: PathBuf,
+    },
+    /// A build directory without a library.
+    #[error(
+        "`{}` holds no {patterns}; build the shared library (RocksDB: `make shared_lib`), or give its path",
+        .path.display()
+    )]
+    NoLibraryInDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What was looked for.
+        patterns: String,
+    },
+    /// A build directory with several libraries.
+    #[error("`{}` holds several libraries ({found}); give the path of the one you mean", .path.display())]
+    SeveralLibraries {
+        /// The directory.
+        path: PathBuf,
+        /// The libraries.
+        found: String,
+    },
+    /// The build was not fetched, or was changed meanwhile, so nothing can be noted of it.
+    #[error("{build} is not in the cache as it was when it was probed; try again")]
+    ProbeOfAnother {
+        /// The build.
+        build: BuildRef,
+    },
+    /// A directory of ours that is not ours.
+    #[error(transparent)]
+    MarkedDir(MarkedDirError),
+    /// No room.
+    #[error("the disk of `{}` is full; make room or choose another --work-dir", .path.display())]
+    DiskFull {
+        /// The file that was being written.
+        path: PathBuf,
+    },
+    /// No right.
+    #[error(
+        "no permission to {action} `{}`; change its permissions, or choose another --work-dir if it \
+         is in there",
+        .path.display()
+    )]
+    NoPermission {
+        /// `read`, `write`.
+        action: &'static str,
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused for another reason.
+    #[error("failed to {action} `{}`", .path.display())]
+    Io {
+        /// `read`, `write`.
+        action: &'static str,
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl EngineError {
+    /// Whether the user named something that cannot be: another name or path helps, trying again does not.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            EngineError::UnknownEngine { .. }
+                | EngineError::UnknownRelease { .. }
+                | EngineError::UnknownConfig { .. }
+                | EngineError::EngineFile { .. }
+                | EngineError::EngineFileInvalid { .. }
+                | EngineError::Config(_)
+                | EngineError::ConfigOfUnknownEngine { .. }
+                | EngineError::NotALibrary { .. }
+                | EngineError::OtherCpu { .. }
+                | EngineError::NoEntrySymbol { .. }
+                | EngineError::BadName { .. }
+                | EngineError::OwnBuildHidesRelease { .. }
+                | EngineError::Reference(_)
+                | EngineError::NoSuchPath { .. }
+                | EngineError::NoLibraryInDirectory { .. }
+                | EngineError::SeveralLibraries { .. }
+        )
+    }
+
+    /// What the system said, as an error that names the path and the next step.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> EngineError {
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                EngineError::DiskFull { path: path.to_owned() }
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                EngineError::NoPermission { action, path: path.to_owned() }
+            }
+            _ => EngineError::Io { action, path: path.to_owned(), source },
+        }
+    }
+}
+
+impl From<MarkedDirError> for EngineError {
+    fn from(error: MarkedDirError) -> Self {
+        match error {
+            MarkedDirError::Io { action, path, source } => EngineError::io(action, &path)(source),
+            other @ (MarkedDirError::NotOurs { .. } | MarkedDirError::NotADirectory { .. }) => {
+                EngineError::MarkedDir(other)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_and_a_missing_right_name_the_path_and_the_way_out() {
+        let check = |kind: io::ErrorKind, expected: &str| {
+            let error = EngineError::io("write", Path::new("/cache/x"))(io::Error::from(kind));
+            assert_eq!(error.to_string(), expected);
+        };
+        check(
+            io::ErrorKind::StorageFull,
+            "the disk of `/cache/x` is full; make room or choose another --work-dir",
+        );
+        check(
+            io::ErrorKind::PermissionDenied,
+            "no permission to write `/cache/x`; change its permissions, or choose another --work-dir if it \
+             is in there",
+        );
+        check(io::ErrorKind::NotFound, "failed to write `/cache/x`");
+    }
+}

@@ -1,0 +1,12 @@
+//! Everything that touches the world: fetches engines, starts and stops workers, freezes the idle side, reads
+//! /proc, and runs the schedule.
+//!
+//! What is never in here: the SQL store, statistics, HTML.
+
+pub mod campaign;
+pub mod clock;
+pub mod engines;
+pub mod marked_dir;
+pub mod proc;
+pub mod process;
+pub mod real;

@@ -1,0 +1,123 @@
+//! Counters of one side: read before its thaw and after its freeze, so that reading never falls into a block.
+
+use super::parse;
+use crate::clock;
+use crate::process::tree;
+use model::counter::{Counter, Counters};
+use model::units::Nanos;
+use std::fs;
+
+/// Cumulative readings of a side at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct SideReading {
+    /// CPU time of all its threads.
+    pub process_cpu: Option<Nanos>,
+    /// Everything else.
+    pub counters: Counters,
+}
+
+/// Microseconds of one tick: USER_HZ is 100 on every Linux that we run on.
+const TICK_MICROS: u64 = 10_000;
+/// `VmRSS` is in units of 1024 bytes.
+const STATUS_UNIT_BYTES: u64 = 1024;
+
+/// Reads all processes below and including `pid`, and the device.
+pub fn read(pid: u32, device: Option<&str>) -> SideReading {
+    let mut reading = SideReading::default();
+    for process in tree::descendants(pid) {
+        add_process(&mut reading, process);
+    }
+    if let Some(device) = device {
+        add_device(&mut reading.counters, device);
+    }
+    reading
+}
+
+/// What happened between two readings; levels are taken from the later one.
+pub fn difference(before: &SideReading, after: &SideReading) -> SideReading {
+    let counters = after
+        .counters
+        .iter()
+        .filter_map(|(counter, after)| {
+            if counter.is_level() {
+                return Some((*counter, *after));
+            }
+            let before = before.counters.get(counter)?;
+            Some((*counter, after.saturating_sub(*before)))
+        })
+        .collect();
+    let process_cpu = after.process_cpu.zip(before.process_cpu);
+    SideReading { process_cpu: process_cpu.map(|(after, before)| after.saturating_sub(before)), counters }
+}
+
+fn add_process(reading: &mut SideReading, pid: u32) {
+    if let Some(cpu) = clock::process_cpu(pid) {
+        *reading.process_cpu.get_or_insert_default() += cpu;
+    }
+    let counters = &mut reading.counters;
+    let mut add = |counter, value: Option<u64>| {
+        if let Some(value) = value {
+            *counters.entry(counter).or_insert(0) += value;
+        }
+    };
+    let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    if let Some(stat) = parse::stat(&file("stat")) {
+        add(Counter::UserCpuMicros, Some(stat.user_ticks * TICK_MICROS));
+        add(Counter::SystemCpuMicros, Some(stat.system_ticks * TICK_MICROS));
+        add(Counter::MinorFaults, Some(stat.minor_faults));
+        add(Counter::MajorFaults, Some(stat.major_faults));
+    }
+    let io = file("io");
+    for (counter, name) in [
+        (Counter::ReadCalls, "syscr"),
+        (Counter::WriteCalls, "syscw"),
+        (Counter::ReadCallBytes, "rchar"),
+        (Counter::WriteCallBytes, "wchar"),
+        (Counter::StorageReadBytes, "read_bytes"),
+        (Counter::StorageWriteBytes, "write_bytes"),
+    ] {
+        add(counter, parse::field(&io, name));
+    }
+    for (thread, index) in tree::threads(pid).into_iter().zip(0..) {
+        let file =
+            |name: &str| fs::read_to_string(format!("/proc/{pid}/task/{thread}/{name}")).unwrap_or_default();
+        let status = file("status");
+        add(Counter::VoluntarySwitches, parse::field(&status, "voluntary_ctxt_switches"));
+        add(Counter::InvoluntarySwitches, parse::field(&status, "nonvoluntary_ctxt_switches"));
+        if index == 0 {
+            // The same for every thread of a process.
+            add(Counter::ResidentBytes, parse::field(&status, "VmRSS").map(|kb| kb * STATUS_UNIT_BYTES));
+        }
+        add(Counter::RunDelayNanos, parse::run_delay_ns(&file("schedstat")));
+    }
+}
+
+fn add_device(counters: &mut Counters, device: &str) {
+    let text = fs::read_to_string("/proc/diskstats").unwrap_or_default();
+    if let Some((_, disk)) = parse::diskstats(&text).find(|(name, _)| *name == device) {
+        counters.extend([
+            (Counter::DiskReads, disk.reads),
+            (Counter::DiskReadBytes, disk.read_bytes),
+            (Counter::DiskWrites, disk.writes),
+            (Counter::DiskWriteBytes, disk.write_bytes),
+        ]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_shows_in_the_difference_and_levels_are_not_subtracted() {
+        let before = read(std::process::id(), None);
+        for _ in 0..1000 {
+            fs::read_to_string("/proc/self/stat").unwrap();
+        }
+        let spent = difference(&before, &read(std::process::id(), None));
+        assert!(spent.process_cpu.unwrap() > Nanos(0));
+        assert!(spent.counters[&Counter::ReadCalls] >= 1000);
+        assert!(spent.counters[&Counter::ResidentBytes] > 1 << 20);
+        assert!(!spent.counters.contains_key(&Counter::DiskReads));
+    }
+}

@@ -1,0 +1,4 @@
+//! Child processes: starting workers, talking to them, freezing and ending them.
+
+pub mod tree;
+pub mod worker;

@@ -1,0 +1,295 @@
+//! One worker process: start, ask, freeze, end. It dies with its controller, whatever happens to that.
+
+use super::tree::{self, FreezeError};
+use crate::clock::Stopwatch;
+use model::units::Nanos;
+use model::wire::{FailureKind, Reply, Request};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Why a worker did not answer as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// It could not be started.
+    #[error("failed to start a worker from `{}`", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It ended by itself.
+    #[error("the worker {how}{}", tail_sentence(stderr_tail))]
+    Crashed {
+        /// `was killed by signal 11`, `exited with status 1`.
+        how: String,
+        /// The end of its standard error.
+        stderr_tail: String,
+    },
+    /// It did not answer in time.
+    #[error("the worker did not answer `{request}` within {:.0} s", bound.as_secs_f64())]
+    TimedOut {
+        /// What was asked.
+        request: &'static str,
+        /// The bound.
+        bound: Nanos,
+    },
+    /// It answered that it could not.
+    #[error("{message}")]
+    Refused {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// In the worker's words.
+        message: String,
+    },
+    /// It answered something else.
+    #[error("the worker answered out of turn: {0}")]
+    Protocol(String),
+    /// It could not be frozen.
+    #[error(transparent)]
+    Freeze(#[from] FreezeError),
+    /// The user stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn tail_sentence(tail: &str) -> String {
+    if tail.is_empty() { String::new() } else { format!("; its last words: {tail}") }
+}
+
+/// Bytes of standard error that an error message shows.
+const STDERR_TAIL_BYTES: usize = 400;
+/// How often a waiting controller looks whether it was interrupted.
+const INTERRUPT_LOOK: Duration = Duration::from_millis(50);
+/// A worker that was asked to exit and has not is killed after this.
+const EXIT_BOUND: Nanos = Nanos::from_secs(20);
+
+/// A running worker.
+pub struct Worker {
+    child: Child,
+    requests: Option<ChildStdin>,
+    replies: Receiver<io::Result<String>>,
+    stderr: PathBuf,
+    frozen: bool,
+}
+
+/// What is needed to start one.
+#[derive(Debug, Clone)]
+pub struct WorkerCommand {
+    /// The program; it serves requests when called with the argument `worker`.
+    pub program: PathBuf,
+    /// File for its standard error.
+    pub stderr: PathBuf,
+    /// Its working directory.
+    pub directory: PathBuf,
+}
+
+impl Worker {
+    /// Starts a worker. The environment is the same, to the byte, for every worker: its size moves the stack
+    /// and with it the speed (Mytkowicz et al. 2009).
+    pub fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
+        let error = |source| WorkerError::Start { program: command.program.clone(), source };
+        let stderr = File::create(&command.stderr).map_err(error)?;
+        let controller = std::process::id();
+        let mut process = Command::new(&command.program);
+        process
+            .arg("worker")
+            .env_clear()
+            .env("LC_ALL", "C")
+            .current_dir(&command.directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .process_group(0);
+        // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, getppid, _exit.
+        unsafe {
+            process.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                // The controller may have died before the line above.
+                if libc::getppid().unsigned_abs() != controller {
+                    libc::_exit(1);
+                }
+                Ok(())
+            });
+        }
+        let mut child = process.spawn().map_err(error)?;
+        let requests = child.stdin.take();
+        let stdout = child.stdout.take();
+        let (send, replies) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines()) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Worker { child, requests, replies, stderr: command.stderr.clone(), frozen: false })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a request.
+    pub fn send(&mut self, request: &Request) -> Result<(), WorkerError> {
+        assert!(!self.frozen, "nothing is written to a frozen side");
+        let mut line = serde_json::to_vec(request)
+            .map_err(|error| WorkerError::Protocol(format!("a request does not serialise: {error}")))?;
+        line.push(b'\n');
+        let written = match &mut self.requests {
+            Some(requests) => requests.write_all(&line),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        written.map_err(|_| self.crash())
+    }
+
+    /// Waits for the reply to the last request.
+    pub fn receive(
+        &mut self,
+        request: &'static str,
+        bound: Nanos,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Reply, WorkerError> {
+        let watch = Stopwatch::start();
+        loop {
+            match self.replies.recv_timeout(INTERRUPT_LOOK) {
+                Ok(Ok(line)) => return parsed(&line),
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.crash()),
+                Err(RecvTimeoutError::Timeout) if interrupted() => return Err(WorkerError::Interrupted),
+                Err(RecvTimeoutError::Timeout) if watch.elapsed() > bound => {
+                    return Err(WorkerError::TimedOut { request, bound });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Stops it and waits until all its threads stand still.
+    pub fn freeze(&mut self) -> Result<(), WorkerError> {
+        tree::freeze(self.pid())?;
+        self.frozen = true;
+        Ok(())
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&mut self) {
+        tree::thaw(self.pid());
+        self.frozen = false;
+    }
+
+    /// Asks it to exit, waits, and kills it where it does not. Returns its last reply.
+    pub fn stop(mut self, interrupted: &dyn Fn() -> bool) -> Option<Reply> {
+        self.thaw();
+        let last =
+            self.send(&Request::Exit).and_then(|()| self.receive("exit", EXIT_BOUND, interrupted)).ok();
+        self.requests = None;
+        if last.is_none() {
+            tree::kill(self.pid());
+        }
+        // An unreaped child would be found as a process that we left behind.
+        let _ = self.child.wait();
+        last
+    }
+
+    fn crash(&mut self) -> WorkerError {
+        tree::kill(self.pid());
+        let how = match self.child.wait() {
+            Ok(status) => match (status.code(), status.signal()) {
+                (_, Some(signal)) => format!("was killed by signal {signal}"),
+                (Some(code), None) => format!("exited with status {code}"),
+                (None, None) => "ended".to_owned(),
+            },
+            Err(error) => format!("cannot be waited for: {error}"),
+        };
+        WorkerError::Crashed { how, stderr_tail: tail(&self.stderr) }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            tree::kill(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn parsed(line: &str) -> Result<Reply, WorkerError> {
+    match serde_json::from_str(line) {
+        Ok(Reply::Failed { kind, message }) => Err(WorkerError::Refused { kind, message }),
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(WorkerError::Protocol(format!("{error}: {line}"))),
+    }
+}
+
+fn tail(path: &Path) -> String {
+    let text = std::fs::read(path).unwrap_or_default();
+    let start = text.len().saturating_sub(STDERR_TAIL_BYTES);
+    String::from_utf8_lossy(&text[start..]).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn scripted(script: &str) -> (tempfile::TempDir, Worker) {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("worker.sh");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let command = WorkerCommand {
+            program,
+            stderr: directory.path().join("stderr"),
+            directory: directory.path().to_owned(),
+        };
+        // While another test forks, its child holds the script open for writing for a moment.
+        let worker = (0..1000)
+            .find_map(|_| {
+                std::thread::yield_now();
+                Worker::start(&command).ok()
+            })
+            .unwrap();
+        (directory, worker)
+    }
+
+    fn ask(worker: &mut Worker, bound: Nanos) -> Result<Reply, WorkerError> {
+        worker.send(&Request::ReadShape)?;
+        worker.receive("read-shape", bound, &|| false)
+    }
+
+    #[test]
+    fn a_reply_is_read_and_a_refusal_is_an_error() {
+        let (_directory, mut worker) = scripted(
+            r#"read l; echo '{"reply":"prepared"}'; read l; echo '{"reply":"failed","kind":"engine","message":"no"}'; read l"#,
+        );
+        assert_eq!(ask(&mut worker, Nanos::from_secs(5)).unwrap(), Reply::Prepared);
+        let refused = ask(&mut worker, Nanos::from_secs(5)).unwrap_err();
+        assert!(matches!(refused, WorkerError::Refused { kind: FailureKind::Engine, .. }), "{refused}");
+    }
+
+    #[test]
+    fn a_crash_tells_how_and_gives_the_last_words() {
+        let (_directory, mut worker) = scripted("read l; echo out of luck >&2; kill -SEGV $$");
+        let crash = ask(&mut worker, Nanos::from_secs(5)).unwrap_err().to_string();
+        assert_eq!(crash, "the worker was killed by signal 11; its last words: out of luck");
+    }
+
+    #[test]
+    fn a_hang_is_bounded_and_an_interrupt_ends_the_wait() {
+        let (_directory, mut worker) = scripted("read l; exec tail -f /dev/null");
+        let pid = worker.pid();
+        assert!(matches!(ask(&mut worker, Nanos(1)), Err(WorkerError::TimedOut { .. })));
+        let interrupted = worker.receive("read-shape", Nanos::from_secs(60), &|| true);
+        assert!(matches!(interrupted, Err(WorkerError::Interrupted)));
+        worker.freeze().unwrap();
+        drop(worker);
+        assert_eq!(tree::descendants(pid), Vec::<u32>::new(), "a frozen worker is killed too");
+    }
+}

@@ -1,0 +1,50 @@
+//! What the client itself costs: each step of the plan against an engine that does nothing.
+
+use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use model::plan::Plan;
+use model::units::Nanos;
+use model::wire::{BlockLimit, Library, Reply, Request, StepSetup};
+use std::path::{Path, PathBuf};
+
+/// Operations of one measurement. Against nothing an operation takes some tens of nanoseconds, so that this
+/// lasts some milliseconds.
+const OPERATIONS: u64 = 200_000;
+const BOUND: Nanos = Nanos::from_secs(20);
+
+/// CPU per operation of the dearest step of the plan, in nanoseconds.
+pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, WorkerError> {
+    let command = WorkerCommand {
+        program: program.to_owned(),
+        stderr: directory.join("client-cost.stderr"),
+        directory: directory.to_owned(),
+    };
+    let mut worker = Worker::start(&command)?;
+    let mut ask = |request: &Request| {
+        worker.send(request)?;
+        worker.receive("client-cost", BOUND, &|| false)
+    };
+    ask(&Request::Load { library: Library::Nothing })?;
+    ask(&Request::Open { directory: PathBuf::from("none"), options: String::new(), create: true })?;
+    let mut dearest: f64 = 0.0;
+    for step in plan.chosen_steps() {
+        ask(&Request::Prepare(StepSetup {
+            operation: step.operation,
+            data: plan.workload.data,
+            threads: step.threads,
+            rate: None,
+            wal: step.wal,
+            sync: step.sync,
+            background_write_bytes_per_s: None,
+            seed: plan.seed,
+            planted_slowdown_percent: 0.0,
+        }))?;
+        let limit = BlockLimit::Operations { count: OPERATIONS };
+        if let Reply::Block(report) = ask(&Request::RunBlock { limit, warm_up: false })? {
+            let cpu: Nanos = report.thread_cpu.iter().copied().sum();
+            dearest = dearest.max(cpu.0 as f64 / report.operations.max(1) as f64);
+        }
+        ask(&Request::FinishStep)?;
+    }
+    worker.stop(&|| false);
+    Ok(dearest)
+}

@@ -1,0 +1,8 @@
+//! The real world of a run: processes, directories and time of this host.
+
+pub mod client_cost;
+pub mod image;
+pub mod probe;
+pub mod run_directory;
+pub mod sampler;
+pub mod world;

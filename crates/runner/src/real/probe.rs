@@ -1,0 +1,133 @@
+//! What a build says of itself: its defaults, its missing symbols, and whether it takes the options of a plan.
+//! Found by opening an empty database before anything is measured.
+
+use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use model::build::BuildProbe;
+use model::units::Nanos;
+use model::wire::{Library, Reply, Request};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const BOUND: Nanos = Nanos::from_secs(60);
+
+/// Where a probe runs: a fresh directory and the worker's program.
+pub struct ProbePlace<'a> {
+    /// The program that serves requests when called with `worker`.
+    pub program: &'a Path,
+    /// An empty directory of ours; the caller removes it.
+    pub directory: &'a Path,
+}
+
+/// Opens an empty database with no option set and reads what the build wrote.
+pub fn probe(place: &ProbePlace<'_>, library: &Path) -> Result<BuildProbe, WorkerError> {
+    let (mut worker, missing_symbols) = loaded(place, library)?;
+    open(&mut worker, "defaults", "")?;
+    worker.stop(&|| false);
+    let database = place.directory.join("defaults");
+    let log = fs::read(database.join("LOG")).unwrap_or_default();
+    Ok(BuildProbe {
+        default_options: newest_options_file(&database).unwrap_or_default(),
+        facts: facts(&String::from_utf8_lossy(&log)),
+        missing_symbols,
+    })
+}
+
+/// Opens an empty database with the options of a plan: an option that this release does not know is an error
+/// now rather than in the middle of a run. Returns the OPTIONS file that the build wrote.
+pub fn check_options(
+    place: &ProbePlace<'_>,
+    library: &Path,
+    options: &str,
+) -> Result<Option<String>, WorkerError> {
+    let (mut worker, _) = loaded(place, library)?;
+    open(&mut worker, "options", options)?;
+    worker.stop(&|| false);
+    Ok(newest_options_file(&place.directory.join("options")))
+}
+
+/// The OPTIONS file with the largest number in a database's directory.
+pub fn newest_options_file(database: &Path) -> Option<String> {
+    let newest = fs::read_dir(database)
+        .ok()?
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let number: u64 = name.strip_prefix("OPTIONS-")?.parse().ok()?;
+            Some((number, name))
+        })
+        .max()?;
+    fs::read_to_string(database.join(newest.1)).ok()
+}
+
+fn loaded(place: &ProbePlace<'_>, library: &Path) -> Result<(Worker, Vec<String>), WorkerError> {
+    let mut worker = Worker::start(&WorkerCommand {
+        program: place.program.to_owned(),
+        stderr: place.directory.join("stderr"),
+        directory: place.directory.to_owned(),
+    })?;
+    worker.send(&Request::Load { library: Library::RocksDb { path: library.to_owned() } })?;
+    let missing = match worker.receive("load", BOUND, &|| false)? {
+        Reply::Loaded { missing_symbols } => missing_symbols,
+        other => return Err(WorkerError::Protocol(format!("{other:?}"))),
+    };
+    Ok((worker, missing))
+}
+
+fn open(worker: &mut Worker, directory: &str, options: &str) -> Result<(), WorkerError> {
+    let directory = PathBuf::from(directory);
+    worker.send(&Request::Open { directory, options: options.to_owned(), create: true })?;
+    worker.receive("open", BOUND, &|| false)?;
+    worker.send(&Request::Close)?;
+    worker.receive("close", BOUND, &|| false).map(|_| ())
+}
+
+/// Facts from the first lines of a LOG, which differ a little from release to release:
+///
+/// ```text
+/// 2026/11/21-09:30:00.000000 140 RocksDB version: 8.5.4
+/// 2026/11/21-09:30:00.000000 140 Compile date 2023-09-27 10:00:00
+/// 2026/11/21-09:30:00.000000 140 Fast CRC32 supported: Not supported on x86
+/// ```
+fn facts(log: &str) -> BTreeMap<String, String> {
+    const MARKS: [(&str, &str); 4] = [
+        ("RocksDB version: ", "version"),
+        ("Compile date", "compile date"),
+        ("Fast CRC32 supported: ", "fast crc32"),
+        ("Git sha ", "git"),
+    ];
+    let mut facts = BTreeMap::new();
+    for line in log.lines() {
+        for (mark, name) in MARKS {
+            if let Some((_, value)) = line.split_once(mark) {
+                facts.entry(name.to_owned()).or_insert_with(|| value.trim().to_owned());
+            }
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_read_from_real_logs() {
+        let new = facts(include_str!("../../fixtures/rocksdb/8.5.4/LOG.txt"));
+        assert_eq!(new["version"], "8.5.4");
+        assert_eq!(new["fast crc32"], "Not supported on x86");
+        let old = facts(include_str!("../../fixtures/rocksdb/6.0.2/LOG.txt"));
+        assert_eq!(old["version"], "6.0.2");
+        let truncated = facts(include_str!("../../fixtures/rocksdb/8.5.4/LOG-truncated.txt"));
+        assert!(!truncated.contains_key("fast crc32"));
+        assert!(facts("").is_empty());
+    }
+
+    #[test]
+    fn the_newest_options_file_is_the_one_with_the_largest_number() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in [("OPTIONS-000005", "old"), ("OPTIONS-000011", "new"), ("OPTIONS-x", "odd")] {
+            fs::write(directory.path().join(name), text).unwrap();
+        }
+        assert_eq!(newest_options_file(directory.path()).as_deref(), Some("new"));
+    }
+}

@@ -1,0 +1,150 @@
+//! What can go wrong with a store, each with the file and what to do next.
+
+use rusqlite::ErrorCode;
+use std::path::{Path, PathBuf};
+
+/// What went wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no file.
+    #[error("there is no store at `{path}` yet; `dbdyno compare` makes one, `--store FILE` names another")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file or its directory cannot be opened or made.
+    #[error("failed to open the store `{path}`; check that its directory can be read and written")]
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The file is something else.
+    #[error("`{path}` is not a store of dbdyno; name another file with `--store FILE`")]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a later version.
+    #[error(
+        "the store `{path}` has schema {found}, this dbdyno knows schemas up to {known}; use the dbdyno that \
+         wrote it or a later one"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// The last schema that is known.
+        known: u32,
+    },
+    /// Another process writes to it.
+    #[error(
+        "another dbdyno ({holder}) writes to the store `{path}`; wait for it, or name another file with \
+         `--store FILE`"
+    )]
+    OtherWriter {
+        /// The file.
+        path: PathBuf,
+        /// `process 123`
+        holder: String,
+    },
+    /// Another process kept the file locked for longer than we wait.
+    #[error("the store `{path}` stayed locked by another process; end that process, then try again")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// No permission to write.
+    #[error("no permission to write the store `{path}`; change its permissions or use `--store FILE`")]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The disk is full.
+    #[error(
+        "the disk of the store `{path}` is full; free some space: what was committed before is still there"
+    )]
+    DiskFull {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// Anything else that SQLite or a stored value may say.
+    #[error("failed to {doing} in the store `{path}`")]
+    Sql {
+        /// The file.
+        path: PathBuf,
+        /// `read run 20261121-091500-3fa9`
+        doing: String,
+        /// What SQLite said, or which value cannot be read.
+        source: rusqlite::Error,
+    },
+    /// A run of this id was begun before.
+    #[error("run `{run}` is in the store `{path}` already; a new run needs an id of its own")]
+    DuplicateRun {
+        /// The file.
+        path: PathBuf,
+        /// The id.
+        run: String,
+    },
+    /// An event of a run that was not begun.
+    #[error("run `{run}` was not begun in the store `{path}`; its first event must be `started`")]
+    RunNotBegun {
+        /// The file.
+        path: PathBuf,
+        /// The id.
+        run: String,
+    },
+    /// The store holds no run.
+    #[error("the store `{path}` holds no run yet; `dbdyno compare` makes one")]
+    NoRuns {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No run has this id, beginning or name.
+    #[error(
+        "no run in `{path}` has the id, beginning or name `{wanted}`{hint}; `last` is the newest, {newest}"
+    )]
+    NoSuchRun {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: String,
+        /// The nearest ids and names.
+        hint: String,
+        /// The id of the newest run.
+        newest: String,
+    },
+    /// Several runs begin with this text, or have it as their name.
+    #[error("`{wanted}` means more than one run of `{path}`: {}; write more of the id", candidates.join(", "))]
+    AmbiguousRun {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: String,
+        /// Ids, newest first.
+        candidates: Vec<String>,
+    },
+}
+
+impl Error {
+    /// Sorts an error of SQLite by what the user can do about it.
+    pub(crate) fn from_sqlite(path: &Path, doing: impl Into<String>, source: rusqlite::Error) -> Error {
+        let path = path.to_path_buf();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Error::NotAStore { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path, source },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::ReadOnly { path, source },
+            Some(ErrorCode::DiskFull) => Error::DiskFull { path, source },
+            Some(ErrorCode::CannotOpen) => Error::CannotOpen { path, source: Box::new(source) },
+            Some(_) | None => Error::Sql { path, doing: doing.into(), source },
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Opening the file: its settings, its schema, and the one place where SQLite's errors get the file's name.
+
+use crate::error::Error;
+use crate::migrations;
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a statement waits for another process. Writers exclude each other by a lock file before that, so
+/// only a migration or a checkpoint can be in the way, and those take far less.
+const BUSY_BOUND: Duration = Duration::from_secs(5);
+
+/// Statements kept prepared: all of one writer, all of one reader.
+const PREPARED_STATEMENTS: usize = 64;
+
+/// A store that is open for reading; [`crate::Writer`] writes.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store, making the file and its directory where there is none.
+    pub fn open(path: &Path) -> Result<Store, Error> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory)
+                .map_err(|source| Error::CannotOpen { path: path.to_path_buf(), source: Box::new(source) })?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)
+            .map_err(|source| Error::from_sqlite(path, "open the file", source))?;
+        Store::from_connection(connection, path.to_path_buf())
+    }
+
+    /// Opens the store of a command that only reads: a missing file is an error, not a new store.
+    pub fn open_existing(path: &Path) -> Result<Store, Error> {
+        if !path.exists() {
+            return Err(Error::Missing { path: path.to_path_buf() });
+        }
+        Store::open(path)
+    }
+
+    /// An empty store in memory, for tests and trials.
+    pub fn in_memory() -> Result<Store, Error> {
+        let path = PathBuf::from(":memory:");
+        let connection = Connection::open_in_memory()
+            .map_err(|source| Error::from_sqlite(&path, "open the database", source))?;
+        Store::from_connection(connection, path)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn from_connection(mut connection: Connection, path: PathBuf) -> Result<Store, Error> {
+        settings(&connection).map_err(|source| Error::from_sqlite(&path, "set up the connection", source))?;
+        migrations::migrate(&mut connection, &path)?;
+        Ok(Store { connection, path })
+    }
+
+    /// Runs statements; an error gets the file and what was being done.
+    pub(crate) fn sql<T>(
+        &self,
+        doing: impl Into<String>,
+        run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        run(&self.connection).map_err(|source| Error::from_sqlite(&self.path, doing, source))
+    }
+}
+
+fn settings(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+    connection.busy_timeout(BUSY_BOUND)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Readers and the writer do not wait for each other. The answer differs in memory, where WAL is not.
+    connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
+    // A commit then needs no fsync, which would disturb the disk that is being measured. A killed process
+    // loses nothing; a power failure may lose the last commits, never the file.
+    connection.pragma_update(None, "synchronous", "NORMAL")
+}

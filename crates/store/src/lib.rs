@@ -1,0 +1,21 @@
+//! The store of results: one SQLite file, append-only migrations, one writer, typed readers.
+//!
+//! The only SQL of results is in here; nothing in here starts a process, reads a clock or formats a report.
+//! The schema is described in docs/store.md.
+
+mod columns;
+mod error;
+mod file;
+mod insert;
+mod load;
+mod migrations;
+mod runs;
+mod writer;
+
+pub use error::Error;
+pub use file::Store;
+pub use runs::RunListing;
+pub use writer::Writer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! Reading one run back: the rows as the structures that they were written from.
+
+use crate::columns::{
+    counter, from_json, moment, run_outcome, shape, side, signed, small, unreadable, unsigned,
+};
+use crate::error::Error;
+use crate::file::Store;
+use model::block::{Block, Latency, Outcome, Side, TrialKey};
+use model::counter::Counters;
+use model::host::{HarnessCost, Host, HostSample};
+use model::plan::Plan;
+use model::record::{
+    ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus, RunWarning, ShapeRecord,
+    StepExit, TrialRecord,
+};
+use model::units::Nanos;
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
+
+impl Store {
+    /// Everything of the run of this id but its samples and raw output.
+    pub fn load_run(&self, id: &str) -> Result<RunRecord, Error> {
+        let key = self.run_key(id)?;
+        self.sql(format!("read run {id}"), |connection| run_record(connection, key))
+    }
+
+    /// The host's samples in a run, in their order.
+    pub fn host_samples(&self, id: &str) -> Result<Vec<HostSample>, Error> {
+        let key = self.run_key(id)?;
+        self.sql(format!("read the samples of run {id}"), |connection| {
+            let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ?
+                       ORDER BY host_sample_key";
+            rows(connection, sql, key, |row| {
+                Ok(HostSample { at_us: row.get("at_us")?, readings: from_json(row, "readings_json")? })
+            })
+        })
+    }
+
+    /// The texts of one kind of raw output, in the order they came; empty where there is none.
+    pub fn raw_output(&self, id: &str, output: &RawOutputName) -> Result<Vec<String>, Error> {
+        let key = self.run_key(id)?;
+        self.sql(format!("read `{}` of run {id}", output.name), |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT text FROM raw_outputs
+                     WHERE run_key = ? AND launch = ? AND side = ? AND name = ? ORDER BY raw_output_key",
+                )?
+                .query_map(params![key, output.launch, signed(output.side as u64), output.name], |row| {
+                    row.get(0)
+                })?
+                .collect()
+        })
+    }
+
+    fn run_key(&self, id: &str) -> Result<i64, Error> {
+        let id = self.find_run(id)?;
+        self.sql(format!("look for run {id}"), |connection| {
+            connection.query_row("SELECT run_key FROM runs WHERE id = ?", [id], |row| row.get(0))
+        })
+    }
+}
+
+fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> {
+    let head = connection
+        .prepare_cached(
+            "SELECT runs.name AS run_name, * FROM runs JOIN hosts USING (host_key) WHERE run_key = ?",
+        )?
+        .query_row([key], head)?;
+    let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? ORDER BY block_key";
+    let mut counters = connection.prepare_cached(
+        "SELECT name, value FROM block_counters JOIN counters USING (counter_key) WHERE block_key = ?",
+    )?;
+    let blocks = rows(connection, blocks, key, |row| {
+        let mut read = Counters::new();
+        let mut found = counters.query([row.get::<_, i64>("block_key")?])?;
+        while let Some(found) = found.next()? {
+            // A counter that only a later version knows says nothing to this one.
+            if let Some(counter) = counter(&found.get::<_, String>("name")?) {
+                read.insert(counter, unsigned(found, "value")?);
+            }
+        }
+        block(row, read)
+    })?;
+    let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2
+                   ORDER BY raw_output_key DESC";
+    let options_in_effect: BTreeMap<Side, String> = connection
+        .prepare_cached(options)?
+        .query_map(params![key, OPTIONS_OUTPUT], |row| Ok((side(row, "side")?, row.get("text")?)))?
+        .collect::<rusqlite::Result<_>>()?; // in falling order: the first of each side stays
+    Ok(RunRecord {
+        id: head.id,
+        name: head.name,
+        status: head.status,
+        started_at_us: head.started_at_us,
+        ended_at_us: head.ended_at_us,
+        plan: head.plan,
+        host: head.host,
+        launches: rows(connection, "SELECT * FROM launches WHERE run_key = ? ORDER BY launch", key, launch)?,
+        images: rows(connection, "SELECT * FROM images WHERE run_key = ? ORDER BY image_key", key, image)?,
+        blocks,
+        trials: rows(
+            connection,
+            "SELECT * FROM trials WHERE run_key = ? AND outcome IS NOT NULL ORDER BY launch, step, side",
+            key,
+            trial,
+        )?,
+        shapes: rows(
+            connection,
+            "SELECT * FROM shapes JOIN trials USING (trial_key) WHERE run_key = ? ORDER BY shape_key",
+            key,
+            shape_record,
+        )?,
+        step_exits: rows(
+            connection,
+            "SELECT * FROM step_exits WHERE run_key = ? ORDER BY step_exit_key",
+            key,
+            |row| {
+                Ok(StepExit {
+                    step: row.get("step")?,
+                    launch: small(row, "launch")?,
+                    reason: row.get("reason")?,
+                })
+            },
+        )?,
+        warnings: rows(
+            connection,
+            "SELECT * FROM warnings WHERE run_key = ? ORDER BY warning_key",
+            key,
+            |row| Ok(RunWarning { step: row.get("step")?, id: row.get("id")?, text: row.get("text")? }),
+        )?,
+        max_launches: head.max_launches,
+        cost: head.cost,
+        options_in_effect,
+        raw_outputs: rows(
+            connection,
+            "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ?
+             ORDER BY launch, side, name",
+            key,
+            |row| {
+                Ok(RawOutputName {
+                    launch: small(row, "launch")?,
+                    side: side(row, "side")?,
+                    name: row.get("name")?,
+                })
+            },
+        )?,
+    })
+}
+
+/// What stands in the run's own row.
+struct Head {
+    id: String,
+    name: Option<String>,
+    status: RunStatus,
+    started_at_us: i64,
+    ended_at_us: Option<i64>,
+    plan: Plan,
+    host: Host,
+    max_launches: Option<u32>,
+    cost: Option<HarnessCost>,
+}
+
+fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
+    let status = run_outcome(row, "outcome")?.map_or(RunStatus::Unfinished, RunStatus::Ended);
+    let cost = match status {
+        RunStatus::Unfinished => None,
+        RunStatus::Ended(_) => Some(cost(row)?),
+    };
+    Ok(Head {
+        id: row.get("id")?,
+        name: row.get("run_name")?, // the host has a name too
+        status,
+        started_at_us: row.get("started_at_us")?,
+        ended_at_us: row.get("ended_at_us")?,
+        plan: from_json(row, "plan_json")?,
+        host: Host { load_1m: row.get("load_1m")?, ..from_json(row, "host_json")? },
+        max_launches: row.get("launches_max")?,
+        cost,
+    })
+}
+
+fn cost(row: &Row<'_>) -> rusqlite::Result<HarnessCost> {
+    // SQLite keeps what is not a number as NULL.
+    let real = |column: &str| -> rusqlite::Result<f64> {
+        Ok(row.get::<_, Option<f64>>(column)?.unwrap_or(f64::NAN))
+    };
+    Ok(HarnessCost {
+        sampler_core_percent: real("sampler_core_percent")?,
+        block_edge_us: real("block_edge_us")?,
+        client_cpu_ns_per_op: row.get("client_cpu_ns_per_op")?,
+        controller_peak_bytes: unsigned(row, "controller_peak_bytes")?,
+        worker_heap_peak_bytes: unsigned(row, "worker_heap_peak_bytes")?,
+    })
+}
+
+fn launch(row: &Row<'_>) -> rusqlite::Result<LaunchRecord> {
+    let took: Option<i64> = row.get("took_ns")?;
+    Ok(LaunchRecord {
+        launch: small(row, "launch")?,
+        started_at_us: row.get("started_at_us")?,
+        took: took.map(|took| Nanos(took.cast_unsigned())),
+        active_steps: match took {
+            Some(_) => from_json(row, "active_steps_json")?,
+            None => Vec::new(),
+        },
+    })
+}
+
+fn image(row: &Row<'_>) -> rusqlite::Result<ImageRecord> {
+    Ok(ImageRecord {
+        launch: small(row, "launch")?,
+        image: small(row, "image")?,
+        seed: unsigned(row, "seed")?,
+        shape: shape(row)?,
+        took: Nanos(unsigned(row, "took_ns")?),
+    })
+}
+
+fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
+    Ok(Block {
+        trial: trial_key(row)?,
+        image: small(row, "image")?,
+        cycle: small(row, "cycle")?,
+        position: small(row, "position")?,
+        operations: unsigned(row, "operations")?,
+        failed_operations: unsigned(row, "failed_operations")?,
+        wall: Nanos(unsigned(row, "wall_ns")?),
+        run_delay: Nanos(unsigned(row, "run_delay_ns")?),
+        foreground_cpu: Nanos(unsigned(row, "foreground_cpu_ns")?),
+        foreground_threads: small(row, "foreground_threads")?,
+        process_cpu: Nanos(unsigned(row, "process_cpu_ns")?),
+        counters,
+    })
+}
+
+fn trial(row: &Row<'_>) -> rusqlite::Result<TrialRecord> {
+    let reason = row.get::<_, Option<String>>("reason")?.unwrap_or_default();
+    let outcome = match row.get::<_, String>("outcome")?.as_str() {
+        "done" => Outcome::Done,
+        "failed" => Outcome::Failed { reason },
+        "skipped" => Outcome::Skipped { reason },
+        other => return Err(unreadable("outcome", format!("`{other}` is not known to this version").into())),
+    };
+    let latency = match row.get::<_, Option<String>>("latency_histogram")? {
+        None => None,
+        Some(histogram) => Some(Latency {
+            count: unsigned(row, "latency_operations")?,
+            p50: Nanos(unsigned(row, "latency_ns_p50")?),
+            p99: Nanos(unsigned(row, "latency_ns_p99")?),
+            p999: Nanos(unsigned(row, "latency_ns_p999")?),
+            max: Nanos(unsigned(row, "latency_ns_max")?),
+            histogram,
+        }),
+    };
+    Ok(TrialRecord { trial: trial_key(row)?, outcome, latency })
+}
+
+fn shape_record(row: &Row<'_>) -> rusqlite::Result<ShapeRecord> {
+    Ok(ShapeRecord { trial: trial_key(row)?, moment: moment(row, "moment")?, shape: shape(row)? })
+}
+
+fn trial_key(row: &Row<'_>) -> rusqlite::Result<TrialKey> {
+    Ok(TrialKey { launch: small(row, "launch")?, step: row.get("step")?, side: side(row, "side")? })
+}
+
+/// All rows of one run.
+fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    run_key: i64,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map([run_key], read)?.collect()
+}

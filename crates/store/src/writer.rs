@@ -1,0 +1,268 @@
+//! The one writer: turns events into rows and commits them in batches. It knows no statement and no clock:
+//! time comes with the events.
+
+use crate::error::Error;
+use crate::file::Store;
+use crate::insert;
+use model::block::TrialKey;
+use model::event::RunEvent;
+use rusqlite::{Connection, OptionalExtension};
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+/// A batch is committed with the first event that is this much later than the last commit. The sampler sends
+/// one event a second, so nothing waits for two seconds.
+const BATCH_BOUND_US: u64 = 1_000_000;
+
+/// Writes the events of runs. No other process can write to the same store while this lives; any can read.
+/// What was written is committed when it is dropped; call [`Writer::flush`] before, to see what went wrong.
+#[derive(Debug)]
+pub struct Writer {
+    store: Store,
+    /// Held as long as the writer lives; the kernel lets it go when the process is killed.
+    _lock: Option<File>,
+    current: Option<CurrentRun>,
+    committed_at_us: i64,
+}
+
+/// The keys of the run that events came for last.
+#[derive(Debug)]
+struct CurrentRun {
+    id: String,
+    key: i64,
+    trials: BTreeMap<TrialKey, i64>,
+}
+
+impl Writer {
+    /// Opens a store for writing, making it where there is none.
+    pub fn open(path: &Path) -> Result<Writer, Error> {
+        let store = Store::open(path)?;
+        let lock = lock(path)?;
+        Ok(Writer { store, _lock: Some(lock), current: None, committed_at_us: 0 })
+    }
+
+    /// A writer to an empty store in memory, for tests and trials.
+    pub fn in_memory() -> Result<Writer, Error> {
+        Ok(Writer { store: Store::in_memory()?, _lock: None, current: None, committed_at_us: 0 })
+    }
+
+    /// The store as this writer sees it: what is not yet committed included.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Writes one event of the run `run`. It is committed with its batch: at the latest with the first event
+    /// one second later, at the end of a trial, a launch or a run, or by [`Writer::flush`].
+    ///
+    /// An event is written in whole or, with an error, not at all.
+    pub fn write(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
+        if self.store.connection.is_autocommit() {
+            self.store.sql("begin a batch", |connection| connection.execute_batch("BEGIN IMMEDIATE"))?;
+        }
+        let written = self.write_whole(run, event);
+        if written.is_err() {
+            // Keys of rows that were rolled back must not be used again.
+            self.current = None;
+        }
+        written?;
+        match batch_end(event, self.committed_at_us) {
+            BatchEnd::No => Ok(()),
+            BatchEnd::Now => self.flush(),
+            BatchEnd::At(at_us) => {
+                self.committed_at_us = at_us;
+                self.flush()
+            }
+        }
+    }
+
+    /// Commits what was written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        if self.store.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.store.sql("commit a batch", |connection| connection.execute_batch("COMMIT"))
+    }
+
+    /// Gives a run a name that `find_run` knows it by.
+    pub fn name_run(&mut self, run: &str, name: &str) -> Result<(), Error> {
+        let changed = self.store.sql(format!("name run {run}"), |connection| {
+            connection.execute("UPDATE runs SET name = ? WHERE id = ?", [name, run])
+        })?;
+        if changed == 0 {
+            return Err(self.not_begun(run));
+        }
+        self.flush()
+    }
+
+    fn write_whole(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
+        let doing = || format!("write run {run}");
+        self.store.sql(doing(), |connection| connection.execute_batch("SAVEPOINT event"))?;
+        let written = self.write_rows(run, event);
+        let end = match &written {
+            Ok(()) => "RELEASE event",
+            Err(_) => "ROLLBACK TO event; RELEASE event",
+        };
+        let ended = self.store.sql(doing(), |connection| connection.execute_batch(end));
+        // The first error is the cause: after some, SQLite has rolled everything back and knows no savepoint.
+        written.and(ended)
+    }
+
+    fn write_rows(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
+        if let RunEvent::Started { run: id, at_us, plan, host } = event {
+            if self.run_key(id)?.is_some() {
+                return Err(Error::DuplicateRun { path: self.store.path().to_path_buf(), run: id.clone() });
+            }
+            let key = self.store.sql(format!("write run {id}"), |connection| {
+                insert::run(connection, id, *at_us, plan, host)
+            })?;
+            self.current = Some(CurrentRun { id: id.clone(), key, trials: BTreeMap::new() });
+            return Ok(());
+        }
+        if self.current.as_ref().is_none_or(|current| current.id != run) {
+            let key = self.run_key(run)?.ok_or_else(|| self.not_begun(run))?;
+            self.current = Some(CurrentRun { id: run.to_owned(), key, trials: BTreeMap::new() });
+        }
+        let Some(current) = self.current.as_mut() else { return Ok(()) };
+        self.store.sql(format!("write run {run}"), |connection| rows_of(connection, current, event))
+    }
+
+    fn run_key(&self, run: &str) -> Result<Option<i64>, Error> {
+        self.store.sql(format!("look for run {run}"), |connection| {
+            connection
+                .prepare_cached("SELECT run_key FROM runs WHERE id = ?")?
+                .query_row([run], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    fn not_begun(&self, run: &str) -> Error {
+        Error::RunNotBegun { path: self.store.path().to_path_buf(), run: run.to_owned() }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // What was measured outlives the writer, whatever made it go; there is nobody left to tell an error.
+        let _ = self.flush();
+    }
+}
+
+enum BatchEnd {
+    No,
+    Now,
+    At(i64),
+}
+
+/// Whether the batch ends with this event.
+fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
+    match event {
+        RunEvent::Started { at_us, .. }
+        | RunEvent::LaunchStarted { at_us, .. }
+        | RunEvent::Ended { at_us, .. } => BatchEnd::At(*at_us),
+        RunEvent::HostSampled(sample) if sample.at_us.abs_diff(committed_at_us) >= BATCH_BOUND_US => {
+            BatchEnd::At(sample.at_us)
+        }
+        RunEvent::HostSampled(_)
+        | RunEvent::BlockMeasured(_)
+        | RunEvent::ShapeRead { .. }
+        | RunEvent::RawOutput { .. } => BatchEnd::No,
+        RunEvent::ImageBuilt { .. }
+        | RunEvent::TrialEnded { .. }
+        | RunEvent::LaunchEnded { .. }
+        | RunEvent::StepLeft { .. }
+        | RunEvent::MaxLaunchesFixed { .. }
+        | RunEvent::Warned { .. } => BatchEnd::Now,
+    }
+}
+
+/// Writes the rows of an event of a run that was begun.
+fn rows_of(connection: &Connection, run: &mut CurrentRun, event: &RunEvent) -> rusqlite::Result<()> {
+    match event {
+        RunEvent::Started { .. } => Ok(()), // written before there is a run to write to
+        RunEvent::LaunchStarted { launch, at_us } => insert::launch(connection, run.key, *launch, *at_us),
+        RunEvent::ImageBuilt { launch, image, seed, shape, took } => insert::image(
+            connection,
+            run.key,
+            &insert::Image { launch: *launch, image: *image, seed: *seed, took_ns: took.0, shape },
+        ),
+        RunEvent::BlockMeasured(block) => {
+            insert::block(connection, trial_key(connection, run, &block.trial)?, block)
+        }
+        RunEvent::ShapeRead { trial, moment, shape } => {
+            insert::shape(connection, trial_key(connection, run, trial)?, *moment, shape)
+        }
+        RunEvent::TrialEnded { trial, outcome, latency } => {
+            insert::trial_end(connection, trial_key(connection, run, trial)?, outcome, latency.as_ref())
+        }
+        RunEvent::LaunchEnded { launch, took, max_launches, active_steps } => insert::launch_end(
+            connection,
+            run.key,
+            &insert::LaunchEnd {
+                launch: *launch,
+                took_ns: took.0,
+                max_launches: *max_launches,
+                active_steps,
+            },
+        ),
+        RunEvent::StepLeft { step, launch, reason } => {
+            insert::step_exit(connection, run.key, step, *launch, reason)
+        }
+        RunEvent::MaxLaunchesFixed { max_launches } => {
+            insert::max_launches(connection, run.key, *max_launches)
+        }
+        RunEvent::HostSampled(sample) => insert::host_sample(connection, run.key, sample),
+        RunEvent::RawOutput { launch, side, name, text } => insert::raw_output(
+            connection,
+            run.key,
+            &insert::RawOutput { launch: *launch, side: *side, name, text },
+        ),
+        RunEvent::Warned { step, id, text } => {
+            insert::warning(connection, run.key, step.as_deref(), id, text)
+        }
+        RunEvent::Ended { at_us, outcome, cost } => {
+            insert::run_end(connection, run.key, *at_us, *outcome, cost)
+        }
+    }
+}
+
+fn trial_key(connection: &Connection, run: &mut CurrentRun, trial: &TrialKey) -> rusqlite::Result<i64> {
+    if let Some(key) = run.trials.get(trial) {
+        return Ok(*key);
+    }
+    let key = insert::trial_key(connection, run.key, trial)?;
+    run.trials.insert(trial.clone(), key);
+    Ok(key)
+}
+
+/// Takes the lock of writers beside the store. A lock of its own, because a transaction of SQLite is taken
+/// and let go with each batch: two writers would only starve each other.
+fn lock(path: &Path) -> Result<File, Error> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".writer");
+    let lock_path = PathBuf::from(lock_path);
+    let failed =
+        |source: std::io::Error| Error::CannotOpen { path: lock_path.clone(), source: Box::new(source) };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&lock_path)
+        .map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let told = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+            let holder = if told { format!("process {}", holder.trim()) } else { "a process".to_owned() };
+            return Err(Error::OtherWriter { path: path.to_path_buf(), holder });
+        }
+        Err(TryLockError::Error(source)) => return Err(failed(source)),
+    }
+    let told =
+        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    told.map_err(failed)?;
+    Ok(file)
+}

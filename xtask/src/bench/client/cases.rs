@@ -1,0 +1,141 @@
+//! What is measured: the data, the options and the cases, the same for both sides. Nothing runs here.
+
+use model::workload::{DataSet, Operation};
+
+/// Rows of the database that is read and overwritten: 210 MB, in a block cache of 512 MB, as in the workload
+/// `quick`.
+pub const KEYS: u64 = 500_000;
+/// Keys that a fill may write; more than any run of it does.
+pub const FILL_KEYS: u64 = 20_000_000;
+
+/// The rows.
+pub const DATA: DataSet =
+    DataSet { keys: KEYS, key_bytes: 20, value_bytes: 400, value_compressible_percent: 50 };
+
+/// What the worker opens with, over the defaults of the library.
+pub const WORKER_OPTIONS: &str = "max_background_jobs=2;write_buffer_size=16777216;\
+    max_bytes_for_level_base=67108864;compression=kNoCompression;\
+    block_based_table_factory={block_size=8192;block_cache=536870912;filter_policy=bloomfilter:10:false;}";
+
+/// The same for db_bench. The second half are defaults of the library that db_bench has changed for itself.
+pub const DB_BENCH_FLAGS: &[&str] = &[
+    "--key_size=20",
+    "--value_size=400",
+    "--compression_ratio=0.5",
+    "--compression_type=none",
+    "--cache_size=536870912",
+    "--block_size=8192",
+    "--bloom_bits=10",
+    "--write_buffer_size=16777216",
+    "--max_bytes_for_level_base=67108864",
+    "--max_background_jobs=2",
+    "--sync=0",
+    "--histogram=1",
+    "--statistics=0",
+    "--stats_interval=1000000000",
+    "--format_version=5",
+    "--open_files=-1",
+    "--cache_numshardbits=-1",
+    "--cache_high_pri_pool_ratio=0.5",
+    "--index_shortening_mode=1",
+    "--pin_top_level_index_and_filter=1",
+    "--enable_pipelined_write=0",
+    "--dump_malloc_stats=0",
+    "--table_cache_numshardbits=6",
+    "--hard_pending_compaction_bytes_limit=274877906944",
+    "--delayed_write_rate=0",
+];
+
+/// `PerfLevel::kEnableCount`: the level at which the library starts every thread, so that of the worker's threads
+/// and of any application's. db_bench alone would lower its own to 1, which saves it the counting of key
+/// comparisons: a tenth of the instructions of an overwrite, and nothing of the client.
+pub const PERF_LEVEL: u8 = 2;
+
+/// One row of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// The name that db_bench has for it.
+    pub test: &'static str,
+    /// What one operation is.
+    pub operation: Operation,
+    /// Foreground threads.
+    pub threads: u32,
+    /// Whether writes go through the write-ahead log.
+    pub wal: bool,
+    /// Operations of the short run, over all threads. In a read it is enough to bring every block into the
+    /// cache, so that the long run has no more misses than the short one.
+    pub short: u64,
+    /// Operations of the long run.
+    pub long: u64,
+}
+
+impl Case {
+    /// `readrandom-2`: the test and its threads.
+    pub fn name(&self) -> String {
+        format!("{}-{}", self.test, self.threads)
+    }
+
+    /// Whether it starts with an empty directory.
+    pub fn fills(&self) -> bool {
+        self.operation == Operation::FillSequential
+    }
+
+    /// Whether it changes the database, so that background work has to be waited for.
+    pub fn writes(&self) -> bool {
+        match self.operation {
+            Operation::FillSequential | Operation::Overwrite => true,
+            Operation::ReadRandom | Operation::SeekRandom { .. } => false,
+        }
+    }
+
+    /// Operations that the long run has more than the short one.
+    pub fn difference(&self) -> u64 {
+        self.long - self.short
+    }
+}
+
+const READ: Case = Case {
+    test: "readrandom",
+    operation: Operation::ReadRandom,
+    threads: 1,
+    wal: true,
+    short: 300_000,
+    long: 1_000_000,
+};
+const SEEK: Case = Case {
+    test: "seekrandom",
+    operation: Operation::SeekRandom { nexts: 10 },
+    threads: 1,
+    wal: true,
+    short: 200_000,
+    long: 500_000,
+};
+/// Long, because compactions come in lumps of a fifth of a second of CPU: with half as many operations the ratios
+/// of pairs scattered by 4 %.
+const OVERWRITE: Case = Case {
+    test: "overwrite",
+    operation: Operation::Overwrite,
+    threads: 1,
+    wal: true,
+    short: 50_000,
+    long: 600_000,
+};
+const FILL: Case = Case {
+    test: "fillseq",
+    operation: Operation::FillSequential,
+    threads: 1,
+    wal: false,
+    short: 100_000,
+    long: 1_300_000,
+};
+
+/// All cases. On a machine of 2020 long runs take 2 to 10 s of CPU.
+pub const CASES: [Case; 7] = [
+    READ,
+    Case { threads: 2, ..READ },
+    SEEK,
+    Case { threads: 2, ..SEEK },
+    FILL,
+    OVERWRITE,
+    Case { threads: 2, ..OVERWRITE },
+];

@@ -1,0 +1,134 @@
+//! Whether two databases were opened with the same options: by the OPTIONS files that the engine wrote, and by
+//! the table options in its LOG, which tell of the block cache what the OPTIONS file does not.
+
+use anyhow::{Context, ensure};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Options that may differ, each with its reason.
+const HARMLESS: &[&str] = &[
+    "listeners",                      // db_bench's own, called when background work fails
+    "create_if_missing",              // used when opening
+    "create_missing_column_families", // used when opening
+    "error_if_exists",                // used when opening
+    "compaction_options_fifo",        // the style is level
+];
+
+/// An error that lists every option that differs.
+pub fn check(db_bench: &Path, worker: &Path) -> anyhow::Result<()> {
+    let differing = differences(&options_of(db_bench)?, &options_of(worker)?);
+    ensure!(
+        differing.is_empty(),
+        "db_bench and the worker ran with different options; align the flags in cases.rs:\n  {}",
+        differing.join("\n  ")
+    );
+    Ok(())
+}
+
+fn options_of(directory: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    let shown = directory.display();
+    let mut files: Vec<String> = fs::read_dir(directory)
+        .with_context(|| format!("failed to list `{shown}`"))?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.starts_with("OPTIONS-") && !name.ends_with(".dbtmp"))
+        .collect();
+    files.sort(); // the numbers have six digits: the last is the newest
+    let newest = files.last().with_context(|| format!("there is no OPTIONS file in `{shown}`"))?;
+    let read = |name: &str| {
+        let path = directory.join(name);
+        fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))
+    };
+    let mut options = options_file(&read(newest)?);
+    let cache = table_options(&read("LOG")?);
+    ensure!(!cache.is_empty(), "the LOG in `{shown}` has no table options");
+    options.extend(cache);
+    Ok(options)
+}
+
+/// `name=value` lines below `[Section "name"]` lines; comments begin with `#`. RocksDB 7.8.3:
+///
+/// ```text
+/// [DBOptions]
+///   max_background_jobs=2
+/// [TableOptions/BlockBasedTable "default"]
+/// ```
+fn options_file(text: &str) -> BTreeMap<String, String> {
+    let mut section = "";
+    let mut options = BTreeMap::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if let Some((name, value)) = line.split_once('=')
+            && !line.starts_with('#')
+        {
+            options.insert(format!("{section} {name}"), value.to_owned());
+        }
+    }
+    options
+}
+
+/// The lines after the one that says `table_factory options:`, up to the next one with a time stamp. Addresses
+/// differ in each process and are left out. RocksDB 7.8.3:
+///
+/// ```text
+///   block_cache_options:
+///     capacity : 536870912
+///   block_size: 8192
+/// ```
+fn table_options(log: &str) -> BTreeMap<String, String> {
+    log.lines()
+        .skip_while(|line| !line.contains("table_factory options:"))
+        .skip(1)
+        .take_while(|line| line.starts_with(' '))
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (format!("LOG {}", name.trim()), value.trim().to_owned()))
+        .filter(|(_, value)| !value.contains("0x"))
+        .collect()
+}
+
+fn differences(db_bench: &BTreeMap<String, String>, worker: &BTreeMap<String, String>) -> Vec<String> {
+    let mut names: Vec<&String> = db_bench.keys().chain(worker.keys()).collect();
+    names.sort();
+    names.dedup();
+    let is_harmless = |name: &str| HARMLESS.iter().any(|harmless| name.ends_with(&format!(" {harmless}")));
+    let shown = |value: Option<&String>| value.map_or("absent", String::as_str).to_owned();
+    names
+        .into_iter()
+        .filter(|name| db_bench.get(*name) != worker.get(*name) && !is_harmless(name))
+        .map(|name| {
+            format!("{name}: {} in db_bench, {} here", shown(db_bench.get(name)), shown(worker.get(name)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_differ_are_listed_and_harmless_ones_are_not() {
+        let file = |jobs: u32, create: bool| {
+            options_file(&format!(
+                "# a=b\n[DBOptions]\n  max_background_jobs={jobs}\n  create_if_missing={create}\n"
+            ))
+        };
+        assert_eq!(differences(&file(2, true), &file(2, false)), Vec::<String>::new());
+        assert_eq!(
+            differences(&file(2, true), &file(4, true)),
+            ["[DBOptions] max_background_jobs: 2 in db_bench, 4 here"]
+        );
+    }
+
+    #[test]
+    fn the_block_cache_is_read_from_the_log() {
+        let log = "2026/11/21-10:15:09.461997 15498 table_factory options:   flush: X (0x55)\n\
+                   \x20 block_cache: 0x5586e5c2e6e0\n  block_cache_options:\n    capacity : 536870912\n\
+                   2026/11/21-10:15:09.462003 15498 Options.write_buffer_size: 16777216\n";
+        let options = table_options(log);
+        assert_eq!(options.get("LOG capacity").map(String::as_str), Some("536870912"));
+        assert!(!options.contains_key("LOG block_cache"));
+        assert_eq!(options.len(), 2);
+    }
+}

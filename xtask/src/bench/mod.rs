@@ -1,0 +1,51 @@
+//! `cargo xtask bench`: what measuring costs, held against its goals. It measures the real programs and prints;
+//! it knows nothing of campaigns and stores.
+
+mod client;
+mod power;
+
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
+#[derive(clap::Subcommand)]
+enum Bench {
+    /// CPU per operation of the worker against db_bench on the same library; fails above the goals
+    Client(client::Arguments),
+    /// Whether a planted slowdown of 5 and 10 % is found in time; fails below 9 of 10
+    Power(power::Arguments),
+}
+
+/// How a bench that could run ended.
+enum Ending {
+    /// All ratios are within their goals.
+    Met,
+    /// Some are not; they are printed.
+    Missed,
+    /// A program that is measured is not there; the message says where to get it.
+    NotInstalled(String),
+}
+
+/// 0 within the goals, 1 above them or failed, 2 where something is not installed.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let ending = match &arguments.bench {
+        Bench::Client(arguments) => client::run(arguments),
+        Bench::Power(arguments) => power::run(arguments),
+    };
+    match ending {
+        Ok(Ending::Met) => ExitCode::SUCCESS,
+        Ok(Ending::Missed) => ExitCode::FAILURE,
+        Ok(Ending::NotInstalled(message)) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `cargo xtask ci`: every check, cheapest first, stopping at the first that fails.
+//!
+//! Runs the tools and shows their own output unchanged; it judges nothing but their exit status.
+
+use crate::{e2e, tidy, workspace};
+use anyhow::{Context, bail};
+use std::time::{Duration, Instant};
+
+/// The whole of it must end within this on two cores from a clean clone; more is an error, so that it is seen.
+const LIMIT: Duration = Duration::from_secs(45 * 60);
+
+const FORMAT: &[&str] = &["fmt", "--all", "--check"];
+const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+const TEST: &[&str] = &["test", "--workspace"];
+
+pub fn run() -> anyhow::Result<()> {
+    let began = Instant::now();
+    let mut took = Vec::new();
+    let mut stage = |name: &'static str, check: &dyn Fn() -> anyhow::Result<()>| -> anyhow::Result<()> {
+        let stage_began = Instant::now();
+        let result = check();
+        let elapsed = stage_began.elapsed();
+        let word = if result.is_ok() { "passed" } else { "failed" };
+        println!("ci: {name} {word} in {:.1} s", elapsed.as_secs_f64());
+        took.push(format!("{name} {:.0} s", elapsed.as_secs_f64()));
+        result
+    };
+    stage("fmt", &|| cargo(FORMAT))?;
+    stage("clippy", &|| cargo(CLIPPY))?;
+    stage("tidy", &tidy::run)?;
+    stage("test", &|| cargo(TEST))?;
+    stage("e2e", &|| e2e::run(&e2e::Arguments::default()))?;
+    let elapsed = began.elapsed();
+    println!("ci: passed in {:.0} s ({})", elapsed.as_secs_f64(), took.join(", "));
+    if elapsed > LIMIT {
+        bail!("ci took {:.0} min, the limit is {} min", elapsed.as_secs_f64() / 60.0, LIMIT.as_secs() / 60);
+    }
+    Ok(())
+}
+
+/// Runs cargo with our own standard output, so that its closing lines are seen as they are.
+fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
+    let shown = format!("cargo {}", arguments.join(" "));
+    println!("ci: running {shown}");
+    let status = workspace::cargo()
+        .args(arguments)
+        .current_dir(workspace::root()?)
+        .status()
+        .with_context(|| format!("failed to start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}

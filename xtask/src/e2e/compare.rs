@@ -1,0 +1,99 @@
+//! Cases that measure: each release against itself, and the stored run in every format.
+
+use super::engines::RELEASE;
+use super::expect::{self, Compared};
+use super::scratch::Scratch;
+use super::tool::{Call, Finished};
+use super::{Case, Ending};
+use anyhow::{Context, ensure};
+use std::fs;
+
+/// The release runs every step of the tiny workload, without a failed trial.
+pub fn of_release(release: &str) -> Case {
+    let subject = format!("rocksdb@{release}");
+    Case::new(format!("compare {release}"), move |scratch| {
+        let finished = Call::compare(scratch, [&subject, &subject], "20s").run()?.expect_code(&[0])?;
+        check_comparison(&finished, &Compared { base: &subject, candidate: &subject })?;
+        Ok(Ending::Passed)
+    })
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("compare two releases", two_releases),
+        Case::new("report", report),
+        Case::new("workload", workload),
+    ]
+}
+
+fn check_comparison(finished: &Finished, subjects: &Compared<'_>) -> anyhow::Result<()> {
+    let report = finished.json()?;
+    expect::comparison(&report, subjects)?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
+    Ok(())
+}
+
+/// Two compilers, two file formats, one chosen step, two configurations.
+fn two_releases(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let subjects = Compared { base: "rocksdb@6.0.2", candidate: "rocksdb@11.8.1" };
+    let finished =
+        Call::compare(scratch, [subjects.base, subjects.candidate], "20s").run()?.expect_code(&[0])?;
+    check_comparison(&finished, &subjects)?;
+    let report = Call::compare(scratch, ["rocksdb@8.5.4+defaults", RELEASE], "10s")
+        .and(["--step", "readrandom"])
+        .run()?
+        .expect_code(&[0])?
+        .json()?;
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    ensure!(!rows.is_empty(), "nothing was compared");
+    ensure!(
+        rows.iter().all(|row| row["step"] == "readrandom"),
+        "other steps than the chosen one were judged"
+    );
+    ensure!(report["base"] == "rocksdb@8.5.4+defaults", "base is {}", report["base"]);
+    Ok(Ending::Passed)
+}
+
+/// What `compare` printed can be had again from the store, in each format, by each way to name a run.
+fn report(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let compared = Call::compare(scratch, [RELEASE, RELEASE], "15s").run()?.expect_code(&[0])?.json()?;
+    let run = compared["run"].as_str().context("the run has no id")?.to_owned();
+    ensure!(scratch.data().exists(), "no store in the XDG data directory");
+
+    let again =
+        Call::new(scratch, ["report", "last", "--format", "json"]).run()?.expect_code(&[0])?.json()?;
+    for key in ["schema", "run", "base", "comparisons", "trials"] {
+        ensure!(again[key] == compared[key], "`report` gives another {key} than `compare` did");
+    }
+    let text = Call::new(scratch, ["report", &run]).run()?.expect_code(&[0])?.stdout;
+    let markdown =
+        Call::new(scratch, ["report", &run, "--format", "markdown"]).run()?.expect_code(&[0])?.stdout;
+    for part in ["readrandom", "fillseq", RELEASE, &run, "that everything runs"] {
+        ensure!(text.contains(part), "the text does not show `{part}`:\n{text}");
+        ensure!(markdown.contains(part), "the Markdown does not show `{part}`:\n{markdown}");
+    }
+    ensure!(markdown.lines().any(|line| line.starts_with('|')), "no table in the Markdown:\n{markdown}");
+
+    let file = scratch.path("report.md");
+    Call::new(scratch, ["report", &run, "--format", "markdown", "-o"])
+        .and([&file])
+        .run()?
+        .expect_code(&[0])?;
+    ensure!(fs::read_to_string(&file)? == markdown, "the file differs from what is printed");
+    Call::new(scratch, ["report", "no-such-run"])
+        .run()?
+        .expect_code(&[2])?
+        .expect_stderr(&["no-such-run"])?;
+    Ok(Ending::Passed)
+}
+
+/// The workload that is shown can be used as a file.
+fn workload(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let list = Call::new(scratch, ["workload", "list"]).run()?.expect_code(&[0])?.stdout;
+    ensure!(list.contains("quick"), "`workload list` does not show quick: {list}");
+    let shown = Call::new(scratch, ["workload", "show", "quick"]).run()?.expect_code(&[0])?.stdout;
+    let definition: toml::Table = shown.parse().context("`workload show quick` is not TOML")?;
+    ensure!(definition.get("name").and_then(toml::Value::as_str) == Some("quick"), "it has another name");
+    Ok(Ending::Passed)
+}

@@ -1,0 +1,166 @@
+//! `cargo xtask e2e`: tiny real campaigns on real engines with the real binary.
+//!
+//! Each case has its own results directory; builds are fetched once into a cache that all share. A case passes
+//! only if, besides what it checks itself, no process and no database is left behind.
+
+mod compare;
+mod engines;
+mod expect;
+mod leftovers;
+mod places;
+mod processes;
+mod scratch;
+mod signals;
+mod tool;
+mod usage;
+
+use crate::workspace;
+use anyhow::{Context, bail, ensure};
+use scratch::{Scratch, Shared};
+use serde_json::json;
+use std::time::Instant;
+
+#[derive(clap::Args, Default)]
+pub struct Arguments {
+    /// Only the cases whose names contain one of these
+    cases: Vec<String>,
+    /// Every release that is listed as tried, not only those of CI
+    #[arg(long)]
+    all_releases: bool,
+    /// One JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a case that did not fail ended.
+enum Ending {
+    Passed,
+    /// This host cannot do it; in CI that is a failure.
+    Skipped {
+        reason: String,
+    },
+}
+
+/// What a case does. An error is its failure.
+type Body = Box<dyn Fn(&Scratch) -> anyhow::Result<Ending>>;
+
+/// One case.
+struct Case {
+    name: String,
+    body: Body,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, body: impl Fn(&Scratch) -> anyhow::Result<Ending> + 'static) -> Case {
+        Case { name: name.into(), body: Box::new(body) }
+    }
+}
+
+fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
+    let mut cases = engines::cases(releases);
+    let compared = if arguments.all_releases { &releases.tried } else { &releases.ci };
+    cases.extend(compared.iter().map(|release| compare::of_release(release)));
+    cases.extend(compare::cases());
+    cases.extend(usage::cases());
+    cases.extend(places::cases());
+    cases.extend(signals::cases());
+    cases.retain(|case| {
+        arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))
+    });
+    cases
+}
+
+/// What became of a case.
+struct Record {
+    name: String,
+    outcome: &'static str,
+    seconds: f64,
+    reason: Option<String>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    let releases = engines::Releases::read()?;
+    let cases = cases(arguments, &releases);
+    ensure!(!cases.is_empty(), "no case has {} in its name", arguments.cases.join(" or "));
+    let shared = Shared::prepare(&built_binary()?)?;
+
+    let mut records = Vec::new();
+    for case in &cases {
+        let record = run_case(case, &shared, is_ci);
+        if !arguments.json {
+            let reason = record.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            println!("e2e: {} {} in {:.1} s{reason}", record.name, record.outcome, record.seconds);
+        }
+        records.push(record);
+    }
+
+    let count = |outcome: &str| records.iter().filter(|record| record.outcome == outcome).count();
+    let (passed, failed, skipped) = (count("passed"), count("failed"), count("skipped"));
+    if arguments.json {
+        println!("{}", as_json(&records));
+    } else {
+        println!("e2e: {passed} passed, {failed} failed, {skipped} skipped");
+    }
+    if failed > 0 {
+        bail!("{failed} of {} end-to-end cases failed", records.len());
+    }
+    Ok(())
+}
+
+fn run_case(case: &Case, shared: &Shared, is_ci: bool) -> Record {
+    let began = Instant::now();
+    let ending = Scratch::new(shared, &case.name).and_then(|scratch| {
+        let found_before = leftovers::databases(&shared.cache)?;
+        let ending = (case.body)(&scratch);
+        // Checked after a failure too: a leftover process would spoil the cases that follow.
+        let left = nothing_left(&scratch, &found_before);
+        let ending = ending.with_context(|| format!("outputs are in `{}`", scratch.directory.display()))?;
+        left?;
+        scratch.remove()?;
+        Ok(ending)
+    });
+    let (outcome, reason) = match ending {
+        Ok(Ending::Passed) => ("passed", None),
+        Ok(Ending::Skipped { reason }) if is_ci => ("failed", Some(format!("skipped in CI: {reason}"))),
+        Ok(Ending::Skipped { reason }) => ("skipped", Some(reason)),
+        Err(error) => ("failed", Some(format!("{error:#}"))),
+    };
+    Record { name: case.name.clone(), outcome, seconds: began.elapsed().as_secs_f64(), reason }
+}
+
+/// No process of ours is alive and no database is in a cache that was not there before.
+fn nothing_left(scratch: &Scratch, found_before: &[std::path::PathBuf]) -> anyhow::Result<()> {
+    processes::all_gone(&scratch.shared.binary)?;
+    let mut found = leftovers::databases(&scratch.shared.cache)?;
+    found.extend(leftovers::databases(&scratch.directory)?);
+    found.retain(|path| !found_before.contains(path));
+    ensure!(found.is_empty(), "left behind: {}", expect::paths(&found));
+    Ok(())
+}
+
+/// Builds dbdyno as users do and says where it is.
+fn built_binary() -> anyhow::Result<std::path::PathBuf> {
+    let status = workspace::cargo()
+        .args(["build", "--release", "--package", "dbdyno"])
+        .current_dir(workspace::root()?)
+        .status()
+        .context("failed to start cargo build")?;
+    ensure!(status.success(), "cargo build --release -p dbdyno failed ({status})");
+    Ok(workspace::target_directory()?.join("release/dbdyno"))
+}
+
+fn as_json(records: &[Record]) -> serde_json::Value {
+    let cases: Vec<serde_json::Value> = records
+        .iter()
+        .map(|record| {
+            json!({
+                "case": record.name,
+                "outcome": record.outcome,
+                "seconds": record.seconds,
+                "reason": record.reason,
+            })
+        })
+        .collect();
+    json!({ "e2e": cases })
+}

@@ -1,0 +1,124 @@
+//! Cases about the places that are written to: not a directory, not a store, not ours.
+//!
+//! Missing permission is tried with a file where a directory is wanted, because root may write anywhere.
+
+use super::engines::RELEASE;
+use super::expect;
+use super::leftovers::{self, MARKER};
+use super::processes::{self, Watch};
+use super::scratch::Scratch;
+use super::tool::Call;
+use super::{Case, Ending};
+use anyhow::{Context, bail, ensure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// Workers that are seen before the controller is killed: it is then in its second launch.
+const WORKERS_BEFORE_KILL: usize = 6;
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("place store below a file", store_below_a_file),
+        Case::new("place store is a text", store_is_a_text),
+        Case::new("place work directory is a file", work_directory_is_a_file),
+        Case::new("place stale directories", stale_directories),
+        Case::new("place unmarked directory", unmarked_directory),
+    ]
+}
+
+fn store_below_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let file = scratch.write("file", "mine\n")?;
+    let store = file.join("results.sqlite");
+    Call::compare(scratch, [RELEASE, RELEASE], "15s")
+        .and(["--store".as_ref(), store.as_os_str()])
+        .run()?
+        .expect_code(&[2, 3])?
+        .expect_stderr(&[&file.display().to_string()])?;
+    ensure!(fs::read_to_string(&file)? == "mine\n", "the file was changed");
+    Ok(Ending::Passed)
+}
+
+fn store_is_a_text(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let text = "this is not a database, and long enough to have a header of one\n".repeat(100);
+    let store = scratch.write("notes.txt", &text)?;
+    Call::new(scratch, ["report", "last", "--store"])
+        .and([&store])
+        .run()?
+        .expect_code(&[2, 3])?
+        .expect_stderr(&["notes.txt"])?;
+    ensure!(fs::read_to_string(&store)? == text, "the file was changed");
+    Ok(Ending::Passed)
+}
+
+fn work_directory_is_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let file = scratch.write("file", "mine\n")?;
+    Call::compare(scratch, [RELEASE, RELEASE], "15s")
+        .and(["--work-dir".as_ref(), file.as_os_str()])
+        .run()?
+        .expect_code(&[2, 3])?
+        .expect_stderr(&[&file.display().to_string()])?;
+    ensure!(fs::read_to_string(&file)? == "mine\n", "the file was changed");
+    Ok(Ending::Passed)
+}
+
+/// What a killed controller left is removed by the next run.
+fn stale_directories(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let stale = kill_controller(scratch)?;
+    Call::compare(scratch, [RELEASE, RELEASE], "10s").run()?.expect_code(&[0])?;
+    let left: Vec<PathBuf> = stale.into_iter().filter(|directory| directory.exists()).collect();
+    ensure!(left.is_empty(), "the next run left {}", expect::paths(&left));
+    Ok(Ending::Passed)
+}
+
+/// A directory at the same place without our marker is somebody else's.
+fn unmarked_directory(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let mut markers = BTreeSet::new();
+    for database in kill_controller(scratch)? {
+        markers.extend(leftovers::marked_above(&database));
+    }
+    // Outer directories sort before what is in them.
+    let theirs = markers.first().context("the killed controller left no marked directory")?.clone();
+    for marked in &markers {
+        fs::remove_file(marked.join(MARKER))?;
+    }
+    fs::write(theirs.join("precious.txt"), "mine\n")?;
+    let result = Call::compare(scratch, [RELEASE, RELEASE], "10s").run()?;
+    let kept = theirs.join("precious.txt").exists();
+    // Removed by us, so that the check for leftovers sees only what dbdyno did.
+    let cleaned = fs::remove_dir_all(&theirs);
+    ensure!(kept, "`{}` has no marker of ours and was deleted", theirs.display());
+    cleaned.with_context(|| format!("failed to remove `{}`", theirs.display()))?;
+    result.expect_code(&[0])?;
+    Ok(Ending::Passed)
+}
+
+/// A launch of the tiny workload lasts a tenth of a second, part of it without a database.
+const MOST_KILLS: u32 = 20;
+
+/// Kills controllers until one dies in the middle of a launch; gives the databases that are left.
+fn kill_controller(scratch: &Scratch) -> anyhow::Result<Vec<PathBuf>> {
+    for _ in 0..MOST_KILLS {
+        let left = kill_one_controller(scratch)?;
+        if !left.is_empty() {
+            return Ok(left);
+        }
+    }
+    bail!("{MOST_KILLS} killed controllers had no database open; the case shows nothing")
+}
+
+/// The databases that one killed controller left. Its workers must be gone.
+fn kill_one_controller(scratch: &Scratch) -> anyhow::Result<Vec<PathBuf>> {
+    let cache = &scratch.shared.cache;
+    let found_before = leftovers::databases(cache)?;
+    let mut controller = Call::compare(scratch, [RELEASE, RELEASE], "60s").start()?;
+    Watch::default().until_seen(WORKERS_BEFORE_KILL, &scratch.shared.binary, &mut controller)?;
+    controller.signal(libc::SIGKILL)?;
+    while controller.is_running()? {
+        std::thread::yield_now();
+    }
+    processes::all_gone(&scratch.shared.binary).context("workers outlived their controller")?;
+    let mut left = leftovers::databases(cache)?;
+    left.retain(|directory| !found_before.contains(directory));
+    Ok(left)
+}

@@ -1,0 +1,149 @@
+//! Which processes of the binary under test are alive, from /proc, and signals to those that a case started.
+
+use anyhow::{Context, bail, ensure};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a process may take to be gone after the one that started it has ended.
+const GONE_BOUND: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(10);
+
+/// Ids of the living processes that run this binary; zombies are not among them.
+pub fn alive(binary: &Path) -> anyhow::Result<Vec<u32>> {
+    Ok(all()?.into_iter().filter(|pid| runs(*pid, binary)).collect())
+}
+
+/// Ids of the living workers.
+pub fn workers(binary: &Path) -> anyhow::Result<Vec<u32>> {
+    let mut workers = alive(binary)?;
+    workers.retain(|pid| {
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        arguments.split(|byte| *byte == 0).nth(1) == Some(b"worker")
+    });
+    Ok(workers)
+}
+
+/// Ids of the living processes of a group.
+pub fn group(leader: u32) -> anyhow::Result<Vec<u32>> {
+    let mut members = all()?;
+    members.retain(|pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        state_and_group(&stat).is_some_and(|(state, group)| state != 'Z' && group == leader)
+    });
+    Ok(members)
+}
+
+/// Waits until no process of the binary is left. One that stays is killed and is an error.
+pub fn all_gone(binary: &Path) -> anyhow::Result<()> {
+    let began = Instant::now();
+    loop {
+        let left = alive(binary)?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        if began.elapsed() > GONE_BOUND {
+            for pid in &left {
+                signal(*pid, libc::SIGKILL)?;
+            }
+            bail!("processes left behind: {left:?}");
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Workers that a case has seen come and go.
+#[derive(Default)]
+pub struct Watch {
+    seen: BTreeSet<u32>,
+}
+
+impl Watch {
+    /// Waits until this many different workers have been seen and one is alive; gives that of the largest id,
+    /// which is the youngest unless ids have just wrapped around.
+    pub fn until_seen(
+        &mut self,
+        count: usize,
+        binary: &Path,
+        controller: &mut super::tool::Running,
+    ) -> anyhow::Result<u32> {
+        let bound = Duration::from_secs(60);
+        let began = Instant::now();
+        loop {
+            let now = workers(binary)?;
+            self.seen.extend(&now);
+            if let (true, Some(youngest)) = (self.seen.len() >= count, now.iter().max()) {
+                return Ok(*youngest);
+            }
+            ensure!(
+                controller.is_running()?,
+                "dbdyno ended when {} of {count} workers had been seen",
+                self.seen.len()
+            );
+            ensure!(began.elapsed() < bound, "only {} of {count} workers in 60 s", self.seen.len());
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// Sends a signal to one process. That it is gone already is no error.
+pub fn signal(pid: u32, signal: i32) -> anyhow::Result<()> {
+    send(i64::from(pid), signal)
+}
+
+/// Sends a signal to a process group. That it is gone already is no error.
+pub fn signal_group(leader: u32, signal: i32) -> anyhow::Result<()> {
+    send(-i64::from(leader), signal)
+}
+
+fn send(target: i64, signal: i32) -> anyhow::Result<()> {
+    let target = libc::pid_t::try_from(target).context("a process id is out of range")?;
+    ensure!(target != 0 && target != -1, "{target} stands for more than one process");
+    // SAFETY: kill takes plain numbers and touches no memory of ours.
+    if unsafe { libc::kill(target, signal) } == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::ESRCH) {
+        return Ok(());
+    }
+    Err(error).with_context(|| format!("failed to send signal {signal} to {target}"))
+}
+
+fn all() -> anyhow::Result<Vec<u32>> {
+    let entries = fs::read_dir("/proc").context("failed to list /proc")?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+fn runs(pid: u32, binary: &Path) -> bool {
+    // Unreadable for zombies, for the processes of others and for those that have just ended.
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path == binary)
+}
+
+/// Fields 3 and 5 of /proc/PID/stat. The name in field 2 may hold spaces and parentheses.
+fn state_and_group(stat: &str) -> Option<(char, u32)> {
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let group = fields.nth(1)?.parse().ok()?;
+    Some((state, group))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_and_group_follow_an_odd_name() {
+        assert_eq!(state_and_group("7 (a) b (c)) S 1 42 42 0 -1"), Some(('S', 42)));
+        assert_eq!(state_and_group("7 (cut"), None);
+    }
+
+    #[test]
+    fn this_process_is_found_by_its_binary() {
+        let binary = std::env::current_exe().unwrap();
+        assert!(alive(&binary).unwrap().contains(&std::process::id()));
+        assert_eq!(workers(&binary).unwrap(), Vec::<u32>::new());
+    }
+}

@@ -1,0 +1,207 @@
+//! Running dbdyno as a user does: arguments, environment, exit status, output. Every run has a bound.
+
+use super::processes;
+use super::scratch::Scratch;
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longer than the slowest thing any case does: fetching a jar of 92 MB over a slow line.
+const BOUND: Duration = Duration::from_secs(600);
+const POLL: Duration = Duration::from_millis(20);
+/// Characters of standard error that a failure shows.
+const SHOWN_STDERR: usize = 1500;
+
+/// One call of dbdyno: its arguments and what is special about its environment.
+pub struct Call<'a> {
+    scratch: &'a Scratch,
+    arguments: Vec<OsString>,
+    cache: PathBuf,
+    path: Option<PathBuf>,
+}
+
+impl<'a> Call<'a> {
+    pub fn new<S: AsRef<OsStr>>(scratch: &'a Scratch, arguments: impl IntoIterator<Item = S>) -> Call<'a> {
+        let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
+        Call { scratch, arguments, cache: scratch.shared.cache.clone(), path: None }
+    }
+
+    /// `compare BASE CANDIDATE` on the tiny workload.
+    pub fn compare(scratch: &'a Scratch, subjects: [&str; 2], budget: &str) -> Call<'a> {
+        let mut call = Call::new(scratch, ["compare", subjects[0], subjects[1]]);
+        call.arguments.extend(["--workload".into(), scratch.workload.clone().into_os_string()]);
+        call.and(["--budget", budget, "--json"])
+    }
+
+    /// With more arguments.
+    pub fn and<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Call<'a> {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// With a cache of the case's own instead of the shared one.
+    pub fn own_cache(mut self) -> Call<'a> {
+        self.cache = self.scratch.path("cache");
+        self
+    }
+
+    /// With this `PATH`.
+    pub fn search_path(mut self, path: PathBuf) -> Call<'a> {
+        self.path = Some(path);
+        self
+    }
+
+    /// Starts it in a process group of its own, as a shell does.
+    pub fn start(self) -> anyhow::Result<Running> {
+        let shown =
+            self.arguments.iter().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let number = fs::read_dir(&self.scratch.directory)?.count();
+        let stdout = self.scratch.path(&format!("{number}.stdout"));
+        let stderr = self.scratch.path(&format!("{number}.stderr"));
+        let mut command = Command::new(&self.scratch.shared.binary);
+        command
+            .args(&self.arguments)
+            .env("XDG_CACHE_HOME", &self.cache)
+            .env("XDG_DATA_HOME", self.scratch.data())
+            .env_remove("DBDYNO_STORE")
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout)?)
+            .stderr(File::create(&stderr)?)
+            .current_dir(&self.scratch.directory)
+            .process_group(0);
+        if let Some(path) = &self.path {
+            command.env("PATH", path);
+        }
+        let child = command.spawn().with_context(|| format!("failed to start `dbdyno {shown}`"))?;
+        Ok(Running { child, shown, stdout, stderr, began: Instant::now(), ended: None })
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> anyhow::Result<Finished> {
+        self.start()?.finish(BOUND)
+    }
+}
+
+/// A dbdyno that runs. Killed with its group when dropped.
+pub struct Running {
+    child: Child,
+    shown: String,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    began: Instant,
+    ended: Option<ExitStatus>,
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal to it alone.
+    pub fn signal(&self, signal: i32) -> anyhow::Result<()> {
+        processes::signal(self.pid(), signal)
+    }
+
+    /// What a terminal does on Ctrl-C: SIGINT to the whole process group.
+    pub fn press_ctrl_c(&self) -> anyhow::Result<()> {
+        processes::signal_group(self.pid(), libc::SIGINT)
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> anyhow::Result<bool> {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().context("failed to wait for dbdyno")?;
+        }
+        Ok(self.ended.is_none())
+    }
+
+    /// Waits for its end.
+    pub fn finish(mut self, bound: Duration) -> anyhow::Result<Finished> {
+        let waiting = Instant::now();
+        while self.is_running()? {
+            if waiting.elapsed() > bound {
+                bail!("`dbdyno {}` did not end within {} s", self.shown, bound.as_secs());
+            }
+            std::thread::sleep(POLL);
+        }
+        let status = self.ended.context("an ended process has a status")?;
+        let text = |path: &PathBuf| -> anyhow::Result<String> {
+            let bytes = fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))?;
+            String::from_utf8(bytes).with_context(|| format!("`{}` is not UTF-8", path.display()))
+        };
+        Ok(Finished {
+            shown: self.shown.clone(),
+            status,
+            stdout: text(&self.stdout)?,
+            stderr: text(&self.stderr)?,
+            took: self.began.elapsed(),
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended.is_none() {
+            // It failed its case already; that it could not be killed would be seen by the check for leftovers.
+            let _ = processes::signal_group(self.child.id(), libc::SIGKILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A dbdyno that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    shown: String,
+    status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+impl Finished {
+    /// The exit status; an error if a signal ended it.
+    pub fn code(&self) -> anyhow::Result<i32> {
+        self.status.code().with_context(|| {
+            format!("`dbdyno {}` was ended by signal {}", self.shown, self.status.signal().unwrap_or(0))
+        })
+    }
+
+    /// The exit status must be one of these.
+    pub fn expect_code(self, wanted: &[i32]) -> anyhow::Result<Finished> {
+        let code = self.code()?;
+        let skipped = self.stderr.chars().count().saturating_sub(SHOWN_STDERR);
+        let stderr: String = self.stderr.chars().skip(skipped).collect();
+        ensure!(
+            wanted.contains(&code),
+            "`dbdyno {}` ended with status {code}, not {wanted:?}; it said: {}",
+            self.shown,
+            stderr.trim()
+        );
+        Ok(self)
+    }
+
+    /// Standard error must contain all of these.
+    pub fn expect_stderr(self, parts: &[&str]) -> anyhow::Result<Finished> {
+        for part in parts {
+            ensure!(
+                self.stderr.contains(part),
+                "`dbdyno {}` does not say `{part}`; it said: {}",
+                self.shown,
+                self.stderr.trim()
+            );
+        }
+        Ok(self)
+    }
+
+    /// Standard output as one JSON value.
+    pub fn json(&self) -> anyhow::Result<Value> {
+        serde_json::from_str(&self.stdout)
+            .with_context(|| format!("`dbdyno {}` did not print JSON: {:?}", self.shown, self.stdout))
+    }
+}

@@ -1,0 +1,118 @@
+//! Cases of wrong usage: exit status 2 at once, with the name that was meant.
+
+use super::engines::RELEASE;
+use super::scratch::Scratch;
+use super::tool::Call;
+use super::{Case, Ending};
+use anyhow::{Context, ensure};
+
+/// A refusal comes before anything is fetched or built.
+const AT_ONCE_SECONDS: u64 = 10;
+
+/// Arguments, and what the message must say.
+struct Mistake {
+    case: &'static str,
+    arguments: &'static [&'static str],
+    says: &'static [&'static str],
+}
+
+const MISTAKES: &[Mistake] = &[
+    Mistake { case: "release", arguments: &["compare", "rocksdb@8.5.5", RELEASE], says: &["8.5.5", "8.5.4"] },
+    Mistake {
+        case: "engine",
+        arguments: &["compare", "rocksbd@8.5.4", RELEASE],
+        says: &["rocksbd", "rocksdb"],
+    },
+    Mistake { case: "subject", arguments: &["compare", "8.5.4", RELEASE], says: &["8.5.4", "rocksdb@"] },
+    Mistake {
+        case: "configuration",
+        arguments: &["compare", RELEASE, "rocksdb@8.5.4+standrd"],
+        says: &["standrd", "standard"],
+    },
+    Mistake {
+        case: "step",
+        arguments: &["compare", RELEASE, RELEASE, "--step", "readrandm"],
+        says: &["readrandm", "readrandom"],
+    },
+    Mistake {
+        case: "workload",
+        arguments: &["compare", RELEASE, RELEASE, "--workload", "quik"],
+        says: &["quik", "quick"],
+    },
+    Mistake {
+        case: "option",
+        arguments: &["compare", RELEASE, RELEASE, "--bugdet", "1m"],
+        says: &["--bugdet", "--budget"],
+    },
+    Mistake {
+        case: "budget",
+        arguments: &["compare", RELEASE, RELEASE, "--budget", "soon"],
+        says: &["soon", "budget"],
+    },
+    Mistake { case: "command", arguments: &["comprae", RELEASE, RELEASE], says: &["comprae", "compare"] },
+    Mistake { case: "one subject", arguments: &["compare", RELEASE], says: &["CANDIDATE"] },
+];
+
+pub fn cases() -> Vec<Case> {
+    let mut cases: Vec<Case> = MISTAKES
+        .iter()
+        .map(|mistake| Case::new(format!("usage {}", mistake.case), |scratch| refused(scratch, mistake)))
+        .collect();
+    cases.push(Case::new("usage workload file", workload_file));
+    cases.push(Case::new("usage engine option", engine_option));
+    cases.push(Case::new("usage help", help));
+    cases
+}
+
+fn refused(scratch: &Scratch, mistake: &Mistake) -> anyhow::Result<Ending> {
+    let finished =
+        Call::new(scratch, mistake.arguments).run()?.expect_code(&[2])?.expect_stderr(mistake.says)?;
+    ensure!(finished.stdout.is_empty(), "a refusal printed a result: {}", finished.stdout);
+    ensure!(finished.took.as_secs() < AT_ONCE_SECONDS, "it took {:.0} s", finished.took.as_secs_f64());
+    Ok(Ending::Passed)
+}
+
+/// A mistake in a workload file is shown with its file.
+fn workload_file(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let tiny = std::fs::read_to_string(&scratch.workload).context("failed to read the workload")?;
+    for (from, to, says) in [
+        ("block_ms = 10", "block_msec = 10", "block_msec"),
+        ("\"read-random\"", "\"read-randm\"", "read-random"),
+        ("[data]", "[data", "broken.toml"),
+    ] {
+        let path = scratch.write("broken.toml", &tiny.replacen(from, to, 1))?;
+        Call::new(scratch, ["compare", RELEASE, RELEASE, "--workload"])
+            .and([&path])
+            .run()?
+            .expect_code(&[2])?
+            .expect_stderr(&["broken.toml", says])?;
+    }
+    Ok(Ending::Passed)
+}
+
+/// An option that the engine does not know is named, and nothing is judged.
+fn engine_option(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let tiny = std::fs::read_to_string(&scratch.workload).context("failed to read the workload")?;
+    let path = scratch.write("option.toml", &tiny.replace("write_buffer_size", "write_bufer_size"))?;
+    Call::new(scratch, ["compare", RELEASE, RELEASE, "--budget", "15s", "--workload"])
+        .and([&path])
+        .run()?
+        .expect_code(&[2, 3])?
+        .expect_stderr(&["write_bufer_size"])?;
+    Ok(Ending::Passed)
+}
+
+/// Each command explains itself; the main one with examples.
+fn help(scratch: &Scratch) -> anyhow::Result<Ending> {
+    for command in ["compare", "calibrate", "report", "engine", "workload"] {
+        let text = Call::new(scratch, [command, "--help"]).run()?.expect_code(&[0])?.stdout;
+        ensure!(text.contains(&format!("dbdyno {command}")), "`{command} --help` shows no usage:\n{text}");
+    }
+    for arguments in [&["--help"][..], &["compare", "--help"]] {
+        let text = Call::new(scratch, arguments).run()?.expect_code(&[0])?.stdout;
+        ensure!(text.contains("Examples:\n  dbdyno compare rocksdb@"), "no examples in:\n{text}");
+    }
+    let version = Call::new(scratch, ["--version"]).run()?.expect_code(&[0])?.stdout;
+    ensure!(version.starts_with("dbdyno "), "--version says {version}");
+    Ok(Ending::Passed)
+}

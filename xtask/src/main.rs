@@ -1,0 +1,57 @@
+//! The project's own chores, one subcommand each: `cargo xtask ci` is the door that CI and people use.
+//!
+//! Nothing that a user of dbdyno needs may live here.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line program that prints its results"
+)]
+
+mod bench;
+mod ci;
+mod e2e;
+mod simulate;
+mod tidy;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own chores")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Everything that must pass before a commit: fmt, clippy, tidy, test, e2e; stops at the first failure
+    Ci,
+    /// What a reviewer would otherwise have to check: arrows between crates, where things may stand, papers
+    Tidy,
+    /// Tiny real campaigns on real engines with the real binary
+    E2e(e2e::Arguments),
+    /// The whole verdict path on made data: false verdicts and coverage; fails if a target is missed
+    Simulate(simulate::Arguments),
+    /// What measuring costs, against its goals
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().chore {
+        Chore::Ci => ci::run(),
+        Chore::Tidy => tidy::run(),
+        Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Simulate(arguments) => simulate::run(&arguments),
+        Chore::Bench(arguments) => return bench::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
