@@ -7,12 +7,13 @@ use super::expect;
 use super::leftovers::{self, MARKER};
 use super::processes::{self, Watch};
 use super::scratch::Scratch;
-use super::tool::Call;
+use super::tool::{Call, Running};
 use super::{Case, Ending};
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Workers that are seen before the controller is killed: it is then in its second launch.
 const WORKERS_BEFORE_KILL: usize = 6;
@@ -93,32 +94,51 @@ fn unmarked_directory(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// A launch of the tiny workload lasts a tenth of a second, part of it without a database.
-const MOST_KILLS: u32 = 20;
+/// How long to look for a database of a running compare before giving up.
+const OPEN_BOUND: Duration = Duration::from_secs(60);
 
-/// Kills controllers until one dies in the middle of a launch; gives the databases that are left.
+/// Kills a controller in the middle of a launch; gives the databases that are left. Its workers must be gone.
+///
+/// A launch of the tiny workload is short and partly without a database, so a controller is stopped when one has
+/// been seen, and killed only if the database is still there while nobody can remove it.
 fn kill_controller(scratch: &Scratch) -> anyhow::Result<Vec<PathBuf>> {
-    for _ in 0..MOST_KILLS {
-        let left = kill_one_controller(scratch)?;
-        if !left.is_empty() {
-            return Ok(left);
-        }
-    }
-    bail!("{MOST_KILLS} killed controllers had no database open; the case shows nothing")
-}
-
-/// The databases that one killed controller left. Its workers must be gone.
-fn kill_one_controller(scratch: &Scratch) -> anyhow::Result<Vec<PathBuf>> {
     let cache = &scratch.shared.cache;
     let found_before = leftovers::databases(cache)?;
     let mut controller = Call::compare(scratch, [RELEASE, RELEASE], "60s").start()?;
     Watch::default().until_seen(WORKERS_BEFORE_KILL, &scratch.shared.binary, &mut controller)?;
+    let began = Instant::now();
+    while new_databases(cache, &found_before)?.is_empty()
+        || !stops_with_one(&controller, cache, &found_before)?
+    {
+        ensure!(controller.is_running()?, "dbdyno ended before a database of it was seen");
+        ensure!(
+            began.elapsed() < OPEN_BOUND,
+            "no database was seen in {OPEN_BOUND:?}; the case shows nothing"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
     controller.signal(libc::SIGKILL)?;
     while controller.is_running()? {
         std::thread::yield_now();
     }
     processes::all_gone(&scratch.shared.binary).context("workers outlived their controller")?;
-    let mut left = leftovers::databases(cache)?;
-    left.retain(|directory| !found_before.contains(directory));
-    Ok(left)
+    new_databases(cache, &found_before)
+}
+
+/// Stops the controller; lets it go on where its database went away in the meantime.
+fn stops_with_one(controller: &Running, cache: &Path, found_before: &[PathBuf]) -> anyhow::Result<bool> {
+    controller.signal(libc::SIGSTOP)?;
+    // A stop takes effect when a thread next leaves the kernel: a removal under way ends first.
+    std::thread::sleep(Duration::from_millis(50));
+    let has_one = !new_databases(cache, found_before)?.is_empty();
+    if !has_one {
+        controller.signal(libc::SIGCONT)?;
+    }
+    Ok(has_one)
+}
+
+fn new_databases(cache: &Path, found_before: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut databases = leftovers::databases(cache)?;
+    databases.retain(|directory| !found_before.contains(directory));
+    Ok(databases)
 }
