@@ -4,6 +4,13 @@ use crate::counter::Counters;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
+/// The cycle of the block in which a step was measured in one go.
+pub const MEASURED: u32 = 0;
+
+/// The cycle of the block that began when the step's operations had ended and lasted until the tree had
+/// settled: no operations of the client, and what they still cost.
+pub const DRAINED: u32 = 1;
+
 /// The index of a subject in its plan: 0 is the base.
 pub type Side = usize;
 
@@ -29,7 +36,8 @@ pub struct Block {
     /// The data image of the launch; equal numbers are equal bytes.
     pub image: u32,
     /// The cycle within the trial, from 0: the blocks of one cycle are neighbours in time, and each
-    /// candidate's is paired with the base's.
+    /// candidate's is paired with the base's. In rounds and one after another a trial has one block,
+    /// [`MEASURED`], and where the step writes a second one, [`DRAINED`].
     pub cycle: u32,
     /// The place within its cycle, from 0, drawn at random.
     pub position: u32,
@@ -80,8 +88,26 @@ pub struct Latency {
     pub p99: Nanos,
     /// 99.9th percentile.
     pub p999: Nanos,
+    /// 99.99th percentile; absent in runs of older versions.
+    #[serde(default)]
+    pub p9999: Option<Nanos>,
     /// Largest.
     pub max: Nanos,
     /// The histogram: HdrHistogram V2 encoding, hexadecimal.
     pub histogram: String,
+}
+
+/// What the operations of one second of a trial did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Second {
+    /// The second of the block, from 0; the last one may be cut short.
+    pub second: u32,
+    /// Operations that ended in it.
+    pub operations: u64,
+    /// Median of their latency, to within 7 %.
+    pub p50: Nanos,
+    /// 99th percentile, to within 7 %.
+    pub p99: Nanos,
+    /// Largest, to within 7 %.
+    pub max: Nanos,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
-/// whole device that the database lives on, and `ResidentBytes`, which is a level read at the end.
+/// whole device that the database lives on, and the `Resident*` ones, which are levels read at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -46,13 +46,25 @@ pub enum Counter {
     DiskWrites,
     /// Bytes written to the device.
     DiskWriteBytes,
+    /// Reads that were merged with a neighbour before they went to the device.
+    DiskReadsMerged,
+    /// Writes that were merged with a neighbour before they went to the device.
+    DiskWritesMerged,
+    /// Time that reads took, queueing included, summed over them, in microseconds.
+    DiskReadMicros,
+    /// Time that writes took, queueing included, summed over them, in microseconds.
+    DiskWriteMicros,
+    /// Time with IO in flight, in microseconds.
+    DiskBusyMicros,
     /// Resident memory at the end of the block, in bytes: a level, not a delta.
     ResidentBytes,
+    /// Largest resident memory of the processes so far, in bytes: a level, not a delta.
+    ResidentPeakBytes,
 }
 
 impl Counter {
     /// Every counter, in the order of reports.
-    pub const ALL: [Counter; 20] = [
+    pub const ALL: [Counter; 26] = [
         Counter::ForegroundCpuNanos,
         Counter::BackgroundCpuNanos,
         Counter::UserCpuMicros,
@@ -72,7 +84,13 @@ impl Counter {
         Counter::DiskReadBytes,
         Counter::DiskWrites,
         Counter::DiskWriteBytes,
+        Counter::DiskReadsMerged,
+        Counter::DiskWritesMerged,
+        Counter::DiskReadMicros,
+        Counter::DiskWriteMicros,
+        Counter::DiskBusyMicros,
         Counter::ResidentBytes,
+        Counter::ResidentPeakBytes,
     ];
 
     /// The name in SQL and JSON; per operation unless it is a level.
@@ -97,7 +115,13 @@ impl Counter {
             Counter::DiskReadBytes => "disk_read_bytes_per_op",
             Counter::DiskWrites => "disk_writes_per_op",
             Counter::DiskWriteBytes => "disk_write_bytes_per_op",
+            Counter::DiskReadsMerged => "disk_reads_merged_per_op",
+            Counter::DiskWritesMerged => "disk_writes_merged_per_op",
+            Counter::DiskReadMicros => "disk_read_us_per_op",
+            Counter::DiskWriteMicros => "disk_write_us_per_op",
+            Counter::DiskBusyMicros => "disk_busy_us_per_op",
             Counter::ResidentBytes => "resident_bytes",
+            Counter::ResidentPeakBytes => "resident_peak_bytes",
         }
     }
 
@@ -105,7 +129,11 @@ impl Counter {
     pub fn resolution(self) -> f64 {
         match self {
             Counter::UserCpuMicros | Counter::SystemCpuMicros => 10_000.0, // one tick at 100 Hz
-            Counter::StorageReadBytes | Counter::StorageWriteBytes | Counter::ResidentBytes => 4096.0,
+            Counter::DiskReadMicros | Counter::DiskWriteMicros | Counter::DiskBusyMicros => 1000.0,
+            Counter::StorageReadBytes
+            | Counter::StorageWriteBytes
+            | Counter::ResidentBytes
+            | Counter::ResidentPeakBytes => 4096.0,
             Counter::DiskReadBytes | Counter::DiskWriteBytes => 512.0,
             Counter::ForegroundCpuNanos | Counter::BackgroundCpuNanos | Counter::RunDelayNanos => 1.0,
             Counter::VoluntarySwitches
@@ -117,13 +145,15 @@ impl Counter {
             | Counter::ReadCallBytes
             | Counter::WriteCallBytes
             | Counter::DiskReads
-            | Counter::DiskWrites => 1.0,
+            | Counter::DiskWrites
+            | Counter::DiskReadsMerged
+            | Counter::DiskWritesMerged => 1.0,
         }
     }
 
     /// Whether the value is a level at the end of the block rather than a delta over it.
     pub fn is_level(self) -> bool {
-        matches!(self, Counter::ResidentBytes)
+        matches!(self, Counter::ResidentBytes | Counter::ResidentPeakBytes)
     }
 }
 

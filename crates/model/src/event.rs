@@ -1,6 +1,6 @@
 //! What a run tells while it runs: one stream, read by the store and by the progress line alike.
 
-use crate::block::{Block, Latency, Outcome, Side, TrialKey};
+use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use crate::host::{HarnessCost, Host, HostSample};
 use crate::plan::Plan;
 use crate::shape::Shape;
@@ -15,6 +15,19 @@ pub enum Moment {
     Before,
     /// After the last block, before settling.
     After,
+    /// After settling.
+    Settled,
+}
+
+impl Moment {
+    /// The name in SQL and among raw outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Moment::Before => "before",
+            Moment::After => "after",
+            Moment::Settled => "settled",
+        }
+    }
 }
 
 /// How a run ended.
@@ -77,6 +90,13 @@ pub enum RunEvent {
     },
     /// A block was measured.
     BlockMeasured(Box<Block>),
+    /// A second of a trial that is measured in one go is over.
+    SecondMeasured {
+        /// The trial.
+        trial: TrialKey,
+        /// What happened in it.
+        second: Second,
+    },
     /// The shape of a side's tree.
     ShapeRead {
         /// The trial.

@@ -44,14 +44,19 @@ impl Metric {
             Metric::CpuMicrosPerOp => "us",
             Metric::Counter(counter) => match counter {
                 Counter::ForegroundCpuNanos | Counter::BackgroundCpuNanos | Counter::RunDelayNanos => "ns",
-                Counter::UserCpuMicros | Counter::SystemCpuMicros => "us",
+                Counter::UserCpuMicros
+                | Counter::SystemCpuMicros
+                | Counter::DiskReadMicros
+                | Counter::DiskWriteMicros
+                | Counter::DiskBusyMicros => "us",
                 Counter::ReadCallBytes
                 | Counter::WriteCallBytes
                 | Counter::StorageReadBytes
                 | Counter::StorageWriteBytes
                 | Counter::DiskReadBytes
                 | Counter::DiskWriteBytes
-                | Counter::ResidentBytes => "B",
+                | Counter::ResidentBytes
+                | Counter::ResidentPeakBytes => "B",
                 Counter::VoluntarySwitches
                 | Counter::InvoluntarySwitches
                 | Counter::MinorFaults
@@ -59,7 +64,9 @@ impl Metric {
                 | Counter::ReadCalls
                 | Counter::WriteCalls
                 | Counter::DiskReads
-                | Counter::DiskWrites => "1",
+                | Counter::DiskWrites
+                | Counter::DiskReadsMerged
+                | Counter::DiskWritesMerged => "1",
             },
         }
     }

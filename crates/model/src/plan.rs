@@ -4,9 +4,11 @@ use crate::block::Side;
 use crate::build::EngineBuild;
 use crate::config::{EngineConfig, Options};
 use crate::subject::SubjectRef;
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 use crate::workload::{Step, Workload};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// A build with a configuration: one side of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +34,66 @@ pub enum Purpose {
     Compare,
     /// A build against itself: is the harness honest, and how small a change can it see?
     Calibrate,
+    /// A matrix of builds, configurations and a workload, measured in rounds or one after another.
+    Campaign,
+}
+
+/// How the trials of a run are laid out in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// All sides alive at once, short blocks in turn: drift and load hit all alike.
+    #[default]
+    Interleaved,
+    /// Complete rounds: each runs the whole sequence once on every subject, in random order.
+    Rounds,
+    /// One subject after another, in the order of the plan: as the posts do it. Drift looks like a difference.
+    Sequential,
+}
+
+impl Design {
+    /// The name on the command line, in plans and in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Design::Interleaved => "interleaved",
+            Design::Rounds => "rounds",
+            Design::Sequential => "sequential",
+        }
+    }
+}
+
+/// A subject that was asked for and cannot be measured: its build cannot be had, or refuses its options.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// How the user named it.
+    pub reference: SubjectRef,
+    /// Why, as shown to the user.
+    pub reason: String,
+}
+
+/// An option that a build does not know and that the plan allows to leave out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct OmittedOption {
+    /// Whose.
+    pub side: Side,
+    /// Its name and the value that it was to have.
+    pub option: String,
+    /// The value.
+    pub value: String,
+}
+
+/// A file system of its own for the databases, on a loop device with limits like those of a real disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoopDevice {
+    /// Bytes of its file, which is sparse.
+    pub bytes: Bytes,
+    /// Whether its IO goes past the page cache of the file below.
+    pub direct_io: bool,
+    /// Largest request, in KiB; the kernel's choice where absent.
+    pub max_sectors_kb: Option<u32>,
+    /// Readahead of the kernel, in KiB; the kernel's choice where absent.
+    pub read_ahead_kb: Option<u32>,
 }
 
 /// The numbers of the decision rule, fixed before any difference is looked at.
@@ -73,6 +135,30 @@ pub struct Plan {
     /// difference of the bytes. Else the oldest release makes one for all.
     #[serde(default)]
     pub own_image: bool,
+    /// How the trials are laid out in time.
+    #[serde(default)]
+    pub design: Design,
+    /// Times that each subject runs the sequence, in rounds and one after another; 0 when interleaved.
+    #[serde(default)]
+    pub rounds: u32,
+    /// Subjects that were asked for and cannot be measured.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+    /// Options that builds do not know and the plan allows to leave out.
+    #[serde(default)]
+    pub omitted_options: Vec<OmittedOption>,
+    /// The engine counts its tickers, which costs some CPU in every operation.
+    #[serde(default)]
+    pub tickers: bool,
+    /// Most memory of a worker, page cache included; no limit where absent.
+    #[serde(default)]
+    pub memory_limit: Option<Bytes>,
+    /// A device of its own for the databases.
+    #[serde(default)]
+    pub loop_device: Option<LoopDevice>,
+    /// db_bench programs of the user that run the steps instead of our worker, by side.
+    #[serde(default)]
+    pub db_bench: BTreeMap<Side, PathBuf>,
     /// The decision rule.
     pub rule: DecisionRule,
     /// Wall time from the plan to the report; fetching apart.

@@ -1,11 +1,12 @@
 //! A run as it was recorded: what the store reads back and what a report is made from.
 
-use crate::block::{Block, Latency, Outcome, Side, TrialKey};
+use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use crate::event::{Moment, RunOutcome};
 use crate::host::{HarnessCost, Host};
 use crate::plan::Plan;
 use crate::shape::Shape;
 use crate::units::Nanos;
+use crate::wire::EngineText;
 use std::collections::BTreeMap;
 
 /// The name under which a side's options file is kept as raw output.
@@ -50,6 +51,37 @@ pub struct RunRecord {
     pub options_in_effect: BTreeMap<Side, String>,
     /// Raw output that the store keeps.
     pub raw_outputs: Vec<RawOutputName>,
+    /// What engines said of themselves before and after each trial in rounds or one after another, verbatim.
+    pub engine_texts: Vec<EngineTextRecord>,
+    /// The seconds of each trial that was measured in one go.
+    pub seconds: BTreeMap<TrialKey, Vec<Second>>,
+}
+
+/// What an engine said of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineTextRecord {
+    /// The trial.
+    pub trial: TrialKey,
+    /// Before the trial, after its operations or after settling.
+    pub moment: Moment,
+    /// Which text.
+    pub what: EngineText,
+    /// The text.
+    pub text: String,
+}
+
+/// The name among raw outputs of an engine's text: `overwrite/settled/stats`.
+pub fn engine_text_name(step: &str, moment: Moment, what: EngineText) -> String {
+    format!("{step}/{}/{}", moment.name(), what.name())
+}
+
+/// The step, moment and text that a name among raw outputs stands for, where it is an engine's text.
+pub fn engine_text_of(name: &str) -> Option<(&str, Moment, EngineText)> {
+    let (rest, what) = name.rsplit_once('/')?;
+    let (step, moment) = rest.rsplit_once('/')?;
+    let moment = [Moment::Before, Moment::After, Moment::Settled].into_iter().find(|it| it.name() == moment)?;
+    let what = [EngineText::Stats, EngineText::Tickers].into_iter().find(|it| it.name() == what)?;
+    Some((step, moment, what))
 }
 
 /// How a run ended, or that it did not.

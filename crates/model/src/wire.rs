@@ -1,7 +1,8 @@
 //! Messages between runner and worker: one JSON object per line, requests on the worker's standard input,
-//! one reply to each on its standard output.
+//! one reply to each on its standard output. A block that is asked for its seconds is answered by one
+//! [`Reply::Second`] for each, and then its [`Reply::Block`].
 
-use crate::block::Latency;
+use crate::block::{Latency, Second};
 use crate::shape::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::workload::{DataSet, Operation, Settle};
@@ -25,6 +26,9 @@ pub enum Request {
         options: String,
         /// Whether to create it; an existing one is then an error.
         create: bool,
+        /// Whether the engine counts its tickers.
+        #[serde(default)]
+        tickers: bool,
     },
     /// Write a fully compacted database of all keys, from files written in key order and ingested.
     BulkLoad {
@@ -51,6 +55,9 @@ pub enum Request {
         /// Whether it only warms up: then its latency is not recorded.
         #[serde(default)]
         warm_up: bool,
+        /// Whether each second of it is told when it is over.
+        #[serde(default)]
+        seconds: bool,
     },
     /// The step is over: give its latency, let its threads go.
     FinishStep,
@@ -63,10 +70,35 @@ pub enum Request {
     },
     /// Read the shape of the tree.
     ReadShape,
+    /// Read what the engine says of itself.
+    ReadText {
+        /// Which text.
+        what: EngineText,
+    },
     /// Close the database.
     Close,
     /// End the process.
     Exit,
+}
+
+/// What an engine says of itself, as text for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineText {
+    /// The property `rocksdb.stats`: compaction, stalls, uptime.
+    Stats,
+    /// The tickers and histograms; empty where the database was opened without.
+    Tickers,
+}
+
+impl EngineText {
+    /// Its name among raw outputs, after the step's.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineText::Stats => "stats",
+            EngineText::Tickers => "tickers",
+        }
+    }
 }
 
 /// What to load.
@@ -144,6 +176,8 @@ pub enum Reply {
     },
     /// Ready for blocks.
     Prepared,
+    /// A second of the block that is running is over.
+    Second(Second),
     /// A block was run.
     Block(BlockReport),
     /// The step is over.
@@ -158,6 +192,11 @@ pub enum Reply {
     },
     /// The tree's shape.
     Shape(Shape),
+    /// What the engine says of itself; absent where it has no such text.
+    Text {
+        /// The text.
+        text: Option<String>,
+    },
     /// The database is closed.
     Closed,
     /// The worker is about to exit.

@@ -1,0 +1,47 @@
+//! How much a step does in one go: a time, or a number of operations.
+
+use super::DataSet;
+use crate::units::Nanos;
+use crate::wire::BlockLimit;
+use serde::{Deserialize, Serialize};
+
+/// How much a step does where it is measured in one go, in rounds or one release after another.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+pub enum Extent {
+    /// As long as its interleaved blocks together.
+    #[default]
+    Blocks,
+    /// This long.
+    Time {
+        /// The time.
+        wall: Nanos,
+    },
+    /// This many operations over all threads.
+    Operations {
+        /// The number.
+        count: u64,
+    },
+    /// This many operations for each key of the data set, over all threads.
+    PerKey {
+        /// The share: 0.1 is a tenth of the keys.
+        share: f64,
+    },
+}
+
+impl Extent {
+    /// The limit of a block; `blocks` is the time of the step's interleaved blocks together.
+    pub(super) fn limit(self, blocks: Nanos, data: &DataSet) -> BlockLimit {
+        match self {
+            Extent::Blocks => BlockLimit::Time { wall: blocks },
+            Extent::Time { wall } => BlockLimit::Time { wall },
+            Extent::Operations { count } => BlockLimit::Operations { count },
+            Extent::PerKey { share } => {
+                #[expect(clippy::cast_possible_truncation, reason = "a share of a number of keys")]
+                #[expect(clippy::cast_sign_loss, reason = "the share was checked to be positive")]
+                let count = (data.keys as f64 * share).round() as u64;
+                BlockLimit::Operations { count: count.max(1) }
+            }
+        }
+    }
+}

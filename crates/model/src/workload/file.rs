@@ -1,0 +1,349 @@
+//! Workload files: TOML in, [`Workload`] out, every mistake named with its place.
+
+use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
+use super::DEFAULT_GRACE;
+use crate::config::Options;
+use crate::names;
+use crate::units::Nanos;
+use serde::Deserialize;
+
+/// Sequences of steps that several workloads share: name and text of each.
+pub type Sequences<'a> = &'a [(&'a str, &'a str)];
+
+/// The file behind a [`Workload`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorkloadFile {
+    name: String,
+    engine: String,
+    description: String,
+    tells: String,
+    does_not_tell: String,
+    #[serde(default = "default_block_ms")]
+    block_ms: u64,
+    data: DataSet,
+    #[serde(default)]
+    fits: Fits,
+    #[serde(default)]
+    options: Options,
+    /// The name of a sequence, instead of steps.
+    sequence: Option<String>,
+    #[serde(default, rename = "step")]
+    steps: Vec<StepEntry>,
+}
+
+/// A file of steps that several workloads share.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SequenceFile {
+    #[serde(rename = "description")]
+    _description: String,
+    #[serde(rename = "step")]
+    steps: Vec<StepEntry>,
+}
+
+/// 20 to 100 ms serve (statistics section 7).
+fn default_block_ms() -> u64 {
+    100
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepEntry {
+    name: String,
+    group: Group,
+    operation: String,
+    nexts: Option<u32>,
+    direction: Option<Direction>,
+    batch: Option<u32>,
+    #[serde(default = "own")]
+    database: DatabaseKind,
+    threads: Option<u32>,
+    rate: Option<f64>,
+    #[serde(default = "yes")]
+    wal: bool,
+    #[serde(default)]
+    sync: bool,
+    background_write_bytes_per_s: Option<u64>,
+    block_ms: Option<u64>,
+    #[serde(default)]
+    cycles: Option<u32>,
+    #[serde(default = "no_settle")]
+    settle: Settle,
+    seconds: Option<f64>,
+    operations: Option<u64>,
+    operations_per_key: Option<f64>,
+    #[serde(default)]
+    same_process: bool,
+    #[serde(default)]
+    cold: bool,
+    #[serde(default)]
+    options: Options,
+    #[serde(default)]
+    helper: bool,
+    grace_seconds: Option<u64>,
+}
+
+fn own() -> DatabaseKind {
+    DatabaseKind::Own
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn no_settle() -> Settle {
+    Settle::None
+}
+
+/// Pairs in a launch where a step states none: on a quiet machine the launch is the floor and more pairs do
+/// not help (statistics section 7).
+const DEFAULT_CYCLES: u32 = 10;
+
+/// Why a workload file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkloadError {
+    /// Not TOML, or not of this form.
+    #[error("failed to parse the workload file `{origin}`")]
+    Toml {
+        /// The file, or `embedded:NAME`.
+        origin: String,
+        /// Line, column and caret.
+        source: Box<toml::de::Error>,
+    },
+    /// A value that no run could use.
+    #[error("workload file `{origin}`, {place}: {problem}")]
+    Invalid {
+        /// The file.
+        origin: String,
+        /// `data`, or the step.
+        place: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// A step that the workload does not have.
+    #[error("workload `{workload}` has no step `{step}`{hint}; `dbdyno workload show {workload}` lists them")]
+    UnknownStep {
+        /// The workload.
+        workload: String,
+        /// What was asked for.
+        step: String,
+        /// The nearest names.
+        hint: String,
+    },
+}
+
+impl Workload {
+    /// Reads a workload whose steps are all in it; `origin` names the file in errors.
+    pub fn parse(text: &str, origin: &str) -> Result<Workload, WorkloadError> {
+        Workload::parse_with(text, origin, &[])
+    }
+
+    /// Reads a workload that may name one of these sequences instead of steps.
+    pub fn parse_with(
+        text: &str,
+        origin: &str,
+        sequences: Sequences<'_>,
+    ) -> Result<Workload, WorkloadError> {
+        let file: WorkloadFile = read(text, origin)?;
+        let invalid = |place: &str, problem: String| WorkloadError::Invalid {
+            origin: origin.to_owned(),
+            place: place.to_owned(),
+            problem,
+        };
+        check_data(&file.data).map_err(|problem| invalid("data", problem))?;
+        let (entries, whole_text) = match &file.sequence {
+            None => (file.steps, text.to_owned()),
+            Some(_) if !file.steps.is_empty() => {
+                return Err(invalid("sequence", "a workload has steps or names a sequence, not both".to_owned()));
+            }
+            Some(name) => {
+                let known = sequences.iter().map(|(known, _)| *known);
+                let found = sequences.iter().find(|(known, _)| known == name).ok_or_else(|| {
+                    invalid("sequence", format!("there is no sequence `{name}`{}", names::hint(name, known)))
+                })?;
+                let sequence: SequenceFile = read(found.1, &format!("sequence {name}"))?;
+                (sequence.steps, format!("{text}\n# sequence {name}\n\n{}", found.1))
+            }
+        };
+        let mut steps: Vec<Step> = Vec::new();
+        for entry in entries {
+            let place = format!("step `{}`", entry.name);
+            if steps.iter().any(|step| step.name == entry.name) {
+                return Err(invalid(&place, "the name is taken by an earlier step".to_owned()));
+            }
+            let step = step_of(entry, file.block_ms).map_err(|problem| invalid(&place, problem))?;
+            steps.push(step);
+        }
+        if steps.is_empty() {
+            return Err(invalid("step", "there is none; a workload needs at least one".to_owned()));
+        }
+        check_order(&steps).map_err(|(place, problem)| invalid(&place, problem))?;
+        Ok(Workload {
+            name: file.name,
+            engine: file.engine,
+            description: file.description,
+            tells: file.tells,
+            does_not_tell: file.does_not_tell,
+            data: file.data,
+            fits: file.fits,
+            options: file.options,
+            steps,
+            text: whole_text,
+        })
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, WorkloadError> {
+    toml::from_str(text)
+        .map_err(|source| WorkloadError::Toml { origin: origin.to_owned(), source: Box::new(source) })
+}
+
+fn check_data(data: &DataSet) -> Result<(), String> {
+    if data.keys == 0 {
+        return Err("keys must be at least 1".to_owned());
+    }
+    if !(8..=1024).contains(&data.key_bytes) {
+        return Err(format!(
+            "key_bytes is {}, must be 8 to 1024 (eight hold the key's number)",
+            data.key_bytes
+        ));
+    }
+    if !(1..=1 << 20).contains(&data.value_bytes) {
+        return Err(format!("value_bytes is {}, must be 1 to 1048576", data.value_bytes));
+    }
+    if data.value_compressible_percent > 100 {
+        return Err(format!(
+            "value_compressible_percent is {}, must be 0 to 100",
+            data.value_compressible_percent
+        ));
+    }
+    Ok(())
+}
+
+fn step_of(entry: StepEntry, workload_block_ms: u64) -> Result<Step, String> {
+    let operation = operation_of(&entry)?;
+    let extent = extent_of(&entry)?;
+    let threads = entry.threads.unwrap_or(1);
+    let cycles = entry.cycles.unwrap_or(DEFAULT_CYCLES);
+    let block_ms = entry.block_ms.unwrap_or(workload_block_ms);
+    if !(1..=1000).contains(&cycles) {
+        return Err(format!("cycles is {cycles}, must be 1 to 1000"));
+    }
+    if !(5..=600_000).contains(&block_ms) {
+        return Err(format!("block_ms is {block_ms}, must be 5 to 600000"));
+    }
+    if !(1..=1024).contains(&threads) {
+        return Err(format!("threads is {threads}, must be 1 to 1024"));
+    }
+    if entry.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
+        return Err("rate must be a positive number of operations per second".to_owned());
+    }
+    if entry.sync && !entry.wal {
+        return Err("sync = true needs wal = true".to_owned());
+    }
+    let step = Step {
+        name: entry.name,
+        group: entry.group,
+        operation,
+        database: entry.database,
+        threads,
+        threads_fixed: entry.threads.is_some(),
+        rate: entry.rate,
+        wal: entry.wal,
+        sync: entry.sync,
+        background_write_bytes_per_s: entry.background_write_bytes_per_s,
+        block: Nanos::from_millis(block_ms),
+        cycles,
+        settle: entry.settle,
+        extent,
+        same_process: entry.same_process,
+        cold: entry.cold,
+        options: entry.options,
+        helper: entry.helper,
+        grace: entry.grace_seconds.map_or(DEFAULT_GRACE, Nanos::from_secs),
+    };
+    if step.writes() && step.database == DatabaseKind::Image {
+        return Err(
+            "a step that writes needs database = \"own\": the image is shared by all sides".to_owned()
+        );
+    }
+    if matches!(step.operation, Operation::FillSequential | Operation::Compact) && step.threads != 1 {
+        return Err(format!("{} has one thread", entry_name(step.operation)));
+    }
+    if step.only_settles() && step.settle == Settle::None {
+        return Err("a step that only settles needs `settle`: flushed, drained, level0-compacted or \
+             fully-compacted"
+            .to_owned());
+    }
+    if step.same_process && (!step.options.is_empty() || step.cold) {
+        return Err("`options` and `cold` need a process of the step's own: leave `same_process` out".to_owned());
+    }
+    Ok(step)
+}
+
+fn entry_name(operation: Operation) -> &'static str {
+    if operation.fills() { "fill-sequential" } else { "compact" }
+}
+
+fn operation_of(entry: &StepEntry) -> Result<Operation, String> {
+    let name = entry.operation.as_str();
+    if name != "seek-random" && (entry.nexts.is_some() || entry.direction.is_some()) {
+        return Err("`nexts` and `direction` go with the operation seek-random only".to_owned());
+    }
+    if name != "multi-read" && entry.batch.is_some() {
+        return Err("`batch` goes with the operation multi-read only".to_owned());
+    }
+    Ok(match name {
+        "fill-sequential" => Operation::FillSequential,
+        "fill-random" => Operation::FillRandom,
+        "overwrite" => Operation::Overwrite,
+        "read-random" => Operation::ReadRandom,
+        "multi-read" => match entry.batch.unwrap_or(10) {
+            batch @ 1..=10_000 => Operation::MultiRead { batch },
+            batch => return Err(format!("batch is {batch}, must be 1 to 10000")),
+        },
+        "read-sequential" => Operation::ReadSequential,
+        "seek-random" => Operation::SeekRandom {
+            nexts: entry.nexts.unwrap_or(0),
+            direction: entry.direction.unwrap_or_default(),
+        },
+        "compact" => Operation::Compact,
+        "settle" => Operation::Settle,
+        other => {
+            let hint = names::hint(other, Operation::NAMES);
+            return Err(format!("unknown operation `{other}`{hint}; there are {}", Operation::NAMES.join(", ")));
+        }
+    })
+}
+
+fn extent_of(entry: &StepEntry) -> Result<Extent, String> {
+    match (entry.seconds, entry.operations, entry.operations_per_key) {
+        (None, None, None) => Ok(Extent::Blocks),
+        (Some(seconds), None, None) if (0.001..=1e6).contains(&seconds) => {
+            let wall = std::time::Duration::from_secs_f64(seconds);
+            Ok(Extent::Time { wall: Nanos::from(wall) })
+        }
+        (None, Some(count), None) if count > 0 => Ok(Extent::Operations { count }),
+        (None, None, Some(share)) if share > 0.0 && share.is_finite() => Ok(Extent::PerKey { share }),
+        (Some(_), None, None) => Err("seconds must be 0.001 to 1000000".to_owned()),
+        (None, Some(_), None) => Err("operations must be at least 1".to_owned()),
+        (None, None, Some(_)) => Err("operations_per_key must be above 0".to_owned()),
+        (_, _, _) => Err("`seconds`, `operations` and `operations_per_key` exclude each other".to_owned()),
+    }
+}
+
+/// The first step of an own database must fill it.
+fn check_order(steps: &[Step]) -> Result<(), (String, String)> {
+    let mut own = steps.iter().filter(|step| step.database == DatabaseKind::Own);
+    match own.next() {
+        Some(first) if !first.operation.fills() => Err((
+            format!("step `{}`", first.name),
+            "the first step on an own database must be fill-sequential or fill-random: there is nothing to read or \
+             overwrite before it"
+                .to_owned(),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+

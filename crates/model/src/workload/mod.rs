@@ -1,0 +1,239 @@
+//! A workload as data: the data set, the engine options it needs, and its steps in order.
+
+mod extent;
+mod file;
+mod operation;
+mod scale;
+
+pub use extent::Extent;
+pub use file::{Sequences, WorkloadError};
+pub use operation::{Direction, Operation};
+pub use scale::Scale;
+
+use crate::config::Options;
+use crate::names;
+use crate::units::{Bytes, Nanos};
+use crate::wire::BlockLimit;
+use serde::{Deserialize, Serialize};
+
+/// A named sequence of steps on one data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// `quick`, `rocksdb.byrx`
+    pub name: String,
+    /// The engine it is written for.
+    pub engine: String,
+    /// One line for lists.
+    pub description: String,
+    /// What its numbers can tell; the report's first line.
+    pub tells: String,
+    /// What they cannot; the report's first line goes on with it.
+    pub does_not_tell: String,
+    /// The rows.
+    pub data: DataSet,
+    /// Whether a hardware class sizes the data by its memory or by its device.
+    #[serde(default)]
+    pub fits: Fits,
+    /// Engine options that are part of the workload; a configuration is laid over them.
+    pub options: Options,
+    /// The steps in their order.
+    pub steps: Vec<Step>,
+    /// The definition as it was read, that of its sequence included: its hash identifies the workload.
+    pub text: String,
+}
+
+/// What the data of a workload is meant to fit in: which size of a hardware class it takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fits {
+    /// Memory: `keys_in_memory` of the class.
+    #[default]
+    Memory,
+    /// The device only: `keys_on_device` of the class.
+    Device,
+}
+
+/// The rows of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSet {
+    /// Number of keys; all of them exist after a fill.
+    pub keys: u64,
+    /// Bytes of a key: its number, big-endian, in the first eight, padded with `0`.
+    pub key_bytes: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Share of a value that a compressor would remove, in percent.
+    pub value_compressible_percent: u8,
+}
+
+impl DataSet {
+    /// Bytes of one key and its value.
+    pub fn row_bytes(&self) -> u64 {
+        (self.key_bytes + self.value_bytes) as u64
+    }
+
+    /// Bytes of all keys and values.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.keys * self.row_bytes())
+    }
+}
+
+/// One entry of a workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// `readrandom`
+    pub name: String,
+    /// Steps that are summarised together.
+    pub group: Group,
+    /// What one operation is.
+    pub operation: Operation,
+    /// Which database it runs on when sides are interleaved; in rounds every step runs on the side's own.
+    pub database: DatabaseKind,
+    /// Foreground threads, each in a closed loop unless the step has a rate.
+    pub threads: u32,
+    /// Whether the number of threads belongs to the step, so that no scale changes it.
+    #[serde(default)]
+    pub threads_fixed: bool,
+    /// Operations per second over all threads of an open loop; a closed loop where absent.
+    pub rate: Option<f64>,
+    /// Whether writes go through the write-ahead log.
+    pub wal: bool,
+    /// Whether each write waits for the device.
+    pub sync: bool,
+    /// Bytes per second that a background thread overwrites meanwhile.
+    pub background_write_bytes_per_s: Option<u64>,
+    /// How long a block lasts when sides are interleaved: exactly where it reads only, on the base in the
+    /// pilot where it writes.
+    pub block: Nanos,
+    /// Blocks of each side in one interleaved launch. A fill ignores it: it has as many as its keys need.
+    pub cycles: u32,
+    /// What is waited for after the step.
+    pub settle: Settle,
+    /// How much is done in one go in rounds and one after another.
+    #[serde(default)]
+    pub extent: Extent,
+    /// Whether the step goes on in the process of the step before it (db_bench: in the same `--benchmarks`
+    /// list). Else it begins with a fresh process and an empty block cache.
+    #[serde(default)]
+    pub same_process: bool,
+    /// Whether the files are put out of the page cache before the step.
+    #[serde(default)]
+    pub cold: bool,
+    /// Engine options of this step only; not when sides are interleaved, where a side has one process.
+    #[serde(default)]
+    pub options: Options,
+    /// Whether the step is left out of summaries: it only brings the tree into a state.
+    #[serde(default)]
+    pub helper: bool,
+    /// A step that lasts longer than its extent by this much hangs.
+    #[serde(default = "default_grace")]
+    pub grace: Nanos,
+}
+
+/// The grace of the posts: each db_bench is killed 600 s after its time.
+const DEFAULT_GRACE: Nanos = Nanos::from_secs(600);
+
+fn default_grace() -> Nanos {
+    DEFAULT_GRACE
+}
+
+impl Step {
+    /// Whether the step changes the database: then its interleaved blocks are of a fixed number of operations,
+    /// on the same keys on every side, and none is trimmed (statistics 1.9, rules 8 and 9).
+    pub fn writes(&self) -> bool {
+        self.background_write_bytes_per_s.is_some() || self.operation.writes()
+    }
+
+    /// Whether there is nothing to measure but settling.
+    pub fn only_settles(&self) -> bool {
+        self.operation == Operation::Settle
+    }
+
+    /// When the step ends in rounds and one after another.
+    pub fn limit(&self, data: &DataSet) -> BlockLimit {
+        match self.operation {
+            Operation::FillSequential | Operation::FillRandom => BlockLimit::Operations { count: data.keys },
+            Operation::Compact | Operation::Settle => BlockLimit::Operations { count: 1 },
+            Operation::Overwrite
+            | Operation::ReadRandom
+            | Operation::MultiRead { .. }
+            | Operation::ReadSequential
+            | Operation::SeekRandom { .. } => self.extent.limit(self.expected(), data),
+        }
+    }
+
+    /// Wall time that the blocks of a step last together where it states no extent.
+    fn expected(&self) -> Nanos {
+        Nanos(self.block.0 * u64::from(self.cycles))
+    }
+
+    /// Bytes of keys and values that one operation reads or writes: the `mb_sec` of db_bench.
+    pub fn bytes_per_operation(&self, data: &DataSet) -> u64 {
+        data.row_bytes() * self.operation.rows_per_operation(data)
+    }
+}
+
+/// Steps that are summarised together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Group {
+    /// Reads of single keys.
+    Point,
+    /// Reads of ranges.
+    Range,
+    /// Everything that writes.
+    Writes,
+}
+
+impl Group {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Point => "point",
+            Group::Range => "range",
+            Group::Writes => "writes",
+        }
+    }
+}
+
+/// Which database a step runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DatabaseKind {
+    /// The side's own, made anew in each launch, handed on from step to step in the order of the workload.
+    Own,
+    /// The launch's image: the same bytes for every side, fully compacted, opened without compaction. Such
+    /// steps run in random order.
+    Image,
+}
+
+/// What is waited for between steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Settle {
+    /// Nothing.
+    None,
+    /// Memtables flushed; compaction goes on.
+    Flushed,
+    /// Memtables flushed, no flush or compaction running or pending.
+    Drained,
+    /// Drained, with level 0 emptied into the next level where the style has levels.
+    Level0Compacted,
+    /// Drained, after a compaction of the whole key range.
+    FullyCompacted,
+}
+
+impl Workload {
+    /// The step of this name.
+    pub fn step(&self, name: &str) -> Result<&Step, WorkloadError> {
+        self.steps.iter().find(|step| step.name == name).ok_or_else(|| WorkloadError::UnknownStep {
+            workload: self.name.clone(),
+            step: name.to_owned(),
+            hint: names::hint(name, self.steps.iter().map(|step| step.name.as_str())),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! A workload at another size: fewer keys, shorter steps.
+
+use super::{Extent, Workload};
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What a plan changes of a workload's size; what is absent stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// Number of keys.
+    pub keys: Option<u64>,
+    /// Seconds of each step that is measured by time and reads only.
+    pub read_seconds: Option<f64>,
+    /// Seconds of each step that is measured by time and writes, or reads while a writer writes.
+    pub write_seconds: Option<f64>,
+    /// Foreground threads of each step that has not just one by its nature.
+    pub threads: Option<u32>,
+}
+
+impl Workload {
+    /// The workload at this scale.
+    pub fn scaled(mut self, scale: &Scale) -> Workload {
+        if let Some(keys) = scale.keys {
+            self.data.keys = keys;
+        }
+        for step in &mut self.steps {
+            let seconds = if step.writes() { scale.write_seconds } else { scale.read_seconds };
+            if let (Some(seconds), Extent::Time { .. } | Extent::Blocks) = (seconds, step.extent) {
+                step.extent = Extent::Time { wall: nanos(seconds) };
+            }
+            if let Some(threads) = scale.threads
+                && !(step.threads_fixed || step.operation.fills())
+            {
+                step.threads = threads;
+            }
+        }
+        self
+    }
+}
+
+fn nanos(seconds: f64) -> Nanos {
+    std::time::Duration::try_from_secs_f64(seconds).map_or(Nanos(u64::MAX), Nanos::from)
+}

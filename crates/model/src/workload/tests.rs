@@ -1,0 +1,81 @@
+//! Workload files, good and bad.
+
+use super::*;
+
+const SMALL: &str = r#"
+    name = "small"
+    engine = "rocksdb"
+    description = "d"
+    tells = "t"
+    does_not_tell = "n"
+    block_ms = 20
+    data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
+    [[step]]
+    name = "fillseq"
+    group = "writes"
+    operation = "fill-sequential"
+    database = "own"
+    wal = false
+    settle = "drained"
+    [[step]]
+    name = "readrandom"
+    group = "point"
+    operation = "read-random"
+    database = "image"
+"#;
+
+#[test]
+fn a_workload_is_read() {
+    let workload = Workload::parse(SMALL, "test").unwrap();
+    assert_eq!(workload.data.size(), Bytes(120_000));
+    assert!(workload.steps[0].writes());
+    assert!(!workload.steps[0].wal);
+    assert_eq!(workload.steps[1].block, Nanos::from_millis(20));
+    assert_eq!(workload.steps[1].cycles, 10);
+}
+
+#[test]
+fn mistakes_are_named_with_their_place() {
+    let check = |from: &str, to: &str, expected: &str| {
+        let error = Workload::parse(&SMALL.replace(from, to), "w.toml").unwrap_err();
+        let text = format!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string));
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("w.toml"), "{text}");
+    };
+    check("\"read-random\"", "\"read-randm\"", "did you mean `read-random`?");
+    check("keys = 1000", "keys = 0", "keys must be at least 1");
+    check("key_bytes = 20", "key_bytes = 4", "8 to 1024");
+    check("fill-sequential", "overwrite", "must be fill-sequential");
+    check("wal = false", "wal = false\nsync = true", "needs wal = true");
+    check("name = \"readrandom\"", "name = \"fillseq\"", "taken by an earlier step");
+    check("block_ms = 20", "block_msec = 20", "unknown field");
+}
+
+#[test]
+fn an_unknown_step_offers_the_nearest() {
+    let error = Workload::parse(SMALL, "test").unwrap().step("readrandm").unwrap_err().to_string();
+    assert!(error.contains("did you mean `readrandom`?"), "{error}");
+}
+
+#[test]
+fn a_sequence_gives_the_steps_and_is_part_of_the_text() {
+    let (head, steps) = SMALL.split_at(SMALL.find("[[step]]").unwrap());
+    let text = format!("sequence = 'two'\n{head}");
+    let steps = format!("description = 'd'\n{steps}seconds = 2.5\n");
+    let workload = Workload::parse_with(&text, "w.toml", &[("two", &steps)]).unwrap();
+    assert_eq!(workload.steps.len(), 2);
+    assert_eq!(workload.steps[1].extent, Extent::Time { wall: Nanos::from_millis(2500) });
+    assert!(workload.text.contains("sequence two"));
+    let error = Workload::parse_with(&text, "w.toml", &[("tow", &steps)]).unwrap_err().to_string();
+    assert!(error.contains("did you mean `tow`?"), "{error}");
+}
+
+#[test]
+fn a_scale_changes_keys_and_the_time_of_timed_steps() {
+    let scale = Scale { keys: Some(50), read_seconds: Some(0.5), write_seconds: Some(1.0), threads: Some(4) };
+    let workload = Workload::parse(SMALL, "test").unwrap().scaled(&scale);
+    let limits: Vec<BlockLimit> = workload.steps.iter().map(|step| step.limit(&workload.data)).collect();
+    let half = BlockLimit::Time { wall: Nanos::from_millis(500) };
+    assert_eq!(limits, [BlockLimit::Operations { count: 50 }, half]);
+    assert_eq!(workload.steps[1].threads, 4);
+}
