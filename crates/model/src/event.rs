@@ -75,6 +75,13 @@ pub enum RunEvent {
         /// Microseconds since the epoch.
         at_us: i64,
     },
+    /// A subject's turn in a round began. Told for the progress only.
+    VisitStarted {
+        /// The round.
+        launch: u32,
+        /// The subject.
+        side: Side,
+    },
     /// The launch's image is there.
     ImageBuilt {
         /// The launch.

@@ -135,6 +135,14 @@ pub struct StepSetup {
     pub seed: u64,
     /// Test hook: CPU burnt after each operation, in percent of the operation's time.
     pub planted_slowdown_percent: f64,
+    /// Whether every key was written: after a fill in random order about a third of them are missing, and a key
+    /// that is not found is no wrong answer.
+    #[serde(default = "yes")]
+    pub all_keys_exist: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// When a block ends.
