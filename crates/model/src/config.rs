@@ -31,6 +31,8 @@ struct ConfigFile {
 struct ConfigEntry {
     name: String,
     description: String,
+    /// A configuration of the same file whose options are taken first.
+    extends: Option<String>,
     #[serde(default)]
     options: Options,
 }
@@ -54,6 +56,16 @@ pub enum ConfigError {
         /// The name.
         name: String,
     },
+    /// An entry extends one that does not stand before it.
+    #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which does not stand before it")]
+    Extends {
+        /// The file.
+        origin: String,
+        /// The entry.
+        name: String,
+        /// What it extends.
+        extends: String,
+    },
 }
 
 /// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.
@@ -65,11 +77,15 @@ pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), Co
         if configs.iter().any(|config| config.name == entry.name) {
             return Err(ConfigError::Duplicate { origin: origin.to_owned(), name: entry.name });
         }
-        configs.push(EngineConfig {
-            name: entry.name,
-            description: entry.description,
-            options: entry.options,
-        });
+        let mut options = Options::new();
+        if let Some(extends) = entry.extends {
+            let Some(extended) = configs.iter().find(|config| config.name == extends) else {
+                return Err(ConfigError::Extends { origin: origin.to_owned(), name: entry.name, extends });
+            };
+            options = extended.options.clone();
+        }
+        options.extend(entry.options);
+        configs.push(EngineConfig { name: entry.name, description: entry.description, options });
     }
     Ok((file.engine, configs))
 }
@@ -114,6 +130,20 @@ mod tests {
             rocksdb_option_string(&configs[0].options),
             "compression=kNoCompression;block_based_table_factory={block_size=8192;checksum=kxxHash64}"
         );
+    }
+
+    #[test]
+    fn a_configuration_takes_the_options_of_the_one_it_extends() {
+        let text = |extends: &str| {
+            format!(
+                "engine = 'e'\n[[config]]\nname = 'a'\ndescription = ''\noptions = {{ x = '1', y = '2' }}\n\
+                 [[config]]\nname = 'b'\ndescription = ''\nextends = '{extends}'\noptions = {{ y = '3' }}\n"
+            )
+        };
+        let (_, configs) = parse(&text("a"), "test").unwrap();
+        assert_eq!(rocksdb_option_string(&configs[1].options), "x=1;y=3");
+        let error = parse(&text("c"), "test").unwrap_err().to_string();
+        assert!(error.contains("extends `c`"), "{error}");
     }
 
     #[test]

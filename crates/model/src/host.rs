@@ -1,5 +1,6 @@
 //! The host: what it is, and how it was at one moment.
 
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -56,4 +57,18 @@ pub struct HarnessCost {
     pub controller_peak_bytes: u64,
     /// Largest heap of a worker's own allocations (the engine's are not in it), in bytes.
     pub worker_heap_peak_bytes: u64,
+    /// Pauses between the steps of a visit, in rounds and one after another.
+    #[serde(default)]
+    pub step_pauses: Option<StepPauses>,
+}
+
+/// The time between steps that is neither a step nor the engine's own work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepPauses {
+    /// Number of pauses.
+    pub count: u32,
+    /// Their mean.
+    pub mean: Nanos,
+    /// The longest.
+    pub longest: Nanos,
 }

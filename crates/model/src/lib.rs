@@ -12,6 +12,7 @@ pub mod host;
 pub mod metric;
 pub mod names;
 pub mod plan;
+pub mod plan_file;
 pub mod record;
 pub mod shape;
 pub mod subject;

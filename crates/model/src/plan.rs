@@ -84,7 +84,6 @@ pub struct OmittedOption {
 
 /// A file system of its own for the databases, on a loop device with limits like those of a real disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct LoopDevice {
     /// Bytes of its file, which is sparse.
     pub bytes: Bytes,
@@ -94,6 +93,29 @@ pub struct LoopDevice {
     pub max_sectors_kb: Option<u32>,
     /// Readahead of the kernel, in KiB; the kernel's choice where absent.
     pub read_ahead_kb: Option<u32>,
+}
+
+/// How trials are laid out in time, and under which conditions they are measured. The default is that of
+/// `compare`: interleaved, with nothing limited.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Layout {
+    /// How the trials are laid out in time.
+    pub design: Design,
+    /// Times that each subject runs the sequence, in rounds and one after another; 0 when interleaved.
+    pub rounds: u32,
+    /// Subjects that were asked for and cannot be measured.
+    pub left_out: Vec<LeftOut>,
+    /// Options that builds do not know and the plan allows to leave out.
+    pub omitted_options: Vec<OmittedOption>,
+    /// The engine counts its tickers, which costs some CPU in every operation.
+    pub tickers: bool,
+    /// Most memory of a worker, page cache included; no limit where absent.
+    pub memory_limit: Option<Bytes>,
+    /// A device of its own for the databases.
+    pub loop_device: Option<LoopDevice>,
+    /// db_bench programs of the user that run the steps instead of our worker, by side.
+    pub db_bench: BTreeMap<Side, PathBuf>,
 }
 
 /// The numbers of the decision rule, fixed before any difference is looked at.
@@ -135,30 +157,9 @@ pub struct Plan {
     /// difference of the bytes. Else the oldest release makes one for all.
     #[serde(default)]
     pub own_image: bool,
-    /// How the trials are laid out in time.
+    /// How the trials are laid out in time, and under which conditions.
     #[serde(default)]
-    pub design: Design,
-    /// Times that each subject runs the sequence, in rounds and one after another; 0 when interleaved.
-    #[serde(default)]
-    pub rounds: u32,
-    /// Subjects that were asked for and cannot be measured.
-    #[serde(default)]
-    pub left_out: Vec<LeftOut>,
-    /// Options that builds do not know and the plan allows to leave out.
-    #[serde(default)]
-    pub omitted_options: Vec<OmittedOption>,
-    /// The engine counts its tickers, which costs some CPU in every operation.
-    #[serde(default)]
-    pub tickers: bool,
-    /// Most memory of a worker, page cache included; no limit where absent.
-    #[serde(default)]
-    pub memory_limit: Option<Bytes>,
-    /// A device of its own for the databases.
-    #[serde(default)]
-    pub loop_device: Option<LoopDevice>,
-    /// db_bench programs of the user that run the steps instead of our worker, by side.
-    #[serde(default)]
-    pub db_bench: BTreeMap<Side, PathBuf>,
+    pub layout: Layout,
     /// The decision rule.
     pub rule: DecisionRule,
     /// Wall time from the plan to the report; fetching apart.

@@ -83,3 +83,53 @@ impl Bytes {
         self.0 as f64 / (1u64 << 20) as f64
     }
 }
+
+/// Why a text is not a number of bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a size: write it like 400MB, 12 GB, 512MiB or 1073741824")]
+pub struct BytesError(String);
+
+impl std::str::FromStr for Bytes {
+    type Err = BytesError;
+
+    /// A number with a unit: decimal (kB, MB, GB, TB) or binary (KiB, MiB, GiB, TiB); bytes without one.
+    fn from_str(text: &str) -> Result<Bytes, BytesError> {
+        let error = || BytesError(text.to_owned());
+        let trimmed = text.trim();
+        let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+        let (number, unit) = trimmed.split_at(digits);
+        let number: f64 = number.parse().map_err(|_| error())?;
+        let scale: u64 = match unit.trim() {
+            "" | "B" => 1,
+            "kB" | "KB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "TB" => 1_000_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            "TiB" => 1 << 40,
+            _ => return Err(error()),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "sizes of data are far below 2^63")]
+        #[expect(clippy::cast_sign_loss, reason = "there is no sign among the digits")]
+        let bytes = (number * scale as f64).round() as u64;
+        Ok(Bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        let read = |text: &str| text.parse::<Bytes>().ok();
+        assert_eq!(read("400MB"), Some(Bytes(400_000_000)));
+        assert_eq!(read("1.5 GiB"), Some(Bytes(3 << 29)));
+        assert_eq!(read("4096"), Some(Bytes(4096)));
+        for wrong in ["", "MB", "12 gigs", "-1MB", "1.2.3"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

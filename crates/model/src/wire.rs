@@ -242,7 +242,7 @@ pub enum FailureKind {
 }
 
 /// What a worker measured in a block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockReport {
     /// Completed operations.
     pub operations: u64,

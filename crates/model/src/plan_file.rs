@@ -1,0 +1,295 @@
+//! Plan files: a matrix of builds, configurations and workloads as TOML, with every mistake named.
+
+use crate::config::Options;
+use crate::plan::{Design, LoopDevice};
+use crate::subject::{SubjectError, SubjectRef};
+use crate::units::{Bytes, BytesError};
+use crate::workload::Scale;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A matrix to measure, before anything is fetched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanFile {
+    /// Its name: that of its runs.
+    pub name: String,
+    /// One line for reports.
+    pub description: String,
+    /// In rounds, or one after another.
+    pub design: Design,
+    /// Times that each subject runs the sequence.
+    pub rounds: u32,
+    /// Names or files of workloads; each is a run of its own.
+    pub workloads: Vec<String>,
+    /// What is measured, the base first.
+    pub subjects: Vec<SubjectRef>,
+    /// Only these steps are judged; all where empty.
+    pub steps: Vec<String>,
+    /// A hardware class that sizes data, cache and background jobs.
+    pub hardware: Option<String>,
+    /// What changes of the workloads' size, over the hardware class.
+    pub scale: Scale,
+    /// Options over those of the workloads.
+    pub options: Options,
+    /// What to do with an option that a build does not know.
+    pub unknown_options: UnknownOptions,
+    /// Whether the engine counts its tickers.
+    pub tickers: bool,
+    /// Most memory of a worker, page cache included.
+    pub memory_limit: Option<Bytes>,
+    /// A device of its own for the databases.
+    pub loop_device: Option<LoopDevice>,
+    /// The user's db_bench programs by subject.
+    pub db_bench: BTreeMap<String, PathBuf>,
+    /// No visit begins that would end after this many seconds.
+    pub budget_seconds: Option<u64>,
+    /// Seed of every random choice; drawn where absent.
+    pub seed: Option<u64>,
+}
+
+/// What to do with an option that a build does not know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownOptions {
+    /// The subject is left out, with the option's name as the reason.
+    #[default]
+    Error,
+    /// The option is left out for that build, and recorded.
+    LeaveOut,
+}
+
+/// Why a plan file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanFileError {
+    /// Not TOML, or not of this form.
+    #[error("failed to parse the plan `{origin}`")]
+    Toml {
+        /// The file.
+        origin: String,
+        /// Line, column and caret.
+        source: Box<toml::de::Error>,
+    },
+    /// A subject that is none.
+    #[error("plan `{origin}`, subjects")]
+    Subject {
+        /// The file.
+        origin: String,
+        /// Which, and how it should be.
+        source: SubjectError,
+    },
+    /// A size that is none.
+    #[error("plan `{origin}`, {place}")]
+    Size {
+        /// The file.
+        origin: String,
+        /// `memory_limit`.
+        place: &'static str,
+        /// Which, and how it should be.
+        source: BytesError,
+    },
+    /// A value that no run could use.
+    #[error("plan `{origin}`, {place}: {problem}")]
+    Invalid {
+        /// The file.
+        origin: String,
+        /// The key.
+        place: &'static str,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default = "in_rounds")]
+    design: Design,
+    #[serde(default = "three")]
+    rounds: u32,
+    workloads: Vec<String>,
+    subjects: Vec<String>,
+    #[serde(default)]
+    configs: Vec<String>,
+    #[serde(default)]
+    steps: Vec<String>,
+    hardware: Option<String>,
+    #[serde(default)]
+    scale: Scale,
+    #[serde(default)]
+    options: Options,
+    #[serde(default)]
+    unknown_options: UnknownOptions,
+    #[serde(default)]
+    tickers: bool,
+    memory_limit: Option<String>,
+    loop_device: Option<LoopDeviceEntry>,
+    #[serde(default)]
+    db_bench: BTreeMap<String, PathBuf>,
+    budget_minutes: Option<u64>,
+    seed: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoopDeviceEntry {
+    size: String,
+    #[serde(default = "yes")]
+    direct_io: bool,
+    max_sectors_kb: Option<u32>,
+    read_ahead_kb: Option<u32>,
+}
+
+fn in_rounds() -> Design {
+    Design::Rounds
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl PlanFile {
+    /// Reads a plan; `origin` names the file in errors.
+    pub fn parse(text: &str, origin: &str) -> Result<PlanFile, PlanFileError> {
+        let file: File = toml::from_str(text)
+            .map_err(|source| PlanFileError::Toml { origin: origin.to_owned(), source: Box::new(source) })?;
+        let invalid = |place: &'static str, problem: &str| PlanFileError::Invalid {
+            origin: origin.to_owned(),
+            place,
+            problem: problem.to_owned(),
+        };
+        let size = |place: &'static str, text: &str| {
+            text.parse::<Bytes>().map_err(|source| PlanFileError::Size {
+                origin: origin.to_owned(),
+                place,
+                source,
+            })
+        };
+        if file.workloads.is_empty() {
+            return Err(invalid("workloads", "there is none; name one from `dbdyno workload list`"));
+        }
+        if file.design == Design::Interleaved {
+            return Err(invalid("design", "a plan is measured in `rounds` or `sequential`; `dbdyno compare` interleaves"));
+        }
+        if !(1..=1000).contains(&file.rounds) {
+            return Err(invalid("rounds", "must be 1 to 1000"));
+        }
+        if file.scale.keys == Some(0) {
+            return Err(invalid("scale.keys", "must be at least 1"));
+        }
+        let positive = |seconds: Option<f64>| seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 1e6);
+        if !(positive(file.scale.read_seconds) && positive(file.scale.write_seconds)) {
+            return Err(invalid("scale", "read_seconds and write_seconds must be above 0 and at most 1000000"));
+        }
+        let subjects = subjects(&file.subjects, &file.configs)
+            .map_err(|source| PlanFileError::Subject { origin: origin.to_owned(), source })?;
+        if subjects.is_empty() {
+            return Err(invalid("subjects", "there is none; write them like \"rocksdb@8.7.3\""));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        if let Some(twice) = subjects.iter().find(|subject| !seen.insert(subject.to_string())) {
+            return Err(invalid("subjects", &format!("{twice} is there twice")));
+        }
+        let loop_device = match file.loop_device {
+            None => None,
+            Some(entry) => Some(LoopDevice {
+                bytes: size("loop_device.size", &entry.size)?,
+                direct_io: entry.direct_io,
+                max_sectors_kb: entry.max_sectors_kb,
+                read_ahead_kb: entry.read_ahead_kb,
+            }),
+        };
+        Ok(PlanFile {
+            name: file.name,
+            description: file.description,
+            design: file.design,
+            rounds: file.rounds,
+            workloads: file.workloads,
+            subjects,
+            steps: file.steps,
+            hardware: file.hardware,
+            scale: file.scale,
+            options: file.options,
+            unknown_options: file.unknown_options,
+            tickers: file.tickers,
+            memory_limit: file.memory_limit.as_deref().map(|text| size("memory_limit", text)).transpose()?,
+            loop_device,
+            db_bench: file.db_bench,
+            budget_seconds: file.budget_minutes.map(|minutes| minutes * 60),
+            seed: file.seed,
+        })
+    }
+}
+
+/// Every subject with every configuration; one that names its own configuration stays as it is.
+fn subjects(subjects: &[String], configs: &[String]) -> Result<Vec<SubjectRef>, SubjectError> {
+    let mut all = Vec::new();
+    for subject in subjects {
+        if subject.contains('+') || configs.is_empty() {
+            all.push(subject.parse()?);
+            continue;
+        }
+        for config in configs {
+            all.push(format!("{subject}+{config}").parse()?);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"
+        name = "two"
+        rounds = 2
+        workloads = ["rocksdb.byrx"]
+        subjects = ["rocksdb@8.5.4", "rocksdb@8.6.7", "rocksdb@6.0.2+format-5"]
+        configs = ["standard", "defaults"]
+        memory_limit = "400 MB"
+        scale = { keys = 1000, read_seconds = 2.5 }
+        loop_device = { size = "12 GB", max_sectors_kb = 128 }
+    "#;
+
+    #[test]
+    fn a_plan_is_read_and_crossed() {
+        let plan = PlanFile::parse(PLAN, "two.toml").unwrap();
+        let subjects: Vec<String> = plan.subjects.iter().map(ToString::to_string).collect();
+        let expected = [
+            "rocksdb@8.5.4",
+            "rocksdb@8.5.4+defaults",
+            "rocksdb@8.6.7",
+            "rocksdb@8.6.7+defaults",
+            "rocksdb@6.0.2+format-5",
+        ];
+        assert_eq!(subjects, expected);
+        assert_eq!((plan.design, plan.rounds), (Design::Rounds, 2));
+        assert_eq!(plan.memory_limit, Some(Bytes(400_000_000)));
+        let device = plan.loop_device.unwrap();
+        assert_eq!((device.bytes, device.direct_io), (Bytes(12_000_000_000), true));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_the_file() {
+        let check = |from: &str, to: &str, expected: &str| {
+            let error = PlanFile::parse(&PLAN.replace(from, to), "two.toml").unwrap_err();
+            let text = format!("{error}: {:?}", std::error::Error::source(&error).map(ToString::to_string));
+            assert!(text.contains(expected) && text.contains("two.toml"), "{text}");
+        };
+        check("rocksdb@8.5.4", "rocksdb-8.5.4", "the `@` is missing");
+        check("rocksdb@8.6.7", "rocksdb@8.5.4", "is there twice");
+        check("400 MB", "400 megs", "400 megs");
+        check("rounds = 2", "rounds = 0", "1 to 1000");
+        check("rounds = 2", "design = 'interleaved'", "dbdyno compare");
+        check("rounds = 2", "runds = 2", "unknown field");
+        check("[\"rocksdb.byrx\"]", "[]", "name one");
+        check("read_seconds = 2.5", "read_seconds = -1", "above 0");
+    }
+}
