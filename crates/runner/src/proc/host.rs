@@ -5,8 +5,9 @@ use crate::clock;
 use model::host::{Host, HostSample};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What this host is; the file system and the device are those of `work_dir`.
 pub fn describe(work_dir: &Path) -> Host {
@@ -28,7 +29,7 @@ pub fn describe(work_dir: &Path) -> Host {
         transparent_huge_pages: line("/sys/kernel/mm/transparent_hugepage/enabled"),
         virtual_machine: cpuinfo_line("flags").is_some_and(|flags| flags.contains("hypervisor")),
         file_system: file_system(work_dir),
-        device: device(work_dir),
+        device: device_of(work_dir).ok(),
         load_1m: line("/proc/loadavg").and_then(|load| load.split(' ').next().map(str::to_owned)),
     }
 }
@@ -65,10 +66,15 @@ pub fn sample(device: Option<&str>) -> HostSample {
     if let Some((name, disk)) = parse::diskstats(&diskstats).find(|(name, _)| Some(*name) == device) {
         let mut insert = |field: &str, value| readings.insert(format!("disk.{name}.{field}"), value);
         insert("reads", disk.reads);
+        insert("reads_merged", disk.reads_merged);
         insert("read_bytes", disk.read_bytes);
+        insert("read_us", disk.read_us);
         insert("writes", disk.writes);
+        insert("writes_merged", disk.writes_merged);
         insert("write_bytes", disk.write_bytes);
-        insert("busy_ms", disk.busy_ms);
+        insert("write_us", disk.write_us);
+        insert("in_flight", disk.in_flight);
+        insert("busy_us", disk.busy_us);
     }
     HostSample { at_us: clock::epoch_us(), readings }
 }
@@ -98,25 +104,83 @@ pub fn dirty_bytes() -> u64 {
     (kilobytes("Dirty") + kilobytes("Writeback")) * 1024
 }
 
-fn device(path: &Path) -> Option<String> {
-    let number = fs::metadata(path).ok()?.dev();
-    let diskstats = fs::read_to_string("/proc/diskstats").ok()?;
-    parse::device_name(&diskstats, libc::major(number), libc::minor(number)).map(str::to_owned)
+/// Why no block device can be named for a path: then no request to a device can be counted.
+#[derive(Debug, thiserror::Error)]
+pub enum NoDevice {
+    /// The file system has none, or has several and does not tell which.
+    #[error(
+        "`{}` lies on {file_system}, which has no block device of its own; name a directory on a disk (ext4, xfs) \
+         by --work-dir", path.display()
+    )]
+    NoneOfItsOwn {
+        /// The path.
+        path: PathBuf,
+        /// `overlay`, `tmpfs`, `nfs4`.
+        file_system: String,
+    },
+    /// The file system lies on a pool of devices; a file's device number is that of the file system.
+    #[error(
+        "`{}` lies on {file_system}, which spreads files over a pool of devices and does not tell which; name a \
+         directory on another file system (ext4, xfs) by --work-dir", path.display()
+    )]
+    Pooled {
+        /// The path.
+        path: PathBuf,
+        /// `btrfs`, `zfs`.
+        file_system: String,
+    },
+    /// The device has no line in `/proc/diskstats`.
+    #[error("`{}` lies on device {major}:{minor}, which /proc/diskstats does not count", path.display())]
+    NotCounted {
+        /// The path.
+        path: PathBuf,
+        /// Major number of the device.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+    },
+    /// The path cannot be looked at.
+    #[error("failed to look at `{}`", path.display())]
+    Unreadable {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }
 
-/// The type of the file system that `path` lies on: the longest mount point that is a beginning of it.
+/// The block device or partition that `path` lies on, as named in `/proc/diskstats`.
+pub fn device_of(path: &Path) -> Result<String, NoDevice> {
+    let metadata =
+        fs::metadata(path).map_err(|source| NoDevice::Unreadable { path: path.to_owned(), source })?;
+    let (major, minor) = (libc::major(metadata.dev()), libc::minor(metadata.dev()));
+    let diskstats = fs::read_to_string("/proc/diskstats").unwrap_or_default();
+    match parse::device_name(&diskstats, major, minor) {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(no_device(path, (major, minor), file_system(path))),
+    }
+}
+
+/// Major number 0 is that of file systems without a block device of their own (stat(2), "anonymous").
+fn no_device(path: &Path, (major, minor): (u32, u32), file_system: Option<String>) -> NoDevice {
+    let path = path.to_owned();
+    if major != 0 {
+        return NoDevice::NotCounted { path, major, minor };
+    }
+    let file_system = file_system.unwrap_or_else(|| "an unknown file system".to_owned());
+    match file_system.as_str() {
+        "btrfs" | "zfs" | "bcachefs" => NoDevice::Pooled { path, file_system },
+        _ => NoDevice::NoneOfItsOwn { path, file_system },
+    }
+}
+
+/// The type of the file system that `path` lies on: the longest mount point that is a beginning of it; of two
+/// mounts at one place the later one lies on top.
 fn file_system(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
-    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    mounts
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.split(' ');
-            let (mount_point, kind) = (fields.nth(1)?, fields.next()?);
-            path.starts_with(mount_point).then_some((mount_point.len(), kind))
-        })
-        .max_by_key(|(length, _)| *length)
-        .map(|(_, kind)| kind.to_owned())
+    let mountinfo = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let below = parse::mounts(&mountinfo).filter(|mount| path.starts_with(&mount.mount_point));
+    below.max_by_key(|mount| mount.mount_point.as_os_str().len()).map(|mount| mount.kind.to_owned())
 }
 
 #[cfg(test)]
@@ -132,5 +196,48 @@ mod tests {
         let sample = sample(host.device.as_deref());
         assert!(sample.readings["stat.cpu.idle_ticks"] > 0);
         assert!(sample.readings["vmstat.pgfault"] > 0);
+    }
+
+    #[test]
+    fn a_path_without_a_device_of_its_own_says_what_it_lies_on() {
+        // Present on every Linux, and never a block device.
+        let error = device_of(Path::new("/proc")).unwrap_err();
+        assert!(error.to_string().contains("lies on proc, which has no block device of its own"), "{error}");
+        let error = device_of(Path::new("/no such directory")).unwrap_err();
+        assert!(matches!(error, NoDevice::Unreadable { .. }), "{error}");
+    }
+
+    #[test]
+    fn the_reason_fits_the_file_system() {
+        let check = |device, file_system: &str, expected: &str| {
+            let text = no_device(Path::new("/w"), device, Some(file_system.to_owned())).to_string();
+            assert!(text.starts_with("`/w` lies on ") && text.contains(expected), "{text}");
+        };
+        check((0, 41), "overlay", "overlay, which has no block device of its own");
+        check((0, 23), "tmpfs", "tmpfs, which has no block device of its own");
+        check((0, 38), "btrfs", "btrfs, which spreads files over a pool of devices");
+        check((0, 52), "zfs", "zfs, which spreads files over a pool of devices");
+        check((259, 7), "ext4", "device 259:7, which /proc/diskstats does not count");
+    }
+
+    #[test]
+    fn what_a_device_did_is_in_the_sample() {
+        let Ok(device) = device_of(&std::env::temp_dir()) else {
+            eprintln!("skipped: the temporary directory has no device of its own");
+            return;
+        };
+        let readings = sample(Some(&device)).readings;
+        for field in [
+            "reads",
+            "reads_merged",
+            "read_us",
+            "writes",
+            "writes_merged",
+            "write_us",
+            "in_flight",
+            "busy_us",
+        ] {
+            assert!(readings.contains_key(&format!("disk.{device}.{field}")), "{field}: {readings:?}");
+        }
     }
 }

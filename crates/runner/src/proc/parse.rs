@@ -1,6 +1,10 @@
 //! Parsers of files below /proc, pure and driven by field names where the file has them. A line that is cut
 //! short or unknown gives no value rather than a wrong one.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
 /// Fields of `/proc/PID/stat` (proc(5)), counted after the name in parentheses, which may hold spaces:
 /// `3841 (dbdyno) S 3834 3841 3834 0 -1 4194560 912 0 0 0 25 14 0 0 20 0 9 0 ...`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,30 +58,48 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
 pub struct Disk {
     /// Reads completed.
     pub reads: u64,
+    /// Reads merged with a neighbour before they went to the device.
+    pub reads_merged: u64,
     /// Bytes read.
     pub read_bytes: u64,
+    /// Time that reads took, queueing included, summed over them, in microseconds.
+    pub read_us: u64,
     /// Writes completed.
     pub writes: u64,
+    /// Writes merged with a neighbour before they went to the device.
+    pub writes_merged: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Milliseconds with IO in flight.
-    pub busy_ms: u64,
+    /// Time that writes took, queueing included, summed over them, in microseconds.
+    pub write_us: u64,
+    /// Requests that the device has now: a level, no counter.
+    pub in_flight: u64,
+    /// Time with IO in flight, in microseconds.
+    pub busy_us: u64,
 }
 
 /// Bytes of a sector in diskstats, whatever the device's own.
 const SECTOR_BYTES: u64 = 512;
+/// diskstats counts time in milliseconds.
+const DISK_TIME_MICROS: u64 = 1000;
 
-/// All devices of `/proc/diskstats`, by name.
+/// All devices of `/proc/diskstats`, by name. Kernels before 4.18 end a line after the weighted time; all since
+/// append fields.
 pub fn diskstats(text: &str) -> impl Iterator<Item = (&str, Disk)> {
     text.lines().filter_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
         let disk = Disk {
             reads: number(3)?,
+            reads_merged: number(4)?,
             read_bytes: number(5)? * SECTOR_BYTES,
+            read_us: number(6)? * DISK_TIME_MICROS,
             writes: number(7)?,
+            writes_merged: number(8)?,
             write_bytes: number(9)? * SECTOR_BYTES,
-            busy_ms: number(12)?,
+            write_us: number(10)? * DISK_TIME_MICROS,
+            in_flight: number(11)?,
+            busy_us: number(12)? * DISK_TIME_MICROS,
         };
         Some((*fields.get(2)?, disk))
     })
@@ -117,6 +139,72 @@ pub fn pressure_us(text: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
+/// One line of `/proc/self/mountinfo` (proc(5)):
+/// `35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount<'a> {
+    /// Major and minor number of the device; major 0 where there is no block device.
+    pub device: (u32, u32),
+    /// The directory of the file system that is mounted.
+    pub root: PathBuf,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Type of the file system.
+    pub kind: &'a str,
+    /// Options of the file system, separated by commas.
+    pub super_options: &'a str,
+}
+
+/// The mounts that this process sees, in the order in which they were made.
+pub fn mounts(text: &str) -> impl DoubleEndedIterator<Item = Mount<'_>> {
+    text.lines().filter_map(|line| {
+        // Between the two halves stands a number of optional fields that the dash ends.
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(2);
+        let (major, minor) = mount.next()?.split_once(':')?;
+        let (root, mount_point) = (mount.next()?, mount.next()?);
+        let mut file_system = file_system.split(' ');
+        let kind = file_system.next()?;
+        Some(Mount {
+            device: (major.parse().ok()?, minor.parse().ok()?),
+            root: mount_path(root),
+            mount_point: mount_path(mount_point),
+            kind,
+            super_options: file_system.nth(1)?,
+        })
+    })
+}
+
+/// The kernel writes space, tab, newline and backslash of a path as a backslash with three octal digits.
+fn mount_path(text: &str) -> PathBuf {
+    let mut rest = text.as_bytes();
+    let mut path = Vec::with_capacity(rest.len());
+    while let Some((first, after)) = rest.split_first() {
+        match rest {
+            [b'\\', high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', after @ ..] => {
+                path.push((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'));
+                rest = after;
+            }
+            _ => {
+                path.push(*first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(path).into()
+}
+
+/// The group of a process for a controller, from `/proc/PID/cgroup` (cgroups(7)): `4:memory:/session/7`. The
+/// line of cgroup v2 has no controllers: `0::/session/7`, asked for by "".
+pub fn control_group<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let controllers = fields.next()?;
+        let path = fields.next()?;
+        controllers.split(',').any(|name| name == controller).then_some(path)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +216,8 @@ mod tests {
     const DISKSTATS_TRUNCATED: &str = include_str!("../../fixtures/proc/linux-6.18/diskstats-truncated.txt");
     const VMSTAT: &str = include_str!("../../fixtures/proc/linux-6.18/vmstat.txt");
     const HOST_STAT: &str = include_str!("../../fixtures/proc/linux-6.18/host-stat.txt");
+    const MOUNTINFO: &str = include_str!("../../fixtures/proc/linux-6.18/mountinfo-v1.txt");
+    const CGROUP: &str = include_str!("../../fixtures/proc/linux-6.18/cgroup-v1.txt");
     const PRESSURE: &str = include_str!("../../fixtures/proc/linux-6.18/pressure-cpu.txt");
 
     #[test]
@@ -147,7 +237,7 @@ mod tests {
         assert!(field(IO, "rchar").unwrap() > 0);
         assert_eq!(field(IO, "char"), None);
         assert_eq!(field(IO, "read_bytes"), field(&IO.replace("cancelled", "x"), "read_bytes"));
-        assert!(field(STATUS, "VmRSS").unwrap() > 0);
+        assert!(field(STATUS, "VmHWM").unwrap() >= field(STATUS, "VmRSS").unwrap());
         assert!(field(STATUS, "voluntary_ctxt_switches").is_some());
         assert_eq!(run_delay_ns("1523412 88120 17\n"), Some(88120));
         assert_eq!(run_delay_ns("1523412"), None);
@@ -157,7 +247,19 @@ mod tests {
     fn disks_are_read_and_a_line_cut_short_is_left_out() {
         let disks: Vec<(&str, Disk)> = diskstats(DISKSTATS).collect();
         let (_, vda) = disks.iter().find(|(name, _)| *name == "vda").unwrap();
-        assert!(vda.writes > 0 && vda.write_bytes.is_multiple_of(512));
+        let expected = Disk {
+            reads: 49811,
+            reads_merged: 11087,
+            read_bytes: 9409002 * 512,
+            read_us: 37_608_000,
+            writes: 10236,
+            writes_merged: 16246,
+            write_bytes: 4098496 * 512,
+            write_us: 8_174_000,
+            in_flight: 0,
+            busy_us: 10_444_000,
+        };
+        assert_eq!(*vda, expected);
         assert_eq!(device_name(DISKSTATS, 254, 0), Some("vda"));
         assert_eq!(device_name(DISKSTATS, 9, 99), None);
         assert!(diskstats(DISKSTATS_TRUNCATED).count() < disks.len());
@@ -171,5 +273,38 @@ mod tests {
         assert_eq!(ticks[3].0, "idle");
         assert!(pressure_us(PRESSURE).any(|(kind, _)| kind == "some"));
         assert_eq!(cpu_ticks("intr 0").count(), 0);
+    }
+
+    #[test]
+    fn mounts_are_read_and_a_line_cut_short_is_left_out() {
+        let all: Vec<Mount<'_>> = mounts(MOUNTINFO).collect();
+        assert_eq!(all.len(), MOUNTINFO.lines().count());
+        let memory = all.iter().find(|mount| mount.super_options.split(',').any(|word| word == "memory"));
+        let expected = Mount {
+            device: (0, 32),
+            root: "/".into(),
+            mount_point: "/sys/fs/cgroup/memory".into(),
+            kind: "cgroup",
+            super_options: "rw,memory",
+        };
+        assert_eq!(memory, Some(&expected));
+        let last = all.last().unwrap();
+        assert_eq!(last.mount_point, PathBuf::from("/tmp/a b\\c"), "space and backslash are escaped");
+        assert_eq!(last.device, (7, 0));
+        let cut = MOUNTINFO.trim_end().rsplit_once(' ').unwrap().0;
+        assert_eq!(mounts(cut).count(), all.len() - 1);
+        let optional = "35 31 0:32 / /m rw shared:9 master:1 - cgroup cgroup rw,memory";
+        assert_eq!(mounts(optional).next().unwrap().super_options, "rw,memory");
+    }
+
+    #[test]
+    fn the_group_of_a_controller_is_found_by_its_whole_name() {
+        assert_eq!(control_group(CGROUP, "memory"), Some("/session/7"));
+        assert_eq!(control_group(CGROUP, "cpu"), Some("/"));
+        assert_eq!(control_group(CGROUP, ""), Some("/session/7"));
+        assert_eq!(control_group(CGROUP, "cpua"), None);
+        assert_eq!(control_group("3:cpu,cpuacct:/a:b\n", "cpuacct"), Some("/a:b"));
+        assert_eq!(control_group("0::", ""), Some(""));
+        assert_eq!(control_group("0:", ""), None);
     }
 }

@@ -18,7 +18,7 @@ pub struct SideReading {
 
 /// Microseconds of one tick: USER_HZ is 100 on every Linux that we run on.
 const TICK_MICROS: u64 = 10_000;
-/// `VmRSS` is in units of 1024 bytes.
+/// `VmRSS` and `VmHWM` are in units of 1024 bytes.
 const STATUS_UNIT_BYTES: u64 = 1024;
 
 /// Reads all processes below and including `pid`, and the device.
@@ -86,7 +86,10 @@ fn add_process(reading: &mut SideReading, pid: u32) {
         add(Counter::InvoluntarySwitches, parse::field(&status, "nonvoluntary_ctxt_switches"));
         if index == 0 {
             // The same for every thread of a process.
-            add(Counter::ResidentBytes, parse::field(&status, "VmRSS").map(|kb| kb * STATUS_UNIT_BYTES));
+            let bytes = |name| parse::field(&status, name).map(|kb| kb * STATUS_UNIT_BYTES);
+            add(Counter::ResidentBytes, bytes("VmRSS"));
+            // A sum of peaks: processes of a side need not have had theirs at the same time.
+            add(Counter::ResidentPeakBytes, bytes("VmHWM"));
         }
         add(Counter::RunDelayNanos, parse::run_delay_ns(&file("schedstat")));
     }
@@ -100,6 +103,11 @@ fn add_device(counters: &mut Counters, device: &str) {
             (Counter::DiskReadBytes, disk.read_bytes),
             (Counter::DiskWrites, disk.writes),
             (Counter::DiskWriteBytes, disk.write_bytes),
+            (Counter::DiskReadsMerged, disk.reads_merged),
+            (Counter::DiskWritesMerged, disk.writes_merged),
+            (Counter::DiskReadMicros, disk.read_us),
+            (Counter::DiskWriteMicros, disk.write_us),
+            (Counter::DiskBusyMicros, disk.busy_us),
         ]);
     }
 }
@@ -118,6 +126,22 @@ mod tests {
         assert!(spent.process_cpu.unwrap() > Nanos(0));
         assert!(spent.counters[&Counter::ReadCalls] >= 1000);
         assert!(spent.counters[&Counter::ResidentBytes] > 1 << 20);
+        assert!(spent.counters[&Counter::ResidentPeakBytes] >= spent.counters[&Counter::ResidentBytes]);
         assert!(!spent.counters.contains_key(&Counter::DiskReads));
+    }
+
+    #[test]
+    fn a_device_is_counted_and_one_that_is_not_there_is_absent() {
+        let diskstats = fs::read_to_string("/proc/diskstats").unwrap_or_default();
+        let Some((device, _)) = parse::diskstats(&diskstats).max_by_key(|(_, disk)| disk.reads) else {
+            eprintln!("skipped: this host has no block device");
+            return;
+        };
+        let counters = read(std::process::id(), Some(device)).counters;
+        let counted = Counter::ALL.iter().filter(|counter| counter.metric_name().starts_with("disk_"));
+        assert_eq!(counted.clone().count(), 9);
+        assert!(counted.clone().all(|counter| counters.contains_key(counter)), "{counters:?}");
+        let counters = read(std::process::id(), Some("no such device")).counters;
+        assert!(!counted.clone().any(|counter| counters.contains_key(counter)), "{counters:?}");
     }
 }
