@@ -13,6 +13,9 @@ pub struct EngineConfig {
     pub name: String,
     /// What it is for, one line.
     pub description: String,
+    /// Options that hold where the workload sets nothing: pins against defaults that changed.
+    #[serde(default)]
+    pub pins: Options,
     /// Options that are set on top of those of the workload.
     pub options: Options,
 }
@@ -33,6 +36,8 @@ struct ConfigEntry {
     description: String,
     /// A configuration of the same file whose options are taken first.
     extends: Option<String>,
+    #[serde(default)]
+    pins: Options,
     #[serde(default)]
     options: Options,
 }
@@ -77,23 +82,31 @@ pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), Co
         if configs.iter().any(|config| config.name == entry.name) {
             return Err(ConfigError::Duplicate { origin: origin.to_owned(), name: entry.name });
         }
-        let mut options = Options::new();
+        let (mut pins, mut options) = (Options::new(), Options::new());
         if let Some(extends) = entry.extends {
             let Some(extended) = configs.iter().find(|config| config.name == extends) else {
                 return Err(ConfigError::Extends { origin: origin.to_owned(), name: entry.name, extends });
             };
+            pins = extended.pins.clone();
             options = extended.options.clone();
         }
+        pins.extend(entry.pins);
         options.extend(entry.options);
-        configs.push(EngineConfig { name: entry.name, description: entry.description, options });
+        configs.push(EngineConfig { name: entry.name, description: entry.description, pins, options });
     }
     Ok((file.engine, configs))
 }
 
-/// `workload` options with those of `config` laid over them.
-pub fn merged(workload: &Options, config: &Options) -> Options {
-    let mut all = workload.clone();
-    all.extend(config.iter().map(|(name, value)| (name.clone(), value.clone())));
+/// The options that a build is opened with: the pins of the configuration, over them the workload's options, over
+/// them the configuration's.
+pub fn configured(workload: &Options, config: &EngineConfig) -> Options {
+    overlaid(&overlaid(&config.pins, workload), &config.options)
+}
+
+/// `below` with `above` laid over it.
+pub fn overlaid(below: &Options, above: &Options) -> Options {
+    let mut all = below.clone();
+    all.extend(above.iter().map(|(name, value)| (name.clone(), value.clone())));
     all
 }
 
@@ -147,9 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_overrides_the_workload() {
-        let workload = Options::from([("a".to_owned(), "1".to_owned()), ("b".to_owned(), "2".to_owned())]);
-        let config = Options::from([("b".to_owned(), "3".to_owned())]);
-        assert_eq!(rocksdb_option_string(&merged(&workload, &config)), "a=1;b=3");
+    fn a_workload_overrides_pins_and_a_configuration_overrides_the_workload() {
+        let options = |pairs: &[(&str, &str)]| -> Options {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let config = EngineConfig {
+            name: "c".to_owned(),
+            description: String::new(),
+            pins: options(&[("a", "pin"), ("b", "pin")]),
+            options: options(&[("c", "config")]),
+        };
+        let workload = options(&[("b", "workload"), ("c", "workload")]);
+        assert_eq!(rocksdb_option_string(&configured(&workload, &config)), "a=pin;b=workload;c=config");
     }
 }

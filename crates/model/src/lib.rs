@@ -8,6 +8,7 @@ pub mod build;
 pub mod config;
 pub mod counter;
 pub mod event;
+pub mod hardware;
 pub mod host;
 pub mod metric;
 pub mod names;

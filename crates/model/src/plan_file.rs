@@ -176,7 +176,10 @@ impl PlanFile {
             return Err(invalid("workloads", "there is none; name one from `dbdyno workload list`"));
         }
         if file.design == Design::Interleaved {
-            return Err(invalid("design", "a plan is measured in `rounds` or `sequential`; `dbdyno compare` interleaves"));
+            return Err(invalid(
+                "design",
+                "a plan is measured in `rounds` or `sequential`; `dbdyno compare` interleaves",
+            ));
         }
         if !(1..=1000).contains(&file.rounds) {
             return Err(invalid("rounds", "must be 1 to 1000"));
@@ -186,7 +189,10 @@ impl PlanFile {
         }
         let positive = |seconds: Option<f64>| seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 1e6);
         if !(positive(file.scale.read_seconds) && positive(file.scale.write_seconds)) {
-            return Err(invalid("scale", "read_seconds and write_seconds must be above 0 and at most 1000000"));
+            return Err(invalid(
+                "scale",
+                "read_seconds and write_seconds must be above 0 and at most 1000000",
+            ));
         }
         let subjects = subjects(&file.subjects, &file.configs)
             .map_err(|source| PlanFileError::Subject { origin: origin.to_owned(), source })?;

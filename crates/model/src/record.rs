@@ -79,7 +79,8 @@ pub fn engine_text_name(step: &str, moment: Moment, what: EngineText) -> String 
 pub fn engine_text_of(name: &str) -> Option<(&str, Moment, EngineText)> {
     let (rest, what) = name.rsplit_once('/')?;
     let (step, moment) = rest.rsplit_once('/')?;
-    let moment = [Moment::Before, Moment::After, Moment::Settled].into_iter().find(|it| it.name() == moment)?;
+    let moment =
+        [Moment::Before, Moment::After, Moment::Settled].into_iter().find(|it| it.name() == moment)?;
     let what = [EngineText::Stats, EngineText::Tickers].into_iter().find(|it| it.name() == what)?;
     Some((step, moment, what))
 }

@@ -1,7 +1,7 @@
 //! Workload files: TOML in, [`Workload`] out, every mistake named with its place.
 
-use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
 use super::DEFAULT_GRACE;
+use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
 use crate::config::Options;
 use crate::names;
 use crate::units::Nanos;
@@ -140,11 +140,7 @@ impl Workload {
     }
 
     /// Reads a workload that may name one of these sequences instead of steps.
-    pub fn parse_with(
-        text: &str,
-        origin: &str,
-        sequences: Sequences<'_>,
-    ) -> Result<Workload, WorkloadError> {
+    pub fn parse_with(text: &str, origin: &str, sequences: Sequences<'_>) -> Result<Workload, WorkloadError> {
         let file: WorkloadFile = read(text, origin)?;
         let invalid = |place: &str, problem: String| WorkloadError::Invalid {
             origin: origin.to_owned(),
@@ -155,7 +151,10 @@ impl Workload {
         let (entries, whole_text) = match &file.sequence {
             None => (file.steps, text.to_owned()),
             Some(_) if !file.steps.is_empty() => {
-                return Err(invalid("sequence", "a workload has steps or names a sequence, not both".to_owned()));
+                return Err(invalid(
+                    "sequence",
+                    "a workload has steps or names a sequence, not both".to_owned(),
+                ));
             }
             Some(name) => {
                 let known = sequences.iter().map(|(known, _)| *known);
@@ -277,7 +276,9 @@ fn step_of(entry: StepEntry, workload_block_ms: u64) -> Result<Step, String> {
             .to_owned());
     }
     if step.same_process && (!step.options.is_empty() || step.cold) {
-        return Err("`options` and `cold` need a process of the step's own: leave `same_process` out".to_owned());
+        return Err(
+            "`options` and `cold` need a process of the step's own: leave `same_process` out".to_owned()
+        );
     }
     Ok(step)
 }
@@ -312,7 +313,10 @@ fn operation_of(entry: &StepEntry) -> Result<Operation, String> {
         "settle" => Operation::Settle,
         other => {
             let hint = names::hint(other, Operation::NAMES);
-            return Err(format!("unknown operation `{other}`{hint}; there are {}", Operation::NAMES.join(", ")));
+            return Err(format!(
+                "unknown operation `{other}`{hint}; there are {}",
+                Operation::NAMES.join(", ")
+            ));
         }
     })
 }
@@ -346,4 +350,3 @@ fn check_order(steps: &[Step]) -> Result<(), (String, String)> {
         Some(_) | None => Ok(()),
     }
 }
-
