@@ -2,6 +2,8 @@
 
 pub mod client_cost;
 pub mod image;
+pub mod memory_limit;
+pub mod page_cache;
 pub mod probe;
 pub mod run_directory;
 pub mod sampler;
