@@ -20,6 +20,7 @@ Examples:
   dbdyno engine add my-fix build/librocksdb.so   make your own build known
   dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --step readrandom
   dbdyno report last --format markdown           the last run again, for a pull request
+  dbdyno run plans/rocksdb-releases-small.toml   twenty releases, the classic sequence, every column
   dbdyno calibrate rocksdb@8.7.3                 is the harness honest on this machine?";
 
 /// Where results and data lie.
@@ -39,6 +40,8 @@ pub enum Command {
     Compare(Compare),
     /// Compare a build with itself: is the harness honest here, and how small a change can it see?
     Calibrate(Calibrate),
+    /// Measure a matrix of builds, configurations and workloads from a plan file
+    Run(Run),
     /// Show a run again
     Report(Report),
     /// Releases that can be had, builds that are here, your own builds
@@ -71,6 +74,12 @@ pub struct Compare {
     /// Wall time from the plan to the report, fetching apart (90s, 5m, 1h)
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
     pub budget: Duration,
+    /// How trials are laid out in time; rounds and sequential run the whole sequence, each step in one go
+    #[arg(long, value_enum, default_value_t = DesignName::Interleaved)]
+    pub design: DesignName,
+    /// With --design rounds or sequential: times that each subject runs the sequence
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub rounds: u32,
     /// A name for the run
     #[arg(long)]
     pub name: Option<String>,
@@ -93,6 +102,17 @@ Examples:
   dbdyno compare rocksdb@8.5.4 rocksdb@8.6.7 rocksdb@8.7.3 --step readrandom --step seekrandom
   dbdyno compare rocksdb@8.7.3 rocksdb@8.7.3+defaults          the same build, its own defaults
   dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --fast --gate    in CI";
+
+/// How trials are laid out in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DesignName {
+    /// All sides alive at once, short blocks in turn
+    Interleaved,
+    /// Complete rounds in random order
+    Rounds,
+    /// One subject after another, as the posts do it
+    Sequential,
+}
 
 /// What is measured, and how it is judged.
 #[derive(Debug, Clone, Args)]
@@ -138,12 +158,44 @@ pub struct Calibrate {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub struct Run {
+    /// The plan, a TOML file
+    #[arg(value_name = "PLAN", required_unless_present = "resume")]
+    pub plan: Option<PathBuf>,
+    /// Show sizes, steps, subjects and the least time, and measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on with a campaign that was stopped: a run's id, a unique beginning of it, its name, or `last`
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run"])]
+    pub resume: Option<String>,
+    /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; several
+    #[arg(long = "db-bench", value_name = "SUBJECT=PROGRAM")]
+    pub db_bench: Vec<String>,
+    #[command(flatten)]
+    pub output: Output,
+    /// All columns of all steps
+    #[arg(long)]
+    pub detail: bool,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  dbdyno run plans/rocksdb-releases-small.toml --dry-run
+  dbdyno run plans/rocksdb-releases-small.toml
+  dbdyno run --resume last
+  dbdyno report last --format tsv -o columns.tsv";
+
+#[derive(Debug, Args)]
 pub struct Report {
     /// A run's id, a unique beginning of it, its name, or `last`; several only for calibrations
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
     #[command(flatten)]
     pub output: Output,
+    /// All columns of all steps, where the run is a campaign
+    #[arg(long)]
+    pub detail: bool,
     /// List the runs of the store instead
     #[arg(long)]
     pub list: bool,
@@ -174,6 +226,10 @@ pub enum Format {
     Text,
     Markdown,
     Json,
+    /// All columns of a campaign, tab separated
+    Tsv,
+    /// All columns of a campaign, comma separated
+    Csv,
 }
 
 impl Output {

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Compare(arguments) => commands::compare::run(&cli.places, &arguments),
         Command::Calibrate(arguments) => commands::calibrate::run(&cli.places, &arguments),
+        Command::Run(arguments) => commands::run::run(&cli.places, &arguments),
         Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
         Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
         Command::Workload(arguments) => commands::workload::run(&arguments),

@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use model::block::Outcome;
 use model::event::RunEvent;
-use model::plan::Plan;
+use model::plan::{Design, Plan};
 use std::io::{IsTerminal, Write};
 
 /// Shows what a run is doing.
@@ -14,6 +14,10 @@ pub struct Progress {
     max_launches: Option<u32>,
     steps: usize,
     budget_s: u64,
+    /// Visits of a campaign; 0 where sides are interleaved.
+    visits: u64,
+    visited: u64,
+    now: String,
 }
 
 impl Progress {
@@ -25,7 +29,17 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Progress { bar, labels: Vec::new(), launch: 0, max_launches: None, steps: 0, budget_s: 0 }
+        Progress {
+            bar,
+            labels: Vec::new(),
+            launch: 0,
+            max_launches: None,
+            steps: 0,
+            budget_s: 0,
+            visits: 0,
+            visited: 0,
+            now: String::new(),
+        }
     }
 
     /// A sentence of its own.
@@ -42,6 +56,10 @@ impl Progress {
         self.labels = plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
         self.steps = plan.steps.len();
         self.budget_s = plan.budget.0 / 1_000_000_000;
+        if plan.layout.design != Design::Interleaved {
+            self.begin_campaign(run, plan);
+            return;
+        }
         self.say(&format!(
             "run {run}: {} against {}, workload {}, at most {}:{:02} min, seed {}",
             self.labels[1..].join(", "),
@@ -57,10 +75,51 @@ impl Progress {
         }
     }
 
+    fn begin_campaign(&mut self, run: &str, plan: &Plan) {
+        let (subjects, rounds) = (self.labels.len(), plan.layout.rounds);
+        self.visits = subjects as u64 * u64::from(rounds);
+        self.say(&format!(
+            "run {run}: {subjects} subjects, workload {}, {} x {rounds}, seed {}",
+            plan.workload.name,
+            plan.layout.design.name(),
+            plan.seed,
+        ));
+        if let Some(bar) = &self.bar {
+            bar.set_length(self.visits);
+        }
+    }
+
+    /// A subject's turn began.
+    fn visit(&mut self, launch: u32, side: usize, elapsed_s: u64) {
+        let label = self.labels.get(side).cloned().unwrap_or_default();
+        let left = if self.visited == 0 {
+            String::new()
+        } else {
+            let left = elapsed_s * (self.visits.saturating_sub(self.visited)) / self.visited;
+            format!(", about {}:{:02} min left", left / 60, left % 60)
+        };
+        self.now = format!("round {launch}, {label}, visit {} of {}{left}", self.visited + 1, self.visits);
+        self.visited += 1;
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(self.visited);
+                bar.set_message(self.now.clone());
+            }
+            None => self.say(&format!("  {}", self.now)),
+        }
+    }
+
     /// Something happened; `elapsed_s` since the plan.
     pub fn on(&mut self, event: &RunEvent, elapsed_s: u64) {
         match event {
             RunEvent::LaunchStarted { launch, .. } => self.launch = *launch,
+            RunEvent::VisitStarted { launch, side } => self.visit(*launch, *side, elapsed_s),
+            RunEvent::BlockMeasured(block) if self.visits > 0 => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("{}, {} done", self.now, block.trial.step));
+                }
+            }
+            RunEvent::LaunchEnded { .. } if self.visits > 0 => {}
             RunEvent::BlockMeasured(block) => self.show(&block.trial.step, elapsed_s),
             RunEvent::MaxLaunchesFixed { max_launches } => self.max_launches = Some(*max_launches),
             RunEvent::StepLeft { step, launch, reason } => {
@@ -89,6 +148,7 @@ impl Progress {
             RunEvent::Started { .. }
             | RunEvent::ImageBuilt { .. }
             | RunEvent::ShapeRead { .. }
+            | RunEvent::SecondMeasured { .. }
             | RunEvent::TrialEnded { .. }
             | RunEvent::HostSampled(_)
             | RunEvent::RawOutput { .. } => {}

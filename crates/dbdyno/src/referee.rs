@@ -5,7 +5,7 @@ use model::block::{Block, Side};
 use model::plan::{DecisionRule, Plan};
 use model::units::Nanos;
 use model::workload::{DatabaseKind, Step};
-use runner::campaign::referee::{Fixed, LaunchCost, Referee};
+use runner::campaign::interleaved::referee::{Fixed, LaunchCost, Referee};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decides for one plan.

@@ -3,14 +3,35 @@
 use crate::exit::usage;
 use crate::paths;
 use anyhow::{Context, anyhow};
+use model::hardware::HardwareClasses;
 use model::names;
 use model::workload::Workload;
 use runner::engines::{CatalogFiles, EngineCatalog};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const WORKLOADS: [(&str, &str); 1] =
-    [("embedded:workloads/quick.toml", include_str!("../../../workloads/quick.toml"))];
+const WORKLOADS: [(&str, &str); 13] = [
+    ("embedded:workloads/quick.toml", include_str!("../../../workloads/quick.toml")),
+    ("embedded:workloads/rocksdb.12038.toml", include_str!("../../../workloads/rocksdb.12038.toml")),
+    ("embedded:workloads/rocksdb.2021.toml", include_str!("../../../workloads/rocksdb.2021.toml")),
+    ("embedded:workloads/rocksdb.byos.toml", include_str!("../../../workloads/rocksdb.byos.toml")),
+    ("embedded:workloads/rocksdb.byrx.toml", include_str!("../../../workloads/rocksdb.byrx.toml")),
+    ("embedded:workloads/rocksdb.iobuf.toml", include_str!("../../../workloads/rocksdb.iobuf.toml")),
+    ("embedded:workloads/rocksdb.iodir.toml", include_str!("../../../workloads/rocksdb.iodir.toml")),
+    ("embedded:workloads/rocksdb.iodir_lz4.toml", include_str!("../../../workloads/rocksdb.iodir_lz4.toml")),
+    ("embedded:workloads/rocksdb.iodir_nlz.toml", include_str!("../../../workloads/rocksdb.iodir_nlz.toml")),
+    ("embedded:workloads/rocksdb.iodir_nnl.toml", include_str!("../../../workloads/rocksdb.iodir_nnl.toml")),
+    ("embedded:workloads/rocksdb.iodir_nnz.toml", include_str!("../../../workloads/rocksdb.iodir_nnz.toml")),
+    ("embedded:workloads/rocksdb.iodir_none.toml", include_str!("../../../workloads/rocksdb.iodir_none.toml")),
+    ("embedded:workloads/rocksdb.iodir_zstd.toml", include_str!("../../../workloads/rocksdb.iodir_zstd.toml")),
+];
+/// Sequences of steps, by the name that workloads give.
+const SEQUENCES: [(&str, &str); 2] = [
+    ("rocksdb-2021", include_str!("../../../workloads/sequences/rocksdb-2021.toml")),
+    ("rocksdb-2022", include_str!("../../../workloads/sequences/rocksdb-2022.toml")),
+];
+const HARDWARE: [(&str, &str, &str); 1] =
+    [("rocksdb", "embedded:hardware/rocksdb.toml", include_str!("../../../hardware/rocksdb.toml"))];
 const ENGINES: [(&str, &str); 1] =
     [("embedded:engines/rocksdb.toml", include_str!("../../../engines/rocksdb.toml"))];
 const CONFIGS: [(&str, &str); 1] =
@@ -31,7 +52,7 @@ pub fn workloads() -> anyhow::Result<Vec<Workload>> {
     let own = own_files("workloads")?;
     let mut workloads: Vec<Workload> = Vec::new();
     for (origin, text) in WORKLOADS.into_iter().chain(borrowed(&own)) {
-        let workload = Workload::parse(text, origin).map_err(usage)?;
+        let workload = Workload::parse_with(text, origin, &SEQUENCES).map_err(usage)?;
         workloads.retain(|earlier| earlier.name != workload.name);
         workloads.push(workload);
     }
@@ -44,7 +65,7 @@ pub fn workload(wanted: &str) -> anyhow::Result<Workload> {
         let text = fs::read_to_string(wanted)
             .with_context(|| format!("failed to read the workload file `{wanted}`"))
             .map_err(usage)?;
-        return Workload::parse(&text, wanted).map_err(usage);
+        return Workload::parse_with(&text, wanted, &SEQUENCES).map_err(usage);
     }
     let workloads = workloads()?;
     let hint = names::hint(wanted, workloads.iter().map(|workload| workload.name.as_str()));
@@ -54,6 +75,14 @@ pub fn workload(wanted: &str) -> anyhow::Result<Workload> {
              .toml names a file"
         ))
     })
+}
+
+/// The hardware classes of an engine.
+pub fn hardware(engine: &str) -> anyhow::Result<HardwareClasses> {
+    let found = HARDWARE.into_iter().find(|(known, _, _)| *known == engine);
+    let (_, origin, text) =
+        found.ok_or_else(|| usage(anyhow!("there are no hardware classes for {engine}")))?;
+    HardwareClasses::parse(text, origin).map_err(usage)
 }
 
 type Files = Vec<(String, String)>;
@@ -76,4 +105,33 @@ fn own_files(kind: &str) -> anyhow::Result<Files> {
         Ok((path.display().to_string(), text))
     };
     files.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_definition_is_sound() {
+        for (origin, text) in WORKLOADS {
+            let workload = Workload::parse_with(text, origin, &SEQUENCES).unwrap();
+            assert!(origin.ends_with(&format!("/{}.toml", workload.name)), "{origin}");
+        }
+        let catalog = EngineCatalog::parse(CatalogFiles { engines: &ENGINES, configs: &CONFIGS }).unwrap();
+        assert!(catalog.config("rocksdb", "direct").unwrap().options.contains_key("use_direct_reads"));
+        assert!(hardware("rocksdb").unwrap().class("c48r128").is_ok());
+    }
+
+    #[test]
+    fn the_classic_sequences_are_whole() {
+        let steps = |name: &str| {
+            let (origin, text) = WORKLOADS.into_iter().find(|(origin, _)| origin.contains(name)).unwrap();
+            Workload::parse_with(text, origin, &SEQUENCES).unwrap().steps
+        };
+        assert_eq!(steps("rocksdb.byrx").len(), 11);
+        let of_2021 = steps("rocksdb.2021");
+        assert_eq!(of_2021.iter().filter(|step| !step.helper).count(), 16);
+        let processes = of_2021.iter().filter(|step| !step.same_process).count();
+        assert_eq!(processes, 12, "invocations of db_bench");
+    }
 }

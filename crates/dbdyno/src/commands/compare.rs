@@ -1,16 +1,21 @@
 //! `dbdyno compare BASE CANDIDATE...`: the main job.
 
-use crate::cli::{Compare, Places};
+use crate::cli::{Compare, DesignName, Places};
 use crate::commands::measure::{self, Ready};
-use crate::commands::print;
+use crate::commands::{print, run};
 use crate::commands::report::{ending, render};
-use crate::exit::Ending;
+use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
 use crate::{interrupt, paths};
-use anyhow::Context;
-use model::plan::Purpose;
+use anyhow::{Context, anyhow};
+use model::config::Options;
+use model::plan::{Design, Purpose};
+use model::plan_file::{PlanFile, UnknownOptions};
+use model::subject::SubjectRef;
+use model::workload::Scale;
 use runner::clock::Stopwatch;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use store::Writer;
 
@@ -19,6 +24,9 @@ const FAST: Duration = Duration::from_secs(120);
 
 /// Plans, measures, judges, prints.
 pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
+    if arguments.design != DesignName::Interleaved {
+        return run::measure_file(places, &plan_file(arguments)?, &name(arguments), arguments);
+    }
     interrupt::listen()?;
     let mut progress = Progress::new();
     let mut subjects = vec![arguments.base.clone()];
@@ -40,6 +48,43 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     let rendered = render(&view, &print::manner(&arguments.output))?;
     print::report(&arguments.output, &rendered)?;
     Ok(ending(measured.outcome, &record, &view, arguments))
+}
+
+fn name(arguments: &Compare) -> String {
+    arguments.name.clone().unwrap_or_else(|| format!("compare/{}", arguments.measuring.workload))
+}
+
+/// The comparison as a plan: the whole sequence, each step in one go.
+fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
+    let subjects = [&arguments.base].into_iter().chain(&arguments.candidates);
+    if !(1..=1000).contains(&arguments.rounds) {
+        return Err(usage(anyhow!("--rounds is {}, must be 1 to 1000", arguments.rounds)));
+    }
+    Ok(PlanFile {
+        name: name(arguments),
+        description: "compare".to_owned(),
+        design: match arguments.design {
+            DesignName::Interleaved => Design::Interleaved,
+            DesignName::Rounds => Design::Rounds,
+            DesignName::Sequential => Design::Sequential,
+        },
+        rounds: arguments.rounds,
+        workloads: vec![arguments.measuring.workload.clone()],
+        subjects: subjects
+            .map(|subject| subject.parse::<SubjectRef>().map_err(usage))
+            .collect::<anyhow::Result<_>>()?,
+        steps: arguments.measuring.steps.clone(),
+        hardware: None,
+        scale: Scale::default(),
+        options: Options::new(),
+        unknown_options: UnknownOptions::Error,
+        tickers: false,
+        memory_limit: None,
+        loop_device: None,
+        db_bench: BTreeMap::new(),
+        budget_seconds: Some(arguments.budget.as_secs()),
+        seed: arguments.measuring.seed,
+    })
 }
 
 /// The store for writing; opened before anything is fetched, so that a store that cannot be used is told at

@@ -5,15 +5,21 @@ use crate::progress::Progress;
 use crate::referee::Judge;
 use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
+use model::block::Side;
 use model::event::{RunEvent, RunOutcome};
-use model::plan::Plan;
+use model::host::{HarnessCost, Host};
+use model::plan::{Design, Plan};
 use model::workload::DatabaseKind;
-use runner::campaign::drive::drive;
-use runner::campaign::machine::Campaign;
+use runner::campaign::drive::{Schedule, drive};
+use runner::campaign::interleaved::machine::Campaign;
+use runner::campaign::rounds::machine::Rounds;
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
 use store::Writer;
 
 /// A plan that is about to be run.
@@ -39,16 +45,62 @@ pub fn measure(
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
-    let interrupted = interrupt::listen()?;
+    let run = new_run_id()?;
+    let stage = stage(places, &run)?;
+    open_run(ready, &run, name, &stage.host, writer, progress)?;
+    match ready.plan.layout.design {
+        Design::Interleaved => {
+            let judge = Judge::new(&ready.plan, stage.host.cpus);
+            drive_to_end(ready, run, stage, Campaign::new(ready.plan.clone(), judge), writer, progress)
+        }
+        Design::Rounds | Design::Sequential => {
+            let rounds = Rounds::new(ready.plan.clone(), &BTreeSet::new());
+            drive_to_end(ready, run, stage, rounds, writer, progress)
+        }
+    }
+}
+
+/// Goes on with a campaign that was stopped; `done` are its complete visits.
+pub fn resume(
+    places: &Places,
+    ready: &Ready,
+    run: String,
+    done: &BTreeSet<(u32, Side)>,
+    writer: &mut Writer,
+    progress: &mut Progress,
+) -> anyhow::Result<Measured> {
+    let stage = stage(places, &run)?;
+    progress.begin(&run, &ready.plan);
+    progress.say(&format!("  {} visits were complete", done.len()));
+    let rounds = Rounds::new(ready.plan.clone(), done);
+    drive_to_end(ready, run, stage, rounds, writer, progress)
+}
+
+/// What a run stands on.
+struct Stage {
+    directory: RunDirectory,
+    host: Host,
+    program: PathBuf,
+}
+
+fn stage(places: &Places, run: &str) -> anyhow::Result<Stage> {
     let work_dir = paths::work_dir(places)?;
     run_directory::remove_stale(&work_dir);
-    let run = new_run_id()?;
-    let directory = RunDirectory::create(&work_dir, &run)?;
-    let host = host::describe(&work_dir);
-    let cpus = host.cpus;
+    let directory = RunDirectory::create(&work_dir, run)?;
+    Ok(Stage { directory, host: host::describe(&work_dir), program: paths::own_program()? })
+}
+
+fn open_run(
+    ready: &Ready,
+    run: &str,
+    name: Option<&str>,
+    host: &Host,
+    writer: &mut Writer,
+    progress: &mut Progress,
+) -> anyhow::Result<()> {
     let plan = &ready.plan;
     let mut opening = vec![RunEvent::Started {
-        run: run.clone(),
+        run: run.to_owned(),
         at_us: clock::epoch_us(),
         plan: Box::new(plan.clone()),
         host: Box::new(host.clone()),
@@ -59,18 +111,42 @@ pub fn measure(
             opening.push(RunEvent::RawOutput { launch: 0, side, name, text: text.clone() });
         }
     }
-    opening.extend(host_warnings(plan, &host));
+    opening.extend(host_warnings(plan, host));
     for event in &opening {
-        writer.write(&run, event)?;
+        writer.write(run, event)?;
         progress.on(event, 0);
     }
     if let Some(name) = name {
-        writer.name_run(&run, name)?;
+        writer.name_run(run, name)?;
     }
-    progress.begin(&run, plan);
-    let mut world = RealWorld::new(plan, paths::own_program()?, directory, ready.watch, interrupted.clone());
+    progress.begin(run, plan);
+    Ok(())
+}
+
+fn drive_to_end(
+    ready: &Ready,
+    run: String,
+    stage: Stage,
+    schedule: impl Schedule,
+    writer: &mut Writer,
+    progress: &mut Progress,
+) -> anyhow::Result<Measured> {
+    let interrupted = interrupt::listen()?;
+    let world =
+        RealWorld::new(&ready.plan, stage.program, stage.directory, ready.watch, Arc::clone(&interrupted));
+    let mut world = match world {
+        Ok(world) => world,
+        Err(error) => {
+            let outcome = RunOutcome::Failed;
+            let ended =
+                RunEvent::Ended { at_us: clock::epoch_us(), outcome, cost: HarnessCost::default() };
+            writer.write(&run, &ended)?;
+            return Err(anyhow::Error::new(error)
+                .context(format!("skipped: this host cannot give what the plan of run {run} asks for")));
+        }
+    };
     let mut lost = None;
-    let outcome = drive(Campaign::new(plan.clone(), Judge::new(plan, cpus)), &mut world, &mut |event| {
+    let outcome = drive(schedule, &mut world, &mut |event| {
         progress.on(&event, ready.watch.elapsed().0 / 1_000_000_000);
         if lost.is_none()
             && let Err(error) = writer.write(&run, &event)
@@ -98,7 +174,7 @@ fn new_run_id() -> anyhow::Result<String> {
 const BUSY_LOAD_PER_CPU: f64 = 0.5;
 
 /// What about this host and this plan a reader of the numbers must know.
-fn host_warnings(plan: &Plan, host: &model::host::Host) -> Vec<RunEvent> {
+fn host_warnings(plan: &Plan, host: &Host) -> Vec<RunEvent> {
     let mut warnings = Vec::new();
     let mut warn = |id: &str, text: String| {
         warnings.push(RunEvent::Warned { step: None, id: id.to_owned(), text });
@@ -126,7 +202,8 @@ fn host_warnings(plan: &Plan, host: &model::host::Host) -> Vec<RunEvent> {
                 .to_owned(),
         );
     }
-    if plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
+    let interleaved = plan.layout.design == Design::Interleaved;
+    if interleaved && plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
         let device = host.device.as_deref().unwrap_or("the same device");
         warn(
             "shared-device",

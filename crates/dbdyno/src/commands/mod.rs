@@ -8,5 +8,6 @@ pub mod man;
 mod measure;
 mod print;
 pub mod report;
+pub mod run;
 pub mod worker;
 pub mod workload;

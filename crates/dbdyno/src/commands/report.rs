@@ -39,7 +39,12 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         let [record] = &records[..] else {
             return Err(usage(anyhow!("name one run; only calibrations are reported together")));
         };
-        render(&report::build(record, calibration_of(&store, record)?.as_ref()), &manner)?
+        match record.plan.purpose {
+            Purpose::Campaign => render_campaign(record, &manner, arguments.detail)?,
+            Purpose::Compare | Purpose::Calibrate => {
+                render(&report::build(record, calibration_of(&store, record)?.as_ref()), &manner)?
+            }
+        }
     };
     print::report(&arguments.output, &rendered)?;
     Ok(Ending::Done)
@@ -51,7 +56,24 @@ pub fn render(view: &ReportView, manner: &Manner) -> anyhow::Result<String> {
         Format::Text => report::text::render(view, text_options(manner)),
         Format::Markdown => report::markdown::render(view),
         Format::Json => report::json::render(view).context("failed to render JSON")?,
+        Format::Tsv | Format::Csv => return Err(no_table()),
     })
+}
+
+/// A campaign in the form asked for.
+pub fn render_campaign(record: &RunRecord, manner: &Manner, detail: bool) -> anyhow::Result<String> {
+    let view = report::campaign::build(record);
+    Ok(match manner.format {
+        Format::Text => report::campaign::text(&view, text_options(manner), detail),
+        Format::Markdown => report::campaign::markdown(&view),
+        Format::Json => report::campaign::json(&view).context("failed to render JSON")?,
+        Format::Tsv => report::campaign::tsv(&view),
+        Format::Csv => report::campaign::csv(&view),
+    })
+}
+
+fn no_table() -> anyhow::Error {
+    usage(anyhow!("only campaigns (`dbdyno run`) have a table of columns: take --format json"))
 }
 
 /// Calibrations together, in the form asked for.
@@ -61,6 +83,7 @@ pub fn render_calibration(records: &[RunRecord], manner: &Manner) -> anyhow::Res
         Format::Text => report::calibration::text(&view, text_options(manner)),
         Format::Markdown => report::calibration::markdown(&view),
         Format::Json => report::calibration::json(&view).context("failed to render JSON")?,
+        Format::Tsv | Format::Csv => return Err(no_table()),
     })
 }
 
@@ -116,6 +139,7 @@ fn list(store: &Store) -> anyhow::Result<Ending> {
         let purpose = match run.purpose {
             Purpose::Compare => "compare",
             Purpose::Calibrate => "calibrate",
+            Purpose::Campaign => "campaign",
         };
         writeln!(
             text,

@@ -1,8 +1,10 @@
 //! What a run does, one action at a time.
 
 use model::block::{Side, TrialKey};
+use model::event::Moment;
 use model::units::Nanos;
-use model::wire::{BlockLimit, Request};
+use model::wire::{BlockLimit, EngineText, Request};
+use model::workload::Settle;
 
 /// What a worker is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +81,43 @@ pub enum Action {
         /// When it ends.
         limit: BlockLimit,
     },
+    /// Run a step in one go on the only worker that lives, telling each second, and read its counters on both
+    /// edges. Nothing is frozen.
+    Measure {
+        /// Who runs.
+        worker: WorkerId,
+        /// The trial.
+        trial: TrialKey,
+        /// The place of the visit within its round, from 0.
+        position: u32,
+        /// When it ends.
+        limit: BlockLimit,
+        /// A worker that has not answered by then hangs.
+        bound: Nanos,
+    },
+    /// Wait for a shape of the tree, and read the counters on both edges: what a step's writes still cost.
+    Drain {
+        /// Whose tree.
+        worker: WorkerId,
+        /// The trial that the cost belongs to.
+        trial: TrialKey,
+        /// The place of the visit within its round, from 0.
+        position: u32,
+        /// The shape.
+        to: Settle,
+        /// Give up after this long.
+        bound: Nanos,
+    },
+    /// Put the files of a database out of the page cache.
+    Evict {
+        /// Whose.
+        worker: WorkerId,
+    },
+    /// Remove the database of a worker that has ended, and keep its directory.
+    RemoveDatabase {
+        /// Whose.
+        worker: WorkerId,
+    },
     /// Wait until the kernel has little left to write for any side.
     DrainDevice,
     /// Copy texts that the engine wrote.
@@ -109,6 +148,8 @@ pub enum Part {
     Own,
     /// The steps on the image.
     Image,
+    /// One subject's turn in rounds or one after another.
+    Visit,
 }
 
 /// An action with its place.
@@ -139,6 +180,12 @@ pub enum Meaning {
     Measured,
     /// A block of the pilot: how many operations fit.
     Sized,
+    /// What the step cost after its operations had ended.
+    Drained,
+    /// What the engine says of itself.
+    EngineText(Moment, EngineText),
+    /// The shape of the tree after it has settled.
+    ShapeSettled,
     /// The latency of the step on each side.
     Latency,
     /// Raw output.

@@ -1,19 +1,43 @@
-//! The loop that joins a campaign, a world and a listener.
+//! The loop that joins a schedule, a world and a listener.
 
-use super::machine::{Campaign, Event, Next};
-use super::referee::Referee;
-use super::world::World;
+use super::action::Action;
+use super::world::{Failure, Performed, World};
 use model::event::{RunEvent, RunOutcome};
+use model::units::Nanos;
 
-/// Runs a campaign to its end. The processes are gone and the directories removed when it returns.
-pub fn drive<R: Referee>(
-    mut campaign: Campaign<R>,
+/// What is done next, decided from what happened; no clock, process or file of its own.
+pub trait Schedule {
+    /// Takes in what happened by `now`, and says what to do. The events are to be told in this order.
+    fn next(&mut self, event: Event, now: Nanos, epoch_us: i64) -> (Next, Vec<RunEvent>);
+}
+
+/// What happened since the last call.
+#[derive(Debug)]
+pub enum Event {
+    /// The run begins.
+    Begin,
+    /// The last action ended.
+    Ended(Result<Performed, Failure>),
+}
+
+/// What to do next.
+#[derive(Debug, PartialEq)]
+pub enum Next {
+    /// This.
+    Do(Action),
+    /// Nothing: the run is over.
+    End(RunOutcome),
+}
+
+/// Runs a schedule to its end. The processes are gone and the directories removed when it returns.
+pub fn drive(
+    mut schedule: impl Schedule,
     world: &mut impl World,
     sink: &mut dyn FnMut(RunEvent),
 ) -> RunOutcome {
     let mut event = Event::Begin;
     let outcome = loop {
-        let (next, told) = campaign.next(event, world.now(), world.epoch_us());
+        let (next, told) = schedule.next(event, world.now(), world.epoch_us());
         for event in world.observed().into_iter().chain(told) {
             sink(event);
         }

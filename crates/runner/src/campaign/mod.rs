@@ -1,15 +1,13 @@
 //! A run as a state machine: what happens in which order, decided without a clock or a process, and driven by
-//! a [`world::World`] that is real or simulated.
+//! a [`world::World`] that is real or simulated. One room for each way to lay trials out in time.
 
 pub mod action;
 pub mod drive;
-pub mod machine;
-pub mod referee;
-pub mod script;
-pub mod sizes;
+pub mod interleaved;
+pub mod rounds;
 pub mod world;
 
 #[cfg(test)]
-mod simulated;
+mod samples;
 #[cfg(test)]
-mod tests;
+mod simulated;

@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Fault {
     /// A worker crashes while a step runs.
     Crash { role: Role, side: usize, step: String, launch: u32 },
+    /// A release does not support a step.
+    Unsupported { side: usize, step: String },
     /// Directories cannot be made any more from this launch on.
     FullDisk { launch: u32 },
     /// The user stops the run in this launch.
@@ -93,7 +95,7 @@ impl SimulatedWorld {
             Fault::Crash { role, side, step: at, launch: when } => {
                 (*role, *side, at, *when) == (id.role, id.side, &step, launch)
             }
-            Fault::FullDisk { .. } | Fault::Interrupt { .. } => false,
+            Fault::FullDisk { .. } | Fault::Interrupt { .. } | Fault::Unsupported { .. } => false,
         };
         let position = self.faults.iter().position(due)?;
         self.faults.remove(position);
@@ -132,6 +134,7 @@ impl SimulatedWorld {
             }
             Request::Settle { .. } => Reply::Settled { waited: Nanos(0) },
             Request::ReadShape => Reply::Shape(Shape::default()),
+            Request::ReadText { .. } => Reply::Text { text: Some("text".to_owned()) },
             Request::Close => {
                 assert!(std::mem::replace(&mut worker.open, false));
                 Reply::Closed
@@ -154,9 +157,17 @@ impl SimulatedWorld {
             thread_cpu: vec![wall],
             thread_run_delay: Some(vec![Nanos(0)]),
             process_cpu: wall,
-            writes_delayed: false,
+            ..BlockReport::default()
         }
     }
+}
+
+fn measured(report: BlockReport) -> Performed {
+    Performed::Block(Box::new(MeasuredBlock {
+        process_cpu: Some(report.process_cpu),
+        report,
+        counters: Counters::new(),
+    }))
 }
 
 fn latency() -> Latency {
@@ -165,6 +176,7 @@ fn latency() -> Latency {
         p50: Nanos(1),
         p99: Nanos(1),
         p999: Nanos(1),
+        p9999: None,
         max: Nanos(1),
         histogram: String::new(),
     }
@@ -195,7 +207,10 @@ impl World for SimulatedWorld {
                             let reason = "interrupted".to_owned();
                             return Err(Failure { side: None, reason, severity: Severity::Interrupted });
                         }
-                        Fault::FullDisk { .. } | Fault::Interrupt { .. } | Fault::Crash { .. } => {}
+                        Fault::FullDisk { .. }
+                        | Fault::Interrupt { .. }
+                        | Fault::Crash { .. }
+                        | Fault::Unsupported { .. } => {}
                     }
                 }
                 self.directories.extend(workers);
@@ -239,12 +254,33 @@ impl World for SimulatedWorld {
                     return Err(failure);
                 }
                 self.blocks_run += 1;
-                let report = self.block(*limit);
-                return Ok(Performed::Block(Box::new(MeasuredBlock {
-                    process_cpu: Some(report.process_cpu),
-                    report,
-                    counters: Counters::new(),
-                })));
+                return Ok(measured(self.block(*limit)));
+            }
+            Action::Measure { worker, trial, limit, .. } => {
+                assert_eq!(self.workers.len(), 1, "one subject is alive at a time");
+                assert!(self.worker(*worker).prepared);
+                self.step.clone_from(&trial.step);
+                let refused = |fault: &Fault| {
+                    matches!(fault, Fault::Unsupported { side, step }
+                        if (*side, step) == (worker.side, &trial.step))
+                };
+                if self.faults.iter().any(refused) {
+                    self.worker(*worker).prepared = false;
+                    let reason = "not supported".to_owned();
+                    return Err(Failure { side: Some(worker.side), reason, severity: Severity::Step });
+                }
+                if let Some(failure) = self.crash(*worker) {
+                    return Err(failure);
+                }
+                self.blocks_run += 1;
+                return Ok(measured(self.block(*limit)));
+            }
+            Action::Drain { worker, .. } => {
+                assert!(self.worker(*worker).open && !self.worker(*worker).prepared);
+                return Ok(measured(BlockReport::default()));
+            }
+            Action::Evict { worker } | Action::RemoveDatabase { worker } => {
+                assert!(self.directories.contains(worker) && !self.workers.contains_key(worker));
             }
             Action::DrainDevice => {}
             Action::Collect { .. } => return Ok(Performed::Texts(Vec::new())),

@@ -67,6 +67,8 @@ pub struct Failure {
 /// How far a failure reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
+    /// This step on this side: what follows can go on.
+    Step,
     /// This part of this launch.
     Launch,
     /// The run: nothing that follows could succeed (a full disk, no program to start).

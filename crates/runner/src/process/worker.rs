@@ -2,6 +2,7 @@
 
 use super::tree::{self, FreezeError};
 use crate::clock::Stopwatch;
+use model::block::Second;
 use model::units::Nanos;
 use model::wire::{FailureKind, Reply, Request};
 use std::fs::File;
@@ -156,10 +157,24 @@ impl Worker {
         bound: Nanos,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reply, WorkerError> {
+        self.receive_seconds(request, bound, interrupted, &mut |_| {})
+    }
+
+    /// Waits for the reply to the last request; the seconds that come before it are told as they come.
+    pub fn receive_seconds(
+        &mut self,
+        request: &'static str,
+        bound: Nanos,
+        interrupted: &dyn Fn() -> bool,
+        tell: &mut dyn FnMut(Second),
+    ) -> Result<Reply, WorkerError> {
         let watch = Stopwatch::start();
         loop {
             match self.replies.recv_timeout(INTERRUPT_LOOK) {
-                Ok(Ok(line)) => return parsed(&line),
+                Ok(Ok(line)) => match parsed(&line)? {
+                    Reply::Second(second) => tell(second),
+                    reply => return Ok(reply),
+                },
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.crash()),
                 Err(RecvTimeoutError::Timeout) if interrupted() => return Err(WorkerError::Interrupted),
                 Err(RecvTimeoutError::Timeout) if watch.elapsed() > bound => {

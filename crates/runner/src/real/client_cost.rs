@@ -3,6 +3,7 @@
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use model::plan::Plan;
 use model::units::Nanos;
+use model::workload::Operation;
 use model::wire::{BlockLimit, Library, Reply, Request, StepSetup};
 use std::path::{Path, PathBuf};
 
@@ -24,9 +25,9 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
         worker.receive("client-cost", BOUND, &|| false)
     };
     ask(&Request::Load { library: Library::Nothing })?;
-    ask(&Request::Open { directory: PathBuf::from("none"), options: String::new(), create: true })?;
+    ask(&Request::Open { directory: PathBuf::from("none"), options: String::new(), create: true, tickers: false })?;
     let mut dearest: f64 = 0.0;
-    for step in plan.chosen_steps() {
+    for step in plan.chosen_steps().filter(|step| step.operation != Operation::Compact && !step.only_settles()) {
         ask(&Request::Prepare(StepSetup {
             operation: step.operation,
             data: plan.workload.data,
@@ -37,9 +38,10 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
             background_write_bytes_per_s: None,
             seed: plan.seed,
             planted_slowdown_percent: 0.0,
+            all_keys_exist: true,
         }))?;
         let limit = BlockLimit::Operations { count: OPERATIONS };
-        if let Reply::Block(report) = ask(&Request::RunBlock { limit, warm_up: false })? {
+        if let Reply::Block(report) = ask(&Request::RunBlock { limit, warm_up: false, seconds: false })? {
             let cpu: Nanos = report.thread_cpu.iter().copied().sum();
             dearest = dearest.max(cpu.0 as f64 / report.operations.max(1) as f64);
         }

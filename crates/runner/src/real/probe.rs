@@ -75,7 +75,7 @@ fn loaded(place: &ProbePlace<'_>, library: &Path) -> Result<(Worker, Vec<String>
 
 fn open(worker: &mut Worker, directory: &str, options: &str) -> Result<(), WorkerError> {
     let directory = PathBuf::from(directory);
-    worker.send(&Request::Open { directory, options: options.to_owned(), create: true })?;
+    worker.send(&Request::Open { directory, options: options.to_owned(), create: true, tickers: false })?;
     worker.receive("open", BOUND, &|| false)?;
     worker.send(&Request::Close)?;
     worker.receive("close", BOUND, &|| false).map(|_| ())

@@ -2,24 +2,31 @@
 
 use super::client_cost;
 use super::image::link_database;
+use super::loop_device::{LoopDeviceError, LoopFileSystem};
+use super::memory_limit::{MemoryGroup, MemoryLimitError};
+use super::page_cache;
+use super::pauses::Pauses;
 use super::run_directory::RunDirectory;
 use super::sampler::Sampler;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
+use crate::proc::side::SideReading;
 use crate::proc::{host, parse, side};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use model::block::TrialKey;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
 use model::units::Nanos;
-use model::wire::{BlockLimit, Library, Reply, Request};
+use model::wire::{BlockLimit, BlockReport, FailureKind, Library, Reply, Request};
+use model::workload::Settle;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,8 +39,21 @@ const SCRATCH: &str = "scratch";
 const DIRTY_BOUND_BYTES: u64 = 32 << 20;
 /// A block longer than this hangs.
 const BLOCK_BOUND: Nanos = Nanos::from_secs(600);
+/// A worker that waits up to a bound says that it has given up within this.
+const REPLY_GRACE: Nanos = Nanos::from_secs(30);
 /// Bytes of an engine's LOG that are kept of each launch.
 const LOG_BYTES: usize = 128 << 10;
+
+/// What a plan asks of this host and it cannot give.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotProvide {
+    /// A device with limits of its own.
+    #[error(transparent)]
+    LoopDevice(#[from] LoopDeviceError),
+    /// A memory limit.
+    #[error(transparent)]
+    MemoryLimit(#[from] MemoryLimitError),
+}
 
 /// The real world of one run.
 pub struct RealWorld {
@@ -41,6 +61,8 @@ pub struct RealWorld {
     labels: Vec<String>,
     libraries: Vec<PathBuf>,
     directory: RunDirectory,
+    /// Where databases are: on the loop device where there is one.
+    root: PathBuf,
     device: Option<String>,
     interrupted: Arc<AtomicBool>,
     plan: Plan,
@@ -52,6 +74,13 @@ pub struct RealWorld {
     blocks: u64,
     heap_peak: u64,
     client_cpu_ns_per_op: Option<f64>,
+    /// Time between the steps of a visit that is ours and not the engine's.
+    pauses: Pauses,
+    /// What happened beside the actions.
+    told: Vec<RunEvent>,
+    // After the workers, which have files open on it.
+    loop_file_system: Option<LoopFileSystem>,
+    memory_group: Option<MemoryGroup>,
 }
 
 impl RealWorld {
@@ -63,9 +92,25 @@ impl RealWorld {
         directory: RunDirectory,
         watch: Stopwatch,
         interrupted: Arc<AtomicBool>,
-    ) -> RealWorld {
-        let device = host::describe(directory.path()).device;
-        RealWorld {
+    ) -> Result<RealWorld, CannotProvide> {
+        let loop_file_system = plan
+            .layout
+            .loop_device
+            .as_ref()
+            .map(|spec| LoopFileSystem::create(directory.path(), spec))
+            .transpose()?;
+        let memory_group = plan
+            .layout
+            .memory_limit
+            .map(|limit| MemoryGroup::create(&group_name(directory.path()), limit))
+            .transpose()?;
+        let root = match &loop_file_system {
+            Some(file_system) => file_system.path().to_owned(),
+            None => directory.path().to_owned(),
+        };
+        let device = host::describe(&root).device;
+        Ok(RealWorld {
+            root,
             program,
             labels: plan.subjects.iter().map(|subject| subject.reference.to_string()).collect(),
             libraries: plan.subjects.iter().map(|subject| subject.build.library.clone()).collect(),
@@ -81,7 +126,11 @@ impl RealWorld {
             blocks: 0,
             heap_peak: 0,
             client_cpu_ns_per_op: None,
-        }
+            pauses: Pauses::default(),
+            told: Vec::new(),
+            loop_file_system,
+            memory_group,
+        })
     }
 
     fn worker_directory(&self, worker: WorkerId) -> PathBuf {
@@ -90,7 +139,7 @@ impl RealWorld {
             Role::Reader => 'r',
             Role::Writer => 'w',
         };
-        self.directory.path().join(format!("{:04}-{role}{}", self.launch, worker.slot))
+        self.root.join(format!("{:04}-{role}{}", self.launch, worker.slot))
     }
 
     fn fail(&self, worker: WorkerId, doing: &str, error: &dyn Error) -> Failure {
@@ -116,6 +165,9 @@ impl RealWorld {
         match error {
             WorkerError::Interrupted => Failure { severity: Severity::Interrupted, ..failure },
             WorkerError::Start { .. } => Failure { severity: Severity::Run, ..failure },
+            WorkerError::Refused { kind: FailureKind::NotSupported, .. } => {
+                Failure { severity: Severity::Step, ..failure }
+            }
             _ if self.interrupted.load(Ordering::Relaxed) => {
                 Failure { severity: Severity::Interrupted, ..failure }
             }
@@ -125,6 +177,7 @@ impl RealWorld {
 
     fn make_directories(&mut self, launch: u32, workers: &[WorkerId]) -> Result<Performed, Failure> {
         self.launch = launch;
+        self.pauses.forget();
         for worker in workers {
             let path = self.worker_directory(*worker);
             let made = marked_dir::create_marked_dir(&path);
@@ -144,6 +197,10 @@ impl RealWorld {
                 WorkerCommand { program: self.program.clone(), stderr: directory.join("stderr"), directory };
             let started = Worker::start(&command);
             let worker = started.map_err(|error| self.fail_worker(*id, "starting its worker", &error))?;
+            if let Some(group) = &self.memory_group {
+                let added = group.add(worker.pid());
+                added.map_err(|error| self.fail(*id, "limiting its memory", &error))?;
+            }
             self.workers.insert(*id, worker);
         }
         let load = |id: &WorkerId| Request::Load {
@@ -158,12 +215,16 @@ impl RealWorld {
             let sent = self.worker(*id)?.send(request);
             sent.map_err(|error| self.fail_worker(*id, request_name(request), &error))?;
         }
+        let watch = Stopwatch::start();
         let interrupted = Arc::clone(&self.interrupted);
         let mut replies = Vec::new();
         for (id, request) in requests {
             let name = request_name(request);
             let reply = self.worker(*id)?.receive(name, bound, &|| interrupted.load(Ordering::Relaxed));
             replies.push((*id, reply.map_err(|error| self.fail_worker(*id, name, &error))?));
+        }
+        if requests.iter().any(|(_, request)| is_the_engines_work(request)) {
+            self.pauses.engine_worked(watch.elapsed());
         }
         Ok(Performed::Replies(replies))
     }
@@ -186,7 +247,7 @@ impl RealWorld {
         let before = side::read(pid, device.as_deref());
         worker.thaw();
         let replied = worker
-            .send(&Request::RunBlock { limit, warm_up: false })
+            .send(&Request::RunBlock { limit, warm_up: false, seconds: false })
             .and_then(|()| worker.receive("run-block", BLOCK_BOUND, &|| interrupted.load(Ordering::Relaxed)));
         let frozen = worker.freeze();
         let spent = side::difference(&before, &side::read(pid, device.as_deref()));
@@ -197,11 +258,64 @@ impl RealWorld {
         };
         self.edges += watch.elapsed().saturating_sub(report.wall);
         self.blocks += 1;
-        Ok(Performed::Block(Box::new(MeasuredBlock {
-            report,
-            process_cpu: spent.process_cpu,
-            counters: spent.counters,
-        })))
+        Ok(measured(report, spent))
+    }
+
+    fn database(&self, worker: WorkerId) -> PathBuf {
+        self.worker_directory(worker).join(DATABASE)
+    }
+
+    /// Runs a step in one go.
+    fn measure(
+        &mut self,
+        id: WorkerId,
+        trial: &TrialKey,
+        limit: BlockLimit,
+        bound: Nanos,
+    ) -> Result<Performed, Failure> {
+        self.pauses.end();
+        let request = Request::RunBlock { limit, warm_up: false, seconds: true };
+        let device = self.device.clone();
+        let interrupted = Arc::clone(&self.interrupted);
+        let mut seconds = Vec::new();
+        let worker = self.worker(id)?;
+        let before = side::read(worker.pid(), device.as_deref());
+        let replied = worker.send(&request).and_then(|()| {
+            worker.receive_seconds(
+                request_name(&request),
+                bound,
+                &|| interrupted.load(Ordering::Relaxed),
+                &mut |second| seconds.push(second),
+            )
+        });
+        let spent = side::difference(&before, &side::read(worker.pid(), device.as_deref()));
+        let told = seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
+        self.told.extend(told);
+        let reply = replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;
+        self.pauses.begin();
+        let Reply::Block(report) = reply else {
+            return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
+        };
+        Ok(measured(report, spent))
+    }
+
+    /// Waits for a shape of the tree; what that costs is a block without operations of the client.
+    fn drain(&mut self, id: WorkerId, to: Settle, bound: Nanos) -> Result<Performed, Failure> {
+        let device = self.device.clone();
+        let pid = self.worker(id)?.pid();
+        let before = side::read(pid, device.as_deref());
+        // The worker gives up at the bound; it is given a while to say so.
+        let patience = bound + REPLY_GRACE;
+        let Performed::Replies(replies) = self.ask(&[(id, Request::Settle { to, bound })], patience)? else {
+            return Err(self.fail(id, "settling", &WorkerError::Protocol("no reply".to_owned())));
+        };
+        let spent = side::difference(&before, &side::read(pid, device.as_deref()));
+        let waited = replies.into_iter().find_map(|(_, reply)| match reply {
+            Reply::Settled { waited } => Some(waited),
+            _ => None,
+        });
+        let report = BlockReport { wall: waited.unwrap_or_default(), ..BlockReport::default() };
+        Ok(measured(report, spent))
     }
 
     fn freeze(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
@@ -260,6 +374,7 @@ impl RealWorld {
         for id in ids {
             let _ = marked_dir::remove_marked_dir(&self.worker_directory(id));
         }
+        self.pauses.forget();
         // Builders have ended before their directories are removed.
         for slot in 0..self.labels.len() {
             let builder = WorkerId { role: Role::Builder, side: 0, slot };
@@ -312,6 +427,20 @@ impl World for RealWorld {
                 Ok(Performed::Done)
             }
             Action::RunBlock { worker, limit, .. } => self.run_block(*worker, *limit),
+            Action::Measure { worker, trial, limit, bound, .. } => {
+                self.measure(*worker, trial, *limit, *bound)
+            }
+            Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound),
+            Action::Evict { worker } => {
+                let evicted = page_cache::evict(&self.database(*worker));
+                evicted.map_err(|error| self.fail(*worker, "putting its files out of the page cache", &error))?;
+                Ok(Performed::Done)
+            }
+            Action::RemoveDatabase { worker } => {
+                let removed = fs::remove_dir_all(self.database(*worker));
+                removed.map_err(|error| self.fail(*worker, "removing its database", &error))?;
+                Ok(Performed::Done)
+            }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(self.collect(*worker)),
             Action::Stop { workers } => Ok(self.stop(workers)),
@@ -332,7 +461,9 @@ impl World for RealWorld {
     }
 
     fn observed(&mut self) -> Vec<RunEvent> {
-        self.sampler.take()
+        let mut told = std::mem::take(&mut self.told);
+        told.extend(self.sampler.take());
+        told
     }
 
     fn cost(&self) -> HarnessCost {
@@ -343,8 +474,27 @@ impl World for RealWorld {
             client_cpu_ns_per_op: self.client_cpu_ns_per_op,
             controller_peak_bytes: parse::field(&status, "VmHWM").unwrap_or(0) * 1024,
             worker_heap_peak_bytes: self.heap_peak,
+            step_pauses: self.pauses.summary(),
         }
     }
+}
+
+/// The run's id: whoever finds a group of ours left behind can tell whose it was.
+fn group_name(run_directory: &Path) -> String {
+    run_directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn measured(report: BlockReport, spent: SideReading) -> Performed {
+    Performed::Block(Box::new(MeasuredBlock {
+        report,
+        process_cpu: spent.process_cpu,
+        counters: spent.counters,
+    }))
+}
+
+/// Opening replays the log, closing flushes, settling compacts: the engine's time, not the harness's.
+fn is_the_engines_work(request: &Request) -> bool {
+    matches!(request, Request::Open { .. } | Request::Close | Request::Settle { .. })
 }
 
 fn request_name(request: &Request) -> &'static str {
@@ -358,6 +508,7 @@ fn request_name(request: &Request) -> &'static str {
         Request::FinishStep => "finishing a step",
         Request::Settle { .. } => "settling",
         Request::ReadShape => "reading the tree's shape",
+        Request::ReadText { .. } => "reading the engine's statistics",
         Request::Close => "closing the database",
         Request::Exit => "exiting",
     }

@@ -3,13 +3,14 @@
 //! pilot -> launch 1 -> (fix the largest number of launches) -> launch 2 -> ... -> end. A failure ends one
 //! part of one launch; the other part and the next launches go on.
 
-use super::action::{Action, Line, Meaning, Part, WorkerId};
+use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
+use crate::campaign::drive::{Event, Next, Schedule};
 use super::referee::{LaunchCost, Referee};
 use super::script;
 use super::sizes::BlockSizes;
-use super::world::{Failure, MeasuredBlock, Performed, Severity};
+use crate::campaign::rounds::machine::block_of;
+use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
 use model::block::{Block, Outcome, TrialKey};
-use model::counter::Counter;
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::units::Nanos;
@@ -21,24 +22,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const MOST_FAILED_LAUNCHES: u32 = 3;
 /// Kept of the budget for the report.
 const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
-
-/// What happened since the last call.
-#[derive(Debug)]
-pub enum Event {
-    /// The run begins.
-    Begin,
-    /// The last action ended.
-    Ended(Result<Performed, Failure>),
-}
-
-/// What to do next.
-#[derive(Debug, PartialEq)]
-pub enum Next {
-    /// This.
-    Do(Action),
-    /// Nothing: the run is over.
-    End(RunOutcome),
-}
 
 /// A run in progress.
 pub struct Campaign<R> {
@@ -76,6 +59,27 @@ impl Default for LaunchCost {
     }
 }
 
+impl<R: Referee> Schedule for Campaign<R> {
+    fn next(&mut self, event: Event, now: Nanos, epoch_us: i64) -> (Next, Vec<RunEvent>) {
+        self.epoch_us = epoch_us;
+        match event {
+            Event::Begin => self.script = script::pilot(&self.plan, &self.active).into(),
+            Event::Ended(Ok(performed)) => {
+                if let Some(line) = self.current.take() {
+                    self.take_in(&line, performed, now);
+                }
+            }
+            Event::Ended(Err(failure)) => {
+                if let Some(outcome) = self.take_failure(&failure) {
+                    return (Next::End(outcome), std::mem::take(&mut self.events));
+                }
+            }
+        }
+        let next = self.advance(now);
+        (next, std::mem::take(&mut self.events))
+    }
+}
+
 impl<R: Referee> Campaign<R> {
     /// A run that has not begun.
     pub fn new(plan: Plan, referee: R) -> Campaign<R> {
@@ -95,26 +99,6 @@ impl<R: Referee> Campaign<R> {
             events: Vec::new(),
             epoch_us: 0,
         }
-    }
-
-    /// Takes in what happened by `now`, and says what to do. The events are to be told in this order.
-    pub fn next(&mut self, event: Event, now: Nanos, epoch_us: i64) -> (Next, Vec<RunEvent>) {
-        self.epoch_us = epoch_us;
-        match event {
-            Event::Begin => self.script = script::pilot(&self.plan, &self.active).into(),
-            Event::Ended(Ok(performed)) => {
-                if let Some(line) = self.current.take() {
-                    self.take_in(&line, performed, now);
-                }
-            }
-            Event::Ended(Err(failure)) => {
-                if let Some(outcome) = self.take_failure(&failure) {
-                    return (Next::End(outcome), std::mem::take(&mut self.events));
-                }
-            }
-        }
-        let next = self.advance(now);
-        (next, std::mem::take(&mut self.events))
     }
 
     fn advance(&mut self, now: Nanos) -> Next {
@@ -246,15 +230,8 @@ impl<R: Referee> Campaign<R> {
 
     fn take_block(&mut self, line: &Line, measured: MeasuredBlock) {
         let Action::RunBlock { trial, cycle, position, .. } = &line.action else { return };
-        let report = measured.report;
-        let threads = (report.thread_cpu.len() as u64).max(1);
-        let foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
-        let run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
-        let process_cpu = measured.process_cpu.unwrap_or(report.process_cpu);
-        let mut counters = measured.counters;
-        counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
-        counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
-        if let Some(error) = report.first_error {
+        let report = &measured.report;
+        if let Some(error) = &report.first_error {
             self.events.push(RunEvent::Warned {
                 step: line.step.clone(),
                 id: "failed-operations".to_owned(),
@@ -270,20 +247,7 @@ impl<R: Referee> Campaign<R> {
         if report.writes_delayed {
             self.warn_of_delay(&trial.step);
         }
-        let block = Block {
-            trial: trial.clone(),
-            image: trial.launch,
-            cycle: *cycle,
-            position: *position,
-            operations: report.operations,
-            failed_operations: report.failed_operations,
-            wall: report.wall,
-            run_delay: Nanos(run_delay.0 / threads),
-            foreground_cpu: Nanos(foreground_cpu.0 / threads),
-            foreground_threads: u32::try_from(threads).unwrap_or(u32::MAX),
-            process_cpu,
-            counters,
-        };
+        let block = block_of(trial.clone(), *cycle, *position, measured);
         self.launch.blocks.push(block.clone());
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }

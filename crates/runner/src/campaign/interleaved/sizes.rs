@@ -5,7 +5,7 @@
 
 use model::units::Nanos;
 use model::wire::BlockReport;
-use model::workload::{DataSet, Operation, Step};
+use model::workload::{DataSet, Step};
 use std::collections::BTreeMap;
 
 /// Block sizes by step.
@@ -33,7 +33,7 @@ impl BlockSizes {
         }
         let fitting = u128::from(*operations) * u128::from(step.block.0) / u128::from(wall.0);
         let fitting = u64::try_from(fitting).unwrap_or(u64::MAX).max(SMALLEST_BLOCK_OPERATIONS);
-        Some(if step.operation == Operation::FillSequential {
+        Some(if step.operation.fills() {
             // Equal blocks that just cover the keys: the last one must not be a remnant.
             data.keys.div_ceil(data.keys.div_ceil(fitting))
         } else {
@@ -43,7 +43,7 @@ impl BlockSizes {
 
     /// Blocks of each side in a launch, given the operations of one.
     pub fn cycles(step: &Step, data: &DataSet, operations: u64) -> u32 {
-        if step.operation == Operation::FillSequential {
+        if step.operation.fills() {
             u32::try_from(data.keys.div_ceil(operations.max(1))).unwrap_or(u32::MAX)
         } else {
             step.cycles
@@ -65,13 +65,13 @@ mod tests {
             thread_cpu: Vec::new(),
             thread_run_delay: None,
             process_cpu: Nanos(0),
-            writes_delayed: false,
+            ..BlockReport::default()
         }
     }
 
     #[test]
     fn a_fill_is_cut_into_equal_blocks_and_others_by_time() {
-        let workload = Workload::parse(super::super::tests::WORKLOAD, "test").unwrap();
+        let workload = Workload::parse(crate::campaign::samples::WORKLOAD, "test").unwrap();
         let (fill, overwrite) = (&workload.steps[0], &workload.steps[1]);
         let data = DataSet { keys: 1_000_000, ..workload.data };
         let mut sizes = BlockSizes::default();

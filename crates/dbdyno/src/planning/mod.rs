@@ -1,25 +1,24 @@
 //! From arguments to a plan: builds fetched and probed, options checked, memory counted, seed drawn. Whatever
 //! is wrong with what the user wrote is found here, before anything is measured.
 
+pub mod campaign;
+mod subjects;
+
 use crate::cli::{Measuring, Places};
 use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
-use model::build::EngineBuild;
-use model::config::{self, Options};
-use model::names;
-use model::plan::{DecisionRule, Plan, Purpose, Subject};
+use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
+use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::units::Nanos;
-use model::workload::Workload;
-use runner::engines::{BuildCache, EngineCatalog};
-use runner::marked_dir;
-use runner::process::worker::WorkerError;
-use runner::real::probe::{self, ProbePlace};
+use model::workload::{Operation, Step, Workload};
+use runner::engines::BuildCache;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use subjects::Sources;
 use std::time::Duration;
 
 /// What a plan is made from.
@@ -48,23 +47,13 @@ pub fn plan(
     let cache = BuildCache::new(&paths::work_dir(places)?);
     let mut subjects = Vec::new();
     let mut written_options = Vec::new();
+    let sources = Sources { places, catalog: &catalog, cache: &cache };
     for (text, side) in request.subjects.iter().zip(0_u32..) {
         let reference: SubjectRef = text.parse().map_err(usage)?;
-        if reference.build.engine != workload.engine {
-            return Err(usage(anyhow!(
-                "workload `{}` is for {}, not for {}",
-                workload.name,
-                workload.engine,
-                reference.build.engine
-            )));
-        }
-        let config = catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
-        let build = cache.fetch(&catalog, &reference.build, tell).map_err(usage_where_it_is)?;
-        let options = config::merged(&workload.options, &config.options);
-        let (build, written) = probed(places, &cache, &catalog, build, &options)?;
-        written_options.push(written);
+        let prepared = subjects::prepare(&sources, &reference, &workload, UnknownOptions::Error, tell)?;
+        written_options.push(prepared.written_options);
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
-        subjects.push(Subject { reference, build, config, options, planted_slowdown_percent: planted });
+        subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
     }
     let plan = Plan {
         purpose: request.purpose,
@@ -74,6 +63,7 @@ pub fn plan(
         steps,
         steps_named: !measuring.steps.is_empty(),
         own_image: measuring.own_image,
+        layout: Layout::default(),
         rule,
         budget: Nanos::from(request.budget),
         seed: match measuring.seed {
@@ -120,70 +110,9 @@ fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<St
         workload.step(step).map_err(usage)?;
     }
     let chosen = |name: &String| wanted.is_empty() || wanted.contains(name);
-    Ok(workload.steps.iter().map(|step| step.name.clone()).filter(chosen).collect())
-}
-
-/// An unknown name is wrong usage; a download that fails is a failed run.
-fn usage_where_it_is(error: runner::engines::EngineError) -> anyhow::Error {
-    if error.is_usage() { usage(error) } else { error.into() }
-}
-
-fn probed(
-    places: &Places,
-    cache: &BuildCache,
-    catalog: &EngineCatalog,
-    build: EngineBuild,
-    options: &Options,
-) -> anyhow::Result<(EngineBuild, Option<String>)> {
-    let program = paths::own_program()?;
-    let option_text = config::rocksdb_option_string(options);
-    let build = match build.probe {
-        Some(_) => build,
-        None => {
-            let found = in_scratch(places, |directory| {
-                probe::probe(&ProbePlace { program: &program, directory }, &build.library)
-            })?
-            .with_context(|| format!("{} cannot be used", build.reference))?;
-            cache.record_probe(&build, found)?;
-            cache
-                .resolve(catalog, &build.reference, &mut |_| {})?
-                .ok_or_else(|| anyhow!("{} vanished from the cache", build.reference))?
-        }
-    };
-    let written = in_scratch(places, |directory| {
-        probe::check_options(&ProbePlace { program: &program, directory }, &build.library, &option_text)
-    })?;
-    match written {
-        Ok(written) => Ok((build, written)),
-        Err(error @ WorkerError::Refused { .. }) => {
-            let known = build.probe.as_ref().map(|probe| probe.default_options.as_str()).unwrap_or("");
-            let hint = refused_option_hint(options, &error.to_string(), known);
-            Err(usage(anyhow!("{}: {error}{hint}", build.reference)))
-        }
-        Err(error) => Err(anyhow::Error::new(error).context(format!("{} cannot be used", build.reference))),
-    }
-}
-
-/// What to offer for the option that an engine refused: the nearest names of its own OPTIONS file. Which option
-/// that is, the engine says in its error.
-fn refused_option_hint(options: &Options, refusal: &str, options_file: &str) -> String {
-    let known = || options_file.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()));
-    options
-        .keys()
-        .map(|name| name.rsplit('.').next().unwrap_or(name))
-        .filter(|name| refusal.contains(name) && !known().any(|known| known == *name))
-        .map(|name| format!("; this release has no option `{name}`{}", names::hint(name, known())))
-        .collect()
-}
-
-/// Runs in a fresh directory of ours and removes it.
-fn in_scratch<T>(places: &Places, act: impl FnOnce(&Path) -> T) -> anyhow::Result<T> {
-    let name = format!("probe-{}", std::process::id());
-    let directory: PathBuf =
-        marked_dir::create_marked_dir_below(&paths::work_dir(places)?, &["probes", &name])?;
-    let result = act(&directory);
-    marked_dir::remove_marked_dir(&directory)?;
-    Ok(result)
+    // A step that only settles, or is one operation, has no blocks to interleave.
+    let has_blocks = |step: &&Step| !step.only_settles() && step.operation != Operation::Compact;
+    Ok(workload.steps.iter().filter(has_blocks).map(|step| step.name.clone()).filter(chosen).collect())
 }
 
 /// Sides live at the same time: block cache, memtables and a copy of the data in the page cache for each.
@@ -225,19 +154,6 @@ fn sha256(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_option_that_a_build_does_not_know_is_named_with_the_nearest() {
-        let option = |name: &str| (name.to_owned(), "1".to_owned());
-        let options =
-            Options::from([option("write_bufer_size"), option("block_based_table_factory.block_cache")]);
-        let refusal = "Invalid argument: Could not find option: : write_bufer_size";
-        let hint = refused_option_hint(&options, refusal, "  write_buffer_size=67108864\n  ttl=0\n");
-        assert_eq!(
-            hint,
-            "; this release has no option `write_bufer_size`; did you mean `write_buffer_size`?"
-        );
-    }
 
     #[test]
     fn seeds_are_drawn() {

@@ -1,7 +1,7 @@
 //! The script of a launch: which actions, in which order, with every random choice drawn from the run's seed.
 //! Pure: the same plan, launch and sizes give the same script.
 
-use super::action::{Action, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
 use super::sizes::BlockSizes;
 use model::block::{BASE, Side, TrialKey};
 use model::config::rocksdb_option_string;
@@ -9,7 +9,7 @@ use model::plan::Plan;
 use model::subject::compare_versions;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request, StepSetup};
-use model::workload::{DatabaseKind, Settle, Step};
+use model::workload::{DatabaseKind, Operation, Settle, Step};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
@@ -91,6 +91,11 @@ impl<'a> Script<'a> {
         self.begin(part, &writers);
         self.open(part, &writers, true, "");
         for step in steps {
+            if let Some(to) = settles_to(step) {
+                let settle = Request::Settle { to, bound: LONG_BOUND };
+                self.ask_all(part, Some(step), &writers, LONG_BOUND, &settle);
+                continue;
+            }
             let Some(operations) = sizes.operations(step, &self.plan.workload.data) else { continue };
             let measured = active.contains(&step.name);
             let cycles = BlockSizes::cycles(step, &self.plan.workload.data, operations);
@@ -107,7 +112,7 @@ impl<'a> Script<'a> {
                     Some(step),
                     &writers,
                     LONG_BOUND,
-                    &Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true },
+                    &Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true, seconds: false },
                 );
             }
             self.finish(part, step, &writers, measured);
@@ -152,7 +157,7 @@ impl<'a> Script<'a> {
             self.prepare(part, step, &readers);
             let limit = BlockLimit::Time { wall: step.block };
             for _ in 0..WARM_UP_BLOCKS {
-                let warm = Request::RunBlock { limit, warm_up: true };
+                let warm = Request::RunBlock { limit, warm_up: true, seconds: false };
                 self.ask_all(part, Some(step), &readers, LONG_BOUND, &warm);
             }
             self.cycles(part, step, &readers, step.cycles, limit);
@@ -201,15 +206,19 @@ impl<'a> Script<'a> {
         self.begin(part, &workers);
         self.open(part, &workers, true, "");
         for step in steps {
+            if let Some(to) = settles_to(step) {
+                self.ask_all(part, Some(step), &workers, LONG_BOUND, &Request::Settle { to, bound: LONG_BOUND });
+                continue;
+            }
             self.prepare(part, step, &workers);
-            let fills = step.operation == model::workload::Operation::FillSequential;
+            let fills = step.operation.fills();
             let (blocks, limit) = if fills {
                 (1, BlockLimit::Operations { count: self.plan.workload.data.keys })
             } else {
                 (PILOT_BLOCKS, BlockLimit::Time { wall: step.block })
             };
             for _ in 0..blocks {
-                let requests = vec![(workers[0], Request::RunBlock { limit, warm_up: true })];
+                let requests = vec![(workers[0], Request::RunBlock { limit, warm_up: true, seconds: false })];
                 let ask = Action::Ask { requests, bound: LONG_BOUND };
                 self.push(part, Some(step), Meaning::Sized, ask);
             }
@@ -247,6 +256,7 @@ impl<'a> Script<'a> {
                     directory: PathBuf::from(DATABASE),
                     options: format!("{options}{more_options}"),
                     create,
+                    tickers: false,
                 };
                 (*worker, request)
             })
@@ -271,6 +281,7 @@ impl<'a> Script<'a> {
                     background_write_bytes_per_s: step.background_write_bytes_per_s,
                     seed,
                     planted_slowdown_percent: self.plan.subjects[worker.side].planted_slowdown_percent,
+                    all_keys_exist: all_keys_exist(self.plan, step),
                 };
                 (*worker, Request::Prepare(setup))
             })
@@ -334,6 +345,27 @@ impl<'a> Script<'a> {
     }
 }
 
+/// What a step that cannot be cut into blocks brings the tree to; it is not measured.
+fn settles_to(step: &Step) -> Option<Settle> {
+    match step.operation {
+        Operation::Compact => Some(Settle::FullyCompacted),
+        Operation::Settle => Some(step.settle),
+        Operation::FillSequential
+        | Operation::FillRandom
+        | Operation::Overwrite
+        | Operation::ReadRandom
+        | Operation::MultiRead { .. }
+        | Operation::ReadSequential
+        | Operation::SeekRandom { .. } => None,
+    }
+}
+
+/// An image holds every key; an own database does unless it was filled in random order.
+fn all_keys_exist(plan: &Plan, step: &Step) -> bool {
+    step.database == DatabaseKind::Image
+        || plan.workload.steps.iter().all(|step| step.operation != Operation::FillRandom)
+}
+
 /// The steps on an own database up to the last one that is active: those before it make its tree.
 fn needed_own_steps<'a>(plan: &'a Plan, active: &BTreeSet<String>) -> Vec<&'a Step> {
     let own: Vec<&Step> =
@@ -343,7 +375,7 @@ fn needed_own_steps<'a>(plan: &'a Plan, active: &BTreeSet<String>) -> Vec<&'a St
 }
 
 /// Fisher and Yates.
-fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
+pub fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
     for last in (1..items.len()).rev() {
         let chosen = usize::try_from((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64);
         items.swap(last, chosen.unwrap_or(0));

@@ -1,87 +1,17 @@
 //! What a run does, in which order, in a simulated world: nine hours in milliseconds, with crashes.
 
-use super::action::{Action, Role, WorkerId};
-use super::drive::drive;
+use crate::campaign::action::{Action, Role, WorkerId};
+use crate::campaign::drive::drive;
 use super::machine::Campaign;
 use super::referee::{Fixed, LaunchCost, Referee};
-use super::simulated::{Fault, SimulatedWorld};
+use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, Outcome};
-use model::build::{BuildSource, EngineBuild};
-use model::config::EngineConfig;
 use model::event::{RunEvent, RunOutcome};
-use model::plan::{DecisionRule, Plan, Purpose, Subject};
-use model::subject::SubjectRef;
-use model::units::{Bytes, Nanos};
+use crate::campaign::samples::plan;
+use model::plan::Plan;
+use model::units::Nanos;
 use model::wire::{BlockLimit, Request};
-use model::workload::Workload;
 use std::collections::{BTreeMap, BTreeSet};
-
-pub const WORKLOAD: &str = r#"
-    name = "small"
-    engine = "rocksdb"
-    description = "d"
-    tells = "t"
-    does_not_tell = "n"
-    block_ms = 100
-    data = { keys = 100000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
-    [[step]]
-    name = "fillseq"
-    group = "writes"
-    operation = "fill-sequential"
-    database = "own"
-    wal = false
-    settle = "drained"
-    [[step]]
-    name = "overwrite"
-    group = "writes"
-    operation = "overwrite"
-    database = "own"
-    cycles = 4
-    [[step]]
-    name = "readrandom"
-    group = "point"
-    operation = "read-random"
-    database = "image"
-    cycles = 3
-"#;
-
-fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
-    let subject = |text: &&str| {
-        let reference: SubjectRef = text.parse().unwrap();
-        Subject {
-            build: EngineBuild {
-                reference: reference.build.clone(),
-                library: "librocksdb.so".into(),
-                sha256: String::new(),
-                size: Bytes(0),
-                source: BuildSource::Published { coordinates: String::new() },
-                compilers: Vec::new(),
-                probe: None,
-            },
-            config: EngineConfig {
-                name: reference.config.clone(),
-                description: String::new(),
-                options: BTreeMap::new(),
-            },
-            options: BTreeMap::new(),
-            planted_slowdown_percent: 0.0,
-            reference,
-        }
-    };
-    Plan {
-        purpose: Purpose::Compare,
-        subjects: subjects.iter().map(subject).collect(),
-        workload: Workload::parse(WORKLOAD, "test").unwrap(),
-        workload_sha256: String::new(),
-        steps: steps.iter().map(|step| (*step).to_owned()).collect(),
-        steps_named: false,
-        own_image: false,
-        rule: DecisionRule::default(),
-        budget,
-        seed: 42,
-        tool_version: "test".to_owned(),
-    }
-}
 
 /// Lets each step leave after a stated launch.
 struct Script {
@@ -205,7 +135,7 @@ fn a_decided_step_leaves_but_still_makes_the_tree_for_those_after_it() {
     assert_eq!(told.launches_of("overwrite"), BTreeSet::from([1, 2, 3, 4, 5]));
     let fills_unmeasured = told.world.actions.iter().any(|action| match action {
         Action::Ask { requests, .. } => requests.iter().any(|(_, request)| {
-            matches!(request, Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true }
+            matches!(request, Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true, .. }
                 if *count >= 100_000)
         }),
         _ => false,

@@ -1,0 +1,153 @@
+//! `dbdyno run PLAN.toml`: a matrix of builds, configurations and workloads, in rounds or one after another.
+
+use crate::cli::{Places, Run};
+use crate::commands::compare::open_store;
+use crate::commands::measure::{self, Measured, Ready};
+use crate::commands::print;
+use crate::commands::report::render_campaign;
+use crate::exit::{Ending, usage};
+use crate::interrupt;
+use crate::planning::campaign::{self, Campaign};
+use crate::progress::Progress;
+use anyhow::{Context, anyhow};
+use model::block::Side;
+use model::event::RunOutcome;
+use model::plan::Purpose;
+use model::plan_file::PlanFile;
+use model::record::{RunStatus, RunRecord};
+use runner::clock::Stopwatch;
+use std::collections::BTreeSet;
+use std::path::Path;
+use store::Writer;
+
+/// Plans, measures workload after workload, prints each report.
+pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
+    if let Some(wanted) = &arguments.resume {
+        return resume(places, arguments, wanted);
+    }
+    let Some(path) = &arguments.plan else { return Err(usage(anyhow!("name a plan file"))) };
+    let file = with_db_bench(read(path)?, &arguments.db_bench)?;
+    if arguments.dry_run {
+        let memory_bytes = runner::proc::host::describe(Path::new("/")).memory_bytes;
+        for workload in campaign::workloads(&file)? {
+            print::text(&campaign::describe(&file, &workload, memory_bytes))?;
+        }
+        return Ok(Ending::Done);
+    }
+    measure_file(places, &file, &file.name, arguments)
+}
+
+/// Measures every workload of a plan; also the way of `compare --design rounds`.
+pub fn measure_file(
+    places: &Places,
+    file: &PlanFile,
+    name: &str,
+    arguments: &impl Shown,
+) -> anyhow::Result<Ending> {
+    interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut writer = open_store(places)?;
+    let campaigns = campaign::plans(places, file, &mut |text| progress.say(text))?;
+    let several = campaigns.len() > 1;
+    let mut worst = Ending::Done;
+    for Campaign { plan, written_options } in campaigns {
+        let name = if several { format!("{name}/{}", plan.workload.name) } else { name.to_owned() };
+        let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+        let measured = measure::measure(places, &ready, Some(&name), &mut writer, &mut progress)?;
+        worst = worse(worst, show(&writer, &measured, arguments)?);
+        if worst == Ending::Interrupted {
+            break;
+        }
+    }
+    Ok(worst)
+}
+
+fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Ending> {
+    interrupt::listen()?;
+    let mut progress = Progress::new();
+    let mut writer = open_store(places)?;
+    let run = writer.store().find_run(wanted).map_err(usage)?;
+    let record = writer.store().load_run(&run)?;
+    if record.plan.purpose != Purpose::Campaign {
+        return Err(usage(anyhow!("run {run} is no campaign: only those of `dbdyno run` can be gone on with")));
+    }
+    if record.status == RunStatus::Ended(RunOutcome::Done) {
+        return Err(usage(anyhow!("run {run} is done: there is nothing to go on with")));
+    }
+    let done: BTreeSet<(u32, Side)> = writer.resume(&run)?.into_iter().collect();
+    let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
+    let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;
+    show(&writer, &measured, arguments)
+}
+
+/// How the report of a campaign is shown.
+pub trait Shown {
+    /// Form, file and width.
+    fn output(&self) -> &crate::cli::Output;
+    /// All columns of all steps.
+    fn detail(&self) -> bool;
+}
+
+impl Shown for Run {
+    fn output(&self) -> &crate::cli::Output {
+        &self.output
+    }
+
+    fn detail(&self) -> bool {
+        self.detail
+    }
+}
+
+impl Shown for crate::cli::Compare {
+    fn output(&self) -> &crate::cli::Output {
+        &self.output
+    }
+
+    fn detail(&self) -> bool {
+        false
+    }
+}
+
+fn show(writer: &Writer, measured: &Measured, arguments: &impl Shown) -> anyhow::Result<Ending> {
+    let record = writer.store().load_run(&measured.run)?;
+    let rendered = render_campaign(&record, &print::manner(arguments.output()), arguments.detail())?;
+    print::report(arguments.output(), &rendered)?;
+    Ok(ending(measured.outcome, &record))
+}
+
+/// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed where
+/// nothing was measured.
+fn ending(outcome: RunOutcome, record: &RunRecord) -> Ending {
+    match outcome {
+        RunOutcome::Interrupted => Ending::Interrupted,
+        RunOutcome::Done if !record.blocks.is_empty() => Ending::Done,
+        RunOutcome::Done | RunOutcome::Failed => Ending::RunFailed,
+    }
+}
+
+fn worse(left: Ending, right: Ending) -> Ending {
+    if left == Ending::Done { right } else { left }
+}
+
+fn read(path: &Path) -> anyhow::Result<PlanFile> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("failed to read the plan `{}`", path.display()))
+        .map_err(usage)?;
+    PlanFile::parse(&text, &path.display().to_string()).map_err(usage)
+}
+
+/// `rocksdb@8.7.3=./db_bench.873`, over what the plan says.
+fn with_db_bench(mut file: PlanFile, programs: &[String]) -> anyhow::Result<PlanFile> {
+    for text in programs {
+        let (subject, program) = text
+            .split_once('=')
+            .ok_or_else(|| usage(anyhow!("--db-bench `{text}`: write it like rocksdb@8.7.3=./db_bench")))?;
+        file.db_bench.insert(subject.to_owned(), program.into());
+    }
+    let known: Vec<String> = file.subjects.iter().map(ToString::to_string).collect();
+    if let Some(stranger) = file.db_bench.keys().find(|subject| !known.contains(subject)) {
+        let hint = model::names::hint(stranger, known.iter().map(String::as_str));
+        return Err(usage(anyhow!("db_bench is given for `{stranger}`, which is no subject of the plan{hint}")));
+    }
+    Ok(file)
+}

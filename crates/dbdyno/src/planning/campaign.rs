@@ -1,0 +1,221 @@
+//! From a plan file to plans: one for each workload, with every subject that can be had. What cannot be had is left
+//! out with its reason: one broken build never ends a campaign.
+
+use super::subjects::{self, Prepared, Sources};
+use super::{drawn_seed, sha256};
+use crate::cli::Places;
+use crate::exit::usage;
+use crate::{paths, resources};
+use anyhow::anyhow;
+use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose};
+use model::plan_file::PlanFile;
+use model::units::Nanos;
+use model::workload::{Step, Workload};
+use runner::engines::BuildCache;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A plan that can be measured.
+pub struct Campaign {
+    pub plan: Plan,
+    /// The options file that each side's build wrote.
+    pub written_options: Vec<Option<String>>,
+}
+
+/// A campaign lasts as long as it lasts where the user sets no budget.
+const NO_BUDGET: Nanos = Nanos::from_secs(366 * 86_400);
+
+/// The workloads of a plan file at their sizes, without anything fetched.
+pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
+    let mut sized = Vec::new();
+    for name in &file.workloads {
+        let mut workload = resources::workload(name)?;
+        if let Some(hardware) = &file.hardware {
+            let classes = resources::hardware(&workload.engine)?;
+            workload = workload.for_hardware(classes.class(hardware).map_err(usage)?);
+        }
+        workload = workload.scaled(&file.scale);
+        workload.options.extend(file.options.clone());
+        for step in &file.steps {
+            workload.step(step).map_err(usage)?;
+        }
+        sized.push(workload);
+    }
+    Ok(sized)
+}
+
+/// Fetches, probes and checks everything that the file names.
+pub fn plans(
+    places: &Places,
+    file: &PlanFile,
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<Vec<Campaign>> {
+    let catalog = resources::catalog()?;
+    let cache = BuildCache::new(&paths::work_dir(places)?);
+    let sources = Sources { places, catalog: &catalog, cache: &cache };
+    let seed = match file.seed {
+        Some(seed) => seed,
+        None => drawn_seed()?,
+    };
+    workloads(file)?.into_iter().map(|workload| plan(&sources, file, workload, seed, tell)).collect()
+}
+
+fn plan(
+    sources: &Sources<'_>,
+    file: &PlanFile,
+    workload: Workload,
+    seed: u64,
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<Campaign> {
+    let mut prepared: Vec<Prepared> = Vec::new();
+    let mut left_out = Vec::new();
+    for reference in &file.subjects {
+        match subjects::prepare(sources, reference, &workload, file.unknown_options, tell) {
+            Ok(subject) => prepared.push(subject),
+            Err(error) if crate::interrupt::requested() => return Err(error),
+            Err(error) => {
+                let reason = format!("{error:#}");
+                tell(&format!("{reference} is left out: {reason}"));
+                left_out.push(LeftOut { reference: reference.clone(), reason });
+            }
+        }
+    }
+    if prepared.is_empty() {
+        let first = left_out.first().map(|one| format!("; the first: {}", one.reason)).unwrap_or_default();
+        return Err(anyhow!("none of the {} subjects of `{}` can be measured{first}", left_out.len(), file.name));
+    }
+    let omitted_options = prepared
+        .iter()
+        .zip(0..)
+        .flat_map(|(subject, side)| {
+            let omitted = |(option, value): (&String, &String)| OmittedOption {
+                side,
+                option: option.clone(),
+                value: value.clone(),
+            };
+            subject.omitted.iter().map(omitted).collect::<Vec<_>>()
+        })
+        .collect();
+    let steps = chosen_steps(&workload, &file.steps);
+    let layout = Layout {
+        design: file.design,
+        rounds: file.rounds,
+        left_out,
+        omitted_options,
+        tickers: file.tickers,
+        memory_limit: file.memory_limit,
+        loop_device: file.loop_device.clone(),
+        db_bench: db_bench_programs(file, &prepared),
+    };
+    let written_options = prepared.iter().map(|subject| subject.written_options.clone()).collect();
+    let plan = Plan {
+        purpose: Purpose::Campaign,
+        subjects: prepared.into_iter().map(|subject| subject.subject).collect(),
+        workload_sha256: sha256(workload.text.as_bytes()),
+        workload,
+        steps,
+        steps_named: !file.steps.is_empty(),
+        own_image: false,
+        layout,
+        rule: DecisionRule::default(),
+        budget: file.budget_seconds.map_or(NO_BUDGET, Nanos::from_secs),
+        seed,
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok(Campaign { plan, written_options })
+}
+
+/// The steps to judge: those named, or all that measure something.
+fn chosen_steps(workload: &Workload, named: &[String]) -> Vec<String> {
+    let chosen = |step: &&Step| if named.is_empty() { !step.only_settles() } else { named.contains(&step.name) };
+    workload.steps.iter().filter(chosen).map(|step| step.name.clone()).collect()
+}
+
+fn db_bench_programs(file: &PlanFile, prepared: &[Prepared]) -> BTreeMap<usize, PathBuf> {
+    let program = |subject: &Prepared| file.db_bench.get(&subject.subject.reference.to_string()).cloned();
+    prepared.iter().enumerate().filter_map(|(side, subject)| Some((side, program(subject)?))).collect()
+}
+
+/// Assumed until measured, for the estimate only: a load in key order and random writes by one thread.
+const FILL_PER_SECOND: f64 = 250_000.0;
+const WRITES_PER_SECOND: f64 = 100_000.0;
+
+/// What a dry run shows: sizes, steps, order, and the least time that it takes.
+pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let gb = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
+    let option = |name: &str| workload.options.get(name).cloned().unwrap_or_else(|| "the default".to_owned());
+    let cache: Option<f64> = option("block_based_table_factory.block_cache").parse().ok();
+    let mut line = |what: &str, value: String| drop(writeln!(text, "{what:<14} {value}"));
+    line("plan", format!("{}: {}", file.name, file.description));
+    line("workload", format!("{}: {}", workload.name, workload.description));
+    line("design", design(file));
+    line(
+        "data",
+        format!(
+            "{} keys of {} B with values of {} B: {}",
+            workload.data.keys,
+            workload.data.key_bytes,
+            workload.data.value_bytes,
+            gb(workload.data.size().0 as f64)
+        ),
+    );
+    line("block cache", cache.map_or("the default".to_owned(), gb));
+    line(
+        "memory",
+        match file.memory_limit {
+            Some(limit) => format!("{} for a worker, page cache included; {} here", gb(limit.0 as f64), gb(memory_bytes as f64)),
+            None => format!("no limit; {} here", gb(memory_bytes as f64)),
+        },
+    );
+    if let Some(device) = &file.loop_device {
+        line("device", format!("a loop device of {} with ext4, needs root", gb(device.bytes.0 as f64)));
+    }
+    let (mut seconds, mut steps) = (0.0, String::new());
+    for step in &workload.steps {
+        let (limit, least) = extent(step, workload);
+        seconds += least;
+        let threads = if step.threads == 1 { String::new() } else { format!(", {} threads", step.threads) };
+        drop(writeln!(steps, "  {:<24} {limit}{threads}", step.name));
+    }
+    let subjects = file.subjects.len() as f64;
+    line("time", format!("at least {} for a visit, {} in all", span(seconds), span(seconds * subjects * f64::from(file.rounds))));
+    text.push_str("steps\n");
+    text.push_str(&steps);
+    text.push_str("subjects\n");
+    for subject in &file.subjects {
+        drop(writeln!(text, "  {subject}"));
+    }
+    text
+}
+
+fn design(file: &PlanFile) -> String {
+    let (rounds, subjects) = (file.rounds, file.subjects.len());
+    match file.design {
+        Design::Sequential => format!("{subjects} subjects one after another, {rounds} times each"),
+        Design::Rounds | Design::Interleaved => {
+            format!("{rounds} rounds of {subjects} subjects, each round in a random order of its own")
+        }
+    }
+}
+
+/// When a step ends, and the seconds that it takes at least.
+fn extent(step: &Step, workload: &Workload) -> (String, f64) {
+    use model::wire::BlockLimit;
+    if step.only_settles() {
+        return ("until the tree has settled".to_owned(), 0.0);
+    }
+    match step.limit(&workload.data) {
+        BlockLimit::Time { wall } => (format!("{} s", wall.as_secs_f64()), wall.as_secs_f64()),
+        BlockLimit::Operations { count } => {
+            let rate = if step.operation.fills() { FILL_PER_SECOND } else { WRITES_PER_SECOND };
+            let what = if count == 1 { "once".to_owned() } else { format!("{count} operations") };
+            (what, count as f64 / rate)
+        }
+    }
+}
+
+fn span(seconds: f64) -> String {
+    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}

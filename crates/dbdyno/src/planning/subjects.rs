@@ -1,0 +1,194 @@
+//! A subject made ready: its build fetched and probed, its options tried on an empty database.
+
+use crate::cli::Places;
+use crate::exit::usage;
+use crate::paths;
+use anyhow::{Context, anyhow};
+use model::build::EngineBuild;
+use model::config::{self, Options};
+use model::names;
+use model::plan::Subject;
+use model::plan_file::UnknownOptions;
+use model::subject::SubjectRef;
+use model::workload::Workload;
+use runner::engines::{BuildCache, EngineCatalog};
+use runner::marked_dir;
+use runner::process::worker::WorkerError;
+use runner::real::probe::{self, ProbePlace};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Where builds come from and what is known of them.
+pub struct Sources<'a> {
+    pub places: &'a Places,
+    pub catalog: &'a EngineCatalog,
+    pub cache: &'a BuildCache,
+}
+
+/// A subject with what was found out about it.
+pub struct Prepared {
+    pub subject: Subject,
+    /// The options file that its build wrote when it was opened with its options.
+    pub written_options: Option<String>,
+    /// Options that the build does not know and that were left out, with their values.
+    pub omitted: Options,
+}
+
+/// Fetches, probes, and tries the options of the workload and of each of its steps.
+pub fn prepare(
+    sources: &Sources<'_>,
+    reference: &SubjectRef,
+    workload: &Workload,
+    unknown: UnknownOptions,
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<Prepared> {
+    if reference.build.engine != workload.engine {
+        return Err(usage(anyhow!(
+            "workload `{}` is for {}, not for {}",
+            workload.name,
+            workload.engine,
+            reference.build.engine
+        )));
+    }
+    let config =
+        sources.catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
+    let build = sources.cache.fetch(sources.catalog, &reference.build, tell).map_err(usage_where_it_is)?;
+    let build = probed(sources, build)?;
+    let mut options = config::configured(&workload.options, &config);
+    let mut omitted = Options::new();
+    let written_options = accepted(sources, &build, &mut options, &mut omitted, unknown)?;
+    let of_steps: BTreeSet<&Options> =
+        workload.steps.iter().map(|step| &step.options).filter(|options| !options.is_empty()).collect();
+    for step_options in of_steps {
+        let mut together = config::overlaid(&options, step_options);
+        accepted(sources, &build, &mut together, &mut omitted, unknown)?;
+    }
+    let subject =
+        Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
+    Ok(Prepared { subject, written_options, omitted })
+}
+
+/// An unknown name is wrong usage; a download that fails is a failed run.
+fn usage_where_it_is(error: runner::engines::EngineError) -> anyhow::Error {
+    if error.is_usage() { usage(error) } else { error.into() }
+}
+
+fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBuild> {
+    if build.probe.is_some() {
+        return Ok(build);
+    }
+    let program = paths::own_program()?;
+    let found = in_scratch(sources.places, |directory| {
+        probe::probe(&ProbePlace { program: &program, directory }, &build.library)
+    })?
+    .with_context(|| format!("{} cannot be used", build.reference))?;
+    sources.cache.record_probe(&build, found)?;
+    sources
+        .cache
+        .resolve(sources.catalog, &build.reference, &mut |_| {})?
+        .ok_or_else(|| anyhow!("{} vanished from the cache", build.reference))
+}
+
+/// Tries the options; where unknown ones may be left out, takes them out one after another until the build accepts
+/// the rest. Returns the options file that it wrote.
+fn accepted(
+    sources: &Sources<'_>,
+    build: &EngineBuild,
+    options: &mut Options,
+    omitted: &mut Options,
+    unknown: UnknownOptions,
+) -> anyhow::Result<Option<String>> {
+    let program = paths::own_program()?;
+    options.retain(|name, _| !omitted.contains_key(name));
+    loop {
+        let text = config::rocksdb_option_string(options);
+        let written = in_scratch(sources.places, |directory| {
+            probe::check_options(&ProbePlace { program: &program, directory }, &build.library, &text)
+        })?;
+        let error = match written {
+            Ok(written) => return Ok(written),
+            Err(error) => error,
+        };
+        let WorkerError::Refused { .. } = &error else {
+            return Err(anyhow::Error::new(error).context(format!("{} cannot be used", build.reference)));
+        };
+        let known = build.probe.as_ref().map(|probe| probe.default_options.as_str()).unwrap_or("");
+        let refused = refused_options(options, &error.to_string(), known);
+        if unknown == UnknownOptions::Error || refused.is_empty() {
+            let hint = refused_option_hint(&refused, known);
+            return Err(usage(anyhow!("{}: {error}{hint}", build.reference)));
+        }
+        for name in refused {
+            if let Some(value) = options.remove(&name) {
+                omitted.insert(name, value);
+            }
+        }
+    }
+}
+
+/// The options that an engine's refusal names and its own options file does not.
+fn refused_options(options: &Options, refusal: &str, options_file: &str) -> Vec<String> {
+    let known: BTreeMap<&str, ()> = known_options(options_file).map(|name| (name, ())).collect();
+    let words: BTreeSet<&str> =
+        refusal.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    options
+        .keys()
+        .filter(|name| {
+            let inner = name.rsplit('.').next().unwrap_or(name);
+            words.contains(inner) && !known.contains_key(inner)
+        })
+        .cloned()
+        .collect()
+}
+
+/// What to offer for the options that an engine refused: the nearest names of its own options file.
+fn refused_option_hint(refused: &[String], options_file: &str) -> String {
+    refused
+        .iter()
+        .map(|name| {
+            let inner = name.rsplit('.').next().unwrap_or(name);
+            format!("; this release has no option `{inner}`{}", names::hint(inner, known_options(options_file)))
+        })
+        .collect()
+}
+
+fn known_options(options_file: &str) -> impl Iterator<Item = &str> {
+    options_file.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()))
+}
+
+/// Runs in a fresh directory of ours and removes it.
+fn in_scratch<T>(places: &Places, act: impl FnOnce(&Path) -> T) -> anyhow::Result<T> {
+    let name = format!("probe-{}", std::process::id());
+    let directory: PathBuf =
+        marked_dir::create_marked_dir_below(&paths::work_dir(places)?, &["probes", &name])?;
+    let result = act(&directory);
+    marked_dir::remove_marked_dir(&directory)?;
+    Ok(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "  write_buffer_size=67108864\n  ttl=0\n";
+
+    #[test]
+    fn an_option_that_a_build_does_not_know_is_named_with_the_nearest() {
+        let option = |name: &str| (name.to_owned(), "1".to_owned());
+        let options =
+            Options::from([option("write_bufer_size"), option("block_based_table_factory.block_cache")]);
+        let refusal = "Invalid argument: Could not find option: : write_bufer_size";
+        let refused = refused_options(&options, refusal, FILE);
+        assert_eq!(refused, ["write_bufer_size"]);
+        assert_eq!(
+            refused_option_hint(&refused, FILE),
+            "; this release has no option `write_bufer_size`; did you mean `write_buffer_size`?"
+        );
+    }
+
+    #[test]
+    fn a_known_option_with_a_bad_value_is_not_called_unknown() {
+        let options = Options::from([("ttl".to_owned(), "soon".to_owned())]);
+        assert!(refused_options(&options, "Invalid argument: ttl: soon", FILE).is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! All sides alive at once, short blocks in turn, launch after launch until every step has its verdict.
+
+pub mod machine;
+pub mod referee;
+pub mod script;
+pub mod sizes;
+
+#[cfg(test)]
+mod tests;

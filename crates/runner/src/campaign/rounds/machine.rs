@@ -1,0 +1,335 @@
+//! The state machine of a campaign in rounds, or of one subject after another: visit after visit, each with its
+//! script. A failure ends one visit, or one step of it; the visits that follow go on.
+
+use super::visit;
+use super::visits::{Visit, visits};
+use crate::campaign::action::{Action, Line, Meaning};
+use crate::campaign::drive::{Event, Next, Schedule};
+use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
+use model::block::{Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
+use model::counter::Counter;
+use model::event::{Moment, RunEvent, RunOutcome};
+use model::plan::Plan;
+use model::record::engine_text_name;
+use model::units::Nanos;
+use model::wire::Reply;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Kept of the budget for the report.
+const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
+
+/// A campaign in progress.
+pub struct Rounds {
+    plan: Plan,
+    visits: VecDeque<Visit>,
+    /// Visits of each launch that are still to come, the current one included.
+    left_of_launch: BTreeMap<u32, usize>,
+    begun_launches: BTreeMap<u32, Nanos>,
+    current_visit: Option<CurrentVisit>,
+    script: VecDeque<Line>,
+    current: Option<Line>,
+    /// Subjects that failed before anything was measured, with the reason: the next visit would fail too.
+    hopeless: BTreeMap<Side, String>,
+    dearest_visit: Nanos,
+    events: Vec<RunEvent>,
+    epoch_us: i64,
+}
+
+struct CurrentVisit {
+    visit: Visit,
+    started: Nanos,
+    measured_anything: bool,
+    latency: Option<Latency>,
+    /// Steps whose trials have ended.
+    ended: BTreeSet<String>,
+}
+
+impl Rounds {
+    /// A campaign that has not begun; `done` are the visits of an earlier invocation that were complete.
+    pub fn new(plan: Plan, done: &BTreeSet<(u32, Side)>) -> Rounds {
+        let visits: VecDeque<Visit> = visits(&plan, done).into();
+        let mut left_of_launch = BTreeMap::new();
+        for visit in &visits {
+            *left_of_launch.entry(visit.launch).or_insert(0) += 1;
+        }
+        Rounds {
+            plan,
+            visits,
+            left_of_launch,
+            begun_launches: BTreeMap::new(),
+            current_visit: None,
+            script: VecDeque::new(),
+            current: None,
+            hopeless: BTreeMap::new(),
+            dearest_visit: Nanos(0),
+            events: Vec::new(),
+            epoch_us: 0,
+        }
+    }
+
+    fn advance(&mut self, now: Nanos) -> Next {
+        loop {
+            if let Some(line) = self.script.pop_front() {
+                let action = line.action.clone();
+                self.current = Some(line);
+                return Next::Do(action);
+            }
+            self.end_visit(now);
+            let Some(visit) = self.visits.pop_front() else { return Next::End(RunOutcome::Done) };
+            if now + self.dearest_visit + REPORT_RESERVE > self.plan.budget {
+                self.skip(visit, "the budget is used up");
+                while let Some(visit) = self.visits.pop_front() {
+                    self.skip(visit, "the budget is used up");
+                }
+                return Next::End(RunOutcome::Done);
+            }
+            self.begin_visit(visit, now);
+        }
+    }
+
+    fn begin_visit(&mut self, visit: Visit, now: Nanos) {
+        if let std::collections::btree_map::Entry::Vacant(vacant) = self.begun_launches.entry(visit.launch) {
+            vacant.insert(now);
+            self.events.push(RunEvent::LaunchStarted { launch: visit.launch, at_us: self.epoch_us });
+        }
+        if let Some(reason) = self.hopeless.get(&visit.side).cloned() {
+            self.skip(visit, &format!("not tried again: {reason}"));
+            return;
+        }
+        self.events.push(RunEvent::VisitStarted { launch: visit.launch, side: visit.side });
+        self.script = visit::script(&self.plan, visit).into();
+        self.current_visit = Some(CurrentVisit {
+            visit,
+            started: now,
+            measured_anything: false,
+            latency: None,
+            ended: BTreeSet::new(),
+        });
+    }
+
+    fn end_visit(&mut self, now: Nanos) {
+        let Some(current) = self.current_visit.take() else { return };
+        self.dearest_visit = self.dearest_visit.max(now.saturating_sub(current.started));
+        self.end_of_launch(current.visit.launch, now);
+    }
+
+    fn end_of_launch(&mut self, launch: u32, now: Nanos) {
+        let Some(left) = self.left_of_launch.get_mut(&launch) else { return };
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            let started = self.begun_launches.get(&launch).copied().unwrap_or(now);
+            self.events.push(RunEvent::LaunchEnded {
+                launch,
+                took: now.saturating_sub(started),
+                max_launches: self.plan.layout.rounds,
+                active_steps: self.plan.steps.clone(),
+            });
+        }
+    }
+
+    /// Every trial of a visit that does not take place.
+    fn skip(&mut self, visit: Visit, why: &str) {
+        for step in &self.plan.steps {
+            let trial = TrialKey { launch: visit.launch, step: step.clone(), side: visit.side };
+            let outcome = Outcome::Skipped { reason: why.to_owned() };
+            self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
+        }
+        let now = self.begun_launches.get(&visit.launch).copied().unwrap_or_default();
+        self.end_of_launch(visit.launch, now);
+    }
+
+    fn take_in(&mut self, line: &Line, performed: Performed) {
+        match (line.meaning, performed) {
+            (Meaning::Measured, Performed::Block(measured)) => self.take_block(line, MEASURED, *measured),
+            (Meaning::Drained, Performed::Block(measured)) => self.take_block(line, DRAINED, *measured),
+            (Meaning::ShapeBefore, Performed::Replies(replies)) => {
+                self.take_shape(line, replies, Moment::Before);
+            }
+            (Meaning::ShapeAfter, Performed::Replies(replies)) => self.take_shape(line, replies, Moment::After),
+            (Meaning::ShapeSettled, Performed::Replies(replies)) => {
+                self.take_shape(line, replies, Moment::Settled);
+            }
+            (Meaning::EngineText(moment, what), Performed::Replies(replies)) => {
+                for (worker, reply) in replies {
+                    if let (Some(step), Reply::Text { text: Some(text) }) = (&line.step, reply) {
+                        let name = engine_text_name(step, moment, what);
+                        self.tell_text(worker.side, name, text);
+                    }
+                }
+            }
+            (Meaning::Latency, Performed::Replies(replies)) => {
+                for (_, reply) in replies {
+                    if let (Some(current), Reply::StepFinished { latency }) = (&mut self.current_visit, reply) {
+                        current.latency = Some(latency);
+                    }
+                }
+            }
+            (Meaning::Raw, Performed::Texts(texts)) => {
+                if let Action::Collect { worker } = &line.action {
+                    for (name, text) in texts {
+                        self.tell_text(worker.side, name, text);
+                    }
+                }
+            }
+            (_, _) => {}
+        }
+        self.end_trial_after(line);
+    }
+
+    /// A trial is over when the next line is of another step.
+    fn end_trial_after(&mut self, line: &Line) {
+        let Some(step) = &line.step else { return };
+        if self.script.front().is_some_and(|next| next.step.as_ref() == Some(step)) {
+            return;
+        }
+        let latency = self.current_visit.as_mut().and_then(|current| current.latency.take());
+        self.end_trial(step.clone(), Outcome::Done, latency);
+    }
+
+    fn end_trial(&mut self, step: String, outcome: Outcome, latency: Option<Latency>) {
+        let Some(current) = &mut self.current_visit else { return };
+        if !self.plan.steps.contains(&step) || !current.ended.insert(step.clone()) {
+            return;
+        }
+        let trial = TrialKey { launch: current.visit.launch, step, side: current.visit.side };
+        self.events.push(RunEvent::TrialEnded { trial, outcome, latency });
+    }
+
+    fn tell_text(&mut self, side: Side, name: String, text: String) {
+        let Some(current) = &self.current_visit else { return };
+        self.events.push(RunEvent::RawOutput { launch: current.visit.launch, side, name, text });
+    }
+
+    fn take_shape(
+        &mut self,
+        line: &Line,
+        replies: Vec<(crate::campaign::action::WorkerId, Reply)>,
+        moment: Moment,
+    ) {
+        let Some(current) = &self.current_visit else { return };
+        for (worker, reply) in replies {
+            if let (Some(step), Reply::Shape(shape)) = (&line.step, reply) {
+                let trial = TrialKey { launch: current.visit.launch, step: step.clone(), side: worker.side };
+                self.events.push(RunEvent::ShapeRead { trial, moment, shape });
+            }
+        }
+    }
+
+    fn take_block(&mut self, line: &Line, cycle: u32, measured: MeasuredBlock) {
+        let (Action::Measure { trial, position, .. } | Action::Drain { trial, position, .. }) = &line.action
+        else {
+            return;
+        };
+        if let Some(current) = &mut self.current_visit {
+            current.measured_anything = true;
+        }
+        if let Some(error) = &measured.report.first_error {
+            self.events.push(RunEvent::Warned {
+                step: line.step.clone(),
+                id: "failed-operations".to_owned(),
+                text: format!(
+                    "{} of {} operations failed on {} in round {}: {error}",
+                    measured.report.failed_operations,
+                    measured.report.failed_operations + measured.report.operations,
+                    self.plan.subjects[trial.side].reference,
+                    trial.launch,
+                ),
+            });
+        }
+        let block = block_of(trial.clone(), cycle, *position, measured);
+        self.events.push(RunEvent::BlockMeasured(Box::new(block)));
+    }
+
+    /// Records what failed; the outcome where the run cannot go on.
+    fn take_failure(&mut self, failure: &Failure) -> Option<RunOutcome> {
+        let line = self.current.take()?;
+        match failure.severity {
+            Severity::Interrupted => return Some(RunOutcome::Interrupted),
+            Severity::Run => {
+                self.fail_visit(&line, failure);
+                return Some(RunOutcome::Failed);
+            }
+            Severity::Step => {
+                if let Some(step) = line.step {
+                    self.script.retain(|other| other.step.as_ref() != Some(&step));
+                    self.end_trial(step, Outcome::Failed { reason: failure.reason.clone() }, None);
+                }
+            }
+            Severity::Launch => {
+                self.fail_visit(&line, failure);
+                self.script.clear();
+                if line.action != Action::Abandon {
+                    let abandon = Line { meaning: Meaning::Done, action: Action::Abandon, step: None, ..line };
+                    self.script.push_front(abandon);
+                }
+            }
+        }
+        None
+    }
+
+    /// The step under way failed; what would have followed it in this visit is skipped.
+    fn fail_visit(&mut self, line: &Line, failure: &Failure) {
+        let Some(current) = &self.current_visit else { return };
+        if !current.measured_anything {
+            self.hopeless.insert(current.visit.side, failure.reason.clone());
+        }
+        let pending: Vec<String> =
+            self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();
+        let at = line.step.clone().or_else(|| pending.first().cloned()).unwrap_or_default();
+        for step in pending {
+            let outcome = if step == at {
+                Outcome::Failed { reason: failure.reason.clone() }
+            } else {
+                Outcome::Skipped { reason: format!("{at} failed before it") }
+            };
+            self.end_trial(step, outcome, None);
+        }
+    }
+}
+
+impl Schedule for Rounds {
+    fn next(&mut self, event: Event, now: Nanos, epoch_us: i64) -> (Next, Vec<RunEvent>) {
+        self.epoch_us = epoch_us;
+        match event {
+            Event::Begin => {}
+            Event::Ended(Ok(performed)) => {
+                if let Some(line) = self.current.take() {
+                    self.take_in(&line, performed);
+                }
+            }
+            Event::Ended(Err(failure)) => {
+                if let Some(outcome) = self.take_failure(&failure) {
+                    return (Next::End(outcome), std::mem::take(&mut self.events));
+                }
+            }
+        }
+        let next = self.advance(now);
+        (next, std::mem::take(&mut self.events))
+    }
+}
+
+/// A block from what the worker and /proc told; `run_delay` and CPU are means over the foreground threads.
+pub fn block_of(trial: TrialKey, cycle: u32, position: u32, measured: MeasuredBlock) -> Block {
+    let report = measured.report;
+    let threads = (report.thread_cpu.len() as u64).max(1);
+    let foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
+    let run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
+    let process_cpu = measured.process_cpu.unwrap_or(report.process_cpu);
+    let mut counters = measured.counters;
+    counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
+    counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
+    Block {
+        image: trial.launch,
+        trial,
+        cycle,
+        position,
+        operations: report.operations,
+        failed_operations: report.failed_operations,
+        wall: report.wall,
+        run_delay: Nanos(run_delay.0 / threads),
+        foreground_cpu: Nanos(foreground_cpu.0 / threads),
+        foreground_threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        process_cpu,
+        counters,
+    }
+}

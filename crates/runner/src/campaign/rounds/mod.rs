@@ -1,0 +1,9 @@
+//! One subject alive at a time, each step in one go: complete rounds in random order, or one subject after another
+//! as the posts do it.
+
+pub mod machine;
+pub mod visit;
+pub mod visits;
+
+#[cfg(test)]
+mod tests;

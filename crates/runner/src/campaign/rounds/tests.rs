@@ -1,0 +1,216 @@
+//! What a campaign in rounds does, in which order, in a simulated world, with crashes.
+
+use super::machine::Rounds;
+use crate::campaign::action::{Action, Role};
+use crate::campaign::drive::drive;
+use crate::campaign::samples;
+use crate::campaign::simulated::{Fault, SimulatedWorld};
+use model::block::{Block, DRAINED, MEASURED, Outcome, Side};
+use model::event::{RunEvent, RunOutcome};
+use model::plan::{Design, Plan};
+use model::units::Nanos;
+use model::wire::{BlockLimit, Request};
+use std::collections::BTreeSet;
+
+const SUBJECTS: [&str; 3] = ["rocksdb@6.0.2", "rocksdb@8.5.4", "rocksdb@8.7.3"];
+const STEPS: [&str; 3] = ["fillseq", "overwrite", "readrandom"];
+const DAY: Nanos = Nanos::from_secs(86_400);
+
+fn plan(design: Design, rounds: u32) -> Plan {
+    let mut plan = samples::plan(&SUBJECTS, &STEPS, DAY);
+    plan.layout.design = design;
+    plan.layout.rounds = rounds;
+    plan
+}
+
+struct Told {
+    outcome: RunOutcome,
+    events: Vec<RunEvent>,
+    world: SimulatedWorld,
+}
+
+fn run(plan: &Plan, done: &BTreeSet<(u32, Side)>, faults: Vec<Fault>) -> Told {
+    let mut world = SimulatedWorld::new(faults);
+    let mut events = Vec::new();
+    let outcome = drive(Rounds::new(plan.clone(), done), &mut world, &mut |event| events.push(event));
+    Told { outcome, events, world }
+}
+
+impl Told {
+    fn visits(&self) -> Vec<(u32, Side)> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::VisitStarted { launch, side } => Some((*launch, *side)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn blocks(&self) -> Vec<&Block> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::BlockMeasured(block) => Some(&**block),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn outcomes(&self, side: Side, launch: u32) -> Vec<(&str, &Outcome)> {
+        self.events
+            .iter()
+            .filter_map(|event| match event {
+                RunEvent::TrialEnded { trial, outcome, .. } if (trial.side, trial.launch) == (side, launch) => {
+                    Some((trial.step.as_str(), outcome))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn each_round_is_complete_and_in_an_order_of_its_own() {
+    let told = run(&plan(Design::Rounds, 4), &BTreeSet::new(), Vec::new());
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let visits = told.visits();
+    let launches: Vec<u32> = visits.iter().map(|(launch, _)| *launch).collect();
+    assert_eq!(launches, [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+    let orders: BTreeSet<Vec<Side>> =
+        visits.chunks(3).map(|round| round.iter().map(|(_, side)| *side).collect()).collect();
+    assert!(orders.len() > 1, "four rounds in one order: {visits:?}");
+    assert!(orders.iter().all(|order| order.iter().sum::<Side>() == 3));
+    assert_eq!(told.world.directories(), 0);
+    let again = run(&plan(Design::Rounds, 4), &BTreeSet::new(), Vec::new());
+    assert_eq!(visits, again.visits(), "the seed decides");
+}
+
+#[test]
+fn one_after_another_keeps_the_order_of_the_plan() {
+    let told = run(&plan(Design::Sequential, 2), &BTreeSet::new(), Vec::new());
+    assert_eq!(told.visits(), [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)]);
+    let started = told.events.iter().filter(|event| matches!(event, RunEvent::LaunchStarted { .. })).count();
+    let ended = told.events.iter().filter(|event| matches!(event, RunEvent::LaunchEnded { .. })).count();
+    assert_eq!((started, ended), (2, 2));
+}
+
+#[test]
+fn a_step_is_one_block_and_what_it_left_behind_another() {
+    let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), Vec::new());
+    let of_base: Vec<(&str, u32, u64)> = told
+        .blocks()
+        .into_iter()
+        .filter(|block| block.trial.side == 0)
+        .map(|block| (block.trial.step.as_str(), block.cycle, block.operations))
+        .collect();
+    // fillseq settles; the others are four and three blocks of 100 ms long where nothing else is said.
+    let expected = [
+        ("fillseq", MEASURED, 100_000),
+        ("fillseq", DRAINED, 0),
+        ("overwrite", MEASURED, 400_000),
+        ("readrandom", MEASURED, 300_000),
+    ];
+    assert_eq!(of_base, expected);
+    assert_eq!(told.outcomes(0, 1), STEPS.map(|step| (step, &Outcome::Done)));
+}
+
+#[test]
+fn every_step_has_a_process_of_its_own_unless_it_goes_on_in_the_one_before() {
+    let starts = |plan: &Plan| {
+        let told = run(plan, &BTreeSet::new(), Vec::new());
+        told.world.actions.iter().filter(|action| matches!(action, Action::Start { .. })).count()
+    };
+    let mut plan = plan(Design::Rounds, 1);
+    assert_eq!(starts(&plan), 9);
+    plan.workload.steps[2].same_process = true;
+    assert_eq!(starts(&plan), 6);
+}
+
+#[test]
+fn a_crash_costs_the_rest_of_a_visit_and_no_more() {
+    let crash = Fault::crash(Role::Writer, 1, "overwrite", 2);
+    let told = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![crash]);
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let outcomes = told.outcomes(1, 2);
+    assert_eq!(outcomes[0], ("fillseq", &Outcome::Done));
+    assert!(matches!(outcomes[1], ("overwrite", Outcome::Failed { reason }) if reason.contains("signal 11")));
+    assert!(matches!(outcomes[2], ("readrandom", Outcome::Skipped { reason }) if reason.contains("overwrite")));
+    assert_eq!(told.outcomes(1, 3).len(), 3);
+    assert!(told.outcomes(1, 3).iter().all(|(_, outcome)| **outcome == Outcome::Done));
+    assert_eq!((told.world.alive(), told.world.directories()), (0, 0));
+}
+
+#[test]
+fn a_subject_that_fails_before_anything_is_measured_is_not_tried_again() {
+    let crash = Fault::crash(Role::Writer, 2, "fillseq", 1);
+    let told = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![crash]);
+    assert_eq!(told.visits().iter().filter(|(_, side)| *side == 2).count(), 1);
+    let later = told.outcomes(2, 3);
+    assert_eq!(later.len(), 3);
+    assert!(later.iter().all(|(_, outcome)| matches!(outcome, Outcome::Skipped { reason }
+        if reason.contains("not tried again") && reason.contains("signal 11"))));
+}
+
+#[test]
+fn a_step_that_a_release_does_not_support_costs_only_itself() {
+    let fault = Fault::Unsupported { side: 0, step: "overwrite".to_owned() };
+    let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), vec![fault]);
+    let outcomes = told.outcomes(0, 1);
+    assert!(matches!(outcomes[1], ("overwrite", Outcome::Failed { reason }) if reason == "not supported"));
+    assert_eq!(outcomes[2], ("readrandom", &Outcome::Done));
+}
+
+#[test]
+fn what_was_complete_is_not_measured_again() {
+    let done = BTreeSet::from([(1, 0), (1, 1), (1, 2), (2, 1)]);
+    let told = run(&plan(Design::Rounds, 2), &done, Vec::new());
+    let visited: BTreeSet<(u32, Side)> = told.visits().into_iter().collect();
+    assert_eq!(visited, BTreeSet::from([(2, 0), (2, 2)]));
+}
+
+#[test]
+fn a_budget_ends_the_campaign_with_reasons() {
+    let mut plan = plan(Design::Rounds, 50);
+    plan.budget = Nanos::from_secs(30);
+    let told = run(&plan, &BTreeSet::new(), Vec::new());
+    assert!(told.world.time <= plan.budget);
+    let skipped = told.outcomes(0, 50);
+    assert!(matches!(skipped[0].1, Outcome::Skipped { reason } if reason.contains("budget")), "{skipped:?}");
+}
+
+#[test]
+fn steps_of_time_and_steps_of_operations_are_sent_as_such() {
+    let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), Vec::new());
+    let limits: Vec<BlockLimit> = told
+        .world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Measure { limit, .. } => Some(*limit),
+            _ => None,
+        })
+        .take(2)
+        .collect();
+    let expected = [
+        BlockLimit::Operations { count: 100_000 },
+        BlockLimit::Time { wall: Nanos::from_millis(400) },
+    ];
+    assert_eq!(limits, expected);
+    let opens_with_creation = told.world.actions.iter().filter(|action| match action {
+        Action::Ask { requests, .. } => {
+            requests.iter().any(|(_, request)| matches!(request, Request::Open { create: true, .. }))
+        }
+        _ => false,
+    });
+    assert_eq!(opens_with_creation.count(), 3, "only the fill of each visit makes a database");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_an_interrupt_leaves_nothing() {
+    let full = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![Fault::full_disk(2)]);
+    assert_eq!(full.outcome, RunOutcome::Failed);
+    let stopped = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![Fault::interrupt(2)]);
+    assert_eq!(stopped.outcome, RunOutcome::Interrupted);
+    assert_eq!((stopped.world.alive(), stopped.world.directories()), (0, 0));
+}

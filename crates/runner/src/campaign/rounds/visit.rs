@@ -1,0 +1,170 @@
+//! The script of one visit: the whole sequence on one subject, step after step. Pure.
+
+use super::visits::Visit;
+use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::interleaved::script::data_seed;
+use model::block::TrialKey;
+use model::config::{overlaid, rocksdb_option_string};
+use model::event::Moment;
+use model::plan::Plan;
+use model::units::Nanos;
+use model::wire::{BlockLimit, EngineText, Request, StepSetup};
+use model::workload::{Operation, Settle, Step};
+use std::path::PathBuf;
+
+/// A request that does nothing heavy is answered within this, even on a busy host.
+const REQUEST_BOUND: Nanos = Nanos::from_secs(60);
+/// Opening replays a log, closing may flush: a bound against hangs, not an expectation.
+const OPEN_BOUND: Nanos = Nanos::from_secs(600);
+/// The name of the database's directory within a worker's directory.
+const DATABASE: &str = "db";
+
+/// The script of a visit.
+pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
+    let worker = WorkerId { role: Role::Writer, side: visit.side, slot: 0 };
+    let mut script = Script { plan, visit, worker, lines: Vec::new() };
+    script.push(None, Meaning::Done, Action::MakeDirectories { launch: visit.launch, workers: vec![worker] });
+    let steps = needed_steps(plan);
+    let all_keys_exist = steps.iter().all(|step| step.operation != Operation::FillRandom);
+    for (step, index) in steps.iter().zip(0..) {
+        if !(step.same_process && index > 0) {
+            script.begin_process(step, index);
+        }
+        script.step(step, all_keys_exist);
+    }
+    script.end_process();
+    script.push(None, Meaning::Done, Action::RemoveDirectories { workers: vec![worker] });
+    script.lines
+}
+
+/// The steps up to the last chosen one: those before it make its tree.
+fn needed_steps(plan: &Plan) -> Vec<&Step> {
+    let steps: Vec<&Step> = plan.workload.steps.iter().collect();
+    let needed = steps.iter().rposition(|step| plan.steps.contains(&step.name)).map_or(0, |last| last + 1);
+    steps.into_iter().take(needed).collect()
+}
+
+struct Script<'a> {
+    plan: &'a Plan,
+    visit: Visit,
+    worker: WorkerId,
+    lines: Vec<Line>,
+}
+
+impl Script<'_> {
+    /// A fresh process for the step, with an empty block cache, as each db_bench of the posts is.
+    fn begin_process(&mut self, step: &Step, index: usize) {
+        if index > 0 {
+            self.end_process();
+        }
+        let fills = step.operation.fills();
+        if fills && index > 0 {
+            self.push(Some(step), Meaning::Done, Action::RemoveDatabase { worker: self.worker });
+        }
+        if step.cold {
+            self.push(Some(step), Meaning::Done, Action::Evict { worker: self.worker });
+        }
+        self.push(Some(step), Meaning::Done, Action::Start { workers: vec![self.worker] });
+        let mut options = overlaid(&self.plan.subjects[self.visit.side].options, &step.options);
+        let omitted = &self.plan.layout.omitted_options;
+        options.retain(|name, _| !omitted.iter().any(|one| one.side == self.visit.side && one.option == *name));
+        let open = Request::Open {
+            directory: PathBuf::from(DATABASE),
+            options: rocksdb_option_string(&options),
+            create: fills,
+            tickers: self.plan.layout.tickers,
+        };
+        self.ask(Some(step), Meaning::Done, open, OPEN_BOUND);
+    }
+
+    fn end_process(&mut self) {
+        let worker = self.worker;
+        self.ask(None, Meaning::Done, Request::Close, OPEN_BOUND);
+        self.push(None, Meaning::Raw, Action::Collect { worker });
+        self.push(None, Meaning::Done, Action::Stop { workers: vec![worker] });
+    }
+
+    fn step(&mut self, step: &Step, all_keys_exist: bool) {
+        self.look(step, Moment::Before);
+        let limit = step.limit(&self.plan.workload.data);
+        if !step.only_settles() {
+            let setup = self.setup(step, all_keys_exist);
+            self.ask(Some(step), Meaning::Done, Request::Prepare(setup), REQUEST_BOUND);
+            let measure = Action::Measure {
+                worker: self.worker,
+                trial: self.trial(step),
+                position: self.visit.position,
+                limit,
+                bound: bound(limit, step.grace),
+            };
+            self.push(Some(step), Meaning::Measured, measure);
+            self.ask(Some(step), Meaning::Latency, Request::FinishStep, REQUEST_BOUND);
+            self.look(step, Moment::After);
+        }
+        if step.settle != Settle::None {
+            let drain = Action::Drain {
+                worker: self.worker,
+                trial: self.trial(step),
+                position: self.visit.position,
+                to: step.settle,
+                bound: step.grace,
+            };
+            self.push(Some(step), Meaning::Drained, drain);
+            self.look(step, Moment::Settled);
+        }
+    }
+
+    /// Reads the shape of the tree and what the engine says of itself.
+    fn look(&mut self, step: &Step, moment: Moment) {
+        let shape = match moment {
+            Moment::Before => Meaning::ShapeBefore,
+            Moment::After => Meaning::ShapeAfter,
+            Moment::Settled => Meaning::ShapeSettled,
+        };
+        self.ask(Some(step), shape, Request::ReadShape, REQUEST_BOUND);
+        let texts = if self.plan.layout.tickers { vec![EngineText::Stats, EngineText::Tickers] } else { vec![EngineText::Stats] };
+        for what in texts {
+            let meaning = Meaning::EngineText(moment, what);
+            self.ask(Some(step), meaning, Request::ReadText { what }, REQUEST_BOUND);
+        }
+    }
+
+    fn setup(&self, step: &Step, all_keys_exist: bool) -> StepSetup {
+        // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
+        let position = self.plan.workload.steps.iter().position(|other| other.name == step.name);
+        StepSetup {
+            operation: step.operation,
+            data: self.plan.workload.data,
+            threads: step.threads,
+            rate: step.rate,
+            wal: step.wal,
+            sync: step.sync,
+            background_write_bytes_per_s: step.background_write_bytes_per_s,
+            seed: data_seed(self.plan.seed, self.visit.launch).wrapping_add(1 + position.unwrap_or(0) as u64),
+            planted_slowdown_percent: self.plan.subjects[self.visit.side].planted_slowdown_percent,
+            all_keys_exist,
+        }
+    }
+
+    fn trial(&self, step: &Step) -> TrialKey {
+        TrialKey { launch: self.visit.launch, step: step.name.clone(), side: self.visit.side }
+    }
+
+    fn ask(&mut self, step: Option<&Step>, meaning: Meaning, request: Request, bound: Nanos) {
+        let requests = vec![(self.worker, request)];
+        self.push(step, meaning, Action::Ask { requests, bound });
+    }
+
+    fn push(&mut self, step: Option<&Step>, meaning: Meaning, action: Action) {
+        let step = step.map(|step| step.name.clone());
+        self.lines.push(Line { part: Part::Visit, step, meaning, action });
+    }
+}
+
+/// A step by time hangs when its grace is over after its time; one by operations when its grace is over.
+fn bound(limit: BlockLimit, grace: Nanos) -> Nanos {
+    match limit {
+        BlockLimit::Time { wall } => wall + grace,
+        BlockLimit::Operations { .. } => grace,
+    }
+}

@@ -1,0 +1,78 @@
+//! A small plan for tests.
+
+use model::build::{BuildSource, EngineBuild};
+use model::config::EngineConfig;
+use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
+use model::subject::SubjectRef;
+use model::units::{Bytes, Nanos};
+use model::workload::Workload;
+use std::collections::BTreeMap;
+
+pub const WORKLOAD: &str = r#"
+    name = "small"
+    engine = "rocksdb"
+    description = "d"
+    tells = "t"
+    does_not_tell = "n"
+    block_ms = 100
+    data = { keys = 100000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
+    [[step]]
+    name = "fillseq"
+    group = "writes"
+    operation = "fill-sequential"
+    database = "own"
+    wal = false
+    settle = "drained"
+    [[step]]
+    name = "overwrite"
+    group = "writes"
+    operation = "overwrite"
+    database = "own"
+    cycles = 4
+    [[step]]
+    name = "readrandom"
+    group = "point"
+    operation = "read-random"
+    database = "image"
+    cycles = 3
+"#;
+
+pub fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
+    let subject = |text: &&str| {
+        let reference: SubjectRef = text.parse().unwrap();
+        Subject {
+            build: EngineBuild {
+                reference: reference.build.clone(),
+                library: "librocksdb.so".into(),
+                sha256: String::new(),
+                size: Bytes(0),
+                source: BuildSource::Published { coordinates: String::new() },
+                compilers: Vec::new(),
+                probe: None,
+            },
+            config: EngineConfig {
+                name: reference.config.clone(),
+                description: String::new(),
+                pins: BTreeMap::new(),
+                options: BTreeMap::new(),
+            },
+            options: BTreeMap::new(),
+            planted_slowdown_percent: 0.0,
+            reference,
+        }
+    };
+    Plan {
+        purpose: Purpose::Compare,
+        subjects: subjects.iter().map(subject).collect(),
+        workload: Workload::parse(WORKLOAD, "test").unwrap(),
+        workload_sha256: String::new(),
+        steps: steps.iter().map(|step| (*step).to_owned()).collect(),
+        steps_named: false,
+        own_image: false,
+        layout: Layout::default(),
+        rule: DecisionRule::default(),
+        budget,
+        seed: 42,
+        tool_version: "test".to_owned(),
+    }
+}
