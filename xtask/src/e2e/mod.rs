@@ -3,6 +3,7 @@
 //! Each case has its own results directory; builds are fetched once into a cache that all share. A case passes
 //! only if, besides what it checks itself, no process and no database is left behind.
 
+mod campaigns;
 mod compare;
 mod engines;
 mod expect;
@@ -35,8 +36,12 @@ pub struct Arguments {
 /// How a case that did not fail ended.
 enum Ending {
     Passed,
-    /// This host cannot do it; in CI that is a failure.
+    /// Something that can be installed is missing; in CI that is a failure.
     Skipped {
+        reason: String,
+    },
+    /// This host cannot do it, whatever is installed: no root, no loop device. CI too goes on without.
+    NotHere {
         reason: String,
     },
 }
@@ -61,6 +66,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     let compared = if arguments.all_releases { &releases.tried } else { &releases.ci };
     cases.extend(compared.iter().map(|release| compare::of_release(release)));
     cases.extend(compare::cases());
+    cases.extend(campaigns::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(signals::cases());
@@ -123,7 +129,7 @@ fn run_case(case: &Case, shared: &Shared, is_ci: bool) -> Record {
     let (outcome, reason) = match ending {
         Ok(Ending::Passed) => ("passed", None),
         Ok(Ending::Skipped { reason }) if is_ci => ("failed", Some(format!("skipped in CI: {reason}"))),
-        Ok(Ending::Skipped { reason }) => ("skipped", Some(reason)),
+        Ok(Ending::Skipped { reason } | Ending::NotHere { reason }) => ("skipped", Some(reason)),
         Err(error) => ("failed", Some(format!("{error:#}"))),
     };
     Record { name: case.name.clone(), outcome, seconds: began.elapsed().as_secs_f64(), reason }

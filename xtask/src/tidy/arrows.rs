@@ -7,12 +7,13 @@ use super::{SourceFile, Violation};
 const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("load", &["model"]),
-    ("runner", &["model"]),
+    ("formats", &["model"]),
+    ("runner", &["model", "formats"]),
     ("store", &["model"]),
     ("analysis", &["model"]),
-    ("report", &["model", "analysis"]),
-    ("dbdyno", &["model", "load", "runner", "store", "analysis", "report"]),
-    ("xtask", &["model", "load", "runner", "store", "analysis", "report"]),
+    ("report", &["model", "formats", "analysis"]),
+    ("dbdyno", &["model", "formats", "load", "runner", "store", "analysis", "report"]),
+    ("xtask", &["model", "formats", "load", "runner", "store", "analysis", "report"]),
 ];
 
 /// Dependencies that only some crates may have.

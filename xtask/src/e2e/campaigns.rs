@@ -1,0 +1,264 @@
+//! Cases of campaigns: rounds with a broken release, one after another, going on after a kill, a device of its own.
+
+use super::expect;
+use super::processes::{self, Watch};
+use super::scratch::Scratch;
+use super::tool::Call;
+use super::{Case, Ending};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// A workload with every operation of the classic sequences.
+const SEQUENCE: &str = include_str!("sequence.toml");
+/// Its steps that are judged; helpers are measured too, but stand in no summary.
+const STEPS: [&str; 9] = [
+    "fillseq",
+    "revrange",
+    "readrandom",
+    "readseq",
+    "multireadrandom",
+    "overwritesome",
+    "fwdrangewhilewriting",
+    "overwriteandwait",
+    "coldcompact",
+];
+/// Releases that span the changes of the C API, of the statistics' layout and of the file format.
+const RELEASES: [&str; 4] = ["rocksdb@5.18.4", "rocksdb@6.0.2", "rocksdb@8.7.3", "rocksdb@11.8.1"];
+/// It can neither write nor read its tables: broken on purpose.
+const BROKEN: &str = "rocksdb@6.0.2+format-5";
+/// Never published as a library.
+const NEVER_PUBLISHED: &str = "rocksdb@8.2.1";
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("campaign rounds", rounds),
+        Case::new("campaign sequential", sequential),
+        Case::new("campaign resume", resume),
+        Case::new("campaign loop device", loop_device),
+        Case::new("campaign bad plans", bad_plans),
+        Case::new("campaign classic workloads", classic_workloads),
+    ]
+}
+
+fn plan(scratch: &Scratch, subjects: &[&str], more: &str) -> anyhow::Result<PathBuf> {
+    let workload = scratch.write("sequence.toml", SEQUENCE)?;
+    let subjects: Vec<String> = subjects.iter().map(|subject| format!("\"{subject}\"")).collect();
+    let text = format!(
+        "name = \"small\"\nworkloads = [\"{}\"]\nsubjects = [{}]\nseed = 7\n{more}\n",
+        workload.display(),
+        subjects.join(", "),
+    );
+    scratch.write("plan.toml", &text)
+}
+
+/// Every release runs every step in every round; the broken ones are rows with reasons and cost nobody else anything.
+fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let mut subjects = RELEASES.to_vec();
+    subjects.extend([BROKEN, NEVER_PUBLISHED]);
+    let plan = plan(scratch, &subjects, "rounds = 2\ntickers = true")?;
+    let report = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()])
+        .run()?
+        .expect_code(&[0])?
+        .json()?;
+    ensure!(report["design"] == "rounds" && report["rounds"] == 2, "design {}", report["design"]);
+    let left_out = expect::texts(&report["left_out"], "subject");
+    ensure!(left_out == [NEVER_PUBLISHED], "left out are {left_out:?}");
+    let failed = report["trials"]["failed"].as_u64().unwrap_or(0);
+    ensure!(failed > 0, "the release that is broken on purpose failed in no trial");
+    let columns = report["columns"].as_array().context("columns is no array")?;
+    for release in RELEASES {
+        for step in STEPS {
+            let rows: Vec<&Value> =
+                columns.iter().filter(|row| row["subject"] == release && row["step"] == step).collect();
+            ensure!(rows.len() == 2, "{release} has {} rows of {step}, not one of each round", rows.len());
+            for row in rows {
+                columns_of(row, step).with_context(|| format!("{release}, {step}, round {}", row["round"]))?;
+            }
+        }
+    }
+    shown_in_every_format(scratch)?;
+    Ok(Ending::Passed)
+}
+
+/// What every release must have told of a step.
+fn columns_of(row: &Value, step: &str) -> anyhow::Result<()> {
+    let value = |metric: &str| row["values"][metric].as_f64();
+    let positive = |metric: &str| -> anyhow::Result<f64> {
+        let found = value(metric).with_context(|| format!("{metric} is {}", row["values"][metric]))?;
+        ensure!(found > 0.0 && found.is_finite(), "{metric} is {found}");
+        Ok(found)
+    };
+    for metric in ["ops_per_s", "cpu_us_per_op", "resident_peak_bytes", "lsm_bytes"] {
+        positive(metric)?;
+    }
+    let p50 = positive("latency_us_p50")?;
+    ensure!(positive("latency_us_max")? >= p50, "the largest latency is below the median");
+    if matches!(step, "overwritesome" | "overwriteandwait") {
+        let amplification = positive("write_amplification")?;
+        ensure!((0.5..100.0).contains(&amplification), "write amplification is {amplification}");
+    }
+    Ok(())
+}
+
+fn shown_in_every_format(scratch: &Scratch) -> anyhow::Result<()> {
+    let shown = |arguments: &[&str]| -> anyhow::Result<String> {
+        Ok(Call::new(scratch, ["report", "last"]).and(arguments).run()?.expect_code(&[0])?.stdout)
+    };
+    for width in ["80", "120"] {
+        let text = shown(&["--width", width, "--detail"])?;
+        for part in [BROKEN, NEVER_PUBLISHED, "overwriteandwait", "8.7.3", "w_amp"] {
+            ensure!(text.contains(part), "the text at {width} columns does not show `{part}`:\n{text}");
+        }
+        let limit: usize = width.parse()?;
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        ensure!(widest <= limit, "a line has {widest} columns where there are {width}");
+    }
+    let markdown = shown(&["--format", "markdown"])?;
+    ensure!(markdown.lines().any(|line| line.starts_with('|')), "no table in the Markdown:\n{markdown}");
+    let tsv = shown(&["--format", "tsv"])?;
+    let widths: BTreeSet<usize> = tsv.lines().map(|line| line.split('\t').count()).collect();
+    ensure!(widths.len() == 1 && tsv.contains("w_amp"), "the table has rows of {widths:?} cells:\n{tsv}");
+    Ok(())
+}
+
+/// One after another keeps the order, and its verdicts are no more than suspicions; the same by `compare --design`.
+fn sequential(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let workload = scratch.write("sequence.toml", SEQUENCE)?;
+    let report = Call::new(scratch, ["compare", "rocksdb@8.5.4", "rocksdb@8.7.3", "--design", "sequential"])
+        .and(["--rounds", "2", "--json", "--step", "readrandom", "--workload"])
+        .and([&workload])
+        .run()?
+        .expect_code(&[0])?
+        .json()?;
+    ensure!(report["design"] == "sequential", "design is {}", report["design"]);
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    ensure!(!rows.is_empty(), "nothing was compared");
+    for row in rows {
+        ensure!(row["step"] == "readrandom", "step {} was judged", row["step"]);
+        let verdict = row["verdict"].as_str().unwrap_or_default();
+        ensure!(
+            !matches!(verdict, "regression" | "improvement"),
+            "one after another cannot tell drift from a difference, and yet: {verdict}"
+        );
+    }
+    Ok(Ending::Passed)
+}
+
+/// Workers of more than one visit: eight processes each.
+const WORKERS_OF_A_VISIT: usize = 10;
+
+/// A controller that is killed is gone on with: each trial is there once in the end.
+fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let subjects = ["rocksdb@8.5.4", "rocksdb@8.7.3"];
+    let plan = plan(scratch, &subjects, "rounds = 2")?;
+    let mut controller = Call::new(scratch, ["run".as_ref(), plan.as_os_str()]).start()?;
+    Watch::default().until_seen(WORKERS_OF_A_VISIT, &scratch.shared.binary, &mut controller)?;
+    controller.signal(libc::SIGKILL)?;
+    while controller.is_running()? {
+        std::thread::yield_now();
+    }
+    processes::all_gone(&scratch.shared.binary).context("workers outlived their controller")?;
+
+    let finished = Call::new(scratch, ["run", "--resume", "last", "--json"]).run()?.expect_code(&[0])?;
+    let report = finished.json()?;
+    let mut seen = BTreeSet::new();
+    for row in report["columns"].as_array().into_iter().flatten() {
+        let key = (row["subject"].to_string(), row["step"].to_string(), row["round"].to_string());
+        ensure!(seen.insert(key.clone()), "{key:?} is there twice");
+    }
+    let expected = subjects.len() * STEPS.len() * 2;
+    ensure!(seen.len() == expected, "{} trials in the end, not {expected}", seen.len());
+    ensure!(report["trials"]["failed"] == 0, "{} trials failed", report["trials"]["failed"]);
+    Call::new(scratch, ["run", "--resume", "last"]).run()?.expect_code(&[2])?.expect_stderr(&["is done"])?;
+    Ok(Ending::Passed)
+}
+
+/// The collapse of RocksDB issue 12038, small: the requests of one cold compaction on a device whose largest request is
+/// below the readahead.
+fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let plan = scratch.write(
+        "plan.toml",
+        "name = \"12038\"\nworkloads = [\"rocksdb.12038\"]\nrounds = 2\nseed = 7\n\
+         subjects = [\"rocksdb@8.5.4\", \"rocksdb@8.6.7\"]\nconfigs = [\"defaults\", \"readahead-96k\"]\n\
+         scale = { keys = 100000, write_seconds = 0.5 }\nmemory_limit = \"200 MB\"\n\
+         [loop_device]\nsize = \"1 GB\"\nmax_sectors_kb = 128\nread_ahead_kb = 128\n",
+    )?;
+    let finished = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]).run()?;
+    if finished.code()? == 3 && finished.stderr.contains("skipped: this host cannot") {
+        let reason = finished.stderr.lines().last().unwrap_or_default().to_owned();
+        return Ok(Ending::NotHere { reason });
+    }
+    let report = finished.expect_code(&[0])?.json()?;
+    let read_kb = |subject: &str| -> anyhow::Result<f64> {
+        let rows = report["columns"].as_array().context("columns is no array")?;
+        let sizes: Vec<f64> = rows
+            .iter()
+            .filter(|row| row["subject"] == subject && row["step"] == "coldcompact")
+            .filter_map(|row| row["values"]["device_read_request_bytes"].as_f64())
+            .collect();
+        ensure!(sizes.len() == 2, "{subject} has {} read sizes of coldcompact", sizes.len());
+        Ok(sizes.iter().sum::<f64>() / 2.0 / 1024.0)
+    };
+    let before = read_kb("rocksdb@8.5.4+defaults")?;
+    let collapsed = read_kb("rocksdb@8.6.7+defaults")?;
+    let restored = read_kb("rocksdb@8.6.7+readahead-96k")?;
+    ensure!(before > 60.0, "8.5.4 read {before:.1} KB at a time, not about 120");
+    ensure!(collapsed < 12.0, "8.6.7 read {collapsed:.1} KB at a time, not about 4");
+    ensure!(restored > 40.0, "8.6.7 with 96 KiB of readahead read {restored:.1} KB at a time");
+    Ok(Ending::Passed)
+}
+
+fn bad_plans(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let check = |text: &str, parts: &[&str]| -> anyhow::Result<()> {
+        let plan = scratch.write("bad.toml", text)?;
+        Call::new(scratch, ["run".as_ref(), plan.as_os_str()])
+            .run()?
+            .expect_code(&[2])?
+            .expect_stderr(parts)
+            .map(|_| ())
+    };
+    check("name = 'x'\nworkloads = ['rocksdb.byrx']\nsubjects = ['rocksdb-8.5.4']\n", &["bad.toml", "`@`"])?;
+    check("name = 'x'\nworkloads = ['rocksdb.byxr']\nsubjects = ['rocksdb@8.5.4']\n", &["rocksdb.byrx"])?;
+    check("name = 'x'\nsubjects = ['rocksdb@8.5.4']\n", &["bad.toml", "workloads"])?;
+    check(
+        "name = 'x'\nworkloads = ['quick']\nsubjects = ['rocksdb@8.5.4']\nhardware = 'c4r61'\n",
+        &["c4r16"],
+    )?;
+    let missing = scratch.path("none.toml");
+    Call::new(scratch, ["run".as_ref(), missing.as_os_str()])
+        .run()?
+        .expect_code(&[2])?
+        .expect_stderr(&["none.toml"])?;
+    // Nothing of it can be measured: that is a failed run, with the first reason.
+    let plan = plan(scratch, &[NEVER_PUBLISHED], "rounds = 1")?;
+    Call::new(scratch, ["run".as_ref(), plan.as_os_str()])
+        .run()?
+        .expect_code(&[3])?
+        .expect_stderr(&[NEVER_PUBLISHED])?;
+    Ok(Ending::Passed)
+}
+
+/// The classic definitions can be seen, with the sizes that they come to.
+fn classic_workloads(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let byrx = Call::new(scratch, ["workload", "show", "rocksdb.byrx"]).run()?.expect_code(&[0])?.stdout;
+    for part in ["fillseq", "revrangewhilewriting", "overwriteandwait", "block_cache"] {
+        ensure!(byrx.contains(part), "rocksdb.byrx does not show `{part}`:\n{byrx}");
+    }
+    let of_2021 = Call::new(scratch, ["workload", "show", "rocksdb.2021"]).run()?.expect_code(&[0])?.stdout;
+    ensure!(of_2021.contains("seekrandomwhilewriting.nexts-100"), "rocksdb.2021 is cut short:\n{of_2021}");
+    let plan = scratch.write(
+        "plan.toml",
+        "name = 'x'\nworkloads = ['rocksdb.byrx']\nsubjects = ['rocksdb@8.5.4']\nhardware = 'c16r64'\n",
+    )?;
+    let dry = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--dry-run".as_ref()])
+        .run()?
+        .expect_code(&[0])?
+        .stdout;
+    for part in ["16.80 GB", "51.54 GB", "300 s", "40000000 keys"] {
+        ensure!(dry.contains(part), "the dry run does not show `{part}`:\n{dry}");
+    }
+    ensure!(!scratch.data().join("dbdyno/dbdyno.sqlite").exists(), "a dry run made a store");
+    Ok(Ending::Passed)
+}
