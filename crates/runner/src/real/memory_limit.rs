@@ -1,8 +1,9 @@
 //! A limit of memory for workers, page cache included: a control group of the kernel, of version 1 or 2
 //! (kernel documentation, cgroup-v1/memory and cgroup-v2).
 //!
-//! Never in here: a group that was not made by dbdyno is not changed, with one exception that version 2 forces
-//! on us: where our own group has been delegated to us, the controller moves itself into a group below it.
+//! Never in here: a group that was not made by dbdyno is not changed, with one exception that version 2
+//! forces on us: where our own group has been delegated to us, the controller moves itself into a group below
+//! it.
 
 use crate::clock::Stopwatch;
 use crate::proc::parse;
@@ -121,7 +122,8 @@ impl MemoryGroup {
         write(&self.path.join("cgroup.procs"), &pid.to_string())
     }
 
-    /// Most memory that was charged at any time; absent where the kernel does not tell (version 2 before 5.19).
+    /// Most memory that was charged at any time; absent where the kernel does not tell (version 2 before
+    /// 5.19).
     pub fn peak(&self) -> Option<Bytes> {
         let file = match self.version {
             Version::V1 => "memory.max_usage_in_bytes",
@@ -255,8 +257,8 @@ impl Hierarchy {
         }
     }
 
-    /// A group of version 2 limits memory if its parent hands the controller on, and a parent that does has no
-    /// processes of its own ("no internal processes"), the root excepted.
+    /// A group of version 2 limits memory if its parent hands the controller on, and a parent that does has
+    /// no processes of its own ("no internal processes"), the root excepted.
     fn make_group_v2(&self, name: &str) -> Result<PathBuf, MemoryLimitError> {
         if !lists_controller(&self.mount_point.join("cgroup.controllers")) {
             return Err(MemoryLimitError::NoController);
@@ -281,8 +283,8 @@ impl Hierarchy {
         make(self.own.join(name))
     }
 
-    /// Empties our own group, which is delegated to us, by moving this process into one below it. It stays there:
-    /// whoever delegated the group removes it with what is below it.
+    /// Empties our own group, which is delegated to us, by moving this process into one below it. It stays
+    /// there: whoever delegated the group removes it with what is below it.
     fn move_below_own(&self) -> Result<(), MemoryLimitError> {
         let pid = std::process::id().to_string();
         let below = make(self.own.join(format!("{PREFIX}{pid}-controller")))?;

@@ -2,6 +2,7 @@
 
 pub mod client_cost;
 pub mod image;
+pub mod loop_device;
 pub mod memory_limit;
 pub mod page_cache;
 pub mod probe;

@@ -78,8 +78,8 @@ mod tests {
 
     const FILE_BYTES: usize = 8 << 20;
 
-    /// Bytes that a read of the file fetches from a device, for this thread alone: others of the test run read
-    /// files too.
+    /// Bytes that a read of the file fetches from a device, for this thread alone: others of the test run
+    /// read files too.
     fn fetched_by_reading(file: &Path) -> u64 {
         let fetched =
             || parse::field(&fs::read_to_string("/proc/thread-self/io").unwrap(), "read_bytes").unwrap();

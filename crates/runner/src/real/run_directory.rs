@@ -1,7 +1,8 @@
 //! The directory of one run: marked as ours, locked while its controller lives, removed at the end, and
 //! removed by the next run where its controller was killed.
 
-use crate::marked_dir::{self, MarkedDirError};
+use super::loop_device::{self, LoopDeviceError};
+use crate::marked_dir::{self, MARKER, MarkedDirError};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,9 @@ pub enum RunDirectoryError {
     /// It is not ours, or the system refused.
     #[error(transparent)]
     Directory(#[from] MarkedDirError),
+    /// A file system is mounted in it that could not be unmounted.
+    #[error(transparent)]
+    Mounted(#[from] LoopDeviceError),
     /// The lock could not be made.
     #[error("failed to lock `{}`", path.display())]
     Lock {
@@ -54,7 +58,7 @@ impl RunDirectory {
 impl Drop for RunDirectory {
     fn drop(&mut self) {
         // What cannot be removed now is removed by the next run.
-        let _ = marked_dir::remove_marked_dir(&self.path);
+        let _ = remove(&self.path);
     }
 }
 
@@ -66,15 +70,27 @@ pub fn remove_stale(work_dir: &Path) -> usize {
         .filter_map(Result::ok)
         .filter(|entry| {
             let Ok(lock) = File::open(entry.path().join(LOCK)) else { return false };
-            flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
-                && marked_dir::remove_marked_dir(&entry.path()).is_ok()
+            flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && remove(&entry.path()).is_ok()
         })
         .count()
+}
+
+/// What is mounted there is unmounted first, and where that fails nothing is deleted: deleting would go on in
+/// the file system that is mounted.
+fn remove(path: &Path) -> Result<(), RunDirectoryError> {
+    // A link, or a directory without our marker, is not even looked into; to remove it is then an error.
+    if fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir()) && path.join(MARKER).is_file() {
+        loop_device::release(path)?;
+    }
+    Ok(marked_dir::remove_marked_dir(path)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::plan::LoopDevice;
+    use model::units::Bytes;
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
     #[test]
     fn a_live_run_keeps_its_directory_and_a_dead_one_loses_it() {
@@ -92,6 +108,57 @@ mod tests {
         assert!(live.path().exists() && !dead_path.exists() && foreign.exists());
         let path = live.path().to_owned();
         drop(live);
+        assert!(!path.exists());
+    }
+
+    /// A run whose controller was killed, with what `mount_something` mounted in its directory.
+    fn dead_run<T>(work_dir: &Path, mount_something: impl FnOnce(&Path) -> Option<T>) -> Option<PathBuf> {
+        let dead = RunDirectory::create(work_dir, "dead").unwrap();
+        let path = dead.path().to_owned();
+        std::mem::forget(mount_something(&path)?);
+        flock(&dead._lock, FlockOperation::Unlock).unwrap();
+        std::mem::forget(dead);
+        Some(path)
+    }
+
+    #[test]
+    fn a_dead_run_loses_its_loop_device_too() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let made = dead_run(work_dir.path(), |path| {
+            let spec = LoopDevice {
+                bytes: Bytes::from_mib(64),
+                direct_io: false,
+                max_sectors_kb: Some(64),
+                read_ahead_kb: None,
+            };
+            let file_system = loop_device::LoopFileSystem::create(path, &spec);
+            file_system.map_err(|error| eprintln!("skipped: {error}")).ok()
+        });
+        let Some(path) = made else { return };
+        let mounted =
+            || fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&*path.to_string_lossy());
+        assert!(mounted());
+        assert_eq!(remove_stale(work_dir.path()), 1);
+        assert!(!mounted() && !path.exists());
+    }
+
+    #[test]
+    fn nothing_is_deleted_through_a_mount_of_somebody_else() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let made = dead_run(work_dir.path(), |path| {
+            let theirs = path.join("theirs");
+            fs::create_dir(&theirs).unwrap();
+            let mounted = mount("tmpfs", &theirs, "tmpfs", MountFlags::empty(), None);
+            mounted.map_err(|error| eprintln!("skipped: not permitted to mount: {error}")).ok()?;
+            fs::write(theirs.join("precious"), "x").ok()
+        });
+        let Some(path) = made else { return };
+        let theirs = path.join("theirs");
+        let removed = remove_stale(work_dir.path());
+        let kept = theirs.join("precious").exists();
+        unmount(&theirs, UnmountFlags::DETACH).unwrap();
+        assert!(removed == 0 && kept, "{removed} {kept}");
+        assert_eq!(remove_stale(work_dir.path()), 1);
         assert!(!path.exists());
     }
 }
