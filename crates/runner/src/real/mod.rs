@@ -5,6 +5,7 @@ pub mod image;
 pub mod loop_device;
 pub mod memory_limit;
 pub mod page_cache;
+pub mod pauses;
 pub mod probe;
 pub mod run_directory;
 pub mod sampler;
