@@ -22,8 +22,14 @@ const WORKLOADS: [(&str, &str); 13] = [
     ("embedded:workloads/rocksdb.iodir_nlz.toml", include_str!("../../../workloads/rocksdb.iodir_nlz.toml")),
     ("embedded:workloads/rocksdb.iodir_nnl.toml", include_str!("../../../workloads/rocksdb.iodir_nnl.toml")),
     ("embedded:workloads/rocksdb.iodir_nnz.toml", include_str!("../../../workloads/rocksdb.iodir_nnz.toml")),
-    ("embedded:workloads/rocksdb.iodir_none.toml", include_str!("../../../workloads/rocksdb.iodir_none.toml")),
-    ("embedded:workloads/rocksdb.iodir_zstd.toml", include_str!("../../../workloads/rocksdb.iodir_zstd.toml")),
+    (
+        "embedded:workloads/rocksdb.iodir_none.toml",
+        include_str!("../../../workloads/rocksdb.iodir_none.toml"),
+    ),
+    (
+        "embedded:workloads/rocksdb.iodir_zstd.toml",
+        include_str!("../../../workloads/rocksdb.iodir_zstd.toml"),
+    ),
 ];
 /// Sequences of steps, by the name that workloads give.
 const SEQUENCES: [(&str, &str); 2] = [

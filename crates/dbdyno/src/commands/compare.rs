@@ -2,8 +2,8 @@
 
 use crate::cli::{Compare, DesignName, Places};
 use crate::commands::measure::{self, Ready};
-use crate::commands::{print, run};
 use crate::commands::report::{ending, render};
+use crate::commands::{print, run};
 use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;

@@ -15,6 +15,7 @@ use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::Rounds;
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
+use runner::real::memory_limit;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
 use std::collections::BTreeSet;
@@ -86,6 +87,7 @@ struct Stage {
 fn stage(places: &Places, run: &str) -> anyhow::Result<Stage> {
     let work_dir = paths::work_dir(places)?;
     run_directory::remove_stale(&work_dir);
+    memory_limit::remove_stale();
     let directory = RunDirectory::create(&work_dir, run)?;
     Ok(Stage { directory, host: host::describe(&work_dir), program: paths::own_program()? })
 }
@@ -138,8 +140,7 @@ fn drive_to_end(
         Ok(world) => world,
         Err(error) => {
             let outcome = RunOutcome::Failed;
-            let ended =
-                RunEvent::Ended { at_us: clock::epoch_us(), outcome, cost: HarnessCost::default() };
+            let ended = RunEvent::Ended { at_us: clock::epoch_us(), outcome, cost: HarnessCost::default() };
             writer.write(&run, &ended)?;
             return Err(anyhow::Error::new(error)
                 .context(format!("skipped: this host cannot give what the plan of run {run} asks for")));

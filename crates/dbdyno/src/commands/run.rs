@@ -14,7 +14,7 @@ use model::block::Side;
 use model::event::RunOutcome;
 use model::plan::Purpose;
 use model::plan_file::PlanFile;
-use model::record::{RunStatus, RunRecord};
+use model::record::{RunRecord, RunStatus};
 use runner::clock::Stopwatch;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -69,7 +69,9 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
     let run = writer.store().find_run(wanted).map_err(usage)?;
     let record = writer.store().load_run(&run)?;
     if record.plan.purpose != Purpose::Campaign {
-        return Err(usage(anyhow!("run {run} is no campaign: only those of `dbdyno run` can be gone on with")));
+        return Err(usage(anyhow!(
+            "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
+        )));
     }
     if record.status == RunStatus::Ended(RunOutcome::Done) {
         return Err(usage(anyhow!("run {run} is done: there is nothing to go on with")));
@@ -147,7 +149,9 @@ fn with_db_bench(mut file: PlanFile, programs: &[String]) -> anyhow::Result<Plan
     let known: Vec<String> = file.subjects.iter().map(ToString::to_string).collect();
     if let Some(stranger) = file.db_bench.keys().find(|subject| !known.contains(subject)) {
         let hint = model::names::hint(stranger, known.iter().map(String::as_str));
-        return Err(usage(anyhow!("db_bench is given for `{stranger}`, which is no subject of the plan{hint}")));
+        return Err(usage(anyhow!(
+            "db_bench is given for `{stranger}`, which is no subject of the plan{hint}"
+        )));
     }
     Ok(file)
 }

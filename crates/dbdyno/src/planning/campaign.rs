@@ -45,11 +45,7 @@ pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
 }
 
 /// Fetches, probes and checks everything that the file names.
-pub fn plans(
-    places: &Places,
-    file: &PlanFile,
-    tell: &mut dyn FnMut(&str),
-) -> anyhow::Result<Vec<Campaign>> {
+pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Campaign>> {
     let catalog = resources::catalog()?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
     let sources = Sources { places, catalog: &catalog, cache: &cache };
@@ -82,7 +78,11 @@ fn plan(
     }
     if prepared.is_empty() {
         let first = left_out.first().map(|one| format!("; the first: {}", one.reason)).unwrap_or_default();
-        return Err(anyhow!("none of the {} subjects of `{}` can be measured{first}", left_out.len(), file.name));
+        return Err(anyhow!(
+            "none of the {} subjects of `{}` can be measured{first}",
+            left_out.len(),
+            file.name
+        ));
     }
     let omitted_options = prepared
         .iter()
@@ -127,7 +127,8 @@ fn plan(
 
 /// The steps to judge: those named, or all that measure something.
 fn chosen_steps(workload: &Workload, named: &[String]) -> Vec<String> {
-    let chosen = |step: &&Step| if named.is_empty() { !step.only_settles() } else { named.contains(&step.name) };
+    let chosen =
+        |step: &&Step| if named.is_empty() { !step.only_settles() } else { named.contains(&step.name) };
     workload.steps.iter().filter(chosen).map(|step| step.name.clone()).collect()
 }
 
@@ -165,7 +166,11 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
     line(
         "memory",
         match file.memory_limit {
-            Some(limit) => format!("{} for a worker, page cache included; {} here", gb(limit.0 as f64), gb(memory_bytes as f64)),
+            Some(limit) => format!(
+                "{} for a worker, page cache included; {} here",
+                gb(limit.0 as f64),
+                gb(memory_bytes as f64)
+            ),
             None => format!("no limit; {} here", gb(memory_bytes as f64)),
         },
     );
@@ -180,7 +185,14 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
         drop(writeln!(steps, "  {:<24} {limit}{threads}", step.name));
     }
     let subjects = file.subjects.len() as f64;
-    line("time", format!("at least {} for a visit, {} in all", span(seconds), span(seconds * subjects * f64::from(file.rounds))));
+    line(
+        "time",
+        format!(
+            "at least {} for a visit, {} in all",
+            span(seconds),
+            span(seconds * subjects * f64::from(file.rounds))
+        ),
+    );
     text.push_str("steps\n");
     text.push_str(&steps);
     text.push_str("subjects\n");

@@ -18,8 +18,8 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
-use subjects::Sources;
 use std::time::Duration;
+use subjects::Sources;
 
 /// What a plan is made from.
 pub struct Request<'a> {

@@ -50,8 +50,7 @@ pub fn prepare(
             reference.build.engine
         )));
     }
-    let config =
-        sources.catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
+    let config = sources.catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
     let build = sources.cache.fetch(sources.catalog, &reference.build, tell).map_err(usage_where_it_is)?;
     let build = probed(sources, build)?;
     let mut options = config::configured(&workload.options, &config);
@@ -129,8 +128,7 @@ fn accepted(
 /// The options that an engine's refusal names and its own options file does not.
 fn refused_options(options: &Options, refusal: &str, options_file: &str) -> Vec<String> {
     let known: BTreeMap<&str, ()> = known_options(options_file).map(|name| (name, ())).collect();
-    let words: BTreeSet<&str> =
-        refusal.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    let words: BTreeSet<&str> = refusal.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     options
         .keys()
         .filter(|name| {
@@ -147,7 +145,10 @@ fn refused_option_hint(refused: &[String], options_file: &str) -> String {
         .iter()
         .map(|name| {
             let inner = name.rsplit('.').next().unwrap_or(name);
-            format!("; this release has no option `{inner}`{}", names::hint(inner, known_options(options_file)))
+            format!(
+                "; this release has no option `{inner}`{}",
+                names::hint(inner, known_options(options_file))
+            )
         })
         .collect()
 }

@@ -118,6 +118,21 @@ pub enum Action {
         /// Whose.
         worker: WorkerId,
     },
+    /// Run a step by the user's db_bench, on the database of the worker's directory.
+    RunDbBench {
+        /// Whose program and directory; no process of ours is in it.
+        worker: WorkerId,
+        /// The trial.
+        trial: TrialKey,
+        /// The place of the visit within its round, from 0.
+        position: u32,
+        /// The benchmark whose result is the step's.
+        benchmark: String,
+        /// The flags.
+        arguments: Vec<String>,
+        /// It is killed after this long.
+        bound: Nanos,
+    },
     /// Wait until the kernel has little left to write for any side.
     DrainDevice,
     /// Copy texts that the engine wrote.
@@ -182,6 +197,8 @@ pub enum Meaning {
     Sized,
     /// What the step cost after its operations had ended.
     Drained,
+    /// A step that db_bench ran.
+    DbBench,
     /// What the engine says of itself.
     EngineText(Moment, EngineText),
     /// The shape of the tree after it has settled.

@@ -2,7 +2,7 @@
 //! where a test wants them. It asserts what the real world could only suffer.
 
 use super::action::{Action, Role, WorkerId};
-use super::world::{Failure, MeasuredBlock, Performed, Severity, World};
+use super::world::{DbBenchRun, Failure, MeasuredBlock, Performed, Severity, World};
 use model::block::Latency;
 use model::counter::Counters;
 use model::event::RunEvent;
@@ -281,6 +281,17 @@ impl World for SimulatedWorld {
             }
             Action::Evict { worker } | Action::RemoveDatabase { worker } => {
                 assert!(self.directories.contains(worker) && !self.workers.contains_key(worker));
+            }
+            Action::RunDbBench { worker, trial, .. } => {
+                assert!(self.directories.contains(worker) && self.workers.is_empty());
+                self.step.clone_from(&trial.step);
+                let measured = MeasuredBlock {
+                    report: BlockReport::default(),
+                    process_cpu: None,
+                    counters: Counters::new(),
+                };
+                let output = "db_bench".to_owned();
+                return Ok(Performed::DbBench(Box::new(DbBenchRun { measured, latency: None, output })));
             }
             Action::DrainDevice => {}
             Action::Collect { .. } => return Ok(Performed::Texts(Vec::new())),

@@ -1,7 +1,7 @@
 //! What a run acts on: processes, files and time, behind one trait with a real and a simulated twin.
 
 use super::action::{Action, WorkerId};
-use model::block::Side;
+use model::block::{Latency, Side};
 use model::counter::Counters;
 use model::event::RunEvent;
 use model::host::HarnessCost;
@@ -40,6 +40,19 @@ pub enum Performed {
     Block(Box<MeasuredBlock>),
     /// Texts by name.
     Texts(Vec<(String, String)>),
+    /// What db_bench measured.
+    DbBench(Box<DbBenchRun>),
+}
+
+/// One invocation of db_bench.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DbBenchRun {
+    /// Its result line and the resources of its process.
+    pub measured: MeasuredBlock,
+    /// Percentiles that it printed.
+    pub latency: Option<Latency>,
+    /// Its output, verbatim.
+    pub output: String,
 }
 
 /// A block with the counters of its side.

@@ -268,7 +268,12 @@ pub(super) mod tests {
     #[test]
     fn the_variants_of_standard_differ_from_it_in_what_they_are_named_for() {
         let catalog = built_in();
-        let options = |name: &str| catalog.config("rocksdb", name).unwrap().options.clone();
+        let options = |name: &str| {
+            model::config::configured(
+                &model::config::Options::new(),
+                catalog.config("rocksdb", name).unwrap(),
+            )
+        };
         assert!(options("defaults").is_empty());
         let mut standard = options("standard");
         let readahead = options("readahead-96k");
@@ -304,7 +309,7 @@ pub(super) mod tests {
         .unwrap();
         assert_eq!(catalog.releases("rocksdb").unwrap().len(), 87);
         assert_eq!(catalog.config("rocksdb", "defaults").unwrap().description, "mine");
-        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 4);
+        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 8);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use model::plan::Plan;
 use model::units::Nanos;
-use model::workload::Operation;
 use model::wire::{BlockLimit, Library, Reply, Request, StepSetup};
+use model::workload::Operation;
 use std::path::{Path, PathBuf};
 
 /// Operations of one measurement. Against nothing an operation takes some tens of nanoseconds, so that this
@@ -25,9 +25,16 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
         worker.receive("client-cost", BOUND, &|| false)
     };
     ask(&Request::Load { library: Library::Nothing })?;
-    ask(&Request::Open { directory: PathBuf::from("none"), options: String::new(), create: true, tickers: false })?;
+    ask(&Request::Open {
+        directory: PathBuf::from("none"),
+        options: String::new(),
+        create: true,
+        tickers: false,
+    })?;
     let mut dearest: f64 = 0.0;
-    for step in plan.chosen_steps().filter(|step| step.operation != Operation::Compact && !step.only_settles()) {
+    for step in
+        plan.chosen_steps().filter(|step| step.operation != Operation::Compact && !step.only_settles())
+    {
         ask(&Request::Prepare(StepSetup {
             operation: step.operation,
             data: plan.workload.data,

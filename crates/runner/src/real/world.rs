@@ -22,7 +22,7 @@ use model::plan::Plan;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, FailureKind, Library, Reply, Request};
 use model::workload::Settle;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::os::fd::AsFd;
@@ -60,7 +60,6 @@ pub struct RealWorld {
     program: PathBuf,
     labels: Vec<String>,
     libraries: Vec<PathBuf>,
-    directory: RunDirectory,
     /// Where databases are: on the loop device where there is one.
     root: PathBuf,
     device: Option<String>,
@@ -78,9 +77,12 @@ pub struct RealWorld {
     pauses: Pauses,
     /// What happened beside the actions.
     told: Vec<RunEvent>,
-    // After the workers, which have files open on it.
+    /// Directories of workers that were made and not yet removed.
+    made: BTreeSet<WorkerId>,
+    // These three in this order, and after the workers, which have files open on the first and are in the second.
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
+    directory: RunDirectory,
 }
 
 impl RealWorld {
@@ -128,6 +130,7 @@ impl RealWorld {
             client_cpu_ns_per_op: None,
             pauses: Pauses::default(),
             told: Vec::new(),
+            made: BTreeSet::new(),
             loop_file_system,
             memory_group,
         })
@@ -182,6 +185,7 @@ impl RealWorld {
             let path = self.worker_directory(*worker);
             let made = marked_dir::create_marked_dir(&path);
             made.map_err(|error| self.fail(*worker, "making its directory", &error))?;
+            self.made.insert(*worker);
             if worker.role == Role::Builder {
                 let made = fs::create_dir(path.join(SCRATCH));
                 made.map_err(|error| self.fail(*worker, "making its directory", &error))?;
@@ -289,9 +293,11 @@ impl RealWorld {
             )
         });
         let spent = side::difference(&before, &side::read(worker.pid(), device.as_deref()));
-        let told = seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
+        let told =
+            seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
         self.told.extend(told);
-        let reply = replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;
+        let reply =
+            replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;
         self.pauses.begin();
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
@@ -358,27 +364,22 @@ impl RealWorld {
         Performed::Done
     }
 
-    fn remove_directories(&self, workers: &[WorkerId]) -> Result<Performed, Failure> {
+    fn remove_directories(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
         for id in workers {
             let removed = marked_dir::remove_marked_dir(&self.worker_directory(*id));
             removed.map_err(|error| self.fail(*id, "removing its directory", &error))?;
+            self.made.remove(id);
         }
         Ok(Performed::Done)
     }
 
     /// Ends every worker, frozen or not, and removes what they left.
     fn abandon(&mut self) {
-        let ids: Vec<WorkerId> = self.workers.keys().copied().collect();
         // Dropping a worker kills it.
         self.workers.clear();
-        for id in ids {
-            let _ = marked_dir::remove_marked_dir(&self.worker_directory(id));
-        }
         self.pauses.forget();
-        // Builders have ended before their directories are removed.
-        for slot in 0..self.labels.len() {
-            let builder = WorkerId { role: Role::Builder, side: 0, slot };
-            let _ = marked_dir::remove_marked_dir(&self.worker_directory(builder));
+        for id in std::mem::take(&mut self.made) {
+            let _ = marked_dir::remove_marked_dir(&self.worker_directory(id));
         }
     }
 
@@ -432,8 +433,13 @@ impl World for RealWorld {
             }
             Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound),
             Action::Evict { worker } => {
-                let evicted = page_cache::evict(&self.database(*worker));
-                evicted.map_err(|error| self.fail(*worker, "putting its files out of the page cache", &error))?;
+                // Below a loop device its file may be in the page cache too.
+                let evicted = match &self.loop_file_system {
+                    Some(file_system) => file_system.evict(),
+                    None => page_cache::evict(&self.database(*worker)),
+                };
+                evicted
+                    .map_err(|error| self.fail(*worker, "putting its files out of the page cache", &error))?;
                 Ok(Performed::Done)
             }
             Action::RemoveDatabase { worker } => {
@@ -441,6 +447,11 @@ impl World for RealWorld {
                 removed.map_err(|error| self.fail(*worker, "removing its database", &error))?;
                 Ok(Performed::Done)
             }
+            Action::RunDbBench { worker, .. } => Err(self.fail(
+                *worker,
+                "running db_bench",
+                &std::io::Error::from(std::io::ErrorKind::Unsupported),
+            )),
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(self.collect(*worker)),
             Action::Stop { workers } => Ok(self.stop(workers)),

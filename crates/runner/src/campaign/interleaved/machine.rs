@@ -3,11 +3,11 @@
 //! pilot -> launch 1 -> (fix the largest number of launches) -> launch 2 -> ... -> end. A failure ends one
 //! part of one launch; the other part and the next launches go on.
 
-use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
-use crate::campaign::drive::{Event, Next, Schedule};
 use super::referee::{LaunchCost, Referee};
 use super::script;
 use super::sizes::BlockSizes;
+use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
+use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::rounds::machine::block_of;
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
 use model::block::{Block, Outcome, TrialKey};
@@ -222,7 +222,7 @@ impl<R: Referee> Campaign<R> {
             match line.part {
                 Part::Own => self.launch.cost.own = took,
                 Part::Image => self.launch.cost.image = took,
-                Part::Pilot => {}
+                Part::Pilot | Part::Visit => {}
             }
             self.launch.part_started = now;
         }

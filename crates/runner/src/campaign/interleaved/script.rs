@@ -1,8 +1,8 @@
 //! The script of a launch: which actions, in which order, with every random choice drawn from the run's seed.
 //! Pure: the same plan, launch and sizes give the same script.
 
-use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
 use super::sizes::BlockSizes;
+use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
 use model::block::{BASE, Side, TrialKey};
 use model::config::rocksdb_option_string;
 use model::plan::Plan;
@@ -112,7 +112,11 @@ impl<'a> Script<'a> {
                     Some(step),
                     &writers,
                     LONG_BOUND,
-                    &Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: true, seconds: false },
+                    &Request::RunBlock {
+                        limit: BlockLimit::Operations { count },
+                        warm_up: true,
+                        seconds: false,
+                    },
                 );
             }
             self.finish(part, step, &writers, measured);
@@ -207,7 +211,13 @@ impl<'a> Script<'a> {
         self.open(part, &workers, true, "");
         for step in steps {
             if let Some(to) = settles_to(step) {
-                self.ask_all(part, Some(step), &workers, LONG_BOUND, &Request::Settle { to, bound: LONG_BOUND });
+                self.ask_all(
+                    part,
+                    Some(step),
+                    &workers,
+                    LONG_BOUND,
+                    &Request::Settle { to, bound: LONG_BOUND },
+                );
                 continue;
             }
             self.prepare(part, step, &workers);

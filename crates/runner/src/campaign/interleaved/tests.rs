@@ -1,13 +1,13 @@
 //! What a run does, in which order, in a simulated world: nine hours in milliseconds, with crashes.
 
-use crate::campaign::action::{Action, Role, WorkerId};
-use crate::campaign::drive::drive;
 use super::machine::Campaign;
 use super::referee::{Fixed, LaunchCost, Referee};
+use crate::campaign::action::{Action, Role, WorkerId};
+use crate::campaign::drive::drive;
+use crate::campaign::samples::plan;
 use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, Outcome};
 use model::event::{RunEvent, RunOutcome};
-use crate::campaign::samples::plan;
 use model::plan::Plan;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request};

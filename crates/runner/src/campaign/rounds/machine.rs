@@ -5,14 +5,14 @@ use super::visit;
 use super::visits::{Visit, visits};
 use crate::campaign::action::{Action, Line, Meaning};
 use crate::campaign::drive::{Event, Next, Schedule};
-use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
+use crate::campaign::world::{DbBenchRun, Failure, MeasuredBlock, Performed, Severity};
 use model::block::{Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
 use model::counter::Counter;
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::record::engine_text_name;
 use model::units::Nanos;
-use model::wire::Reply;
+use model::wire::{EngineText, Reply};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Kept of the budget for the report.
@@ -142,10 +142,13 @@ impl Rounds {
         match (line.meaning, performed) {
             (Meaning::Measured, Performed::Block(measured)) => self.take_block(line, MEASURED, *measured),
             (Meaning::Drained, Performed::Block(measured)) => self.take_block(line, DRAINED, *measured),
+            (Meaning::DbBench, Performed::DbBench(run)) => self.take_db_bench(line, *run),
             (Meaning::ShapeBefore, Performed::Replies(replies)) => {
                 self.take_shape(line, replies, Moment::Before);
             }
-            (Meaning::ShapeAfter, Performed::Replies(replies)) => self.take_shape(line, replies, Moment::After),
+            (Meaning::ShapeAfter, Performed::Replies(replies)) => {
+                self.take_shape(line, replies, Moment::After)
+            }
             (Meaning::ShapeSettled, Performed::Replies(replies)) => {
                 self.take_shape(line, replies, Moment::Settled);
             }
@@ -159,7 +162,8 @@ impl Rounds {
             }
             (Meaning::Latency, Performed::Replies(replies)) => {
                 for (_, reply) in replies {
-                    if let (Some(current), Reply::StepFinished { latency }) = (&mut self.current_visit, reply) {
+                    if let (Some(current), Reply::StepFinished { latency }) = (&mut self.current_visit, reply)
+                    {
                         current.latency = Some(latency);
                     }
                 }
@@ -215,8 +219,21 @@ impl Rounds {
         }
     }
 
+    fn take_db_bench(&mut self, line: &Line, run: DbBenchRun) {
+        let Action::RunDbBench { trial, .. } = &line.action else { return };
+        let side = trial.side;
+        // Its output holds RocksDB's own statistics, and is read as such when a report is made.
+        self.tell_text(side, engine_text_name(&trial.step, Moment::After, EngineText::Stats), run.output);
+        if let Some(current) = &mut self.current_visit {
+            current.latency = run.latency;
+        }
+        self.take_block(line, MEASURED, run.measured);
+    }
+
     fn take_block(&mut self, line: &Line, cycle: u32, measured: MeasuredBlock) {
-        let (Action::Measure { trial, position, .. } | Action::Drain { trial, position, .. }) = &line.action
+        let (Action::Measure { trial, position, .. }
+        | Action::Drain { trial, position, .. }
+        | Action::RunDbBench { trial, position, .. }) = &line.action
         else {
             return;
         };
@@ -259,7 +276,8 @@ impl Rounds {
                 self.fail_visit(&line, failure);
                 self.script.clear();
                 if line.action != Action::Abandon {
-                    let abandon = Line { meaning: Meaning::Done, action: Action::Abandon, step: None, ..line };
+                    let abandon =
+                        Line { meaning: Meaning::Done, action: Action::Abandon, step: None, ..line };
                     self.script.push_front(abandon);
                 }
             }

@@ -61,7 +61,9 @@ impl Told {
         self.events
             .iter()
             .filter_map(|event| match event {
-                RunEvent::TrialEnded { trial, outcome, .. } if (trial.side, trial.launch) == (side, launch) => {
+                RunEvent::TrialEnded { trial, outcome, .. }
+                    if (trial.side, trial.launch) == (side, launch) =>
+                {
                     Some((trial.step.as_str(), outcome))
                 }
                 _ => None,
@@ -135,7 +137,9 @@ fn a_crash_costs_the_rest_of_a_visit_and_no_more() {
     let outcomes = told.outcomes(1, 2);
     assert_eq!(outcomes[0], ("fillseq", &Outcome::Done));
     assert!(matches!(outcomes[1], ("overwrite", Outcome::Failed { reason }) if reason.contains("signal 11")));
-    assert!(matches!(outcomes[2], ("readrandom", Outcome::Skipped { reason }) if reason.contains("overwrite")));
+    assert!(
+        matches!(outcomes[2], ("readrandom", Outcome::Skipped { reason }) if reason.contains("overwrite"))
+    );
     assert_eq!(told.outcomes(1, 3).len(), 3);
     assert!(told.outcomes(1, 3).iter().all(|(_, outcome)| **outcome == Outcome::Done));
     assert_eq!((told.world.alive(), told.world.directories()), (0, 0));
@@ -159,6 +163,20 @@ fn a_step_that_a_release_does_not_support_costs_only_itself() {
     let outcomes = told.outcomes(0, 1);
     assert!(matches!(outcomes[1], ("overwrite", Outcome::Failed { reason }) if reason == "not supported"));
     assert_eq!(outcomes[2], ("readrandom", &Outcome::Done));
+}
+
+#[test]
+fn a_subject_with_a_db_bench_of_its_own_is_measured_by_that() {
+    let mut plan = plan(Design::Rounds, 1);
+    plan.layout.db_bench.insert(1, "db_bench".into());
+    let told = run(&plan, &BTreeSet::new(), Vec::new());
+    assert_eq!(told.outcomes(1, 1), STEPS.map(|step| (step, &Outcome::Done)));
+    let text = told.events.iter().any(
+        |event| matches!(event, RunEvent::RawOutput { side: 1, name, .. } if name == "overwrite/after/stats"),
+    );
+    assert!(text, "its output is kept");
+    let starts = told.world.actions.iter().filter(|action| matches!(action, Action::Start { .. })).count();
+    assert_eq!(starts, 6, "the two others have workers");
 }
 
 #[test]
@@ -192,10 +210,8 @@ fn steps_of_time_and_steps_of_operations_are_sent_as_such() {
         })
         .take(2)
         .collect();
-    let expected = [
-        BlockLimit::Operations { count: 100_000 },
-        BlockLimit::Time { wall: Nanos::from_millis(400) },
-    ];
+    let expected =
+        [BlockLimit::Operations { count: 100_000 }, BlockLimit::Time { wall: Nanos::from_millis(400) }];
     assert_eq!(limits, expected);
     let opens_with_creation = told.world.actions.iter().filter(|action| match action {
         Action::Ask { requests, .. } => {

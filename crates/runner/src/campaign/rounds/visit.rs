@@ -1,4 +1,5 @@
-//! The script of one visit: the whole sequence on one subject, step after step. Pure.
+//! The script of one visit: the whole sequence on one subject, step after step, by our worker or by the user's
+//! db_bench. Pure.
 
 use super::visits::Visit;
 use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
@@ -21,6 +22,9 @@ const DATABASE: &str = "db";
 
 /// The script of a visit.
 pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
+    if plan.layout.db_bench.contains_key(&visit.side) {
+        return super::db_bench::script(plan, visit, &needed_steps(plan));
+    }
     let worker = WorkerId { role: Role::Writer, side: visit.side, slot: 0 };
     let mut script = Script { plan, visit, worker, lines: Vec::new() };
     script.push(None, Meaning::Done, Action::MakeDirectories { launch: visit.launch, workers: vec![worker] });
@@ -67,7 +71,8 @@ impl Script<'_> {
         self.push(Some(step), Meaning::Done, Action::Start { workers: vec![self.worker] });
         let mut options = overlaid(&self.plan.subjects[self.visit.side].options, &step.options);
         let omitted = &self.plan.layout.omitted_options;
-        options.retain(|name, _| !omitted.iter().any(|one| one.side == self.visit.side && one.option == *name));
+        options
+            .retain(|name, _| !omitted.iter().any(|one| one.side == self.visit.side && one.option == *name));
         let open = Request::Open {
             directory: PathBuf::from(DATABASE),
             options: rocksdb_option_string(&options),
@@ -122,7 +127,11 @@ impl Script<'_> {
             Moment::Settled => Meaning::ShapeSettled,
         };
         self.ask(Some(step), shape, Request::ReadShape, REQUEST_BOUND);
-        let texts = if self.plan.layout.tickers { vec![EngineText::Stats, EngineText::Tickers] } else { vec![EngineText::Stats] };
+        let texts = if self.plan.layout.tickers {
+            vec![EngineText::Stats, EngineText::Tickers]
+        } else {
+            vec![EngineText::Stats]
+        };
         for what in texts {
             let meaning = Meaning::EngineText(moment, what);
             self.ask(Some(step), meaning, Request::ReadText { what }, REQUEST_BOUND);
