@@ -10,13 +10,16 @@
 pub mod boundaries;
 pub mod budget;
 pub mod calibration;
+pub mod change_points;
 pub mod counters;
+pub mod error;
 pub mod estimate;
 pub mod family;
 pub mod judgement;
 pub mod launch;
 pub mod procedure;
 pub mod refusal;
+pub mod rounds;
 pub mod signed_rank;
 pub mod simulation;
 pub mod student;
@@ -27,6 +30,7 @@ mod significance;
 mod units;
 
 pub use budget::{least_launches, max_launches};
+pub use error::Error;
 pub use estimate::{Estimate, Method};
 pub use family::holm;
 pub use judgement::{Judgement, Stage, StepFacts, conclude, judge};

@@ -4,7 +4,7 @@
 //! It is pure and seeded, so that `cargo xtask simulate` gives the same figures on every host.
 
 pub mod blocks;
-mod noise;
+pub(crate) mod noise;
 
 use crate::budget::max_launches;
 use crate::judgement::{Judgement, Stage, StepFacts, conclude};

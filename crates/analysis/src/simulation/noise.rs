@@ -41,4 +41,35 @@ impl Noise {
         let chi_square: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
         self.normal() / (chi_square / 3.0).sqrt()
     }
+
+    /// Standard normals: both of each pair that Box and Muller give.
+    pub(crate) fn normals(&mut self, values: &mut [f64]) {
+        for pair in values.chunks_mut(2) {
+            let radius = (-2.0 * self.uniform().ln()).sqrt();
+            let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+            for (value, of_angle) in pair.iter_mut().zip([cos, sin]) {
+                *value = radius * of_angle;
+            }
+        }
+    }
+
+    /// Chi-square with `df` degrees of freedom: sums of squares of normals, two of which are `-2 ln` of a uniform
+    /// draw. Beyond 64 by Wilson and Hilferty (1931), whose error there is below 0.1 %.
+    pub(crate) fn chi_square(&mut self, df: usize) -> f64 {
+        if df > 64 {
+            let share = 2.0 / (9.0 * df as f64);
+            return df as f64 * (1.0 - share + self.normal() * share.sqrt()).powi(3);
+        }
+        let product: f64 = (0..df / 2).map(|_| self.uniform()).product();
+        let odd = if df % 2 == 1 { self.normal().powi(2) } else { 0.0 };
+        odd - 2.0 * product.ln()
+    }
+
+    /// Any order of the items, each as likely (Fisher and Yates).
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = ((self.random.next_u64() >> 32) * (last as u64 + 1)) >> 32;
+            items.swap(last, usize::try_from(other).expect("not above last"));
+        }
+    }
 }

@@ -1,0 +1,291 @@
+//! Where the mean of a series changes: binary segmentation, with every place found again between its neighbours.
+//!
+//! A segment is split at its best step if that exceeds the critical value; its parts are searched only then. So the
+//! share of series without a change in which anything is found is alpha. A point that stands out more than any
+//! step does, and between others that agree, is taken out as a glitch: without that, one bad release would
+//! become two steps, or hide a real one.
+
+use super::critical::{CriticalValues, Law};
+use super::ranked::{self, LEAST_RANKED};
+use super::scan::{self, Weighted};
+use super::series::{MAD_TO_DEVIATION, Series, Spread, median, median_deviation};
+use std::ops::Range;
+
+/// How to search.
+pub(super) struct Search<'a> {
+    /// Share of series without a change in which anything is found.
+    pub(super) alpha: f64,
+    /// Changes of less than this are dropped; ln.
+    pub(super) least_change: f64,
+    pub(super) critical: &'a CriticalValues,
+}
+
+/// Steps and glitches share alpha: a step is what is looked for, and there are as many places for either.
+const STEP_SHARE: f64 = 0.8;
+/// Rounds of moving each step to its best place between its neighbours. Two nearly always suffice.
+const MOST_REFINEMENTS: usize = 5;
+/// Many single runs: values beyond this many standard deviations of their segments are clipped.
+const CLIPPED_BEYOND: f64 = 3.0;
+/// Many single runs: points farther from their segment than this are told as outliers.
+const OUTLIER_BEYOND: f64 = 5.0;
+
+/// A series cut into segments. All positions count the points that have a value.
+pub(super) struct Segmentation {
+    /// The points; clipped where there are many single runs.
+    pub(super) points: Vec<Weighted>,
+    /// First points of the later segments, ascending.
+    pub(super) steps: Vec<usize>,
+    /// Points that belong to no segment, ascending.
+    pub(super) glitches: Vec<usize>,
+    /// Points far from their segment; ascending, only where there are many single runs.
+    pub(super) outliers: Vec<usize>,
+    /// Correlation of neighbours that was allowed for.
+    pub(super) autocorrelation: f64,
+}
+
+/// Cuts a series.
+pub(super) fn segment(series: &Series, search: &Search<'_>) -> Segmentation {
+    let points: Vec<Weighted> =
+        series.points.iter().map(|point| Weighted { value: point.value, error: point.error }).collect();
+    let mut found = Segmentation {
+        steps: Vec::new(),
+        glitches: Vec::new(),
+        outliers: Vec::new(),
+        autocorrelation: 0.0,
+        points,
+    };
+    match law_of(series) {
+        Some(Law::Ranks) => by_ranks(&mut found, search),
+        Some(law) => by_values(&mut found, law, search),
+        None => {}
+    }
+    found
+}
+
+/// Fewer single runs than this say nothing of their own noise.
+const LEAST_SINGLE_RUNS: usize = 4;
+
+fn law_of(series: &Series) -> Option<Law> {
+    match (series.spread(), series.len()) {
+        (Spread::Repeats { df }, 2..) => Some(Law::Repeats { df }),
+        (Spread::SingleRuns, LEAST_RANKED..) => Some(Law::Ranks),
+        (Spread::SingleRuns, whole @ LEAST_SINGLE_RUNS..) => Some(Law::SingleRuns { whole }),
+        (Spread::Repeats { .. } | Spread::SingleRuns, _) => None,
+    }
+}
+
+impl Segmentation {
+    /// Positions that belong to segments.
+    fn active(&self) -> Vec<usize> {
+        (0..self.points.len()).filter(|position| self.glitches.binary_search(position).is_err()).collect()
+    }
+
+    /// The segments' positions, glitches left out.
+    pub(super) fn members(&self) -> Vec<Vec<usize>> {
+        let mut members = vec![Vec::new(); self.steps.len() + 1];
+        for position in self.active() {
+            members[self.steps.partition_point(|step| *step <= position)].push(position);
+        }
+        members
+    }
+
+    /// The positions of the two segments beside a step: between its neighbours.
+    pub(super) fn window(&self, step: usize) -> Vec<usize> {
+        let members = self.members();
+        [members[step].as_slice(), members[step + 1].as_slice()].concat()
+    }
+
+    /// What lies at these positions.
+    pub(super) fn at(&self, positions: &[usize]) -> Vec<Weighted> {
+        positions.iter().map(|position| self.points[*position]).collect()
+    }
+
+    /// Weighted mean and its standard error.
+    pub(super) fn mean(&self, positions: &[usize]) -> (f64, f64) {
+        let weight = |position: &usize| 1.0 / self.points[*position].error.powi(2);
+        let all: f64 = positions.iter().map(weight).sum();
+        let sum: f64 = positions.iter().map(|at| weight(at) * self.points[*at].value).sum();
+        (sum / all, (1.0 / all).sqrt())
+    }
+
+    /// Moves each step to the best place between its neighbours.
+    fn refine(&mut self) {
+        for _ in 0..MOST_REFINEMENTS {
+            let before = self.steps.clone();
+            for step in 0..self.steps.len() {
+                let window = self.window(step);
+                if let Some(peak) = scan::best_step(&self.at(&window)) {
+                    self.steps[step] = window[peak.at];
+                }
+            }
+            if self.steps == before {
+                break;
+            }
+        }
+    }
+
+    /// How much smaller than `least` each step is; the smallest of those.
+    fn smallest_step_below(&self, least: f64) -> Option<usize> {
+        let members = self.members();
+        let sizes = members.windows(2).map(|pair| (self.mean(&pair[1]).0 - self.mean(&pair[0]).0).abs());
+        let smallest = sizes.enumerate().min_by(|left, right| left.1.total_cmp(&right.1))?;
+        (smallest.1 < least).then_some(smallest.0)
+    }
+
+    fn drop_small_steps(&mut self, least: f64) {
+        while let Some(smallest) = self.smallest_step_below(least) {
+            self.steps.remove(smallest);
+            self.refine();
+        }
+    }
+}
+
+/// Repeats, and few single runs: values and their standard errors.
+fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
+    let mut waiting: Vec<Vec<usize>> = vec![found.active()];
+    while let Some(segment) = waiting.pop() {
+        match best_change(&found.at(&segment), law, search) {
+            None => {}
+            Some(Best::Glitch(at)) => {
+                found.glitches.push(segment[at]);
+                waiting.push(without(&segment, at));
+            }
+            Some(Best::Step(at)) => {
+                found.steps.push(segment[at]);
+                waiting.push(segment[..at].to_vec());
+                waiting.push(segment[at..].to_vec());
+            }
+        }
+    }
+    found.steps.sort_unstable();
+    found.glitches.sort_unstable();
+    found.refine();
+    while let Some(weakest) = weakest_step(found, law, search) {
+        found.steps.remove(weakest);
+        found.refine();
+    }
+    settle_glitches(found, search.least_change);
+    found.drop_small_steps(search.least_change);
+}
+
+/// The best change of a segment, if it stands out.
+enum Best {
+    Step(usize),
+    Glitch(usize),
+}
+
+fn best_change(points: &[Weighted], law: Law, search: &Search<'_>) -> Option<Best> {
+    let critical = search.critical;
+    let step = scan::best_step(points)?;
+    let step_stands = step.score > critical.of_step(law, points.len(), STEP_SHARE * search.alpha);
+    let glitch = scan::best_glitch(points).filter(|glitch| glitch.score > step.score).filter(|glitch| {
+        let alpha = (1.0 - STEP_SHARE) * search.alpha;
+        step_stands || glitch.score > critical.of_glitch(law, points.len(), alpha)
+    });
+    match glitch {
+        Some(glitch) => Some(Best::Glitch(glitch.at)),
+        None => step_stands.then_some(Best::Step(step.at)),
+    }
+}
+
+fn without(positions: &[usize], at: usize) -> Vec<usize> {
+    [&positions[..at], &positions[at + 1..]].concat()
+}
+
+/// The step that stands out least between its neighbours, if it does not stand out enough: what made it stand out
+/// in its parent was another step that has been found since.
+fn weakest_step(found: &Segmentation, law: Law, search: &Search<'_>) -> Option<usize> {
+    let excess = |step: usize| {
+        let window = found.window(step);
+        let score = scan::best_step(&found.at(&window)).map_or(0.0, |peak| peak.score);
+        score / search.critical.of_step(law, window.len(), STEP_SHARE * search.alpha)
+    };
+    let weakest = (0..found.steps.len()).map(excess).enumerate();
+    let (step, excess) = weakest.min_by(|left, right| left.1.total_cmp(&right.1))?;
+    (excess <= 1.0).then_some(step)
+}
+
+/// A glitch lies between versions that agree. One at a step is a segment of its own; one that hardly differs from
+/// its segment belongs to it.
+fn settle_glitches(found: &mut Segmentation, least_change: f64) {
+    for glitch in found.glitches.clone() {
+        let segment = found.steps.partition_point(|step| *step <= glitch);
+        let members = found.members();
+        let after = members[segment].iter().find(|position| **position > glitch);
+        let before = members[segment].iter().find(|position| **position < glitch);
+        let (at_step, next) = match (before, after) {
+            (Some(_), Some(_)) => (false, None),
+            // The last of its segment: the next one begins right after it.
+            (Some(_), None) => (true, None),
+            (None, after) => (true, after.copied()),
+        };
+        let distance = (found.points[glitch].value - found.mean(&members[segment]).0).abs();
+        if !at_step && distance >= least_change {
+            continue;
+        }
+        found.glitches.retain(|other| *other != glitch);
+        if !at_step {
+            continue;
+        }
+        // A step into the glitch and one out of it; where it began its segment, the first is there already.
+        let step = next.unwrap_or(glitch);
+        if let Err(place) = found.steps.binary_search(&step) {
+            found.steps.insert(place, step);
+        }
+    }
+}
+
+/// Many single runs: ranks decide whether there is a change, clipped values where and how large.
+fn by_ranks(found: &mut Segmentation, search: &Search<'_>) {
+    let mut waiting: Vec<Range<usize>> = Vec::from([Range { start: 0, end: found.points.len() }]);
+    while let Some(segment) = waiting.pop() {
+        let values: Vec<f64> = found.points[segment.clone()].iter().map(|point| point.value).collect();
+        let Some(peak) = ranked::best_step(&ranked::normal_scores(&values)) else { continue };
+        if peak.score > search.critical.of_step(Law::Ranks, values.len(), search.alpha) {
+            let at = segment.start + peak.at;
+            found.steps.push(at);
+            waiting.push(segment.start..at);
+            waiting.push(at..segment.end);
+        }
+    }
+    found.steps.sort_unstable();
+    clip(found);
+    found.refine();
+    found.drop_small_steps(search.least_change);
+}
+
+/// Replaces the errors of the points by those of their distances from the medians of their segments, allows for
+/// autocorrelation, and clips what lies far from its segment and the ones beside it.
+fn clip(found: &mut Segmentation) {
+    let members = found.members();
+    let values =
+        |positions: &[usize]| positions.iter().map(|at| found.points[*at].value).collect::<Vec<f64>>();
+    let medians: Vec<f64> = members.iter().map(|positions| median(&mut values(positions))).collect();
+    let residuals: Vec<f64> = members
+        .iter()
+        .zip(&medians)
+        .flat_map(|(positions, center)| values(positions).into_iter().map(move |value| value - center))
+        .collect();
+    let floor = found.points.iter().map(|point| point.error).fold(f64::INFINITY, f64::min);
+    let deviation = (MAD_TO_DEVIATION * median_deviation(&mut residuals.clone())).max(floor);
+    found.outliers = (0..residuals.len())
+        .filter(|position| residuals[*position].abs() > OUTLIER_BEYOND * deviation)
+        .collect();
+    let bound = CLIPPED_BEYOND * deviation;
+    let clipped: Vec<f64> = residuals.iter().map(|residual| residual.clamp(-bound, bound)).collect();
+    let squares: f64 = clipped.iter().map(|residual| residual.powi(2)).sum();
+    let products: f64 = clipped.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let correlation = if squares > 0.0 { ranked::corrected(products / squares, clipped.len()) } else { 0.0 };
+    found.autocorrelation = correlation.clamp(0.0, 0.9);
+    let degrees = clipped.len().saturating_sub(members.len()).max(1) as f64;
+    let error = (squares / degrees).sqrt().max(floor) * ranked::inflation(found.autocorrelation);
+    for (segment, positions) in members.iter().enumerate() {
+        let beside = &medians[segment.saturating_sub(1)..(segment + 2).min(medians.len())];
+        let low = beside.iter().copied().fold(f64::INFINITY, f64::min) - bound;
+        let high = beside.iter().copied().fold(f64::NEG_INFINITY, f64::max) + bound;
+        for position in positions {
+            let point = &mut found.points[*position];
+            *point = Weighted { value: point.value.clamp(low, high), error };
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A series: one value of each version, and how its noise is known.
+
+use crate::error::Error;
+use crate::rounds::RoundsFit;
+
+/// How the noise of a series is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Spread {
+    /// From repeats of the versions.
+    Repeats {
+        /// Degrees of freedom of the pooled variance.
+        df: usize,
+    },
+    /// From the series itself: each version was run once.
+    SingleRuns,
+}
+
+/// One version that has a value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point {
+    /// Its index among all versions.
+    pub(super) version: usize,
+    /// ln.
+    pub(super) value: f64,
+    /// Standard error of `value`.
+    pub(super) error: f64,
+}
+
+/// One value of each version, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    pub(super) points: Vec<Point>,
+    versions: usize,
+    spread: Spread,
+}
+
+/// The least standard error of a single run: below it, a small spread is luck or rounding (statistics 1.6).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ErrorFloor {
+    /// Least error of any value, as a share of it.
+    pub share: f64,
+    /// The step in which values were printed, as a share of the value: 0.01 for `1.23` where the last digit
+    /// counts for 1 %; 0 where it is not known.
+    pub resolution: f64,
+}
+
+impl Default for ErrorFloor {
+    fn default() -> ErrorFloor {
+        ErrorFloor { share: 0.005, resolution: 0.0 }
+    }
+}
+
+impl ErrorFloor {
+    /// The larger of the share and the standard deviation of rounding, in ln.
+    fn ln_error(self) -> Result<f64, Error> {
+        let usable = |value: f64| value.is_finite() && value >= 0.0;
+        if !usable(self.share) || !usable(self.resolution) {
+            return Err(Error::BadSpread { what: "the floor of a standard error" });
+        }
+        Ok(self.share.max(self.resolution / 12f64.sqrt()))
+    }
+}
+
+/// Errors below this are rounding of doubles: values that repeat exactly are told apart by it.
+const LEAST_ERROR: f64 = 1e-9;
+/// The MAD of a normal sample times this estimates its standard deviation.
+pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
+
+impl Series {
+    /// Of the means of rounds. `SE^2 = s^2 / n + tau^2`, tau being the layout noise of one build in ln.
+    ///
+    /// Rounds that repeat nothing (a single one) make a series of single runs with the default floor.
+    ///
+    /// # Errors
+    /// A layout noise that is negative or not a number.
+    pub fn of_rounds(fit: &RoundsFit, layout_noise: f64) -> Result<Series, Error> {
+        if !layout_noise.is_finite() || layout_noise < 0.0 {
+            return Err(Error::BadSpread { what: "the layout noise" });
+        }
+        let Some(variance) = fit.variance else {
+            let means: Vec<Option<f64>> = fit.versions.iter().map(|version| version.mean).collect();
+            return Series::of_single_runs(&means, ErrorFloor::default());
+        };
+        let points = fit.versions.iter().enumerate().filter_map(|(version, of)| {
+            let error = (variance / of.rounds as f64 + layout_noise.powi(2)).sqrt().max(LEAST_ERROR);
+            Some(Point { version, value: of.mean?, error })
+        });
+        Ok(Series {
+            points: points.collect(),
+            versions: fit.versions.len(),
+            spread: Spread::Repeats { df: fit.df },
+        })
+    }
+
+    /// Of one run of each version, natural logarithms; a version without a value is `None`. The standard error is
+    /// `1.4826 MAD(differences of neighbours) / sqrt 2`, which a few steps do not raise, or the floor.
+    ///
+    /// # Errors
+    /// A value that is infinite or not a number, and a floor that is negative or not a number.
+    pub fn of_single_runs(values: &[Option<f64>], floor: ErrorFloor) -> Result<Series, Error> {
+        let floor = floor.ln_error()?;
+        if let Some(index) = values.iter().position(|value| value.is_some_and(|value| !value.is_finite())) {
+            return Err(Error::PointNotFinite { index });
+        }
+        let present: Vec<f64> = values.iter().flatten().copied().collect();
+        let error = deviation_of_differences(&present).max(floor).max(LEAST_ERROR);
+        let points = values
+            .iter()
+            .enumerate()
+            .filter_map(|(version, value)| Some(Point { version, value: (*value)?, error }));
+        Ok(Series { points: points.collect(), versions: values.len(), spread: Spread::SingleRuns })
+    }
+
+    /// Versions that have a value.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Whether no version has a value.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// All versions, those without a value too.
+    pub fn versions(&self) -> usize {
+        self.versions
+    }
+
+    /// How the noise is known.
+    pub fn spread(&self) -> Spread {
+        self.spread
+    }
+
+    /// Degrees of freedom of the standard errors: those of the rounds, or half the number of single runs.
+    pub(super) fn df(&self) -> usize {
+        match self.spread {
+            Spread::Repeats { df } => df,
+            Spread::SingleRuns => (self.points.len() / 2).max(1),
+        }
+    }
+}
+
+/// The standard deviation of a point, from the differences of neighbours: a step is one difference of many. 0 below
+/// three values.
+pub(super) fn deviation_of_differences(values: &[f64]) -> f64 {
+    if values.len() < 3 {
+        return 0.0;
+    }
+    let mut differences: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    MAD_TO_DEVIATION * median_deviation(&mut differences) / std::f64::consts::SQRT_2
+}
+
+/// Median of the absolute deviations from the median; 0 of none. The values are changed.
+pub(super) fn median_deviation(values: &mut [f64]) -> f64 {
+    let center = median(values);
+    for value in values.iter_mut() {
+        *value = (*value - center).abs();
+    }
+    median(values)
+}
+
+/// The median; 0 of none. The values change their order.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let (middle, odd) = (values.len() / 2, values.len() % 2 == 1);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    if odd {
+        return upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    0.5 * (lower + upper)
+}

@@ -1,0 +1,173 @@
+//! The additive two-way model by least squares, with any pattern of absent cells.
+//!
+//! Eliminating the versions leaves normal equations over the rounds alone, `L rho = b`, where L is the Laplacian of
+//! the graph in which two rounds are joined by the versions they share (the intrablock analysis of block
+//! designs; John and Williams 1995, chapter 1). One round of each connected part is held at zero, which makes
+//! the rest positive definite and changes no estimable difference.
+
+use super::RoundValues;
+
+/// The fitted model.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct LeastSquares {
+    /// ln, mean 0 over the versions of each connected part; absent where a version has no cell.
+    pub(super) version_effects: Vec<Option<f64>>,
+    /// Of all cells.
+    pub(super) residual_squares: f64,
+    /// Cells less independent parameters.
+    pub(super) df: usize,
+    /// A generalised inverse of L, by round.
+    inverse: Vec<Vec<f64>>,
+    /// The connected part of each round.
+    part: Vec<usize>,
+}
+
+impl LeastSquares {
+    pub(super) fn fit(values: &RoundValues, present: &[Vec<usize>]) -> LeastSquares {
+        let rounds = values.rounds().len();
+        let part = connected_parts(rounds, present);
+        let inverse = inverse_of_laplacian(rounds, present, &part);
+        let version_means: Vec<Option<f64>> = (0..present.len())
+            .map(|version| {
+                let cells: Vec<f64> = values.cells_of(version).map(|(_, cell)| cell).collect();
+                crate::student::mean(&cells)
+            })
+            .collect();
+        let mut right = vec![0.0; rounds];
+        for (version, mean) in version_means.iter().enumerate() {
+            for (round, cell) in values.cells_of(version) {
+                right[round] += cell - mean.unwrap_or(cell);
+            }
+        }
+        let round_effects: Vec<f64> =
+            inverse.iter().map(|row| row.iter().zip(&right).map(|(g, b)| g * b).sum()).collect();
+        let mut version_effects: Vec<Option<f64>> = version_means
+            .iter()
+            .zip(present)
+            .map(|(mean, of)| {
+                let shift: f64 = of.iter().map(|round| round_effects[*round]).sum();
+                mean.map(|mean| mean - shift / of.len() as f64)
+            })
+            .collect();
+        let mut residual_squares = 0.0;
+        for (version, effect) in version_effects.iter().enumerate() {
+            for (round, cell) in values.cells_of(version) {
+                residual_squares += (cell - effect.unwrap_or(cell) - round_effects[round]).powi(2);
+            }
+        }
+        center(&mut version_effects, present, &part);
+        let cells: usize = present.iter().map(Vec::len).sum();
+        let used_versions = present.iter().filter(|of| !of.is_empty()).count();
+        let mut used_parts: Vec<usize> = present.iter().flatten().map(|round| part[*round]).collect();
+        let mut used_rounds: Vec<usize> = present.iter().flatten().copied().collect();
+        for used in [&mut used_parts, &mut used_rounds] {
+            used.sort_unstable();
+            used.dedup();
+        }
+        // One parameter of each connected part can be moved from its versions to its rounds.
+        let df = (cells + used_parts.len()).saturating_sub(used_versions + used_rounds.len());
+        LeastSquares { version_effects, residual_squares, df, inverse, part }
+    }
+
+    /// Whether a chain of common rounds connects two versions.
+    pub(super) fn connected(&self, present: &[Vec<usize>], left: usize, right: usize) -> bool {
+        let part = |version: usize| present[version].first().map(|round| self.part[*round]);
+        part(left).is_some() && part(left) == part(right)
+    }
+
+    /// Variance of the difference of two version effects in units of the variance of a cell:
+    /// `1/n_a + 1/n_b + d' G d`, where d is how differently the two weigh the rounds.
+    pub(super) fn variance_factor(&self, present: &[Vec<usize>], base: usize, candidate: usize) -> f64 {
+        let mut weighs = vec![0.0; self.part.len()];
+        let mut factor = 0.0;
+        for (version, sign) in [(candidate, 1.0), (base, -1.0)] {
+            let share = 1.0 / present[version].len() as f64;
+            factor += share;
+            for round in &present[version] {
+                weighs[*round] += sign * share;
+            }
+        }
+        for (row, left) in self.inverse.iter().zip(&weighs) {
+            factor += left * row.iter().zip(&weighs).map(|(g, right)| g * right).sum::<f64>();
+        }
+        factor
+    }
+}
+
+/// The lowest round that each round is connected with through versions.
+fn connected_parts(rounds: usize, present: &[Vec<usize>]) -> Vec<usize> {
+    let mut part: Vec<usize> = (0..rounds).collect();
+    // Each pass carries a label at least one version further, so as many passes as rounds suffice.
+    for _ in 0..rounds {
+        let before = part.clone();
+        for of in present {
+            let Some(lowest) = of.iter().map(|round| part[*round]).min() else { continue };
+            of.iter().for_each(|round| part[*round] = lowest);
+        }
+        if part == before {
+            break;
+        }
+    }
+    part
+}
+
+fn inverse_of_laplacian(rounds: usize, present: &[Vec<usize>], part: &[usize]) -> Vec<Vec<f64>> {
+    let mut laplacian = vec![vec![0.0; rounds]; rounds];
+    for of in present {
+        for left in of {
+            laplacian[*left][*left] += 1.0;
+            for right in of {
+                laplacian[*left][*right] -= 1.0 / of.len() as f64;
+            }
+        }
+    }
+    // The first round of each part is held at zero.
+    let free: Vec<usize> = (0..rounds).filter(|round| part[*round] != *round).collect();
+    let mut matrix: Vec<Vec<f64>> =
+        free.iter().map(|row| free.iter().map(|column| laplacian[*row][*column]).collect()).collect();
+    let small = inverse_of_positive_definite(&mut matrix);
+    let mut inverse = vec![vec![0.0; rounds]; rounds];
+    for (row, values) in free.iter().zip(&small) {
+        for (column, value) in free.iter().zip(values) {
+            inverse[*row][*column] = *value;
+        }
+    }
+    inverse
+}
+
+/// Gauss and Jordan; positive definite matrices need no exchange of rows.
+fn inverse_of_positive_definite(matrix: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
+    let size = matrix.len();
+    let mut inverse: Vec<Vec<f64>> =
+        (0..size).map(|row| (0..size).map(|column| f64::from(u8::from(row == column))).collect()).collect();
+    for pivot in 0..size {
+        let scale = 1.0 / matrix[pivot][pivot];
+        matrix[pivot].iter_mut().chain(&mut inverse[pivot]).for_each(|value| *value *= scale);
+        let (pivot_row, pivot_inverse) = (matrix[pivot].clone(), inverse[pivot].clone());
+        for row in (0..size).filter(|row| *row != pivot) {
+            let factor = matrix[row][pivot];
+            let values = matrix[row].iter_mut().chain(&mut inverse[row]);
+            for (value, eliminated) in values.zip(pivot_row.iter().chain(&pivot_inverse)) {
+                *value -= factor * eliminated;
+            }
+        }
+    }
+    inverse
+}
+
+/// Moves the mean of each part's versions to 0.
+fn center(effects: &mut [Option<f64>], present: &[Vec<usize>], part: &[usize]) {
+    let part_of = |version: usize| present[version].first().map(|round| part[*round]);
+    let mut parts: Vec<usize> = (0..present.len()).filter_map(part_of).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    for wanted in parts {
+        let members: Vec<usize> =
+            (0..present.len()).filter(|version| part_of(*version) == Some(wanted)).collect();
+        let values: Vec<f64> = members.iter().filter_map(|version| effects[*version]).collect();
+        let mean = crate::student::mean(&values).unwrap_or(0.0);
+        for version in members {
+            effects[version] = effects[version].map(|effect| effect - mean);
+        }
+    }
+}
