@@ -205,7 +205,9 @@ fn run_warnings(record: &RunRecord, harness: &Harness, parametric: bool) -> Vec<
             "the harness is not calibrated here since the host booted: `dbdyno calibrate` tells whether it is \
              honest",
         )),
-        (Harness::Honest | Harness::Biased { .. }, _) | (Harness::NotCalibrated, Purpose::Calibrate) => None,
+        // A calibration is about interleaved blocks and says nothing of rounds.
+        (Harness::Honest | Harness::Biased { .. }, _)
+        | (Harness::NotCalibrated, Purpose::Calibrate | Purpose::Campaign) => None,
     };
     let parametric = parametric.then(|| {
         own(

@@ -8,7 +8,7 @@ use model::plan::{DecisionRule, Plan};
 use model::record::RunRecord;
 use model::shape::{self, ShapePair};
 use model::units::Bytes;
-use model::workload::{Operation, Step};
+use model::workload::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step and a candidate of a run.
@@ -120,10 +120,7 @@ fn done_launches(record: &RunRecord) -> BTreeSet<(u32, &str, Side)> {
 /// A step that reads depends on the tree it finds; one that writes may leave work behind. Only what differs in
 /// most launches is held against a step: a single odd launch is noise like any other.
 fn shape_cap(case: Case<'_>) -> Option<Cap> {
-    let reads = match case.step.operation {
-        Operation::ReadRandom | Operation::SeekRandom { .. } => true,
-        Operation::FillSequential | Operation::Overwrite => false,
-    };
+    let reads = !case.step.operation.writes();
     let moment = if reads { Moment::Before } else { Moment::After };
     let mut compared = 0;
     let mut differing: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use crate::figures::{self, NONE, bytes, chosen_percent, count, percent, quantity, ratio, span};
 use crate::summary::is_single_step;
 use crate::view::{CounterFigure, Figure, ReportView, ShapeRow, StepRow, TrialReason};
-use model::event::{Moment, RunOutcome};
+use model::event::RunOutcome;
 use model::host::{HarnessCost, Host};
 use model::metric::Metric;
 use model::plan::Purpose;
@@ -26,6 +26,7 @@ pub(crate) fn run_line(view: &ReportView) -> String {
     let purpose = match run.purpose {
         Purpose::Compare => "comparison",
         Purpose::Calibrate => "calibration",
+        Purpose::Campaign => "campaign",
     };
     let status = match run.status {
         RunStatus::Ended(RunOutcome::Done) => "done",
@@ -221,11 +222,7 @@ pub(crate) fn shape(row: &ShapeRow) -> String {
 
 /// "overwrite, after".
 pub(crate) fn shape_moment(row: &ShapeRow) -> String {
-    let moment = match row.moment {
-        Moment::Before => "before",
-        Moment::After => "after",
-    };
-    format!("{moment} {}", row.step)
+    format!("{} {}", row.moment.name(), row.step)
 }
 
 /// How to see the run again.

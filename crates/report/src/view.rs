@@ -216,7 +216,7 @@ pub struct ShapeRow {
     pub step: String,
     /// The subject.
     pub subject: String,
-    /// Before or after the step.
+    /// When, relative to the step.
     pub moment: Moment,
     /// The launch.
     pub launch: u32,

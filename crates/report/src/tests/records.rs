@@ -10,7 +10,7 @@ use model::config::EngineConfig;
 use model::counter::{Counter, Counters};
 use model::event::{Moment, RunOutcome};
 use model::host::Host;
-use model::plan::{DecisionRule, Plan, Purpose, Subject};
+use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::record::{LaunchRecord, RunRecord, RunStatus, RunWarning, ShapeRecord, StepExit, TrialRecord};
 use model::shape::{Level, Shape};
 use model::units::{Bytes, Nanos};
@@ -70,6 +70,7 @@ fn subject(version: &str, defaults: &str) -> Subject {
         config: EngineConfig {
             name: "standard".to_owned(),
             description: String::new(),
+            pins: BTreeMap::new(),
             options: BTreeMap::new(),
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),
@@ -93,6 +94,7 @@ fn record(truth: &Truth) -> RunRecord {
             steps: vec!["overwrite-after-fill".to_owned(), "readrandom".to_owned()],
             steps_named: false,
             own_image: false,
+            layout: Layout::default(),
             rule: DecisionRule::default(),
             budget: Nanos::from_secs(600),
             seed: 7,
@@ -110,6 +112,8 @@ fn record(truth: &Truth) -> RunRecord {
         cost: None,
         options_in_effect: BTreeMap::new(),
         raw_outputs: Vec::new(),
+        engine_texts: Vec::new(),
+        seconds: BTreeMap::new(),
     };
     for launch in 1..=LAUNCHES {
         record.launches.push(LaunchRecord {

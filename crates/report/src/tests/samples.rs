@@ -293,6 +293,7 @@ pub(super) fn comparison() -> ReportView {
             client_cpu_ns_per_op: Some(163.0),
             controller_peak_bytes: 21 << 20,
             worker_heap_peak_bytes: 3 << 20,
+            step_pauses: None,
         }),
         trials: Trials {
             done: 118,
