@@ -74,7 +74,8 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
                 columns.iter().filter(|row| row["subject"] == release && row["step"] == step).collect();
             ensure!(rows.len() == 2, "{release} has {} rows of {step}, not one of each round", rows.len());
             for row in rows {
-                columns_of(row, step).with_context(|| format!("{release}, {step}, round {}", row["round"]))?;
+                columns_of(row, step)
+                    .with_context(|| format!("{release}, {step}, round {}", row["round"]))?;
             }
         }
     }

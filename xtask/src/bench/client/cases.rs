@@ -1,6 +1,6 @@
 //! What is measured: the data, the options and the cases, the same for both sides. Nothing runs here.
 
-use model::workload::{DataSet, Operation};
+use model::workload::{DataSet, Direction, Operation};
 
 /// Rows of the database that is read and overwritten: 210 MB, in a block cache of 512 MB, as in the workload
 /// `quick`.
@@ -91,10 +91,7 @@ impl Case {
 
     /// Whether it changes the database, so that background work has to be waited for.
     pub fn writes(&self) -> bool {
-        match self.operation {
-            Operation::FillSequential | Operation::Overwrite => true,
-            Operation::ReadRandom | Operation::SeekRandom { .. } => false,
-        }
+        self.operation.writes()
     }
 
     /// Operations that the long run has more than the short one.
@@ -113,7 +110,7 @@ const READ: Case = Case {
 };
 const SEEK: Case = Case {
     test: "seekrandom",
-    operation: Operation::SeekRandom { nexts: 10 },
+    operation: Operation::SeekRandom { nexts: 10, direction: Direction::Forward },
     threads: 1,
     wal: true,
     short: 200_000,

@@ -81,6 +81,7 @@ impl Programs {
                 directory: directory.to_owned(),
                 options: WORKER_OPTIONS.to_owned(),
                 create: true,
+                tickers: false,
             },
             Request::BulkLoad { data: DATA, seed: 1, threads: 1, scratch: scratch.to_owned() },
             Request::Close,
@@ -137,6 +138,7 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             directory: run.directory.to_owned(),
             options: WORKER_OPTIONS.to_owned(),
             create: case.fills(),
+            tickers: false,
         },
         Request::Prepare(StepSetup {
             operation: case.operation,
@@ -148,8 +150,13 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             background_write_bytes_per_s: None,
             seed: run.seed,
             planted_slowdown_percent: 0.0,
+            all_keys_exist: true,
         }),
-        Request::RunBlock { limit: BlockLimit::Operations { count: run.operations }, warm_up: false },
+        Request::RunBlock {
+            limit: BlockLimit::Operations { count: run.operations },
+            warm_up: false,
+            seconds: false,
+        },
         Request::FinishStep,
     ];
     if case.writes() {
@@ -161,10 +168,8 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
 
 fn nexts(case: &Case) -> u32 {
     match case.operation {
-        model::workload::Operation::SeekRandom { nexts } => nexts,
-        model::workload::Operation::FillSequential
-        | model::workload::Operation::Overwrite
-        | model::workload::Operation::ReadRandom => 0,
+        model::workload::Operation::SeekRandom { nexts, .. } => nexts,
+        _ => 0,
     }
 }
 
@@ -227,7 +232,9 @@ pub fn operations_of_worker(directory: &Path) -> anyhow::Result<u64> {
             | Reply::Opened
             | Reply::BulkLoaded { .. }
             | Reply::Scanned { .. }
-            | Reply::Prepared
+            | Reply::Prepared { .. }
+            | Reply::Second(_)
+            | Reply::Text { .. }
             | Reply::StepFinished { .. }
             | Reply::Settled { .. }
             | Reply::Shape(_)
