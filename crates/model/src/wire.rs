@@ -46,9 +46,9 @@ pub enum Request {
         /// The rows that must be found.
         data: DataSet,
     },
-    /// Make ready for blocks of a step: threads, generators, histograms.
+    /// Make ready for blocks of a step: threads, generators, histograms. Refused for a step that only settles.
     Prepare(StepSetup),
-    /// Run one block.
+    /// Run one block. Where this fails, the step is over.
     RunBlock {
         /// When it ends.
         limit: BlockLimit,
@@ -75,7 +75,7 @@ pub enum Request {
         /// Which text.
         what: EngineText,
     },
-    /// Close the database.
+    /// Close the database; a step that was not finished ends without its latency.
     Close,
     /// End the process.
     Exit,
@@ -212,7 +212,7 @@ pub enum Reply {
         /// Largest heap of the worker's own allocations.
         heap_peak: Bytes,
     },
-    /// The request failed; the worker is as it was before it.
+    /// The request failed; the worker is as it was before it, unless the request says otherwise.
     Failed {
         /// What kind of failure.
         kind: FailureKind,
@@ -248,6 +248,12 @@ pub struct BlockReport {
     pub operations: u64,
     /// Operations with an error or a wrong answer.
     pub failed_operations: u64,
+    /// Operations whose key was there; absent where the step reads none.
+    #[serde(default)]
+    pub found: Option<u64>,
+    /// The function of the engine that was called, where releases differ in it.
+    #[serde(default)]
+    pub api: Option<String>,
     /// The first error of the block.
     pub first_error: Option<String>,
     /// Wall time from the first thread's start to the last one's end.
