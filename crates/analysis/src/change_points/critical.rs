@@ -49,7 +49,7 @@ pub struct CriticalValues {
 #[derive(Debug)]
 struct Table {
     steps: Vec<f64>,
-    glitches: Vec<f64>,
+    bumps: Vec<f64>,
 }
 
 impl CriticalValues {
@@ -64,9 +64,9 @@ impl CriticalValues {
         self.with_table(law, points, |table| quantile(&table.steps, alpha))
     }
 
-    /// What the best glitch must exceed; infinite where there is no place for one, and for ranks.
-    pub fn of_glitch(&self, law: Law, points: usize, alpha: f64) -> f64 {
-        self.with_table(law, points, |table| quantile(&table.glitches, alpha))
+    /// What the best bump must exceed; infinite where there is no place for one.
+    pub fn of_bump(&self, law: Law, points: usize, alpha: f64) -> f64 {
+        self.with_table(law, points, |table| quantile(&table.bumps, alpha))
     }
 
     /// How many (law, length) were simulated: what the cache is for.
@@ -115,21 +115,21 @@ fn rounded_up(points: usize) -> usize {
 const KEPT: usize = SIMULATIONS / 5 + 1;
 
 fn simulate(law: Law, points: usize) -> Table {
-    let mut stream = Stream { noise: Noise::new(SEED), law, points, values: Vec::new(), scores: Vec::new() };
+    let mut stream = Stream { noise: Noise::new(SEED), law, points, values: Vec::new(), scratch: Vec::new() };
     if law == Law::Ranks {
-        stream.scores = ranked::normal_scores(&(0..points).map(|rank| rank as f64).collect::<Vec<f64>>());
+        stream.values = (1..=points).map(|rank| rank as f64).collect();
     }
-    let (mut steps, mut glitches) = (Vec::with_capacity(SIMULATIONS), Vec::with_capacity(SIMULATIONS));
+    let (mut steps, mut bumps) = (Vec::with_capacity(SIMULATIONS), Vec::with_capacity(SIMULATIONS));
     for _ in 0..SIMULATIONS {
-        let (step, glitch) = stream.next_scores();
+        let (step, bump) = stream.next_scores();
         steps.extend(step);
-        glitches.extend(glitch);
+        bumps.extend(bump);
     }
-    for scores in [&mut steps, &mut glitches] {
+    for scores in [&mut steps, &mut bumps] {
         scores.sort_unstable_by(|left, right| right.total_cmp(left));
         scores.truncate(KEPT);
     }
-    Table { steps, glitches }
+    Table { steps, bumps }
 }
 
 /// Series without a change, one after the other.
@@ -138,16 +138,18 @@ struct Stream {
     law: Law,
     points: usize,
     values: Vec<f64>,
-    scores: Vec<f64>,
+    scratch: Vec<f64>,
 }
 
 impl Stream {
-    /// The best step and the best glitch of the next series.
+    /// The best step and the best bump of the next series.
     fn next_scores(&mut self) -> (Option<f64>, Option<f64>) {
         let error = match self.law {
             Law::Ranks => {
-                self.noise.shuffle(&mut self.scores);
-                return (ranked::best_step(&self.scores).map(|peak| peak.score), None);
+                self.noise.shuffle(&mut self.values);
+                let peaks = ranked::best_changes(&self.values, &mut self.scratch);
+                let bump = peaks.and_then(|peaks| peaks.bump);
+                return (peaks.map(|peaks| peaks.step.score), bump.map(|bump| bump.score));
             }
             Law::Repeats { df } => {
                 self.values.resize(self.points, 0.0);
@@ -162,7 +164,7 @@ impl Stream {
         };
         let points: Vec<Weighted> =
             self.values[..self.points].iter().map(|value| Weighted { value: *value, error }).collect();
-        let score = |peak: scan::Peak| peak.score;
-        (scan::best_step(&points).map(score), scan::best_glitch(&points).map(score))
+        let bump = scan::best_bump(&points).map(|bump| bump.score);
+        (scan::best_step(&points).map(|step| step.score), bump)
     }
 }

@@ -1,4 +1,4 @@
-//! The scan statistic of one segment: how far the best step, and the best glitch, stand out.
+//! The scan statistic of one segment: how far the best step, and the best bump, stand out.
 //!
 //! `Z_t = |S_t - t S_n / n| / sqrt(t (n - t) / n) / SE` (statistics 1.6) is the t statistic of the means before and
 //! from t on. Points with unequal standard errors weigh `1 / SE^2`, and t, n become sums of weights.
@@ -15,7 +15,7 @@ pub(super) struct Weighted {
 /// The place where a statistic is largest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Peak {
-    /// For a step the first point of the second part, for a glitch the point.
+    /// The first point of the second part.
     pub(super) at: usize,
     /// In standard errors.
     pub(super) score: f64,
@@ -47,18 +47,41 @@ pub(super) fn best_step(points: &[Weighted]) -> Option<Peak> {
     )
 }
 
-/// The best glitch that is neither the first nor the last point: how far it lies from the mean of the others.
-pub(super) fn best_glitch(points: &[Weighted]) -> Option<Peak> {
+/// A stretch of points that differs from those before and after it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bump {
+    /// Its first point.
+    pub(super) from: usize,
+    /// The first point after it.
+    pub(super) to: usize,
+    /// How far its mean lies from that of all others, in standard errors.
+    pub(super) score: f64,
+}
+
+/// Longer bumps are left to their two steps, each of which then stands out by itself.
+const LONGEST_BUMP: usize = 12;
+
+/// The best bump that holds neither the first nor the last point (Olshen et al. 2004, circular binary segmentation);
+/// the first of equals.
+pub(super) fn best_bump(points: &[Weighted]) -> Option<Bump> {
     let weight = |point: &Weighted| 1.0 / (point.error * point.error);
     let all: f64 = points.iter().map(weight).sum();
     let mean = points.iter().map(|point| weight(point) * point.value).sum::<f64>() / all;
-    let inner = points.iter().enumerate().skip(1).take(points.len().saturating_sub(2));
-    first_largest(inner.map(|(at, point)| {
-        // Var(x - mean of the others) = 1/w + 1/(W - w), and the distance is W / (W - w) of that from the mean.
-        let own = weight(point);
-        let score = (point.value - mean).abs() * (own * all / (all - own)).sqrt();
-        Peak { at, score }
-    }))
+    let inner_end = points.len().saturating_sub(1);
+    let mut best: Option<Bump> = None;
+    for from in 1..inner_end {
+        let (mut sum, mut inside) = (0.0, 0.0);
+        for to in from + 1..=inner_end.min(from + LONGEST_BUMP) {
+            let own = weight(&points[to - 1]);
+            inside += own;
+            sum += own * (points[to - 1].value - mean);
+            let score = f64::abs(sum) / (inside * (all - inside) / all).sqrt();
+            if best.is_none_or(|best| score > best.score) {
+                best = Some(Bump { from, to, score });
+            }
+        }
+    }
+    best
 }
 
 fn first_largest(peaks: impl Iterator<Item = Peak>) -> Option<Peak> {

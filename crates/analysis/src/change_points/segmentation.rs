@@ -1,13 +1,13 @@
 //! Where the mean of a series changes: binary segmentation, with every place found again between its neighbours.
 //!
 //! A segment is split at its best step if that exceeds the critical value; its parts are searched only then. So the
-//! share of series without a change in which anything is found is alpha. A point that stands out more than any
-//! step does, and between others that agree, is taken out as a glitch: without that, one bad release would
-//! become two steps, or hide a real one.
+//! share of series without a change in which anything is found is alpha. Where a stretch that differs from both its
+//! sides explains more than a step does, the segment is split in three: a regression and its repair soon after
+//! hardly move the mean on either side of a single step. A stretch of one point is taken out as a glitch.
 
 use super::critical::{CriticalValues, Law};
 use super::ranked::{self, LEAST_RANKED};
-use super::scan::{self, Weighted};
+use super::scan::{self, Bump, Peak, Weighted};
 use super::series::{MAD_TO_DEVIATION, Series, Spread, median, median_deviation};
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) struct Search<'a> {
     pub(super) critical: &'a CriticalValues,
 }
 
-/// Steps and glitches share alpha: a step is what is looked for, and there are as many places for either.
+/// Steps and bumps share alpha: most changes are steps, and bumps have the larger part of the places.
 const STEP_SHARE: f64 = 0.8;
 /// Rounds of moving each step to its best place between its neighbours. Two nearly always suffice.
 const MOST_REFINEMENTS: usize = 5;
@@ -144,16 +144,21 @@ impl Segmentation {
 fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
     let mut waiting: Vec<Vec<usize>> = vec![found.active()];
     while let Some(segment) = waiting.pop() {
-        match best_change(&found.at(&segment), law, search) {
+        let points = found.at(&segment);
+        let Some(step) = scan::best_step(&points) else { continue };
+        match search.best(step, scan::best_bump(&points), law, segment.len()) {
             None => {}
-            Some(Best::Glitch(at)) => {
-                found.glitches.push(segment[at]);
-                waiting.push(without(&segment, at));
+            Some(Best::Bump(from, to)) if to == from + 1 => {
+                found.glitches.push(segment[from]);
+                waiting.push([&segment[..from], &segment[to..]].concat());
+            }
+            Some(Best::Bump(from, to)) => {
+                found.steps.extend([segment[from], segment[to]]);
+                waiting.extend([&segment[..from], &segment[from..to], &segment[to..]].map(<[usize]>::to_vec));
             }
             Some(Best::Step(at)) => {
                 found.steps.push(segment[at]);
-                waiting.push(segment[..at].to_vec());
-                waiting.push(segment[at..].to_vec());
+                waiting.extend([&segment[..at], &segment[at..]].map(<[usize]>::to_vec));
             }
         }
     }
@@ -171,25 +176,24 @@ fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
 /// The best change of a segment, if it stands out.
 enum Best {
     Step(usize),
-    Glitch(usize),
+    Bump(usize, usize),
 }
 
-fn best_change(points: &[Weighted], law: Law, search: &Search<'_>) -> Option<Best> {
-    let critical = search.critical;
-    let step = scan::best_step(points)?;
-    let step_stands = step.score > critical.of_step(law, points.len(), STEP_SHARE * search.alpha);
-    let glitch = scan::best_glitch(points).filter(|glitch| glitch.score > step.score).filter(|glitch| {
-        let alpha = (1.0 - STEP_SHARE) * search.alpha;
-        step_stands || glitch.score > critical.of_glitch(law, points.len(), alpha)
-    });
-    match glitch {
-        Some(glitch) => Some(Best::Glitch(glitch.at)),
-        None => step_stands.then_some(Best::Step(step.at)),
+impl Search<'_> {
+    /// Which of the two explains more beyond what chance explains: by squared scores, twice the logarithm of the
+    /// likelihood, over those of the critical values.
+    fn best(&self, step: Peak, bump: Option<Bump>, law: Law, points: usize) -> Option<Best> {
+        let excess = |score: f64, critical: f64| score.powi(2) - critical.powi(2);
+        let of_step = excess(step.score, self.critical.of_step(law, points, STEP_SHARE * self.alpha));
+        let of_bump = bump.map_or(f64::NEG_INFINITY, |bump| {
+            let alpha = (1.0 - STEP_SHARE) * self.alpha;
+            excess(bump.score, self.critical.of_bump(law, points, alpha))
+        });
+        match bump {
+            Some(bump) if of_bump > 0.0 && of_bump > of_step => Some(Best::Bump(bump.from, bump.to)),
+            Some(_) | None => (of_step > 0.0).then_some(Best::Step(step.at)),
+        }
     }
-}
-
-fn without(positions: &[usize], at: usize) -> Vec<usize> {
-    [&positions[..at], &positions[at + 1..]].concat()
 }
 
 /// The step that stands out least between its neighbours, if it does not stand out enough: what made it stand out
@@ -237,15 +241,22 @@ fn settle_glitches(found: &mut Segmentation, least_change: f64) {
 
 /// Many single runs: ranks decide whether there is a change, clipped values where and how large.
 fn by_ranks(found: &mut Segmentation, search: &Search<'_>) {
-    let mut waiting: Vec<Range<usize>> = Vec::from([Range { start: 0, end: found.points.len() }]);
-    while let Some(segment) = waiting.pop() {
-        let values: Vec<f64> = found.points[segment.clone()].iter().map(|point| point.value).collect();
-        let Some(peak) = ranked::best_step(&ranked::normal_scores(&values)) else { continue };
-        if peak.score > search.critical.of_step(Law::Ranks, values.len(), search.alpha) {
-            let at = segment.start + peak.at;
-            found.steps.push(at);
-            waiting.push(segment.start..at);
-            waiting.push(at..segment.end);
+    let values: Vec<f64> = found.points.iter().map(|point| point.value).collect();
+    let mut scratch = Vec::new();
+    let mut waiting: Vec<Range<usize>> = Vec::from([Range { start: 0, end: values.len() }]);
+    while let Some(Range { start, end }) = waiting.pop() {
+        let ranks = ranked::ranks(&values[start..end]);
+        let Some(peaks) = ranked::best_changes(&ranks, &mut scratch) else { continue };
+        match search.best(peaks.step, peaks.bump, Law::Ranks, end - start) {
+            None => {}
+            Some(Best::Bump(from, to)) => {
+                found.steps.extend([start + from, start + to]);
+                waiting.extend([start..start + from, start + from..start + to, start + to..end]);
+            }
+            Some(Best::Step(at)) => {
+                found.steps.push(start + at);
+                waiting.extend([start..start + at, start + at..end]);
+            }
         }
     }
     found.steps.sort_unstable();
@@ -275,8 +286,8 @@ fn clip(found: &mut Segmentation) {
     let clipped: Vec<f64> = residuals.iter().map(|residual| residual.clamp(-bound, bound)).collect();
     let squares: f64 = clipped.iter().map(|residual| residual.powi(2)).sum();
     let products: f64 = clipped.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let correlation = if squares > 0.0 { ranked::corrected(products / squares, clipped.len()) } else { 0.0 };
-    found.autocorrelation = correlation.clamp(0.0, 0.9);
+    found.autocorrelation =
+        if squares > 0.0 { ranked::believed(products / squares, clipped.len()) } else { 0.0 };
     let degrees = clipped.len().saturating_sub(members.len()).max(1) as f64;
     let error = (squares / degrees).sqrt().max(floor) * ranked::inflation(found.autocorrelation);
     for (segment, positions) in members.iter().enumerate() {

@@ -5,6 +5,7 @@
 
 pub mod blocks;
 pub(crate) mod noise;
+pub mod series;
 
 use crate::budget::max_launches;
 use crate::judgement::{Judgement, Stage, StepFacts, conclude};
