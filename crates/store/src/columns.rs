@@ -50,11 +50,12 @@ pub(crate) fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Compare => "compare",
         Purpose::Calibrate => "calibrate",
+        Purpose::Campaign => "campaign",
     }
 }
 
 pub(crate) fn purpose(row: &Row<'_>, column: &str) -> rusqlite::Result<Purpose> {
-    one_of(row, column, &[Purpose::Compare, Purpose::Calibrate], purpose_name)
+    one_of(row, column, &[Purpose::Compare, Purpose::Calibrate, Purpose::Campaign], purpose_name)
 }
 
 pub(crate) fn run_outcome(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<RunOutcome>> {
@@ -65,15 +66,8 @@ pub(crate) fn run_outcome(row: &Row<'_>, column: &str) -> rusqlite::Result<Optio
     }
 }
 
-pub(crate) fn moment_name(moment: Moment) -> &'static str {
-    match moment {
-        Moment::Before => "before",
-        Moment::After => "after",
-    }
-}
-
 pub(crate) fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Moment> {
-    one_of(row, column, &[Moment::Before, Moment::After], moment_name)
+    one_of(row, column, &[Moment::Before, Moment::After, Moment::Settled], Moment::name)
 }
 
 /// A counter's name in SQL: that of its metric, without `_per_op`, since a row holds the total of a block.

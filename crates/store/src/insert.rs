@@ -1,7 +1,7 @@
 //! The statements that write: one function per kind of row. When they are committed is the writer's affair.
 
-use crate::columns::{counter_name, json, moment_name, purpose_name, signed};
-use model::block::{Block, Latency, Outcome, TrialKey};
+use crate::columns::{counter_name, json, purpose_name, signed};
+use model::block::{Block, Latency, Outcome, Second, TrialKey};
 use model::build::EngineBuild;
 use model::counter::Counter;
 use model::event::{Moment, RunOutcome};
@@ -186,7 +186,8 @@ pub(crate) fn trial_end(
     connection
         .prepare_cached(
             "UPDATE trials SET outcome = ?, reason = ?, latency_operations = ?, latency_ns_p50 = ?,
-                 latency_ns_p99 = ?, latency_ns_p999 = ?, latency_ns_max = ?, latency_histogram = ?
+                 latency_ns_p99 = ?, latency_ns_p999 = ?, latency_ns_p9999 = ?, latency_ns_max = ?,
+                 latency_histogram = ?
              WHERE trial_key = ?",
         )?
         .execute(params![
@@ -196,9 +197,28 @@ pub(crate) fn trial_end(
             latency.map(|latency| signed(latency.p50.0)),
             latency.map(|latency| signed(latency.p99.0)),
             latency.map(|latency| signed(latency.p999.0)),
+            latency.and_then(|latency| latency.p9999).map(|p9999| signed(p9999.0)),
             latency.map(|latency| signed(latency.max.0)),
             latency.map(|latency| &latency.histogram),
             trial_key,
+        ])?;
+    Ok(())
+}
+
+/// A second of a trial that is measured in one go.
+pub(crate) fn second(connection: &Connection, trial_key: i64, second: &Second) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO seconds (trial_key, second, operations, latency_ns_p50, latency_ns_p99, latency_ns_max)
+             VALUES (?, ?, ?, ?, ?, ?)",
+        )?
+        .execute(params![
+            trial_key,
+            second.second,
+            signed(second.operations),
+            signed(second.p50.0),
+            signed(second.p99.0),
+            signed(second.max.0),
         ])?;
     Ok(())
 }
@@ -256,7 +276,7 @@ pub(crate) fn shape(
         )?
         .execute(params![
             trial_key,
-            moment_name(moment),
+            moment.name(),
             signed(shape.memtable.0),
             signed(shape.pending_compaction.0),
             json(&shape.levels)?,
@@ -337,7 +357,8 @@ pub(crate) fn run_end(
     connection
         .prepare_cached(
             "UPDATE runs SET ended_at_us = ?, outcome = ?, sampler_core_percent = ?, block_edge_us = ?,
-                 client_cpu_ns_per_op = ?, controller_peak_bytes = ?, worker_heap_peak_bytes = ?
+                 client_cpu_ns_per_op = ?, controller_peak_bytes = ?, worker_heap_peak_bytes = ?,
+                 step_pauses = ?, step_pause_ns_mean = ?, step_pause_ns_max = ?
              WHERE run_key = ?",
         )?
         .execute(params![
@@ -348,6 +369,9 @@ pub(crate) fn run_end(
             cost.client_cpu_ns_per_op,
             signed(cost.controller_peak_bytes),
             signed(cost.worker_heap_peak_bytes),
+            cost.step_pauses.map(|pauses| pauses.count),
+            cost.step_pauses.map(|pauses| signed(pauses.mean.0)),
+            cost.step_pauses.map(|pauses| signed(pauses.longest.0)),
             run_key,
         ])?;
     Ok(())

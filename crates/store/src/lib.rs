@@ -9,6 +9,7 @@ mod file;
 mod insert;
 mod load;
 mod migrations;
+mod resume;
 mod runs;
 mod writer;
 

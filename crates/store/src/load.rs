@@ -5,13 +5,14 @@ use crate::columns::{
 };
 use crate::error::Error;
 use crate::file::Store;
-use model::block::{Block, Latency, Outcome, Side, TrialKey};
+use crate::resume::PUT_ASIDE;
+use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::Counters;
-use model::host::{HarnessCost, Host, HostSample};
+use model::host::{HarnessCost, Host, HostSample, StepPauses};
 use model::plan::Plan;
 use model::record::{
-    ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus, RunWarning, ShapeRecord,
-    StepExit, TrialRecord,
+    EngineTextRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus,
+    RunWarning, ShapeRecord, StepExit, TrialRecord, engine_text_of,
 };
 use model::units::Nanos;
 use rusqlite::{Connection, Row, params};
@@ -30,7 +31,7 @@ impl Store {
         self.sql(format!("read the samples of run {id}"), |connection| {
             let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ?
                        ORDER BY host_sample_key";
-            rows(connection, sql, key, |row| {
+            all_rows(connection, sql, key, |row| {
                 Ok(HostSample { at_us: row.get("at_us")?, readings: from_json(row, "readings_json")? })
             })
         })
@@ -66,7 +67,8 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
             "SELECT runs.name AS run_name, * FROM runs JOIN hosts USING (host_key) WHERE run_key = ?",
         )?
         .query_row([key], head)?;
-    let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? ORDER BY block_key";
+    let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ?
+                  ORDER BY block_key";
     let mut counters = connection.prepare_cached(
         "SELECT name, value FROM block_counters JOIN counters USING (counter_key) WHERE block_key = ?",
     )?;
@@ -81,11 +83,11 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         }
         block(row, read)
     })?;
-    let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2
+    let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2 AND launch < ?3
                    ORDER BY raw_output_key DESC";
     let options_in_effect: BTreeMap<Side, String> = connection
         .prepare_cached(options)?
-        .query_map(params![key, OPTIONS_OUTPUT], |row| Ok((side(row, "side")?, row.get("text")?)))?
+        .query_map(params![key, OPTIONS_OUTPUT, PUT_ASIDE], |row| Ok((side(row, "side")?, row.get("text")?)))?
         .collect::<rusqlite::Result<_>>()?; // in falling order: the first of each side stays
     Ok(RunRecord {
         id: head.id,
@@ -95,24 +97,35 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         ended_at_us: head.ended_at_us,
         plan: head.plan,
         host: head.host,
-        launches: rows(connection, "SELECT * FROM launches WHERE run_key = ? ORDER BY launch", key, launch)?,
-        images: rows(connection, "SELECT * FROM images WHERE run_key = ? ORDER BY image_key", key, image)?,
+        launches: rows(
+            connection,
+            "SELECT * FROM launches WHERE run_key = ? AND launch < ? ORDER BY launch",
+            key,
+            launch,
+        )?,
+        images: rows(
+            connection,
+            "SELECT * FROM images WHERE run_key = ? AND launch < ? ORDER BY image_key",
+            key,
+            image,
+        )?,
         blocks,
         trials: rows(
             connection,
-            "SELECT * FROM trials WHERE run_key = ? AND outcome IS NOT NULL ORDER BY launch, step, side",
+            "SELECT * FROM trials WHERE run_key = ? AND launch < ? AND outcome IS NOT NULL
+             ORDER BY launch, step, side",
             key,
             trial,
         )?,
         shapes: rows(
             connection,
-            "SELECT * FROM shapes JOIN trials USING (trial_key) WHERE run_key = ? ORDER BY shape_key",
+            "SELECT * FROM shapes JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ? ORDER BY shape_key",
             key,
             shape_record,
         )?,
         step_exits: rows(
             connection,
-            "SELECT * FROM step_exits WHERE run_key = ? ORDER BY step_exit_key",
+            "SELECT * FROM step_exits WHERE run_key = ? AND launch < ? ORDER BY step_exit_key",
             key,
             |row| {
                 Ok(StepExit {
@@ -122,7 +135,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
                 })
             },
         )?,
-        warnings: rows(
+        warnings: all_rows(
             connection,
             "SELECT * FROM warnings WHERE run_key = ? ORDER BY warning_key",
             key,
@@ -133,7 +146,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         options_in_effect,
         raw_outputs: rows(
             connection,
-            "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ?
+            "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ? AND launch < ?
              ORDER BY launch, side, name",
             key,
             |row| {
@@ -144,7 +157,46 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
                 })
             },
         )?,
+        engine_texts: rows(
+            connection,
+            "SELECT launch, side, name, text FROM raw_outputs
+             WHERE run_key = ? AND launch < ? AND name LIKE '%/%/%' ORDER BY raw_output_key",
+            key,
+            engine_text,
+        )?
+        .into_iter()
+        .flatten()
+        .collect(),
+        seconds: seconds(connection, key)?,
     })
+}
+
+fn seconds(connection: &Connection, key: i64) -> rusqlite::Result<BTreeMap<TrialKey, Vec<Second>>> {
+    let sql = "SELECT launch, step, side, seconds.* FROM seconds JOIN trials USING (trial_key)
+               WHERE run_key = ? AND launch < ? ORDER BY trial_key, second";
+    let found = rows(connection, sql, key, |row| {
+        let second = Second {
+            second: small(row, "second")?,
+            operations: unsigned(row, "operations")?,
+            p50: Nanos(unsigned(row, "latency_ns_p50")?),
+            p99: Nanos(unsigned(row, "latency_ns_p99")?),
+            max: Nanos(unsigned(row, "latency_ns_max")?),
+        };
+        Ok((trial_key(row)?, second))
+    })?;
+    let mut seconds: BTreeMap<TrialKey, Vec<Second>> = BTreeMap::new();
+    for (trial, second) in found {
+        seconds.entry(trial).or_default().push(second);
+    }
+    Ok(seconds)
+}
+
+/// Absent where the name is that of another output.
+fn engine_text(row: &Row<'_>) -> rusqlite::Result<Option<EngineTextRecord>> {
+    let name: String = row.get("name")?;
+    let Some((step, moment, what)) = engine_text_of(&name) else { return Ok(None) };
+    let trial = TrialKey { launch: small(row, "launch")?, step: step.to_owned(), side: side(row, "side")? };
+    Ok(Some(EngineTextRecord { trial, moment, what, text: row.get("text")? }))
 }
 
 /// What stands in the run's own row.
@@ -190,6 +242,14 @@ fn cost(row: &Row<'_>) -> rusqlite::Result<HarnessCost> {
         client_cpu_ns_per_op: row.get("client_cpu_ns_per_op")?,
         controller_peak_bytes: unsigned(row, "controller_peak_bytes")?,
         worker_heap_peak_bytes: unsigned(row, "worker_heap_peak_bytes")?,
+        step_pauses: match row.get::<_, Option<u32>>("step_pauses")? {
+            None => None,
+            Some(count) => Some(StepPauses {
+                count,
+                mean: Nanos(unsigned(row, "step_pause_ns_mean")?),
+                longest: Nanos(unsigned(row, "step_pause_ns_max")?),
+            }),
+        },
     })
 }
 
@@ -248,6 +308,7 @@ fn trial(row: &Row<'_>) -> rusqlite::Result<TrialRecord> {
             p50: Nanos(unsigned(row, "latency_ns_p50")?),
             p99: Nanos(unsigned(row, "latency_ns_p99")?),
             p999: Nanos(unsigned(row, "latency_ns_p999")?),
+            p9999: row.get::<_, Option<i64>>("latency_ns_p9999")?.map(|p9999| Nanos(p9999.cast_unsigned())),
             max: Nanos(unsigned(row, "latency_ns_max")?),
             histogram,
         }),
@@ -263,8 +324,19 @@ fn trial_key(row: &Row<'_>) -> rusqlite::Result<TrialKey> {
     Ok(TrialKey { launch: small(row, "launch")?, step: row.get("step")?, side: side(row, "side")? })
 }
 
-/// All rows of one run.
+/// The rows of one run's launches, without those that were put aside: the statement asks for the run's key and for
+/// the first launch that it must not give.
 fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    run_key: i64,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare_cached(sql)?.query_map(params![run_key, PUT_ASIDE], read)?.collect()
+}
+
+/// Rows of one run that belong to no launch.
+fn all_rows<T>(
     connection: &Connection,
     sql: &str,
     run_key: i64,

@@ -1,14 +1,15 @@
 //! Runs written as events and read back, killed runs, and files that are not a store. All on real SQLite, in
 //! memory where no second process is needed.
 
+use crate::resume::PUT_ASIDE;
 use crate::{Error, Store, Writer};
 use model::block::{BASE, Block, Latency, Outcome, TrialKey};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::EngineConfig;
 use model::counter::{Counter, Counters};
 use model::event::{Moment, RunEvent, RunOutcome};
-use model::host::{HarnessCost, Host, HostSample};
-use model::plan::{DecisionRule, Plan, Purpose, Subject};
+use model::host::{HarnessCost, Host, HostSample, StepPauses};
+use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::record::{OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus, RunWarning, StepExit};
 use model::shape::{Level, Shape};
 use model::units::{Bytes, Nanos};
@@ -16,6 +17,8 @@ use model::workload::Workload;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+mod campaigns;
 
 const RUN: &str = "20261121-091500-3fa9";
 
@@ -61,6 +64,7 @@ fn subject(version: &str) -> Subject {
             name: "standard".to_owned(),
             description: "pinned".to_owned(),
             options: BTreeMap::from([("compression".to_owned(), "kNoCompression".to_owned())]),
+            pins: BTreeMap::new(),
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),
         planted_slowdown_percent: 0.1 + 0.2,
@@ -76,6 +80,7 @@ fn plan(purpose: Purpose) -> Plan {
         steps: vec!["fillseq".to_owned(), "readrandom".to_owned()],
         steps_named: false,
         own_image: false,
+        layout: Layout::default(),
         rule: DecisionRule::default(),
         budget: Nanos::from_secs(600),
         seed: u64::MAX - 1,
@@ -110,6 +115,7 @@ fn cost() -> HarnessCost {
         client_cpu_ns_per_op: Some(163.7),
         controller_peak_bytes: 20 << 20,
         worker_heap_peak_bytes: 3 << 20,
+        step_pauses: Some(StepPauses { count: 12, mean: Nanos(17_000_000), longest: Nanos(40_000_000) }),
     }
 }
 
@@ -177,6 +183,7 @@ fn events(at_us: i64) -> Vec<RunEvent> {
                 p50: Nanos(1),
                 p99: Nanos(2),
                 p999: Nanos(3),
+                p9999: Some(Nanos(3)),
                 max: Nanos(4),
                 histogram: "1c84".to_owned(),
             }),
@@ -467,7 +474,7 @@ proptest! {
     ) {
         let [operations, failed_operations, wall, run_delay, foreground_cpu, process_cpu] = numbers;
         let block = Block {
-            trial: trial(small[0], &step, side),
+            trial: trial(small[0] % PUT_ASIDE, &step, side),
             image: small[1],
             cycle: small[2],
             position: small[3],

@@ -128,7 +128,12 @@ impl Writer {
         self.store.sql(format!("write run {run}"), |connection| rows_of(connection, current, event))
     }
 
-    fn run_key(&self, run: &str) -> Result<Option<i64>, Error> {
+    /// Keys that were read before rows were changed by other statements must not be used again.
+    pub(crate) fn forget_keys(&mut self) {
+        self.current = None;
+    }
+
+    pub(crate) fn run_key(&self, run: &str) -> Result<Option<i64>, Error> {
         self.store.sql(format!("look for run {run}"), |connection| {
             connection
                 .prepare_cached("SELECT run_key FROM runs WHERE id = ?")?
@@ -137,7 +142,7 @@ impl Writer {
         })
     }
 
-    fn not_begun(&self, run: &str) -> Error {
+    pub(crate) fn not_begun(&self, run: &str) -> Error {
         Error::RunNotBegun { path: self.store.path().to_path_buf(), run: run.to_owned() }
     }
 }
@@ -165,7 +170,9 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
             BatchEnd::At(sample.at_us)
         }
         RunEvent::HostSampled(_)
+        | RunEvent::VisitStarted { .. }
         | RunEvent::BlockMeasured(_)
+        | RunEvent::SecondMeasured { .. }
         | RunEvent::ShapeRead { .. }
         | RunEvent::RawOutput { .. } => BatchEnd::No,
         RunEvent::ImageBuilt { .. }
@@ -181,6 +188,7 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
 fn rows_of(connection: &Connection, run: &mut CurrentRun, event: &RunEvent) -> rusqlite::Result<()> {
     match event {
         RunEvent::Started { .. } => Ok(()), // written before there is a run to write to
+        RunEvent::VisitStarted { .. } => Ok(()), // its trials tell as much
         RunEvent::LaunchStarted { launch, at_us } => insert::launch(connection, run.key, *launch, *at_us),
         RunEvent::ImageBuilt { launch, image, seed, shape, took } => insert::image(
             connection,
@@ -189,6 +197,9 @@ fn rows_of(connection: &Connection, run: &mut CurrentRun, event: &RunEvent) -> r
         ),
         RunEvent::BlockMeasured(block) => {
             insert::block(connection, trial_key(connection, run, &block.trial)?, block)
+        }
+        RunEvent::SecondMeasured { trial, second } => {
+            insert::second(connection, trial_key(connection, run, trial)?, second)
         }
         RunEvent::ShapeRead { trial, moment, shape } => {
             insert::shape(connection, trial_key(connection, run, trial)?, *moment, shape)
