@@ -5,6 +5,10 @@
 //! [`time_identity`] say what else moved, [`family`] looks at all steps together, [`calibration`] at the
 //! harness itself. [`simulation`] runs the whole path on data whose truth is known.
 //!
+//! Series of versions have an order of their own: [`rounds`] makes one mean of each version, [`change_points`] says
+//! which differ from those before, [`moved_with`] which counters changed there, [`drift`] whether the code or a
+//! default did it.
+//!
 //! Nothing in here does IO, reads a clock or draws an unseeded random number: same input, same bytes out.
 
 pub mod boundaries;
@@ -12,11 +16,13 @@ pub mod budget;
 pub mod calibration;
 pub mod change_points;
 pub mod counters;
+pub mod drift;
 pub mod error;
 pub mod estimate;
 pub mod family;
 pub mod judgement;
 pub mod launch;
+pub mod moved_with;
 pub mod procedure;
 pub mod refusal;
 pub mod rounds;

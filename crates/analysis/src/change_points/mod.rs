@@ -13,6 +13,7 @@
 //! - **many single runs**, such as a series of commits: ranks instead of values, so that neither heavy tails nor
 //!   a spike raises an alarm, and a correction for autocorrelation. Candidates again.
 
+mod at_change;
 mod critical;
 mod ranked;
 mod report;
@@ -20,8 +21,10 @@ mod scan;
 mod segmentation;
 mod series;
 
+pub(crate) use at_change::AtChange;
 pub use critical::{CriticalValues, Law};
 pub use ranked::LEAST_RANKED;
+pub(crate) use ranked::ranks;
 pub use series::{ErrorFloor, Series, Spread};
 
 use crate::refusal::Warning;

@@ -40,7 +40,7 @@ pub(super) struct RankedPeaks {
 }
 
 /// Mid-ranks from 1.
-pub(super) fn ranks(values: &[f64]) -> Vec<f64> {
+pub(crate) fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|left, right| values[*left].total_cmp(&values[*right]));
     let mut ranks = vec![0.0; values.len()];

@@ -84,6 +84,30 @@ pub(super) fn best_bump(points: &[Weighted]) -> Option<Bump> {
     best
 }
 
+/// How far each point lies from the mean of all others.
+pub(super) fn point_scores(points: &[Weighted]) -> Vec<f64> {
+    let weight = |point: &Weighted| 1.0 / (point.error * point.error);
+    let all: f64 = points.iter().map(weight).sum();
+    let mean = points.iter().map(|point| weight(point) * point.value).sum::<f64>() / all;
+    // Var(x - mean of the others) = 1/w + 1/(W - w); the distance is W / (W - w) of that from the mean of all.
+    let score = |point: &Weighted| {
+        let own = weight(point);
+        (point.value - mean).abs() * (own * all / (all - own)).sqrt()
+    };
+    points.iter().map(score).collect()
+}
+
+/// Weighted mean and its standard error; absent where there is no point.
+pub(super) fn mean(points: impl Iterator<Item = Weighted>) -> Option<(f64, f64)> {
+    let (mut sum, mut all) = (0.0, 0.0);
+    for point in points {
+        let weight = 1.0 / (point.error * point.error);
+        all += weight;
+        sum += weight * point.value;
+    }
+    (all > 0.0).then(|| (sum / all, (1.0 / all).sqrt()))
+}
+
 fn first_largest(peaks: impl Iterator<Item = Peak>) -> Option<Peak> {
     peaks.fold(None, |best: Option<Peak>, peak| match best {
         Some(best) if best.score >= peak.score => Some(best),

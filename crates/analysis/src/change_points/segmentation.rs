@@ -100,12 +100,9 @@ impl Segmentation {
         positions.iter().map(|position| self.points[*position]).collect()
     }
 
-    /// Weighted mean and its standard error.
+    /// Weighted mean and its standard error; a segment is never empty.
     pub(super) fn mean(&self, positions: &[usize]) -> (f64, f64) {
-        let weight = |position: &usize| 1.0 / self.points[*position].error.powi(2);
-        let all: f64 = positions.iter().map(weight).sum();
-        let sum: f64 = positions.iter().map(|at| weight(at) * self.points[*at].value).sum();
-        (sum / all, (1.0 / all).sqrt())
+        scan::mean(positions.iter().map(|position| self.points[*position])).unwrap_or((0.0, f64::INFINITY))
     }
 
     /// Moves each step to the best place between its neighbours.
