@@ -5,6 +5,7 @@ use crate::differs::{self, Sides as DifferingSides};
 use crate::evidence::{self, Case, Harness};
 use crate::figures::span;
 use crate::summary;
+use crate::tiny;
 use crate::view::{
     CandidateView, CounterFigure, Figure, Note, ReportView, RunFacts, ShapeRow, Sides, StepRow, TimeParts,
     TrialReason, Trials,
@@ -13,6 +14,7 @@ use analysis::counters::CounterFinding;
 use analysis::time_identity::TimePart;
 use analysis::{Estimate, Judgement, LaunchPairs, Method, Procedure, Stage, judge};
 use model::block::{BASE, Outcome, Side};
+use model::counter::Counter;
 use model::metric::Metric;
 use model::plan::Purpose;
 use model::record::{RunRecord, RunWarning};
@@ -71,14 +73,27 @@ struct Judged<'a> {
     case: Case<'a>,
     judgement: Judgement,
     seconds: f64,
+    /// Operations of a block, mean.
+    block_operations: Sides,
 }
 
 fn judge_case<'a>(case: Case<'a>, procedure: &Procedure, harness: &Harness) -> Judged<'a> {
     let caps = evidence::caps(case, harness);
     let launches = evidence::launches(case);
     let judgement = judge(&evidence::facts(case, &caps), &launches, procedure, Stage::Final);
-    let seconds = measured_seconds(&launches[..launches.len().min(judgement.launches as usize)]);
-    Judged { case, judgement, seconds }
+    let judged_on = &launches[..launches.len().min(judgement.launches as usize)];
+    let seconds = measured_seconds(judged_on);
+    let block_operations = block_operations(judged_on);
+    Judged { case, judgement, seconds, block_operations }
+}
+
+fn block_operations(launches: &[LaunchPairs<'_>]) -> Sides {
+    let mean = |operations: fn(&analysis::launch::BlockPair<'_>) -> u64| {
+        let pairs = launches.iter().flat_map(|launch| &launch.pairs);
+        let values: Vec<f64> = pairs.map(|pair| operations(pair) as f64).collect();
+        analysis::student::mean(&values).unwrap_or(0.0)
+    };
+    Sides { base: mean(|pair| pair.base.operations), candidate: mean(|pair| pair.candidate.operations) }
 }
 
 fn measured_seconds(launches: &[LaunchPairs<'_>]) -> f64 {
@@ -87,7 +102,7 @@ fn measured_seconds(launches: &[LaunchPairs<'_>]) -> f64 {
 }
 
 fn row(judged: &Judged<'_>, confirmed: bool) -> StepRow {
-    let Judged { case, judgement, seconds } = judged;
+    let Judged { case, judgement, seconds, block_operations } = judged;
     StepRow {
         step: case.step.name.clone(),
         group: case.step.group,
@@ -100,7 +115,7 @@ fn row(judged: &Judged<'_>, confirmed: bool) -> StepRow {
         wall: figure(&judgement.wall),
         adjusted: judgement.adjusted.as_ref().map(figure),
         cpu: figure(&judgement.cpu),
-        counters: judgement.counters.iter().map(counter_figure).collect(),
+        counters: counter_figures(&judgement.counters, block_operations),
         time: judgement.time_identity.as_ref().map(|time| TimeParts {
             wall: sides(&time.wall),
             cpu: sides(&time.cpu),
@@ -128,7 +143,27 @@ fn figure(estimate: &Estimate) -> Figure {
     }
 }
 
-fn counter_figure(finding: &CounterFinding) -> CounterFigure {
+/// All counters. Where the one that twins are named after is tiny, the next of them that moved takes its place.
+fn counter_figures(findings: &[CounterFinding], block_operations: &Sides) -> Vec<CounterFigure> {
+    let mut figures: Vec<CounterFigure> =
+        findings.iter().map(|finding| counter_figure(finding, block_operations)).collect();
+    let moved: Vec<Counter> =
+        figures.iter().filter(|figure| figure.moved).map(|figure| figure.counter).collect();
+    let mut successors: BTreeMap<Counter, Counter> = BTreeMap::new();
+    for figure in figures.iter_mut().filter(|figure| figure.moved) {
+        let Some(leader) = figure.twin_of.filter(|leader| !moved.contains(leader)) else { continue };
+        let successor = *successors.entry(leader).or_insert(figure.counter);
+        figure.twin_of = (successor != figure.counter).then_some(successor);
+    }
+    figures
+}
+
+/// A counter that is tiny on both sides did not move, whatever its ratio.
+fn counter_figure(finding: &CounterFinding, block_operations: &Sides) -> CounterFigure {
+    let tiny =
+        [finding.base_value * block_operations.base, finding.candidate_value * block_operations.candidate]
+            .into_iter()
+            .all(|count| tiny::is_tiny(finding.counter, count));
     CounterFigure {
         counter: finding.counter,
         figure: Figure {
@@ -140,7 +175,7 @@ fn counter_figure(finding: &CounterFinding) -> CounterFigure {
             high: finding.high,
             confidence: finding.low.or(finding.high).map(|_| COUNTER_CONFIDENCE),
         },
-        moved: finding.moved,
+        moved: finding.moved && !tiny,
         score: finding.score,
         twin_of: finding.twin_of,
     }
@@ -177,7 +212,7 @@ fn notes(case: Case<'_>, judgement: &Judgement) -> Vec<Note> {
     notes
 }
 
-fn run_facts(record: &RunRecord) -> RunFacts {
+pub(crate) fn run_facts(record: &RunRecord) -> RunFacts {
     let ended = record.launches.iter().filter(|launch| launch.took.is_some()).count();
     let elapsed_us = record.ended_at_us.map(|ended| ended.saturating_sub(record.started_at_us));
     RunFacts {
@@ -196,8 +231,6 @@ fn run_facts(record: &RunRecord) -> RunFacts {
 
 /// The warnings of the whole run, each once, and what the report itself has to say of all steps.
 fn run_warnings(record: &RunRecord, harness: &Harness, parametric: bool) -> Vec<RunWarning> {
-    let mut warnings: Vec<RunWarning> = Vec::new();
-    let of_run = record.warnings.iter().filter(|warning| warning.step.is_none()).cloned();
     let own = |id: &str, text: &str| RunWarning { step: None, id: id.to_owned(), text: text.to_owned() };
     let not_calibrated = match (harness, record.plan.purpose) {
         (Harness::NotCalibrated, Purpose::Compare) => Some(own(
@@ -216,7 +249,18 @@ fn run_warnings(record: &RunRecord, harness: &Harness, parametric: bool) -> Vec<
              launches for ranks over so many steps",
         )
     });
-    for warning in of_run.chain(not_calibrated).chain(parametric) {
+    let of_run = record.warnings.iter().filter(|warning| warning.step.is_none()).cloned();
+    each_once(of_run.chain(not_calibrated).chain(parametric))
+}
+
+/// All warnings of a run, those about a step too, each once.
+pub(crate) fn all_warnings(record: &RunRecord) -> Vec<RunWarning> {
+    each_once(record.warnings.iter().cloned())
+}
+
+fn each_once(all: impl Iterator<Item = RunWarning>) -> Vec<RunWarning> {
+    let mut warnings: Vec<RunWarning> = Vec::new();
+    for warning in all {
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -224,7 +268,7 @@ fn run_warnings(record: &RunRecord, harness: &Harness, parametric: bool) -> Vec<
     warnings
 }
 
-fn trials(record: &RunRecord) -> Trials {
+pub(crate) fn trials(record: &RunRecord) -> Trials {
     let mut trials = Trials::default();
     let mut reasons: BTreeMap<(&str, Side, bool, &str), Vec<u32>> = BTreeMap::new();
     for ended in &record.trials {
@@ -274,7 +318,7 @@ fn shapes(record: &RunRecord, steps: &[&Step]) -> Vec<ShapeRow> {
     .collect()
 }
 
-fn subject(record: &RunRecord, side: Side) -> String {
+pub(crate) fn subject(record: &RunRecord, side: Side) -> String {
     record
         .plan
         .subjects

@@ -217,7 +217,7 @@ fn kind_of_default(
 }
 
 /// The name of an option in a configuration.
-fn configured_name(one: &OptionDifference) -> String {
+pub(crate) fn configured_name(one: &OptionDifference) -> String {
     let prefix = if one.section.starts_with(TABLE_SECTION) { TABLE_PREFIX } else { "" };
     format!("{prefix}{}", one.option)
 }

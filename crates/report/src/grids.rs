@@ -6,6 +6,7 @@ use crate::layout::{GREEN, RED, marked};
 use crate::phrases;
 use crate::view::{CandidateView, Figure, ReportView, Sides, StepRow};
 use model::verdict::Verdict;
+use std::borrow::Cow;
 
 /// A table.
 pub(crate) struct Grid {
@@ -15,7 +16,7 @@ pub(crate) struct Grid {
 
 /// A column's header and what its cells are.
 pub(crate) struct Column {
-    pub(crate) header: &'static str,
+    pub(crate) header: Cow<'static, str>,
     pub(crate) kind: Kind,
 }
 
@@ -34,7 +35,8 @@ pub(crate) enum Kind {
 
 impl Grid {
     pub(crate) fn new(columns: &[(&'static str, Kind)]) -> Grid {
-        let columns = columns.iter().map(|(header, kind)| Column { header, kind: *kind });
+        let columns =
+            columns.iter().map(|(header, kind)| Column { header: Cow::Borrowed(*header), kind: *kind });
         Grid { columns: columns.collect(), rows: Vec::new() }
     }
 }

@@ -5,6 +5,7 @@
 //! here does IO, reads a clock, starts a process or speaks SQL.
 
 pub mod calibration;
+pub mod campaign;
 pub mod differs;
 pub mod evidence;
 pub mod json;
@@ -19,6 +20,7 @@ mod grids;
 mod layout;
 mod phrases;
 mod summary;
+mod tiny;
 
 pub use assemble::build;
 

@@ -56,7 +56,7 @@ pub(crate) fn table(grid: &Grid) -> String {
         Kind::Name | Kind::Word | Kind::Prose => ":---".to_owned(),
     };
     let mut lines = vec![
-        line(grid.columns.iter().map(|column| escaped(column.header)).collect()),
+        line(grid.columns.iter().map(|column| escaped(&column.header)).collect()),
         line(grid.columns.iter().map(|column| rule(column.kind)).collect()),
     ];
     lines.extend(grid.rows.iter().map(|row| line(row.iter().map(|cell| escaped(cell)).collect())));
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(escaped("<b>a|b</b>\n`c`"), "&lt;b&gt;a\\|b&lt;/b&gt; \\`c\\`");
         assert_eq!(escaped("read_random [x](y) *z* _e_"), "read_random \\[x](y) \\*z\\* \\_e\\_");
         let grid = Grid {
-            columns: vec![grids::Column { header: "step", kind: Kind::Name }],
+            columns: vec![grids::Column { header: "step".into(), kind: Kind::Name }],
             rows: vec![vec!["a|b\nc".to_owned()]],
         };
         assert_eq!(table(&grid), "| step |\n| :--- |\n| a\\|b c |");

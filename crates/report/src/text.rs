@@ -17,13 +17,13 @@ pub struct TextOptions {
 }
 
 /// Below this a table cannot hold two rates and an interval.
-const LEAST_WIDTH: usize = 80;
+pub(crate) const LEAST_WIDTH: usize = 80;
 /// From this width on verdicts and costs stand in one table.
 const ONE_TABLE_WIDTH: usize = 116;
 /// From this width on that table has the intervals of the costs too.
 const ALL_INTERVALS_WIDTH: usize = 136;
 /// Space between columns.
-const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 /// No name or value is shortened, and no prose squeezed, below this.
 const LEAST_COLUMN: usize = 12;
 
@@ -88,7 +88,7 @@ pub(crate) fn table(grid: &Grid, width: usize) -> String {
         .load_style(STYLE)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::MAX)
-        .set_header(grid.columns.iter().map(|column| column.header));
+        .set_header(grid.columns.iter().map(|column| column.header.as_ref()));
     for row in &grid.rows {
         let cells = row.iter().zip(grid.columns.iter().zip(&widths));
         table.add_row(cells.map(|(cell, (column, width))| match column.kind {
@@ -129,7 +129,7 @@ fn column_widths(grid: &Grid, width: usize) -> Vec<usize> {
     widths
 }
 
-fn natural_width(grid: &Grid, index: usize) -> usize {
+pub(crate) fn natural_width(grid: &Grid, index: usize) -> usize {
     let header = grid.columns[index].header.lines().map(|line| line.chars().count()).max();
     let cells = grid.rows.iter().map(|row| paint(&row[index], false).chars().count());
     cells.chain(header).max().unwrap_or(0)

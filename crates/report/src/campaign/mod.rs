@@ -1,0 +1,29 @@
+//! The report of a campaign: many subjects, measured in rounds or one after another.
+//!
+//! [`build`] makes the [`CampaignView`] of a record; the formats lay out what is in the view. The order of reading
+//! is that of the numbers: `values` makes the columns of one trial, `compare` holds each candidate against the
+//! base, `findings` looks along the releases of each configuration.
+
+mod assemble;
+mod columns;
+mod compare;
+mod drift;
+mod engine;
+mod findings;
+mod grids;
+mod headers;
+mod moved;
+mod phrases;
+mod series;
+mod text;
+mod values;
+mod view;
+
+pub use assemble::build;
+pub use columns::{COLUMNS, Column, ColumnGroup};
+pub use text::text;
+pub use values::Values;
+pub use view::{
+    CampaignView, ChangedDefault, Comparison, Conditions, Drift, Finding, Moved, OmittedView, Shift, StepRow,
+    StepView, SubjectView,
+};

@@ -1,0 +1,407 @@
+//! Sentences and words of a campaign that every format uses alike.
+
+use super::columns::{COLUMNS, Column, RATE};
+use super::view::{CampaignView, Comparison, Drift, Finding, Moved, Shift};
+use crate::figures::{NONE, and_list, bytes, chosen_percent, count, quantity, span};
+use crate::view::TrialReason;
+use analysis::change_points::Kind;
+use analysis::drift::Cause;
+use model::event::RunOutcome;
+use model::host::{HarnessCost, StepPauses};
+use model::plan::{Design, LoopDevice};
+use model::record::RunStatus;
+use model::units::{Bytes, Nanos};
+use model::verdict::Verdict;
+
+/// At most this many metrics stand in a sentence; JSON has all.
+const MOVED_SHOWN: usize = 4;
+/// At most this many twins stand with one of them.
+const TWINS_SHOWN: usize = 3;
+
+/// The first line: what the workload tells and does not tell.
+pub(super) fn headline(view: &CampaignView) -> String {
+    format!("Workload {} tells {}. It does not tell {}.", view.run.workload, view.tells, view.does_not_tell)
+}
+
+/// The design in one sentence.
+pub(super) fn design(view: &CampaignView) -> String {
+    let subjects = count(view.subjects.len() as u64, "subject", "subjects");
+    let rounds = u64::from(view.conditions.rounds);
+    match view.conditions.design {
+        Design::Rounds => format!(
+            "{} of {subjects} in random order, each subject on its own database in each round: differences of a step \
+             that reads include those of the trees that the steps before it made.",
+            count(rounds, "round", "rounds")
+        ),
+        Design::Sequential => format!(
+            "{subjects} one after another, {} each: drift of the host looks like a difference, so nothing here is more \
+             than a suspicion.",
+            count(rounds, "time", "times")
+        ),
+        Design::Interleaved => format!("{subjects}, interleaved."),
+    }
+}
+
+/// What it was measured under.
+pub(super) fn conditions(view: &CampaignView) -> String {
+    let conditions = &view.conditions;
+    let mut facts = vec![
+        format!("{} rows", quantity(conditions.rows as f64)),
+        format!("{} of data", bytes(conditions.data)),
+    ];
+    facts.extend(conditions.cache.map(|cache| format!("block cache {}", bytes(cache))));
+    facts.push(match conditions.memory_limit {
+        Some(limit) => format!("memory limit {} with the page cache", bytes(limit)),
+        None => "no memory limit".to_owned(),
+    });
+    match (&conditions.loop_device, &conditions.device) {
+        (Some(device), _) => facts.push(loop_device(device)),
+        (None, Some(device)) => facts.push(format!("device {device}")),
+        (None, None) => {}
+    }
+    if conditions.tickers {
+        facts.push("the engine counts tickers, which costs CPU in every operation".to_owned());
+    }
+    format!("{}.", facts.join(", "))
+}
+
+fn loop_device(device: &LoopDevice) -> String {
+    let limit = |name: &str, kb: Option<u32>| kb.map(|kb| format!(", {name} {kb}")).unwrap_or_default();
+    format!(
+        "a loop device of {}{}{}{}",
+        bytes(device.bytes),
+        if device.direct_io { " with direct IO" } else { "" },
+        limit("max_sectors_kb", device.max_sectors_kb),
+        limit("read_ahead_kb", device.read_ahead_kb)
+    )
+}
+
+/// Which run, how it ended, how far it came.
+pub(super) fn run_line(view: &CampaignView) -> String {
+    let run = &view.run;
+    let name = run.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    let status = match run.status {
+        RunStatus::Ended(RunOutcome::Done) => "done",
+        RunStatus::Ended(RunOutcome::Interrupted) => "interrupted by the user",
+        RunStatus::Ended(RunOutcome::Failed) => "failed",
+        RunStatus::Unfinished => "UNFINISHED: it still runs, or it was killed",
+    };
+    let elapsed = run.elapsed_s.map(|elapsed| format!(" in {}", span(elapsed))).unwrap_or_default();
+    format!(
+        "Run {}{name}: campaign, {status}; {} of {}{elapsed}; seed {}.",
+        run.id,
+        run.launches,
+        count(u64::from(view.conditions.rounds), "round", "rounds"),
+        run.seed
+    )
+}
+
+/// What could not be measured, one line each.
+pub(super) fn left_out(view: &CampaignView) -> Vec<String> {
+    let subjects = view.left_out.iter().map(|one| format!("left out: {}: {}", one.reference, one.reason));
+    let options = view.omitted.iter().map(|one| {
+        let subjects: Vec<&str> = one.subjects.iter().map(String::as_str).collect();
+        format!("option left out, not known to {}: {} = {}", subjects.join(", "), one.option, one.value)
+    });
+    subjects.chain(options).collect()
+}
+
+/// Trials that are not done, those of one subject and reason in one line.
+pub(super) fn trial_reasons(view: &CampaignView) -> Vec<String> {
+    let mut gathered: Vec<(&TrialReason, Vec<&str>)> = Vec::new();
+    for one in &view.trials.reasons {
+        let same = |known: &TrialReason| {
+            known.subject == one.subject
+                && known.skipped == one.skipped
+                && known.reason == one.reason
+                && known.launches == one.launches
+        };
+        match gathered.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, steps)) => steps.push(&one.step),
+            None => gathered.push((one, vec![&one.step])),
+        }
+    }
+    // In the order of the workload.
+    let place = |step: &str| view.steps.iter().position(|known| known.name == step);
+    let line = |(one, mut steps): (&TrialReason, Vec<&str>)| {
+        steps.sort_by_key(|step| place(step));
+        let rounds: Vec<String> = one.launches.iter().map(ToString::to_string).collect();
+        format!(
+            "{}: {} of {} in {} {}: {}",
+            if one.skipped { "skipped" } else { "failed" },
+            steps.join(", "),
+            one.subject,
+            if rounds.len() == 1 { "round" } else { "rounds" },
+            rounds.join(", "),
+            one.reason
+        )
+    };
+    gathered.into_iter().map(line).collect()
+}
+
+/// "Trials: 118 done, 2 failed, 0 skipped."
+pub(super) fn trials(view: &CampaignView) -> String {
+    let trials = &view.trials;
+    format!("Trials: {} done, {} failed, {} skipped.", trials.done, trials.failed, trials.skipped)
+}
+
+/// The relative rate in a cell. No number stands where it would be noise.
+pub(super) fn relative_rate(comparison: &Comparison, margin: f64) -> String {
+    let Some(ratio) = comparison.ratio else { return NONE.to_owned() };
+    let within_margin = ratio.ln().abs() <= margin.ln_1p();
+    match comparison.verdict {
+        Verdict::Regression | Verdict::Improvement => format!("{}*", two_decimals(ratio)),
+        Verdict::NoChange => "~".to_owned(),
+        Verdict::Suspect => format!("{}s", two_decimals(ratio)),
+        Verdict::Inconclusive if within_margin => "?".to_owned(),
+        Verdict::Inconclusive => format!("{}?", two_decimals(ratio)),
+        Verdict::RatioOnly => two_decimals(ratio),
+    }
+}
+
+fn two_decimals(ratio: f64) -> String {
+    match ratio {
+        ..10.0 => format!("{ratio:.2}"),
+        10.0..100.0 => format!("{ratio:.1}"),
+        _ => format!("{ratio:.0}"),
+    }
+}
+
+/// What the marks of the relative rates mean: those that stand in the table.
+pub(super) fn rate_legend(view: &CampaignView) -> String {
+    let decisions = || {
+        let steps = view.steps.iter().filter(|step| !step.helper);
+        steps.flat_map(|step| &step.comparisons).filter(|comparison| comparison.decides)
+    };
+    let any = |verdict: &[Verdict]| decisions().any(|comparison| verdict.contains(&comparison.verdict));
+    let mut marks = Vec::new();
+    if any(&[Verdict::Regression, Verdict::Improvement]) {
+        marks.push(format!(
+            "* a difference at {}, all candidates of the step together",
+            chosen_percent(1.0 - view.alpha)
+        ));
+    }
+    if any(&[Verdict::NoChange]) {
+        marks.push(format!("~ no difference beyond {}", chosen_percent(view.margin)));
+    }
+    if any(&[Verdict::Inconclusive]) {
+        marks.push("? no difference found, nor ruled out".to_owned());
+    }
+    if any(&[Verdict::Suspect]) {
+        marks.push("s no more than a suspicion".to_owned());
+    }
+    if any(&[Verdict::RatioOnly]) {
+        marks.push("without a mark: no verdict, too few rounds".to_owned());
+    }
+    let marks = if marks.is_empty() { String::new() } else { format!("; {}", marks.join("; ")) };
+    format!("Rate relative to {}, candidate over base{marks}; - no value.", view.base)
+}
+
+/// A finding as a sentence.
+pub(super) fn finding(finding: &Finding, view: &CampaignView) -> String {
+    let config = if has_one_config(view) { String::new() } else { format!(" +{}", finding.config) };
+    let place = match finding.kind {
+        Kind::Step | Kind::Candidate => format!("from {} on ({} before it)", finding.version, finding.before),
+        Kind::Glitch => format!("in {} alone (not in {}, nor after it)", finding.version, finding.before),
+    };
+    let possibly: Vec<String> =
+        finding.location.iter().filter(|version| **version != finding.version).cloned().collect();
+    let possibly =
+        if possibly.is_empty() { String::new() } else { format!(", possibly {}", and_list(&possibly)) };
+    let standing = match (finding.kind, finding.suspect) {
+        (Kind::Candidate, _) => "; a candidate, from single runs: needs repeats",
+        (_, true) => "; no more than a suspicion, because drift looks like this too",
+        (_, false) if finding.at_edge => "; one release stands alone on one side of it",
+        (_, false) => "",
+    };
+    let moved = match finding.moved.as_slice() {
+        [] => String::new(),
+        all => {
+            let shown: Vec<String> = all.iter().take(MOVED_SHOWN).map(moved).collect();
+            let more = match all.len().saturating_sub(MOVED_SHOWN) {
+                0 => String::new(),
+                more => format!(", and {more} more in --format json"),
+            };
+            format!("; with it moved: {}{more}", shown.join(", "))
+        }
+    };
+    let drift = finding.drift.as_ref().map(|one| format!("; {}", drift(one, finding))).unwrap_or_default();
+    format!("{}{config}: {} {place}{possibly}{standing}{moved}{drift}.", finding.step, change(finding))
+}
+
+fn has_one_config(view: &CampaignView) -> bool {
+    view.subjects.windows(2).all(|pair| pair[0].config == pair[1].config)
+}
+
+/// "slower by 35 % [30, 41]", "device read size 120 KB -> 4.4 KB (x 0.036 [0.035, 0.038])".
+fn change(finding: &Finding) -> String {
+    if finding.column.metric == RATE {
+        return slower_or_faster(finding);
+    }
+    if finding.column.metric == super::columns::DRAINED_RATE {
+        return format!("drained rate {}", slower_or_faster(finding));
+    }
+    format!(
+        "{} {} (x {} [{}, {}])",
+        finding.column.name,
+        from_to(Some(finding.column), finding.value_before, finding.value_after),
+        times(finding.ratio),
+        times(finding.low),
+        times(finding.high)
+    )
+}
+
+fn slower_or_faster(finding: &Finding) -> String {
+    let percent = |ratio: f64| format!("{:.0}", 100.0 * (ratio - 1.0).abs());
+    let fine = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
+    // Tenths where a whole percent would hide the interval.
+    let shown: &dyn Fn(f64) -> String = if (finding.ratio - 1.0).abs() < 0.1 { &fine } else { &percent };
+    let (word, near, far) = if finding.ratio < 1.0 {
+        ("slower", finding.high, finding.low)
+    } else {
+        ("faster", finding.low, finding.high)
+    };
+    format!("{word} by {} % [{}, {}]", shown(finding.ratio), shown(near), shown(far))
+}
+
+fn moved(one: &Moved) -> String {
+    let shown: Vec<String> = one.twins.iter().take(TWINS_SHOWN).map(|twin| shift(twin, None)).collect();
+    let twins = match (shown.as_slice(), one.twins.len().saturating_sub(TWINS_SHOWN)) {
+        ([], _) => String::new(),
+        (shown, 0) => format!(" (the same: {})", shown.join(", ")),
+        (shown, more) => format!(" (the same: {} and {more} more)", shown.join(", ")),
+    };
+    format!("{}{twins}", shift(&one.shift, Some(one.ratio)))
+}
+
+/// "device read size 120 KB -> 4.4 KB", "device reads/op x 12.1".
+fn shift(shift: &Shift, ratio: Option<f64>) -> String {
+    let per_operation = shift.name.ends_with("/op") || shift.name.contains("/op ");
+    let quotient = match (shift.value_before, shift.value_after) {
+        (Some(before), Some(after)) if before > 0.0 => Some(after / before),
+        (_, _) => None,
+    };
+    match ratio.or(quotient) {
+        Some(ratio) if per_operation => format!("{} x {}", shift.name, times(ratio)),
+        _ => format!("{} {}", shift.name, from_to(shift.column, shift.value_before, shift.value_after)),
+    }
+}
+
+fn drift(drift: &Drift, finding: &Finding) -> String {
+    match drift.cause {
+        Cause::Code => "code drift: it is there with the defaults pinned too".to_owned(),
+        Cause::Undecided => "whether a default or the code changed cannot be told".to_owned(),
+        Cause::Default => {
+            let defaults: Vec<String> = drift
+                .defaults
+                .iter()
+                .take(MOVED_SHOWN)
+                .map(|one| format!("{} {} -> {}", one.option, one.before, one.after))
+                .collect();
+            let more = match drift.defaults.len().saturating_sub(MOVED_SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            match defaults.as_slice() {
+                [] => {
+                    format!("default drift at {}: with the defaults pinned it is not there", finding.version)
+                }
+                some => format!("default drift: {}{more} at {}", some.join(", "), finding.version),
+            }
+        }
+    }
+}
+
+/// A quotient: `12.1`, `0.65`, `0.036`.
+fn times(ratio: f64) -> String {
+    match ratio {
+        100.0.. => quantity(ratio),
+        10.0..100.0 => format!("{ratio:.1}"),
+        0.1..10.0 => format!("{ratio:.2}"),
+        0.01..0.1 => format!("{ratio:.3}"),
+        0.001..0.01 => format!("{ratio:.4}"),
+        _ => format!("{ratio:.1e}"),
+    }
+}
+
+/// Both values with their unit.
+pub(super) fn from_to(column: Option<&'static Column>, before: Option<f64>, after: Option<f64>) -> String {
+    let value = |value: Option<f64>| match (value, column) {
+        (Some(value), Some(column)) => with_unit(value, column),
+        (Some(value), None) => quantity(value),
+        (None, _) => NONE.to_owned(),
+    };
+    format!("{} -> {}", value(before), value(after))
+}
+
+/// A value with its unit, for people.
+pub(super) fn with_unit(value: f64, column: &Column) -> String {
+    match column.unit {
+        "B" if value < 10.0 * 1024.0 => format!("{} KB", quantity(value / 1024.0)),
+        #[expect(clippy::cast_possible_truncation, reason = "bytes of a device or a process are below 2^63")]
+        #[expect(clippy::cast_sign_loss, reason = "sizes are not negative")]
+        "B" => bytes(Bytes(value as u64)).replace("KiB", "KB").replace("MiB", "MB").replace("GiB", "GB"),
+        "us" if value >= 1000.0 => format!("{} ms", quantity(value / 1000.0)),
+        "us" => format!("{} us", quantity(value)),
+        "ns" => format!("{} us", quantity(value / 1000.0)),
+        "s" => format!("{} s", quantity(value)),
+        "%" => format!("{} %", quantity(value)),
+        _ => quantity(value),
+    }
+}
+
+/// What the findings rest on.
+pub(super) fn findings_legend(view: &CampaignView) -> String {
+    format!(
+        "Searched for changes: {}, each with {} false findings where nothing changed; intervals at {}. What moved with \
+         a rate is not thereby its cause.",
+        count(view.searched_series as u64, "series of releases", "series of releases"),
+        chosen_percent(view.alpha),
+        chosen_percent(1.0 - view.alpha)
+    )
+}
+
+/// The value of a column in a table.
+pub(super) fn cell(value: Option<f64>, column: &Column) -> String {
+    crate::figures::quantity_or_none(value.map(|value| value / column.scale))
+}
+
+/// What measuring itself cost, the pauses between steps with it.
+pub(super) fn cost(cost: &HarnessCost) -> String {
+    let pauses =
+        cost.step_pauses.as_ref().map(|pauses| format!(" {}", pauses_line(pauses))).unwrap_or_default();
+    format!("{}{pauses}", crate::phrases::cost(cost))
+}
+
+fn pauses_line(pauses: &StepPauses) -> String {
+    let seconds = |nanos: Nanos| quantity(nanos.as_secs_f64());
+    format!(
+        "Between steps, apart from the engine's own work: {} s on average, {} s at most ({}).",
+        seconds(pauses.mean),
+        seconds(pauses.longest),
+        count(u64::from(pauses.count), "pause", "pauses")
+    )
+}
+
+/// How to see the run again.
+pub(super) fn again(view: &CampaignView) -> String {
+    format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
+}
+
+/// What the headers of the columns mean that are not the posts' own.
+pub(super) fn columns_legend() -> String {
+    let posts = [
+        "ops_dr", "drain_s", "fg_us", "bg_us", "delay_us", "rcallB", "wcallB", "rstorB", "wstorB", "rd_op",
+        "wr_op",
+    ];
+    let meanings: Vec<String> = COLUMNS
+        .iter()
+        .filter(|column| posts.contains(&column.header))
+        .map(|column| format!("{} {}", column.header, column.name))
+        .collect();
+    format!(
+        "Columns are named as in the posts, in their units (GB, MB and KB are binary), means over rounds; +d counts \
+         until the tree had settled; {}.",
+        meanings.join(", ")
+    )
+}

@@ -1,0 +1,137 @@
+//! A campaign as text for a terminal of a given width.
+
+use super::columns::ColumnGroup;
+use super::grids;
+use super::phrases;
+use super::view::{CampaignView, StepView};
+use crate::grids::{Column, Grid, Kind};
+use crate::layout::{paint, wrapped};
+use crate::text::{GAP, LEAST_WIDTH, TextOptions, natural_width, table};
+
+/// Headers of steps are broken at these widths, the first at which the table fits.
+const HEADER_WIDTHS: [usize; 3] = [9, 8, 7];
+/// The longest label of a row that is not shortened to make room.
+const LONGEST_LABEL: usize = 24;
+
+/// The report; with `detail` every column of every step too.
+pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
+    let width = options.width.max(LEAST_WIDTH);
+    let paragraph = |text: &str| wrapped(text, width, 2);
+    let lines = |lines: &[String]| lines.iter().map(|line| paragraph(line)).collect::<Vec<_>>().join("\n");
+    let mut parts = vec![
+        wrapped(&phrases::headline(view), width, 0),
+        lines(&[phrases::run_line(view), phrases::design(view), phrases::conditions(view)]),
+        lines(&phrases::left_out(view)),
+    ];
+    let mut trials = vec![phrases::trials(view)];
+    trials.extend(phrases::trial_reasons(view).iter().map(|reason| format!("- {reason}")));
+    parts.push(lines(&trials));
+    parts.extend(relative_rates(view, width));
+    parts.push(paragraph(&phrases::rate_legend(view)));
+    parts.push(findings(view, width));
+    if detail {
+        parts.push(paragraph(&phrases::columns_legend()));
+        parts.extend(view.steps.iter().flat_map(|step| step_parts(step, view, width)));
+    }
+    parts.push(lines(&closing(view, detail)));
+    parts.retain(|part| !part.is_empty());
+    paint(&(parts.join("\n\n") + "\n"), options.colour)
+}
+
+fn relative_rates(view: &CampaignView, width: usize) -> Vec<String> {
+    if grids::shown_steps(view).is_empty() {
+        return Vec::new();
+    }
+    let fitting = HEADER_WIDTHS
+        .iter()
+        .map(|header| grids::relative_rates(view, *header))
+        .find(|grid| fits(grid, width));
+    let grid = fitting.unwrap_or_else(|| grids::relative_rates(view, HEADER_WIDTHS[0]));
+    tables(grid, width)
+}
+
+/// The findings that go with no other.
+fn findings(view: &CampaignView, width: usize) -> String {
+    let own = view.findings.iter().filter(|finding| finding.part_of.is_none());
+    let mut lines: Vec<String> =
+        own.map(|finding| format!("- {}", phrases::finding(finding, view))).collect();
+    if view.searched_series == 0 {
+        return String::new();
+    }
+    if lines.is_empty() {
+        lines.push("- none".to_owned());
+    }
+    lines.insert(0, "Findings".to_owned());
+    lines.push(phrases::findings_legend(view));
+    lines.iter().map(|line| wrapped(line, width, 2)).collect::<Vec<_>>().join("\n")
+}
+
+fn step_parts(step: &StepView, view: &CampaignView, width: usize) -> Vec<String> {
+    let groups = ColumnGroup::ALL.into_iter().filter_map(|group| grids::group(step, group, view));
+    let mut parts: Vec<String> = groups.flat_map(|grid| tables(grid, width)).collect();
+    parts.extend(grids::tickers(step, view).map(|grid| tables(grid, width).join("\n\n")));
+    parts.extend(grids::shapes(step).map(|grid| table(&grid, width)));
+    parts
+}
+
+/// What holds for the whole run.
+fn closing(view: &CampaignView, detail: bool) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    lines.extend(view.warnings.iter().map(|warning| {
+        let step = warning.step.as_ref().map(|step| format!(" ({step})")).unwrap_or_default();
+        format!("WARNING {}{step}: {}", warning.id, warning.text)
+    }));
+    lines.push(crate::phrases::host_line(&view.host));
+    lines.extend(view.cost.as_ref().map(phrases::cost));
+    let hint = if detail { "" } else { "; every column and tree of every step: --detail" };
+    lines.push(format!("{}{hint}", phrases::again(view)));
+    lines
+}
+
+/// A grid as one table, or as several that repeat its first column, where it is too wide for one.
+fn tables(grid: Grid, width: usize) -> Vec<String> {
+    split(grid, width).iter().map(|part| table(part, width)).collect()
+}
+
+fn fits(grid: &Grid, width: usize) -> bool {
+    let others: usize = (1..grid.columns.len()).map(|index| natural_width(grid, index) + GAP).sum();
+    label_width(grid) + others <= width
+}
+
+/// Labels are shortened before a table is split for them.
+fn label_width(grid: &Grid) -> usize {
+    natural_width(grid, 0).min(LONGEST_LABEL)
+}
+
+fn split(grid: Grid, width: usize) -> Vec<Grid> {
+    if fits(&grid, width) {
+        return vec![grid];
+    }
+    let available = width.saturating_sub(label_width(&grid));
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut taken = 0;
+    for index in 1..grid.columns.len() {
+        let needed = natural_width(&grid, index) + GAP;
+        if taken + needed > available && taken > 0 {
+            parts.push(Vec::new());
+            taken = 0;
+        }
+        taken += needed;
+        if let Some(part) = parts.last_mut() {
+            part.push(index);
+        }
+    }
+    parts.iter().map(|part| with_columns(&grid, part)).collect()
+}
+
+fn with_columns(grid: &Grid, columns: &[usize]) -> Grid {
+    let kept = || std::iter::once(0).chain(columns.iter().copied());
+    let column = |index: usize| Column {
+        header: grid.columns[index].header.clone(),
+        kind: if index == 0 { Kind::Name } else { grid.columns[index].kind },
+    };
+    Grid {
+        columns: kept().map(column).collect(),
+        rows: grid.rows.iter().map(|row| kept().map(|index| row[index].clone()).collect()).collect(),
+    }
+}
