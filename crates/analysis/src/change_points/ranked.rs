@@ -146,3 +146,47 @@ pub(super) fn believed(correlation: f64, count: usize) -> f64 {
         corrected.min(LARGEST_CORRELATION)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_share_their_ranks() {
+        assert_eq!(ranks(&[0.3, -1.0, 0.3, 7.0, 0.3]), [3.0, 1.0, 3.0, 5.0, 3.0]);
+        assert_eq!(ranks(&[]), [] as [f64; 0]);
+    }
+
+    #[test]
+    fn a_step_scores_wilcoxons_statistic() {
+        // Ten points, the last four largest: W = 7 + 8 + 9 + 10 = 34, mean 22, variance 4 * 6 * 11 / 12 = 22.
+        let mixed = [3.0, 1.0, 6.0, 2.0, 5.0, 4.0, 8.0, 7.0, 10.0, 9.0];
+        let peaks = best_changes(&mixed, &mut Vec::new()).unwrap();
+        assert_eq!(peaks.step.at, 6);
+        assert!((peaks.step.score - 12.0 / 22f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_stretch_in_the_middle_scores_more_than_any_step() {
+        let ranks: Vec<f64> = [1, 5, 3, 8, 6, 2, 7, 19, 16, 20, 17, 18, 4, 12, 9, 14, 10, 13, 11, 15]
+            .into_iter()
+            .map(f64::from)
+            .collect();
+        let bump = best_changes(&ranks, &mut Vec::new()).unwrap().bump.unwrap();
+        assert_eq!((bump.from, bump.to), (7, 12));
+    }
+
+    #[test]
+    fn few_or_tied_points_have_no_place() {
+        assert_eq!(best_changes(&[1.0, 2.0, 3.0], &mut Vec::new()), None);
+        assert_eq!(best_changes(&[10.5; 20], &mut Vec::new()), None);
+    }
+
+    #[test]
+    fn a_correlation_that_may_be_luck_is_not_believed() {
+        assert!(believed(0.3, 20).abs() < 1e-12);
+        assert!((believed(0.5, 100) - 0.53).abs() < 1e-12);
+        assert!((believed(0.99, 100) - LARGEST_CORRELATION).abs() < 1e-12);
+        assert!((inflation(0.5) - 3f64.sqrt()).abs() < 1e-12);
+    }
+}

@@ -114,3 +114,64 @@ fn first_largest(peaks: impl Iterator<Item = Peak>) -> Option<Peak> {
         Some(_) | None => Some(peak),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: [(f64, f64); 7] =
+        [(0.3, 1.0), (-0.2, 0.5), (0.9, 2.0), (1.7, 1.0), (1.1, 0.7), (2.5, 1.0), (0.4, 1.5)];
+
+    fn points() -> Vec<Weighted> {
+        VALUES.iter().map(|(value, error)| Weighted { value: *value, error: *error }).collect()
+    }
+
+    /// The difference of the weighted means of two sets over its standard error, from the definition.
+    fn naive(points: &[Weighted], inside: impl Fn(usize) -> bool) -> f64 {
+        let side = |wanted: bool| {
+            let of = || points.iter().enumerate().filter(|(index, _)| inside(*index) == wanted);
+            let weights: f64 = of().map(|(_, point)| point.error.powi(-2)).sum();
+            (of().map(|(_, point)| point.value * point.error.powi(-2)).sum::<f64>() / weights, 1.0 / weights)
+        };
+        let (left, right) = (side(false), side(true));
+        (left.0 - right.0).abs() / (left.1 + right.1).sqrt()
+    }
+
+    #[test]
+    fn scores_are_differences_of_means_over_their_errors() {
+        let points = points();
+        for (index, score) in step_scores(&points).into_iter().enumerate() {
+            assert!((score - naive(&points, |other| other > index)).abs() < 1e-12);
+        }
+        for (index, score) in point_scores(&points).into_iter().enumerate() {
+            assert!((score - naive(&points, |other| other == index)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_best_are_the_largest_of_all_places() {
+        let points = points();
+        let steps = step_scores(&points);
+        let step = best_step(&points).unwrap();
+        assert!((steps[step.at - 1] - step.score).abs() < 1e-12);
+        assert!(steps.iter().all(|score| *score <= step.score));
+        let bump = best_bump(&points).unwrap();
+        let mut largest: f64 = 0.0;
+        for from in 1..6 {
+            for to in from + 1..=6 {
+                largest = largest.max(naive(&points, |index| (from..to).contains(&index)));
+            }
+        }
+        assert!((bump.score - largest).abs() < 1e-12);
+        assert!((naive(&points, |index| (bump.from..bump.to).contains(&index)) - largest).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_points_have_no_place() {
+        let points = points();
+        assert_eq!((best_step(&points[..1]), best_bump(&points[..2])), (None, None));
+        assert_eq!(best_step(&[]), None);
+        assert_eq!(best_bump(&points[..3]).map(|bump| (bump.from, bump.to)), Some((1, 2)));
+        assert_eq!(mean([].into_iter()), None);
+    }
+}

@@ -173,3 +173,35 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
     let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     0.5 * (lower + upper)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_of_the_middle() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]).to_bits(), 2f64.to_bits());
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]).to_bits(), 2.5f64.to_bits());
+        assert_eq!(median(&mut []).to_bits(), 0f64.to_bits());
+        assert_eq!(median_deviation(&mut [1.0, 2.0, 3.0, 4.0, 100.0]).to_bits(), 1f64.to_bits());
+    }
+
+    #[test]
+    fn a_step_does_not_raise_the_deviation_of_differences() {
+        let flat: Vec<f64> = (0..21).map(|index| f64::from(index * index % 11)).collect();
+        let stepped: Vec<f64> =
+            flat.iter().zip(0..).map(|(value, index)| value + if index < 9 { 0.0 } else { 50.0 }).collect();
+        let (flat, stepped) = (deviation_of_differences(&flat), deviation_of_differences(&stepped));
+        assert!(flat > 1.0 && (stepped / flat - 1.0).abs() < 0.35, "{flat} {stepped}");
+        assert!(deviation_of_differences(&[1.0, 2.0]).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rounding_of_printed_values_is_part_of_the_floor() {
+        let floor = |share: f64, resolution: f64| ErrorFloor { share, resolution }.ln_error().unwrap();
+        assert!((floor(0.005, 0.0) - 0.005).abs() < 1e-12);
+        assert!((floor(0.005, 0.12) - 0.12 / 12f64.sqrt()).abs() < 1e-12);
+        let series = Series::of_single_runs(&[Some(1.0); 5], ErrorFloor::default()).unwrap();
+        assert!((series.points[0].error - 0.005).abs() < 1e-12);
+    }
+}

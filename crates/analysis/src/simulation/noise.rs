@@ -73,3 +73,42 @@ impl Noise {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(values: &[f64]) -> (f64, f64) {
+        let mean = crate::student::mean(values).unwrap();
+        (mean, crate::student::standard_deviation(values).unwrap().powi(2))
+    }
+
+    #[test]
+    fn draws_have_the_moments_of_their_distributions() {
+        let mut noise = Noise::new(3);
+        let mut normals = vec![0.0; 40_001];
+        noise.normals(&mut normals);
+        let (mean, variance) = moments(&normals);
+        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03, "{mean} {variance}");
+        // Exact, odd, and by Wilson and Hilferty: mean df, variance 2 df.
+        for df in [1usize, 4, 7, 64, 65, 400] {
+            let (mean, variance) = moments(&(0..20_000).map(|_| noise.chi_square(df)).collect::<Vec<f64>>());
+            let df = df as f64;
+            assert!((mean / df - 1.0).abs() < 0.04, "df {df}: {mean}");
+            assert!((variance / (2.0 * df) - 1.0).abs() < 0.12, "df {df}: {variance}");
+        }
+    }
+
+    #[test]
+    fn every_order_is_as_likely() {
+        let mut noise = Noise::new(4);
+        let mut counts = std::collections::BTreeMap::new();
+        for _ in 0..6000 {
+            let mut items = [1, 2, 3];
+            noise.shuffle(&mut items);
+            *counts.entry(items).or_insert(0u32) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (880..1120).contains(count)), "{counts:?}");
+    }
+}

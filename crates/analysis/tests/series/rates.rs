@@ -1,0 +1,68 @@
+//! The rates that the method was chosen for, on fewer series than `cargo xtask simulate` makes.
+
+use crate::made::CRITICAL;
+use analysis::change_points::Rule;
+use analysis::rounds::{BaseRule, RoundValues, fit};
+use analysis::simulation::series::{SeriesPlan, SeriesScenario, SeriesTally, Target, run};
+use model::metric::Direction;
+use model::verdict::Verdict;
+
+fn tally(scenario: SeriesScenario, replicates: u32) -> SeriesTally {
+    run(&SeriesPlan { replicates, seed: 7, scenario, rule: Rule::default() }, &CRITICAL)
+        .expect("finite values")
+}
+
+#[test]
+fn every_scenario_reaches_its_target() {
+    for scenario in SeriesScenario::ALL {
+        let replicates = match scenario.target() {
+            Target::AlarmsAtMost(_) => 1500,
+            Target::AlarmsAtLeast(_) | Target::F1AtLeast(_) => 400,
+        };
+        let tally = tally(scenario, replicates);
+        assert!(tally.meets(scenario.target()), "{}: {tally:?}", scenario.name());
+    }
+}
+
+#[test]
+fn location_sets_and_intervals_hold_the_truth() {
+    let tally = tally(SeriesScenario::ReleasesWithSteps, 400);
+    let share = |part: u32, of: u32| f64::from(part) / f64::from(of);
+    assert!(share(tally.located, tally.planted) >= 0.95, "{tally:?}");
+    assert!(share(tally.covered, tally.exact) >= 0.97, "{tally:?}");
+}
+
+#[test]
+fn more_alpha_never_finds_much_more_or_less_at_once() {
+    let found = |alpha: f64| {
+        let rule = Rule { alpha, ..Rule::default() };
+        let plan = SeriesPlan { replicates: 400, seed: 7, scenario: SeriesScenario::FewWithStep, rule };
+        run(&plan, &CRITICAL).unwrap().alarm_share()
+    };
+    let shares: Vec<f64> = [0.002, 0.003, 0.004, 0.006, 0.008, 0.01].into_iter().map(found).collect();
+    for pair in shares.windows(2) {
+        assert!(pair[1] >= pair[0] && pair[1] - pair[0] < 0.12, "{shares:?}");
+    }
+}
+
+#[test]
+fn versions_without_a_difference_get_a_false_verdict_no_more_often_than_alpha() {
+    let mut wobble = crate::made::Wobble::new(5);
+    let rule = BaseRule {
+        base: 0,
+        alpha: 0.05,
+        margin: 0.0,
+        layout_noise: 0.0,
+        direction: Direction::HigherIsBetter,
+    };
+    let (mut wrong, replicates) = (0, 1000);
+    for _ in 0..replicates {
+        let rounds = (0..4).map(|_| (0..5).map(|_| Some(0.01 * wobble.normal())).collect());
+        let fit = fit(&RoundValues::new(5, rounds.collect()).unwrap());
+        let comparisons = fit.against_base(&rule).unwrap();
+        let is_false = |verdict: Verdict| matches!(verdict, Verdict::Regression | Verdict::Improvement);
+        wrong += u32::from(comparisons.iter().any(|comparison| is_false(comparison.verdict)));
+    }
+    let share = f64::from(wrong) / f64::from(replicates);
+    assert!((0.015..=0.07).contains(&share), "{share}");
+}
