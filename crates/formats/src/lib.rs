@@ -1,0 +1,19 @@
+//! Texts of other programs to numbers: RocksDB's statistics, db_bench, the reports of benchmark.sh.
+//!
+//! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
+
+mod number;
+pub mod rocksdb_stats;
+pub mod rocksdb_tickers;
+
+/// A text that cannot be read as what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to parse {what} at line {line}: {problem}")]
+pub struct ParseError {
+    /// What it should be: `statistics of RocksDB`.
+    pub what: &'static str,
+    /// The line, from 1; the last one where something is missing.
+    pub line: usize,
+    /// What is wrong there.
+    pub problem: String,
+}
