@@ -35,7 +35,7 @@ const SEED: u64 = 0x5ca1_ab1e;
 /// The largest alpha that can be asked for: of each simulation this share of the scores is kept, the largest.
 const LARGEST_ALPHA: f64 = 0.2;
 /// Up to here each length has its own simulation; beyond, lengths are rounded up by at most a tenth, which raises
-/// the critical value by less than 0.5 %.
+/// the critical value by about 1 %.
 const EXACT_LENGTHS: usize = 64;
 
 /// Simulated critical values, each simulated when it is first asked for. One value serves a whole run and many

@@ -12,6 +12,14 @@
 //!   What is found is a candidate, to be measured again.
 //! - **many single runs**, such as a series of commits: ranks instead of values, so that neither heavy tails nor
 //!   a spike raises an alarm, and a correction for autocorrelation. Candidates again.
+//!
+//! What it reaches, by [`crate::simulation::series`] (seed 1, 8,000 series of each kind). Series without a change in
+//! which anything is found: 24 releases in 5 rounds 0.3 % (a tenth of the trials failed: 0.4 %), 100 single runs
+//! 0.9 % (normal) and 1.1 % (Student's t with 3 degrees of freedom; 0.1 points are chance), 2.9 % (AR(1) 0.5), 1.0 %
+//! (one spike of 20 standard deviations), 20 single runs 4.1 %, 8 single runs 2.7 %. One to three steps of 3 % over
+//! 24 releases with launch noise 1 % and layout noise 0.5 %: F1 0.96 at the exact release, 99 % in the location
+//! set. A step of two standard deviations in the middle of 20 single runs: 91 % found. One to three such steps, ten
+//! or more apart, in 100 single runs: 57 % at the exact version, 89 % in the location set.
 
 mod at_change;
 mod critical;

@@ -8,9 +8,10 @@
 //! with phi from the ranks after the best change is taken out. As phi is part of the statistic, the simulated
 //! critical values know of it.
 //!
-//! Measured at n = 20, 5 % alarms, a step of two standard deviations in the middle: Wilcoxon scores find 93 %, normal
-//! scores 93 %, the t statistic 91 %, values over the deviation of differences 74 %; at n = 100 and 1 %, Student's
-//! t noise with three degrees of freedom raises 1 % alarms with ranks, 5 % with the t statistic. Normal scores gain
+//! Simulated (20,000 series for the critical value, 1,500 for a rate), before the correction: at n = 20 and 5 %
+//! alarms, a step of two standard deviations in the middle is found by ranks in 93 %, by normal scores in 93 %, by
+//! the t statistic in 91 %, by values over the deviation of differences in 74 %; at n = 100 and 1 %, Student's t
+//! noise with three degrees of freedom raises 1 % alarms with ranks, 5 % with the t statistic. Normal scores gain
 //! nothing, so ranks are used as they are.
 
 use super::scan::{Bump, Peak};

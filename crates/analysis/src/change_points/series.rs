@@ -39,8 +39,8 @@ pub struct Series {
 pub struct ErrorFloor {
     /// Least error of any value, as a share of it.
     pub share: f64,
-    /// The step in which values were printed, as a share of the value: 0.01 for `1.23` where the last digit
-    /// counts for 1 %; 0 where it is not known.
+    /// The step in which values were printed, in their own unit: 0.01 for `0.44`; 0 where it is not known. What it
+    /// makes of the error depends on the value: 0.7 % of 0.44, 5 % of 0.06.
     pub resolution: f64,
 }
 
@@ -51,13 +51,17 @@ impl Default for ErrorFloor {
 }
 
 impl ErrorFloor {
-    /// The larger of the share and the standard deviation of rounding, in ln.
-    fn ln_error(self) -> Result<f64, Error> {
+    fn checked(self) -> Result<ErrorFloor, Error> {
         let usable = |value: f64| value.is_finite() && value >= 0.0;
         if !usable(self.share) || !usable(self.resolution) {
             return Err(Error::BadSpread { what: "the floor of a standard error" });
         }
-        Ok(self.share.max(self.resolution / 12f64.sqrt()))
+        Ok(self)
+    }
+
+    /// The larger of the share and the standard deviation of rounding of a value given as its logarithm; in ln.
+    fn of(self, ln_value: f64) -> f64 {
+        self.share.max(self.resolution / 12f64.sqrt() / ln_value.exp())
     }
 }
 
@@ -93,21 +97,21 @@ impl Series {
     }
 
     /// Of one run of each version, natural logarithms; a version without a value is `None`. The standard error is
-    /// `1.4826 MAD(differences of neighbours) / sqrt 2`, which a few steps do not raise, or the floor.
+    /// `1.4826 MAD(differences of neighbours) / sqrt 2`, which a few steps do not raise, or the floor of the value where that is larger.
     ///
     /// # Errors
     /// A value that is infinite or not a number, and a floor that is negative or not a number.
     pub fn of_single_runs(values: &[Option<f64>], floor: ErrorFloor) -> Result<Series, Error> {
-        let floor = floor.ln_error()?;
+        let floor = floor.checked()?;
         if let Some(index) = values.iter().position(|value| value.is_some_and(|value| !value.is_finite())) {
             return Err(Error::PointNotFinite { index });
         }
         let present: Vec<f64> = values.iter().flatten().copied().collect();
-        let error = deviation_of_differences(&present).max(floor).max(LEAST_ERROR);
-        let points = values
-            .iter()
-            .enumerate()
-            .filter_map(|(version, value)| Some(Point { version, value: (*value)?, error }));
+        let own = deviation_of_differences(&present).max(LEAST_ERROR);
+        let points = values.iter().enumerate().filter_map(|(version, value)| {
+            let value = (*value)?;
+            Some(Point { version, value, error: own.max(floor.of(value)) })
+        });
         Ok(Series { points: points.collect(), versions: values.len(), spread: Spread::SingleRuns })
     }
 
@@ -198,9 +202,10 @@ mod tests {
 
     #[test]
     fn rounding_of_printed_values_is_part_of_the_floor() {
-        let floor = |share: f64, resolution: f64| ErrorFloor { share, resolution }.ln_error().unwrap();
-        assert!((floor(0.005, 0.0) - 0.005).abs() < 1e-12);
-        assert!((floor(0.005, 0.12) - 0.12 / 12f64.sqrt()).abs() < 1e-12);
+        let floor = |resolution: f64, value: f64| ErrorFloor { share: 0.005, resolution }.of(value.ln());
+        assert!((floor(0.0, 0.06) - 0.005).abs() < 1e-12);
+        assert!((floor(0.01, 0.06) - 0.01 / 0.06 / 12f64.sqrt()).abs() < 1e-12);
+        assert!((floor(0.01, 44.0) - 0.005).abs() < 1e-12);
         let series = Series::of_single_runs(&[Some(1.0); 5], ErrorFloor::default()).unwrap();
         assert!((series.points[0].error - 0.005).abs() < 1e-12);
     }
