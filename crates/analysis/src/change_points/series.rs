@@ -97,7 +97,8 @@ impl Series {
     }
 
     /// Of one run of each version, natural logarithms; a version without a value is `None`. The standard error is
-    /// `1.4826 MAD(differences of neighbours) / sqrt 2`, which a few steps do not raise, or the floor of the value where that is larger.
+    /// `1.4826 MAD(differences of neighbours) / sqrt 2`, which a few steps do not raise, or the floor of the
+    /// value where that is larger.
     ///
     /// # Errors
     /// A value that is infinite or not a number, and a floor that is negative or not a number.
