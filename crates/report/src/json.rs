@@ -10,7 +10,7 @@ use model::verdict::Verdict;
 use serde::Serialize;
 
 /// Version of the contract.
-const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// Ids of warnings that are about the rates alone.
 const ABOUT_RATES: [&str; 4] =
@@ -84,10 +84,10 @@ struct Comparison<'a> {
 }
 
 #[derive(Serialize)]
-struct TrialCounts {
-    done: u32,
-    failed: u32,
-    skipped: u32,
+pub(crate) struct TrialCounts {
+    pub(crate) done: u32,
+    pub(crate) failed: u32,
+    pub(crate) skipped: u32,
 }
 
 #[derive(Serialize)]
@@ -97,13 +97,13 @@ struct Summary<'a> {
 }
 
 #[derive(Serialize)]
-struct NoteText<'a> {
+pub(crate) struct NoteText<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    candidate: Option<&'a str>,
+    pub(crate) candidate: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    step: Option<&'a str>,
-    id: &'a str,
-    text: &'a str,
+    pub(crate) step: Option<&'a str>,
+    pub(crate) id: &'a str,
+    pub(crate) text: &'a str,
 }
 
 #[derive(Serialize)]
@@ -141,31 +141,40 @@ struct Failure<'a> {
 }
 
 #[derive(Serialize)]
-struct Cost {
-    sampler_core_percent: f64,
-    block_edge_us: f64,
+pub(crate) struct Cost {
+    pub(crate) sampler_core_percent: f64,
+    pub(crate) block_edge_us: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    client_cpu_ns_per_op: Option<f64>,
-    controller_peak_bytes: u64,
-    worker_heap_peak_bytes: u64,
+    pub(crate) client_cpu_ns_per_op: Option<f64>,
+    pub(crate) controller_peak_bytes: u64,
+    pub(crate) worker_heap_peak_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) step_pauses: Option<Pauses>,
 }
 
 #[derive(Serialize)]
-struct HostFacts<'a> {
-    name: &'a str,
-    kernel: &'a str,
-    cpu_model: &'a str,
-    cpus: u32,
-    memory_bytes: u64,
-    virtual_machine: bool,
+pub(crate) struct Pauses {
+    count: u32,
+    mean_s: f64,
+    longest_s: f64,
+}
+
+#[derive(Serialize)]
+pub(crate) struct HostFacts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kernel: &'a str,
+    pub(crate) cpu_model: &'a str,
+    pub(crate) cpus: u32,
+    pub(crate) memory_bytes: u64,
+    pub(crate) virtual_machine: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    governor: Option<&'a str>,
+    pub(crate) governor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    transparent_huge_pages: Option<&'a str>,
+    pub(crate) transparent_huge_pages: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    file_system: Option<&'a str>,
+    pub(crate) file_system: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    load_1m: Option<&'a str>,
+    pub(crate) load_1m: Option<&'a str>,
 }
 
 fn document(view: &ReportView) -> Document<'_> {
@@ -318,17 +327,22 @@ fn time_identity<'a>(candidate: &'a CandidateView, row: &'a StepRow) -> Option<T
     })
 }
 
-fn cost(cost: &HarnessCost) -> Cost {
+pub(crate) fn cost(cost: &HarnessCost) -> Cost {
     Cost {
         sampler_core_percent: cost.sampler_core_percent,
         block_edge_us: cost.block_edge_us,
         client_cpu_ns_per_op: cost.client_cpu_ns_per_op,
         controller_peak_bytes: cost.controller_peak_bytes,
         worker_heap_peak_bytes: cost.worker_heap_peak_bytes,
+        step_pauses: cost.step_pauses.map(|pauses| Pauses {
+            count: pauses.count,
+            mean_s: pauses.mean.as_secs_f64(),
+            longest_s: pauses.longest.as_secs_f64(),
+        }),
     }
 }
 
-fn host(host: &Host) -> HostFacts<'_> {
+pub(crate) fn host(host: &Host) -> HostFacts<'_> {
     HostFacts {
         name: &host.name,
         kernel: &host.kernel,

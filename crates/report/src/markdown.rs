@@ -44,7 +44,7 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView) -> Vec<String> 
     parts
 }
 
-fn list_item(text: &str) -> String {
+pub(crate) fn list_item(text: &str) -> String {
     format!("- {}", escaped(text))
 }
 

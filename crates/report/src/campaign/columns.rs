@@ -54,11 +54,11 @@ impl ColumnGroup {
     /// What stands over its table.
     pub fn title(self) -> &'static str {
         match self {
-            ColumnGroup::Throughput => "throughput and latency in us",
-            ColumnGroup::Tree => "tree and compaction, in GB and s",
-            ColumnGroup::CpuAndMemory => "CPU in s/1000, memory in GB",
-            ColumnGroup::Device => "device: per s, MB, ms, KB",
-            ColumnGroup::DeviceWithDrain => "device, with the drain: per s, MB, ms, KB",
+            ColumnGroup::Throughput => "throughput; latency in us",
+            ColumnGroup::Tree => "tree, compaction (GB, s)",
+            ColumnGroup::CpuAndMemory => "CPU (s/1000), memory (GB)",
+            ColumnGroup::Device => "device (MB, ms, KB)",
+            ColumnGroup::DeviceWithDrain => "device with the drain",
             ColumnGroup::PerOperation => "per operation",
         }
     }

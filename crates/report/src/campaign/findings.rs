@@ -13,7 +13,7 @@ use model::plan::{Design, Plan};
 use model::workload::Step;
 
 /// A change of less than this share is not worth a sentence, however sure (statistics 1.6).
-const LEAST_CHANGE: f64 = 0.01;
+pub(super) const LEAST_CHANGE: f64 = 0.01;
 /// Stalls that changed by less than this many percent of the time say nothing.
 const LEAST_STALL_CHANGE_PERCENT: f64 = 1.0;
 
@@ -54,7 +54,10 @@ pub(super) fn findings(plan: &Plan, cells: &Cells) -> (Vec<Finding>, usize) {
             if stalls_hardly(&finding) {
                 continue;
             }
-            if matters_to_users(one.column) {
+            let told_before = found[first_of_step..].iter().any(|other| {
+                other.column.metric == RATE && other.version == finding.version && !other.moved.is_empty()
+            });
+            if matters_to_users(one.column) && !told_before {
                 finding.moved = moved::with(one, change, cells);
             }
             let before = around(one, change).0.last().copied().unwrap_or(change.version);

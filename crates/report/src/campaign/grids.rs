@@ -112,17 +112,25 @@ pub(super) fn tickers(step: &StepView, view: &CampaignView) -> Option<Grid> {
 }
 
 /// The trees of the last round of a step; absent where none was read.
-pub(super) fn shapes(step: &StepView) -> Option<Grid> {
+pub(super) fn shapes(step: &StepView, view: &CampaignView) -> Option<Grid> {
     let mut grid =
         Grid::new(&[("tree, last round", Kind::Name), ("subject", Kind::Name), ("shape", Kind::Prose)]);
     grid.rows = step
         .shapes
         .iter()
-        .map(|row| vec![crate::phrases::shape_moment(row), row.subject.clone(), crate::phrases::shape(row)])
+        .map(|row| {
+            vec![crate::phrases::shape_moment(row), label_of(view, &row.subject), crate::phrases::shape(row)]
+        })
         .collect();
     (!grid.rows.is_empty()).then_some(grid)
 }
 
 fn label(view: &CampaignView, side: Side) -> String {
     view.subjects.get(side).map_or_else(|| format!("side {side}"), |subject| subject.label.clone())
+}
+
+/// The label of a subject as the user named it.
+fn label_of(view: &CampaignView, subject: &str) -> String {
+    let known = view.subjects.iter().find(|known| known.subject == subject);
+    known.map_or_else(|| subject.to_owned(), |known| known.label.clone())
 }

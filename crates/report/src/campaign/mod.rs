@@ -12,15 +12,24 @@ mod engine;
 mod findings;
 mod grids;
 mod headers;
+mod json;
+mod markdown;
 mod moved;
 mod phrases;
 mod series;
+mod tables;
 mod text;
 mod values;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub use assemble::build;
 pub use columns::{COLUMNS, Column, ColumnGroup};
+pub use json::json;
+pub use markdown::markdown;
+pub use tables::{csv, tsv};
 pub use text::text;
 pub use values::Values;
 pub use view::{

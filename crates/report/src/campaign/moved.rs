@@ -2,7 +2,7 @@
 
 use super::columns::{COLUMNS, Column, ColumnGroup, DRAINED_RATE, RATE};
 use super::compare::logarithms;
-use super::findings::{Searched, around, mean_over};
+use super::findings::{LEAST_CHANGE, Searched, around, mean_over};
 use super::series::judged;
 use super::values::{Cells, Values};
 use super::view::{Moved, Shift};
@@ -15,8 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Metrics that follow from the rate by arithmetic, and totals of a step, which grow with the operations that it
 /// happened to do: they would stand beside every change and say nothing.
-const FOLLOW_THE_RATE: [&str; 16] = [
+const FOLLOW_THE_RATE: [&str; 17] = [
     RATE,
+    DRAINED_RATE, // a series of its own
     "bytes_per_s",
     "thread_us_per_op",
     "lsm_bytes",
@@ -37,24 +38,28 @@ const FOLLOW_THE_RATE: [&str; 16] = [
 /// One metric over the releases of a series.
 struct Candidate {
     shift: Shift,
+    identity: Option<u32>,
     values: RoundValues,
 }
 
 /// The columns and tickers that changed where the rate did, the clearest first.
 pub(super) fn with(rate: &Searched<'_>, change: &Change, cells: &Cells) -> Vec<Moved> {
-    let columns = COLUMNS.iter().filter(|column| is_asked(rate, column));
+    let of_series = values_of(rate, cells);
+    let columns = COLUMNS.iter().filter(|column| is_asked(rate, column)).collect();
+    let columns = without_doubles(columns, &of_series);
     let mut candidates: Vec<Candidate> =
-        columns.filter_map(|column| of_column(rate, change, cells, column)).collect();
-    candidates.extend(tickers(rate, cells).iter().filter_map(|name| of_ticker(rate, change, cells, name)));
+        columns.into_iter().filter_map(|column| of_column(rate, change, cells, column)).collect();
+    candidates.extend(tickers(&of_series).iter().filter_map(|name| of_ticker(rate, change, cells, name)));
     let series: Vec<CounterSeries<'_>> = candidates
         .iter()
-        .map(|candidate| CounterSeries { values: &candidate.values, identity: None })
+        .map(|candidate| CounterSeries { values: &candidate.values, identity: candidate.identity })
         .collect();
     if series.is_empty() {
         return Vec::new();
     }
     let found = moved_with(change, &rate.findings, &series, &MovedRule::default()).unwrap_or_default();
-    let moved = found.into_iter().map(|one| {
+    let large = found.into_iter().filter(|one| one.ratio.ln().abs() >= LEAST_CHANGE.ln_1p());
+    let moved = large.map(|one| {
         let mut twins: Vec<Shift> = one.twins.iter().map(|twin| candidates[*twin].shift.clone()).collect();
         twins.sort_by_key(|shift| !is_mean(shift));
         Moved {
@@ -74,9 +79,38 @@ pub(super) fn with(rate: &Searched<'_>, change: &Change, cells: &Cells) -> Vec<M
 fn is_asked(rate: &Searched<'_>, column: &Column) -> bool {
     let of_device = matches!(column.group, ColumnGroup::Device | ColumnGroup::DeviceWithDrain);
     let per_s = column.metric.contains("_per_s");
-    column.metric != rate.column.metric
-        && !FOLLOW_THE_RATE.contains(&column.metric)
-        && (column.metric == DRAINED_RATE || !per_s || !of_device)
+    column.metric != rate.column.metric && !FOLLOW_THE_RATE.contains(&column.metric) && !(per_s && of_device)
+}
+
+/// Columns that say the same by arithmetic: all latencies, a number of requests and their size, a cost with the drain
+/// and without it.
+const IDENTITIES: [&[&str]; 5] = [
+    &["latency_us_p50", "latency_us_p99", "latency_us_p999", "latency_us_p9999", "latency_us_max"],
+    &[
+        "disk_reads_per_op",
+        "disk_reads_per_op_with_drain",
+        "disk_read_bytes_mean",
+        "disk_read_bytes_mean_with_drain",
+    ],
+    &[
+        "disk_writes_per_op",
+        "disk_writes_per_op_with_drain",
+        "disk_write_bytes_mean",
+        "disk_write_bytes_mean_with_drain",
+    ],
+    &["cpu_us_per_op", "cpu_us_per_op_with_drain", "foreground_cpu_ns_per_op", "background_cpu_ns_per_op"],
+    &["disk_read_us_mean", "disk_read_us_mean_with_drain"],
+];
+
+fn identity(metric: &str) -> Option<u32> {
+    (0..).zip(IDENTITIES).find(|(_, metrics)| metrics.contains(&metric)).map(|(identity, _)| identity)
+}
+
+/// Where the drain was measured, a cost with it stands for the one without: what the operations left behind belongs
+/// to them.
+fn without_doubles(columns: Vec<&'static Column>, of_step: &[&Values]) -> Vec<&'static Column> {
+    let measured = |metric: &str| of_step.iter().any(|values| values.get(metric).is_some());
+    columns.into_iter().filter(|column| !measured(&format!("{}_with_drain", column.metric))).collect()
 }
 
 /// Sizes and waits of requests: they say more than how many there were.
@@ -98,18 +132,21 @@ fn of_column(
     candidate(rate, change, cells, &value, (column.metric, column.name, Some(column)))
 }
 
+fn values_of<'a>(rate: &Searched<'_>, cells: &'a Cells) -> Vec<&'a Values> {
+    let sides = rate.series.sides.iter();
+    sides.filter_map(|side| cells.get(&(rate.step.name.clone(), *side))).flat_map(BTreeMap::values).collect()
+}
+
 /// Whether every trial counted too little for a ratio to mean anything.
 fn is_tiny(rate: &Searched<'_>, cells: &Cells, counter: Counter) -> bool {
-    let of_series = rate.series.sides.iter().filter_map(|side| cells.get(&(rate.step.name.clone(), *side)));
-    of_series.flat_map(BTreeMap::values).all(|values| {
+    values_of(rate, cells).into_iter().all(|values| {
         let count = values.get(counter.metric_name()).map(|per_op| per_op * values.operations as f64);
         count.is_none_or(|count| tiny::is_tiny(counter, count))
     })
 }
 
-fn tickers(rate: &Searched<'_>, cells: &Cells) -> BTreeSet<String> {
-    let of_series = rate.series.sides.iter().filter_map(|side| cells.get(&(rate.step.name.clone(), *side)));
-    of_series.flat_map(BTreeMap::values).flat_map(|values| values.tickers.keys().cloned()).collect()
+fn tickers(of_series: &[&Values]) -> BTreeSet<String> {
+    of_series.iter().flat_map(|values| values.tickers.keys().cloned()).collect()
 }
 
 fn of_ticker(rate: &Searched<'_>, change: &Change, cells: &Cells, name: &str) -> Option<Candidate> {
@@ -133,5 +170,5 @@ fn candidate(
         value_before: mean_over(rate, &before, cells, value),
         value_after: mean_over(rate, &after, cells, value),
     };
-    Some(Candidate { shift, values })
+    Some(Candidate { shift, identity: identity(metric), values })
 }

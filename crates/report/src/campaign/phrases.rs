@@ -2,7 +2,7 @@
 
 use super::columns::{COLUMNS, Column, RATE};
 use super::view::{CampaignView, Comparison, Drift, Finding, Moved, Shift};
-use crate::figures::{NONE, and_list, bytes, chosen_percent, count, quantity, span};
+use crate::figures::{NONE, and_list, bytes, chosen_percent, count, percent, quantity, span};
 use crate::view::TrialReason;
 use analysis::change_points::Kind;
 use analysis::drift::Cause;
@@ -121,7 +121,8 @@ pub(super) fn trial_reasons(view: &CampaignView) -> Vec<String> {
             None => gathered.push((one, vec![&one.step])),
         }
     }
-    // In the order of the workload.
+    // What failed stands before what was skipped for it; steps in the order of the workload.
+    gathered.sort_by_key(|(one, _)| (one.skipped, one.launches.clone(), one.subject.clone()));
     let place = |step: &str| view.steps.iter().position(|known| known.name == step);
     let line = |(one, mut steps): (&TrialReason, Vec<&str>)| {
         steps.sort_by_key(|step| place(step));
@@ -195,6 +196,31 @@ pub(super) fn rate_legend(view: &CampaignView) -> String {
     }
     let marks = if marks.is_empty() { String::new() } else { format!("; {}", marks.join("; ")) };
     format!("Rate relative to {}, candidate over base{marks}; - no value.", view.base)
+}
+
+/// How wide the intervals of the relative rates are, by step: a smaller difference could not be told from none.
+pub(super) fn visible_differences(view: &CampaignView) -> Option<String> {
+    let of_step = |step: &super::view::StepView| {
+        let widths: Vec<f64> = step
+            .comparisons
+            .iter()
+            .filter(|comparison| comparison.decides)
+            .filter_map(|comparison| Some((comparison.high? / comparison.low?).sqrt() - 1.0))
+            .collect();
+        Some(format!("{} {}", step.name, percent(analysis::student::mean(&widths)?)))
+    };
+    let steps: Vec<String> = view.steps.iter().filter(|step| !step.helper).filter_map(of_step).collect();
+    (!steps.is_empty()).then(|| format!("Half widths of its intervals: {}.", steps.join(", ")))
+}
+
+/// The findings that go with no other, as sentences; "none" where there are none.
+pub(super) fn own_findings(view: &CampaignView) -> Vec<String> {
+    let own = view.findings.iter().filter(|finding| finding.part_of.is_none());
+    let sentences: Vec<String> = own.map(|one| finding(one, view)).collect();
+    if sentences.is_empty() {
+        return vec!["none: no release of a series differs from those before it".to_owned()];
+    }
+    sentences
 }
 
 /// A finding as a sentence.
@@ -361,9 +387,15 @@ pub(super) fn findings_legend(view: &CampaignView) -> String {
     )
 }
 
-/// The value of a column in a table.
+/// The value of a column in a table: three digits at least, also of what is far below 1 at a small scale.
 pub(super) fn cell(value: Option<f64>, column: &Column) -> String {
-    crate::figures::quantity_or_none(value.map(|value| value / column.scale))
+    let Some(value) = value.map(|value| value / column.scale) else { return NONE.to_owned() };
+    match value.abs() {
+        0.1..1.0 => format!("{value:.3}"),
+        0.01..0.1 => format!("{value:.4}"),
+        0.001..0.01 => format!("{value:.5}"),
+        _ => quantity(value),
+    }
 }
 
 /// What measuring itself cost, the pauses between steps with it.

@@ -27,7 +27,9 @@ pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
     trials.extend(phrases::trial_reasons(view).iter().map(|reason| format!("- {reason}")));
     parts.push(lines(&trials));
     parts.extend(relative_rates(view, width));
-    parts.push(paragraph(&phrases::rate_legend(view)));
+    let mut legend = vec![phrases::rate_legend(view)];
+    legend.extend(phrases::visible_differences(view));
+    parts.push(lines(&legend));
     parts.push(findings(view, width));
     if detail {
         parts.push(paragraph(&phrases::columns_legend()));
@@ -50,17 +52,12 @@ fn relative_rates(view: &CampaignView, width: usize) -> Vec<String> {
     tables(grid, width)
 }
 
-/// The findings that go with no other.
 fn findings(view: &CampaignView, width: usize) -> String {
-    let own = view.findings.iter().filter(|finding| finding.part_of.is_none());
-    let mut lines: Vec<String> =
-        own.map(|finding| format!("- {}", phrases::finding(finding, view))).collect();
     if view.searched_series == 0 {
         return String::new();
     }
-    if lines.is_empty() {
-        lines.push("- none".to_owned());
-    }
+    let mut lines: Vec<String> =
+        phrases::own_findings(view).iter().map(|finding| format!("- {finding}")).collect();
     lines.insert(0, "Findings".to_owned());
     lines.push(phrases::findings_legend(view));
     lines.iter().map(|line| wrapped(line, width, 2)).collect::<Vec<_>>().join("\n")
@@ -70,7 +67,7 @@ fn step_parts(step: &StepView, view: &CampaignView, width: usize) -> Vec<String>
     let groups = ColumnGroup::ALL.into_iter().filter_map(|group| grids::group(step, group, view));
     let mut parts: Vec<String> = groups.flat_map(|grid| tables(grid, width)).collect();
     parts.extend(grids::tickers(step, view).map(|grid| tables(grid, width).join("\n\n")));
-    parts.extend(grids::shapes(step).map(|grid| table(&grid, width)));
+    parts.extend(grids::shapes(step, view).map(|grid| table(&grid, width)));
     parts
 }
 
