@@ -2,6 +2,9 @@
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
+pub mod benchmark_sh_report;
+pub mod db_bench;
+pub mod import;
 mod number;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;

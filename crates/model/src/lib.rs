@@ -10,6 +10,7 @@ pub mod counter;
 pub mod event;
 pub mod hardware;
 pub mod host;
+pub mod import;
 pub mod metric;
 pub mod names;
 pub mod plan;
