@@ -1,6 +1,8 @@
 //! What the engine says of itself: RocksDB's own statistics before and after a trial, as columns and tickers.
 
 use super::values::{TrialData, Values};
+use formats::rocksdb_stats::{self, RocksDbStats};
+use formats::rocksdb_tickers;
 use model::block::TrialKey;
 use model::event::Moment;
 use model::record::RunRecord;
@@ -12,6 +14,12 @@ pub(super) struct Texts<'a> {
     by_trial: BTreeMap<(&'a TrialKey, &'static str, &'static str), &'a str>,
 }
 
+/// The text before a trial and the last one of it.
+struct Pair<'a> {
+    before: Option<&'a str>,
+    last: &'a str,
+}
+
 impl<'a> Texts<'a> {
     /// Those of a record.
     pub(super) fn of(record: &'a RunRecord) -> Texts<'a> {
@@ -20,15 +28,66 @@ impl<'a> Texts<'a> {
         Texts { by_trial: by_trial.collect() }
     }
 
-    /// Adds what the engine says of a trial; returns why a text could not be read.
-    pub(super) fn add(&self, _values: &mut Values, trial: &TrialData<'_>) -> Vec<String> {
-        let _ = self.pair(trial.key, EngineText::Stats);
-        Vec::new()
+    /// Adds what the engine says of a trial; returns why texts could not be read.
+    pub(super) fn add(&self, values: &mut Values, trial: &TrialData<'_>) -> Vec<String> {
+        let stats = self.pair(trial.key, EngineText::Stats).map(|pair| stats(&pair));
+        let tickers = self.pair(trial.key, EngineText::Tickers).map(|pair| tickers(&pair));
+        let mut problems = Vec::new();
+        match stats {
+            Some(Ok(stats)) => add_stats(values, &stats),
+            Some(Err(problem)) => problems.push(problem.to_string()),
+            None => {}
+        }
+        match tickers {
+            Some(Ok(tickers)) => {
+                if let Some(operations) = trial.operations() {
+                    let counted = tickers.counts.into_iter().filter(|(_, count)| *count > 0);
+                    values.tickers = counted.map(|(name, count)| (name, count as f64 / operations)).collect();
+                }
+            }
+            Some(Err(problem)) => problems.push(problem.to_string()),
+            None => {}
+        }
+        problems
     }
 
-    /// The text before a trial and the last one of it: settled if there, else after.
-    fn pair(&self, trial: &'a TrialKey, what: EngineText) -> (Option<&'a str>, Option<&'a str>) {
+    /// The last text of a trial: settled where it settles, for what its operations left behind belongs to them.
+    fn pair(&self, trial: &TrialKey, what: EngineText) -> Option<Pair<'a>> {
         let text = |moment: Moment| self.by_trial.get(&(trial, what.name(), moment.name())).copied();
-        (text(Moment::Before), text(Moment::Settled).or_else(|| text(Moment::After)))
+        let last = text(Moment::Settled).or_else(|| text(Moment::After))?;
+        Some(Pair { before: text(Moment::Before), last })
     }
+}
+
+/// What happened between the texts.
+fn stats(pair: &Pair<'_>) -> Result<RocksDbStats, formats::ParseError> {
+    let last = rocksdb_stats::parse(pair.last)?;
+    Ok(match pair.before {
+        Some(before) => last.since(&rocksdb_stats::parse(before)?),
+        None => last,
+    })
+}
+
+fn tickers(pair: &Pair<'_>) -> Result<rocksdb_tickers::Tickers, formats::ParseError> {
+    let last = rocksdb_tickers::parse(pair.last)?;
+    Ok(match pair.before {
+        Some(before) => last.since(&rocksdb_tickers::parse(before)?),
+        None => last,
+    })
+}
+
+fn add_stats(values: &mut Values, stats: &RocksDbStats) {
+    let count = |count: Option<u64>| count.map(|count| count as f64);
+    values.set("lsm_bytes", count(stats.lsm_bytes));
+    values.set("blob_bytes", count(stats.blob_bytes));
+    values.set("compaction_write_bytes", count(stats.compaction_write_bytes));
+    values.set("write_amplification", stats.write_amplification());
+    values.set("compaction_write_bytes_per_s", stats.compaction_write_bytes_per_s);
+    values.set("compaction_s", stats.compaction_s);
+    values.set("compaction_cpu_s", stats.compaction_cpu_s);
+    values.set("blob_read_bytes", count(stats.blob_read_bytes));
+    values.set("blob_write_bytes", count(stats.blob_write_bytes));
+    values.set("uptime_s", stats.uptime_s);
+    values.set("stall_percent", stats.stall_percent);
+    values.set("stalls", count(stats.stall_count()));
 }

@@ -6,7 +6,7 @@ use super::phrases;
 use super::view::{CampaignView, Comparison, StepView, SubjectView};
 use crate::figures::{NONE, quantity};
 use crate::grids::{Column as GridColumn, Grid, Kind};
-use crate::layout::{GREEN, RED, marked};
+use crate::layout::{GREEN, RED, marked, printable};
 use model::block::{BASE, Side};
 use model::verdict::Verdict;
 
@@ -20,11 +20,10 @@ pub(super) fn shown_steps(view: &CampaignView) -> Vec<&StepView> {
 pub(super) fn relative_rates(view: &CampaignView, header_width: usize) -> Grid {
     let steps = shown_steps(view);
     let mut columns = vec![GridColumn { header: "rate, relative".into(), kind: Kind::Name }];
-    columns.extend(
-        steps
-            .iter()
-            .map(|step| GridColumn { header: broken(&step.name, header_width).into(), kind: Kind::Number }),
-    );
+    columns.extend(steps.iter().map(|step| GridColumn {
+        header: broken(&printable(&step.name), header_width).into(),
+        kind: Kind::Number,
+    }));
     let mut rows: Vec<Vec<String>> = view
         .subjects
         .iter()
@@ -79,8 +78,10 @@ pub(super) fn group(step: &StepView, group: ColumnGroup, view: &CampaignView) ->
     if columns.is_empty() {
         return None;
     }
-    let mut grid_columns =
-        vec![GridColumn { header: format!("{}\n{}", step.name, group.title()).into(), kind: Kind::Name }];
+    let mut grid_columns = vec![GridColumn {
+        header: format!("{}\n{}", printable(&step.name), group.title()).into(),
+        kind: Kind::Name,
+    }];
     grid_columns
         .extend(columns.iter().map(|column| GridColumn { header: column.header.into(), kind: Kind::Number }));
     let rows = step.rows.iter().map(|row| {
@@ -98,8 +99,10 @@ pub(super) fn tickers(step: &StepView, view: &CampaignView) -> Option<Grid> {
     if names.is_empty() {
         return None;
     }
-    let mut columns =
-        vec![GridColumn { header: format!("{}\ntickers/op", step.name).into(), kind: Kind::Name }];
+    let mut columns = vec![GridColumn {
+        header: format!("{}\ntickers/op", printable(&step.name)).into(),
+        kind: Kind::Name,
+    }];
     columns.extend(
         step.rows.iter().map(|row| GridColumn { header: label(view, row.side).into(), kind: Kind::Number }),
     );
