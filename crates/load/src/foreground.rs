@@ -4,6 +4,7 @@ use crate::clock;
 use crate::latency::Recorder;
 use crate::operation::{Operate, OperationError};
 use crate::pace::Schedule;
+use crate::seconds::{SecondCounts, Seconds};
 use model::units::Nanos;
 use model::wire::BlockLimit;
 
@@ -18,7 +19,9 @@ pub struct ThreadBlock {
     pub operations: u64,
     /// Operations with an error or a wrong answer.
     pub failed_operations: u64,
-    /// The first of them.
+    /// Operations whose key was there.
+    pub found: u64,
+    /// The first error.
     pub first_error: Option<String>,
 }
 
@@ -30,42 +33,79 @@ pub struct Manner {
     pub planted_slowdown_percent: f64,
 }
 
+/// Who is told of each second of a block, where anybody is.
+pub type TellSecond<'a> = Option<&'a mut dyn FnMut(SecondCounts)>;
+
 /// An operation with its measuring loop. The loop is compiled once per operation, so that calls inside it
 /// are direct.
 pub trait BlockRunner: Send {
-    /// Runs one block.
-    fn run(&mut self, limit: BlockLimit, manner: &Manner, recorder: &mut Recorder) -> ThreadBlock;
+    /// Runs one block. One that ends by its number of operations ends with the call that reaches it: a call of
+    /// several operations is not cut.
+    fn run(
+        &mut self,
+        limit: BlockLimit,
+        manner: &Manner,
+        recorder: &mut Recorder,
+        tell: TellSecond<'_>,
+    ) -> ThreadBlock;
 }
 
 impl<O: Operate> BlockRunner for O {
-    fn run(&mut self, limit: BlockLimit, manner: &Manner, recorder: &mut Recorder) -> ThreadBlock {
+    fn run(
+        &mut self,
+        limit: BlockLimit,
+        manner: &Manner,
+        recorder: &mut Recorder,
+        tell: TellSecond<'_>,
+    ) -> ThreadBlock {
+        let seconds = Seconds::new(recorder, tell);
         match &manner.schedule {
-            None => closed_loop(self, limit, manner, recorder),
-            Some(schedule) => open_loop(self, limit, manner, schedule, recorder),
+            None => closed_loop(self, limit, manner, recorder, seconds),
+            Some(schedule) => open_loop(self, limit, manner, schedule, recorder, seconds),
         }
     }
 }
 
-/// Each operation starts when the one before it ended, so one clock reading serves both.
+/// Each operation starts when the one before it ended, so one clock reading serves both; and one comparison
+/// serves the end of the block and that of a second.
 fn closed_loop<O: Operate>(
     operation: &mut O,
     limit: BlockLimit,
     manner: &Manner,
     recorder: &mut Recorder,
+    mut seconds: Seconds<'_>,
 ) -> ThreadBlock {
-    let mut tally = Tally::begin();
+    let mut tally = Tally::begin(operation.per_call());
+    seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
     let mut burner = Burner::new(manner.planted_slowdown_percent);
     let mut now = tally.start;
-    while now < deadline && tally.tried < most {
-        let result = operation.once();
-        let done = clock::now();
+    'block: while now < deadline {
+        let pause = deadline.min(seconds.end());
+        let (result, latency) = loop {
+            if tally.tried >= most {
+                break 'block;
+            }
+            let result = operation.once();
+            let done = clock::now();
+            let latency = done.saturating_sub(now);
+            now = burner.after(done, latency);
+            if now >= pause {
+                break (result, latency);
+            }
+            if !tally.count(result) {
+                break 'block;
+            }
+            recorder.record(latency);
+        };
+        // The operation that went over the end of a second is counted in the one in which it ended.
+        seconds.tell_until(now, tally.completed(), recorder);
         if !tally.count(result) {
             break;
         }
-        recorder.record(done.saturating_sub(now));
-        now = burner.after(done, done.saturating_sub(now));
+        recorder.record(latency);
     }
+    seconds.tell_rest(tally.completed(), recorder);
     tally.end(now)
 }
 
@@ -76,9 +116,11 @@ fn open_loop<O: Operate>(
     manner: &Manner,
     schedule: &Schedule,
     recorder: &mut Recorder,
+    mut seconds: Seconds<'_>,
 ) -> ThreadBlock {
     clock::make_timers_exact();
-    let mut tally = Tally::begin();
+    let mut tally = Tally::begin(operation.per_call());
+    seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
     let mut burner = Burner::new(manner.planted_slowdown_percent);
     let mut now = tally.start;
@@ -87,18 +129,28 @@ fn open_loop<O: Operate>(
         if due >= deadline || tally.tried >= most {
             break;
         }
+        while due >= seconds.end() {
+            // A second in which nothing more is due is told when it is over, not when the next operation is.
+            let end = seconds.end();
+            clock::sleep_until(end);
+            seconds.tell_until(end, tally.completed(), recorder);
+        }
         if due > now {
             clock::sleep_until(due);
         }
         let began = clock::now();
         let result = operation.once();
         let done = clock::now();
+        now = burner.after(done, done.saturating_sub(began));
+        if now >= seconds.end() {
+            seconds.tell_until(now, tally.completed(), recorder);
+        }
         if !tally.count(result) {
             break;
         }
         recorder.record(done.saturating_sub(due));
-        now = burner.after(done, done.saturating_sub(began));
     }
+    seconds.tell_rest(tally.completed(), recorder);
     tally.end(now)
 }
 
@@ -112,22 +164,30 @@ fn bounds(limit: BlockLimit, start: Nanos) -> (Nanos, u64) {
 /// The counts of a block while it runs.
 struct Tally {
     start: Nanos,
+    /// Operations that one call counts as.
+    per_call: u64,
     tried: u64,
     failed: u64,
+    found: u64,
     first_error: Option<String>,
 }
 
 impl Tally {
-    fn begin() -> Tally {
-        Tally { start: clock::now(), tried: 0, failed: 0, first_error: None }
+    fn begin(per_call: u64) -> Tally {
+        Tally { start: clock::now(), per_call, tried: 0, failed: 0, found: 0, first_error: None }
+    }
+
+    fn completed(&self) -> u64 {
+        self.tried - self.failed
     }
 
     /// Counts a result; false where there is nothing left to do.
     #[inline]
-    fn count(&mut self, result: Result<(), OperationError>) -> bool {
+    fn count(&mut self, result: Result<u64, OperationError>) -> bool {
         match result {
-            Ok(()) => {
-                self.tried += 1;
+            Ok(found) => {
+                self.tried += self.per_call;
+                self.found += found;
                 true
             }
             Err(error) => self.count_error(&error),
@@ -139,8 +199,8 @@ impl Tally {
         if matches!(error, OperationError::Exhausted) {
             return false;
         }
-        self.tried += 1;
-        self.failed += 1;
+        self.tried += self.per_call;
+        self.failed += self.per_call;
         if self.first_error.is_none() {
             self.first_error = Some(error.to_string());
         }
@@ -151,8 +211,9 @@ impl Tally {
         ThreadBlock {
             start: self.start,
             end,
-            operations: self.tried - self.failed,
+            operations: self.completed(),
             failed_operations: self.failed,
+            found: self.found,
             first_error: self.first_error,
         }
     }
@@ -201,14 +262,21 @@ impl Burner {
 mod tests {
     use super::*;
 
-    /// Succeeds, but for every tenth time; has `left` operations.
+    /// Succeeds, but for every tenth time; has `left` calls, each of them `per_call` operations. One of them takes
+    /// much longer than the others, where it is to.
     struct Countdown {
         left: u64,
         calls: u64,
+        per_call: u64,
+        long_call: Option<(u64, Nanos)>,
     }
 
     impl Operate for Countdown {
-        fn once(&mut self) -> Result<(), OperationError> {
+        fn per_call(&self) -> u64 {
+            self.per_call
+        }
+
+        fn once(&mut self) -> Result<u64, OperationError> {
             if self.left == 0 {
                 return Err(OperationError::Exhausted);
             }
@@ -217,14 +285,23 @@ mod tests {
             if self.calls.is_multiple_of(10) {
                 return Err(OperationError::WrongAnswer("tenth".to_owned()));
             }
-            Ok(())
+            if let Some((call, length)) = self.long_call
+                && self.calls == call
+            {
+                clock::sleep_until(clock::now() + length);
+            }
+            Ok(self.per_call - 1)
         }
+    }
+
+    fn countdown(left: u64) -> Countdown {
+        Countdown { left, calls: 0, per_call: 1, long_call: None }
     }
 
     fn run(left: u64, limit: BlockLimit, schedule: Option<Schedule>) -> (ThreadBlock, u64) {
         let mut recorder = Recorder::new();
         let manner = Manner { schedule, planted_slowdown_percent: 0.0 };
-        let block = Countdown { left, calls: 0 }.run(limit, &manner, &mut recorder);
+        let block = countdown(left).run(limit, &manner, &mut recorder, None);
         (block, recorder.summary().count)
     }
 
@@ -234,6 +311,52 @@ mod tests {
         assert_eq!((block.operations, block.failed_operations, recorded), (90, 10, 100));
         assert_eq!(block.first_error.as_deref(), Some("wrong answer: tenth"));
         assert!(block.end >= block.start);
+    }
+
+    #[test]
+    fn a_call_of_several_operations_counts_as_them_and_is_recorded_once() {
+        let mut recorder = Recorder::new();
+        let manner = Manner { schedule: None, planted_slowdown_percent: 0.0 };
+        let mut batches = Countdown { per_call: 8, ..countdown(100) };
+        let block = batches.run(BlockLimit::Operations { count: 90 }, &manner, &mut recorder, None);
+        assert_eq!((block.operations, block.failed_operations, block.found), (88, 8, 77));
+        assert_eq!(recorder.summary().count, 12);
+    }
+
+    /// The seconds, of a fifth of their length, that a block told: operations and recorded calls of each.
+    fn told(mut operation: Countdown, limit: BlockLimit, rate: Option<f64>) -> Vec<(u64, u64)> {
+        let mut recorder = Recorder::new();
+        recorder.record(Nanos(1));
+        let manner = Manner { schedule: None, planted_slowdown_percent: 0.0 };
+        let mut told = Vec::new();
+        let mut tell = |second: SecondCounts| told.push((second.operations, second.latency.count()));
+        let seconds = Seconds::new(&recorder, Some(&mut tell)).lasting(Nanos::from_millis(200));
+        let block = match rate.map(|rate| Schedule::new(rate, 1, 0)) {
+            None => closed_loop(&mut operation, limit, &manner, &mut recorder, seconds),
+            Some(schedule) => open_loop(&mut operation, limit, &manner, &schedule, &mut recorder, seconds),
+        };
+        assert_eq!(told.iter().map(|(operations, _)| operations).sum::<u64>(), block.operations);
+        assert_eq!(told.iter().map(|(_, recorded)| recorded).sum::<u64>(), recorder.summary().count - 1);
+        told
+    }
+
+    #[test]
+    fn the_seconds_of_a_closed_loop_have_all_its_operations() {
+        let wall = Nanos::from_millis(210);
+        let stalled = Countdown { long_call: Some((5, Nanos::from_millis(205))), ..countdown(u64::MAX) };
+        let seconds = told(stalled, BlockLimit::Time { wall }, None);
+        assert!(seconds.len() >= 2, "{seconds:?}");
+        assert_eq!(seconds[0], (4, 4), "the fifth ended in the next second");
+        let seconds = told(countdown(50), BlockLimit::Operations { count: 1000 }, None);
+        assert_eq!(seconds, [(45, 50)], "a second that is cut is told");
+    }
+
+    #[test]
+    fn the_seconds_of_an_open_loop_have_all_its_operations() {
+        let wall = Nanos::from_millis(300);
+        let seconds = told(countdown(u64::MAX), BlockLimit::Time { wall }, Some(50.0));
+        assert_eq!(seconds.iter().map(|(_, recorded)| recorded).sum::<u64>(), 15);
+        assert!(seconds.len() >= 2, "{seconds:?}");
     }
 
     #[test]

@@ -58,6 +58,15 @@ impl KeyBytes {
     }
 }
 
+/// The number of a key; of one that is shorter than eight bytes, that of what there is.
+#[inline]
+pub fn number_of(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(number) => u64::from_be_bytes(*number),
+        None => key.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,6 +97,7 @@ mod tests {
         let small = keys.of(255).to_vec();
         let large = keys.of(256).to_vec();
         assert!(small < large);
+        assert_eq!((number_of(&small), number_of(&large), number_of(&[1, 2])), (255, 256, 258));
         assert_eq!(small, b"\0\0\0\0\0\0\0\xff000000000000");
     }
 }

@@ -1,5 +1,6 @@
 //! Latency of single operations, in an HDR histogram of three significant digits.
 
+use crate::seconds::CoarseHistogram;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use model::block::Latency;
@@ -43,9 +44,19 @@ impl Recorder {
             p50: at(0.5),
             p99: at(0.99),
             p999: at(0.999),
+            p9999: Some(at(0.9999)),
             max: Nanos(self.histogram.max()),
             histogram: self.encoded(),
         }
+    }
+
+    /// The same counts in coarse buckets.
+    pub fn coarse(&self) -> CoarseHistogram {
+        let mut coarse = CoarseHistogram::new();
+        for step in self.histogram.iter_recorded() {
+            coarse.add(Nanos(step.value_iterated_to()), step.count_at_value());
+        }
+        coarse
     }
 
     fn encoded(&self) -> String {
@@ -78,6 +89,8 @@ mod tests {
         assert_eq!(summary.count, 1001);
         assert!(summary.p50.0.abs_diff(501_000) < 1000, "{summary:?}");
         assert!(summary.p99.0.abs_diff(991_000) < 2000, "{summary:?}");
+        assert!(summary.p9999.is_some_and(|p9999| p9999 >= LONGEST), "{summary:?}");
+        assert_eq!(all.coarse().count(), 1001);
         assert!(summary.max >= LONGEST);
         assert!(summary.histogram.starts_with("1c8493"), "V2 cookie: {}", &summary.histogram[..8]);
     }

@@ -11,6 +11,7 @@ mod latency;
 mod operation;
 mod pace;
 mod rocksdb;
+mod seconds;
 mod step;
 mod values;
 pub mod worker;

@@ -1,14 +1,16 @@
 //! A step in progress: its threads, woken for each block and asleep between blocks.
 
 use crate::clock::{self, RunDelay};
-use crate::foreground::{Manner, ThreadBlock};
+use crate::foreground::{Manner, TellSecond, ThreadBlock};
 use crate::latency::Recorder;
-use crate::operation::{self, Operate, Put};
+use crate::operation::{self, Operate, Put, share_of};
 use crate::pace::Schedule;
 use crate::rocksdb::database::Database;
-use model::block::Latency;
+use crate::seconds::SecondCounts;
+use model::block::{Latency, Second};
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, StepSetup};
+use model::workload::Operation;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,6 +20,23 @@ use std::thread::JoinHandle;
 #[derive(Debug, thiserror::Error)]
 #[error("a thread of the step ended by itself: see the worker's standard error")]
 pub struct ThreadGone;
+
+/// One block to run.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockOrder {
+    /// When it ends.
+    pub limit: BlockLimit,
+    /// Whether its latency is not recorded.
+    pub warm_up: bool,
+    /// Whether its seconds are told.
+    pub seconds: bool,
+}
+
+/// What a thread tells of a block: each second, where it is asked for them, and then all of it.
+enum Told {
+    Second(SecondCounts),
+    Block(Report),
+}
 
 /// What a thread reports of one block.
 struct Report {
@@ -29,15 +48,20 @@ struct Report {
 /// A step whose threads are ready.
 pub struct RunningStep {
     database: Arc<Database>,
+    reads: bool,
+    api: Option<&'static str>,
     threads: Vec<Foreground>,
     writer: Option<BackgroundWriter>,
 }
 
 impl RunningStep {
-    /// Starts the threads.
+    /// Starts the threads. The operation must not be one that only settles.
     pub fn prepare(database: &Arc<Database>, setup: &StepSetup) -> RunningStep {
+        assert!(setup.operation != Operation::Settle, "a step that only settles has no threads");
         RunningStep {
             database: Arc::clone(database),
+            reads: !setup.operation.writes(),
+            api: operation::api_of(database, setup.operation),
             threads: (0..setup.threads).map(|thread| Foreground::start(database, setup, thread)).collect(),
             writer: setup
                 .background_write_bytes_per_s
@@ -45,51 +69,96 @@ impl RunningStep {
         }
     }
 
-    /// Runs one block on all threads; the latency of a warm-up block is not recorded.
-    pub fn run_block(&mut self, limit: BlockLimit, warm_up: bool) -> Result<BlockReport, ThreadGone> {
+    /// Runs one block on all threads. Where its seconds are asked for, each is told as soon as every thread has
+    /// ended it. After an error the step is of no more use.
+    pub fn run_block(
+        &mut self,
+        order: BlockOrder,
+        tell: &mut dyn FnMut(Second),
+    ) -> Result<BlockReport, ThreadGone> {
         let cpu_before = clock::process_cpu();
         if let Some(writer) = &self.writer {
             writer.begin()?;
         }
         let count = self.threads.len() as u64;
         for (thread, index) in self.threads.iter().zip(0..) {
-            thread.blocks.send((share_of(limit, index, count), warm_up)).map_err(|_| ThreadGone)?;
+            let order = BlockOrder { limit: part_of(order.limit, index, count), ..order };
+            thread.orders.send(order).map_err(|_| ThreadGone)?;
         }
-        let reports: Vec<Report> = self
-            .threads
-            .iter()
-            .map(|thread| thread.reports.recv().map_err(|_| ThreadGone))
-            .collect::<Result<_, _>>()?;
+        let reports = reports(&self.threads, tell)?;
         let background = match &self.writer {
             Some(writer) => writer.end()?,
             None => Written::default(),
         };
         let process_cpu = clock::process_cpu().saturating_sub(cpu_before);
         let writes_delayed = self.database.writes_are_delayed();
-        Ok(BlockReport { writes_delayed, ..gathered(reports, background, process_cpu) })
+        let report = gathered(reports, background, process_cpu);
+        Ok(BlockReport {
+            writes_delayed,
+            found: if self.reads { report.found } else { None },
+            api: self.api.map(str::to_owned),
+            ..report
+        })
     }
 
     /// Ends the threads; gives the latency of all operations since [`Self::prepare`].
-    pub fn finish(self) -> Result<Latency, ThreadGone> {
+    pub fn finish(mut self) -> Result<Latency, ThreadGone> {
+        self.end_threads().map(|all| all.summary())
+    }
+
+    fn end_threads(&mut self) -> Result<Recorder, ThreadGone> {
         let mut all = Recorder::new();
-        for thread in self.threads {
-            drop(thread.blocks);
-            all.merge(&thread.handle.join().map_err(|_| ThreadGone)?);
+        let mut gone = None;
+        for thread in self.threads.drain(..) {
+            drop(thread.orders);
+            match thread.handle.join() {
+                Ok(recorder) => all.merge(&recorder),
+                Err(_) => gone = Some(ThreadGone),
+            }
         }
-        if let Some(writer) = self.writer {
+        if let Some(writer) = self.writer.take() {
+            writer.running.store(false, Ordering::Release);
             drop(writer.starts);
-            writer.handle.join().map_err(|_| ThreadGone)?;
+            if writer.handle.join().is_err() {
+                gone = Some(ThreadGone);
+            }
         }
-        Ok(all.summary())
+        gone.map_or(Ok(all), Err)
     }
 }
 
-/// The part of a block's operations that falls to one of `count` threads.
-fn share_of(limit: BlockLimit, index: u64, count: u64) -> BlockLimit {
+impl Drop for RunningStep {
+    /// Threads hold the database: it can only be closed when they are gone, whatever happened before.
+    fn drop(&mut self) {
+        let _ = self.end_threads();
+    }
+}
+
+/// Waits for all threads. A second is told when each thread that still runs has told its own.
+fn reports(threads: &[Foreground], tell: &mut dyn FnMut(Second)) -> Result<Vec<Report>, ThreadGone> {
+    let mut reports: Vec<Option<Report>> = threads.iter().map(|_| None).collect();
+    for second in 0.. {
+        let mut all: Option<SecondCounts> = None;
+        for (thread, report) in threads.iter().zip(&mut reports).filter(|(_, report)| report.is_none()) {
+            match thread.told.recv().map_err(|_| ThreadGone)? {
+                Told::Second(counts) => all.get_or_insert_with(SecondCounts::none).merge(&counts),
+                Told::Block(block) => *report = Some(block),
+            }
+        }
+        match all {
+            Some(all) => tell(all.summary(second)),
+            None => break,
+        }
+    }
+    Ok(reports.into_iter().flatten().collect())
+}
+
+/// The part of a block that falls to one of `count` threads.
+fn part_of(limit: BlockLimit, index: u64, count: u64) -> BlockLimit {
     match limit {
         BlockLimit::Time { .. } => limit,
         BlockLimit::Operations { count: operations } => {
-            BlockLimit::Operations { count: operations / count + u64::from(index < operations % count) }
+            BlockLimit::Operations { count: share_of(operations, index, count) }
         }
     }
 }
@@ -102,6 +171,8 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
         operations: reports.iter().map(|report| report.block.operations).sum(),
         failed_operations: reports.iter().map(|report| report.block.failed_operations).sum::<u64>()
             + background.failed,
+        found: Some(reports.iter().map(|report| report.block.found).sum()),
+        api: None,
         first_error: first_error.or(background.first_error),
         wall: end.saturating_sub(start),
         thread_cpu: reports.iter().map(|report| report.cpu).collect(),
@@ -113,8 +184,8 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
 
 /// A foreground thread.
 struct Foreground {
-    blocks: Sender<(BlockLimit, bool)>,
-    reports: Receiver<Report>,
+    orders: Sender<BlockOrder>,
+    told: Receiver<Told>,
     handle: JoinHandle<Recorder>,
 }
 
@@ -126,8 +197,8 @@ impl Foreground {
             schedule: setup.rate.map(|rate| Schedule::new(rate, setup.threads, thread)),
             planted_slowdown_percent: setup.planted_slowdown_percent,
         };
-        let (blocks, to_run) = channel::<(BlockLimit, bool)>();
-        let (done, reports) = channel();
+        let (orders, to_run) = channel::<BlockOrder>();
+        let (teller, told) = channel();
         let (ready, readiness) = channel();
         let (database, setup) = (Arc::clone(database), setup.clone());
         let handle = std::thread::spawn(move || {
@@ -137,13 +208,16 @@ impl Foreground {
             let mut recorder = Recorder::new();
             let mut unrecorded = Recorder::new();
             let _ = ready.send(());
-            for (limit, warm_up) in to_run {
-                let recorder = if warm_up { &mut unrecorded } else { &mut recorder };
+            for order in to_run {
+                let recorder = if order.warm_up { &mut unrecorded } else { &mut recorder };
+                // Nobody listens where the step is being ended; the end of the orders says so next.
+                let mut tell = |second| drop(teller.send(Told::Second(second)));
+                let tell: TellSecond<'_> = if order.seconds { Some(&mut tell) } else { None };
                 let (cpu_before, delay_before) = (clock::thread_cpu(), delay());
-                let block = runner.run(limit, &manner, recorder);
+                let block = runner.run(order.limit, &manner, recorder, tell);
                 let cpu = clock::thread_cpu().saturating_sub(cpu_before);
                 let run_delay = delay().zip(delay_before).map(|(after, before)| after.saturating_sub(before));
-                if done.send(Report { block, cpu, run_delay }).is_err() {
+                if teller.send(Told::Block(Report { block, cpu, run_delay })).is_err() {
                     break;
                 }
             }
@@ -151,7 +225,7 @@ impl Foreground {
         });
         // An error means that the thread is gone, which the first block will tell.
         let _ = readiness.recv();
-        Foreground { blocks, reports, handle }
+        Foreground { orders, told, handle }
     }
 }
 
@@ -233,7 +307,7 @@ mod tests {
     #[test]
     fn operations_are_shared_out_without_loss() {
         let shares: u64 = (0..3)
-            .map(|index| match share_of(BlockLimit::Operations { count: 100 }, index, 3) {
+            .map(|index| match part_of(BlockLimit::Operations { count: 100 }, index, 3) {
                 BlockLimit::Operations { count } => count,
                 BlockLimit::Time { .. } => panic!("the kind of limit must stay"),
             })

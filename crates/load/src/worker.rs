@@ -8,9 +8,11 @@ use crate::rocksdb::database::{Database, EngineError, Options};
 use crate::rocksdb::image::{ImagePlan, bulk_load};
 use crate::rocksdb::nothing;
 use crate::rocksdb::settle::{SettleError, settle};
-use crate::step::{RunningStep, ThreadGone};
+use crate::step::{BlockOrder, RunningStep, ThreadGone};
+use model::block::Second;
 use model::units::Bytes;
-use model::wire::{FailureKind, Library, Reply, Request};
+use model::wire::{EngineText, FailureKind, Library, Reply, Request};
+use model::workload::{DataSet, Operation};
 use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -19,19 +21,30 @@ use std::sync::Arc;
 pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let mut worker = Worker::default();
     for line in input.lines() {
+        let mut told = Ok(());
+        let mut tell = |second| {
+            if told.is_ok() {
+                told = write(&mut output, &Reply::Second(second));
+            }
+        };
         let (reply, last) = match serde_json::from_str::<Request>(&line?) {
             Ok(Request::Exit) => (Reply::Bye { heap_peak: Bytes(heap::peak_bytes()) }, true),
-            Ok(request) => (worker.answer(request).unwrap_or_else(WorkerError::into_reply), false),
+            Ok(request) => (worker.answer(request, &mut tell).unwrap_or_else(WorkerError::into_reply), false),
             Err(error) => (failed(FailureKind::Protocol, &format!("not a request: {error}")), false),
         };
-        serde_json::to_writer(&mut output, &reply)?;
-        output.write_all(b"\n")?;
-        output.flush()?;
+        told?;
+        write(&mut output, &reply)?;
         if last {
             break;
         }
     }
     Ok(())
+}
+
+fn write(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, reply)?;
+    output.write_all(b"\n")?;
+    output.flush()
 }
 
 /// What a worker has at a moment.
@@ -50,28 +63,29 @@ enum Engine {
 }
 
 impl Worker {
-    fn answer(&mut self, request: Request) -> Result<Reply, WorkerError> {
+    fn answer(&mut self, request: Request, tell: &mut dyn FnMut(Second)) -> Result<Reply, WorkerError> {
         match request {
             Request::Load { library } => self.load(library),
-            Request::Open { directory, options, create } => {
+            Request::Open { directory, options, create, tickers } => {
                 if self.open.is_some() {
                     return Err(WorkerError::Protocol("a database is open already"));
                 }
-                let api = self.api(0)?;
-                let options =
-                    Options::parse(&api, &with_creation(&options, create)).map_err(WorkerError::BadOption)?;
+                let api = self.api()?;
+                let options = Options::parse(&api, &with_creation(&options, create), tickers)
+                    .map_err(WorkerError::BadOption)?;
                 let database = Database::open(&api, &directory, &options)?;
                 self.open = Some((Arc::new(database), options));
                 Ok(Reply::Opened)
             }
             Request::BulkLoad { data, seed, threads, scratch } => {
-                let api = self.api(data.value_bytes)?;
+                let api = self.api()?;
                 let (database, options) = self.open()?;
                 let plan = ImagePlan { data, seed, threads, scratch: &scratch };
                 bulk_load(&api, database, options, &plan)?;
                 Ok(Reply::BulkLoaded { keys: data.keys })
             }
             Request::Scan { data } => {
+                self.claim(&data, true)?;
                 let keys = operation::scan(&self.open()?.0, &data)?;
                 Ok(Reply::Scanned { keys })
             }
@@ -79,15 +93,19 @@ impl Worker {
                 if self.step.is_some() {
                     return Err(WorkerError::Protocol("a step is running already"));
                 }
-                if let Some(Engine::Nothing) = self.engine {
-                    nothing::api(setup.data.value_bytes);
+                if setup.operation == Operation::Settle {
+                    return Err(WorkerError::Protocol("the step has no operation: ask for its `settle`"));
                 }
+                self.claim(&setup.data, setup.all_keys_exist)?;
                 self.step = Some(RunningStep::prepare(&self.open()?.0, &setup));
                 Ok(Reply::Prepared)
             }
-            Request::RunBlock { limit, warm_up } => {
-                let step = self.step.as_mut().ok_or(WorkerError::Protocol("no step is prepared"))?;
-                Ok(Reply::Block(step.run_block(limit, warm_up)?))
+            Request::RunBlock { limit, warm_up, seconds } => {
+                // Taken, because a step whose thread is gone is over; its other threads end here.
+                let mut step = self.step.take().ok_or(WorkerError::Protocol("no step is prepared"))?;
+                let report = step.run_block(BlockOrder { limit, warm_up, seconds }, tell)?;
+                self.step = Some(step);
+                Ok(Reply::Block(report))
             }
             Request::FinishStep => {
                 let step = self.step.take().ok_or(WorkerError::Protocol("no step is prepared"))?;
@@ -97,10 +115,18 @@ impl Worker {
                 Ok(Reply::Settled { waited: settle(&self.open()?.0, to, bound)? })
             }
             Request::ReadShape => Ok(Reply::Shape(self.open()?.0.shape())),
+            Request::ReadText { what } => {
+                let (database, options) = self.open()?;
+                Ok(Reply::Text {
+                    text: match what {
+                        EngineText::Stats => database.property_text(c"rocksdb.stats"),
+                        EngineText::Tickers => options.tickers(),
+                    },
+                })
+            }
             Request::Close => {
-                if self.step.is_some() {
-                    return Err(WorkerError::Protocol("a step is running"));
-                }
+                // A step whose block failed is closed with the rest: nobody asks for its latency any more.
+                self.step = None;
                 self.open = None;
                 Ok(Reply::Closed)
             }
@@ -123,12 +149,20 @@ impl Worker {
         Ok(Reply::Loaded { missing_symbols })
     }
 
-    fn api(&self, value_bytes: usize) -> Result<Api, WorkerError> {
+    fn api(&self) -> Result<Api, WorkerError> {
         match &self.engine {
             Some(Engine::RocksDb(api)) => Ok(**api),
-            Some(Engine::Nothing) => Ok(nothing::api(value_bytes)),
+            Some(Engine::Nothing) => Ok(nothing::api()),
             None => Err(WorkerError::Protocol("no library is loaded")),
         }
+    }
+
+    /// The engine that does nothing is told what to answer.
+    fn claim(&self, data: &DataSet, all_keys_exist: bool) -> Result<(), WorkerError> {
+        if let Some(Engine::Nothing) = self.engine {
+            nothing::claim(&self.open()?.0, data, all_keys_exist);
+        }
+        Ok(())
     }
 
     fn open(&self) -> Result<&(Arc<Database>, Options), WorkerError> {

@@ -34,7 +34,10 @@ pub enum LoadError {
 }
 
 macro_rules! api {
-    ($( $symbol:literal $name:ident ( $($argument:ty),* ) $(-> $result:ty)? ; )*) => {
+    (
+        every release: $( $symbol:literal $name:ident ( $($argument:ty),* ) $(-> $result:ty)? ; )*
+        some releases: $( $some:literal $optional:ident ( $($given:ty),* ) $(-> $got:ty)? ; )*
+    ) => {
         /// The functions of the C API that every release since 5.18 exports.
         #[derive(Clone, Copy)]
         pub struct Functions {
@@ -58,14 +61,39 @@ macro_rules! api {
                 })
             }
         }
+
+        /// The functions of the C API that later releases have and that something else stands in for.
+        #[derive(Clone, Copy, Default)]
+        pub struct OptionalFunctions {
+            $( pub $optional: Option<unsafe extern "C" fn($($given),*) $(-> $got)?>, )*
+        }
+
+        impl OptionalFunctions {
+            fn load(library: &Library) -> OptionalFunctions {
+                OptionalFunctions {
+                    $( $optional: {
+                        // SAFETY: as above; the type is the one of every release that has the name.
+                        let symbol = unsafe {
+                            library.get::<unsafe extern "C" fn($($given),*) $(-> $got)?>($some)
+                        };
+                        symbol.ok().map(|symbol| *symbol)
+                    }, )*
+                }
+            }
+        }
     };
 }
 
 api! {
+    every release:
     b"rocksdb_options_create" options_create() -> Handle;
     b"rocksdb_options_destroy" options_destroy(Handle);
     b"rocksdb_get_options_from_string" get_options_from_string(Handle, *const c_char, Handle, ErrorOut);
-    b"rocksdb_open" open(Handle, *const c_char, ErrorOut) -> Handle;
+    b"rocksdb_open_column_families"
+        open_column_families(
+            Handle, *const c_char, c_int, *const *const c_char, *const Handle, *mut Handle, ErrorOut
+        ) -> Handle;
+    b"rocksdb_column_family_handle_destroy" column_family_handle_destroy(Handle);
     b"rocksdb_close" close(Handle);
     b"rocksdb_free" free(*mut c_void);
     b"rocksdb_writeoptions_create" writeoptions_create() -> Handle;
@@ -82,11 +110,17 @@ api! {
     b"rocksdb_get_pinned" get_pinned(Handle, Handle, *const c_char, usize, ErrorOut) -> Handle;
     b"rocksdb_pinnableslice_value" pinnableslice_value(Handle, *mut usize) -> *const c_char;
     b"rocksdb_pinnableslice_destroy" pinnableslice_destroy(Handle);
+    b"rocksdb_multi_get"
+        multi_get(
+            Handle, Handle, usize, *const *const c_char, *const usize, *mut *mut c_char, *mut usize,
+            *mut *mut c_char
+        );
     b"rocksdb_create_iterator" create_iterator(Handle, Handle) -> Handle;
     b"rocksdb_iter_destroy" iter_destroy(Handle);
     b"rocksdb_iter_seek" iter_seek(Handle, *const c_char, usize);
     b"rocksdb_iter_seek_to_first" iter_seek_to_first(Handle);
     b"rocksdb_iter_next" iter_next(Handle);
+    b"rocksdb_iter_prev" iter_prev(Handle);
     b"rocksdb_iter_valid" iter_valid(Handle) -> c_uchar;
     b"rocksdb_iter_key" iter_key(Handle, *mut usize) -> *const c_char;
     b"rocksdb_iter_value" iter_value(Handle, *mut usize) -> *const c_char;
@@ -96,6 +130,11 @@ api! {
     b"rocksdb_flush" flush(Handle, Handle, ErrorOut);
     b"rocksdb_compact_range" compact_range(Handle, *const c_char, usize, *const c_char, usize);
     b"rocksdb_property_int" property_int(Handle, *const c_char, *mut u64) -> c_int;
+    b"rocksdb_property_value" property_value(Handle, *const c_char) -> *mut c_char;
+    b"rocksdb_set_options"
+        set_options(Handle, c_int, *const *const c_char, *const *const c_char, ErrorOut);
+    b"rocksdb_options_enable_statistics" options_enable_statistics(Handle);
+    b"rocksdb_options_statistics_get_string" options_statistics_get_string(Handle) -> *mut c_char;
     b"rocksdb_livefiles" livefiles(Handle) -> Handle;
     b"rocksdb_livefiles_count" livefiles_count(Handle) -> c_int;
     b"rocksdb_livefiles_level" livefiles_level(Handle, c_int) -> c_int;
@@ -114,6 +153,20 @@ api! {
     b"rocksdb_ingestexternalfileoptions_destroy" ingestoptions_destroy(Handle);
     b"rocksdb_ingest_external_file"
         ingest_external_file(Handle, *const *const c_char, usize, Handle, ErrorOut);
+
+    some releases:
+    // From 7.3 on. The last argument says whether the keys are sorted.
+    b"rocksdb_batched_multi_get_cf"
+        batched_multi_get_cf(
+            Handle, Handle, Handle, usize, *const *const c_char, *const usize, *mut Handle, *mut *mut c_char,
+            bool
+        );
+    // From 8.7 on.
+    b"rocksdb_wait_for_compact" wait_for_compact(Handle, Handle, ErrorOut);
+    b"rocksdb_wait_for_compact_options_create" wait_for_compact_options_create() -> Handle;
+    b"rocksdb_wait_for_compact_options_destroy" wait_for_compact_options_destroy(Handle);
+    // Microseconds.
+    b"rocksdb_wait_for_compact_options_set_timeout" wait_for_compact_options_set_timeout(Handle, u64);
 }
 
 /// Functions that later steps use where a release has them; their absence is reported, never an error.
@@ -130,6 +183,8 @@ const OPTIONAL_SYMBOLS: [&str; 5] = [
 pub struct Api {
     /// Its functions.
     pub functions: Functions,
+    /// Those that not every release has.
+    pub optional: OptionalFunctions,
 }
 
 impl Api {
@@ -140,6 +195,7 @@ impl Api {
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
             .map_err(|source| LoadError::Open { path: path.to_owned(), source })?;
         let functions = Functions::load(&library, path)?;
+        let optional = OptionalFunctions::load(&library);
         let missing = OPTIONAL_SYMBOLS
             .iter()
             .filter(|symbol| {
@@ -149,6 +205,6 @@ impl Api {
             .map(|symbol| (*symbol).to_owned())
             .collect();
         std::mem::forget(library);
-        Ok((Api { functions }, missing))
+        Ok((Api { functions, optional }, missing))
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! A `Database` lives as long as the worker's process needs it; readers and writers borrow it.
 
-use super::api::{Api, ErrorOut, Functions, Handle};
+use super::api::{Api, ErrorOut, Functions, Handle, OptionalFunctions};
+use super::tuning::Tuning;
 use model::shape::{Level, Shape};
 use model::units::Bytes;
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
+use std::ptr::null_mut;
 
 /// What the engine said of a failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,29 +19,43 @@ pub struct EngineError(pub String);
 pub struct Options {
     functions: Functions,
     handle: Handle,
+    tuning: Tuning,
 }
 
 impl Options {
     /// Options from a string in RocksDB's own syntax, over the release's defaults. An unknown name is an
-    /// error that names it.
-    pub fn parse(api: &Api, text: &str) -> Result<Options, EngineError> {
+    /// error that names it. With `tickers` the engine counts them; that must be said before a database is opened.
+    pub fn parse(api: &Api, text: &str, tickers: bool) -> Result<Options, EngineError> {
         let functions = api.functions;
+        let tuning = Tuning::of(text);
         let text = c_string(text)?;
         // SAFETY: both handles are fresh, the string is terminated, and `options` is destroyed on each path.
         unsafe {
             let defaults = (functions.options_create)();
-            let options = Options { functions, handle: (functions.options_create)() };
+            let options = Options { functions, handle: (functions.options_create)(), tuning };
             let parsed = checked(&functions, |error| {
                 (functions.get_options_from_string)(defaults, text.as_ptr(), options.handle, error);
             });
             (functions.options_destroy)(defaults);
-            parsed.map(|()| options)
+            parsed?;
+            if tickers {
+                (functions.options_enable_statistics)(options.handle);
+            }
+            Ok(options)
         }
     }
 
     /// The handle, for calls that take options.
     pub fn handle(&self) -> Handle {
         self.handle
+    }
+
+    /// Tickers and histograms of the database that was opened with these options; absent where they are not
+    /// counted.
+    pub fn tickers(&self) -> Option<String> {
+        // SAFETY: the handle is ours; the text is given back.
+        let text = unsafe { (self.functions.options_statistics_get_string)(self.handle) };
+        taken(&self.functions, text)
     }
 }
 
@@ -50,10 +66,16 @@ impl Drop for Options {
     }
 }
 
-/// An open database.
+/// An open database, with its one column family.
+///
+/// It is opened with a list of families, because that gives the handle that some functions want; the plain
+/// `rocksdb_open` makes the same call of the engine, but keeps that handle.
 pub struct Database {
     functions: Functions,
+    optional: OptionalFunctions,
     handle: Handle,
+    column_family: Handle,
+    tuning: Tuning,
 }
 
 // SAFETY: RocksDB's DB may be used from any thread; `Database` gives out no interior references.
@@ -66,17 +88,43 @@ impl Database {
     pub fn open(api: &Api, directory: &Path, options: &Options) -> Result<Database, EngineError> {
         let functions = api.functions;
         let path = c_string(&directory.to_string_lossy())?;
-        let mut handle: Handle = std::ptr::null_mut();
-        // SAFETY: options and path are valid for the call.
+        let (mut handle, mut column_family): (Handle, Handle) = (null_mut(), null_mut());
+        let families = [c"default".as_ptr()];
+        let family_options = [options.handle()];
+        // SAFETY: options, path and the three lists of one are valid for the call.
         checked(&functions, |error| unsafe {
-            handle = (functions.open)(options.handle(), path.as_ptr(), error);
+            handle = (functions.open_column_families)(
+                options.handle(),
+                path.as_ptr(),
+                1,
+                families.as_ptr(),
+                family_options.as_ptr(),
+                &mut column_family,
+                error,
+            );
         })?;
-        Ok(Database { functions, handle })
+        let tuning = options.tuning.clone();
+        Ok(Database { functions, optional: api.optional, handle, column_family, tuning })
     }
 
     /// The table of functions, for the callers in this room.
     pub fn functions(&self) -> &Functions {
         &self.functions
+    }
+
+    /// The functions that not every release has, for the callers in this room.
+    pub fn optional(&self) -> &OptionalFunctions {
+        &self.optional
+    }
+
+    /// What settling must know of its options.
+    pub fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    /// The handle of the one column family, for the callers in this room.
+    pub fn column_family(&self) -> Handle {
+        self.column_family
     }
 
     /// The raw handle, for the callers in this room.
@@ -98,11 +146,37 @@ impl Database {
     }
 
     /// Compacts the whole key range and waits for it.
-    pub fn compact_all(&self) {
+    pub fn compact_all(&self) -> Result<(), EngineError> {
+        let errors_before = self.background_errors();
         // SAFETY: null pointers mean "from the first key to the last".
         unsafe {
             (self.functions.compact_range)(self.handle, std::ptr::null(), 0, std::ptr::null(), 0);
         }
+        self.no_background_errors_since(errors_before)
+    }
+
+    /// Errors of flushes and compactions since the database was opened.
+    pub fn background_errors(&self) -> u64 {
+        self.property(c"rocksdb.background-errors").unwrap_or(0)
+    }
+
+    /// An error where a flush or a compaction failed since `errors_before` was read: neither a compaction by hand
+    /// nor a poll says so by itself.
+    pub fn no_background_errors_since(&self, errors_before: u64) -> Result<(), EngineError> {
+        let errors = self.background_errors().saturating_sub(errors_before);
+        if errors == 0 {
+            return Ok(());
+        }
+        Err(EngineError(format!("{errors} flushes or compactions failed; the engine's LOG says why")))
+    }
+
+    /// Changes options while the database is open.
+    pub fn set_option(&self, name: &CStr, value: &CStr) -> Result<(), EngineError> {
+        let (names, values) = ([name.as_ptr()], [value.as_ptr()]);
+        // SAFETY: both lists of one are valid for the call.
+        checked(&self.functions, |error| unsafe {
+            (self.functions.set_options)(self.handle, 1, names.as_ptr(), values.as_ptr(), error);
+        })
     }
 
     /// An integer property; absent where the release does not know it.
@@ -111,6 +185,13 @@ impl Database {
         // SAFETY: the name is terminated and `value` outlives the call.
         let status = unsafe { (self.functions.property_int)(self.handle, name.as_ptr(), &mut value) };
         (status == 0).then_some(value)
+    }
+
+    /// A property as text; absent where the release does not know it.
+    pub fn property_text(&self, name: &CStr) -> Option<String> {
+        // SAFETY: the name is terminated; the text is given back.
+        let text = unsafe { (self.functions.property_value)(self.handle, name.as_ptr()) };
+        taken(&self.functions, text)
     }
 
     /// Whether writes are being slowed or stopped because flushes or compactions lag behind.
@@ -149,29 +230,41 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: nothing borrows the database any more.
-        unsafe { (self.functions.close)(self.handle) };
+        // SAFETY: nothing borrows the database any more; handles of families go before it.
+        unsafe {
+            (self.functions.column_family_handle_destroy)(self.column_family);
+            (self.functions.close)(self.handle);
+        }
     }
 }
 
 /// Runs a call that reports errors by pointer; the text is freed.
 #[inline]
 pub fn checked(functions: &Functions, call: impl FnOnce(ErrorOut)) -> Result<(), EngineError> {
-    let mut error: *mut c_char = std::ptr::null_mut();
+    let mut error: *mut c_char = null_mut();
     call(&mut error);
     if error.is_null() {
         return Ok(());
     }
-    Err(taken(functions, error))
+    Err(error_text(functions, error))
 }
 
+/// The error behind a pointer that is not null; its text is given back to the engine.
 #[cold]
-fn taken(functions: &Functions, error: *mut c_char) -> EngineError {
+pub fn error_text(functions: &Functions, error: *mut c_char) -> EngineError {
+    EngineError(taken(functions, error).unwrap_or_default())
+}
+
+/// A text that the engine made for us, given back to it; absent where the pointer is null.
+fn taken(functions: &Functions, text: *mut c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
     // SAFETY: RocksDB gives a terminated string that the caller must free with `rocksdb_free`.
     unsafe {
-        let text = CStr::from_ptr(error).to_string_lossy().into_owned();
-        (functions.free)(error.cast());
-        EngineError(text)
+        let owned = CStr::from_ptr(text).to_string_lossy().into_owned();
+        (functions.free)(text.cast());
+        Some(owned)
     }
 }
 

@@ -5,3 +5,4 @@ pub mod database;
 pub mod image;
 pub mod nothing;
 pub mod settle;
+pub mod tuning;

@@ -1,7 +1,10 @@
 //! Waiting until a tree is in a stated shape.
 //!
-//! Every release is asked in the same way, by polling four properties: `rocksdb_wait_for_compact` exists only
-//! from 8.7 on, and two sides must not be treated differently.
+//! Every release ends with the same condition: four properties are 0 in several polls in a row. So two sides of
+//! a comparison are never held to different ones. `rocksdb_wait_for_compact`, which is there from 8.7 on, is
+//! called before that, because it also knows of work that is due and not yet seen in a property; the polls then
+//! only confirm, and the older releases poll until that work shows. What a release without it could end early
+//! by is the moment between a flush and the compaction that it causes, which the repeated polls are for.
 
 use super::database::{Database, EngineError};
 use crate::clock;
@@ -13,7 +16,7 @@ use std::ffi::CStr;
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
     /// The engine failed.
-    #[error("flush before settling failed")]
+    #[error("the engine failed while it settled")]
     Engine(#[from] EngineError),
     /// The bound was reached.
     #[error(
@@ -41,26 +44,127 @@ const BUSY_PROPERTIES: [&CStr; 4] = [
 const QUIET_POLLS: u32 = 3;
 /// Pause between polls. Not tuned: short against a compaction, long against a property read.
 const POLL_PAUSE: Nanos = Nanos::from_millis(5);
+/// Where level 0 still has files after this many quiet polls in a row nothing is going to empty it, because
+/// automatic compactions are off, say. Not tuned: 100 ms.
+const QUIET_POLLS_WITH_LEVEL0: u32 = 20;
 
-/// Brings the tree to a shape; returns how long that took.
+const LEVEL0_TRIGGER: &CStr = c"level0_file_num_compaction_trigger";
+
+/// Brings the tree to a shape; returns how long that took. A flush and a compaction of all keys are waited for
+/// without the bound, which no release offers; everything after them within it.
 pub fn settle(database: &Database, to: Settle, bound: Nanos) -> Result<Nanos, SettleError> {
-    let start = clock::now();
+    let wait = Wait { database, start: clock::now(), bound };
+    let errors_before = database.background_errors();
     match to {
         Settle::None => return Ok(Nanos(0)),
-        Settle::Drained => database.flush()?,
+        Settle::Flushed => database.flush()?,
+        Settle::Drained => {
+            database.flush()?;
+            wait.until_drained()?;
+        }
+        Settle::Level0Compacted => {
+            database.flush()?;
+            wait.until_drained()?;
+            if database.tuning().leveled && level0_files(database) > 0 {
+                wait.until_level0_is_empty()?;
+            }
+        }
         Settle::FullyCompacted => {
             database.flush()?;
-            database.compact_all();
+            database.compact_all()?;
+            wait.until_drained()?;
         }
     }
-    let mut quiet_polls = 0;
-    while quiet_polls < QUIET_POLLS {
-        let pending = BUSY_PROPERTIES.iter().filter(|name| database.property(name).unwrap_or(0) > 0).count();
-        quiet_polls = if pending == 0 { quiet_polls + 1 } else { 0 };
-        if clock::now().saturating_sub(start) > bound {
-            return Err(SettleError::TimedOut { bound, pending });
-        }
-        clock::sleep_until(clock::now() + POLL_PAUSE);
+    database.no_background_errors_since(errors_before)?;
+    Ok(clock::now().saturating_sub(wait.start))
+}
+
+/// A wait that has begun.
+struct Wait<'a> {
+    database: &'a Database,
+    start: Nanos,
+    bound: Nanos,
+}
+
+impl Wait<'_> {
+    fn until_drained(&self) -> Result<(), SettleError> {
+        self.ask_engine()?;
+        self.poll(|quiet_polls| quiet_polls >= QUIET_POLLS)
     }
-    Ok(clock::now().saturating_sub(start))
+
+    /// Lets one file in level 0 be enough for a compaction, for as long as it takes.
+    fn until_level0_is_empty(&self) -> Result<(), SettleError> {
+        self.database.set_option(LEVEL0_TRIGGER, c"1")?;
+        let emptied = self.poll(|quiet_polls| {
+            quiet_polls >= QUIET_POLLS
+                && (level0_files(self.database) == 0 || quiet_polls >= QUIET_POLLS_WITH_LEVEL0)
+        });
+        // Set back in any case: the next step must not run with another option than it says.
+        let former = &self.database.tuning().level0_trigger;
+        self.database.set_option(LEVEL0_TRIGGER, former)?;
+        emptied?;
+        self.until_drained()
+    }
+
+    /// Lets the engine wait by itself where it can do so within a time.
+    fn ask_engine(&self) -> Result<(), SettleError> {
+        let functions = self.database.optional();
+        let (Some(wait), Some(create), Some(destroy), Some(set_timeout)) = (
+            functions.wait_for_compact,
+            functions.wait_for_compact_options_create,
+            functions.wait_for_compact_options_destroy,
+            functions.wait_for_compact_options_set_timeout,
+        ) else {
+            return Ok(());
+        };
+        let left = self.bound.saturating_sub(clock::now().saturating_sub(self.start));
+        // Rounded up, so that the bound has passed when the engine gives up; 0 would mean without end.
+        let micros = left.0 / 1000 + 1;
+        // SAFETY: the options live until the call has returned.
+        let waited = unsafe {
+            let options = create();
+            set_timeout(options, micros);
+            let waited = super::database::checked(self.database.functions(), |error| {
+                wait(self.database.handle(), options, error);
+            });
+            destroy(options);
+            waited
+        };
+        match waited {
+            Err(_) if self.is_over() => Err(self.timed_out(busy_properties(self.database))),
+            Err(error) => Err(error.into()),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Polls until `enough` says so of the number of quiet polls in a row.
+    fn poll(&self, enough: impl Fn(u32) -> bool) -> Result<(), SettleError> {
+        let mut quiet_polls = 0;
+        while !enough(quiet_polls) {
+            let pending = busy_properties(self.database);
+            quiet_polls = if pending == 0 { quiet_polls + 1 } else { 0 };
+            if self.is_over() {
+                return Err(self.timed_out(pending));
+            }
+            clock::sleep_until(clock::now() + POLL_PAUSE);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        clock::now().saturating_sub(self.start) > self.bound
+    }
+
+    fn timed_out(&self, pending: usize) -> SettleError {
+        SettleError::TimedOut { bound: self.bound, pending }
+    }
+}
+
+fn busy_properties(database: &Database) -> usize {
+    BUSY_PROPERTIES.iter().filter(|name| database.property(name).unwrap_or(0) > 0).count()
+}
+
+fn level0_files(database: &Database) -> u64 {
+    let text = database.property_text(c"rocksdb.num-files-at-level0");
+    text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
