@@ -54,11 +54,11 @@ impl ColumnGroup {
     /// What stands over its table.
     pub fn title(self) -> &'static str {
         match self {
-            ColumnGroup::Throughput => "throughput; latency in us",
-            ColumnGroup::Tree => "tree, compaction (GB, s)",
-            ColumnGroup::CpuAndMemory => "CPU (s/1000), memory (GB)",
+            ColumnGroup::Throughput => "rate, latency (us)",
+            ColumnGroup::Tree => "compaction (GB, s)",
+            ColumnGroup::CpuAndMemory => "CPU, memory (GB)",
             ColumnGroup::Device => "device (MB, ms, KB)",
-            ColumnGroup::DeviceWithDrain => "device with the drain",
+            ColumnGroup::DeviceWithDrain => "device + drain",
             ColumnGroup::PerOperation => "per operation",
         }
     }

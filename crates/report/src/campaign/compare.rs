@@ -83,8 +83,9 @@ pub(super) fn comparisons(
                 continue;
             }
             let values = [mean(BASE, column), mean(side, column)];
-            // The rate is the first column; where a step has none, nothing of it decides.
-            let decides = index == 0 && column.metric == super::columns::RATE;
+            // The rate is the first column; where a step has none, nothing of it decides. A helper step only brings
+            // the tree into a state: a script that counts verdicts must not count it.
+            let decides = index == 0 && column.metric == super::columns::RATE && !step.helper;
             found.push(comparison(version, column, values, decides, plan, took(BASE) + took(side)));
         }
     }

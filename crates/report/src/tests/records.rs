@@ -204,6 +204,28 @@ fn a_failed_trial_takes_its_launch_out_and_is_listed_with_its_reason() {
     assert_eq!(view.trials.reasons[0].subject, "rocksdb@8.7.3");
 }
 
+/// The counters that moved where the candidate's blocks count `more` of what the base's count `few`.
+fn moved_counters(few: u64, more: u64) -> Vec<Counter> {
+    let mut record = record(&EQUAL);
+    for block in record.blocks.iter_mut().filter(|block| block.trial.step == "readrandom") {
+        let count = if block.trial.side == BASE { few } else { more } + u64::from(block.trial.launch % 3);
+        block.counters = Counters::from([
+            (Counter::WriteCalls, count),
+            (Counter::WriteCallBytes, count * 100),
+            (Counter::StorageWriteBytes, 100_000 * count),
+        ]);
+    }
+    let view = build(&record, None);
+    view.candidates[0].rows[1].moved().iter().map(|counter| counter.counter).collect()
+}
+
+#[test]
+fn the_few_calls_that_the_worker_makes_itself_do_not_count_as_moved() {
+    // All three are twins. Where the first two are the worker's own, the third must not go with them.
+    assert_eq!(moved_counters(12, 20), [Counter::StorageWriteBytes]);
+    assert_eq!(moved_counters(1200, 2000), [Counter::WriteCalls]);
+}
+
 #[test]
 fn a_trial_that_did_not_end_does_not_count() {
     let mut record = record(&EQUAL);

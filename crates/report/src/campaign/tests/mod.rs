@@ -40,14 +40,27 @@ fn text_in_detail_at_120_columns() {
     insta::assert_snapshot!(text(&build(&record()), plain(120), true));
 }
 
+/// One step, two subjects, one round: the whole of it would be thousands of lines of the same form.
+fn short_view() -> CampaignView {
+    let mut view = build(&record());
+    view.steps.retain(|step| step.name == "overwriteandwait");
+    let step = &mut view.steps[0];
+    step.rows.retain(|row| [0, 5].contains(&row.side));
+    step.rows.iter_mut().for_each(|row| row.rounds.truncate(1));
+    step.comparisons.retain(|comparison| comparison.side == 5);
+    step.comparisons.truncate(2);
+    step.shapes.truncate(2);
+    view
+}
+
 #[test]
 fn markdown_of_a_campaign() {
-    insta::assert_snapshot!(markdown(&build(&record())));
+    insta::assert_snapshot!(markdown(&short_view()));
 }
 
 #[test]
 fn json_of_a_campaign() {
-    insta::assert_snapshot!(json(&build(&record())).unwrap());
+    insta::assert_snapshot!(json(&short_view()).unwrap());
 }
 
 #[test]
@@ -394,7 +407,7 @@ fn the_keys_of_the_contract_come_first_and_in_order() {
     let comparisons = document["comparisons"].as_array().unwrap();
     assert_eq!(comparisons[0]["metric"], "ops_per_s");
     let deciding = comparisons.iter().filter(|one| one["decides"] == true).count();
-    assert_eq!(deciding, 3 * 7, "one for each step and candidate");
+    assert_eq!(deciding, 2 * 7, "one for each candidate and step that is no helper");
     let mut others = comparisons.iter().filter(|one| one["decides"] == false);
     assert!(others.all(|one| one["verdict"] == "ratio-only"));
     let columns = document["columns"].as_array().unwrap();
