@@ -294,8 +294,8 @@ fn moved(one: &Moved) -> String {
     let shown: Vec<String> = one.twins.iter().take(TWINS_SHOWN).map(|twin| shift(twin, None)).collect();
     let twins = match (shown.as_slice(), one.twins.len().saturating_sub(TWINS_SHOWN)) {
         ([], _) => String::new(),
-        (shown, 0) => format!(" (the same: {})", shown.join(", ")),
-        (shown, more) => format!(" (the same: {} and {more} more)", shown.join(", ")),
+        (shown, 0) => format!(" (in step: {})", shown.join(", ")),
+        (shown, more) => format!(" (in step: {} and {more} more)", shown.join(", ")),
     };
     format!("{}{twins}", shift(&one.shift, Some(one.ratio)))
 }
