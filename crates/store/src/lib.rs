@@ -6,6 +6,7 @@
 mod columns;
 mod error;
 mod file;
+mod imports;
 mod insert;
 mod load;
 mod migrations;
@@ -15,6 +16,7 @@ mod writer;
 
 pub use error::Error;
 pub use file::Store;
+pub use imports::ImportListing;
 pub use runs::RunListing;
 pub use writer::Writer;
 

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 mod campaigns;
+mod imports;
 
 const RUN: &str = "20261121-091500-3fa9";
 
