@@ -92,12 +92,11 @@ impl Progress {
     /// A subject's turn began.
     fn visit(&mut self, launch: u32, side: usize, elapsed_s: u64) {
         let label = self.labels.get(side).cloned().unwrap_or_default();
-        let left = if self.visited == 0 {
-            String::new()
-        } else {
-            let left = elapsed_s * (self.visits.saturating_sub(self.visited)) / self.visited;
-            format!(", about {}:{:02} min left", left / 60, left % 60)
-        };
+        let to_come = self.visits.saturating_sub(self.visited);
+        let left = (elapsed_s * to_come)
+            .checked_div(self.visited)
+            .map(|left| format!(", about {}:{:02} min left", left / 60, left % 60))
+            .unwrap_or_default();
         self.now = format!("round {launch}, {label}, visit {} of {}{left}", self.visited + 1, self.visits);
         self.visited += 1;
         match &self.bar {

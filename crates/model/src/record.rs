@@ -9,6 +9,10 @@ use crate::units::Nanos;
 use crate::wire::EngineText;
 use std::collections::BTreeMap;
 
+/// The id of the warning that a candidate is called by another function of the engine than the base. Its text begins
+/// with the candidate's name.
+pub const API_DIFFERS: &str = "api-differs";
+
 /// The name under which a side's options file is kept as raw output.
 pub const OPTIONS_OUTPUT: &str = "OPTIONS";
 

@@ -197,7 +197,7 @@ fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
         let sizes: Vec<f64> = rows
             .iter()
             .filter(|row| row["subject"] == subject && row["step"] == "coldcompact")
-            .filter_map(|row| row["values"]["device_read_request_bytes"].as_f64())
+            .filter_map(|row| row["values"]["disk_read_bytes_mean"].as_f64())
             .collect();
         ensure!(sizes.len() == 2, "{subject} has {} read sizes of coldcompact", sizes.len());
         Ok(sizes.iter().sum::<f64>() / 2.0 / 1024.0)

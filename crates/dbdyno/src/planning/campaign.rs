@@ -71,6 +71,8 @@ fn plan(
             Err(error) if crate::interrupt::requested() => return Err(error),
             Err(error) => {
                 let reason = format!("{error:#}");
+                let prefix = format!("{}: ", reference.build);
+                let reason = reason.strip_prefix(&prefix).unwrap_or(&reason).to_owned();
                 tell(&format!("{reference} is left out: {reason}"));
                 left_out.push(LeftOut { reference: reference.clone(), reason });
             }
@@ -148,7 +150,9 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
     let gb = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
     let option = |name: &str| workload.options.get(name).cloned().unwrap_or_else(|| "the default".to_owned());
     let cache: Option<f64> = option("block_based_table_factory.block_cache").parse().ok();
-    let mut line = |what: &str, value: String| drop(writeln!(text, "{what:<14} {value}"));
+    let mut line = |what: &str, value: String| {
+        let _ = writeln!(text, "{what:<14} {value}");
+    };
     line("plan", format!("{}: {}", file.name, file.description));
     line("workload", format!("{}: {}", workload.name, workload.description));
     line("design", design(file));
@@ -182,7 +186,7 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
         let (limit, least) = extent(step, workload);
         seconds += least;
         let threads = if step.threads == 1 { String::new() } else { format!(", {} threads", step.threads) };
-        drop(writeln!(steps, "  {:<24} {limit}{threads}", step.name));
+        let _ = writeln!(steps, "  {:<24} {limit}{threads}", step.name);
     }
     let subjects = file.subjects.len() as f64;
     line(
@@ -197,7 +201,7 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
     text.push_str(&steps);
     text.push_str("subjects\n");
     for subject in &file.subjects {
-        drop(writeln!(text, "  {subject}"));
+        let _ = writeln!(text, "  {subject}");
     }
     text
 }

@@ -19,7 +19,7 @@ pub const DATA: DataSet =
 pub const WORKER_OPTIONS: &str = "max_background_jobs=2;write_buffer_size=16777216;\
     max_bytes_for_level_base=1099511627776;compression=kNoCompression;disable_auto_compactions=true;\
     level0_file_num_compaction_trigger=1000000;level0_slowdown_writes_trigger=1000000;\
-    level0_stop_writes_trigger=1000000;\
+    level0_stop_writes_trigger=1000000;enable_write_thread_adaptive_yield=false;\
     block_based_table_factory={block_size=8192;block_cache=536870912;filter_policy=bloomfilter:10:false;}";
 
 /// The same for db_bench. The second half are defaults of the library that db_bench has changed for itself.
@@ -34,6 +34,7 @@ pub const DB_BENCH_FLAGS: &[&str] = &[
     "--write_buffer_size=16777216",
     "--max_bytes_for_level_base=1099511627776",
     "--max_background_jobs=2",
+    "--enable_write_thread_adaptive_yield=0",
     "--disable_auto_compactions=1",
     "--level0_file_num_compaction_trigger=1000000",
     "--level0_slowdown_writes_trigger=1000000",

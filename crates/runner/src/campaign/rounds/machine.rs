@@ -6,11 +6,11 @@ use super::visits::{Visit, visits};
 use crate::campaign::action::{Action, Line, Meaning};
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::world::{DbBenchRun, Failure, MeasuredBlock, Performed, Severity};
-use model::block::{Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
+use model::block::{BASE, Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
 use model::counter::Counter;
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
-use model::record::engine_text_name;
+use model::record::{API_DIFFERS, engine_text_name};
 use model::units::Nanos;
 use model::wire::{EngineText, Reply};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -31,6 +31,10 @@ pub struct Rounds {
     /// Subjects that failed before anything was measured, with the reason: the next visit would fail too.
     hopeless: BTreeMap<Side, String>,
     dearest_visit: Nanos,
+    /// The functions of the engine that a step called, by step and side, where releases differ in it.
+    calls: BTreeMap<(String, Side), String>,
+    /// Sides of a step of which it was told that they call another function than the base.
+    told_calls: BTreeSet<(String, Side)>,
     events: Vec<RunEvent>,
     epoch_us: i64,
 }
@@ -62,6 +66,8 @@ impl Rounds {
             current: None,
             hopeless: BTreeMap::new(),
             dearest_visit: Nanos(0),
+            calls: BTreeMap::new(),
+            told_calls: BTreeSet::new(),
             events: Vec::new(),
             epoch_us: 0,
         }
@@ -253,8 +259,30 @@ impl Rounds {
                 ),
             });
         }
+        if let Some(call) = &measured.report.api {
+            self.calls.insert((trial.step.clone(), trial.side), call.clone());
+            self.tell_different_calls(&trial.step);
+        }
         let block = block_of(trial.clone(), cycle, *position, measured);
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
+    }
+
+    /// A step that calls another function of the engine than it does on the base compares two APIs as well as two
+    /// releases. Told once for each side, as soon as the base is known.
+    fn tell_different_calls(&mut self, step: &str) {
+        let Some(of_base) = self.calls.get(&(step.to_owned(), BASE)) else { return };
+        for ((of_step, side), call) in &self.calls {
+            let key = (of_step.clone(), *side);
+            if of_step == step && call != of_base && self.told_calls.insert(key) {
+                let reference = &self.plan.subjects[*side].reference;
+                let base = &self.plan.subjects[BASE].reference;
+                self.events.push(RunEvent::Warned {
+                    step: Some(step.to_owned()),
+                    id: API_DIFFERS.to_owned(),
+                    text: format!("{reference} is called by {call}, {base} by {of_base}: a difference is not one of code alone"),
+                });
+            }
+        }
     }
 
     /// Records what failed; the outcome where the run cannot go on.
