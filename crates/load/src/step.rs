@@ -303,6 +303,9 @@ fn write_while(put: &mut Put, running: &AtomicBool, puts_per_ns: f64) -> Written
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rocksdb::database::Options;
+    use crate::rocksdb::nothing;
+    use model::workload::DataSet;
 
     #[test]
     fn operations_are_shared_out_without_loss() {
@@ -313,5 +316,31 @@ mod tests {
             })
             .sum();
         assert_eq!(shares, 100);
+    }
+
+    #[test]
+    fn a_step_that_is_let_go_in_the_middle_of_a_block_ends_all_its_threads() {
+        let api = nothing::api();
+        let options = Options::parse(&api, "", false).unwrap();
+        let database = Arc::new(Database::open(&api, std::path::Path::new("none"), &options).unwrap());
+        let data = DataSet { keys: 10, key_bytes: 8, value_bytes: 10, value_compressible_percent: 0 };
+        let setup = StepSetup {
+            operation: Operation::Overwrite,
+            data,
+            threads: 2,
+            rate: None,
+            wal: true,
+            sync: false,
+            background_write_bytes_per_s: Some(100_000),
+            seed: 1,
+            planted_slowdown_percent: 0.0,
+            all_keys_exist: true,
+        };
+        let step = RunningStep::prepare(&database, &setup);
+        let limit = BlockLimit::Time { wall: Nanos::from_millis(5) };
+        step.threads[0].orders.send(BlockOrder { limit, warm_up: false, seconds: true }).unwrap();
+        step.writer.as_ref().unwrap().begin().unwrap();
+        drop(step);
+        assert!(Arc::into_inner(database).is_some(), "nobody holds the database any more");
     }
 }

@@ -224,3 +224,6 @@ fn with_causes(error: &dyn Error) -> String {
 fn failed(kind: FailureKind, message: &str) -> Reply {
     Reply::Failed { kind, message: message.to_owned() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,33 +95,38 @@ impl MultiGet {
         let functions = self.database.functions();
         let database = self.database.handle();
         let (keys, lengths) = (self.pointers.as_ptr(), self.key_lengths.as_ptr());
-        // SAFETY: all arrays have `batch` places; keys are valid for their lengths, since `draw` made them.
         match (&mut self.answers, self.database.optional().batched_multi_get_cf) {
-            (Answers::Pinned { slices, errors }, Some(multi_get)) => unsafe {
-                multi_get(
-                    database,
-                    self.options,
-                    self.database.column_family(),
-                    self.numbers.len(),
-                    keys,
-                    lengths,
-                    slices.as_mut_ptr(),
-                    errors.as_mut_ptr(),
-                    false,
-                );
-            },
-            (Answers::Copied { values, lengths: value_lengths, errors }, _) => unsafe {
-                (functions.multi_get)(
-                    database,
-                    self.options,
-                    self.numbers.len(),
-                    keys,
-                    lengths,
-                    values.as_mut_ptr(),
-                    value_lengths.as_mut_ptr(),
-                    errors.as_mut_ptr(),
-                );
-            },
+            (Answers::Pinned { slices, errors }, Some(multi_get)) => {
+                // SAFETY: all arrays have `batch` places; keys are valid for their lengths, since `draw` made them.
+                unsafe {
+                    multi_get(
+                        database,
+                        self.options,
+                        self.database.column_family(),
+                        self.numbers.len(),
+                        keys,
+                        lengths,
+                        slices.as_mut_ptr(),
+                        errors.as_mut_ptr(),
+                        false,
+                    );
+                }
+            }
+            (Answers::Copied { values, lengths: value_lengths, errors }, _) => {
+                // SAFETY: as above.
+                unsafe {
+                    (functions.multi_get)(
+                        database,
+                        self.options,
+                        self.numbers.len(),
+                        keys,
+                        lengths,
+                        values.as_mut_ptr(),
+                        value_lengths.as_mut_ptr(),
+                        errors.as_mut_ptr(),
+                    );
+                }
+            }
             (Answers::Pinned { .. }, None) => unreachable!("`new` chose by the same function"),
         }
     }

@@ -168,3 +168,6 @@ fn level0_files(database: &Database) -> u64 {
     let text = database.property_text(c"rocksdb.num-files-at-level0");
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;
