@@ -73,6 +73,21 @@ impl Scratch {
         Ok(path)
     }
 
+    /// Writes a file of the user's own below the configuration directory of the case.
+    pub fn write_config(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.config().join("dbdyno").join(name);
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("failed to create `{}`", directory.display()))?;
+        }
+        fs::write(&path, text).with_context(|| format!("failed to write `{}`", path.display()))
+    }
+
+    /// The XDG configuration directory of the case.
+    pub fn config(&self) -> PathBuf {
+        self.path("config")
+    }
+
     /// The XDG data directory of the case.
     pub fn data(&self) -> PathBuf {
         self.path("data")

@@ -68,6 +68,7 @@ impl<'a> Call<'a> {
             .args(&self.arguments)
             .env("XDG_CACHE_HOME", &self.cache)
             .env("XDG_DATA_HOME", self.scratch.data())
+            .env("XDG_CONFIG_HOME", self.scratch.config())
             .env_remove("DBDYNO_STORE")
             .stdin(Stdio::null())
             .stdout(File::create(&stdout)?)

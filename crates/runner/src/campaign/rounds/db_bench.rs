@@ -183,7 +183,7 @@ const OTHER_NAME: [(&str, &str); 9] = [
     ),
     ("max_open_files", "open_files"),
     ("max_subcompactions", "subcompactions"),
-    ("memtable_factory", "memtablerep"),
+    ("memtable", "memtablerep"),
 ];
 
 /// Names of values: the engine's, db_bench's.
