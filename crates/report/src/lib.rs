@@ -8,6 +8,7 @@ pub mod calibration;
 pub mod campaign;
 pub mod differs;
 pub mod evidence;
+pub mod import;
 pub mod json;
 pub mod markdown;
 pub mod options_file;

@@ -30,6 +30,7 @@ pub use columns::{COLUMNS, Column, ColumnGroup};
 pub use json::json;
 pub use markdown::markdown;
 pub use tables::{csv, tsv};
+pub(crate) use text::tables as tables_within;
 pub use text::text;
 pub use values::Values;
 pub use view::{

@@ -86,7 +86,7 @@ fn closing(view: &CampaignView, detail: bool) -> Vec<String> {
 }
 
 /// A grid as one table, or as several that repeat its first column, where it is too wide for one.
-fn tables(grid: Grid, width: usize) -> Vec<String> {
+pub(crate) fn tables(grid: Grid, width: usize) -> Vec<String> {
     split(grid, width).iter().map(|part| table(part, width)).collect()
 }
 

@@ -1,0 +1,147 @@
+//! What the report of an import holds.
+
+use formats::import::position;
+use model::import::{ImportRecord, ImportedFile, ImportedValue};
+
+/// The metric that versions are compared by.
+const RATE: &str = "ops_per_s";
+
+/// An import, ready to be laid out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportView {
+    /// Its id.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// `db_bench-report`
+    pub format: String,
+    /// Microseconds since the epoch.
+    pub imported_at_us: i64,
+    /// The files that it was read from.
+    pub files: Vec<ImportedFile>,
+    /// The version that the others are put beside: the first one.
+    pub base: String,
+    /// The versions, in the order in which they first appear.
+    pub subjects: Vec<String>,
+    /// The tests, in the order in which they first appear.
+    pub steps: Vec<StepView>,
+    /// What the tool that wrote the files warned of.
+    pub warnings: Vec<String>,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepView {
+    /// Its name, as the file has it.
+    pub name: String,
+    /// The metrics that any of its rows has, in the order of the posts.
+    pub metrics: Vec<String>,
+    /// A row per version, in the order of the files.
+    pub rows: Vec<RowView>,
+}
+
+/// One test of one version.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowView {
+    /// The version; with its file where a version stands there more than once.
+    pub subject: String,
+    /// Operations per second over those of the base in the same test; absent where either has none.
+    pub relative_rate: Option<f64>,
+    /// Index of the file.
+    pub file: usize,
+    /// `line 17`
+    pub place: String,
+    /// Its values, in the order of the file.
+    pub values: Vec<ImportedValue>,
+}
+
+impl RowView {
+    /// The value of a metric; absent where the row has none.
+    pub fn value(&self, metric: &str) -> Option<&ImportedValue> {
+        self.values.iter().find(|value| value.metric == metric)
+    }
+}
+
+/// Makes the view.
+pub fn build(import: &ImportRecord) -> ImportView {
+    let mut subjects: Vec<String> = Vec::new();
+    let mut steps: Vec<StepView> = Vec::new();
+    for value in &import.values {
+        if !subjects.contains(&value.subject) {
+            subjects.push(value.subject.clone());
+        }
+        let index = steps.iter().position(|step| step.name == value.step).unwrap_or_else(|| {
+            steps.push(StepView { name: value.step.clone(), metrics: Vec::new(), rows: Vec::new() });
+            steps.len() - 1
+        });
+        take_in(&mut steps[index], value);
+    }
+    let base = subjects.first().cloned().unwrap_or_default();
+    for step in &mut steps {
+        finish(step, &base, &import.files);
+    }
+    ImportView {
+        id: import.id.clone(),
+        name: import.name.clone(),
+        format: import.format.clone(),
+        imported_at_us: import.imported_at_us,
+        files: import.files.clone(),
+        base,
+        subjects,
+        steps,
+        warnings: warnings(import),
+    }
+}
+
+/// A line of a file is a row: also where two files have the same test of the same version.
+fn take_in(step: &mut StepView, value: &ImportedValue) {
+    let same = |row: &RowView| row.file == value.file && row.place == value.place;
+    match step.rows.iter_mut().find(|row| same(row)) {
+        Some(row) => row.values.push(value.clone()),
+        None => step.rows.push(RowView {
+            subject: value.subject.clone(),
+            relative_rate: None,
+            file: value.file,
+            place: value.place.clone(),
+            values: vec![value.clone()],
+        }),
+    }
+    if !value.said.is_empty() && !step.metrics.contains(&value.metric) {
+        step.metrics.push(value.metric.clone());
+    }
+}
+
+fn finish(step: &mut StepView, base: &str, files: &[ImportedFile]) {
+    step.metrics.sort_by_key(|metric| position(metric));
+    let base_row = step.rows.iter().find(|row| row.subject == base);
+    let base_rate = base_row.and_then(rate);
+    for row in &mut step.rows {
+        row.relative_rate = rate(row).zip(base_rate).map(|(rate, base)| rate / base);
+    }
+    let names: Vec<String> = step.rows.iter().map(|row| row.subject.clone()).collect();
+    for row in &mut step.rows {
+        if names.iter().filter(|name| **name == row.subject).count() > 1 {
+            let file = files.get(row.file).map_or("", |file| file.file.as_str());
+            row.subject = format!("{} ({file} {})", row.subject, row.place);
+        }
+    }
+}
+
+/// A rate of nothing cannot be divided by, and says nothing.
+fn rate(row: &RowView) -> Option<f64> {
+    row.value(RATE)?.value.filter(|rate| *rate > 0.0)
+}
+
+fn warnings(import: &ImportRecord) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    for file in &import.files {
+        let Ok(output) = formats::db_bench::parse(&file.text) else { continue };
+        for warning in output.warnings {
+            let warning = format!("{}: {warning}", file.file);
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
+}
