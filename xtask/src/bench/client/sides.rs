@@ -232,7 +232,7 @@ pub fn operations_of_worker(directory: &Path) -> anyhow::Result<u64> {
             | Reply::Opened
             | Reply::BulkLoaded { .. }
             | Reply::Scanned { .. }
-            | Reply::Prepared { .. }
+            | Reply::Prepared
             | Reply::Second(_)
             | Reply::Text { .. }
             | Reply::StepFinished { .. }
