@@ -33,6 +33,15 @@ pub fn read(pid: u32, device: Option<&str>) -> SideReading {
     reading
 }
 
+/// Reads the device alone, for a process that is not ours to look into.
+pub fn read_device(device: Option<&str>) -> SideReading {
+    let mut reading = SideReading::default();
+    if let Some(device) = device {
+        add_device(&mut reading.counters, device);
+    }
+    reading
+}
+
 /// What happened between two readings; levels are taken from the later one.
 pub fn difference(before: &SideReading, after: &SideReading) -> SideReading {
     let counters = after

@@ -1,4 +1,5 @@
 //! Child processes: starting workers, talking to them, freezing and ending them.
 
+pub mod tool;
 pub mod tree;
 pub mod worker;

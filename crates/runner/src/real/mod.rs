@@ -1,6 +1,7 @@
 //! The real world of a run: processes, directories and time of this host.
 
 pub mod client_cost;
+pub mod db_bench;
 pub mod image;
 pub mod loop_device;
 pub mod memory_limit;

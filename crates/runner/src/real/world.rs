@@ -1,6 +1,5 @@
 //! [`World`] on this host.
 
-use super::client_cost;
 use super::image::link_database;
 use super::loop_device::{LoopDeviceError, LoopFileSystem};
 use super::memory_limit::{MemoryGroup, MemoryLimitError};
@@ -8,12 +7,14 @@ use super::page_cache;
 use super::pauses::Pauses;
 use super::run_directory::RunDirectory;
 use super::sampler::Sampler;
+use super::{client_cost, db_bench};
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
 use crate::proc::side::SideReading;
 use crate::proc::{host, parse, side};
+use crate::process::tool::{self, Tool, ToolError};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use model::block::TrialKey;
 use model::event::RunEvent;
@@ -21,7 +22,7 @@ use model::host::HarnessCost;
 use model::plan::Plan;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, FailureKind, Library, Reply, Request};
-use model::workload::Settle;
+use model::workload::{Settle, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
@@ -324,6 +325,56 @@ impl RealWorld {
         Ok(measured(report, spent))
     }
 
+    /// Runs a step by the user's db_bench.
+    fn run_db_bench(
+        &mut self,
+        id: WorkerId,
+        step: &str,
+        benchmark: &str,
+        arguments: &[String],
+        bound: Nanos,
+    ) -> Result<Performed, Failure> {
+        self.pauses.end();
+        let directory = self.worker_directory(id);
+        let program = self.plan.layout.db_bench.get(&id.side).cloned().unwrap_or_default();
+        let output = directory.join("db_bench.txt");
+        let tool = Tool { program: &program, arguments, directory: &directory, output: &output, bound };
+        let device = self.device.clone();
+        let before = side::read_device(device.as_deref());
+        let interrupted = Arc::clone(&self.interrupted);
+        let ran = tool::run(
+            &tool,
+            |pid| match &self.memory_group {
+                Some(group) => group.add(pid).map_err(std::io::Error::other),
+                None => Ok(()),
+            },
+            &|| interrupted.load(Ordering::Relaxed),
+        );
+        let spent = side::difference(&before, &side::read_device(device.as_deref()));
+        let mut ran = ran.map_err(|error| {
+            let failure = self.fail(id, step, &error);
+            let severity = match error {
+                ToolError::Interrupted => Severity::Interrupted,
+                ToolError::Start { .. } | ToolError::TimedOut { .. } | ToolError::Failed { .. } => {
+                    failure.severity
+                }
+            };
+            Failure { severity, ..failure }
+        })?;
+        self.pauses.begin();
+        ran.counters.extend(spent.counters);
+        let definition = self.plan.workload.step(step).ok();
+        if definition.is_some_and(Step::only_settles) {
+            return Ok(Performed::Done); // it prints no result, and none is asked for
+        }
+        let threads = definition.map_or(1, |step| step.threads);
+        let result = db_bench::result_of(benchmark, threads, ran);
+        // The database is as it should be even where the output cannot be read: the next step can go on.
+        let result =
+            result.map_err(|error| Failure { severity: Severity::Step, ..self.fail(id, step, &error) })?;
+        Ok(Performed::DbBench(Box::new(result)))
+    }
+
     fn freeze(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
         for id in workers {
             let frozen = self.worker(*id)?.freeze();
@@ -447,11 +498,9 @@ impl World for RealWorld {
                 removed.map_err(|error| self.fail(*worker, "removing its database", &error))?;
                 Ok(Performed::Done)
             }
-            Action::RunDbBench { worker, .. } => Err(self.fail(
-                *worker,
-                "running db_bench",
-                &std::io::Error::from(std::io::ErrorKind::Unsupported),
-            )),
+            Action::RunDbBench { worker, trial, benchmark, arguments, bound, .. } => {
+                self.run_db_bench(*worker, &trial.step, benchmark, arguments, *bound)
+            }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(self.collect(*worker)),
             Action::Stop { workers } => Ok(self.stop(workers)),

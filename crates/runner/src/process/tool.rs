@@ -1,0 +1,229 @@
+//! One run of a program that is not ours: its output in a file, its resources from the kernel when it ends. It dies
+//! with its controller, and is killed when its time is up.
+
+use super::tree;
+use crate::clock::Stopwatch;
+use model::counter::{Counter, Counters};
+use model::units::Nanos;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Why a program gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It could not be started, or its output not be kept.
+    #[error("failed to start `{}`", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It did not end in time.
+    #[error("`{}` did not end within {:.0} s", program.display(), bound.as_secs_f64())]
+    TimedOut {
+        /// The program.
+        program: PathBuf,
+        /// The bound.
+        bound: Nanos,
+    },
+    /// It ended, and not well.
+    #[error("`{}` {how}; its last words: {last_words}", program.display())]
+    Failed {
+        /// The program.
+        program: PathBuf,
+        /// `exited with status 1`, `was killed by signal 9`.
+        how: String,
+        /// The end of its output.
+        last_words: String,
+    },
+    /// The user stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What to run.
+#[derive(Debug)]
+pub struct Tool<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub arguments: &'a [String],
+    /// Its working directory.
+    pub directory: &'a Path,
+    /// File for its standard output and standard error together.
+    pub output: &'a Path,
+    /// It is killed after this long.
+    pub bound: Nanos,
+}
+
+/// A program that has ended well.
+#[derive(Debug)]
+pub struct ToolRun {
+    /// Its output.
+    pub output: String,
+    /// CPU time of all its threads.
+    pub cpu: Nanos,
+    /// What the kernel counted for it.
+    pub counters: Counters,
+}
+
+/// How often a waiting controller looks.
+const LOOK: Duration = Duration::from_millis(20);
+/// Bytes of output that an error shows.
+const LAST_WORDS_BYTES: usize = 400;
+
+/// Runs it to its end; `started` is told its process id at once.
+pub fn run(
+    tool: &Tool<'_>,
+    started: impl FnOnce(u32) -> io::Result<()>,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<ToolRun, ToolError> {
+    let error = |source| ToolError::Start { program: tool.program.to_owned(), source };
+    let output = File::create(tool.output).map_err(error)?;
+    let controller = std::process::id();
+    let mut command = Command::new(tool.program);
+    command
+        .args(tool.arguments)
+        .current_dir(tool.directory)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().map_err(error)?)
+        .stderr(output)
+        .process_group(0);
+    // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, getppid, _exit.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid().unsigned_abs() != controller {
+                libc::_exit(1);
+            }
+            Ok(())
+        });
+    }
+    let child = command.spawn().map_err(error)?;
+    let pid = child.id();
+    if let Err(source) = started(pid) {
+        tree::kill(pid);
+        wait(pid);
+        return Err(error(source));
+    }
+    let watch = Stopwatch::start();
+    let (status, usage) = loop {
+        if let Some(ended) = look(pid) {
+            break ended;
+        }
+        let stop = if interrupted() {
+            Some(ToolError::Interrupted)
+        } else if watch.elapsed() > tool.bound {
+            Some(ToolError::TimedOut { program: tool.program.to_owned(), bound: tool.bound })
+        } else {
+            None
+        };
+        if let Some(error) = stop {
+            tree::kill(pid);
+            wait(pid);
+            return Err(error);
+        }
+        std::thread::sleep(LOOK);
+    };
+    let bytes = std::fs::read(tool.output).map_err(error)?;
+    let output = String::from_utf8_lossy(&bytes).into_owned();
+    if let Some(how) = failure(status) {
+        let start = output.len().saturating_sub(LAST_WORDS_BYTES);
+        let start = (start..output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(output.len());
+        let last_words = output[start..].trim().to_owned();
+        return Err(ToolError::Failed { program: tool.program.to_owned(), how, last_words });
+    }
+    let (cpu, counters) = counted(&usage);
+    Ok(ToolRun { output, cpu, counters })
+}
+
+/// The status and the resources of a child that has ended.
+fn look(pid: u32) -> Option<(i32, libc::rusage)> {
+    wait4(pid, libc::WNOHANG)
+}
+
+fn wait(pid: u32) {
+    let _ = wait4(pid, 0);
+}
+
+fn wait4(pid: u32, flags: i32) -> Option<(i32, libc::rusage)> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    let mut status = 0;
+    // SAFETY: an rusage of zeros is valid, and both places outlive the call.
+    let (ended, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        (libc::wait4(pid, &mut status, flags, &mut usage), usage)
+    };
+    (ended == pid).then_some((status, usage))
+}
+
+fn failure(status: i32) -> Option<String> {
+    if libc::WIFSIGNALED(status) {
+        return Some(format!("was killed by signal {}", libc::WTERMSIG(status)));
+    }
+    let code = libc::WEXITSTATUS(status);
+    (code != 0).then(|| format!("exited with status {code}"))
+}
+
+/// CPU time and what else the kernel keeps of a process that has ended (getrusage(2)).
+fn counted(usage: &libc::rusage) -> (Nanos, Counters) {
+    let micros = |time: &libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
+    let (user, system) = (micros(&usage.ru_utime), micros(&usage.ru_stime));
+    let counters = Counters::from([
+        (Counter::UserCpuMicros, user),
+        (Counter::SystemCpuMicros, system),
+        (Counter::MinorFaults, usage.ru_minflt.unsigned_abs()),
+        (Counter::MajorFaults, usage.ru_majflt.unsigned_abs()),
+        (Counter::VoluntarySwitches, usage.ru_nvcsw.unsigned_abs()),
+        (Counter::InvoluntarySwitches, usage.ru_nivcsw.unsigned_abs()),
+        // Blocks of 512 bytes, kilobytes.
+        (Counter::StorageReadBytes, usage.ru_inblock.unsigned_abs() * 512),
+        (Counter::StorageWriteBytes, usage.ru_oublock.unsigned_abs() * 512),
+        (Counter::ResidentPeakBytes, usage.ru_maxrss.unsigned_abs() * 1024),
+    ]);
+    (Nanos((user + system) * 1000), counters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_shell(script: &str, bound: Nanos) -> Result<ToolRun, ToolError> {
+        let directory = tempfile::tempdir().unwrap();
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let output = directory.path().join("output");
+        let tool = Tool {
+            program: Path::new("/bin/sh"),
+            arguments: &arguments,
+            directory: directory.path(),
+            output: &output,
+            bound,
+        };
+        run(&tool, |_| Ok(()), &|| false)
+    }
+
+    #[test]
+    fn output_and_resources_are_those_of_the_program() {
+        let ended =
+            run_shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo out; echo err >&2", DAY)
+                .unwrap();
+        assert_eq!(ended.output, "out\nerr\n");
+        assert!(ended.cpu > Nanos(0) && ended.counters[&Counter::ResidentPeakBytes] > 1 << 16);
+    }
+
+    const DAY: Nanos = Nanos::from_secs(86_400);
+
+    #[test]
+    fn a_failure_tells_how_with_the_last_words_and_a_hang_is_ended() {
+        let failed = run_shell("echo no such flag; exit 3", DAY).unwrap_err().to_string();
+        assert_eq!(failed, "`/bin/sh` exited with status 3; its last words: no such flag");
+        let killed = run_shell("kill -SEGV $$", DAY).unwrap_err().to_string();
+        assert!(killed.contains("signal 11"), "{killed}");
+        assert!(matches!(run_shell("exec tail -f /dev/null", Nanos(1)), Err(ToolError::TimedOut { .. })));
+    }
+}
