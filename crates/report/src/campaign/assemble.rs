@@ -117,7 +117,7 @@ fn step_view(
         helper: step.helper,
         columns: COLUMNS.iter().filter(|column| has(column.metric)).collect(),
         rows,
-        comparisons: comparisons(cells, step, &record.plan, seconds),
+        comparisons: comparisons(cells, step, record, seconds),
         shapes: shapes(step, record),
     }
 }

@@ -9,6 +9,7 @@ use analysis::Ceiling;
 use analysis::rounds::{self, BaseRule, RoundValues, RoundsFit, VersionComparison};
 use model::block::{BASE, Side};
 use model::plan::{DecisionRule, Design, Plan};
+use model::record::{API_DIFFERS, RunRecord, RunWarning};
 use model::verdict::Verdict;
 use model::workload::Step;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,9 +60,10 @@ pub(super) fn of_column(cells: &Cells, step: &str, sides: &[Side], column: &Colu
 pub(super) fn comparisons(
     cells: &Cells,
     step: &Step,
-    plan: &Plan,
+    record: &RunRecord,
     seconds: &BTreeMap<(String, Side), f64>,
 ) -> Vec<Comparison> {
+    let plan = &record.plan;
     let sides: Vec<Side> = (0..plan.subjects.len()).collect();
     let compared: Vec<(&'static Column, Vec<VersionComparison>)> = COLUMNS
         .iter()
@@ -86,10 +88,25 @@ pub(super) fn comparisons(
             // The rate is the first column; where a step has none, nothing of it decides. A helper step only brings
             // the tree into a state: a script that counts verdicts must not count it.
             let decides = index == 0 && column.metric == super::columns::RATE && !step.helper;
-            found.push(comparison(version, column, values, decides, plan, took(BASE) + took(side)));
+            let mut one = comparison(version, column, values, decides, plan, took(BASE) + took(side));
+            if let Some(warning) = other_call(record, step, side) {
+                one.verdict = Verdict::RatioOnly;
+                one.notes.push(Note { id: warning.id.clone(), text: warning.text.clone() });
+            }
+            found.push(one);
         }
     }
     found
+}
+
+/// The warning that a step calls another function of the engine on a side than on the base: no verdict about code.
+fn other_call<'a>(record: &'a RunRecord, step: &Step, side: Side) -> Option<&'a RunWarning> {
+    let begins = format!("{} ", record.plan.subjects[side].reference);
+    record.warnings.iter().find(|warning| {
+        warning.id == API_DIFFERS
+            && warning.step.as_ref() == Some(&step.name)
+            && warning.text.starts_with(&begins)
+    })
 }
 
 fn against_base(fit: &RoundsFit, rule: &DecisionRule, column: &Column) -> Vec<VersionComparison> {

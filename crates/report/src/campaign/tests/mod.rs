@@ -11,7 +11,7 @@ use model::block::{DRAINED, MEASURED, Side, TrialKey};
 use model::counter::Counter;
 use model::event::Moment;
 use model::plan::Design;
-use model::record::{EngineTextRecord, RunRecord};
+use model::record::{API_DIFFERS, EngineTextRecord, RunRecord, RunWarning};
 use model::units::Nanos;
 use model::verdict::Verdict;
 use model::wire::EngineText;
@@ -205,6 +205,20 @@ fn one_after_another_is_never_more_than_a_suspicion() {
     let verdicts =
         document["comparisons"].as_array().unwrap().iter().map(|one| one["verdict"].as_str().unwrap());
     assert!(verdicts.into_iter().all(|verdict| ["suspect", "inconclusive", "ratio-only"].contains(&verdict)));
+}
+
+#[test]
+fn a_step_that_calls_another_function_than_on_the_base_has_no_verdict() {
+    let mut record = record();
+    let reference = record.plan.subjects[5].reference.to_string();
+    record.warnings.push(RunWarning {
+        step: Some("overwriteandwait".to_owned()),
+        id: API_DIFFERS.to_owned(),
+        text: format!("{reference} is called by one function, the base by another"),
+    });
+    let view = build(&record);
+    assert_eq!(verdict(&view, "overwriteandwait", 5), Verdict::RatioOnly);
+    assert_eq!(verdict(&view, "overwriteandwait", 7), Verdict::Regression);
 }
 
 #[test]
