@@ -44,6 +44,8 @@ pub enum Command {
     Run(Run),
     /// Show a run again
     Report(Report),
+    /// Store and show results that another program wrote
+    Import(Import),
     /// Releases that can be had, builds that are here, your own builds
     Engine(Engine),
     /// The workloads and their steps
@@ -202,6 +204,49 @@ pub struct Report {
     /// Print raw output that was kept: LAUNCH/SIDE/NAME, for example 1/0/read/LOG; `list` lists it
     #[arg(long, value_name = "WHICH")]
     pub raw: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub struct Import {
+    /// What the files are
+    #[arg(value_name = "FORMAT", value_enum)]
+    pub import_format: ImportFormat,
+    /// The files; together they are one import
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// A name for the import
+    #[arg(long)]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  dbdyno import db_bench-report summary.tsv --name nov23
+  dbdyno import db_bench-text readrandom.8.5.txt readrandom.8.7.txt --format markdown
+  dbdyno report nov23 --json                     the same import again";
+
+/// Formats of other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// report.tsv of benchmark.sh, or a summary of several
+    #[value(name = "db_bench-report")]
+    DbBenchReport,
+    /// What db_bench prints
+    #[value(name = "db_bench-text")]
+    DbBenchText,
+}
+
+impl ImportFormat {
+    /// The name on the command line, in the store and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ImportFormat::DbBenchReport => "db_bench-report",
+            ImportFormat::DbBenchText => "db_bench-text",
+        }
+    }
 }
 
 /// How results are shown.

@@ -40,6 +40,9 @@ const LABELS: [&str; 17] = [
     "Perf Level",
 ];
 
+/// The label that every release prints, before any benchmark runs.
+const ALWAYS_THERE: &str = "Entries";
+
 /// The output of one invocation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DbBenchOutput {
@@ -110,8 +113,8 @@ impl DbBenchOutput {
     }
 }
 
-/// Reads the text. Lines that are not known are passed over. Errors: there is no result line, or a known line cannot be
-/// read.
+/// Reads the text. Lines that are not known are passed over. An invocation of benchmarks that print no result (`flush`,
+/// `waitforcompaction`) has a header and no results. Errors: there is neither, or a known line cannot be read.
 pub fn parse(text: &str) -> Result<DbBenchOutput, ParseError> {
     let mut output = DbBenchOutput::default();
     let mut after: Vec<usize> = Vec::new(); // byte offset behind each result line
@@ -128,7 +131,7 @@ pub fn parse(text: &str) -> Result<DbBenchOutput, ParseError> {
         }
         header_line(line, &mut output);
     }
-    if output.results.is_empty() {
+    if output.results.is_empty() && !output.header.contains_key(ALWAYS_THERE) {
         let problem = "there is no result line like `readrandom : 3.937 micros/op ..`".to_owned();
         return Err(ParseError { what: WHAT, line: text.lines().count().max(1), problem });
     }
@@ -304,6 +307,14 @@ mod tests {
         assert_eq!(output.results[1].operations, Some(40_000));
         assert!(output.results.iter().all(|it| it.latencies.is_empty() && it.stats.is_none()));
         assert_eq!(output.tickers, None);
+    }
+
+    #[test]
+    fn benchmarks_that_print_no_result_leave_a_header() {
+        let header = PLAIN.split("fillseq").next().unwrap();
+        let output = parse(&format!("{header}flush memtable\n")).unwrap();
+        assert!(output.results.is_empty());
+        assert_eq!(output.version(), Some("7.8.3"));
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn drive_to_end(
 }
 
 /// `20261121-091500-3fa9`: sorts by time, and two runs of the same second differ.
-fn new_run_id() -> anyhow::Result<String> {
+pub fn new_run_id() -> anyhow::Result<String> {
     let now = jiff::Timestamp::from_microsecond(clock::epoch_us()).context("the clock is out of range")?;
     let tail = crate::planning::drawn_seed()? & 0xffff;
     Ok(format!("{}-{tail:04x}", now.strftime("%Y%m%d-%H%M%S")))

@@ -1,6 +1,7 @@
 //! `dbdyno report RUN`: a run again, from the store.
 
 use crate::cli::{Compare, Format, Places, Report};
+use crate::commands::import;
 use crate::commands::print::{self, Manner};
 use crate::exit::{Ending, usage};
 use crate::paths;
@@ -20,6 +21,11 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let store = Store::open_existing(&paths::store_file(places)?)?;
     if arguments.list {
         return list(&store);
+    }
+    if let [wanted] = &arguments.runs[..]
+        && let Some(id) = import_called(&store, wanted)?
+    {
+        return import::show(&store.load_import(&id)?, &arguments.output);
     }
     let ids: Vec<String> = arguments
         .runs
@@ -131,6 +137,14 @@ fn fails_gate(row: &StepRow, threshold: f64) -> bool {
         && !(within(figure.low) && within(figure.high))
 }
 
+/// The import that is meant, where no run is.
+fn import_called(store: &Store, wanted: &str) -> anyhow::Result<Option<String>> {
+    match store.find_run(wanted) {
+        Err(store::Error::NoSuchRun { .. } | store::Error::NoRuns { .. }) => Ok(store.find_import(wanted)?),
+        Ok(_) | Err(_) => Ok(None),
+    }
+}
+
 fn list(store: &Store) -> anyhow::Result<Ending> {
     let mut text = String::new();
     for run in store.runs()? {
@@ -151,6 +165,21 @@ fn list(store: &Store) -> anyhow::Result<Ending> {
             run.workload,
             run.subjects.join(" "),
             run.name.map(|name| format!("  ({name})")).unwrap_or_default(),
+        )?;
+    }
+    for import in store.imports()? {
+        let imported =
+            jiff::Timestamp::from_microsecond(import.imported_at_us).context("a time is out of range")?;
+        writeln!(
+            text,
+            "{}  {}  {:<9} {:<11} {:<8} {}{}",
+            import.id,
+            imported.strftime("%Y-%m-%d %H:%M:%SZ"),
+            "import",
+            "done",
+            import.format,
+            import.files.join(" "),
+            import.name.map(|name| format!("  ({name})")).unwrap_or_default(),
         )?;
     }
     print::text(&text)?;

@@ -144,7 +144,7 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sha256(bytes: &[u8]) -> String {
+pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

@@ -119,7 +119,7 @@ fn a_version_that_stands_there_twice_is_told_apart_by_its_place() {
     let values = of_report(&benchmark_sh_report::parse(&text).unwrap(), Source { file: 0, subject: "s" });
     let view = import("db_bench-report", "a.tsv", &text, values);
     let subjects: Vec<&str> = view.steps[0].rows.iter().map(|row| row.subject.as_str()).collect();
-    assert_eq!(subjects, ["8.5.4 (a.tsv line 2)", "8.5.4 (a.tsv line 3)"]);
+    assert_eq!(subjects, ["8.5.4 (file 1 line 2)", "8.5.4 (file 1 line 3)"]);
     assert_eq!(view.steps[0].rows[1].relative_rate, Some(1.0));
 }
 

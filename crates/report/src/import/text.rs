@@ -155,11 +155,14 @@ fn headline(view: &ImportView) -> String {
 }
 
 fn origin(view: &ImportView) -> Vec<String> {
-    let files = view.files.iter();
-    files
-        .map(|file| {
+    let several = view.files.len() > 1;
+    view.files
+        .iter()
+        .zip(1..)
+        .map(|(file, number)| {
             let hash: String = file.sha256.chars().take(SHORT_HASH).collect();
-            format!("from {} ({}, sha256 {hash})", file.file, view.format)
+            let file_number = if several { format!("file {number}: ") } else { "from ".to_owned() };
+            format!("{file_number}{} ({}, sha256 {hash})", file.file, view.format)
         })
         .collect()
 }

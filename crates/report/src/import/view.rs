@@ -43,7 +43,7 @@ pub struct StepView {
 /// One test of one version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowView {
-    /// The version; with its file where a version stands there more than once.
+    /// The version; where a test has it more than once, with the file's number, and with the line within a file.
     pub subject: String,
     /// Operations per second over those of the base in the same test; absent where either has none.
     pub relative_rate: Option<f64>,
@@ -78,7 +78,7 @@ pub fn build(import: &ImportRecord) -> ImportView {
     }
     let base = subjects.first().cloned().unwrap_or_default();
     for step in &mut steps {
-        finish(step, &base, &import.files);
+        finish(step, &base);
     }
     ImportView {
         id: import.id.clone(),
@@ -111,18 +111,21 @@ fn take_in(step: &mut StepView, value: &ImportedValue) {
     }
 }
 
-fn finish(step: &mut StepView, base: &str, files: &[ImportedFile]) {
+fn finish(step: &mut StepView, base: &str) {
     step.metrics.sort_by_key(|metric| position(metric));
     let base_row = step.rows.iter().find(|row| row.subject == base);
     let base_rate = base_row.and_then(rate);
     for row in &mut step.rows {
         row.relative_rate = rate(row).zip(base_rate).map(|(rate, base)| rate / base);
     }
-    let names: Vec<String> = step.rows.iter().map(|row| row.subject.clone()).collect();
+    let names: Vec<(String, usize)> = step.rows.iter().map(|row| (row.subject.clone(), row.file)).collect();
     for row in &mut step.rows {
-        if names.iter().filter(|name| **name == row.subject).count() > 1 {
-            let file = files.get(row.file).map_or("", |file| file.file.as_str());
-            row.subject = format!("{} ({file} {})", row.subject, row.place);
+        let same = names.iter().filter(|(name, _)| *name == row.subject);
+        let same_file = same.clone().filter(|(_, file)| *file == row.file).count();
+        match (same.count(), same_file) {
+            (1, _) => {}
+            (_, 1) => row.subject = format!("{} (file {})", row.subject, row.file + 1),
+            (_, _) => row.subject = format!("{} (file {} {})", row.subject, row.file + 1, row.place),
         }
     }
 }
