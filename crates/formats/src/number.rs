@@ -22,6 +22,12 @@ impl Rounded {
         Some(Rounded { value, error: 0.5 * 10_f64.powi(-decimals) })
     }
 
+    /// What cannot be negative and is rounded to 0 lies between 0 and its error: the middle of that. Otherwise a rate over
+    /// a time of `0.0` would be nothing.
+    pub fn not_negative(self) -> Rounded {
+        if self.value > 0.0 { self } else { Rounded { value: self.error / 2.0, error: self.error / 2.0 } }
+    }
+
     /// In another unit.
     pub fn times(self, factor: f64) -> Rounded {
         Rounded { value: self.value * factor, error: self.error * factor }
@@ -101,6 +107,14 @@ mod tests {
         let coarse = bytes("67.11", "MB").unwrap().over(Rounded { value: 2.6, error: 0.5 });
         assert_eq!(total.finer(Some(coarse)), total);
         assert_eq!(total.finer(None), total);
+    }
+
+    #[test]
+    fn a_time_that_is_rounded_away_is_not_nothing() {
+        let short = Rounded::parse("0.0").unwrap().not_negative();
+        assert_eq!(short, Rounded { value: 0.025, error: 0.025 });
+        let longer = Rounded::parse("0.1").unwrap();
+        assert_eq!(longer.not_negative(), longer);
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Gigabytes with one or two decimals are coarse: 0.17 GB is off by up to 5 MB. Where the same line also has a rate
-//! in MB/s, the rate times the uptime is used if that is known more exactly, by the digits printed.
+//! in MB/s, the rate times the uptime is used if that is known more exactly, by the digits printed. An uptime of `0.0` is
+//! taken as 0.025 s there, so that what was written is not nothing.
 
 mod parse;
 

@@ -182,7 +182,7 @@ impl Reader {
         let total = rest.split(' ').next().unwrap_or_default();
         let uptime = Rounded::parse(total).ok_or_else(|| format!("`{total}` is no number of seconds"))?;
         self.current.uptime_s = Some(uptime.value);
-        self.uptime = Some(uptime);
+        self.uptime = Some(uptime.not_negative());
         Ok(())
     }
 

@@ -81,6 +81,14 @@ fn the_numbers_are_those_that_stand_there() {
 }
 
 #[test]
+fn what_was_written_in_an_uptime_that_is_rounded_away_is_not_nothing() {
+    let text = "** Compaction Stats [default] **\nLevel Files Size Comp(sec)\n\nUptime(secs): 0.0 total, 0.0 interval\n\
+                Cumulative compaction: 0.00 GB write, 40.00 MB/s write, 0.00 GB read, 0.00 MB/s read, 0.0 seconds\n";
+    let stats = parse(text).unwrap();
+    assert_eq!((stats.compaction_write_bytes, stats.compaction_read_bytes), (Some(1_048_576), Some(0)));
+}
+
+#[test]
 fn stalls_have_other_names_from_8_1_on_and_count_the_same() {
     for release in ["8.1.1", "8.7.3", "11.8.1"] {
         let stats = recorded(release).pop().unwrap();
