@@ -1,0 +1,156 @@
+//! What is measured: blocks, whole steps and settling, each between two readings of its side's counters.
+
+use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
+use crate::campaign::action::WorkerId;
+use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
+use crate::clock::Stopwatch;
+use crate::proc::side::{self, SideReading};
+use crate::process::tool::{self, Tool, ToolError};
+use crate::process::worker::WorkerError;
+use crate::real::db_bench;
+use model::block::TrialKey;
+use model::event::RunEvent;
+use model::units::Nanos;
+use model::wire::{BlockLimit, BlockReport, Reply, Request};
+use model::workload::{Settle, Step};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl RealWorld {
+    /// Thaws a worker, runs one block, freezes it.
+    pub(super) fn run_block(&mut self, id: WorkerId, limit: BlockLimit) -> Result<Performed, Failure> {
+        let watch = Stopwatch::start();
+        let device = self.device.clone();
+        let interrupted = Arc::clone(&self.interrupted);
+        let worker = self.worker(id)?;
+        let pid = worker.pid();
+        let before = side::read(pid, device.as_deref());
+        worker.thaw();
+        let replied = worker
+            .send(&Request::RunBlock { limit, warm_up: false, seconds: false })
+            .and_then(|()| worker.receive("run-block", BLOCK_BOUND, &|| interrupted.load(Ordering::Relaxed)));
+        let frozen = worker.freeze();
+        let spent = side::difference(&before, &side::read(pid, device.as_deref()));
+        let reply = replied.map_err(|error| self.fail_worker(id, "running a block", &error))?;
+        frozen.map_err(|error| self.fail_worker(id, "freezing it after a block", &error))?;
+        let Reply::Block(report) = reply else {
+            return Err(self.fail(id, "running a block", &WorkerError::Protocol(format!("{reply:?}"))));
+        };
+        self.edges += watch.elapsed().saturating_sub(report.wall);
+        self.blocks += 1;
+        Ok(measured(report, spent))
+    }
+
+    /// Runs a step in one go.
+    pub(super) fn measure(
+        &mut self,
+        id: WorkerId,
+        trial: &TrialKey,
+        limit: BlockLimit,
+        bound: Nanos,
+    ) -> Result<Performed, Failure> {
+        self.pauses.end();
+        let request = Request::RunBlock { limit, warm_up: false, seconds: true };
+        let device = self.device.clone();
+        let interrupted = Arc::clone(&self.interrupted);
+        let mut seconds = Vec::new();
+        let worker = self.worker(id)?;
+        let before = side::read(worker.pid(), device.as_deref());
+        let replied = worker.send(&request).and_then(|()| {
+            worker.receive_seconds(
+                request_name(&request),
+                bound,
+                &|| interrupted.load(Ordering::Relaxed),
+                &mut |second| seconds.push(second),
+            )
+        });
+        let spent = side::difference(&before, &side::read(worker.pid(), device.as_deref()));
+        let told =
+            seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
+        self.told.extend(told);
+        let reply =
+            replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;
+        self.pauses.begin();
+        let Reply::Block(report) = reply else {
+            return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
+        };
+        Ok(measured(report, spent))
+    }
+
+    /// Waits for a shape of the tree; what that costs is a block without operations of the client.
+    pub(super) fn drain(&mut self, id: WorkerId, to: Settle, bound: Nanos) -> Result<Performed, Failure> {
+        let device = self.device.clone();
+        let pid = self.worker(id)?.pid();
+        let before = side::read(pid, device.as_deref());
+        // The worker gives up at the bound; it is given a while to say so.
+        let patience = bound + REPLY_GRACE;
+        let Performed::Replies(replies) = self.ask(&[(id, Request::Settle { to, bound })], patience)? else {
+            return Err(self.fail(id, "settling", &WorkerError::Protocol("no reply".to_owned())));
+        };
+        let spent = side::difference(&before, &side::read(pid, device.as_deref()));
+        let waited = replies.into_iter().find_map(|(_, reply)| match reply {
+            Reply::Settled { waited } => Some(waited),
+            _ => None,
+        });
+        let report = BlockReport { wall: waited.unwrap_or_default(), ..BlockReport::default() };
+        Ok(measured(report, spent))
+    }
+
+    /// Runs a step by the user's db_bench.
+    pub(super) fn run_db_bench(
+        &mut self,
+        id: WorkerId,
+        step: &str,
+        benchmark: &str,
+        arguments: &[String],
+        bound: Nanos,
+    ) -> Result<Performed, Failure> {
+        self.pauses.end();
+        let directory = self.worker_directory(id);
+        let program = self.plan.layout.db_bench.get(&id.side).cloned().unwrap_or_default();
+        let output = directory.join("db_bench.txt");
+        let tool = Tool { program: &program, arguments, directory: &directory, output: &output, bound };
+        let device = self.device.clone();
+        let before = side::read_device(device.as_deref());
+        let interrupted = Arc::clone(&self.interrupted);
+        let ran = tool::run(
+            &tool,
+            |pid| match &self.memory_group {
+                Some(group) => group.add(pid).map_err(std::io::Error::other),
+                None => Ok(()),
+            },
+            &|| interrupted.load(Ordering::Relaxed),
+        );
+        let spent = side::difference(&before, &side::read_device(device.as_deref()));
+        let mut ran = ran.map_err(|error| {
+            let failure = self.fail(id, step, &error);
+            let severity = match error {
+                ToolError::Interrupted => Severity::Interrupted,
+                ToolError::Start { .. } | ToolError::TimedOut { .. } | ToolError::Failed { .. } => {
+                    failure.severity
+                }
+            };
+            Failure { severity, ..failure }
+        })?;
+        self.pauses.begin();
+        ran.counters.extend(spent.counters);
+        let definition = self.plan.workload.step(step).ok();
+        if definition.is_some_and(Step::only_settles) {
+            return Ok(Performed::Done); // it prints no result, and none is asked for
+        }
+        let threads = definition.map_or(1, |step| step.threads);
+        let result = db_bench::result_of(benchmark, threads, ran);
+        // The database is as it should be even where the output cannot be read: the next step can go on.
+        let result =
+            result.map_err(|error| Failure { severity: Severity::Step, ..self.fail(id, step, &error) })?;
+        Ok(Performed::DbBench(Box::new(result)))
+    }
+}
+
+fn measured(report: BlockReport, spent: SideReading) -> Performed {
+    Performed::Block(Box::new(MeasuredBlock {
+        report,
+        process_cpu: spent.process_cpu,
+        counters: spent.counters,
+    }))
+}
