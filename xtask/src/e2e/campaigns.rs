@@ -5,6 +5,7 @@ use super::processes::{self, Watch};
 use super::scratch::Scratch;
 use super::tool::Call;
 use super::{Case, Ending};
+use crate::workspace;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -42,6 +43,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("campaign sequential", sequential),
         Case::new("campaign resume", resume),
         Case::new("campaign loop device", loop_device),
+        Case::new("campaign killed worker", killed_worker),
+        Case::new("campaign db_bench", db_bench),
+        Case::new("campaign import", import),
         Case::new("campaign bad plans", bad_plans),
         Case::new("campaign classic workloads", classic_workloads),
     ]
@@ -214,6 +218,84 @@ fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(before > 60.0, "8.5.4 read {before:.1} KB at a time, not about 120");
     ensure!(collapsed < 12.0, "8.6.7 read {collapsed:.1} KB at a time, not about 4");
     ensure!(restored > 40.0, "8.6.7 with 96 KiB of readahead read {restored:.1} KB at a time");
+    Ok(Ending::Passed)
+}
+
+/// A worker that dies costs its visit and nobody else's; the campaign is done all the same.
+fn killed_worker(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let plan = plan(scratch, &["rocksdb@8.5.4", "rocksdb@8.7.3"], "rounds = 2")?;
+    let call = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]);
+    let mut controller = call.start()?;
+    let mut watch = Watch::default();
+    // The one that has just given its last answer is missed by nobody: three in a row are not all so.
+    for seen in [2, 4, 6] {
+        let victim = watch.until_seen(seen, &scratch.shared.binary, &mut controller)?;
+        processes::signal(victim, libc::SIGKILL)?;
+    }
+    let report = controller.finish(std::time::Duration::from_secs(120))?.expect_code(&[0])?.json()?;
+    let failed = report["trials"]["failed"].as_u64().unwrap_or(0);
+    ensure!((1..=3).contains(&failed), "{failed} trials failed of three workers that were killed");
+    let columns = report["columns"].as_array().map_or(0, Vec::len);
+    ensure!(columns >= STEPS.len(), "{columns} trials were measured: the campaign did not go on");
+    Ok(Ending::Passed)
+}
+
+/// Debian's package rocksdb-tools.
+const DB_BENCH: &str = "/usr/bin/db_bench";
+
+/// A step by the user's own db_bench stands beside those by our worker; one that is none is a failed trial.
+fn db_bench(scratch: &Scratch) -> anyhow::Result<Ending> {
+    if !std::path::Path::new(DB_BENCH).exists() {
+        return Ok(Ending::NotHere { reason: format!("no `{DB_BENCH}` (package rocksdb-tools)") });
+    }
+    let plan = plan(
+        scratch,
+        &["rocksdb@8.5.4", "rocksdb@7.8.3", "rocksdb@8.7.3"],
+        "rounds = 1\nsteps = [\"fillseq\", \"readrandom\"]",
+    )?;
+    let report = Call::new(scratch, ["run".as_ref(), plan.as_os_str()])
+        .and(["--json", "--db-bench", &format!("rocksdb@7.8.3={DB_BENCH}")])
+        .and(["--db-bench", "rocksdb@8.7.3=/bin/echo"])
+        .run()?
+        .expect_code(&[0])?
+        .json()?;
+    let rate = |subject: &str, step: &str| {
+        let rows = report["columns"].as_array().into_iter().flatten();
+        let mut found = rows.filter(|row| row["subject"] == subject && row["step"] == step);
+        found.find_map(|row| row["values"]["ops_per_s"].as_f64())
+    };
+    for step in ["fillseq", "readrandom"] {
+        let (ours, theirs) = (rate("rocksdb@8.5.4", step), rate("rocksdb@7.8.3", step));
+        let both = ours.zip(theirs).with_context(|| format!("{step}: {ours:?} and {theirs:?}"))?;
+        let ratio = both.1 / both.0;
+        ensure!((0.05..20.0).contains(&ratio), "db_bench's rate of {step} is {ratio} of ours");
+    }
+    ensure!(rate("rocksdb@8.7.3", "fillseq").is_none(), "`echo` measured something");
+    ensure!(report["trials"]["failed"].as_u64().unwrap_or(0) > 0, "`echo` for db_bench failed in no trial");
+    Ok(Ending::Passed)
+}
+
+/// What benchmark.sh wrote is stored and shown.
+fn import(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fixture = workspace::root()?.join("crates/formats/fixtures/benchmark_sh/summary.tsv");
+    let imported = Call::new(scratch, ["import", "db_bench-report"])
+        .and([&fixture])
+        .and(["--name", "posts"])
+        .run()?
+        .expect_code(&[0])?
+        .stdout;
+    for part in ["ops_sec", "w_amp", "8.6"] {
+        ensure!(imported.contains(part), "the import does not show `{part}`:\n{imported}");
+    }
+    let again =
+        Call::new(scratch, ["report", "posts", "--format", "json"]).run()?.expect_code(&[0])?.json()?;
+    ensure!(again["schema"] == 1, "schema is {}", again["schema"]);
+    let broken = scratch.write("broken.tsv", "not a report\n")?;
+    Call::new(scratch, ["import", "db_bench-report"])
+        .and([&broken])
+        .run()?
+        .expect_code(&[2, 3])?
+        .expect_stderr(&["broken.tsv"])?;
     Ok(Ending::Passed)
 }
 

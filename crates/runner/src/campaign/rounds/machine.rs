@@ -291,7 +291,10 @@ impl Rounds {
         match failure.severity {
             Severity::Interrupted => return Some(RunOutcome::Interrupted),
             Severity::Run => {
-                self.fail_visit(&line, failure);
+                // The other steps keep no outcome: the visit is not complete, and `--resume` measures it again.
+                if let Some(step) = line.step {
+                    self.end_trial(step, Outcome::Failed { reason: failure.reason.clone() }, None);
+                }
                 return Some(RunOutcome::Failed);
             }
             Severity::Step => {
