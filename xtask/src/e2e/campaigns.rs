@@ -227,8 +227,9 @@ fn killed_worker(scratch: &Scratch) -> anyhow::Result<Ending> {
     let call = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]);
     let mut controller = call.start()?;
     let mut watch = Watch::default();
-    // The one that has just given its last answer is missed by nobody: three in a row are not all so.
-    for seen in [2, 4, 6] {
+    // Some workers try options while the plan is made. One that has just given its last answer is missed by nobody;
+    // three in a row are not all so.
+    for seen in [12, 18, 24] {
         let victim = watch.until_seen(seen, &scratch.shared.binary, &mut controller)?;
         processes::signal(victim, libc::SIGKILL)?;
     }
