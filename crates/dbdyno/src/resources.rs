@@ -140,4 +140,13 @@ mod tests {
         let processes = of_2021.iter().filter(|step| !step.same_process).count();
         assert_eq!(processes, 12, "invocations of db_bench");
     }
+
+    #[test]
+    fn what_is_shown_of_a_workload_can_be_used_as_a_file() {
+        for (origin, text) in WORKLOADS {
+            let workload = Workload::parse_with(text, origin, &SEQUENCES).unwrap();
+            let again = Workload::parse(&workload.text, "shown").unwrap();
+            assert_eq!((again.steps, again.options), (workload.steps, workload.options), "{origin}");
+        }
+    }
 }

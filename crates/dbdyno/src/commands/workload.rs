@@ -36,10 +36,11 @@ fn list(as_json: bool) -> anyhow::Result<()> {
     }
     let mut text = String::new();
     for workload in &workloads {
-        writeln!(text, "{:<10} {:<8} {}", workload.name, workload.engine, workload.description)?;
+        writeln!(text, "{:<20} {:<8} {}", workload.name, workload.engine, workload.description)?;
         for step in &workload.steps {
             let kind = if step.writes() { "writes" } else { "reads only" };
-            writeln!(text, "  {:<18} {:<7} {kind}", step.name, step.group.name())?;
+            let kind = if step.helper { "brings the tree into a state" } else { kind };
+            writeln!(text, "  {:<34} {:<7} {kind}", step.name, step.group.name())?;
         }
     }
     print::text(&text)

@@ -162,7 +162,7 @@ impl Workload {
                     invalid("sequence", format!("there is no sequence `{name}`{}", names::hint(name, known)))
                 })?;
                 let sequence: SequenceFile = read(found.1, &format!("sequence {name}"))?;
-                (sequence.steps, format!("{text}\n# sequence {name}\n\n{}", found.1))
+                (sequence.steps, with_steps(text, name, found.1))
             }
         };
         let mut steps: Vec<Step> = Vec::new();
@@ -191,6 +191,16 @@ impl Workload {
             text: whole_text,
         })
     }
+}
+
+/// A workload with the steps of its sequence in their place: what can be shown, changed and used as a file.
+fn with_steps(text: &str, name: &str, sequence: &str) -> String {
+    let without = |text: &str, key: &str| -> String {
+        let is_key = |line: &str| line.split('=').next().is_some_and(|before| before.trim() == key);
+        text.lines().filter(|line| !is_key(line)).flat_map(|line| [line, "\n"]).collect()
+    };
+    let (head, steps) = (without(text, "sequence"), without(sequence, "description"));
+    format!("{}\n\n# The steps of the sequence {name}.\n\n{}", head.trim_end(), steps.trim_start())
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, WorkloadError> {

@@ -65,7 +65,8 @@ fn a_sequence_gives_the_steps_and_is_part_of_the_text() {
     let workload = Workload::parse_with(&text, "w.toml", &[("two", &steps)]).unwrap();
     assert_eq!(workload.steps.len(), 2);
     assert_eq!(workload.steps[1].extent, Extent::Time { wall: Nanos::from_millis(2500) });
-    assert!(workload.text.contains("sequence two"));
+    let whole = Workload::parse(&workload.text, "shown").unwrap();
+    assert_eq!(whole.steps, workload.steps);
     let error = Workload::parse_with(&text, "w.toml", &[("tow", &steps)]).unwrap_err().to_string();
     assert!(error.contains("did you mean `tow`?"), "{error}");
 }
