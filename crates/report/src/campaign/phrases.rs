@@ -367,6 +367,8 @@ pub(super) fn with_unit(value: f64, column: &Column) -> String {
         #[expect(clippy::cast_possible_truncation, reason = "bytes of a device or a process are below 2^63")]
         #[expect(clippy::cast_sign_loss, reason = "sizes are not negative")]
         "B" => bytes(Bytes(value as u64)).replace("KiB", "KB").replace("MiB", "MB").replace("GiB", "GB"),
+        "B/s" => format!("{} MB/s", quantity(value / f64::from(1 << 20))),
+        "1/s" => format!("{}/s", quantity(value)),
         "us" if value >= 1000.0 => format!("{} ms", quantity(value / 1000.0)),
         "us" => format!("{} us", quantity(value)),
         "ns" => format!("{} us", quantity(value / 1000.0)),
