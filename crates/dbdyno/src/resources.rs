@@ -5,6 +5,7 @@ use crate::paths;
 use anyhow::{Context, anyhow};
 use model::hardware::HardwareClasses;
 use model::names;
+use model::option_history::OptionHistory;
 use model::workload::Workload;
 use runner::engines::{CatalogFiles, EngineCatalog};
 use std::fs;
@@ -36,6 +37,11 @@ const SEQUENCES: [(&str, &str); 2] = [
     ("rocksdb-2021", include_str!("../../../workloads/sequences/rocksdb-2021.toml")),
     ("rocksdb-2022", include_str!("../../../workloads/sequences/rocksdb-2022.toml")),
 ];
+const OPTION_HISTORIES: [(&str, &str, &str); 1] = [(
+    "rocksdb",
+    "embedded:engines/rocksdb-options.toml",
+    include_str!("../../../engines/rocksdb-options.toml"),
+)];
 const HARDWARE: [(&str, &str, &str); 1] =
     [("rocksdb", "embedded:hardware/rocksdb.toml", include_str!("../../../hardware/rocksdb.toml"))];
 const ENGINES: [(&str, &str); 1] =
@@ -81,6 +87,12 @@ pub fn workload(wanted: &str) -> anyhow::Result<Workload> {
              .toml names a file"
         ))
     })
+}
+
+/// Which release of an engine knows which option; absent where nobody found out.
+pub fn option_history(engine: &str) -> anyhow::Result<Option<OptionHistory>> {
+    let found = OPTION_HISTORIES.into_iter().find(|(known, _, _)| *known == engine);
+    found.map(|(_, origin, text)| OptionHistory::parse(text, origin).map_err(usage)).transpose()
 }
 
 /// The hardware classes of an engine.

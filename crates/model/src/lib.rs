@@ -13,6 +13,7 @@ pub mod host;
 pub mod import;
 pub mod metric;
 pub mod names;
+pub mod option_history;
 pub mod plan;
 pub mod plan_file;
 pub mod record;

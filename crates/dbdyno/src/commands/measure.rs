@@ -19,7 +19,7 @@ use runner::real::memory_limit;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use store::Writer;
 
@@ -48,7 +48,7 @@ pub fn measure(
 ) -> anyhow::Result<Measured> {
     let run = new_run_id()?;
     let stage = stage(places, &run)?;
-    open_run(ready, &run, name, &stage.host, writer, progress)?;
+    open_run(ready, &run, name, &stage, writer, progress)?;
     match ready.plan.layout.design {
         Design::Interleaved => {
             let judge = Judge::new(&ready.plan, stage.host.cpus);
@@ -96,7 +96,7 @@ fn open_run(
     ready: &Ready,
     run: &str,
     name: Option<&str>,
-    host: &Host,
+    stage: &Stage,
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<()> {
@@ -105,7 +105,7 @@ fn open_run(
         run: run.to_owned(),
         at_us: clock::epoch_us(),
         plan: Box::new(plan.clone()),
-        host: Box::new(host.clone()),
+        host: Box::new(stage.host.clone()),
     }];
     for (text, side) in ready.written_options.iter().zip(0..) {
         if let Some(text) = text {
@@ -113,7 +113,7 @@ fn open_run(
             opening.push(RunEvent::RawOutput { launch: 0, side, name, text: text.clone() });
         }
     }
-    opening.extend(host_warnings(plan, host));
+    opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
     for event in &opening {
         writer.write(run, event)?;
         progress.on(event, 0);
@@ -175,7 +175,7 @@ pub fn new_run_id() -> anyhow::Result<String> {
 const BUSY_LOAD_PER_CPU: f64 = 0.5;
 
 /// What about this host and this plan a reader of the numbers must know.
-fn host_warnings(plan: &Plan, host: &Host) -> Vec<RunEvent> {
+fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
     let mut warnings = Vec::new();
     let mut warn = |id: &str, text: String| {
         warnings.push(RunEvent::Warned { step: None, id: id.to_owned(), text });
@@ -204,6 +204,12 @@ fn host_warnings(plan: &Plan, host: &Host) -> Vec<RunEvent> {
         );
     }
     let interleaved = plan.layout.design == Design::Interleaved;
+    if !interleaved
+        && plan.layout.loop_device.is_none()
+        && let Err(reason) = host::device_of(directory)
+    {
+        warn("no-device", format!("the columns of the device are absent: {reason}"));
+    }
     if interleaved && plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
         let device = host.device.as_deref().unwrap_or("the same device");
         warn(

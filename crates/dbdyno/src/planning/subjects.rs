@@ -2,11 +2,12 @@
 
 use crate::cli::Places;
 use crate::exit::usage;
-use crate::paths;
+use crate::{paths, resources};
 use anyhow::{Context, anyhow};
 use model::build::EngineBuild;
 use model::config::{self, Options};
 use model::names;
+use model::option_history::Known;
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
@@ -55,6 +56,7 @@ pub fn prepare(
     let build = probed(sources, build)?;
     let mut options = config::configured(&workload.options, &config);
     let mut omitted = Options::new();
+    leave_out_unknown(reference, &mut options, &mut omitted, unknown)?;
     let written_options = accepted(sources, &build, &mut options, &mut omitted, unknown)?;
     let of_steps: BTreeSet<&Options> =
         workload.steps.iter().map(|step| &step.options).filter(|options| !options.is_empty()).collect();
@@ -65,6 +67,32 @@ pub fn prepare(
     let subject =
         Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
     Ok(Prepared { subject, written_options, omitted })
+}
+
+/// Takes out the options that this release is known not to know, or names the first one as an error. What nobody tried
+/// is left for the build itself to refuse.
+fn leave_out_unknown(
+    reference: &SubjectRef,
+    options: &mut Options,
+    omitted: &mut Options,
+    unknown: UnknownOptions,
+) -> anyhow::Result<()> {
+    let Some(history) = resources::option_history(&reference.build.engine)? else { return Ok(()) };
+    let mut refused = Vec::new();
+    for (name, value) in options.iter() {
+        if let Known::No(why) = history.knows(&reference.build.version, name, value) {
+            if unknown == UnknownOptions::Error {
+                return Err(usage(anyhow!("{}: {why}", reference.build)));
+            }
+            refused.push(name.clone());
+        }
+    }
+    for name in refused {
+        if let Some(value) = options.remove(&name) {
+            omitted.insert(name, value);
+        }
+    }
+    Ok(())
 }
 
 /// An unknown name is wrong usage; a download that fails is a failed run.

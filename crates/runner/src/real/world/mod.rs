@@ -163,7 +163,16 @@ impl RealWorld {
     }
 
     fn fail_worker(&self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
-        let failure = self.fail(worker, doing, error);
+        let mut failure = self.fail(worker, doing, error);
+        let out_of_memory = self.memory_group.as_ref().and_then(MemoryGroup::oom_kills).unwrap_or(0) > 0;
+        if let (true, WorkerError::Crashed { .. }, Some(limit)) =
+            (out_of_memory, error, self.plan.layout.memory_limit)
+        {
+            failure.reason.push_str(&format!(
+                "; the kernel killed it for memory: the plan's memory_limit of {:.0} MB is too small for this step",
+                limit.0 as f64 / 1e6
+            ));
+        }
         match error {
             WorkerError::Interrupted => Failure { severity: Severity::Interrupted, ..failure },
             WorkerError::Start { .. } => Failure { severity: Severity::Run, ..failure },
