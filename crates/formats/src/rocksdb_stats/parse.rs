@@ -244,6 +244,8 @@ impl Reader {
 
     /// `l0-file-count-limit-delays: 52, l0-file-count-limit-stops: 0, interval: 254 total count`
     fn stalls_from_8_1(&mut self, rest: &str) -> Read<()> {
+        // 8.1 and 8.2 end this list without a newline too: the block cache follows on the same line.
+        let rest = rest.split("Block cache ").next().unwrap_or(rest);
         for part in rest.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, number) = part.split_once(": ").ok_or_else(|| format!("`{part}` is no cause"))?;
             if name != "interval" {

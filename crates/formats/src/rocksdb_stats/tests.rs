@@ -151,6 +151,14 @@ fn statistics_are_found_in_whatever_stands_around_them() {
 }
 
 #[test]
+fn a_block_cache_may_follow_on_the_line_of_stalls() {
+    let text = "** Compaction Stats [default] **\nLevel Files Size Comp(sec)\n\nUptime(secs): 2.0 total, 2.0 interval\n\
+                Write Stall (count): l0-file-count-limit-delays: 3, total-stops: 0, Block cache LRUCache@0x55d#2 \
+                capacity: 1.00 GB usage: 353.07 KB table_size: 1024 occupancy: 88 collections: 1\n";
+    assert_eq!(parse(text).unwrap().stalls["l0-file-count-limit-delays"], 3);
+}
+
+#[test]
 fn column_families_are_added_up() {
     let (_, text) = RECORDED[3];
     let one = text.split("\n==== later").next().unwrap();

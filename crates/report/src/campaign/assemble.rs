@@ -10,7 +10,7 @@ use crate::assemble::{all_warnings, run_facts, subject, trials};
 use crate::view::ShapeRow;
 use model::block::{BASE, Side};
 use model::plan::Plan;
-use model::record::{RunRecord, RunWarning};
+use model::record::{API_DIFFERS, RunRecord, RunWarning};
 use model::units::Bytes;
 use model::workload::Step;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ const BLOCK_CACHE: &str = "block_based_table_factory.block_cache";
 pub fn build(record: &RunRecord) -> CampaignView {
     let plan = &record.plan;
     let done = done_trials(record);
-    let mut warnings = all_warnings(record);
+    let mut warnings = other_calls_gathered(all_warnings(record));
     warnings.extend(wrong_answers(&done));
     let (cells, unread) = cells(record, &done);
     warnings.extend(unread);
@@ -49,18 +49,34 @@ pub fn build(record: &RunRecord) -> CampaignView {
     }
 }
 
+/// The warnings that steps call other functions of the engine, one for each step: the candidates' names, then what is
+/// said of the first.
+fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
+    let mut gathered: Vec<RunWarning> = Vec::new();
+    for warning in warnings {
+        let of_step = |earlier: &&mut RunWarning| earlier.id == warning.id && earlier.step == warning.step;
+        let earlier = (warning.id == API_DIFFERS).then(|| gathered.iter_mut().find(of_step)).flatten();
+        match (earlier, warning.text.split_once(' ')) {
+            (Some(earlier), Some((candidate, _))) => earlier.text = format!("{candidate}, {}", earlier.text),
+            (_, _) => gathered.push(warning),
+        }
+    }
+    gathered
+}
+
 /// The values of every trial that is done, and a warning for engine texts that could not be read.
 fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {
     let texts = engine::Texts::of(record);
     let mut cells = Cells::new();
-    let mut unread: BTreeSet<String> = BTreeSet::new();
+    let mut unread: BTreeMap<Side, (u32, String)> = BTreeMap::new();
     for trial in done {
         let Some(step) = record.plan.workload.steps.iter().find(|step| step.name == trial.key.step) else {
             continue;
         };
         let mut values = values(trial, step, &record.plan);
         for problem in texts.add(&mut values, trial) {
-            unread.insert(format!("{}: {problem}", subject(record, trial.key.side)));
+            let (count, _) = unread.entry(trial.key.side).or_insert((0_u32, problem.clone()));
+            *count += 1;
         }
         let rounds = cells.entry((trial.key.step.clone(), trial.key.side)).or_default();
         rounds.insert(trial.key.launch, values);
@@ -70,7 +86,14 @@ fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarnin
         id: "engine-text-unread".to_owned(),
         text: format!(
             "what the engine said of itself could not be read, its columns are absent: {}",
-            unread.into_iter().collect::<Vec<_>>().join("; ")
+            unread
+                .into_iter()
+                .map(|(side, (count, first))| format!(
+                    "{} ({count} texts; the first: {first})",
+                    subject(record, side)
+                ))
+                .collect::<Vec<_>>()
+                .join("; ")
         ),
     });
     (cells, unread)

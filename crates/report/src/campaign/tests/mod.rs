@@ -331,7 +331,7 @@ fn an_engine_text_that_no_parser_knows_is_a_warning_and_no_number() {
     record.engine_texts = vec![engine_text(STEPS[0], Moment::After, EngineText::Stats, "nothing known\n")];
     let view = build(&record);
     let warning = view.warnings.iter().find(|warning| warning.id == "engine-text-unread").unwrap();
-    assert!(warning.text.contains("rocksdb@8.4.4: failed to parse"), "{}", warning.text);
+    assert!(warning.text.contains("rocksdb@8.4.4 (1 texts; the first: failed to parse"), "{}", warning.text);
     assert_eq!(view.steps[0].rows[0].mean.get("lsm_bytes"), None);
 }
 

@@ -279,7 +279,7 @@ impl Rounds {
                 self.events.push(RunEvent::Warned {
                     step: Some(step.to_owned()),
                     id: API_DIFFERS.to_owned(),
-                    text: format!("{reference} is called by {call}, {base} by {of_base}: a difference is not one of code alone"),
+                    text: format!("{reference} called by {call}, {base} by {of_base}: a difference is not one of code alone"),
                 });
             }
         }
