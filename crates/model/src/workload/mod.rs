@@ -163,6 +163,15 @@ impl Step {
         }
     }
 
+    /// A step that has not ended by then hangs: its grace after its time, or its grace alone where it ends by its
+    /// operations.
+    pub fn bound(&self, data: &DataSet) -> Nanos {
+        match self.limit(data) {
+            BlockLimit::Time { wall } => wall + self.grace,
+            BlockLimit::Operations { .. } => self.grace,
+        }
+    }
+
     /// Wall time that the blocks of a step last together where it states no extent.
     fn expected(&self) -> Nanos {
         Nanos(self.block.0 * u64::from(self.cycles))

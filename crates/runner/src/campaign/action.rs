@@ -6,6 +6,12 @@ use model::units::Nanos;
 use model::wire::{BlockLimit, EngineText, Request};
 use model::workload::Settle;
 
+/// The name of the database's directory within a worker's directory. Relative, so that no path gets longer on one
+/// side.
+pub const DATABASE: &str = "db";
+/// The name of the directory for files of an image that are not ingested yet.
+pub const SCRATCH: &str = "scratch";
+
 /// What a worker is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {

@@ -2,9 +2,12 @@
 //! a [`world::World`] that is real or simulated. One room for each way to lay trials out in time.
 
 pub mod action;
+pub mod draws;
 pub mod drive;
 pub mod interleaved;
+pub mod measured;
 pub mod rounds;
+pub mod setup;
 pub mod world;
 
 #[cfg(test)]

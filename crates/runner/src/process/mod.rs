@@ -1,5 +1,6 @@
 //! Child processes: starting workers, talking to them, freezing and ending them.
 
+mod child;
 pub mod tool;
 pub mod tree;
 pub mod worker;

@@ -1,15 +1,15 @@
 //! One run of a program that is not ours: its output in a file, its resources from the kernel when it ends. It dies
 //! with its controller, and is killed when its time is up.
 
-use super::tree;
+use super::{child, tree};
 use crate::clock::Stopwatch;
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
 use std::fs::File;
 use std::io;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Why a program gave no result.
@@ -74,9 +74,6 @@ pub struct ToolRun {
 
 /// How often a waiting controller looks.
 const LOOK: Duration = Duration::from_millis(20);
-/// Bytes of output that an error shows.
-const LAST_WORDS_BYTES: usize = 400;
-
 /// Runs it to its end; `started` is told its process id at once.
 pub fn run(
     tool: &Tool<'_>,
@@ -85,7 +82,6 @@ pub fn run(
 ) -> Result<ToolRun, ToolError> {
     let error = |source| ToolError::Start { program: tool.program.to_owned(), source };
     let output = File::create(tool.output).map_err(error)?;
-    let controller = std::process::id();
     let mut command = Command::new(tool.program);
     command
         .args(tool.arguments)
@@ -94,26 +90,16 @@ pub fn run(
         .stdout(output.try_clone().map_err(error)?)
         .stderr(output)
         .process_group(0);
-    // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, getppid, _exit.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::getppid().unsigned_abs() != controller {
-                libc::_exit(1);
-            }
-            Ok(())
-        });
-    }
+    child::die_with_controller(&mut command);
     let child = command.spawn().map_err(error)?;
     let pid = child.id();
     if let Err(source) = started(pid) {
-        tree::kill(pid);
-        wait(pid);
+        end(pid);
         return Err(error(source));
     }
     let watch = Stopwatch::start();
     let (status, usage) = loop {
-        if let Some(ended) = look(pid) {
+        if let Some(ended) = wait4(pid, libc::WNOHANG) {
             break ended;
         }
         let stop = if interrupted() {
@@ -124,33 +110,29 @@ pub fn run(
             None
         };
         if let Some(error) = stop {
-            tree::kill(pid);
-            wait(pid);
+            end(pid);
             return Err(error);
         }
         std::thread::sleep(LOOK);
     };
     let bytes = std::fs::read(tool.output).map_err(error)?;
-    let output = String::from_utf8_lossy(&bytes).into_owned();
-    if let Some(how) = failure(status) {
-        let start = output.len().saturating_sub(LAST_WORDS_BYTES);
-        let start = (start..output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(output.len());
-        let last_words = output[start..].trim().to_owned();
+    let status = ExitStatus::from_raw(status);
+    if !status.success() {
+        let (how, last_words) = (child::how_it_ended(status), child::last_words(&bytes));
         return Err(ToolError::Failed { program: tool.program.to_owned(), how, last_words });
     }
+    let output = String::from_utf8_lossy(&bytes).into_owned();
     let (cpu, counters) = counted(&usage);
     Ok(ToolRun { output, cpu, counters })
 }
 
-/// The status and the resources of a child that has ended.
-fn look(pid: u32) -> Option<(i32, libc::rusage)> {
-    wait4(pid, libc::WNOHANG)
-}
-
-fn wait(pid: u32) {
+/// Kills a child and waits until it is gone.
+fn end(pid: u32) {
+    tree::kill(pid);
     let _ = wait4(pid, 0);
 }
 
+/// The status and the resources of a child that has ended.
 fn wait4(pid: u32, flags: i32) -> Option<(i32, libc::rusage)> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut status = 0;
@@ -160,14 +142,6 @@ fn wait4(pid: u32, flags: i32) -> Option<(i32, libc::rusage)> {
         (libc::wait4(pid, &mut status, flags, &mut usage), usage)
     };
     (ended == pid).then_some((status, usage))
-}
-
-fn failure(status: i32) -> Option<String> {
-    if libc::WIFSIGNALED(status) {
-        return Some(format!("was killed by signal {}", libc::WTERMSIG(status)));
-    }
-    let code = libc::WEXITSTATUS(status);
-    (code != 0).then(|| format!("exited with status {code}"))
 }
 
 /// CPU time and what else the kernel keeps of a process that has ended (getrusage(2)).

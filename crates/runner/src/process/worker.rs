@@ -1,5 +1,6 @@
 //! One worker process: start, ask, freeze, end. It dies with its controller, whatever happens to that.
 
+use super::child;
 use super::tree::{self, FreezeError};
 use crate::clock::Stopwatch;
 use model::block::Second;
@@ -7,8 +8,8 @@ use model::units::Nanos;
 use model::wire::{FailureKind, Reply, Request};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -63,8 +64,6 @@ fn tail_sentence(tail: &str) -> String {
     if tail.is_empty() { String::new() } else { format!("; its last words: {tail}") }
 }
 
-/// Bytes of standard error that an error message shows.
-const STDERR_TAIL_BYTES: usize = 400;
 /// How often a waiting controller looks whether it was interrupted.
 const INTERRUPT_LOOK: Duration = Duration::from_millis(50);
 /// A worker that was asked to exit and has not is killed after this.
@@ -96,7 +95,6 @@ impl Worker {
     pub fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
         let error = |source| WorkerError::Start { program: command.program.clone(), source };
         let stderr = File::create(&command.stderr).map_err(error)?;
-        let controller = std::process::id();
         let mut process = Command::new(&command.program);
         process
             .arg("worker")
@@ -107,17 +105,7 @@ impl Worker {
             .stdout(Stdio::piped())
             .stderr(stderr)
             .process_group(0);
-        // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, getppid, _exit.
-        unsafe {
-            process.pre_exec(move || {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // The controller may have died before the line above.
-                if libc::getppid().unsigned_abs() != controller {
-                    libc::_exit(1);
-                }
-                Ok(())
-            });
-        }
+        child::die_with_controller(&mut process);
         let mut child = process.spawn().map_err(error)?;
         let requests = child.stdin.take();
         let stdout = child.stdout.take();
@@ -215,14 +203,13 @@ impl Worker {
     fn crash(&mut self) -> WorkerError {
         tree::kill(self.pid());
         let how = match self.child.wait() {
-            Ok(status) => match (status.code(), status.signal()) {
-                (_, Some(signal)) => format!("was killed by signal {signal}"),
-                (Some(code), None) => format!("exited with status {code}"),
-                (None, None) => "ended".to_owned(),
-            },
+            Ok(status) => child::how_it_ended(status),
             Err(error) => format!("cannot be waited for: {error}"),
         };
-        WorkerError::Crashed { how, stderr_tail: tail(&self.stderr) }
+        WorkerError::Crashed {
+            how,
+            stderr_tail: child::last_words(&std::fs::read(&self.stderr).unwrap_or_default()),
+        }
     }
 }
 
@@ -241,12 +228,6 @@ fn parsed(line: &str) -> Result<Reply, WorkerError> {
         Ok(reply) => Ok(reply),
         Err(error) => Err(WorkerError::Protocol(format!("{error}: {line}"))),
     }
-}
-
-fn tail(path: &Path) -> String {
-    let text = std::fs::read(path).unwrap_or_default();
-    let start = text.len().saturating_sub(STDERR_TAIL_BYTES);
-    String::from_utf8_lossy(&text[start..]).trim().to_owned()
 }
 
 #[cfg(test)]

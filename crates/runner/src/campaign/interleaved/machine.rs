@@ -7,8 +7,8 @@ use super::referee::{LaunchCost, Referee};
 use super::script;
 use super::sizes::BlockSizes;
 use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
+use crate::campaign::draws::data_seed;
 use crate::campaign::drive::{Event, Next, Schedule};
-use crate::campaign::rounds::machine::block_of;
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
 use model::block::{Block, Outcome, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
@@ -230,24 +230,11 @@ impl<R: Referee> Campaign<R> {
 
     fn take_block(&mut self, line: &Line, measured: MeasuredBlock) {
         let Action::RunBlock { trial, cycle, position, .. } = &line.action else { return };
-        let report = &measured.report;
-        if let Some(error) = &report.first_error {
-            self.events.push(RunEvent::Warned {
-                step: line.step.clone(),
-                id: "failed-operations".to_owned(),
-                text: format!(
-                    "{} of {} operations failed on {} in launch {}: {error}",
-                    report.failed_operations,
-                    report.failed_operations + report.operations,
-                    self.plan.subjects[trial.side].reference,
-                    trial.launch,
-                ),
-            });
-        }
-        if report.writes_delayed {
+        self.events.extend(measured.failed_operations(&self.plan, trial));
+        if measured.report.writes_delayed {
             self.warn_of_delay(&trial.step);
         }
-        let block = block_of(trial.clone(), *cycle, *position, measured);
+        let block = measured.into_block(trial.clone(), *cycle, *position);
         self.launch.blocks.push(block.clone());
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }
@@ -274,7 +261,7 @@ impl<R: Referee> Campaign<R> {
                 self.events.push(RunEvent::ImageBuilt {
                     launch,
                     image: launch,
-                    seed: script::data_seed(self.plan.seed, launch),
+                    seed: data_seed(self.plan.seed, launch),
                     shape,
                     took: now.saturating_sub(self.launch.part_started),
                 });

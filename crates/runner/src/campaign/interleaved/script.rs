@@ -2,7 +2,9 @@
 //! Pure: the same plan, launch and sizes give the same script.
 
 use super::sizes::BlockSizes;
-use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, SCRATCH, WorkerId};
+use crate::campaign::draws::{generator, shuffle};
+use crate::campaign::setup::step_setup;
 use model::block::{BASE, Side, TrialKey};
 use model::config::rocksdb_option_string;
 use model::plan::Plan;
@@ -10,7 +12,7 @@ use model::subject::compare_versions;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request, StepSetup};
 use model::workload::{DatabaseKind, Operation, Settle, Step};
-use rand_core::{Rng, SeedableRng};
+use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,22 +26,6 @@ const LONG_BOUND: Nanos = Nanos::from_secs(600);
 const WARM_UP_BLOCKS: u32 = 2;
 /// Blocks of the pilot for each step but a fill, which runs to its end.
 const PILOT_BLOCKS: u32 = 3;
-/// The name of the database's directory within a worker's directory. Relative, so that no path gets longer on
-/// one side.
-const DATABASE: &str = "db";
-/// The name of the directory for files of the image that are not ingested yet.
-const SCRATCH: &str = "scratch";
-
-/// The random numbers of one launch.
-pub fn generator(seed: u64, launch: u32) -> Xoshiro256PlusPlus {
-    Xoshiro256PlusPlus::seed_from_u64(seed ^ (u64::from(launch) << 40))
-}
-
-/// The seed of keys and values of a launch: the same for all sides.
-pub fn data_seed(seed: u64, launch: u32) -> u64 {
-    generator(seed, launch).next_u64()
-}
-
 /// The side whose build makes the images: the oldest release, because newer ones open its files
 /// (statistics section 7).
 pub fn oldest_side(plan: &Plan) -> Side {
@@ -275,25 +261,12 @@ impl<'a> Script<'a> {
     }
 
     fn prepare(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
-        // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
-        let position = self.plan.workload.steps.iter().position(|other| other.name == step.name);
-        let seed = self.data_seed.wrapping_add(1 + position.unwrap_or(0) as u64);
+        let all_keys_exist = all_keys_exist(self.plan, step);
         let requests = workers
             .iter()
             .map(|worker| {
-                let setup = StepSetup {
-                    operation: step.operation,
-                    data: self.plan.workload.data,
-                    threads: step.threads,
-                    rate: step.rate,
-                    wal: step.wal,
-                    sync: step.sync,
-                    background_write_bytes_per_s: step.background_write_bytes_per_s,
-                    seed,
-                    planted_slowdown_percent: self.plan.subjects[worker.side].planted_slowdown_percent,
-                    all_keys_exist: all_keys_exist(self.plan, step),
-                };
-                (*worker, Request::Prepare(setup))
+                let setup = step_setup(self.plan, step, worker.side, self.data_seed);
+                (*worker, Request::Prepare(StepSetup { all_keys_exist, ..setup }))
             })
             .collect();
         self.push(part, Some(step), Meaning::Done, Action::Ask { requests, bound: REQUEST_BOUND });
@@ -382,12 +355,4 @@ fn needed_own_steps<'a>(plan: &'a Plan, active: &BTreeSet<String>) -> Vec<&'a St
         plan.workload.steps.iter().filter(|step| step.database == DatabaseKind::Own).collect();
     let needed = own.iter().rposition(|step| active.contains(&step.name)).map_or(0, |last| last + 1);
     own.into_iter().take(needed).collect()
-}
-
-/// Fisher and Yates.
-pub fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
-    for last in (1..items.len()).rev() {
-        let chosen = usize::try_from((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64);
-        items.swap(last, chosen.unwrap_or(0));
-    }
 }

@@ -4,12 +4,11 @@
 //! benchmarks of an invocation. Engine options become the flags of the same meaning; those without one are told.
 
 use super::visits::Visit;
-use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
-use crate::campaign::interleaved::script::data_seed;
+use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::draws::data_seed;
 use model::block::TrialKey;
 use model::config::{Options, overlaid};
 use model::plan::Plan;
-use model::units::Nanos;
 use model::wire::BlockLimit;
 use model::workload::{Direction, Operation, Settle, Step};
 
@@ -37,19 +36,12 @@ pub fn script(plan: &Plan, visit: Visit, steps: &[&Step]) -> Vec<Line> {
             position: visit.position,
             benchmark: benchmark(step).to_owned(),
             arguments: arguments(plan, visit, step),
-            bound: bound(step.limit(&plan.workload.data), step.grace),
+            bound: step.bound(&plan.workload.data),
         };
         lines.push(line(Some(step), Meaning::DbBench, run));
     }
     lines.push(line(None, Meaning::Done, Action::RemoveDirectories { workers: vec![worker] }));
     lines
-}
-
-fn bound(limit: BlockLimit, grace: Nanos) -> Nanos {
-    match limit {
-        BlockLimit::Time { wall } => wall + grace,
-        BlockLimit::Operations { .. } => grace,
-    }
 }
 
 /// The benchmark of db_bench that a step is.
@@ -78,7 +70,7 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
     let threads = u64::from(step.threads);
     let mut flags = vec![
         format!("--benchmarks={}", benchmarks.join(",")),
-        "--db=db".to_owned(),
+        format!("--db={DATABASE}"),
         format!("--use_existing_db={}", !step.operation.fills()),
         format!("--num={}", data.keys),
         format!("--key_size={}", data.key_bytes),
@@ -244,6 +236,7 @@ pub fn without_flag(options: &Options) -> Vec<&str> {
 mod tests {
     use super::*;
     use crate::campaign::samples;
+    use model::units::Nanos;
     use model::workload::Extent;
 
     fn flags_of(step: usize, change: impl FnOnce(&mut Plan)) -> Vec<String> {

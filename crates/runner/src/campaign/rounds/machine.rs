@@ -6,8 +6,7 @@ use super::visits::{Visit, visits};
 use crate::campaign::action::{Action, Line, Meaning};
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::world::{DbBenchRun, Failure, MeasuredBlock, Performed, Severity};
-use model::block::{BASE, Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
-use model::counter::Counter;
+use model::block::{BASE, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::record::{API_DIFFERS, engine_text_name};
@@ -246,24 +245,12 @@ impl Rounds {
         if let Some(current) = &mut self.current_visit {
             current.measured_anything = true;
         }
-        if let Some(error) = &measured.report.first_error {
-            self.events.push(RunEvent::Warned {
-                step: line.step.clone(),
-                id: "failed-operations".to_owned(),
-                text: format!(
-                    "{} of {} operations failed on {} in round {}: {error}",
-                    measured.report.failed_operations,
-                    measured.report.failed_operations + measured.report.operations,
-                    self.plan.subjects[trial.side].reference,
-                    trial.launch,
-                ),
-            });
-        }
+        self.events.extend(measured.failed_operations(&self.plan, trial));
         if let Some(call) = &measured.report.api {
             self.calls.insert((trial.step.clone(), trial.side), call.clone());
             self.tell_different_calls(&trial.step);
         }
-        let block = block_of(trial.clone(), cycle, *position, measured);
+        let block = measured.into_block(trial.clone(), cycle, *position);
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }
 
@@ -354,31 +341,5 @@ impl Schedule for Rounds {
         }
         let next = self.advance(now);
         (next, std::mem::take(&mut self.events))
-    }
-}
-
-/// A block from what the worker and /proc told; `run_delay` and CPU are means over the foreground threads.
-pub fn block_of(trial: TrialKey, cycle: u32, position: u32, measured: MeasuredBlock) -> Block {
-    let report = measured.report;
-    let threads = (report.thread_cpu.len() as u64).max(1);
-    let foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
-    let run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
-    let process_cpu = measured.process_cpu.unwrap_or(report.process_cpu);
-    let mut counters = measured.counters;
-    counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
-    counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
-    Block {
-        image: trial.launch,
-        trial,
-        cycle,
-        position,
-        operations: report.operations,
-        failed_operations: report.failed_operations,
-        wall: report.wall,
-        run_delay: Nanos(run_delay.0 / threads),
-        foreground_cpu: Nanos(foreground_cpu.0 / threads),
-        foreground_threads: u32::try_from(threads).unwrap_or(u32::MAX),
-        process_cpu,
-        counters,
     }
 }

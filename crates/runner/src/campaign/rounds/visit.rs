@@ -2,14 +2,15 @@
 //! db_bench. Pure.
 
 use super::visits::Visit;
-use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
-use crate::campaign::interleaved::script::data_seed;
+use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::draws::data_seed;
+use crate::campaign::setup::step_setup;
 use model::block::TrialKey;
 use model::config::{overlaid, rocksdb_option_string};
 use model::event::Moment;
 use model::plan::Plan;
 use model::units::Nanos;
-use model::wire::{BlockLimit, EngineText, Request, StepSetup};
+use model::wire::{EngineText, Request, StepSetup};
 use model::workload::{Operation, Settle, Step};
 use std::path::PathBuf;
 
@@ -17,9 +18,6 @@ use std::path::PathBuf;
 const REQUEST_BOUND: Nanos = Nanos::from_secs(60);
 /// Opening replays a log, closing may flush: a bound against hangs, not an expectation.
 const OPEN_BOUND: Nanos = Nanos::from_secs(600);
-/// The name of the database's directory within a worker's directory.
-const DATABASE: &str = "db";
-
 /// The script of a visit.
 pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
     if plan.layout.db_bench.contains_key(&visit.side) {
@@ -100,7 +98,7 @@ impl Script<'_> {
                 trial: self.trial(step),
                 position: self.visit.position,
                 limit,
-                bound: bound(limit, step.grace),
+                bound: step.bound(&self.plan.workload.data),
             };
             self.push(Some(step), Meaning::Measured, measure);
             self.ask(Some(step), Meaning::Latency, Request::FinishStep, REQUEST_BOUND);
@@ -139,20 +137,8 @@ impl Script<'_> {
     }
 
     fn setup(&self, step: &Step, all_keys_exist: bool) -> StepSetup {
-        // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
-        let position = self.plan.workload.steps.iter().position(|other| other.name == step.name);
-        StepSetup {
-            operation: step.operation,
-            data: self.plan.workload.data,
-            threads: step.threads,
-            rate: step.rate,
-            wal: step.wal,
-            sync: step.sync,
-            background_write_bytes_per_s: step.background_write_bytes_per_s,
-            seed: data_seed(self.plan.seed, self.visit.launch).wrapping_add(1 + position.unwrap_or(0) as u64),
-            planted_slowdown_percent: self.plan.subjects[self.visit.side].planted_slowdown_percent,
-            all_keys_exist,
-        }
+        let data_seed = data_seed(self.plan.seed, self.visit.launch);
+        StepSetup { all_keys_exist, ..step_setup(self.plan, step, self.visit.side, data_seed) }
     }
 
     fn trial(&self, step: &Step) -> TrialKey {
@@ -167,13 +153,5 @@ impl Script<'_> {
     fn push(&mut self, step: Option<&Step>, meaning: Meaning, action: Action) {
         let step = step.map(|step| step.name.clone());
         self.lines.push(Line { part: Part::Visit, step, meaning, action });
-    }
-}
-
-/// A step by time hangs when its grace is over after its time; one by operations when its grace is over.
-fn bound(limit: BlockLimit, grace: Nanos) -> Nanos {
-    match limit {
-        BlockLimit::Time { wall } => wall + grace,
-        BlockLimit::Operations { .. } => grace,
     }
 }

@@ -1,6 +1,6 @@
 //! Who runs when: the visits of a campaign in their order, drawn from the run's seed.
 
-use crate::campaign::interleaved::script::{generator, shuffle};
+use crate::campaign::draws::{generator, shuffle};
 use model::block::Side;
 use model::plan::{Design, Plan};
 use std::collections::BTreeSet;

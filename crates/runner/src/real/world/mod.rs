@@ -2,7 +2,7 @@
 
 mod measuring;
 
-use crate::campaign::action::{Action, Role, WorkerId};
+use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
 use crate::campaign::world::{Failure, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
@@ -29,10 +29,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The engine's database within a worker's directory.
-const DATABASE: &str = "db";
-/// Where a builder puts files before they are ingested.
-const SCRATCH: &str = "scratch";
 /// More dirty bytes than this are written out before a step that writes: what a step before it left behind
 /// must not fall into its blocks.
 const DIRTY_BOUND_BYTES: u64 = 32 << 20;
@@ -109,7 +105,7 @@ impl RealWorld {
             Some(file_system) => file_system.path().to_owned(),
             None => directory.path().to_owned(),
         };
-        let device = host::describe(&root).device;
+        let device = host::device_of(&root).ok();
         Ok(RealWorld {
             root,
             program,

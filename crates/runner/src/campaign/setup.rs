@@ -1,0 +1,24 @@
+//! What a worker is told of a step, whichever way trials are laid out in time.
+
+use model::block::Side;
+use model::plan::Plan;
+use model::wire::StepSetup;
+use model::workload::Step;
+
+/// The setup of a step on a side, with the seed of its launch's data; every key exists.
+pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepSetup {
+    // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
+    let position = plan.workload.steps.iter().position(|other| other.name == step.name);
+    StepSetup {
+        operation: step.operation,
+        data: plan.workload.data,
+        threads: step.threads,
+        rate: step.rate,
+        wal: step.wal,
+        sync: step.sync,
+        background_write_bytes_per_s: step.background_write_bytes_per_s,
+        seed: data_seed.wrapping_add(1 + position.unwrap_or(0) as u64),
+        planted_slowdown_percent: plan.subjects[side].planted_slowdown_percent,
+        all_keys_exist: true,
+    }
+}
