@@ -2,8 +2,9 @@
 
 use crate::cli::{Compare, DesignName, Places};
 use crate::commands::measure::{self, Ready};
+use crate::commands::print;
 use crate::commands::report::{ending, render};
-use crate::commands::{print, run};
+use crate::commands::run::{self, Shown};
 use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
@@ -25,7 +26,8 @@ const FAST: Duration = Duration::from_secs(120);
 /// Plans, measures, judges, prints.
 pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     if arguments.design != DesignName::Interleaved {
-        return run::measure_file(places, &plan_file(arguments)?, &name(arguments), arguments);
+        let shown = Shown { output: &arguments.output, detail: false };
+        return run::measure_file(places, &plan_file(arguments)?, shown);
     }
     interrupt::listen()?;
     let mut progress = Progress::new();
@@ -50,10 +52,6 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     Ok(ending(measured.outcome, &record, &view, arguments))
 }
 
-fn name(arguments: &Compare) -> String {
-    arguments.name.clone().unwrap_or_else(|| format!("compare/{}", arguments.measuring.workload))
-}
-
 /// The comparison as a plan: the whole sequence, each step in one go.
 fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
     let subjects = [&arguments.base].into_iter().chain(&arguments.candidates);
@@ -61,7 +59,7 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         return Err(usage(anyhow!("--rounds is {}, must be 1 to 1000", arguments.rounds)));
     }
     Ok(PlanFile {
-        name: name(arguments),
+        name: arguments.name.clone().unwrap_or_else(|| format!("compare/{}", arguments.measuring.workload)),
         description: "compare".to_owned(),
         design: match arguments.design {
             DesignName::Interleaved => Design::Interleaved,

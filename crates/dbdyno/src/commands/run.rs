@@ -1,6 +1,6 @@
 //! `dbdyno run PLAN.toml`: a matrix of builds, configurations and workloads, in rounds or one after another.
 
-use crate::cli::{Places, Run};
+use crate::cli::{Output, Places, Run};
 use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Measured, Ready};
 use crate::commands::print;
@@ -34,16 +34,15 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         }
         return Ok(Ending::Done);
     }
-    measure_file(places, &file, &file.name, arguments)
+    measure_file(places, &file, shown(arguments))
+}
+
+fn shown(arguments: &Run) -> Shown<'_> {
+    Shown { output: &arguments.output, detail: arguments.detail }
 }
 
 /// Measures every workload of a plan; also the way of `compare --design rounds`.
-pub fn measure_file(
-    places: &Places,
-    file: &PlanFile,
-    name: &str,
-    arguments: &impl Shown,
-) -> anyhow::Result<Ending> {
+pub fn measure_file(places: &Places, file: &PlanFile, shown: Shown<'_>) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let mut progress = Progress::new();
     let mut writer = open_store(places)?;
@@ -51,10 +50,10 @@ pub fn measure_file(
     let several = campaigns.len() > 1;
     let mut worst = Ending::Done;
     for Campaign { plan, written_options } in campaigns {
-        let name = if several { format!("{name}/{}", plan.workload.name) } else { name.to_owned() };
+        let name = if several { format!("{}/{}", file.name, plan.workload.name) } else { file.name.clone() };
         let ready = Ready { plan, written_options, watch: Stopwatch::start() };
         let measured = measure::measure(places, &ready, Some(&name), &mut writer, &mut progress)?;
-        worst = worse(worst, show(&writer, &measured, arguments)?);
+        worst = worse(worst, show(&writer, &measured, shown)?);
         if worst == Ending::Interrupted {
             break;
         }
@@ -79,41 +78,21 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
     let done: BTreeSet<(u32, Side)> = writer.resume(&run)?.into_iter().collect();
     let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
     let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;
-    show(&writer, &measured, arguments)
+    show(&writer, &measured, shown(arguments))
 }
 
 /// How the report of a campaign is shown.
-pub trait Shown {
-    /// Form, file and width.
-    fn output(&self) -> &crate::cli::Output;
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    pub output: &'a Output,
     /// All columns of all steps.
-    fn detail(&self) -> bool;
+    pub detail: bool,
 }
 
-impl Shown for Run {
-    fn output(&self) -> &crate::cli::Output {
-        &self.output
-    }
-
-    fn detail(&self) -> bool {
-        self.detail
-    }
-}
-
-impl Shown for crate::cli::Compare {
-    fn output(&self) -> &crate::cli::Output {
-        &self.output
-    }
-
-    fn detail(&self) -> bool {
-        false
-    }
-}
-
-fn show(writer: &Writer, measured: &Measured, arguments: &impl Shown) -> anyhow::Result<Ending> {
+fn show(writer: &Writer, measured: &Measured, shown: Shown<'_>) -> anyhow::Result<Ending> {
     let record = writer.store().load_run(&measured.run)?;
-    let rendered = render_campaign(&record, &print::manner(arguments.output()), arguments.detail())?;
-    print::report(arguments.output(), &rendered)?;
+    let rendered = render_campaign(&record, &print::manner(shown.output), shown.detail)?;
+    print::report(shown.output, &rendered)?;
     Ok(ending(measured.outcome, &record))
 }
 

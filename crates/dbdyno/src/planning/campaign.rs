@@ -48,12 +48,18 @@ pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
 pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Campaign>> {
     let catalog = resources::catalog()?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
-    let sources = Sources { places, catalog: &catalog, cache: &cache };
     let seed = match file.seed {
         Some(seed) => seed,
         None => drawn_seed()?,
     };
-    workloads(file)?.into_iter().map(|workload| plan(&sources, file, workload, seed, tell)).collect()
+    workloads(file)?
+        .into_iter()
+        .map(|workload| {
+            let history = resources::option_history(&workload.engine)?;
+            let sources = Sources { places, catalog: &catalog, cache: &cache, history };
+            plan(&sources, file, workload, seed, tell)
+        })
+        .collect()
 }
 
 fn plan(

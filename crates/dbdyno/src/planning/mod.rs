@@ -47,7 +47,12 @@ pub fn plan(
     let cache = BuildCache::new(&paths::work_dir(places)?);
     let mut subjects = Vec::new();
     let mut written_options = Vec::new();
-    let sources = Sources { places, catalog: &catalog, cache: &cache };
+    let sources = Sources {
+        places,
+        catalog: &catalog,
+        cache: &cache,
+        history: resources::option_history(&workload.engine)?,
+    };
     for (text, side) in request.subjects.iter().zip(0_u32..) {
         let reference: SubjectRef = text.parse().map_err(usage)?;
         let prepared = subjects::prepare(&sources, &reference, &workload, UnknownOptions::Error, tell)?;

@@ -2,12 +2,12 @@
 
 use crate::cli::Places;
 use crate::exit::usage;
-use crate::{paths, resources};
+use crate::paths;
 use anyhow::{Context, anyhow};
 use model::build::EngineBuild;
 use model::config::{self, Options};
 use model::names;
-use model::option_history::Known;
+use model::option_history::{Known, OptionHistory};
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
@@ -16,7 +16,7 @@ use runner::engines::{BuildCache, EngineCatalog};
 use runner::marked_dir;
 use runner::process::worker::WorkerError;
 use runner::real::probe::{self, ProbePlace};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Where builds come from and what is known of them.
@@ -24,6 +24,8 @@ pub struct Sources<'a> {
     pub places: &'a Places,
     pub catalog: &'a EngineCatalog,
     pub cache: &'a BuildCache,
+    /// Which release knows which option; absent where nobody found out.
+    pub history: Option<OptionHistory>,
 }
 
 /// A subject with what was found out about it.
@@ -56,7 +58,7 @@ pub fn prepare(
     let build = probed(sources, build)?;
     let mut options = config::configured(&workload.options, &config);
     let mut omitted = Options::new();
-    leave_out_unknown(reference, &mut options, &mut omitted, unknown)?;
+    leave_out_unknown(sources, reference, &mut options, &mut omitted, unknown)?;
     let written_options = accepted(sources, &build, &mut options, &mut omitted, unknown)?;
     let of_steps: BTreeSet<&Options> =
         workload.steps.iter().map(|step| &step.options).filter(|options| !options.is_empty()).collect();
@@ -72,12 +74,13 @@ pub fn prepare(
 /// Takes out the options that this release is known not to know, or names the first one as an error. What nobody tried
 /// is left for the build itself to refuse.
 fn leave_out_unknown(
+    sources: &Sources<'_>,
     reference: &SubjectRef,
     options: &mut Options,
     omitted: &mut Options,
     unknown: UnknownOptions,
 ) -> anyhow::Result<()> {
-    let Some(history) = resources::option_history(&reference.build.engine)? else { return Ok(()) };
+    let Some(history) = &sources.history else { return Ok(()) };
     let mut refused = Vec::new();
     for (name, value) in options.iter() {
         if let Known::No(why) = history.knows(&reference.build.version, name, value) {
@@ -87,12 +90,13 @@ fn leave_out_unknown(
             refused.push(name.clone());
         }
     }
-    for name in refused {
-        if let Some(value) = options.remove(&name) {
-            omitted.insert(name, value);
-        }
-    }
+    omit(&refused, options, omitted);
     Ok(())
+}
+
+/// Moves options from those that are set to those that are left out.
+fn omit(names: &[String], options: &mut Options, omitted: &mut Options) {
+    omitted.extend(names.iter().filter_map(|name| options.remove_entry(name)));
 }
 
 /// An unknown name is wrong usage; a download that fails is a failed run.
@@ -145,23 +149,19 @@ fn accepted(
             let hint = refused_option_hint(&refused, known);
             return Err(usage(anyhow!("{}: {error}{hint}", build.reference)));
         }
-        for name in refused {
-            if let Some(value) = options.remove(&name) {
-                omitted.insert(name, value);
-            }
-        }
+        omit(&refused, options, omitted);
     }
 }
 
 /// The options that an engine's refusal names and its own options file does not.
 fn refused_options(options: &Options, refusal: &str, options_file: &str) -> Vec<String> {
-    let known: BTreeMap<&str, ()> = known_options(options_file).map(|name| (name, ())).collect();
+    let known: BTreeSet<&str> = known_options(options_file).collect();
     let words: BTreeSet<&str> = refusal.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
     options
         .keys()
         .filter(|name| {
             let inner = name.rsplit('.').next().unwrap_or(name);
-            words.contains(inner) && !known.contains_key(inner)
+            words.contains(inner) && !known.contains(inner)
         })
         .cloned()
         .collect()
