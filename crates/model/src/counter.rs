@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
-/// whole device that the database lives on, and the `Resident*` ones, which are levels read at the end.
+/// whole device that the database lives on, the `Resident*` ones, which are levels read at the end, and
+/// [`Counter::OtherCpuMicros`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -60,11 +61,14 @@ pub enum Counter {
     ResidentBytes,
     /// Largest resident memory of the processes so far, in bytes: a level, not a delta.
     ResidentPeakBytes,
+    /// CPU time, tick-based, that processes without a part in the run and other guests of the hypervisor took,
+    /// in microseconds: only of steps that are measured in one go.
+    OtherCpuMicros,
 }
 
 impl Counter {
     /// Every counter, in the order of reports.
-    pub const ALL: [Counter; 26] = [
+    pub const ALL: [Counter; 27] = [
         Counter::ForegroundCpuNanos,
         Counter::BackgroundCpuNanos,
         Counter::UserCpuMicros,
@@ -91,6 +95,7 @@ impl Counter {
         Counter::DiskBusyMicros,
         Counter::ResidentBytes,
         Counter::ResidentPeakBytes,
+        Counter::OtherCpuMicros,
     ];
 
     /// The name in SQL and JSON; per operation unless it is a level.
@@ -122,13 +127,14 @@ impl Counter {
             Counter::DiskBusyMicros => "disk_busy_us_per_op",
             Counter::ResidentBytes => "resident_bytes",
             Counter::ResidentPeakBytes => "resident_peak_bytes",
+            Counter::OtherCpuMicros => "other_cpu_us_per_op",
         }
     }
 
     /// The smallest step in which the kernel counts, in the counter's own unit.
     pub fn resolution(self) -> f64 {
         match self {
-            Counter::UserCpuMicros | Counter::SystemCpuMicros => 10_000.0, // one tick at 100 Hz
+            Counter::UserCpuMicros | Counter::SystemCpuMicros | Counter::OtherCpuMicros => 10_000.0, // one tick at 100 Hz
             Counter::DiskReadMicros | Counter::DiskWriteMicros | Counter::DiskBusyMicros => 1000.0,
             Counter::StorageReadBytes
             | Counter::StorageWriteBytes

@@ -46,6 +46,7 @@ impl Metric {
                 Counter::ForegroundCpuNanos | Counter::BackgroundCpuNanos | Counter::RunDelayNanos => "ns",
                 Counter::UserCpuMicros
                 | Counter::SystemCpuMicros
+                | Counter::OtherCpuMicros
                 | Counter::DiskReadMicros
                 | Counter::DiskWriteMicros
                 | Counter::DiskBusyMicros => "us",

@@ -35,6 +35,7 @@ pub(crate) fn is_tiny(counter: Counter, count: f64) -> bool {
         | Counter::DiskWriteMicros
         | Counter::DiskBusyMicros
         | Counter::ResidentBytes
-        | Counter::ResidentPeakBytes => false,
+        | Counter::ResidentPeakBytes
+        | Counter::OtherCpuMicros => false,
     }
 }

@@ -41,19 +41,13 @@ impl Expected {
         next: u64,
         direction: Direction,
     ) -> Result<u64, OperationError> {
-        let (mut key_length, mut value_length) = (0, 0);
-        // SAFETY: pointers of a valid iterator hold until it moves; the key is read within its length.
-        let number = unsafe {
-            let key = (functions.iter_key)(iterator, &mut key_length);
-            (functions.iter_value)(iterator, &mut value_length);
-            number_of(std::slice::from_raw_parts(key.cast::<u8>(), key_length))
-        };
+        // SAFETY: the iterator is valid.
+        let (number, key_length) = unsafe { key(functions, iterator) };
         if key_length != self.key_bytes {
             return Err(wrong_key(next, key_length, self.key_bytes));
         }
-        if value_length != self.value_bytes {
-            return Err(wrong_length(number, value_length, self.value_bytes));
-        }
+        // SAFETY: as above.
+        unsafe { self.value(functions, iterator)? };
         let in_order = match direction {
             _ if number == next => true,
             Direction::Forward => !self.all_exist && number > next,
@@ -61,6 +55,38 @@ impl Expected {
         };
         if in_order { Ok(number) } else { Err(out_of_order(number, next)) }
     }
+
+    /// Reads the value of the entry that an iterator stands on, which must have its length.
+    ///
+    /// # Safety
+    /// The iterator must be valid.
+    #[inline]
+    unsafe fn value(&self, functions: &Functions, iterator: Handle) -> Result<(), OperationError> {
+        let mut length = 0;
+        // SAFETY: the iterator is valid.
+        unsafe { (functions.iter_value)(iterator, &mut length) };
+        if length == self.value_bytes {
+            return Ok(());
+        }
+        // SAFETY: as above.
+        let (number, _) = unsafe { key(functions, iterator) };
+        Err(wrong_length(number, length, self.value_bytes))
+    }
+}
+
+/// The number of the key of the entry that an iterator stands on, and the key's length.
+///
+/// # Safety
+/// The iterator must be valid.
+#[inline]
+unsafe fn key(functions: &Functions, iterator: Handle) -> (u64, usize) {
+    let mut length = 0;
+    // SAFETY: the pointer of a valid iterator holds until it moves; the key is read within its length.
+    let bytes = unsafe {
+        let start = (functions.iter_key)(iterator, &mut length);
+        std::slice::from_raw_parts(start.cast::<u8>(), length)
+    };
+    (number_of(bytes), length)
 }
 
 /// How far a seek goes.
@@ -114,45 +140,53 @@ impl Seek {
 
     /// Reads from where an iterator stands; gives whether it stood on the key that was sought.
     ///
+    /// Every value is read. Of the keys the first and the last are: where all exist, as many entries as there
+    /// are numbers between the two can only be those numbers, each once and in order.
+    ///
     /// # Safety
     /// The iterator must be live.
     #[inline]
     unsafe fn walk(&self, iterator: Handle, sought: u64) -> Result<u64, OperationError> {
         let functions = self.database.functions();
-        let direction = self.range.direction;
         let most = self.most(sought);
-        let mut found = 0;
-        let mut next = sought;
-        let mut entries = 0;
-        // SAFETY: the iterator is live, and asked for entries only while it is valid.
+        // SAFETY: the iterator is live, and asked for an entry only while it is valid.
         unsafe {
-            while entries < most && (functions.iter_valid)(iterator) != 0 {
-                // A seek ends at a key that is not smaller, whichever way the steps go from there.
-                let way = if entries == 0 { Direction::Forward } else { direction };
-                let number = self.expected.entry(functions, iterator, next, way)?;
-                if entries == 0 {
-                    found = u64::from(number == sought);
+            if (functions.iter_valid)(iterator) == 0 {
+                return if self.expected.all_exist { Err(missing(sought)) } else { Ok(0) };
+            }
+            // A seek ends at a key that is not smaller, whichever way the steps go from there.
+            let first = self.expected.entry(functions, iterator, sought, Direction::Forward)?;
+            let step = match self.range.direction {
+                Direction::Forward => functions.iter_next,
+                Direction::Reverse => functions.iter_prev,
+            };
+            let mut entries = 1;
+            while entries < most {
+                step(iterator);
+                if (functions.iter_valid)(iterator) == 0 {
+                    break;
                 }
                 entries += 1;
                 if entries < most {
-                    match direction {
-                        Direction::Forward => {
-                            next = number + 1;
-                            (functions.iter_next)(iterator);
-                        }
-                        // Below 0 there is no entry, so that this number is never compared.
-                        Direction::Reverse => {
-                            next = number.wrapping_sub(1);
-                            (functions.iter_prev)(iterator);
-                        }
-                    }
+                    self.expected.value(functions, iterator)?;
                 }
             }
-        }
-        match entries {
-            0 if self.expected.all_exist => Err(missing(sought)),
-            _ if entries < most && self.expected.all_exist => Err(ended_early(sought, entries, most)),
-            _ => Ok(found),
+            if entries < most {
+                return if self.expected.all_exist {
+                    Err(ended_early(sought, entries, most))
+                } else {
+                    Ok(u64::from(first == sought))
+                };
+            }
+            if most > 1 {
+                let last = match self.range.direction {
+                    Direction::Forward => first + (most - 1),
+                    // Below 0 there is no entry.
+                    Direction::Reverse => first.saturating_sub(most - 1),
+                };
+                self.expected.entry(functions, iterator, last, self.range.direction)?;
+            }
+            Ok(u64::from(first == sought))
         }
     }
 }
@@ -161,12 +195,12 @@ impl Operate for Seek {
     #[inline]
     fn once(&mut self) -> Result<u64, OperationError> {
         let number = self.next_key.take().ok_or(OperationError::Exhausted)?;
-        let key = self.key_bytes.of(number);
+        let key_bytes = self.key_bytes.of(number);
         let functions = self.database.functions();
         // SAFETY: the key is valid for its length; the iterator is destroyed once.
         unsafe {
             let iterator = (functions.create_iterator)(self.database.handle(), self.options);
-            (functions.iter_seek)(iterator, key.as_ptr().cast(), key.len());
+            (functions.iter_seek)(iterator, key_bytes.as_ptr().cast(), key_bytes.len());
             let walked = self.walk(iterator, number);
             let status = checked(functions, |error| (functions.iter_get_error)(iterator, error));
             (functions.iter_destroy)(iterator);

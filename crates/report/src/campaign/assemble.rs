@@ -2,6 +2,7 @@
 
 use super::columns::COLUMNS;
 use super::compare::comparisons;
+use super::disturbed;
 use super::engine;
 use super::findings::findings;
 use super::values::{Cells, TrialData, Values, done_trials, values};
@@ -24,8 +25,10 @@ pub fn build(record: &RunRecord) -> CampaignView {
     let done = done_trials(record);
     let mut warnings = other_calls_gathered(all_warnings(record));
     warnings.extend(wrong_answers(&done));
-    let (cells, unread) = cells(record, &done);
+    let (mut cells, unread) = cells(record, &done);
     warnings.extend(unread);
+    warnings.extend(disturbed::busy_host(&cells));
+    let disturbed = disturbed::set_aside(&mut cells);
     let seconds = seconds(&done);
     let (findings, searched_series) = findings(plan, &cells);
     CampaignView {
@@ -40,6 +43,7 @@ pub fn build(record: &RunRecord) -> CampaignView {
         left_out: plan.layout.left_out.clone(),
         omitted: omitted(record),
         trials: trials(record),
+        disturbed,
         steps: plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect(),
         findings,
         searched_series,
@@ -73,7 +77,7 @@ fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarnin
         let Some(step) = record.plan.workload.steps.iter().find(|step| step.name == trial.key.step) else {
             continue;
         };
-        let mut values = values(trial, step, &record.plan);
+        let mut values = values(trial, step, &record.plan, &record.host);
         for problem in texts.add(&mut values, trial) {
             let (count, _) = unread.entry(trial.key.side).or_insert((0_u32, problem.clone()));
             *count += 1;

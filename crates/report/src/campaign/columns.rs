@@ -119,6 +119,7 @@ pub const COLUMNS: &[Column] = &[
     column(CpuAndMemory, "u_cpu", "user_cpu_s", "s", 1000.0, "user CPU"),
     column(CpuAndMemory, "s_cpu", "system_cpu_s", "s", 1000.0, "system CPU"),
     column(CpuAndMemory, "rss", "resident_peak_bytes", "B", GB, "resident memory"),
+    column(CpuAndMemory, "others%", OTHERS, "%", 1.0, "CPU of the host that others took"),
     column(Device, "c", "device_s", "s", 1.0, "time that the device was read for"),
     column(Device, "rps", "disk_reads_per_s", "1/s", 1.0, "device read requests"),
     column(Device, "rmbps", "disk_read_bytes_per_s", "B/s", MB, "device read rate"),
@@ -250,6 +251,9 @@ pub const COLUMNS: &[Column] = &[
 pub const RATE: &str = "ops_per_s";
 /// Operations per second of the time until the tree had settled.
 pub const DRAINED_RATE: &str = "ops_per_s_drained";
+
+/// Share of the host's CPU time that others took, in percent: of the measuring, not of what is measured.
+pub const OTHERS: &str = "other_cpu_percent";
 
 /// The column of a metric.
 pub fn column_of(metric: &str) -> Option<&'static Column> {

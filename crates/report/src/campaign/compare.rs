@@ -1,6 +1,6 @@
 //! Candidates against the base, step by step and metric by metric, in complete rounds (statistics 1.6).
 
-use super::columns::{COLUMNS, Column};
+use super::columns::{COLUMNS, Column, OTHERS};
 use super::series::judged;
 use super::values::{Cells, Values};
 use super::view::Comparison;
@@ -67,6 +67,7 @@ pub(super) fn comparisons(
     let sides: Vec<Side> = (0..plan.subjects.len()).collect();
     let compared: Vec<(&'static Column, Vec<VersionComparison>)> = COLUMNS
         .iter()
+        .filter(|column| column.metric != OTHERS)
         .filter_map(|column| {
             let fit = rounds::fit(&of_column(cells, &step.name, &sides, column)?);
             Some((column, against_base(&fit, &plan.rule, column)))

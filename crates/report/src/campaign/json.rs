@@ -2,7 +2,7 @@
 //! value is absent. Keys may be added; none is renamed or dropped within a schema.
 
 use super::phrases;
-use super::view::{CampaignView, Comparison, Finding, Moved, Shift, StepView};
+use super::view::{CampaignView, Comparison, Disturbed, Finding, Moved, Shift, StepView};
 use crate::json::{Cost, HostFacts, NoteText, SCHEMA, TrialCounts, cost, host};
 use analysis::drift::Cause;
 use model::metric::Direction;
@@ -42,6 +42,7 @@ struct Document<'a> {
     conditions: ConditionsObject<'a>,
     omitted_options: Vec<OmittedObject<'a>>,
     failures: Vec<Failure<'a>>,
+    disturbed: Vec<DisturbedObject<'a>>,
     notes: Vec<NoteText<'a>>,
     shapes: Vec<ShapeObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,6 +211,15 @@ struct Failure<'a> {
 }
 
 #[derive(Serialize)]
+struct DisturbedObject<'a> {
+    step: &'a str,
+    subject: &'a str,
+    round: u32,
+    other_cpu_percent: f64,
+    median_percent: f64,
+}
+
+#[derive(Serialize)]
 struct ShapeObject<'a> {
     step: &'a str,
     subject: &'a str,
@@ -265,6 +275,7 @@ fn document(view: &CampaignView) -> Document<'_> {
             .map(|one| OmittedObject { option: &one.option, value: &one.value, subjects: &one.subjects })
             .collect(),
         failures: failures(view),
+        disturbed: view.disturbed.iter().map(|one| disturbed(one, view)).collect(),
         notes: notes(view),
         shapes: view.steps.iter().flat_map(shapes).collect(),
         elapsed_s: view.run.elapsed_s,
@@ -419,6 +430,16 @@ fn failures(view: &CampaignView) -> Vec<Failure<'_>> {
             rounds: &reason.launches,
         })
         .collect()
+}
+
+fn disturbed<'a>(one: &'a Disturbed, view: &'a CampaignView) -> DisturbedObject<'a> {
+    DisturbedObject {
+        step: &one.step,
+        subject: name(view, one.side),
+        round: one.round,
+        other_cpu_percent: one.others_percent,
+        median_percent: one.median_percent,
+    }
 }
 
 /// The warnings in full, then what the deciding comparisons have to say.

@@ -20,6 +20,7 @@ pub fn markdown(view: &CampaignView) -> String {
         items(&phrases::left_out(view)),
         escaped(&phrases::trials(view)),
         items(&phrases::trial_reasons(view)),
+        items(&phrases::disturbed(view)),
     ];
     if !grids::shown_steps(view).is_empty() {
         parts.push("## Relative rate".to_owned());

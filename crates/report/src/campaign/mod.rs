@@ -7,6 +7,7 @@
 mod assemble;
 mod columns;
 mod compare;
+mod disturbed;
 mod drift;
 mod engine;
 mod findings;
@@ -34,6 +35,6 @@ pub(crate) use text::tables as tables_within;
 pub use text::text;
 pub use values::Values;
 pub use view::{
-    CampaignView, ChangedDefault, Comparison, Conditions, Drift, Finding, Moved, OmittedView, Shift, StepRow,
-    StepView, SubjectView,
+    CampaignView, ChangedDefault, Comparison, Conditions, Disturbed, Drift, Finding, Moved, OmittedView,
+    Shift, StepRow, StepView, SubjectView,
 };

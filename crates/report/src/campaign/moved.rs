@@ -1,6 +1,6 @@
 //! What moved at the same release as a rate: together, which is not because of it (statistics 1.8).
 
-use super::columns::{COLUMNS, Column, ColumnGroup, DRAINED_RATE, RATE};
+use super::columns::{COLUMNS, Column, ColumnGroup, DRAINED_RATE, OTHERS, RATE};
 use super::compare::logarithms;
 use super::findings::{LEAST_CHANGE, Searched, around, mean_over};
 use super::series::judged;
@@ -79,7 +79,8 @@ pub(super) fn with(rate: &Searched<'_>, change: &Change, cells: &Cells) -> Vec<M
 fn is_asked(rate: &Searched<'_>, column: &Column) -> bool {
     let of_device = matches!(column.group, ColumnGroup::Device | ColumnGroup::DeviceWithDrain);
     let per_s = column.metric.contains("_per_s");
-    column.metric != rate.column.metric && !FOLLOW_THE_RATE.contains(&column.metric) && !(per_s && of_device)
+    let follows = FOLLOW_THE_RATE.contains(&column.metric) || per_s && of_device;
+    !follows && ![rate.column.metric, OTHERS].contains(&column.metric)
 }
 
 /// Columns that say the same by arithmetic: all latencies, a number of requests and their size, a cost with the drain

@@ -1,17 +1,19 @@
 //! Sentences and words of a campaign that every format uses alike.
 
 use super::columns::{COLUMNS, Column, RATE};
-use super::view::{CampaignView, Comparison, Drift, Finding, Moved, Shift};
+use super::view::{CampaignView, Comparison, Disturbed, Drift, Finding, Moved, Shift};
 use crate::figures::{NONE, and_list, bytes, chosen_percent, count, percent, quantity, span};
 use crate::view::TrialReason;
 use analysis::change_points::Kind;
 use analysis::drift::Cause;
+use model::block::Side;
 use model::event::RunOutcome;
 use model::host::{HarnessCost, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;
 use model::units::{Bytes, Nanos};
 use model::verdict::Verdict;
+use std::collections::BTreeMap;
 
 /// At most this many metrics stand in a sentence; JSON has all.
 const MOVED_SHOWN: usize = 4;
@@ -140,10 +142,37 @@ pub(super) fn trial_reasons(view: &CampaignView) -> Vec<String> {
     gathered.into_iter().map(line).collect()
 }
 
-/// "Trials: 118 done, 2 failed, 0 skipped."
+/// Trials that others disturbed, those of one visit in one line.
+pub(super) fn disturbed(view: &CampaignView) -> Vec<String> {
+    let mut visits: BTreeMap<(u32, Side), Vec<&Disturbed>> = BTreeMap::new();
+    for one in &view.disturbed {
+        visits.entry((one.round, one.side)).or_default().push(one);
+    }
+    let line = |((round, side), trials): ((u32, Side), Vec<&Disturbed>)| {
+        let steps: Vec<&str> = trials.iter().map(|one| one.step.as_str()).collect();
+        let share = |pick: fn(f64, f64) -> f64, start: f64| {
+            quantity(trials.iter().map(|one| one.others_percent).fold(start, pick))
+        };
+        let (least, most) = (share(f64::min, f64::INFINITY), share(f64::max, 0.0));
+        let shares = if least == most { most } else { format!("{least} to {most}") };
+        let subject = view.subjects.iter().find(|subject| subject.side == side);
+        format!(
+            "set aside: {} of {} in round {round}: other processes had {shares} % of the host's CPU time",
+            steps.join(", "),
+            subject.map_or("", |subject| subject.label.as_str()),
+        )
+    };
+    visits.into_iter().map(line).collect()
+}
+
+/// "Trials: 118 done, 2 failed, 0 skipped; 3 of those done are set aside."
 pub(super) fn trials(view: &CampaignView) -> String {
     let trials = &view.trials;
-    format!("Trials: {} done, {} failed, {} skipped.", trials.done, trials.failed, trials.skipped)
+    let set_aside = match view.disturbed.len() {
+        0 => String::new(),
+        count => format!("; {count} of those done set aside, in no number"),
+    };
+    format!("Trials: {} done, {} failed, {} skipped{set_aside}.", trials.done, trials.failed, trials.skipped)
 }
 
 /// The relative rate in a cell. No number stands where it would be noise.

@@ -24,7 +24,8 @@ pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
         lines(&phrases::left_out(view)),
     ];
     let mut trials = vec![phrases::trials(view)];
-    trials.extend(phrases::trial_reasons(view).iter().map(|reason| format!("- {reason}")));
+    let not_counted = phrases::trial_reasons(view).into_iter().chain(phrases::disturbed(view));
+    trials.extend(not_counted.map(|reason| format!("- {reason}")));
     parts.push(lines(&trials));
     parts.extend(relative_rates(view, width));
     let mut legend = vec![phrases::rate_legend(view)];

@@ -1,8 +1,9 @@
 //! One trial as numbers: every column of it in base units. What was not measured is absent, never zero.
 
-use super::columns::{COLUMNS, Column};
+use super::columns::{COLUMNS, Column, OTHERS};
 use model::block::{Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
 use model::counter::Counter;
+use model::host::Host;
 use model::plan::Plan;
 use model::record::RunRecord;
 use model::workload::Step;
@@ -97,7 +98,7 @@ pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
 }
 
 /// Everything that blocks and latency say of a trial; what the engine says is added by [`super::engine`].
-pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan) -> Values {
+pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Values {
     let mut values = Values::default();
     if let Some(measured) = trial.measured {
         values.operations = measured.operations;
@@ -121,6 +122,8 @@ pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan) -> Values 
     values.set("user_cpu_s", whole.count(Counter::UserCpuMicros).map(|micros| micros / 1e6));
     values.set("system_cpu_s", whole.count(Counter::SystemCpuMicros).map(|micros| micros / 1e6));
     values.set("resident_peak_bytes", whole.level(Counter::ResidentPeakBytes));
+    let cpu_s = whole.seconds() * f64::from(host.cpus);
+    values.set(OTHERS, whole.count(Counter::OtherCpuMicros).map(|micros| micros / 1e4 / cpu_s));
     if trial.drained.is_some() {
         with_drain(&mut values, trial, &whole, step);
     }

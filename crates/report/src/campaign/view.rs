@@ -38,6 +38,8 @@ pub struct CampaignView {
     pub omitted: Vec<OmittedView>,
     /// How the trials ended.
     pub trials: Trials,
+    /// Trials that are done and in no number, because others had the CPU meanwhile.
+    pub disturbed: Vec<Disturbed>,
     /// The steps, in the order of the workload.
     pub steps: Vec<StepView>,
     /// What changed at which release, the clearest of each series first in the order of configurations and steps.
@@ -90,6 +92,21 @@ pub struct SubjectView {
     pub config: String,
     /// Whether the user's db_bench ran its steps instead of our worker.
     pub db_bench: bool,
+}
+
+/// A trial that others disturbed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Disturbed {
+    /// The step.
+    pub step: String,
+    /// The subject's side.
+    pub side: Side,
+    /// In which round.
+    pub round: u32,
+    /// Share of the host's CPU time that others took while it ran, in percent.
+    pub others_percent: f64,
+    /// The median of all trials of the step.
+    pub median_percent: f64,
 }
 
 /// An option that a build does not know and was left out.

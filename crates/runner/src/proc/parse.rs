@@ -13,6 +13,8 @@ pub struct Stat {
     pub state: char,
     /// Parent.
     pub parent: u32,
+    /// Whether it is one of the kernel's own threads.
+    pub kernel_thread: bool,
     /// Page faults without IO.
     pub minor_faults: u64,
     /// Page faults with IO.
@@ -23,14 +25,18 @@ pub struct Stat {
     pub system_ticks: u64,
 }
 
+/// The flag of the kernel's own threads, `PF_KTHREAD` of `include/linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 /// Reads a `stat` of a process or a thread.
 pub fn stat(text: &str) -> Option<Stat> {
     let after_name = &text[text.rfind(')')? + 1..];
     let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
-    let number = |index: usize| fields.get(index)?.parse().ok();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: u32::try_from(number(1)?).ok()?,
+        kernel_thread: number(6)? & KERNEL_THREAD != 0,
         minor_faults: number(7)?,
         major_faults: number(9)?,
         user_ticks: number(11)?,
@@ -227,6 +233,8 @@ mod tests {
         assert!(read.minor_faults > 0 && read.parent > 0);
         let odd = stat("12 (a) b) T 7 1 1 0 -1 0 10 0 20 0 30 40 0 0").unwrap();
         assert_eq!((odd.state, odd.parent, odd.minor_faults, odd.major_faults), ('T', 7, 10, 20));
+        assert!(!odd.kernel_thread);
+        assert!(stat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 3 0 0").unwrap().kernel_thread);
         assert_eq!((odd.user_ticks, odd.system_ticks), (30, 40));
         assert_eq!(stat(&STAT[..20]), None);
         assert_eq!(stat(""), None);

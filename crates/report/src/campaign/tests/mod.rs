@@ -15,7 +15,7 @@ use model::record::{API_DIFFERS, EngineTextRecord, RunRecord, RunWarning};
 use model::units::Nanos;
 use model::verdict::Verdict;
 use model::wire::EngineText;
-use records::{ROUNDS, STEPS, record};
+use records::{ROUNDS, STEPS, disturb, record};
 use serde_json::Value;
 
 const STATS: &str = include_str!("../../../../formats/fixtures/rocksdb/8.1.1.stats.txt");
@@ -73,6 +73,30 @@ fn csv_quotes_what_holds_a_comma() {
     let mut view = build(&record());
     view.steps[1].name = "read,\"random\"".to_owned();
     insta::assert_snapshot!(csv(&view).lines().skip(8).take(3).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_trial_that_others_disturbed_is_listed_and_in_no_number() {
+    let calm = build(&record());
+    let mut disturbed = record();
+    let key = TrialKey { launch: 2, step: "overwriteandwait".to_owned(), side: 2 };
+    disturb(&mut disturbed, &key);
+    let view = build(&disturbed);
+    let listed: Vec<_> = view.disturbed.iter().map(|one| (one.step.as_str(), one.side, one.round)).collect();
+    assert_eq!(listed, [("overwriteandwait", 2, 2), ("readrandom", 4, 3)]);
+    let rounds = |view: &CampaignView| {
+        let step = view.steps.iter().find(|step| step.name == "overwriteandwait").unwrap();
+        step.rows.iter().find(|row| row.side == 2).unwrap().rounds.iter().map(|(round, _)| *round).collect()
+    };
+    let (before, after): (Vec<u32>, Vec<u32>) = (rounds(&calm), rounds(&view));
+    assert_eq!((before, after), (vec![1, 2, 3], vec![1, 3]));
+    assert_eq!(verdict(&view, "overwriteandwait", 2), verdict(&calm, "overwriteandwait", 2));
+    let lines = text(&view, plain(200), false);
+    assert!(lines.contains("2 of those done set aside, in no number"), "{lines}");
+    assert!(
+        lines.contains("set aside: overwriteandwait of 8.5.4 in round 2: other processes had"),
+        "{lines}"
+    );
 }
 
 fn finding<'a>(view: &'a CampaignView, config: &str, metric: &str) -> Option<&'a Finding> {
@@ -425,7 +449,8 @@ fn the_keys_of_the_contract_come_first_and_in_order() {
     let mut others = comparisons.iter().filter(|one| one["decides"] == false);
     assert!(others.all(|one| one["verdict"] == "ratio-only"));
     let columns = document["columns"].as_array().unwrap();
-    assert_eq!(columns.len(), 70, "one for each trial that is done");
+    assert_eq!(columns.len(), 70 - 1, "one for each trial that is done and not set aside");
+    assert_eq!(document["disturbed"].as_array().unwrap().len(), 1);
     assert!(columns[0]["values"]["ops_per_s"].is_number());
     assert_eq!(document["left_out"][0]["subject"], "rocksdb@8.2.1");
 }

@@ -139,6 +139,7 @@ pub(super) fn record() -> RunRecord {
         }
     }
     fail(&mut record, &TrialKey { launch: 2, step: "readrandom".to_owned(), side: 3 });
+    disturb(&mut record, &TrialKey { launch: 3, step: "readrandom".to_owned(), side: 4 });
     record
 }
 
@@ -268,6 +269,7 @@ fn block(trial: TrialKey, cycle: u32, seconds: f64, operations: f64, lost: bool)
         (Counter::DiskWritesMerged, 12.0),
         (Counter::DiskWriteMicros, if writes { 5e5 * seconds * wobble(&trial, of + 19) } else { 0.0 }),
         (Counter::ResidentPeakBytes, 1.6e8 * wobble(&trial, of + 20)),
+        (Counter::OtherCpuMicros, 1e4 * seconds),
     ];
     Block {
         image: trial.launch,
@@ -282,6 +284,15 @@ fn block(trial: TrialKey, cycle: u32, seconds: f64, operations: f64, lost: bool)
         process_cpu: Nanos(whole(cpu)),
         counters: counters.into_iter().map(|(counter, value)| (counter, whole(value))).collect::<Counters>(),
         trial,
+    }
+}
+
+/// Others have half of the CPUs during a trial, which halves its rate.
+pub(super) fn disturb(record: &mut RunRecord, key: &TrialKey) {
+    let cpus = u64::from(record.host.cpus);
+    for block in record.blocks.iter_mut().filter(|block| block.trial == *key) {
+        block.operations /= 2;
+        block.counters.insert(Counter::OtherCpuMicros, cpus * block.wall.0 / 1000 / 2);
     }
 }
 

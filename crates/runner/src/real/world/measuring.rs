@@ -4,11 +4,13 @@ use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
 use crate::campaign::action::WorkerId;
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
 use crate::clock::Stopwatch;
+use crate::proc::others::{self, HostCpu};
 use crate::proc::side::{self, SideReading};
 use crate::process::tool::{self, Tool, ToolError};
 use crate::process::worker::WorkerError;
 use crate::real::db_bench;
 use model::block::TrialKey;
+use model::counter::{Counter, Counters};
 use model::event::RunEvent;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, Reply, Request};
@@ -55,7 +57,7 @@ impl RealWorld {
         let interrupted = Arc::clone(&self.interrupted);
         let mut seconds = Vec::new();
         let worker = self.worker(id)?;
-        let before = side::read(worker.pid(), device.as_deref());
+        let began = Began::now(|| side::read(worker.pid(), device.as_deref()));
         let replied = worker.send(&request).and_then(|()| {
             worker.receive_seconds(
                 request_name(&request),
@@ -64,7 +66,7 @@ impl RealWorld {
                 &mut |second| seconds.push(second),
             )
         });
-        let spent = side::difference(&before, &side::read(worker.pid(), device.as_deref()));
+        let spent = began.spent(&side::read(worker.pid(), device.as_deref()));
         let told =
             seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
         self.told.extend(told);
@@ -81,13 +83,13 @@ impl RealWorld {
     pub(super) fn drain(&mut self, id: WorkerId, to: Settle, bound: Nanos) -> Result<Performed, Failure> {
         let device = self.device.clone();
         let pid = self.worker(id)?.pid();
-        let before = side::read(pid, device.as_deref());
+        let began = Began::now(|| side::read(pid, device.as_deref()));
         // The worker gives up at the bound; it is given a while to say so.
         let patience = bound + REPLY_GRACE;
         let Performed::Replies(replies) = self.ask(&[(id, Request::Settle { to, bound })], patience)? else {
             return Err(self.fail(id, "settling", &WorkerError::Protocol("no reply".to_owned())));
         };
-        let spent = side::difference(&before, &side::read(pid, device.as_deref()));
+        let spent = began.spent(&side::read(pid, device.as_deref()));
         let waited = replies.into_iter().find_map(|(_, reply)| match reply {
             Reply::Settled { waited } => Some(waited),
             _ => None,
@@ -111,7 +113,7 @@ impl RealWorld {
         let output = directory.join("db_bench.txt");
         let tool = Tool { program: &program, arguments, directory: &directory, output: &output, bound };
         let device = self.device.clone();
-        let before = side::read_device(device.as_deref());
+        let began = Began::now(|| side::read_device(device.as_deref()));
         let interrupted = Arc::clone(&self.interrupted);
         let ran = tool::run(
             &tool,
@@ -121,7 +123,7 @@ impl RealWorld {
             },
             &|| interrupted.load(Ordering::Relaxed),
         );
-        let spent = side::difference(&before, &side::read_device(device.as_deref()));
+        let of_device = side::difference(&began.side, &side::read_device(device.as_deref()));
         let mut ran = ran.map_err(|error| {
             let failure = self.fail(id, step, &error);
             let severity = match error {
@@ -133,7 +135,8 @@ impl RealWorld {
             Failure { severity, ..failure }
         })?;
         self.pauses.begin();
-        ran.counters.extend(spent.counters);
+        ran.counters.extend(of_device.counters);
+        began.add_others(&mut ran.counters);
         let definition = self.plan.workload.step(step).ok();
         if definition.is_some_and(Step::only_settles) {
             return Ok(Performed::Done); // it prints no result, and none is asked for
@@ -144,6 +147,30 @@ impl RealWorld {
         let result =
             result.map_err(|error| Failure { severity: Severity::Step, ..self.fail(id, step, &error) })?;
         Ok(Performed::DbBench(Box::new(result)))
+    }
+}
+
+/// A side and the host when something that takes seconds began: a block of 20 ms is too short for ticks.
+struct Began {
+    side: SideReading,
+    host: HostCpu,
+}
+
+impl Began {
+    fn now(side: impl FnOnce() -> SideReading) -> Began {
+        Began { host: others::read(), side: side() }
+    }
+
+    fn spent(&self, now: &SideReading) -> SideReading {
+        let mut spent = side::difference(&self.side, now);
+        self.add_others(&mut spent.counters);
+        spent
+    }
+
+    /// Adds what others took to the counters of the side.
+    fn add_others(&self, counters: &mut Counters) {
+        let taken = others::taken_between(&self.host, &others::read(), counters);
+        counters.extend(taken.map(|taken| (Counter::OtherCpuMicros, taken)));
     }
 }
 
