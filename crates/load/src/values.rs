@@ -4,8 +4,8 @@ use crate::keys::{Stream, below, generator};
 use rand_core::Rng;
 
 /// Bytes of the pool. Values are cut from it one after another, so that making one costs a pointer; 1 MiB is
-/// much more than a compressor sees of one block.
-const POOL_BYTES: usize = 1 << 18;
+/// much more than a compressor sees of one block, and as much as db_bench has.
+const POOL_BYTES: usize = 1 << 20;
 /// The pool is made of pieces of this size: random bytes, then a run of one byte that a compressor removes.
 const PIECE_BYTES: usize = 128;
 

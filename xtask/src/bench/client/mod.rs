@@ -15,6 +15,7 @@ use super::Ending;
 use crate::workspace;
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, PERF_LEVEL};
+use race::Used;
 use ratios::{GOAL_HIGH, GOAL_MEDIAN, Ratios, median};
 use scratch::Scratch;
 use serde_json::json;
@@ -130,19 +131,25 @@ struct Bench {
     seed: u64,
 }
 
-/// CPU per operation of one pair, in nanoseconds.
+/// What one pair used per operation.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    db_bench: f64,
-    worker: f64,
+    db_bench: PerOperation,
+    worker: PerOperation,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PerOperation {
+    cpu_ns: f64,
+    switches: f64,
 }
 
 /// What is known of a case.
 struct CaseResult {
     case: Case,
     ratios: Ratios,
-    db_bench_ns: f64,
-    worker_ns: f64,
+    db_bench: PerOperation,
+    worker: PerOperation,
     client_only_ns: f64,
 }
 
@@ -157,12 +164,15 @@ impl Bench {
                 let seed = scrambled(self.seed, u64::from(pair));
                 let found = self.pair(case, seed, &template).with_context(|| case.name())?;
                 eprintln!(
-                    "pair {} of {pairs}, {}: db_bench {:.0} ns, worker {:.0} ns, ratio {:.3}",
+                    "pair {} of {pairs}, {}: db_bench {:.0} ns, worker {:.0} ns, ratio {:.3}; they slept {:.4} and \
+                     {:.4} times",
                     pair + 1,
                     case.name(),
-                    found.db_bench,
-                    found.worker,
-                    found.worker / found.db_bench
+                    found.db_bench.cpu_ns,
+                    found.worker.cpu_ns,
+                    found.ratio(),
+                    found.db_bench.switches,
+                    found.worker.switches
                 );
                 measured.push(found);
             }
@@ -179,25 +189,30 @@ impl Bench {
 
     fn pair(&self, case: &Case, seed: u64, template: &Path) -> anyhow::Result<Pair> {
         let long_first = scrambled(seed, 1) & 1 == 0;
-        let mut cpu_long = [Duration::ZERO; 2];
-        let mut cpu_short = [Duration::ZERO; 2];
+        let mut by_long = [Used::default(); 2];
+        let mut by_short = [Used::default(); 2];
         for long in [long_first, !long_first] {
             let worker_first = scrambled(seed, 2 + u64::from(long)) & 1 == 0;
             let operations = if long { case.long } else { case.short };
-            let cpu = self.race(case, operations, seed, worker_first, template)?;
-            *(if long { &mut cpu_long } else { &mut cpu_short }) = cpu;
+            let used = self.race(case, operations, seed, worker_first, template)?;
+            *(if long { &mut by_long } else { &mut by_short }) = used;
         }
-        let per_operation =
-            |side: usize| difference_ns(cpu_long[side], cpu_short[side]) / case.difference() as f64;
+        let per_operation = |side: usize| {
+            let (long, short) = (by_long[side], by_short[side]);
+            PerOperation {
+                cpu_ns: difference_ns(long.cpu, short.cpu) / case.difference() as f64,
+                switches: (long.switches as f64 - short.switches as f64) / case.difference() as f64,
+            }
+        };
         let pair = Pair { db_bench: per_operation(0), worker: per_operation(1) };
         ensure!(
-            pair.db_bench > 0.0 && pair.worker > 0.0,
+            pair.db_bench.cpu_ns > 0.0 && pair.worker.cpu_ns > 0.0,
             "a long run took less CPU than a short one: {pair:?}"
         );
         Ok(pair)
     }
 
-    /// CPU of db_bench and of the worker.
+    /// What db_bench and the worker used.
     fn race(
         &self,
         case: &Case,
@@ -205,7 +220,7 @@ impl Bench {
         seed: u64,
         worker_first: bool,
         template: &Path,
-    ) -> anyhow::Result<[Duration; 2]> {
+    ) -> anyhow::Result<[Used; 2]> {
         let template = (!case.fills()).then_some(template);
         let directories =
             [self.scratch.database("db_bench", template)?, self.scratch.database("worker", template)?];
@@ -218,7 +233,7 @@ impl Bench {
         });
         let [reference_command, our_command] =
             [self.programs.db_bench(&reference)?, self.programs.worker(&ours)?];
-        let cpu = if worker_first {
+        let used = if worker_first {
             let [worker, db_bench] = race::race([our_command, reference_command])?;
             [db_bench, worker]
         } else {
@@ -227,16 +242,16 @@ impl Bench {
         check_db_bench(&reference)?;
         check_worker(&ours)?;
         same_options::check(reference.directory, ours.directory)?;
-        Ok(cpu)
+        Ok(used)
     }
 
     fn result(&self, case: &Case, pairs: &[Pair]) -> anyhow::Result<CaseResult> {
-        let ratios = pairs.iter().map(|pair| pair.worker / pair.db_bench).collect();
+        let ratios = pairs.iter().map(Pair::ratio).collect();
         Ok(CaseResult {
             case: *case,
             ratios: Ratios::of(ratios).context("there is no pair")?,
-            db_bench_ns: median_of(pairs.iter().map(|pair| pair.db_bench))?,
-            worker_ns: median_of(pairs.iter().map(|pair| pair.worker))?,
+            db_bench: medians(pairs.iter().map(|pair| pair.db_bench))?,
+            worker: medians(pairs.iter().map(|pair| pair.worker))?,
             client_only_ns: self.client_only_ns(case)?,
         })
     }
@@ -246,9 +261,9 @@ impl Bench {
         let directory = self.scratch.path("nothing");
         let cpu = |operations: u64| -> anyhow::Result<Duration> {
             let run = Run { case: *case, operations, seed: self.seed, directory: &directory };
-            let cpu = race::run_alone(self.programs.client_alone(&run)?)?;
+            let used = race::run_alone(self.programs.client_alone(&run)?)?;
             check_worker(&run)?;
-            Ok(cpu)
+            Ok(used.cpu)
         };
         let repeats: Vec<f64> = (0..ALONE_REPEATS)
             .map(|_| {
@@ -258,6 +273,19 @@ impl Bench {
             .collect::<anyhow::Result<_>>()?;
         median_of(repeats)
     }
+}
+
+impl Pair {
+    fn ratio(&self) -> f64 {
+        self.worker.cpu_ns / self.db_bench.cpu_ns
+    }
+}
+
+fn medians(values: impl Iterator<Item = PerOperation> + Clone) -> anyhow::Result<PerOperation> {
+    Ok(PerOperation {
+        cpu_ns: median_of(values.clone().map(|value| value.cpu_ns))?,
+        switches: median_of(values.map(|value| value.switches))?,
+    })
 }
 
 fn difference_ns(long: Duration, short: Duration) -> f64 {
@@ -294,8 +322,8 @@ fn print_table(results: &[CaseResult]) {
             format!("({}..{})", bound(ratios.low), bound(ratios.high)),
             ratios.min,
             ratios.max,
-            result.db_bench_ns,
-            result.worker_ns,
+            result.db_bench.cpu_ns,
+            result.worker.cpu_ns,
             result.client_only_ns,
             if ratios.meet_goals() { "" } else { "  MISSED" },
         );
@@ -317,8 +345,10 @@ fn as_json(results: &[CaseResult], arguments: &Arguments) -> serde_json::Value {
                 "goal": GOAL_MEDIAN,
                 "goal_high": GOAL_HIGH,
                 "meets_goals": ratios.meet_goals(),
-                "db_bench_ns": result.db_bench_ns,
-                "worker_ns": result.worker_ns,
+                "db_bench_ns": result.db_bench.cpu_ns,
+                "worker_ns": result.worker.cpu_ns,
+                "db_bench_switches": result.db_bench.switches,
+                "worker_switches": result.worker.switches,
                 "client_only_ns": result.client_only_ns,
             });
             // A bound that is not known is absent.

@@ -1,4 +1,4 @@
-//! Two processes that take turns, and the CPU time of each from its start to its end.
+//! Two processes that take turns, and what each used from its start to its end.
 //!
 //! While one runs the other is stopped: neither takes the other's CPU, and what the machine does meanwhile meets
 //! both alike. What they compute and print is not known here.
@@ -15,8 +15,17 @@ const TURN: Duration = Duration::from_millis(5);
 /// No run takes a tenth of it.
 const BOUND: Duration = Duration::from_secs(300);
 
-/// Runs both to their ends, the first named first. Returns their CPU times, user and system, all threads.
-pub fn race(commands: [Command; 2]) -> anyhow::Result<[Duration; 2]> {
+/// What a process used, all its threads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    /// CPU time, user and system.
+    pub cpu: Duration,
+    /// How often a thread slept: waited for another one, mostly.
+    pub switches: u64,
+}
+
+/// Runs both to their ends, the first named first.
+pub fn race(commands: [Command; 2]) -> anyhow::Result<[Used; 2]> {
     let [first, second] = commands;
     let mut racers = [Racer::start(first)?, Racer::start(second)?];
     let began = Instant::now();
@@ -28,25 +37,25 @@ pub fn race(commands: [Command; 2]) -> anyhow::Result<[Duration; 2]> {
         ensure!(began.elapsed() < BOUND, "a run did not end within {} s", BOUND.as_secs());
     }
     let [first, second] = &racers;
-    Ok([first.cpu()?, second.cpu()?])
+    Ok([first.used()?, second.used()?])
 }
 
 /// Runs one to its end.
-pub fn run_alone(command: Command) -> anyhow::Result<Duration> {
+pub fn run_alone(command: Command) -> anyhow::Result<Used> {
     let mut racer = Racer::start(command)?;
     let began = Instant::now();
     while racer.runs() {
         racer.turn(true)?;
         ensure!(began.elapsed() < BOUND, "a run did not end within {} s", BOUND.as_secs());
     }
-    racer.cpu()
+    racer.used()
 }
 
 /// A process. Killed when dropped before its end.
 struct Racer {
     shown: String,
     pid: libc::pid_t,
-    cpu: Option<Duration>,
+    used: Option<Used>,
 }
 
 impl Racer {
@@ -63,17 +72,17 @@ impl Racer {
         }
         let child = command.spawn().with_context(|| format!("failed to start `{shown}`"))?;
         let pid = libc::pid_t::try_from(child.id()).context("a process id is out of range")?;
-        let racer = Racer { shown, pid, cpu: None };
+        let racer = Racer { shown, pid, used: None };
         racer.signal(libc::SIGSTOP)?;
         Ok(racer)
     }
 
     fn runs(&self) -> bool {
-        self.cpu.is_none()
+        self.used.is_none()
     }
 
-    fn cpu(&self) -> anyhow::Result<Duration> {
-        self.cpu.with_context(|| format!("`{}` has not ended", self.shown))
+    fn used(&self) -> anyhow::Result<Used> {
+        self.used.with_context(|| format!("`{}` has not ended", self.shown))
     }
 
     /// Lets it run for a turn, and go on after it where it is `alone`.
@@ -106,7 +115,12 @@ impl Racer {
         match found {
             0 => return Ok(()),
             -1 => bail!("failed to wait for `{}`: {}", self.shown, io::Error::last_os_error()),
-            _ => self.cpu = Some(duration(usage.ru_utime) + duration(usage.ru_stime)),
+            _ => {
+                self.used = Some(Used {
+                    cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+                    switches: usage.ru_nvcsw.unsigned_abs(),
+                });
+            }
         }
         let ended_well = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         ensure!(ended_well, "`{}` failed with wait status {status:#x}", self.shown);
@@ -145,8 +159,8 @@ mod tests {
     #[test]
     fn the_cpu_time_of_both_is_found_though_they_take_turns() {
         let [busy, idle] = race([shell(COUNT), shell(":")]).unwrap();
-        assert!(busy > Duration::from_millis(20), "{busy:?}");
-        assert!(idle < busy, "{idle:?} {busy:?}");
+        assert!(busy.cpu > Duration::from_millis(20), "{busy:?}");
+        assert!(idle.cpu < busy.cpu, "{idle:?} {busy:?}");
     }
 
     #[test]
