@@ -61,7 +61,7 @@ pub enum Counter {
     ResidentBytes,
     /// Largest resident memory of the processes so far, in bytes: a level, not a delta.
     ResidentPeakBytes,
-    /// CPU time, tick-based, that processes without a part in the run and other guests of the hypervisor took,
+    /// CPU time that processes without a part in the run and other guests of the hypervisor took,
     /// in microseconds: only of steps that are measured in one go.
     OtherCpuMicros,
 }

@@ -196,6 +196,9 @@ pub enum Group {
 }
 
 impl Group {
+    /// Every group, in the order of reports.
+    pub const ALL: [Group; 3] = [Group::Point, Group::Range, Group::Writes];
+
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {

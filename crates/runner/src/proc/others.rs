@@ -1,87 +1,118 @@
 //! CPU time that is taken from a run: by processes that have no part in it, and by the hypervisor.
 //!
-//! What the kernel's own threads do (write-back, loop devices, reclaim) is work for the run as a rule, and is not
-//! counted; nor is time in interrupts. Where a container hides the kernel's threads, they count as others.
+//! Summed over processes, each with the children that it has waited for: what a compiler used that has ended is its
+//! parent's. The states of `/proc/stat` would be cheaper and are wrong by a third of a CPU where a thread wakes up in
+//! step with the kernel's ticks, as a writer with a rate does: they count ticks, a process's own times are measured.
+//! The kernel's own threads work for the run as a rule (write-back, loop devices) and do not count, nor do processes that
+//! a container hides.
 
 use super::parse;
-use model::counter::{Counter, Counters};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// USER_HZ is 100 on every Linux that we run on.
 const TICK_MICROS: u64 = 10_000;
-/// States of `/proc/stat` in which a process, or another guest of the hypervisor, had a CPU.
-const TAKEN: [&str; 4] = ["user", "nice", "system", "steal"];
 
-/// Ticks since boot at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostCpu {
-    /// Of all CPUs, by anybody.
-    taken: u64,
-    /// Of this process and of the kernel's threads, by process.
-    known: BTreeMap<u32, u64>,
+/// Ticks that others have had since they began, at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OthersCpu {
+    /// Processes besides this one, its descendants and the kernel's threads.
+    processes: u64,
+    /// Other guests of the hypervisor.
+    stolen: u64,
 }
 
 /// Reads every process's `stat`: some 2 ms where there are 200.
-pub fn read() -> HostCpu {
+pub fn read() -> OthersCpu {
     let host = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let taken = parse::cpu_ticks(&host).filter(|(state, _)| TAKEN.contains(state)).map(|(_, ticks)| ticks);
-    let taken = taken.sum();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let known = pids.filter_map(|pid| {
-        let stat = parse::stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-        let counts = stat.kernel_thread || pid == std::process::id();
-        counts.then_some((pid, stat.user_ticks + stat.system_ticks))
-    });
-    HostCpu { taken, known: known.collect() }
+    let stolen = parse::cpu_ticks(&host).find(|(state, _)| *state == "steal").map_or(0, |(_, ticks)| ticks);
+    let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let processes: BTreeMap<u32, parse::Stat> = pids
+        .filter_map(|pid| Some((pid, parse::stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
+        .collect();
+    OthersCpu { processes: ticks_of_others(&processes, std::process::id()), stolen }
 }
 
-/// What others took between two readings, in microseconds, where the side that was measured used what its counters
-/// say; absent where they do not say it.
-pub fn taken_between(before: &HostCpu, after: &HostCpu, side: &Counters) -> Option<u64> {
-    let side = side.get(&Counter::UserCpuMicros)? + side.get(&Counter::SystemCpuMicros)?;
-    let earlier = |pid: &u32| before.known.get(pid).copied().unwrap_or(0);
-    let known: u64 = after.known.iter().map(|(pid, ticks)| ticks.saturating_sub(earlier(pid))).sum();
-    let taken = after.taken.saturating_sub(before.taken);
-    Some((taken.saturating_sub(known) * TICK_MICROS).saturating_sub(side))
+fn ticks_of_others(processes: &BTreeMap<u32, parse::Stat>, own: u32) -> u64 {
+    let of_run = with_descendants(processes, own);
+    let others = processes.iter().filter(|(pid, stat)| !of_run.contains(pid) && !stat.kernel_thread);
+    others.map(|(_, stat)| stat.user_ticks + stat.system_ticks + stat.waited_for_ticks).sum()
+}
+
+fn with_descendants(processes: &BTreeMap<u32, parse::Stat>, own: u32) -> BTreeSet<u32> {
+    let mut found = BTreeSet::from([own]);
+    loop {
+        let is_new =
+            |(pid, stat): &(&u32, &parse::Stat)| found.contains(&stat.parent) && !found.contains(pid);
+        let children: Vec<u32> = processes.iter().filter(is_new).map(|(pid, _)| *pid).collect();
+        if children.is_empty() {
+            return found;
+        }
+        found.extend(children);
+    }
+}
+
+/// What others had between two readings, in microseconds.
+pub fn taken_between(before: OthersCpu, after: OthersCpu) -> u64 {
+    // Processes whose parent does not wait for them take their time with them: then less may be known than before.
+    let processes = after.processes.saturating_sub(before.processes);
+    (processes + after.stolen.saturating_sub(before.stolen)) * TICK_MICROS
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use std::process::{Child, Command};
     use std::time::{Duration, Instant};
 
-    fn side(user: u64, system: u64) -> Counters {
-        Counters::from([(Counter::UserCpuMicros, user), (Counter::SystemCpuMicros, system)])
+    fn stat(parent: u32, user_ticks: u64, waited_for_ticks: u64, kernel_thread: bool) -> parse::Stat {
+        parse::Stat { parent, user_ticks, waited_for_ticks, kernel_thread, ..parse::Stat::default() }
     }
 
     #[test]
-    fn what_nobody_known_used_is_what_others_took() {
-        let before = HostCpu { taken: 1000, known: BTreeMap::from([(2, 50), (7, 10), (9, 30)]) };
-        // Process 9 ended, 11 began; the side used 300 ms, known ones 12 + 3 ticks of the 100.
-        let after = HostCpu { taken: 1100, known: BTreeMap::from([(2, 62), (7, 10), (11, 3)]) };
-        assert_eq!(taken_between(&before, &after, &side(200_000, 100_000)), Some(550_000));
-        // Ticks are coarse: a side may seem to have used more than all.
-        assert_eq!(taken_between(&before, &after, &side(2_000_000, 0)), Some(0));
-        assert_eq!(taken_between(&before, &after, &Counters::new()), None);
+    fn a_run_is_its_controller_with_all_below_it_and_no_more() {
+        let processes = BTreeMap::from([
+            (1, stat(0, 7, 1000, false)),
+            (2, stat(0, 5, 0, true)),
+            (9, stat(2, 80, 0, true)),
+            (20, stat(1, 11, 0, false)),
+            (30, stat(20, 400, 400, false)), // the controller
+            (31, stat(30, 400, 0, false)),
+            (29, stat(31, 400, 0, false)),
+            (40, stat(20, 3, 2, false)),
+        ]);
+        assert_eq!(ticks_of_others(&processes, 30), 7 + 1000 + 11 + 3 + 2);
     }
 
     #[test]
-    fn a_process_that_burns_cpu_is_seen() {
+    fn time_that_is_not_known_any_more_is_none() {
+        let at = |processes, stolen| OthersCpu { processes, stolen };
+        assert_eq!(taken_between(at(100, 5), at(130, 6)), 310_000);
+        assert_eq!(taken_between(at(100, 5), at(90, 6)), 10_000);
+    }
+
+    /// A process that is nobody's child here: its parent has ended.
+    fn orphan(script: &str) -> Child {
+        Command::new("sh").args(["-c", &format!("({script}) & exit")]).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_stranger_that_burns_cpu_is_seen_and_a_child_is_not() {
         let before = read();
-        let mut burner = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         let begun = Instant::now();
-        let mut taken = 0;
-        while taken < 200_000 && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::yield_now();
-            taken = taken_between(&before, &read(), &side(0, 0)).unwrap();
+        let mut of_child = 0;
+        while begun.elapsed() < Duration::from_millis(300) {
+            of_child = taken_between(before, read());
         }
-        burner.kill().unwrap();
-        burner.wait().unwrap();
-        assert!(taken >= 200_000, "{taken} us of 20 s");
-        let processes = read().known;
-        assert!(processes.contains_key(&std::process::id()));
+        orphan("i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done").wait().unwrap();
+        let mut taken = of_child;
+        while taken < of_child + 200_000 && begun.elapsed() < Duration::from_secs(30) {
+            taken = taken_between(before, read());
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(taken >= of_child + 200_000, "{taken} us after {of_child} us");
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Fields of `/proc/PID/stat` (proc(5)), counted after the name in parentheses, which may hold spaces:
 /// `3841 (dbdyno) S 3834 3841 3834 0 -1 4194560 912 0 0 0 25 14 0 0 20 0 9 0 ...`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
     /// `R`, `S`, `D`, `T`, `Z`.
     pub state: char,
@@ -23,6 +23,8 @@ pub struct Stat {
     pub user_ticks: u64,
     /// System time in ticks.
     pub system_ticks: u64,
+    /// Both of its children that have ended and that it has waited for, in ticks.
+    pub waited_for_ticks: u64,
 }
 
 /// The flag of the kernel's own threads, `PF_KTHREAD` of `include/linux/sched.h`.
@@ -41,6 +43,7 @@ pub fn stat(text: &str) -> Option<Stat> {
         major_faults: number(9)?,
         user_ticks: number(11)?,
         system_ticks: number(12)?,
+        waited_for_ticks: number(13)? + number(14)?,
     })
 }
 

@@ -4,7 +4,7 @@ use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
 use crate::campaign::action::WorkerId;
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
 use crate::clock::Stopwatch;
-use crate::proc::others::{self, HostCpu};
+use crate::proc::others::{self, OthersCpu};
 use crate::proc::side::{self, SideReading};
 use crate::process::tool::{self, Tool, ToolError};
 use crate::process::worker::WorkerError;
@@ -136,7 +136,7 @@ impl RealWorld {
         })?;
         self.pauses.begin();
         ran.counters.extend(of_device.counters);
-        began.add_others(&mut ran.counters);
+        ran.counters.extend(began.others());
         let definition = self.plan.workload.step(step).ok();
         if definition.is_some_and(Step::only_settles) {
             return Ok(Performed::Done); // it prints no result, and none is asked for
@@ -153,24 +153,23 @@ impl RealWorld {
 /// A side and the host when something that takes seconds began: a block of 20 ms is too short for ticks.
 struct Began {
     side: SideReading,
-    host: HostCpu,
+    others: OthersCpu,
 }
 
 impl Began {
     fn now(side: impl FnOnce() -> SideReading) -> Began {
-        Began { host: others::read(), side: side() }
+        Began { others: others::read(), side: side() }
     }
 
     fn spent(&self, now: &SideReading) -> SideReading {
         let mut spent = side::difference(&self.side, now);
-        self.add_others(&mut spent.counters);
+        spent.counters.extend(self.others());
         spent
     }
 
-    /// Adds what others took to the counters of the side.
-    fn add_others(&self, counters: &mut Counters) {
-        let taken = others::taken_between(&self.host, &others::read(), counters);
-        counters.extend(taken.map(|taken| (Counter::OtherCpuMicros, taken)));
+    /// What others had meanwhile.
+    fn others(&self) -> Counters {
+        Counters::from([(Counter::OtherCpuMicros, others::taken_between(self.others, others::read()))])
     }
 }
 
