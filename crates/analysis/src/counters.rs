@@ -1,5 +1,6 @@
 //! What else moved: every counter, per operation, by the same paired launches. Moved together, never caused.
 
+use crate::correlation::rank_correlation;
 use crate::launch::{LaunchSummary, Totals};
 use crate::student;
 use model::counter::Counter;
@@ -146,26 +147,6 @@ fn are_twins(left: &[f64], right: &[f64]) -> bool {
             || rank_correlation(left, right).is_some_and(|correlation| correlation.abs() > TWIN_CORRELATION))
 }
 
-/// Spearman's correlation with mid-ranks; absent where all values of a side are equal.
-fn rank_correlation(left: &[f64], right: &[f64]) -> Option<f64> {
-    let (left, right) = (centered_ranks(left), centered_ranks(right));
-    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let scale = (product(&left, &left) * product(&right, &right)).sqrt();
-    (scale > 0.0).then(|| product(&left, &right) / scale)
-}
-
-/// Mid-ranks less their mean.
-fn centered_ranks(values: &[f64]) -> Vec<f64> {
-    values
-        .iter()
-        .map(|value| {
-            let below = values.iter().filter(|other| *other < value).count() as f64;
-            let above = values.iter().filter(|other| *other > value).count() as f64;
-            0.5 * (below - above)
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,13 +217,5 @@ mod tests {
         let twins: Vec<_> = found.iter().filter_map(|finding| finding.twin_of).collect();
         assert_eq!(twins, [Counter::ReadCalls]);
         assert!(found.iter().all(|finding| finding.moved));
-    }
-
-    #[test]
-    fn rank_correlation_is_spearmans() {
-        assert!(
-            (rank_correlation(&[1.0, 2.0, 3.0, 4.0], &[10.0, 30.0, 20.0, 40.0]).unwrap() - 0.8).abs() < 1e-12
-        );
-        assert_eq!(rank_correlation(&[1.0, 1.0], &[1.0, 2.0]), None);
     }
 }

@@ -13,8 +13,10 @@
 
 pub mod boundaries;
 pub mod budget;
+pub mod build_noise;
 pub mod calibration;
 pub mod change_points;
+pub mod correlation;
 pub mod counters;
 pub mod drift;
 pub mod error;

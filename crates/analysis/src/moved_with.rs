@@ -3,7 +3,8 @@
 //! The place is fixed by the rate, so each counter is tested once, at that place: no search, no correction for one.
 //! A counter that changed more elsewhere is not told, however much it moved here.
 
-use crate::change_points::{AtChange, Change, ErrorFloor, Findings, Series, ranks};
+use crate::change_points::{AtChange, Change, ErrorFloor, Findings, Series};
+use crate::correlation::rank_correlation;
 use crate::error::Error;
 use crate::family::benjamini_hochberg;
 use crate::rounds::{RoundValues, fit, p_of};
@@ -157,8 +158,8 @@ const TWIN_CORRELATION: f64 = 0.95;
 /// With fewer cells such a correlation is too often chance (at 8: about 0.1 %).
 const LEAST_CELLS: usize = 8;
 
-/// Whether two counters rise and fall together from cell to cell, or against each other.
-fn go_in_step(left: &RoundValues, right: &RoundValues, versions: &[usize]) -> bool {
+/// Whether two counters rise and fall together from cell to cell of these versions, or against each other.
+pub fn go_in_step(left: &RoundValues, right: &RoundValues, versions: &[usize]) -> bool {
     let mut cells: (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
     for (left, right) in left.rounds().iter().zip(right.rounds()) {
         let both: Vec<(f64, f64)> =
@@ -175,10 +176,5 @@ fn go_in_step(left: &RoundValues, right: &RoundValues, versions: &[usize]) -> bo
     if cells.0.len() < LEAST_CELLS {
         return false;
     }
-    let center = 0.5 * (cells.0.len() as f64 + 1.0);
-    let (left, right) = (ranks(&cells.0), ranks(&cells.1));
-    let product =
-        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - center) * (b - center)).sum::<f64>();
-    let scale = (product(&left, &left) * product(&right, &right)).sqrt();
-    scale > 0.0 && product(&left, &right).abs() > TWIN_CORRELATION * scale
+    rank_correlation(&cells.0, &cells.1).is_some_and(|correlation| correlation.abs() > TWIN_CORRELATION)
 }

@@ -15,6 +15,7 @@
 //! nothing, so ranks are used as they are.
 
 use super::scan::{Bump, Peak};
+use std::ops::Range;
 
 /// From this number of single runs on, ranks are used. Below, ranks cannot tell a large step from a small one: of
 /// eight points no arrangement is rare enough.
@@ -29,6 +30,10 @@ const LARGEST_CORRELATION: f64 = 0.9;
 /// stretch of three or four single runs is no change yet.
 const SHORTEST_BUMP: usize = 5;
 const BUMP_GROWTH: (usize, usize) = (7, 5);
+/// Pieces that are shorter are not cut again when autocorrelation is looked for.
+const LEAST_CUT: usize = 20;
+/// By simulation: with it 4.2 % of change-free AR(1) series of 100 points with 0.5 raise an alarm, with 1 it is 4.9 %.
+const BIAS_OF_A_CUT: f64 = 1.25;
 /// A correlation below this over the root of n is luck: twice the standard error under independence.
 const LEAST_CORRELATION: f64 = 2.0;
 
@@ -121,26 +126,56 @@ pub(super) fn inflation(correlation: f64) -> f64 {
     ((1.0 + correlation) / (1.0 - correlation)).sqrt()
 }
 
-/// Correlation of neighbours about the means inside and outside `from..to`, corrected for the bias of short series
-/// (Kendall 1954: about `(1 + 4 phi) / n`); 0 where it may be luck.
+/// Correlation of neighbours about the means of the pieces that a change leaves, each cut once more at its own best
+/// place: another change that is still to be found must not look like autocorrelation. 0 where it may be luck.
 fn correlation_about(ranks: &[f64], sums: &[f64], from: usize, to: usize) -> f64 {
-    let size = ranks.len() as f64;
-    let center = 0.5 * (size + 1.0);
-    let (sum, length) = (sums[to] - sums[from], (to - from) as f64);
-    let (inside, outside) = (center + sum / length, center - sum / (size - length));
+    let center = 0.5 * (ranks.len() as f64 + 1.0);
     let (mut products, mut squares, mut last) = (0.0, 0.0, 0.0);
-    for (index, rank) in ranks.iter().enumerate() {
-        let residual = rank - if (from..to).contains(&index) { inside } else { outside };
-        products += last * residual;
-        squares += residual * residual;
-        last = residual;
+    let mut means = 0;
+    for piece in [0..from, from..to, to..ranks.len()] {
+        let cut = best_cut(sums, &piece);
+        for part in [piece.start..cut, cut..piece.end] {
+            if part.is_empty() {
+                continue;
+            }
+            means += 1;
+            let mean = center + (sums[part.end] - sums[part.start]) / part.len() as f64;
+            for rank in &ranks[part] {
+                let residual = rank - mean;
+                products += last * residual;
+                squares += residual * residual;
+                last = residual;
+            }
+        }
     }
-    if squares > 0.0 { believed(products / squares, ranks.len()) } else { 0.0 }
+    if squares > 0.0 { believed(products / squares, ranks.len(), means) } else { 0.0 }
 }
 
-/// A correlation of neighbours about fitted means, without its bias; 0 where it may be luck.
-pub(super) fn believed(correlation: f64, count: usize) -> f64 {
-    let corrected = correlation + (1.0 + 4.0 * correlation) / count as f64;
+/// Where the means of the two parts of a piece differ most; its start where it is too short to be cut.
+fn best_cut(sums: &[f64], piece: &Range<usize>) -> usize {
+    if piece.len() < LEAST_CUT {
+        return piece.start;
+    }
+    let whole = piece.len() as f64;
+    let total = sums[piece.end] - sums[piece.start];
+    let mut best = (piece.start, -1.0);
+    for at in piece.start + SHORTEST_BUMP..(piece.end + 1).saturating_sub(SHORTEST_BUMP) {
+        let length = (at - piece.start) as f64;
+        let excess = sums[at] - sums[piece.start] - total * length / whole;
+        let found = excess * excess / (length * (whole - length));
+        if found > best.1 {
+            best = (at, found);
+        }
+    }
+    best.0
+}
+
+/// A correlation of neighbours about fitted means, without its bias: about `(1 + 4 phi) / n` for a series (Kendall 1954),
+/// and somewhat more than that for each further mean that stands at the best place for it; 0 where it may be luck.
+pub(super) fn believed(correlation: f64, count: usize, means: usize) -> f64 {
+    let further = means.saturating_sub(2) as f64;
+    let bias = (1.0 + BIAS_OF_A_CUT * further) * (1.0 + 4.0 * correlation) / count as f64;
+    let corrected = correlation + bias;
     if corrected < LEAST_CORRELATION / (count as f64).sqrt() {
         0.0
     } else {
@@ -185,9 +220,9 @@ mod tests {
 
     #[test]
     fn a_correlation_that_may_be_luck_is_not_believed() {
-        assert!(believed(0.3, 20).abs() < 1e-12);
-        assert!((believed(0.5, 100) - 0.53).abs() < 1e-12);
-        assert!((believed(0.99, 100) - LARGEST_CORRELATION).abs() < 1e-12);
+        assert!(believed(0.3, 20, 1).abs() < 1e-12);
+        assert!((believed(0.5, 100, 1) - 0.53).abs() < 1e-12);
+        assert!((believed(0.99, 100, 1) - LARGEST_CORRELATION).abs() < 1e-12);
         assert!((inflation(0.5) - 3f64.sqrt()).abs() < 1e-12);
     }
 }

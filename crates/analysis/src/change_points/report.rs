@@ -26,6 +26,7 @@ pub(super) fn findings(series: &Series, found: &Segmentation, rule: &Rule, alpha
         ln_error: found.points.iter().map(|point| point.error).reduce(f64::max),
         autocorrelation: found.autocorrelation,
         alpha,
+        visible: None,
         warnings: reporter.warnings(),
     }
 }

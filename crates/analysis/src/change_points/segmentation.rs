@@ -15,6 +15,8 @@ use std::ops::Range;
 pub(super) struct Search<'a> {
     /// Share of series without a change in which anything is found.
     pub(super) alpha: f64,
+    /// The same for what is looked for beside a change that was found: not more than `alpha`.
+    pub(super) alpha_beside: f64,
     /// Changes of less than this are dropped; ln.
     pub(super) least_change: f64,
     pub(super) critical: &'a CriticalValues,
@@ -76,7 +78,31 @@ fn law_of(series: &Series) -> Option<Law> {
     }
 }
 
+/// The normal quantile of a power of 90 %.
+const POWER_90: f64 = 1.281_552;
+/// Root of the efficiency of ranks against means where the noise is normal: 3 over pi.
+const RANK_EFFICIENCY_ROOT: f64 = 0.977_205;
+
+/// The step in the middle of a series that would be found nine times of ten, in ln; absent where nothing can be found.
+pub(super) fn visible(series: &Series, found: &Segmentation, search: &Search<'_>) -> Option<f64> {
+    let law = law_of(series)?;
+    let points = found.points.len();
+    let critical = search.critical.of_step(law, points, STEP_SHARE * search.alpha);
+    let squares: f64 = found.points.iter().map(|point| point.error.powi(2)).sum();
+    let error = (squares / points as f64).sqrt();
+    // Of the difference of the means of two halves.
+    let of_halves = 2.0 * error / (points as f64).sqrt();
+    let efficiency = if law == Law::Ranks { RANK_EFFICIENCY_ROOT } else { 1.0 };
+    let visible = (critical + POWER_90) * of_halves / efficiency;
+    Some(visible.max(search.least_change)).filter(|visible| visible.is_finite())
+}
+
 impl Segmentation {
+    /// Whether nothing was found in it yet.
+    fn is_whole(&self) -> bool {
+        self.steps.is_empty() && self.glitches.is_empty()
+    }
+
     /// Positions that belong to segments.
     fn active(&self) -> Vec<usize> {
         (0..self.points.len()).filter(|position| self.glitches.binary_search(position).is_err()).collect()
@@ -145,7 +171,8 @@ fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
     while let Some(segment) = waiting.pop() {
         let points = found.at(&segment);
         let Some(step) = scan::best_step(&points) else { continue };
-        match search.best(step, scan::best_bump(&points), law, segment.len()) {
+        let place = Place { law, points: segment.len(), first: found.is_whole() };
+        match search.best(step, scan::best_bump(&points), place) {
             None => {}
             Some(Best::Bump(from, to)) if to == from + 1 => {
                 found.glitches.push(segment[from]);
@@ -172,6 +199,14 @@ fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
     found.drop_small_steps(search.least_change);
 }
 
+/// A segment that is searched.
+struct Place {
+    law: Law,
+    points: usize,
+    /// Whether nothing was found yet.
+    first: bool,
+}
+
 /// The best change of a segment, if it stands out.
 enum Best {
     Step(usize),
@@ -181,12 +216,13 @@ enum Best {
 impl Search<'_> {
     /// Which of the two explains more beyond what chance explains: by squared scores, twice the logarithm of the
     /// likelihood, over those of the critical values.
-    fn best(&self, step: Peak, bump: Option<Bump>, law: Law, points: usize) -> Option<Best> {
+    fn best(&self, step: Peak, bump: Option<Bump>, place: Place) -> Option<Best> {
+        let Place { law, points, first } = place;
+        let alpha = if first { self.alpha } else { self.alpha_beside };
         let excess = |score: f64, critical: f64| score.powi(2) - critical.powi(2);
-        let of_step = excess(step.score, self.critical.of_step(law, points, STEP_SHARE * self.alpha));
+        let of_step = excess(step.score, self.critical.of_step(law, points, STEP_SHARE * alpha));
         let of_bump = bump.map_or(f64::NEG_INFINITY, |bump| {
-            let alpha = BUMP_SHARE * self.alpha;
-            excess(bump.score, self.critical.of_bump(law, points, alpha))
+            excess(bump.score, self.critical.of_bump(law, points, BUMP_SHARE * alpha))
         });
         match bump {
             Some(bump) if of_bump > 0.0 && of_bump > of_step => Some(Best::Bump(bump.from, bump.to)),
@@ -198,10 +234,11 @@ impl Search<'_> {
 /// The step that stands out least between its neighbours, if it does not stand out enough: what made it stand out
 /// in its parent was another step that has been found since.
 fn weakest_step(found: &Segmentation, law: Law, search: &Search<'_>) -> Option<usize> {
+    let alpha = if found.steps.len() > 1 { search.alpha_beside } else { search.alpha };
     let excess = |step: usize| {
         let window = found.window(step);
         let score = scan::best_step(&found.at(&window)).map_or(0.0, |peak| peak.score);
-        score / search.critical.of_step(law, window.len(), STEP_SHARE * search.alpha)
+        score / search.critical.of_step(law, window.len(), STEP_SHARE * alpha)
     };
     let weakest = (0..found.steps.len()).map(excess).enumerate();
     let (step, excess) = weakest.min_by(|left, right| left.1.total_cmp(&right.1))?;
@@ -246,7 +283,8 @@ fn by_ranks(found: &mut Segmentation, search: &Search<'_>) {
     while let Some(Range { start, end }) = waiting.pop() {
         let ranks = ranked::ranks(&values[start..end]);
         let Some(peaks) = ranked::best_changes(&ranks, &mut scratch) else { continue };
-        match search.best(peaks.step, peaks.bump, Law::Ranks, end - start) {
+        let place = Place { law: Law::Ranks, points: end - start, first: found.is_whole() };
+        match search.best(peaks.step, peaks.bump, place) {
             None => {}
             Some(Best::Bump(from, to)) => {
                 found.steps.extend([start + from, start + to]);
@@ -286,7 +324,7 @@ fn clip(found: &mut Segmentation) {
     let squares: f64 = clipped.iter().map(|residual| residual.powi(2)).sum();
     let products: f64 = clipped.windows(2).map(|pair| pair[0] * pair[1]).sum();
     found.autocorrelation =
-        if squares > 0.0 { ranked::believed(products / squares, clipped.len()) } else { 0.0 };
+        if squares > 0.0 { ranked::believed(products / squares, clipped.len(), members.len()) } else { 0.0 };
     let degrees = clipped.len().saturating_sub(members.len()).max(1) as f64;
     let error = (squares / degrees).sqrt().max(floor) * ranked::inflation(found.autocorrelation);
     for (segment, positions) in members.iter().enumerate() {

@@ -113,9 +113,10 @@ fn single_runs_give_candidates_and_the_versions_to_measure_again() {
     let step = changes.iter().find(|change| change.version == 6).unwrap();
     assert_eq!((step.shape, step.standing), (Shape::Step, Standing::Candidate));
     assert!((step.ratio - 0.0425).abs() < 0.001, "read size down by 96 %: {}", step.ratio);
-    // Small beside it, and more than the printed digits leave open: 103.6 KB at 8.2 only, 4.3 to 4.6 KB at 8.7.
+    // Small beside it, and more than the printed digits leave open: 4.3 to 4.6 KB at 8.7. The 103.6 KB of 8.2 alone
+    // would be a candidate by themselves, and are not enough beside a change that was found.
     let found: Vec<(usize, Shape)> = changes.iter().map(|change| (change.version, change.shape)).collect();
-    assert_eq!(found, [(2, Shape::Glitch), (6, Shape::Step), (7, Shape::Step)]);
+    assert_eq!(found, [(6, Shape::Step), (7, Shape::Step)]);
 }
 
 #[test]
