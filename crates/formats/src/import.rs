@@ -3,6 +3,7 @@
 use crate::benchmark_sh_report::{Block, Report, Row};
 use crate::db_bench::{BenchmarkResult, DbBenchOutput};
 use crate::number::{Rounded, bytes, bytes_in};
+use crate::table::TableValue;
 use model::import::ImportedValue;
 use std::collections::BTreeMap;
 
@@ -123,6 +124,21 @@ fn number(said: &str, scale: Scale) -> Option<f64> {
         }
         Scale::Text => None,
     }
+}
+
+/// The values of a table, in their order. A table that does not say what was measured is of its source.
+pub fn of_table(values: &[TableValue], source: Source<'_>) -> Vec<ImportedValue> {
+    let of = |value: &TableValue| ImportedValue {
+        file: source.file,
+        subject: value.release.clone(),
+        step: if value.step.is_empty() { source.subject.to_owned() } else { value.step.clone() },
+        metric: value.metric.clone(),
+        unit: value.unit.clone(),
+        value: value.value,
+        said: value.said.clone(),
+        place: value.place.clone(),
+    };
+    values.iter().map(of).collect()
 }
 
 /// The values of db_bench's output, benchmark after benchmark. Of a benchmark that ran several times, the second is

@@ -1,4 +1,4 @@
-//! Texts of other programs to numbers: RocksDB's statistics, db_bench, the reports of benchmark.sh.
+//! Texts of other programs to numbers: RocksDB's statistics, db_bench, the reports of benchmark.sh, tables.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
@@ -8,6 +8,7 @@ pub mod import;
 mod number;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
+pub mod table;
 
 /// A text that cannot be read as what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
