@@ -21,6 +21,7 @@ Examples:
   dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --step readrandom
   dbdyno report last --format markdown           the last run again, for a pull request
   dbdyno run plans/rocksdb-releases-small.toml   twenty releases, the classic sequence, every column
+  dbdyno history last                            since which release?
   dbdyno calibrate rocksdb@8.7.3                 is the harness honest on this machine?";
 
 /// Where results and data lie.
@@ -46,6 +47,8 @@ pub enum Command {
     Report(Report),
     /// Store and show results that another program wrote
     Import(Import),
+    /// Search series of releases for changes: of campaigns, or of tables that others published
+    History(History),
     /// Releases that can be had, builds that are here, your own builds
     Engine(Engine),
     /// The workloads and their steps
@@ -134,6 +137,9 @@ pub struct Measuring {
     /// Share of false verdicts per step, in percent
     #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
     pub alpha: f64,
+    /// What the same source differs by when it is built again, in percent; `calibrate --builds` measures it
+    #[arg(long, default_value_t = 0.5, value_name = "PERCENT")]
+    pub build_noise: f64,
     /// Most launches of a step
     #[arg(long, default_value_t = 48, value_name = "N")]
     pub max_launches: u32,
@@ -149,6 +155,9 @@ pub struct Calibrate {
     pub build: String,
     #[command(flatten)]
     pub measuring: Measuring,
+    /// Other builds of the same source, two or more: measures by how much builds differ that should be the same
+    #[arg(long, value_name = "BUILD", num_args = 2..)]
+    pub builds: Vec<String>,
     /// Verdicts to reach: each is one step of one comparison of the build with itself
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub verdicts: u32,
@@ -215,6 +224,8 @@ pub struct Import {
     /// The files; together they are one import
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub table: TableChoices,
     /// A name for the import
     #[arg(long)]
     pub name: Option<String>,
@@ -228,6 +239,70 @@ Examples:
   dbdyno import db_bench-text readrandom.8.5.txt readrandom.8.7.txt --format markdown
   dbdyno report nov23 --json                     the same import again";
 
+#[derive(Debug, Args)]
+#[command(after_help = HISTORY_EXAMPLES)]
+pub struct History {
+    /// A campaign or an import of the store, or files; several files are repeats of the same
+    #[arg(default_value = "last", value_name = "RUN|FILE")]
+    pub sources: Vec<String>,
+    /// What the files are
+    #[arg(long, value_enum, default_value_t = ImportFormat::Table, value_name = "FORMAT")]
+    pub from: ImportFormat,
+    #[command(flatten)]
+    pub table: TableChoices,
+    /// Only these steps, several
+    #[arg(long = "step", value_name = "STEP")]
+    pub steps: Vec<String>,
+    /// Share of series without a change in which anything is found, in percent
+    #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
+    pub alpha: f64,
+    /// Changes of less than this are left out, in percent
+    #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
+    pub least_change: f64,
+    /// Layout noise of one build, in percent: what the same source differs by when it is built again
+    #[arg(long, default_value_t = 0.5, value_name = "PERCENT")]
+    pub build_noise: f64,
+    /// Write a plan that measures again what needs it, in rounds
+    #[arg(long, value_name = "PLAN")]
+    pub schedule: Option<PathBuf>,
+    /// With files: the engine that the releases are of, so that they can be measured again
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<String>,
+    /// With files: the workload to measure them with
+    #[arg(long, value_name = "NAME|FILE", requires = "engine")]
+    pub workload: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const HISTORY_EXAMPLES: &str = "\
+Examples:
+  dbdyno history last                                  change points of the last campaign
+  dbdyno history iostat.tsv                            of a table with a row for each release
+  dbdyno history qps.tsv --metric ops_per_s            of one with a column for each
+  dbdyno history qps.tsv --engine rocksdb --workload rocksdb.byrx --schedule again.toml
+  dbdyno run again.toml                                measures again what needs it";
+
+/// How a table is read where it does not say so itself.
+#[derive(Debug, Clone, Args)]
+pub struct TableChoices {
+    /// In tables: where the releases stand [default: found by the header]
+    #[arg(long, value_enum, value_name = "WHERE")]
+    pub releases: Option<ReleasesIn>,
+    /// In tables with a column for each release: what the numbers are, for example ops_per_s
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+}
+
+/// Where the releases of a table stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReleasesIn {
+    /// A row for each
+    Rows,
+    /// A column for each
+    Columns,
+}
+
 /// Formats of other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
@@ -237,6 +312,8 @@ pub enum ImportFormat {
     /// What db_bench prints
     #[value(name = "db_bench-text")]
     DbBenchText,
+    /// A table with a row or a column for each release, separated by tabs, commas or semicolons
+    Table,
 }
 
 impl ImportFormat {
@@ -245,6 +322,7 @@ impl ImportFormat {
         match self {
             ImportFormat::DbBenchReport => "db_bench-report",
             ImportFormat::DbBenchText => "db_bench-text",
+            ImportFormat::Table => "table",
         }
     }
 }

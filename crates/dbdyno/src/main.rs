@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => commands::run::run(&cli.places, &arguments),
         Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
         Command::Import(arguments) => commands::import::run(&cli.places, &arguments),
+        Command::History(arguments) => commands::history::run(&cli.places, &arguments),
         Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
         Command::Workload(arguments) => commands::workload::run(&arguments),
         Command::Completions { shell } => commands::completions::run(shell),

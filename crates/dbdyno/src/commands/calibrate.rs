@@ -1,22 +1,67 @@
 //! `dbdyno calibrate BUILD`: the build against itself, again and again: is the harness honest here, and how
 //! small a change can it see?
 
-use crate::cli::{Calibrate, Places};
+use crate::cli::{Calibrate, Format, Places};
 use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Ready};
 use crate::commands::print;
-use crate::commands::report::render_calibration;
+use crate::commands::report::{no_table, render_calibration};
 use crate::exit::Ending;
 use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
+use anyhow::Context;
 use model::event::RunOutcome;
 use model::plan::{Plan, Purpose};
 use model::record::RunRecord;
+use report::text::TextOptions;
 use runner::clock::Stopwatch;
 
-/// Plans once, measures as often as the verdicts asked for need, judges, prints.
+/// The build against itself, or against other builds of its source.
 pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
+    if arguments.builds.is_empty() {
+        against_itself(places, arguments)
+    } else {
+        against_builds(places, arguments)
+    }
+}
+
+/// Measures builds of the same source side by side, as often as the budget allows: how much do they differ?
+fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
+    interrupt::listen()?;
+    let mut progress = Progress::new();
+    let request = Request {
+        purpose: Purpose::Compare,
+        subjects: std::iter::once(&arguments.build).chain(&arguments.builds).cloned().collect(),
+        measuring: &arguments.measuring,
+        budget: arguments.budget,
+        planted_slowdown_percent: 0.0,
+    };
+    let mut writer = open_store(places)?;
+    let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
+    let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+    let measured = measure::measure(places, &ready, Some("build-noise"), &mut writer, &mut progress)?;
+    let view = report::build_noise::build(&writer.store().load_run(&measured.run)?);
+    let manner = print::manner(&arguments.output);
+    let rendered = match manner.format {
+        Format::Text => {
+            let options = TextOptions { width: manner.width, colour: manner.colour };
+            report::build_noise::text(&view, options)
+        }
+        Format::Markdown => report::build_noise::markdown(&view),
+        Format::Json => report::build_noise::json(&view).context("failed to render JSON")?,
+        Format::Tsv | Format::Csv => return Err(no_table()),
+    };
+    print::report(&arguments.output, &rendered)?;
+    Ok(match measured.outcome {
+        RunOutcome::Done => Ending::Done,
+        RunOutcome::Interrupted => Ending::Interrupted,
+        RunOutcome::Failed => Ending::RunFailed,
+    })
+}
+
+/// Plans once, measures as often as the verdicts asked for need, judges, prints.
+fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let mut progress = Progress::new();
     let request = Request {

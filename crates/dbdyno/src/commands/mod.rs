@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod engine;
+pub mod history;
 pub mod import;
 pub mod man;
 mod measure;

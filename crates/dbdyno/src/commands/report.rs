@@ -78,7 +78,7 @@ pub fn render_campaign(record: &RunRecord, manner: &Manner, detail: bool) -> any
     })
 }
 
-fn no_table() -> anyhow::Error {
+pub fn no_table() -> anyhow::Error {
     usage(anyhow!("only campaigns (`dbdyno run`) have a table of columns: take --format json"))
 }
 
@@ -138,7 +138,7 @@ fn fails_gate(row: &StepRow, threshold: f64) -> bool {
 }
 
 /// The import that is meant, where no run is.
-fn import_called(store: &Store, wanted: &str) -> anyhow::Result<Option<String>> {
+pub fn import_called(store: &Store, wanted: &str) -> anyhow::Result<Option<String>> {
     match store.find_run(wanted) {
         Err(store::Error::NoSuchRun { .. } | store::Error::NoRuns { .. }) => Ok(store.find_import(wanted)?),
         Ok(_) | Err(_) => Ok(None),

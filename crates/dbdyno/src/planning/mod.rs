@@ -1,6 +1,7 @@
 //! From arguments to a plan: builds fetched and probed, options checked, memory counted, seed drawn. Whatever
 //! is wrong with what the user wrote is found here, before anything is measured.
 
+pub mod again;
 pub mod campaign;
 mod subjects;
 
@@ -92,12 +93,15 @@ pub fn drawn_seed() -> anyhow::Result<u64> {
 }
 
 fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
-    let Measuring { margin, alpha, max_launches, .. } = measuring;
+    let Measuring { margin, alpha, build_noise, max_launches, .. } = measuring;
     if !(*margin > 0.0 && *margin < 50.0) {
         return Err(usage(anyhow!("--margin is {margin}, must be above 0 and below 50 percent")));
     }
     if !(*alpha >= 0.1 && *alpha <= 20.0) {
         return Err(usage(anyhow!("--alpha is {alpha}, must be 0.1 to 20 percent")));
+    }
+    if !(0.0..=20.0).contains(build_noise) {
+        return Err(usage(anyhow!("--build-noise is {build_noise}, must be 0 to 20 percent")));
     }
     if !(1..=48).contains(max_launches) {
         return Err(usage(anyhow!("--max-launches is {max_launches}, must be 1 to 48")));
@@ -105,8 +109,8 @@ fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
     Ok(DecisionRule {
         alpha: alpha / 100.0,
         margin: margin / 100.0,
+        tau: build_noise / 100.0,
         max_launches: *max_launches,
-        ..DecisionRule::default()
     })
 }
 

@@ -1,10 +1,11 @@
 //! From a record to the view of a campaign.
 
 use super::columns::COLUMNS;
-use super::compare::comparisons;
+use super::compare::{comparisons, discover};
 use super::disturbed;
 use super::engine;
 use super::findings::findings;
+use super::groups::groups;
 use super::values::{Cells, TrialData, Values, done_trials, values};
 use super::view::{CampaignView, Conditions, OmittedView, StepRow, StepView, SubjectView};
 use crate::assemble::{all_warnings, run_facts, subject, trials};
@@ -31,6 +32,9 @@ pub fn build(record: &RunRecord) -> CampaignView {
     let disturbed = disturbed::set_aside(&mut cells);
     let seconds = seconds(&done);
     let (findings, searched_series) = findings(plan, &cells);
+    let mut steps: Vec<StepView> =
+        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect();
+    discover(&mut steps, plan);
     CampaignView {
         run: run_facts(record),
         tells: plan.workload.tells.clone(),
@@ -44,7 +48,8 @@ pub fn build(record: &RunRecord) -> CampaignView {
         omitted: omitted(record),
         trials: trials(record),
         disturbed,
-        steps: plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect(),
+        groups: groups(&steps, &cells, plan),
+        steps,
         findings,
         searched_series,
         warnings,
@@ -69,7 +74,7 @@ fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
 }
 
 /// The values of every trial that is done, and a warning for engine texts that could not be read.
-fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {
+pub(super) fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {
     let texts = engine::Texts::of(record);
     let mut cells = Cells::new();
     let mut unread: BTreeMap<Side, (u32, String)> = BTreeMap::new();

@@ -23,6 +23,23 @@ pub struct Column {
     pub name: &'static str,
 }
 
+impl Column {
+    /// The unit of values in tables, after scaling; empty where it is 1.
+    pub fn table_unit(&self) -> &'static str {
+        match (self.unit, self.scale) {
+            ("1", _) => "",
+            ("B", scale) if scale >= GB => "GB",
+            ("B", scale) if scale >= MB => "MB",
+            ("B", scale) if scale >= KB => "KB",
+            ("B/s", scale) if scale >= MB => "MB/s",
+            ("us", scale) if scale >= 1000.0 => "ms",
+            ("ns", scale) if scale >= 1000.0 => "us",
+            ("s", scale) if scale >= 1000.0 => "ks",
+            (unit, _) => unit,
+        }
+    }
+}
+
 /// Columns that are shown together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColumnGroup {

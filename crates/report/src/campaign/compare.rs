@@ -3,7 +3,7 @@
 use super::columns::{COLUMNS, Column, OTHERS};
 use super::series::judged;
 use super::values::{Cells, Values};
-use super::view::Comparison;
+use super::view::{Comparison, StepView};
 use crate::view::Note;
 use analysis::Ceiling;
 use analysis::rounds::{self, BaseRule, RoundValues, RoundsFit, VersionComparison};
@@ -110,6 +110,34 @@ fn other_call<'a>(record: &'a RunRecord, step: &Step, side: Side) -> Option<&'a 
     })
 }
 
+/// Share of false ones among what a report says stands out (statistics 1.5).
+const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// Looks at all decisions of a report together: the more there are, the more stand out by chance. Only what could have
+/// a verdict can stand out.
+pub(super) fn discover(steps: &mut [StepView], plan: &Plan) {
+    let could = |one: &Comparison| {
+        one.decides && !matches!(one.verdict, Verdict::RatioOnly | Verdict::Suspect | Verdict::NoChange)
+    };
+    let mut all: Vec<&mut Comparison> = steps
+        .iter_mut()
+        .filter(|step| !step.helper)
+        .flat_map(|step| step.comparisons.iter_mut())
+        .filter(|one| one.decides && one.p_value.is_some())
+        .collect();
+    // The p of one comparison: the family of a step is part of the larger one.
+    let p_values: Vec<f64> = all.iter().map(|one| one.p_value.unwrap_or(1.0) / bonferroni(plan)).collect();
+    let passed = analysis::family::benjamini_hochberg(&p_values, FALSE_DISCOVERY_RATE);
+    for (one, passed) in all.iter_mut().zip(passed) {
+        one.discovered = passed && could(one);
+    }
+}
+
+/// Candidates that share the alpha of a step.
+pub(super) fn bonferroni(plan: &Plan) -> f64 {
+    plan.candidate_sides().count().max(1) as f64
+}
+
 fn against_base(fit: &RoundsFit, rule: &DecisionRule, column: &Column) -> Vec<VersionComparison> {
     let rule = BaseRule {
         base: BASE,
@@ -153,6 +181,7 @@ fn comparison(
         high: finite(difference.and_then(|difference| difference.high)),
         confidence: low.and(difference.map(|difference| difference.confidence)),
         p_value: version.p_family.filter(|_| decides),
+        discovered: false,
         verdict,
         rounds: difference
             .map_or(0, |of| u32::try_from(of.base_rounds.min(of.candidate_rounds)).unwrap_or(u32::MAX)),

@@ -9,6 +9,7 @@ use super::values::{Cells, Values};
 use super::view::Finding;
 use analysis::change_points::{self, Change, CriticalValues, Findings, Series, Shape};
 use analysis::rounds::{self, RoundsFit};
+use model::block::Side;
 use model::plan::{Design, Plan};
 use model::workload::Step;
 
@@ -147,6 +148,17 @@ pub(super) fn mean_over(
         analysis::student::mean(&rounds.values().filter_map(value).collect::<Vec<f64>>())
     };
     analysis::student::mean(&versions.iter().filter_map(of_version).collect::<Vec<f64>>())
+}
+
+/// Mean over rounds of each side, as far as there is enough behind it.
+pub(super) fn mean_of_sides(cells: &Cells, step: &str, sides: &[Side], column: &Column) -> Vec<Option<f64>> {
+    let of_side = |side: &Side| {
+        let rounds = cells.get(&(step.to_owned(), *side))?;
+        analysis::student::mean(
+            &rounds.values().filter_map(|values| judged(values, column)).collect::<Vec<f64>>(),
+        )
+    };
+    sides.iter().map(of_side).collect()
 }
 
 fn matters_to_users(column: &Column) -> bool {

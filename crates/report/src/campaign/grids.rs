@@ -1,6 +1,7 @@
 //! The tables of a campaign as cells, before any layout.
 
 use super::columns::{Column, ColumnGroup, RATE};
+use super::groups::{GroupRow, Interval};
 use super::headers::broken;
 use super::phrases;
 use super::view::{CampaignView, Comparison, StepView, SubjectView};
@@ -9,6 +10,7 @@ use crate::grids::{Column as GridColumn, Grid, Kind};
 use crate::layout::{GREEN, RED, marked, printable};
 use model::block::{BASE, Side};
 use model::verdict::Verdict;
+use model::workload::Group;
 
 /// The steps that summaries are about.
 pub(super) fn shown_steps(view: &CampaignView) -> Vec<&StepView> {
@@ -35,6 +37,75 @@ pub(super) fn relative_rates(view: &CampaignView, header_width: usize) -> Grid {
     let base = steps.iter().map(|step| mean(step, BASE, RATE).map_or_else(|| NONE.to_owned(), short));
     rows.push(std::iter::once("base, ops/s".to_owned()).chain(base).collect());
     Grid { columns, rows }
+}
+
+/// Groups in short: a row for each candidate, a column for each group with its geometric mean.
+pub(super) fn group_means(view: &CampaignView) -> Option<Grid> {
+    let mut groups: Vec<Group> = view.groups.iter().map(|row| row.group).collect();
+    groups.dedup();
+    if groups.is_empty() {
+        return None;
+    }
+    let mut columns = vec![GridColumn { header: "group, geometric mean".into(), kind: Kind::Name }];
+    columns.extend(groups.iter().map(|group| GridColumn { header: group.name().into(), kind: Kind::Number }));
+    let candidates = view.subjects.iter().filter(|subject| subject.side != BASE);
+    let rows = candidates.map(|subject| {
+        let cell = |group: &Group| {
+            let row = view.groups.iter().find(|row| row.group == *group && row.side == subject.side);
+            row.map_or_else(|| NONE.to_owned(), group_mean)
+        };
+        std::iter::once(subject.label.clone()).chain(groups.iter().map(cell)).collect()
+    });
+    Some(Grid { rows: rows.collect(), columns })
+}
+
+fn group_mean(row: &GroupRow) -> String {
+    let Some(mean) = row.mean else { return NONE.to_owned() };
+    let text = crate::figures::ratio(mean.ratio);
+    match row.verdict {
+        Verdict::Regression => marked(RED, &format!("{text}*")),
+        Verdict::Improvement => marked(GREEN, &format!("{text}*")),
+        Verdict::NoChange | Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => text,
+    }
+}
+
+/// One group in full: a row for each candidate, with what the posts say of it.
+pub(super) fn group_details(view: &CampaignView, group: Group) -> Option<Grid> {
+    let of_group: Vec<&GroupRow> = view.groups.iter().filter(|row| row.group == group).collect();
+    if of_group.is_empty() {
+        return None;
+    }
+    let headers = [
+        ("mean", Kind::Number),
+        ("and interval", Kind::Word),
+        ("slower", Kind::Number),
+        ("faster", Kind::Number),
+        ("same", Kind::Number),
+        ("open", Kind::Number),
+        ("worst step", Kind::Prose),
+        ("min", Kind::Number),
+        ("max", Kind::Number),
+        ("avg", Kind::Number),
+        ("median", Kind::Number),
+    ];
+    let mut columns = vec![GridColumn { header: format!("group {}", group.name()).into(), kind: Kind::Name }];
+    columns.extend(headers.map(|(header, kind)| GridColumn { header: header.into(), kind }));
+    let interval = |of: &Interval| crate::figures::interval(of.low, of.high);
+    let rows = of_group.iter().map(|row| {
+        let mut cells = vec![label(view, row.side), group_mean(row)];
+        cells.push(row.mean.as_ref().map_or_else(|| NONE.to_owned(), interval));
+        cells
+            .extend([row.slower, row.faster, row.unchanged, row.inconclusive].map(|count| count.to_string()));
+        cells.push(row.worst.as_ref().map_or_else(
+            || NONE.to_owned(),
+            |(step, of)| format!("{step} {} {}", crate::figures::ratio(of.ratio), interval(of)),
+        ));
+        let quoted = row.quoted.map(|quoted| [quoted.min, quoted.max, quoted.avg, quoted.median]);
+        let quoted = quoted.map_or([NONE; 4].map(str::to_owned), |of| of.map(|ratio| format!("{ratio:.2}")));
+        cells.extend(quoted);
+        cells
+    });
+    Some(Grid { rows: rows.collect(), columns })
 }
 
 fn relative_cell(step: &StepView, subject: &SubjectView, margin: f64) -> String {

@@ -1,6 +1,7 @@
 //! A campaign as JSON: the contract for scripts. Keys stand in a fixed order, numbers are in base units, an unknown
 //! value is absent. Keys may be added; none is renamed or dropped within a schema.
 
+use super::json_groups::{GroupObject, group};
 use super::phrases;
 use super::view::{CampaignView, Comparison, Disturbed, Finding, Moved, Shift, StepView};
 use crate::json::{Cost, HostFacts, NoteText, SCHEMA, TrialCounts, cost, host};
@@ -43,6 +44,7 @@ struct Document<'a> {
     omitted_options: Vec<OmittedObject<'a>>,
     failures: Vec<Failure<'a>>,
     disturbed: Vec<DisturbedObject<'a>>,
+    groups: Vec<GroupObject<'a>>,
     notes: Vec<NoteText<'a>>,
     shapes: Vec<ShapeObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +91,7 @@ struct ComparisonObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     p_value: Option<f64>,
     helper: bool,
+    discovered: bool,
 }
 
 #[derive(Serialize)]
@@ -276,6 +279,7 @@ fn document(view: &CampaignView) -> Document<'_> {
             .collect(),
         failures: failures(view),
         disturbed: view.disturbed.iter().map(|one| disturbed(one, view)).collect(),
+        groups: view.groups.iter().map(|one| group(one, view)).collect(),
         notes: notes(view),
         shapes: view.steps.iter().flat_map(shapes).collect(),
         elapsed_s: view.run.elapsed_s,
@@ -293,7 +297,7 @@ fn subject(one: &super::view::SubjectView) -> Subject<'_> {
     }
 }
 
-fn name(view: &CampaignView, side: usize) -> &str {
+pub(super) fn name(view: &CampaignView, side: usize) -> &str {
     view.subjects.get(side).map_or("", |subject| subject.subject.as_str())
 }
 
@@ -320,6 +324,7 @@ fn comparison<'a>(one: &'a Comparison, step: &'a StepView, view: &'a CampaignVie
         warnings: one.notes.iter().map(|note| note.id.as_str()).collect(),
         p_value: finite(one.p_value),
         helper: step.helper,
+        discovered: one.discovered,
     }
 }
 

@@ -5,6 +5,7 @@ use super::grids;
 use super::phrases;
 use super::view::{CampaignView, StepView};
 use crate::markdown::{escaped, list_item, table};
+use model::workload::Group;
 
 /// A header on one line: here nothing is narrow.
 const ONE_LINE: usize = usize::MAX;
@@ -26,7 +27,14 @@ pub fn markdown(view: &CampaignView) -> String {
         parts.push("## Relative rate".to_owned());
         parts.push(table(&grids::relative_rates(view, ONE_LINE)));
         parts.push(escaped(&phrases::rate_legend(view)));
+        parts.extend(phrases::discovered(view).map(|line| escaped(&line)));
         parts.extend(phrases::visible_differences(view).map(|line| escaped(&line)));
+    }
+    if !view.groups.is_empty() {
+        parts.push("## Groups".to_owned());
+        let details = Group::ALL.into_iter().filter_map(|group| grids::group_details(view, group));
+        parts.extend(details.map(|grid| table(&grid)));
+        parts.push(escaped(&phrases::groups_legend()));
     }
     if view.searched_series > 0 {
         parts.push("## Findings".to_owned());

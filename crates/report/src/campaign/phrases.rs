@@ -227,6 +227,27 @@ pub(super) fn rate_legend(view: &CampaignView) -> String {
     format!("Rate relative to {}, candidate over base{marks}; - no value.", view.base)
 }
 
+/// What stands out among all steps and candidates and has no mark of its own.
+pub(super) fn discovered(view: &CampaignView) -> Option<String> {
+    const SHOWN: usize = 6;
+    let of_step = |step: &super::view::StepView| -> Vec<String> {
+        let open =
+            step.comparisons.iter().filter(|one| one.discovered && one.verdict == Verdict::Inconclusive);
+        let label = |side: Side| view.subjects.iter().find(|subject| subject.side == side);
+        open.filter_map(|one| Some(format!("{} of {}", step.name, label(one.side)?.label))).collect()
+    };
+    let found: Vec<String> = view.steps.iter().filter(|step| !step.helper).flat_map(of_step).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let more = found.len().saturating_sub(SHOWN);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    Some(format!(
+        "Standing out besides, at 5 % false ones in the whole report: {}{more}.",
+        found.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ")
+    ))
+}
+
 /// How wide the intervals of the relative rates are, by step: a smaller difference could not be told from none.
 pub(super) fn visible_differences(view: &CampaignView) -> Option<String> {
     let of_step = |step: &super::view::StepView| {
@@ -449,6 +470,15 @@ fn pauses_line(pauses: &StepPauses) -> String {
 /// How to see the run again.
 pub(super) fn again(view: &CampaignView) -> String {
     format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
+}
+
+/// What the columns of groups mean.
+pub(super) fn groups_legend() -> String {
+    "Groups: mean is the geometric mean over the rounds in which all steps of the group have a value; slower, faster, same \
+     and open count the verdicts of its steps; the interval of the worst step holds for all steps of the group at once. min, \
+     max, avg and median are of the steps' single ratios, as the posts give them: with more steps they lie further apart \
+     where nothing changed."
+        .to_owned()
 }
 
 /// What the headers of the columns mean that are not the posts' own.

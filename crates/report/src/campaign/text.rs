@@ -7,6 +7,7 @@ use super::view::{CampaignView, StepView};
 use crate::grids::{Column, Grid, Kind};
 use crate::layout::{paint, wrapped};
 use crate::text::{GAP, LEAST_WIDTH, TextOptions, natural_width, table};
+use model::workload::Group;
 
 /// Headers of steps are broken at these widths, the first at which the table fits.
 const HEADER_WIDTHS: [usize; 3] = [9, 8, 7];
@@ -29,10 +30,19 @@ pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
     parts.push(lines(&trials));
     parts.extend(relative_rates(view, width));
     let mut legend = vec![phrases::rate_legend(view)];
+    legend.extend(phrases::discovered(view));
     legend.extend(phrases::visible_differences(view));
     parts.push(lines(&legend));
+    parts.extend(grids::group_means(view).into_iter().flat_map(|grid| tables(grid, width)));
     parts.push(findings(view, width));
     if detail {
+        parts.extend(
+            Group::ALL
+                .into_iter()
+                .filter_map(|group| grids::group_details(view, group))
+                .flat_map(|grid| tables(grid, width)),
+        );
+        parts.push(paragraph(&phrases::groups_legend()));
         parts.push(paragraph(&phrases::columns_legend()));
         parts.extend(view.steps.iter().flat_map(|step| step_parts(step, view, width)));
     }

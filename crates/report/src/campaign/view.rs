@@ -1,6 +1,7 @@
 //! The typed view of a campaign: everything that its report says, in base units, before any layout.
 
 use super::columns::Column;
+use super::groups::GroupRow;
 use super::values::Values;
 use crate::view::{Note, RunFacts, ShapeRow, Trials};
 use analysis::change_points::Kind;
@@ -42,6 +43,8 @@ pub struct CampaignView {
     pub disturbed: Vec<Disturbed>,
     /// The steps, in the order of the workload.
     pub steps: Vec<StepView>,
+    /// Steps summarised by group, then by candidate.
+    pub groups: Vec<GroupRow>,
     /// What changed at which release, the clearest of each series first in the order of configurations and steps.
     pub findings: Vec<Finding>,
     /// Series that were searched for changes.
@@ -173,6 +176,8 @@ pub struct Comparison {
     pub confidence: Option<f64>,
     /// p times the number of candidates, at most 1.
     pub p_value: Option<f64>,
+    /// Whether it stands out among all steps and candidates of the report, at 5 % false ones (Benjamini-Hochberg).
+    pub discovered: bool,
     /// The verdict; ratio-only for what does not decide.
     pub verdict: Verdict,
     /// Rounds that both sides have.

@@ -1,0 +1,170 @@
+//! `dbdyno history RUN|FILE...`: change points over releases, and what to measure again.
+
+use crate::cli::{Format, History, Places};
+use crate::commands::import::read_files;
+use crate::commands::print;
+use crate::commands::report::import_called;
+use crate::exit::{Ending, usage};
+use crate::paths;
+use crate::planning::again::{self, Again};
+use anyhow::{Context, anyhow};
+use model::import::ImportRecord;
+use model::plan::Purpose;
+use model::record::RunRecord;
+use report::history::{HistoryView, Observed, Question, build, json, markdown, of_campaign, of_values, text};
+use report::text::TextOptions;
+use std::path::{Path, PathBuf};
+use store::Store;
+
+/// What is searched.
+enum Source {
+    Campaign(Box<RunRecord>),
+    Values(ImportRecord),
+}
+
+/// Loads, searches, prints.
+pub fn run(places: &Places, arguments: &History) -> anyhow::Result<Ending> {
+    let question = question(arguments)?;
+    let source = source(places, arguments)?;
+    let (observed, origin) = match &source {
+        Source::Campaign(record) => of_campaign(record),
+        Source::Values(import) => of_values(import),
+    };
+    let observed = chosen(observed, &arguments.steps)?;
+    let mut view = build(&observed, origin, &question);
+    let again = match &source {
+        Source::Campaign(record) => again::of_campaign(record, &view.remeasure),
+        Source::Values(_) => {
+            again::of_releases(arguments.engine.as_deref(), arguments.workload.as_deref(), &view)?
+        }
+    };
+    view.commands = commands(arguments, &view, again.as_ref());
+    if let Some(path) = &arguments.schedule {
+        schedule(path, again.as_ref(), &view)?;
+    }
+    print::report(&arguments.output, &rendered(&view, arguments)?)?;
+    Ok(Ending::Done)
+}
+
+fn question(arguments: &History) -> anyhow::Result<Question> {
+    let share = |name: &str, percent: f64, least: f64, most: f64| {
+        if (least..=most).contains(&percent) {
+            return Ok(percent / 100.0);
+        }
+        Err(usage(anyhow!("--{name} is {percent}, must be {least} to {most} percent")))
+    };
+    Ok(Question {
+        // Short series of single runs are searched at five times it, and 20 % is the most that is simulated.
+        alpha: share("alpha", arguments.alpha, 0.1, 4.0)?,
+        least_change: share("least-change", arguments.least_change, 0.0, 90.0)?,
+        layout_noise: share("build-noise", arguments.build_noise, 0.0, 50.0)?,
+    })
+}
+
+/// Names that are files are read as such; all others are looked up in the store.
+fn source(places: &Places, arguments: &History) -> anyhow::Result<Source> {
+    let files: Vec<PathBuf> = arguments.sources.iter().map(PathBuf::from).collect();
+    if files.iter().all(|path| path.is_file()) {
+        let import = read_files(arguments.from, &arguments.table, &files, None)?;
+        return Ok(Source::Values(import));
+    }
+    let [wanted] = &arguments.sources[..] else {
+        let stranger = files.iter().find(|path| !path.is_file()).map(|path| path.display().to_string());
+        let stranger = stranger.unwrap_or_default();
+        return Err(usage(anyhow!(
+            "`{stranger}` is no file; name one run, or files that are repeats of one another"
+        )));
+    };
+    let looks_like_file = Path::new(wanted).extension().is_some() || wanted.contains('/');
+    let store = Store::open_existing(&paths::store_file(places)?);
+    let store = if looks_like_file {
+        store.with_context(|| format!("`{wanted}` is no file, and no run can be looked up")).map_err(usage)?
+    } else {
+        store?
+    };
+    if let Some(id) = import_called(&store, wanted)? {
+        return Ok(Source::Values(store.load_import(&id)?));
+    }
+    let record = store.load_run(&store.find_run(wanted).map_err(usage)?)?;
+    if record.plan.purpose != Purpose::Campaign {
+        return Err(usage(anyhow!(
+            "run {} compares with one base: only campaigns (`dbdyno run`) have a history of releases",
+            record.id
+        )));
+    }
+    Ok(Source::Campaign(Box::new(record)))
+}
+
+fn chosen(observed: Vec<Observed>, steps: &[String]) -> anyhow::Result<Vec<Observed>> {
+    let known: Vec<&str> = observed.iter().map(|one| one.step.as_str()).collect();
+    if let Some(stranger) = steps.iter().find(|step| !known.contains(&step.as_str())) {
+        let hint = model::names::hint(stranger, known);
+        return Err(usage(anyhow!("there is no step `{stranger}`{hint}")));
+    }
+    let is_chosen = |one: &Observed| steps.is_empty() || steps.contains(&one.step);
+    Ok(observed.into_iter().filter(is_chosen).collect())
+}
+
+/// The commands that measure again what needs it.
+fn commands(arguments: &History, view: &HistoryView, again: Option<&Again>) -> Vec<String> {
+    if view.remeasure.is_empty() || again.is_none() {
+        return Vec::new();
+    }
+    match &arguments.schedule {
+        Some(path) => vec![format!("dbdyno run {}", path.display())],
+        None => {
+            let words: Vec<String> = std::env::args().skip(2).map(|word| quoted(&word)).collect();
+            let words = words.join(" ");
+            vec![format!("dbdyno history {words} --schedule again.toml && dbdyno run again.toml")]
+        }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "@+-_./=:,".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn schedule(path: &Path, again: Option<&Again>, view: &HistoryView) -> anyhow::Result<()> {
+    if view.remeasure.is_empty() {
+        return Err(usage(anyhow!(
+            "nothing needs to be measured again: `{}` is not written",
+            path.display()
+        )));
+    }
+    let again = again.ok_or_else(|| {
+        usage(anyhow!("--schedule: name the engine of the releases by --engine and a workload by --workload"))
+    })?;
+    std::fs::write(path, again.to_toml()?)
+        .with_context(|| format!("failed to write the plan `{}`", path.display()))
+}
+
+fn rendered(view: &HistoryView, arguments: &History) -> anyhow::Result<String> {
+    let manner = print::manner(&arguments.output);
+    Ok(match manner.format {
+        Format::Text => text(view, TextOptions { width: manner.width, colour: manner.colour }),
+        Format::Markdown => markdown(view),
+        Format::Json => json(view).context("failed to render JSON")?,
+        Format::Tsv | Format::Csv => {
+            return Err(usage(anyhow!("a history has no table of columns: use text, markdown or json")));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs_it() {
+        assert_eq!(quoted("crates/a.tsv"), "crates/a.tsv");
+        assert_eq!(quoted("my runs"), "'my runs'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,212 @@
+//! A plan that measures again what a history asks for: the releases around each candidate, in rounds.
+
+use crate::exit::usage;
+use crate::resources;
+use anyhow::{Context, anyhow};
+use model::config::Options;
+use model::plan::{LoopDevice, Plan, Subject};
+use model::record::RunRecord;
+use model::subject::compare_versions;
+use model::workload::{Extent, Step};
+use report::history::{HistoryView, Remeasure};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Rounds of a plan that confirms (statistics 1.6).
+const ROUNDS: u32 = 5;
+
+/// The plan, as a file has it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Again {
+    name: String,
+    description: String,
+    design: &'static str,
+    rounds: u32,
+    workloads: Vec<String>,
+    subjects: Vec<String>,
+    steps: Vec<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tickers: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_limit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<ScaleEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loop_device: Option<LoopDeviceEntry>,
+    #[serde(skip_serializing_if = "Options::is_empty")]
+    options: Options,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct ScaleEntry {
+    keys: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_seconds: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct LoopDeviceEntry {
+    size: String,
+    direct_io: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_sectors_kb: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_ahead_kb: Option<u32>,
+}
+
+impl Again {
+    /// The text of the file.
+    pub fn to_toml(&self) -> anyhow::Result<String> {
+        let plan = toml::to_string(self).context("failed to write the plan as TOML")?;
+        Ok(format!(
+            "# Written by dbdyno history: the releases around each candidate, with the first one as the base.\n{plan}"
+        ))
+    }
+}
+
+/// For a campaign of ours: the same conditions, its base and what is asked for. Absent where nothing is.
+pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<Again> {
+    if wanted.is_empty() {
+        return None;
+    }
+    let plan = &record.plan;
+    let is_wanted = |subject: &Subject| {
+        wanted.iter().any(|one| {
+            let config = one.config.is_empty() || one.config == subject.reference.config;
+            config && one.releases.contains(&subject.reference.build.version)
+        })
+    };
+    let subjects =
+        plan.subjects.iter().enumerate().filter(|(side, subject)| *side == 0 || is_wanted(subject));
+    let steps: BTreeSet<&str> = wanted.iter().map(|one| one.step.as_str()).collect();
+    Some(Again {
+        name: format!("again-{}", record.name.as_deref().unwrap_or(&record.id)),
+        description: format!("what the history of run {} asks to be measured again", record.id),
+        design: "rounds",
+        rounds: ROUNDS,
+        workloads: vec![plan.workload.name.clone()],
+        subjects: subjects.map(|(_, subject)| subject.reference.to_string()).collect(),
+        steps: plan
+            .chosen_steps()
+            .map(|step| step.name.clone())
+            .filter(|name| steps.contains(name.as_str()))
+            .collect(),
+        tickers: plan.layout.tickers,
+        memory_limit: plan.layout.memory_limit.map(|limit| format!("{} B", limit.0)),
+        scale: Some(ScaleEntry {
+            keys: plan.workload.data.keys,
+            read_seconds: seconds(plan, false),
+            write_seconds: seconds(plan, true),
+        }),
+        loop_device: plan.layout.loop_device.as_ref().map(loop_device),
+        options: plan.workload.options.clone(),
+    })
+}
+
+/// What the steps of one kind take, where they all take the same.
+fn seconds(plan: &Plan, writes: bool) -> Option<f64> {
+    let walls = plan.workload.steps.iter().filter(|step: &&Step| step.writes() == writes);
+    let walls: Vec<f64> = walls
+        .filter_map(|step| match step.extent {
+            Extent::Time { wall } => Some(wall.as_secs_f64()),
+            _ => None,
+        })
+        .collect();
+    let first = walls.first().copied()?;
+    walls.iter().all(|wall| (wall - first).abs() < 1e-9).then_some(first)
+}
+
+fn loop_device(device: &LoopDevice) -> LoopDeviceEntry {
+    LoopDeviceEntry {
+        size: format!("{} B", device.bytes.0),
+        direct_io: device.direct_io,
+        max_sectors_kb: device.max_sectors_kb,
+        read_ahead_kb: device.read_ahead_kb,
+    }
+}
+
+/// For results of others: the newest release that can be had of each version asked for, with a workload of ours. Absent
+/// where no engine is named, or nothing is asked for.
+///
+/// # Errors
+/// An engine or a workload that is not known; releases of which none can be had.
+pub fn of_releases(
+    engine: Option<&str>,
+    workload: Option<&str>,
+    view: &HistoryView,
+) -> anyhow::Result<Option<Again>> {
+    let Some(engine) = engine else { return Ok(None) };
+    let catalog = resources::catalog()?;
+    let releases = catalog.releases(engine).map_err(usage)?;
+    let known: Vec<&str> = releases.iter().map(|release| release.version.as_str()).collect();
+    let (Some(workload), false) = (workload, view.remeasure.is_empty()) else { return Ok(None) };
+    let defined = resources::workload(workload)?;
+    let mut asked: Vec<&String> = Vec::new();
+    let mut steps: Vec<String> = Vec::new();
+    for one in &view.remeasure {
+        asked.extend(one.releases.iter().filter(|name| !asked.contains(name)).collect::<Vec<_>>());
+        // `7 readrandom` of a table is our `readrandom`; a step that only others have is not chosen by name.
+        let named = defined.steps.iter().find(|step| one.step.split(' ').any(|word| word == step.name));
+        steps.extend(
+            named
+                .map(|step| step.name.clone())
+                .filter(|name| !steps.contains(name))
+                .into_iter()
+                .collect::<Vec<_>>(),
+        );
+    }
+    let mut versions: Vec<&str> = asked.iter().filter_map(|name| release_called(name, &known)).collect();
+    versions.sort_by(|left, right| compare_versions(left, right));
+    versions.dedup();
+    if versions.len() < 2 {
+        return Err(usage(anyhow!(
+            "of {} asked for, {} can be had as {engine}: there is nothing to compare; `dbdyno engine list` shows what is",
+            asked.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+            if versions.is_empty() { "none" } else { versions[0] }
+        )));
+    }
+    Ok(Some(Again {
+        name: format!("again-{engine}"),
+        description: format!("what the history of {} asks to be measured again", view.origin.join(", ")),
+        design: "rounds",
+        rounds: ROUNDS,
+        workloads: vec![workload.to_owned()],
+        subjects: versions.iter().map(|version| format!("{engine}@{version}")).collect(),
+        steps,
+        tickers: false,
+        memory_limit: None,
+        scale: None,
+        loop_device: None,
+        options: Options::new(),
+    }))
+}
+
+/// The newest release of a version: `8.6.7` for `8.6`, and `6.11.7` for `v611`, as RocksDB's releases are called in posts.
+fn release_called<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let digits = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let version = if digits.contains('.') || !name.starts_with('v') || digits.len() < 2 {
+        digits.to_owned()
+    } else {
+        format!("{}.{}", &digits[..1], &digits[1..])
+    };
+    let is_of = |release: &&&str| **release == version || release.starts_with(&format!("{version}."));
+    known.iter().filter(is_of).max_by(|left, right| compare_versions(left, right)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_its_newest_release() {
+        let known = ["6.4.6", "6.11.4", "6.11.6", "8.6.7", "8.10.0"];
+        assert_eq!(release_called("8.6", &known), Some("8.6.7"));
+        assert_eq!(release_called("v611", &known), Some("6.11.6"));
+        assert_eq!(release_called("v64", &known), Some("6.4.6"));
+        assert_eq!(release_called("rocksdb@8.10.0", &known), Some("8.10.0"));
+        assert_eq!(release_called("8.1", &known), None, "8.10 is another one");
+        assert_eq!(release_called("main", &known), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Steps summarised by group: the geometric mean with its interval and the worst member with its simultaneous one,
+//! beside the smallest, largest, mean and median ratio that the posts give (statistics 1.5).
+
+use super::columns::{RATE, column_of};
+use super::compare::{bonferroni, of_column};
+use super::values::Cells;
+use super::view::{Comparison, StepView};
+use analysis::rounds::{self, BaseRule, Contrast, RoundValues, RoundsFit};
+use model::block::{BASE, Side};
+use model::plan::{Design, Plan};
+use model::verdict::Verdict;
+use model::workload::Group;
+
+/// One group of one candidate against the base.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupRow {
+    /// The group.
+    pub group: Group,
+    /// The candidate.
+    pub side: Side,
+    /// Steps of the group that have a ratio.
+    pub members: u32,
+    /// Steps that are slower, by their verdicts.
+    pub slower: u32,
+    /// Steps that are faster.
+    pub faster: u32,
+    /// Steps without a difference beyond the margin.
+    pub unchanged: u32,
+    /// Steps that are open, and those that can have no verdict.
+    pub inconclusive: u32,
+    /// Geometric mean of the members' ratios, over the rounds in which all of them have a value.
+    pub mean: Option<Interval>,
+    /// Whether the interval of the mean leaves 1 out, where the design supports a verdict.
+    pub verdict: Verdict,
+    /// The member that lost most, with an interval that holds for all members at once.
+    pub worst: Option<(String, Interval)>,
+    /// As the posts have it: of single ratios, biased by selection.
+    pub quoted: Option<Quoted>,
+}
+
+/// A ratio with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Candidate over base.
+    pub ratio: f64,
+    /// Lower end; absent where there is none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Of the interval.
+    pub confidence: f64,
+}
+
+/// What the posts say of a group.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quoted {
+    /// Smallest ratio.
+    pub min: f64,
+    /// Largest ratio.
+    pub max: f64,
+    /// Arithmetic mean of the ratios.
+    pub avg: f64,
+    /// Their median.
+    pub median: f64,
+}
+
+/// Every group of every candidate, by group, then by candidate; helpers are in no group.
+pub(super) fn groups(steps: &[StepView], cells: &Cells, plan: &Plan) -> Vec<GroupRow> {
+    let sides: Vec<Side> = (0..plan.subjects.len()).collect();
+    let Some(rate) = column_of(RATE) else { return Vec::new() };
+    let mut rows = Vec::new();
+    for group in Group::ALL {
+        let members: Vec<&StepView> =
+            steps.iter().filter(|step| step.group == group && !step.helper).collect();
+        let fits: Vec<Option<RoundsFit>> = members
+            .iter()
+            .map(|step| Some(rounds::fit(&of_column(cells, &step.name, &sides, rate)?)))
+            .collect();
+        let mean = mean_of_logarithms(&members, cells, plan).map(|values| rounds::fit(&values));
+        rows.extend(plan.candidate_sides().map(|side| {
+            row(&Members { group, steps: &members, fits: &fits, mean: mean.as_ref() }, side, plan)
+        }));
+    }
+    rows.retain(|row| row.members > 0);
+    rows
+}
+
+/// The steps of one group, each with its fit.
+struct Members<'a> {
+    group: Group,
+    steps: &'a [&'a StepView],
+    fits: &'a [Option<RoundsFit>],
+    mean: Option<&'a RoundsFit>,
+}
+
+fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
+    let deciding = |step: &&StepView| -> Option<Comparison> {
+        step.comparisons.iter().find(|one| one.side == side && one.decides).cloned()
+    };
+    let decided: Vec<Comparison> = members.steps.iter().filter_map(deciding).collect();
+    let count = |verdicts: &[Verdict]| {
+        let found = decided.iter().filter(|one| verdicts.contains(&one.verdict)).count();
+        u32::try_from(found).unwrap_or(u32::MAX)
+    };
+    let ratios: Vec<f64> = decided.iter().filter_map(|one| one.ratio).collect();
+    let (mean, verdict) = mean_against_base(members, side, plan);
+    GroupRow {
+        group: members.group,
+        side,
+        members: u32::try_from(ratios.len()).unwrap_or(u32::MAX),
+        slower: count(&[Verdict::Regression]),
+        faster: count(&[Verdict::Improvement]),
+        unchanged: count(&[Verdict::NoChange]),
+        inconclusive: count(&[Verdict::Inconclusive, Verdict::Suspect, Verdict::RatioOnly]),
+        mean,
+        verdict,
+        worst: worst(members, side, plan),
+        quoted: quoted(ratios),
+    }
+}
+
+fn mean_against_base(members: &Members<'_>, side: Side, plan: &Plan) -> (Option<Interval>, Verdict) {
+    let rule = BaseRule {
+        base: BASE,
+        alpha: plan.rule.alpha,
+        margin: plan.rule.margin,
+        layout_noise: plan.rule.tau,
+        direction: model::metric::Direction::HigherIsBetter,
+    };
+    let compared = members.mean.and_then(|fit| fit.against_base(&rule).ok());
+    let Some(one) = compared.and_then(|all| all.into_iter().find(|one| one.version == side)) else {
+        return (None, Verdict::RatioOnly);
+    };
+    let interval = one.difference.map(|of| Interval {
+        ratio: of.ratio,
+        low: of.low,
+        high: of.high,
+        confidence: of.confidence,
+    });
+    // One after another, nothing is more than a suspicion.
+    let verdict = if plan.layout.design == Design::Sequential { Verdict::RatioOnly } else { one.verdict };
+    (interval, verdict)
+}
+
+/// Bonferroni over the members, and over the candidates as everywhere.
+fn worst(members: &Members<'_>, side: Side, plan: &Plan) -> Option<(String, Interval)> {
+    let known = members.fits.iter().flatten().count().max(1) as f64;
+    let contrast = Contrast {
+        base: BASE,
+        candidate: side,
+        layout_noise: plan.rule.tau,
+        confidence: 1.0 - plan.rule.alpha / bonferroni(plan) / known,
+    };
+    let of_member = |(step, fit): (&&StepView, &Option<RoundsFit>)| {
+        let of = fit.as_ref()?.difference(&contrast)?;
+        let interval = Interval { ratio: of.ratio, low: of.low, high: of.high, confidence: of.confidence };
+        Some((step.name.clone(), interval))
+    };
+    let all = members.steps.iter().zip(members.fits).filter_map(of_member);
+    all.min_by(|left, right| left.1.ratio.total_cmp(&right.1.ratio))
+}
+
+fn quoted(mut ratios: Vec<f64>) -> Option<Quoted> {
+    ratios.sort_by(f64::total_cmp);
+    let (first, last) = (ratios.first().copied()?, ratios.last().copied()?);
+    let (upper, lower) = (ratios[ratios.len() / 2], ratios[(ratios.len() - 1) / 2]);
+    let avg = analysis::student::mean(&ratios)?;
+    Some(Quoted { min: first, max: last, avg, median: 0.5 * (upper + lower) })
+}
+
+/// The mean over the members of the logarithm of the rate, by round and subject; absent where a member has none.
+fn mean_of_logarithms(members: &[&StepView], cells: &Cells, plan: &Plan) -> Option<RoundValues> {
+    let cell = |round: u32, side: Side| {
+        let rates = members.iter().map(|step| {
+            let rate = cells.get(&(step.name.clone(), side))?.get(&round)?.get(RATE)?;
+            (rate > 0.0).then(|| rate.ln())
+        });
+        analysis::student::mean(&rates.collect::<Option<Vec<f64>>>()?)
+    };
+    let sides = 0..plan.subjects.len();
+    let rounds = (1..=plan.layout.rounds).map(|round| sides.clone().map(|side| cell(round, side)).collect());
+    RoundValues::new(sides.len(), rounds.collect()).ok()
+}

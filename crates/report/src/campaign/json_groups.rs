@@ -1,0 +1,77 @@
+//! The groups of a campaign as JSON objects.
+
+use super::groups::{GroupRow, Interval};
+use super::json::name;
+use super::view::CampaignView;
+use model::verdict::Verdict;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct GroupObject<'a> {
+    group: &'static str,
+    candidate: &'a str,
+    steps: u32,
+    slower: u32,
+    faster: u32,
+    unchanged: u32,
+    inconclusive: u32,
+    verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<IntervalObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worst: Option<WorstObject<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quoted: Option<QuotedObject>,
+}
+
+#[derive(Serialize)]
+struct IntervalObject {
+    ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    confidence: f64,
+}
+
+#[derive(Serialize)]
+struct WorstObject<'a> {
+    step: &'a str,
+    #[serde(flatten)]
+    interval: IntervalObject,
+}
+
+#[derive(Serialize)]
+struct QuotedObject {
+    min: f64,
+    max: f64,
+    avg: f64,
+    median: f64,
+}
+
+pub(super) fn group<'a>(one: &'a GroupRow, view: &'a CampaignView) -> GroupObject<'a> {
+    let interval = |of: &Interval| IntervalObject {
+        ratio: of.ratio,
+        low: of.low,
+        high: of.high,
+        confidence: of.confidence,
+    };
+    GroupObject {
+        group: one.group.name(),
+        candidate: name(view, one.side),
+        steps: one.members,
+        slower: one.slower,
+        faster: one.faster,
+        unchanged: one.unchanged,
+        inconclusive: one.inconclusive,
+        verdict: one.verdict,
+        mean: one.mean.as_ref().map(interval),
+        worst: one.worst.as_ref().map(|(step, of)| WorstObject { step, interval: interval(of) }),
+        quoted: one.quoted.map(|of| QuotedObject {
+            min: of.min,
+            max: of.max,
+            avg: of.avg,
+            median: of.median,
+        }),
+    }
+}

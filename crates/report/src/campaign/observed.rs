@@ -1,0 +1,46 @@
+//! The series of a campaign, for whoever searches them in another way.
+
+use super::assemble::cells;
+use super::columns::Column;
+use super::compare::of_column;
+use super::disturbed;
+use super::findings::mean_of_sides;
+use super::series::{searched, series};
+use super::values::done_trials;
+use analysis::rounds::RoundValues;
+use model::record::RunRecord;
+
+/// One metric of one step over the releases of one configuration.
+pub(crate) struct CampaignSeries {
+    pub(crate) step: String,
+    pub(crate) config: String,
+    pub(crate) column: &'static Column,
+    pub(crate) releases: Vec<String>,
+    pub(crate) logarithms: RoundValues,
+    /// Means over rounds, as tables show them.
+    pub(crate) values: Vec<Option<f64>>,
+}
+
+/// The metrics that users see or pay for, and how many trials were set aside.
+pub(crate) fn series_of(record: &RunRecord) -> (Vec<CampaignSeries>, usize) {
+    let (mut cells, _) = cells(record, &done_trials(record));
+    let disturbed = disturbed::set_aside(&mut cells).len();
+    let mut found = Vec::new();
+    for one in series(&record.plan) {
+        for step in record.plan.chosen_steps().filter(|step| !step.helper) {
+            for column in searched(&cells, step, &one) {
+                let Some(logarithms) = of_column(&cells, &step.name, &one.sides, column) else { continue };
+                let values = mean_of_sides(&cells, &step.name, &one.sides, column);
+                found.push(CampaignSeries {
+                    step: step.name.clone(),
+                    config: one.config.clone(),
+                    column,
+                    releases: one.versions.clone(),
+                    logarithms,
+                    values: values.into_iter().map(|value| Some(value? / column.scale)).collect(),
+                });
+            }
+        }
+    }
+    (found, disturbed)
+}

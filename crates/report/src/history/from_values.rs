@@ -1,0 +1,101 @@
+//! Series of results that others measured.
+
+use super::order::ordered;
+use super::{Observed, Origin};
+use crate::view::Note;
+use analysis::change_points::ErrorFloor;
+use analysis::rounds::RoundValues;
+use model::import::{ImportRecord, ImportedValue};
+
+/// The series of an import, in the order in which they first appear. Several values of the same release, step and
+/// metric (one in each file, say) are repeats.
+pub fn of_values(import: &ImportRecord) -> (Vec<Observed>, Origin) {
+    let mut keys: Vec<(&str, &str, &str)> = Vec::new();
+    for value in import.values.iter().filter(|value| value.value.is_some()) {
+        let key = (value.step.as_str(), value.metric.as_str(), value.unit.as_str());
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let mut names: Vec<String> = Vec::new();
+    for value in &import.values {
+        if !names.contains(&value.subject) {
+            names.push(value.subject.clone());
+        }
+    }
+    let (releases, moved) = ordered(&names);
+    let mut origin =
+        Origin { names: import.files.iter().map(|file| file.file.clone()).collect(), warnings: Vec::new() };
+    if moved {
+        origin.warnings.push(Note {
+            id: "sorted".to_owned(),
+            text: "the releases stand in the order of their numbers, not in that of the file".to_owned(),
+        });
+    }
+    let several_files = import.files.len() > 1;
+    let series = keys.iter().filter_map(|(step, metric, unit)| {
+        let of_series = |value: &&ImportedValue| {
+            value.step == *step && value.metric == *metric && (value.unit == *unit || value.value.is_none())
+        };
+        let values: Vec<&ImportedValue> = import.values.iter().filter(of_series).collect();
+        observed(&values, &releases, several_files)
+    });
+    let series = series.collect();
+    (series, origin)
+}
+
+fn observed(values: &[&ImportedValue], releases: &[String], several_files: bool) -> Option<Observed> {
+    let first = values.iter().find(|value| value.value.is_some())?;
+    // A release that has no row of this step is not part of its series; one whose value is missing is a gap in it.
+    let present: Vec<String> =
+        releases.iter().filter(|name| values.iter().any(|value| value.subject == **name)).cloned().collect();
+    let mut gaps = Vec::new();
+    let mut repeats: Vec<Vec<Option<f64>>> = Vec::new();
+    for release in &present {
+        let of_release = values.iter().filter(|value| value.subject == *release);
+        repeats.push(of_release.map(|value| usable(value, several_files, &mut gaps)).collect());
+    }
+    let rounds = repeats.iter().map(Vec::len).max().unwrap_or(0);
+    let logarithms = (0..rounds).map(|round| {
+        let cell = |of: &Vec<Option<f64>>| of.get(round).copied().flatten().map(f64::ln);
+        repeats.iter().map(cell).collect()
+    });
+    let mean =
+        |of: &Vec<Option<f64>>| analysis::student::mean(&of.iter().flatten().copied().collect::<Vec<f64>>());
+    Some(Observed {
+        step: first.step.clone(),
+        config: String::new(),
+        metric: first.metric.clone(),
+        unit: first.unit.clone(),
+        logarithms: RoundValues::new(present.len(), logarithms.collect()).ok()?,
+        values: repeats.iter().map(mean).collect(),
+        releases: present,
+        floor: ErrorFloor { resolution: printed_step(values), ..ErrorFloor::default() },
+        gaps,
+        in_rounds: false,
+    })
+}
+
+/// The number, where it has a logarithm; else a gap is noted.
+fn usable(value: &ImportedValue, several_files: bool, gaps: &mut Vec<String>) -> Option<f64> {
+    let number = value.value.filter(|number| *number > 0.0);
+    if number.is_none() {
+        let said = if value.said.is_empty() { "nothing" } else { &value.said };
+        let file = if several_files { format!("file {}, ", value.file + 1) } else { String::new() };
+        gaps.push(format!("{}: {said} ({file}{})", value.subject, value.place));
+    }
+    number
+}
+
+/// The step in which the values were printed, as they stand in the unit of the series: what most decimals show, because
+/// trailing zeros may be dropped. 0 where a value stands there in another unit than it is in.
+fn printed_step(values: &[&ImportedValue]) -> f64 {
+    let decimals = |value: &&&ImportedValue| {
+        let plain: String =
+            value.said.chars().take_while(|c| c.is_ascii_digit() || *c == '.' || *c == '-').collect();
+        let same = plain.parse::<f64>().is_ok_and(|said| Some(said) == value.value);
+        same.then(|| plain.split_once('.').map_or(0, |(_, decimals)| decimals.len()))
+    };
+    let most = values.iter().filter_map(|value| decimals(&value)).max();
+    most.and_then(|most| i32::try_from(most).ok()).map_or(0.0, |most| 10_f64.powi(-most))
+}
