@@ -82,7 +82,12 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
         for step in STEPS {
             let rows: Vec<&Value> =
                 columns.iter().filter(|row| row["subject"] == release && row["step"] == step).collect();
-            ensure!(rows.len() == 2, "{release} has {} rows of {step}, not one of each round", rows.len());
+            let set_aside = disturbed(&report, release, step);
+            ensure!(
+                rows.len() + set_aside == 2,
+                "{release} has {} rows of {step}, not one of each round",
+                rows.len()
+            );
             for row in rows {
                 columns_of(row, step)
                     .with_context(|| format!("{release}, {step}, round {}", row["round"]))?;
@@ -91,6 +96,12 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
     }
     shown_in_every_format(scratch)?;
     Ok(Ending::Passed)
+}
+
+/// Trials that others disturbed.
+fn disturbed(report: &Value, subject: &str, step: &str) -> usize {
+    let all = report["disturbed"].as_array().into_iter().flatten();
+    all.filter(|one| one["subject"] == subject && one["step"] == step).count()
 }
 
 /// What every release must have told of a step.
@@ -175,7 +186,8 @@ fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
     let finished = Call::new(scratch, ["run", "--resume", "last", "--json"]).run()?.expect_code(&[0])?;
     let report = finished.json()?;
     let mut seen = BTreeSet::new();
-    for row in report["columns"].as_array().into_iter().flatten() {
+    let measured = ["columns", "disturbed"].into_iter().filter_map(|key| report[key].as_array()).flatten();
+    for row in measured {
         let key = (row["subject"].to_string(), row["step"].to_string(), row["round"].to_string());
         ensure!(seen.insert(key.clone()), "{key:?} is there twice");
     }
@@ -202,6 +214,7 @@ fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
         return Ok(Ending::NotHere { reason });
     }
     let report = finished.expect_code(&[0])?.json()?;
+    // A trial that others disturbed is in no number.
     let read_kb = |subject: &str| -> anyhow::Result<f64> {
         let rows = report["columns"].as_array().context("columns is no array")?;
         let sizes: Vec<f64> = rows
@@ -209,8 +222,8 @@ fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
             .filter(|row| row["subject"] == subject && row["step"] == "coldcompact")
             .filter_map(|row| row["values"]["disk_read_bytes_mean"].as_f64())
             .collect();
-        ensure!(sizes.len() == 2, "{subject} has {} read sizes of coldcompact", sizes.len());
-        Ok(sizes.iter().sum::<f64>() / 2.0 / 1024.0)
+        ensure!(!sizes.is_empty(), "{subject} has no read size of coldcompact");
+        Ok(sizes.iter().sum::<f64>() / sizes.len() as f64 / 1024.0)
     };
     let before = read_kb("rocksdb@8.5.4+defaults")?;
     let collapsed = read_kb("rocksdb@8.6.7+defaults")?;

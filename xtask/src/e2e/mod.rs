@@ -7,6 +7,7 @@ mod campaigns;
 mod compare;
 mod engines;
 mod expect;
+mod histories;
 mod leftovers;
 mod places;
 mod processes;
@@ -67,6 +68,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(compared.iter().map(|release| compare::of_release(release)));
     cases.extend(compare::cases());
     cases.extend(campaigns::cases());
+    cases.extend(histories::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(signals::cases());

@@ -97,6 +97,9 @@ pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
     trials
 }
 
+/// Processes count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
+const LEAST_SECONDS_OF_OTHERS: f64 = 1.0;
+
 /// Everything that blocks and latency say of a trial; what the engine says is added by [`super::engine`].
 pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Values {
     let mut values = Values::default();
@@ -123,7 +126,8 @@ pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Hos
     values.set("system_cpu_s", whole.count(Counter::SystemCpuMicros).map(|micros| micros / 1e6));
     values.set("resident_peak_bytes", whole.level(Counter::ResidentPeakBytes));
     let cpu_s = whole.seconds() * f64::from(host.cpus);
-    values.set(OTHERS, whole.count(Counter::OtherCpuMicros).map(|micros| micros / 1e4 / cpu_s));
+    let others = whole.count(Counter::OtherCpuMicros).filter(|_| whole.seconds() >= LEAST_SECONDS_OF_OTHERS);
+    values.set(OTHERS, others.map(|micros| micros / 1e4 / cpu_s));
     if trial.drained.is_some() {
         with_drain(&mut values, trial, &whole, step);
     }
