@@ -1,13 +1,18 @@
-//! Texts of other programs to numbers: RocksDB's statistics, db_bench, the reports of benchmark.sh.
+//! Texts of other programs to numbers: RocksDB's statistics, db_bench, benchmark.sh, sysbench, pgbench, fio, iostat,
+//! vmstat, Otava's tables, Go benchmarks.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
 pub mod benchmark_sh_report;
 pub mod db_bench;
 pub mod import;
+mod lines;
 mod number;
+pub mod pgbench;
+pub mod pgbench_log;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
+pub mod sysbench;
 
 /// A text that cannot be read as what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
