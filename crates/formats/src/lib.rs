@@ -5,6 +5,7 @@
 
 pub mod benchmark_sh_report;
 pub mod db_bench;
+pub mod fio_json;
 pub mod import;
 mod lines;
 mod number;
