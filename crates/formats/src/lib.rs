@@ -7,13 +7,16 @@ pub mod benchmark_sh_report;
 pub mod db_bench;
 pub mod fio_json;
 pub mod import;
+pub mod iostat;
 mod lines;
 mod number;
 pub mod pgbench;
 pub mod pgbench_log;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
+pub mod samples;
 pub mod sysbench;
+pub mod vmstat;
 
 /// A text that cannot be read as what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

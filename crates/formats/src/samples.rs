@@ -1,0 +1,97 @@
+//! Samples that stand in columns: cells beside their header, and means over them as the posts have them.
+
+use crate::number::real;
+use std::collections::BTreeMap;
+
+/// One row: numbers by column. What the program could not compute is absent.
+pub type Row = BTreeMap<String, Option<f64>>;
+
+/// What the first report of iostat or vmstat tells of. Texts do not say, so that the caller has to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstReport {
+    /// The time since the host was started: it counts for nothing.
+    SinceBoot,
+    /// An interval like all others: the programs were told so (`-y`).
+    Interval,
+}
+
+impl FirstReport {
+    /// How many reports to leave out in the beginning.
+    pub fn skipped(self) -> usize {
+        match self {
+            FirstReport::SinceBoot => 1,
+            FirstReport::Interval => 0,
+        }
+    }
+}
+
+/// A mean, and of how many samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// The arithmetic mean, each sample alike.
+    pub value: f64,
+    /// Samples that had a number. At least one.
+    pub samples: usize,
+}
+
+/// The means of rows, by column. A column that has no number has no mean.
+pub fn means<'a>(rows: impl IntoIterator<Item = &'a Row>) -> BTreeMap<String, Mean> {
+    let mut sums: BTreeMap<&str, (f64, usize)> = BTreeMap::new();
+    for (column, value) in rows.into_iter().flatten() {
+        if let Some(value) = value {
+            let (sum, samples) = sums.entry(column).or_default();
+            *sum += value;
+            *samples += 1;
+        }
+    }
+    let mean = |(sum, samples): (f64, usize)| Mean { value: sum / samples as f64, samples };
+    sums.into_iter().map(|(column, sum)| (column.to_owned(), mean(sum))).collect()
+}
+
+/// Cells beside their columns. Errors: there are not as many of them.
+pub fn beside<'a>(columns: &'a [String], cells: &[&'a str]) -> Result<Vec<(&'a str, &'a str)>, String> {
+    if cells.len() != columns.len() {
+        // The first column without a cell tells where a line was cut off.
+        let missing = columns.get(cells.len()).map(|column| format!(": nothing in column {column}"));
+        let missing = missing.unwrap_or_default();
+        return Err(format!("{} values below {} columns{missing}", cells.len(), columns.len()));
+    }
+    Ok(columns.iter().map(String::as_str).zip(cells.iter().copied()).collect())
+}
+
+/// A row of numbers. Errors: a cell is none.
+pub fn row(cells: Vec<(&str, &str)>) -> Result<Row, String> {
+    let number =
+        |(column, cell): (&str, &str)| Ok((column.to_owned(), real(cell, &format!("in column {column}"))?));
+    cells.into_iter().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns() -> Vec<String> {
+        ["r/s", "w/s"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_mean_is_of_the_samples_that_have_a_number() {
+        let rows: Vec<Row> = [["1.0", "nan"], ["2.0", "3.0"], ["6.0", "nan"]]
+            .iter()
+            .map(|cells| row(beside(&columns(), cells).unwrap()).unwrap())
+            .collect();
+        let found = means(&rows);
+        assert_eq!(found["r/s"], Mean { value: 3.0, samples: 3 });
+        assert_eq!(found["w/s"], Mean { value: 3.0, samples: 1 });
+        assert_eq!(means(&rows[..0]), BTreeMap::new());
+        assert_eq!(means(&[BTreeMap::from([("x".to_owned(), None)])]), BTreeMap::new());
+    }
+
+    #[test]
+    fn cells_that_do_not_fit_their_header_are_refused() {
+        let wrong = |cells: &[&str]| beside(&columns(), cells).and_then(row).unwrap_err();
+        assert_eq!(wrong(&["1.0"]), "1 values below 2 columns: nothing in column w/s");
+        assert_eq!(wrong(&["1.0", "2.0", "3.0"]), "3 values below 2 columns");
+        assert_eq!(wrong(&["1.0", "2.0x"]), "`2.0x` in column w/s is no number");
+    }
+}
