@@ -6,10 +6,12 @@
 pub mod benchmark_sh_report;
 pub mod db_bench;
 pub mod fio_json;
+pub mod go_bench;
 pub mod import;
 pub mod iostat;
 mod lines;
 mod number;
+pub mod otava_csv;
 pub mod pgbench;
 pub mod pgbench_log;
 pub mod rocksdb_stats;
