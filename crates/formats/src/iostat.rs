@@ -13,8 +13,9 @@
 
 use crate::ParseError;
 use crate::lines::{last, numbered};
-use crate::samples::{FirstReport, Mean, Row, beside, means, row};
+use crate::samples::{FirstReport, Mean, Row, fit, means, row};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const WHAT: &str = "output of iostat";
 
@@ -122,6 +123,8 @@ struct Reader {
     table: Table,
     /// Of the report that follows.
     time: Option<String>,
+    /// Columns that were seen: each report repeats them.
+    columns: Vec<Arc<[String]>>,
 }
 
 /// The table that lines belong to.
@@ -129,15 +132,17 @@ struct Reader {
 enum Table {
     #[default]
     None,
-    Cpu(Vec<String>),
+    Cpu(Arc<[String]>),
     Devices(DeviceColumns),
 }
 
 /// The header of a table of devices.
 struct DeviceColumns {
-    names: Vec<String>,
+    all: Vec<String>,
     /// Which of them is the name of the device: the last one with `-h`.
     device: usize,
+    /// All but that.
+    numbers: Arc<[String]>,
 }
 
 impl Reader {
@@ -147,7 +152,8 @@ impl Reader {
             self.table = Table::None;
         } else if words[0] == CPU_HEADER {
             self.begin(number);
-            self.table = Table::Cpu(words[1..].iter().map(|word| (*word).to_owned()).collect());
+            let columns = words[1..].iter().map(|word| (*word).to_owned()).collect();
+            self.table = Table::Cpu(self.shared(columns));
         } else if let Some(device) = words.iter().position(|word| word.trim_end_matches(':') == "Device") {
             let goes_on = self.output.reports.last().is_some_and(|report| {
                 report.devices.is_empty() && !report.cpu.is_empty() && self.time.is_none()
@@ -155,8 +161,9 @@ impl Reader {
             if !goes_on {
                 self.begin(number);
             }
-            let names = words.iter().map(|word| (*word).to_owned()).collect();
-            self.table = Table::Devices(DeviceColumns { names, device });
+            let all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let numbers = self.shared([&all[..device], &all[device + 1..]].concat());
+            self.table = Table::Devices(DeviceColumns { all, device, numbers });
         } else {
             self.row(text, &words)?;
         }
@@ -168,9 +175,20 @@ impl Reader {
         self.output.reports.push(report);
     }
 
+    fn shared(&mut self, columns: Vec<String>) -> Arc<[String]> {
+        let known = self.columns.iter().find(|known| known[..] == columns[..]).cloned();
+        known.unwrap_or_else(|| {
+            self.columns.push(columns.into());
+            self.columns[self.columns.len() - 1].clone()
+        })
+    }
+
     fn row(&mut self, text: &str, words: &[&str]) -> Result<(), String> {
         match (&self.table, self.output.reports.last_mut()) {
-            (Table::Cpu(columns), Some(report)) => report.cpu = row(beside(columns, words)?)?,
+            (Table::Cpu(columns), Some(report)) => {
+                fit(columns, words)?;
+                report.cpu = row(columns, words)?;
+            }
             (Table::Devices(columns), Some(report)) => report.devices.push(device_row(columns, words)?),
             // Between tables: what the system is, and the time of the next report.
             _ if words[0] == "Linux" => self.output.system = Some(text.to_owned()),
@@ -181,9 +199,9 @@ impl Reader {
 }
 
 fn device_row(columns: &DeviceColumns, words: &[&str]) -> Result<DeviceRow, String> {
-    let mut cells = beside(&columns.names, words)?;
-    let (_, device) = cells.remove(columns.device);
-    Ok(DeviceRow { device: device.to_owned(), values: row(cells)? })
+    fit(&columns.all, words)?;
+    let cells = [&words[..columns.device], &words[columns.device + 1..]].concat();
+    Ok(DeviceRow { device: words[columns.device].to_owned(), values: row(&columns.numbers, &cells)? })
 }
 
 #[cfg(test)]
@@ -209,12 +227,12 @@ mod tests {
         for report in &output.reports {
             let devices: Vec<&str> = report.devices.iter().map(|row| row.device.as_str()).collect();
             assert_eq!(devices, ["loop0", "loop1", "loop2", "vda"]);
-            let cpu: f64 = report.cpu.values().flatten().sum();
+            let cpu: f64 = report.cpu.iter().filter_map(|(_, percent)| percent).sum();
             assert!((cpu - 100.0).abs() < 0.1, "{report:?}");
             assert!(XK.lines().nth(report.line - 1).unwrap().starts_with("avg-cpu:"));
             for row in &report.devices {
-                assert_eq!(row.values.len(), 22);
-                let of = |column: &str| row.values[column].unwrap();
+                assert_eq!(row.values.iter().count(), 22);
+                let of = |column: &str| row.values.value(column).unwrap();
                 if of("w/s") > 10.0 {
                     assert!((of("wkB/s") / of("w/s") / of("wareq-sz") - 1.0).abs() < 0.05, "{row:?}");
                 }
@@ -266,7 +284,7 @@ mod tests {
         let output = parse(text).unwrap();
         let row = &output.reports[0].devices[0];
         assert_eq!(
-            (row.device.as_str(), row.values["r/s"], row.values["%util"]),
+            (row.device.as_str(), row.values.value("r/s"), row.values.value("%util")),
             ("sda", Some(1.0), Some(3.0))
         );
     }
@@ -289,7 +307,7 @@ mod tests {
         check(&device("sda 1,00 2,00"), comma);
         check("avg-cpu: %user %idle\n 5.00\n", "2: 1 values below 2 columns: nothing in column %idle");
         let absent = parse(&device("sda nan 2.00")).unwrap();
-        assert_eq!(absent.reports[0].devices[0].values["r/s"], None);
+        assert_eq!(absent.reports[0].devices[0].values.value("r/s"), None);
     }
 
     #[test]

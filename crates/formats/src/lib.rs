@@ -22,7 +22,7 @@ pub mod vmstat;
 
 /// A text that cannot be read as what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to parse {what} at line {line}: {problem}")]
+#[error("failed to parse {what} at line {line}: {}", readable(.problem))]
 pub struct ParseError {
     /// What it should be: `statistics of RocksDB`.
     pub what: &'static str,
@@ -30,4 +30,32 @@ pub struct ParseError {
     pub line: usize,
     /// What is wrong there.
     pub problem: String,
+}
+
+/// Longer than any problem of a text; a file of another kind may be one line of many millions of characters.
+const LONGEST_PROBLEM: usize = 240;
+
+/// A problem quotes the text: nothing in it that a terminal would obey, and not all of it where it is long.
+fn readable(problem: &str) -> String {
+    let visible = |character: char| if character.is_control() { '?' } else { character };
+    let mut readable: String = problem.chars().map(visible).take(LONGEST_PROBLEM).collect();
+    if problem.chars().nth(LONGEST_PROBLEM).is_some() {
+        readable.push('\u{2026}');
+    }
+    readable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_readable_whatever_it_quotes() {
+        let error =
+            |problem: &str| ParseError { what: "log", line: 3, problem: problem.to_owned() }.to_string();
+        assert_eq!(error("`\u{1b}[2J\u{0}`"), "failed to parse log at line 3: `?[2J?`");
+        let long = error(&"x".repeat(1000));
+        assert!(long.ends_with("xx\u{2026}") && long.chars().count() < 300, "{long}");
+        assert!(error(&"x".repeat(LONGEST_PROBLEM)).ends_with('x'));
+    }
 }

@@ -13,8 +13,9 @@
 
 use crate::ParseError;
 use crate::lines::{last, numbered};
-use crate::samples::{FirstReport, Mean, Row, beside, means, row};
+use crate::samples::{FirstReport, Mean, Row, fit, means, row};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const WHAT: &str = "output of vmstat";
 
@@ -82,7 +83,7 @@ pub fn parse(text: &str) -> Result<VmstatOutput, ParseError> {
 }
 
 struct Header {
-    columns: Vec<String>,
+    columns: Arc<[String]>,
     has_time: bool,
 }
 
@@ -104,7 +105,8 @@ impl Header {
         if self.has_time && time.is_none() {
             return Err(format!("{} values below {} columns and a time", words.len(), self.columns.len()));
         }
-        Ok(VmstatRow { line, time, values: row(beside(&self.columns, cells)?)? })
+        fit(&self.columns, cells)?;
+        Ok(VmstatRow { line, time, values: row(&self.columns, cells)? })
     }
 }
 
@@ -123,10 +125,10 @@ mod tests {
         assert_eq!((output.rows.len(), output.cut_off), (26, None));
         assert_eq!(PLAIN.matches("procs").count(), 2, "the header is repeated");
         for row in &output.rows {
-            let of = |column: &str| row.values[column].unwrap();
+            let of = |column: &str| row.values.value(column).unwrap();
             let cpu: f64 = ["us", "sy", "id", "wa", "st"].iter().map(|column| of(column)).sum();
             assert!((98.0..=102.0).contains(&cpu), "{row:?}");
-            assert_eq!((row.values.len(), row.time.clone()), (17, None));
+            assert_eq!((row.values.iter().count(), row.time.clone()), (17, None));
             assert!(of("free") > 1000.0 && of("cs") > 0.0);
         }
     }
@@ -138,11 +140,14 @@ mod tests {
         for row in &output.rows {
             let time = row.time.as_deref().unwrap();
             assert!(time.starts_with("2026-11-21 ") && time.len() == 19, "{time}");
-            assert_eq!((row.values.len(), row.values.contains_key("gu")), (18, true));
+            assert_eq!((row.values.iter().count(), row.values.value("gu").is_some()), (18, true));
         }
         let active = parse(ACTIVE).unwrap();
         assert!(
-            active.rows.iter().all(|row| row.values["active"].is_some() && !row.values.contains_key("buff"))
+            active
+                .rows
+                .iter()
+                .all(|row| row.values.value("active").is_some() && row.values.value("buff").is_none())
         );
     }
 
@@ -178,7 +183,7 @@ mod tests {
         check(&timed(" 1 0 5"), "2: 3 values below 3 columns and a time");
         check(&timed(" 1 0 5 6 2026-11-21 16:25:01"), "2: 4 values below 3 columns");
         let absent = parse(&row(" 1  0 nan")).unwrap();
-        assert_eq!(absent.rows[0].values["cs"], None);
+        assert_eq!(absent.rows[0].values.value("cs"), None);
     }
 
     #[test]
