@@ -218,14 +218,29 @@ pub struct Import {
     /// A name for the import
     #[arg(long)]
     pub name: Option<String>,
+    /// The first report of iostat or vmstat: of the time since boot, or an interval like the others (recorded with -y)
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = FirstReport::SinceBoot)]
+    pub first_report: FirstReport,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// What the first report of iostat or vmstat tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FirstReport {
+    /// Left out
+    SinceBoot,
+    /// Counted
+    Interval,
 }
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   dbdyno import db_bench-report summary.tsv --name nov23
   dbdyno import db_bench-text readrandom.8.5.txt readrandom.8.7.txt --format markdown
+  dbdyno import sysbench x.pg16/sb.o.read-only x.pg17/sb.o.read-only
+  dbdyno import iostat sb.io.read-only --first-report interval     recorded with iostat -y
+  dbdyno import go-bench old.txt new.txt
   dbdyno report nov23 --json                     the same import again";
 
 /// Formats of other programs.
@@ -237,6 +252,22 @@ pub enum ImportFormat {
     /// What db_bench prints
     #[value(name = "db_bench-text")]
     DbBenchText,
+    /// What sysbench 1.0 and 1.1 print
+    Sysbench,
+    /// What pgbench prints
+    Pgbench,
+    /// The log of pgbench -l, also with --aggregate-interval
+    PgbenchLog,
+    /// fio --output-format=json or json+
+    FioJson,
+    /// What iostat -x prints
+    Iostat,
+    /// What vmstat prints
+    Vmstat,
+    /// The tables of Apache Otava: time, commit or version, metrics
+    OtavaCsv,
+    /// What go test -bench prints
+    GoBench,
 }
 
 impl ImportFormat {
@@ -245,6 +276,14 @@ impl ImportFormat {
         match self {
             ImportFormat::DbBenchReport => "db_bench-report",
             ImportFormat::DbBenchText => "db_bench-text",
+            ImportFormat::Sysbench => "sysbench",
+            ImportFormat::Pgbench => "pgbench",
+            ImportFormat::PgbenchLog => "pgbench-log",
+            ImportFormat::FioJson => "fio-json",
+            ImportFormat::Iostat => "iostat",
+            ImportFormat::Vmstat => "vmstat",
+            ImportFormat::OtavaCsv => "otava-csv",
+            ImportFormat::GoBench => "go-bench",
         }
     }
 }
