@@ -17,7 +17,8 @@ pub use sysbench::of_sysbench;
 use crate::benchmark_sh_report::{Block, Report, Row};
 use crate::db_bench::{BenchmarkResult, DbBenchOutput};
 use crate::number::{Rounded, bytes, bytes_in};
-use model::import::ImportedValue;
+use crate::{db_bench, iostat, vmstat};
+use model::import::{ImportedFile, ImportedValue};
 use std::collections::BTreeMap;
 
 /// A file that values come from.
@@ -107,15 +108,16 @@ pub fn position(metric: &str) -> usize {
     COLUMNS.iter().position(|column| column.1 == metric).unwrap_or(COLUMNS.len())
 }
 
-/// What the program that wrote a text warned of, and what was left out of it; of a format by its name.
-pub fn warnings(format: &str, text: &str) -> Vec<String> {
+/// What the program that wrote a file warned of, and what was left out of it; of a format by its name in the store.
+pub fn warnings(format: &str, file: &ImportedFile) -> Vec<String> {
     let left_out = |line: Option<usize>| {
         line.map(|line| format!("line {line} has no line break: it was cut off, and is left out")).into_iter()
     };
+    let text = &file.text;
     match format {
-        "db_bench-text" => crate::db_bench::parse(text).map_or_else(|_| Vec::new(), |output| output.warnings),
-        "iostat" => crate::iostat::parse(text).into_iter().flat_map(|it| left_out(it.cut_off)).collect(),
-        "vmstat" => crate::vmstat::parse(text).into_iter().flat_map(|it| left_out(it.cut_off)).collect(),
+        "db_bench-text" => db_bench::parse(text).map_or_else(|_| Vec::new(), |output| output.warnings),
+        "iostat" => iostat::parse(text).into_iter().flat_map(|output| left_out(output.cut_off)).collect(),
+        "vmstat" => vmstat::parse(text).into_iter().flat_map(|output| left_out(output.cut_off)).collect(),
         _ => Vec::new(),
     }
 }

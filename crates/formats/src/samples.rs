@@ -1,6 +1,6 @@
 //! Samples that stand in columns: cells beside their header, and means over them as the posts have them.
 
-use crate::number::real;
+use crate::number::{Rounded, real};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -85,7 +85,10 @@ pub fn fit(columns: &[String], cells: &[&str]) -> Result<(), String> {
 
 /// A row of as many cells as there are columns. Errors: a cell is no number.
 pub fn row(columns: &Arc<[String]>, cells: &[&str]) -> Result<Row, String> {
-    let number = |(column, cell): (&String, &&str)| real(cell, &format!("in column {column}"));
+    let number = |(column, cell): (&String, &&str)| match Rounded::parse(cell) {
+        Some(number) => Ok(Some(number.value)),
+        None => real(cell, &format!("in column {column}")), // seldom: the name of a column is not made for each cell
+    };
     let numbers = columns.iter().zip(cells).map(number).collect::<Result<_, _>>()?;
     Ok(Row { columns: columns.clone(), numbers })
 }

@@ -252,11 +252,15 @@ fn small_numbers_keep_their_digits() {
 
 #[test]
 fn what_was_left_out_of_a_text_is_told() {
+    let told = |format: &str, text: &str| {
+        warnings(format, &ImportedFile { file: "a".to_owned(), sha256: String::new(), text: text.to_owned() })
+    };
     let text = include_str!("../../fixtures/vmstat/3.3.typed.txt");
-    assert_eq!(warnings("vmstat", text), Vec::<String>::new());
-    let cut = warnings("vmstat", text.trim_end());
-    assert_eq!(cut, ["line 7 has no line break: it was cut off, and is left out"]);
-    assert_eq!(warnings("sysbench", "x"), Vec::<String>::new());
+    assert_eq!(told("vmstat", text), Vec::<String>::new());
+    let cut = "line 7 has no line break: it was cut off, and is left out";
+    assert_eq!(told("vmstat", text.trim_end()), [cut]);
+    let warned = told("db_bench-text", "WARNING: slow\na : 1 micros/op 5 ops/sec;\n");
+    assert_eq!((warned, told("vmstat", "x")), (vec!["WARNING: slow".to_owned()], vec![]));
 }
 
 fn one<'a>(values: &'a [ImportedValue], step: &str, subject: &str, metric: &str) -> &'a ImportedValue {

@@ -172,7 +172,7 @@ fn relative(metric: &str, direction: Direction, pair: Pair<'_>) -> Option<f64> {
 fn warnings(import: &ImportRecord) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for file in &import.files {
-        for warning in formats::import::warnings(&import.format, &file.text) {
+        for warning in formats::import::warnings(&import.format, file) {
             let warning = format!("{}: {warning}", file.file);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
