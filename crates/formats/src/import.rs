@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 pub struct Source<'a> {
     /// Its index within the import.
     pub file: usize,
-    /// What the values are of where the text does not say: the file's name.
+    /// What the values are of where the text does not say: the file's name, or that of its directory.
     pub subject: &'a str,
 }
 

@@ -157,6 +157,14 @@ pub struct Bucket {
 }
 
 impl SysbenchRun {
+    /// Whether it came to a report: what failed, and what was cut off, has its first lines only.
+    pub fn has_report(&self) -> bool {
+        self.queries.is_some()
+            || self.transactions.is_some()
+            || self.events.is_some()
+            || self.events_per_s.is_some()
+    }
+
     /// Operations per second: of queries, as posts give it; of events where the test is not of SQL. Absent where the
     /// text does not say, and where no time went by.
     pub fn ops_per_s(&self) -> Option<f64> {

@@ -6,6 +6,8 @@ use model::import::ImportedValue;
 
 /// What a test is called where the text has no command line.
 const UNNAMED: &str = "sysbench";
+/// What is said of the rate of a run that failed, or was cut off.
+const NO_REPORT: &str = "no report";
 
 /// The values of sysbench's reports, one after another: `ops_per_s` is of queries, of events where there are none. The
 /// test is named after the script and the threads: `oltp_read_only.t8`, and `oltp_read_only.t8@10s` up to a checkpoint.
@@ -19,6 +21,10 @@ fn of_run(run: &SysbenchRun, source: Source<'_>) -> Vec<ImportedValue> {
     step.extend(run.checkpoint_s.map(|seconds| format!("@{seconds}s")));
     let place = format!("line {}", run.line);
     let case = Case { file: source.file, subject: source.subject, step: &step, place: &place };
+    // Tables that are prepared have no threads.
+    if !run.has_report() && run.threads.is_some() {
+        return vec![case.said("ops_per_s", "ops/s", None, NO_REPORT)];
+    }
     let mut values = Vec::new();
     let mut add = |metric: &str, unit, value| values.extend(case.value(metric, unit, value));
     let counted = |counted: Option<Counted>| real(counted.map(|it| it.count));

@@ -69,6 +69,18 @@ fn parts_of_an_invocation_of_sysbench_are_tests_of_their_own() {
 }
 
 #[test]
+fn a_run_of_sysbench_that_failed_says_so() {
+    let text = include_str!("../../fixtures/sysbench/1.0.20.cpu.txt");
+    let first_lines = text.split("[ 1s ]").next().unwrap();
+    let prepared = "sysbench 1.0.20 (using LuaJIT)\n\nCreating table 'sbtest1'...\n";
+    let text = format!("{prepared}{first_lines}FATAL: error 1\n{text}");
+    let values = of_sysbench(&sysbench::parse(&text).unwrap(), SOURCE);
+    let rates = told(&values, "cpu.t2", "ops_per_s");
+    assert_eq!((rates.len(), rates[0]), (2, ("ops/s", None, "no report")));
+    assert!(rates[1].1.is_some() && steps(&values) == ["cpu.t2"]);
+}
+
+#[test]
 fn transactions_of_pgbench_are_its_operations() {
     let text = include_str!("../../fixtures/pgbench/13.typed.txt");
     let values = of_pgbench(&pgbench::parse(text).unwrap(), SOURCE);
