@@ -225,7 +225,7 @@ pub struct Import {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
-    pub table: TableChoices,
+    pub reading: Reading,
     /// A name for the import
     #[arg(long)]
     pub name: Option<String>,
@@ -233,10 +233,22 @@ pub struct Import {
     pub output: Output,
 }
 
+/// What the first report of iostat or vmstat tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FirstReport {
+    /// Left out
+    SinceBoot,
+    /// Counted
+    Interval,
+}
+
 const IMPORT_EXAMPLES: &str = "\
 Examples:
   dbdyno import db_bench-report summary.tsv --name nov23
   dbdyno import db_bench-text readrandom.8.5.txt readrandom.8.7.txt --format markdown
+  dbdyno import sysbench x.pg16/sb.o.read-only x.pg17/sb.o.read-only
+  dbdyno import iostat sb.io.read-only --first-report interval     recorded with iostat -y
+  dbdyno import go-bench old.txt new.txt
   dbdyno report nov23 --json                     the same import again";
 
 #[derive(Debug, Args)]
@@ -249,7 +261,7 @@ pub struct History {
     #[arg(long, value_enum, default_value_t = ImportFormat::Table, value_name = "FORMAT")]
     pub from: ImportFormat,
     #[command(flatten)]
-    pub table: TableChoices,
+    pub reading: Reading,
     /// Only these steps, several
     #[arg(long = "step", value_name = "STEP")]
     pub steps: Vec<String>,
@@ -283,15 +295,18 @@ Examples:
   dbdyno history qps.tsv --engine rocksdb --workload rocksdb.byrx --schedule again.toml
   dbdyno run again.toml                                measures again what needs it";
 
-/// How a table is read where it does not say so itself.
+/// How files are read where they do not say so themselves.
 #[derive(Debug, Clone, Args)]
-pub struct TableChoices {
+pub struct Reading {
     /// In tables: where the releases stand [default: found by the header]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub releases: Option<ReleasesIn>,
     /// In tables with a column for each release: what the numbers are, for example ops_per_s
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
+    /// The first report of iostat or vmstat: of the time since boot, or an interval like the others (recorded with -y)
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = FirstReport::SinceBoot)]
+    pub first_report: FirstReport,
 }
 
 /// Where the releases of a table stand.
@@ -314,6 +329,22 @@ pub enum ImportFormat {
     DbBenchText,
     /// A table with a row or a column for each release, separated by tabs, commas or semicolons
     Table,
+    /// What sysbench 1.0 and 1.1 print
+    Sysbench,
+    /// What pgbench prints
+    Pgbench,
+    /// The log of pgbench -l, also with --aggregate-interval
+    PgbenchLog,
+    /// fio --output-format=json or json+
+    FioJson,
+    /// What iostat -x prints
+    Iostat,
+    /// What vmstat prints
+    Vmstat,
+    /// The tables of Apache Otava: time, commit or version, metrics
+    OtavaCsv,
+    /// What go test -bench prints
+    GoBench,
 }
 
 impl ImportFormat {
@@ -323,6 +354,14 @@ impl ImportFormat {
             ImportFormat::DbBenchReport => "db_bench-report",
             ImportFormat::DbBenchText => "db_bench-text",
             ImportFormat::Table => "table",
+            ImportFormat::Sysbench => "sysbench",
+            ImportFormat::Pgbench => "pgbench",
+            ImportFormat::PgbenchLog => "pgbench-log",
+            ImportFormat::FioJson => "fio-json",
+            ImportFormat::Iostat => "iostat",
+            ImportFormat::Vmstat => "vmstat",
+            ImportFormat::OtavaCsv => "otava-csv",
+            ImportFormat::GoBench => "go-bench",
         }
     }
 }

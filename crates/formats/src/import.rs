@@ -1,10 +1,25 @@
 //! What was read of another program's file, as values in our spelling and units: metric, unit, number, place.
 
+mod fio;
+mod go_bench;
+mod host;
+mod otava;
+mod pgbench;
+mod sysbench;
+
+pub use fio::of_fio;
+pub use go_bench::of_go_bench;
+pub use host::{of_iostat, of_vmstat};
+pub use otava::of_otava;
+pub use pgbench::{of_pgbench, of_pgbench_log};
+pub use sysbench::of_sysbench;
+
 use crate::benchmark_sh_report::{Block, Report, Row};
 use crate::db_bench::{BenchmarkResult, DbBenchOutput};
 use crate::number::{Rounded, bytes, bytes_in};
 use crate::table::TableValue;
-use model::import::ImportedValue;
+use crate::{db_bench, iostat, vmstat};
+use model::import::{ImportedFile, ImportedValue};
 use std::collections::BTreeMap;
 
 /// A file that values come from.
@@ -12,11 +27,11 @@ use std::collections::BTreeMap;
 pub struct Source<'a> {
     /// Its index within the import.
     pub file: usize,
-    /// What the values are of where the text does not say: the file's name.
+    /// What the values are of where the text does not say: the file's name, or that of its directory.
     pub subject: &'a str,
 }
 
-/// How a number stands in a column of benchmark.sh.
+/// How a number stands in a column.
 #[derive(Debug, Clone, Copy)]
 enum Scale {
     /// A number, times this.
@@ -27,15 +42,20 @@ enum Scale {
     Text,
 }
 
-/// One column of benchmark.sh: its heading, our metric and unit, and how the number stands there.
+/// One column of the posts: its heading, our metric and unit, and how the number stands there.
 struct Column(&'static str, &'static str, &'static str, Scale);
 
-const MIB: f64 = 1_048_576.0;
+const KIB: f64 = 1024.0;
+const MIB: f64 = KIB * 1024.0;
 const GIB: f64 = MIB * 1024.0;
+/// Microseconds of a millisecond.
+const MS: f64 = 1000.0;
 
-/// In the order of the report. Sizes are in powers of 1024, CPU in thousands of seconds (classic benchmarks 4.4).
-const COLUMNS: [Column; 26] = [
+/// In the order of reports: those of benchmark.sh (classic benchmarks 4.4) with what others have beside them, then those
+/// of devices (4.5). Sizes are in powers of 1024, CPU in thousands of seconds, waits of devices in milliseconds.
+const COLUMNS: &[Column] = &[
     Column("ops_sec", "ops_per_s", "ops/s", Scale::Times(1.0)),
+    Column("transactions_per_s", "transactions_per_s", "1/s", Scale::Times(1.0)),
     Column("mb_sec", "bytes_per_s", "B/s", Scale::Times(MIB)),
     Column("lsm_sz", "lsm_bytes", "B", Scale::Size),
     Column("blob_sz", "blob_bytes", "B", Scale::Size),
@@ -47,7 +67,12 @@ const COLUMNS: [Column; 26] = [
     Column("b_rgb", "blob_read_bytes", "B", Scale::Times(GIB)),
     Column("b_wgb", "blob_write_bytes", "B", Scale::Times(GIB)),
     Column("usec_op", "us_per_op", "us", Scale::Times(1.0)),
+    Column("latency_us_min", "latency_us_min", "us", Scale::Times(1.0)),
+    Column("latency_us_mean", "latency_us_mean", "us", Scale::Times(1.0)),
+    Column("latency_us_stddev", "latency_us_stddev", "us", Scale::Times(1.0)),
     Column("p50", "latency_us_p50", "us", Scale::Times(1.0)),
+    Column("p90", "latency_us_p90", "us", Scale::Times(1.0)),
+    Column("p95", "latency_us_p95", "us", Scale::Times(1.0)),
     Column("p99", "latency_us_p99", "us", Scale::Times(1.0)),
     Column("p99.9", "latency_us_p999", "us", Scale::Times(1.0)),
     Column("p99.99", "latency_us_p9999", "us", Scale::Times(1.0)),
@@ -58,6 +83,17 @@ const COLUMNS: [Column; 26] = [
     Column("u_cpu", "user_cpu_s", "s", Scale::Times(1000.0)),
     Column("s_cpu", "system_cpu_s", "s", Scale::Times(1000.0)),
     Column("rss", "resident_bytes", "B", Scale::Times(GIB)),
+    Column("c", "samples", "", Scale::Times(1.0)),
+    Column("rps", "disk_reads_per_s", "1/s", Scale::Times(1.0)),
+    Column("rmbps", "disk_read_bytes_per_s", "B/s", Scale::Times(MIB)),
+    Column("rrqmps", "disk_reads_merged_per_s", "1/s", Scale::Times(1.0)),
+    Column("rawait", "disk_read_us_mean", "us", Scale::Times(MS)),
+    Column("rareqsz", "disk_read_bytes_mean", "B", Scale::Times(KIB)),
+    Column("wps", "disk_writes_per_s", "1/s", Scale::Times(1.0)),
+    Column("wmbps", "disk_write_bytes_per_s", "B/s", Scale::Times(MIB)),
+    Column("wrqmps", "disk_writes_merged_per_s", "1/s", Scale::Times(1.0)),
+    Column("wawait", "disk_write_us_mean", "us", Scale::Times(MS)),
+    Column("wareqsz", "disk_write_bytes_mean", "B", Scale::Times(KIB)),
     Column("date", "date", "", Scale::Text),
     Column("job_id", "job_id", "", Scale::Text),
     Column("githash", "githash", "", Scale::Text),
@@ -71,6 +107,63 @@ pub fn heading(metric: &str) -> &str {
 /// The place of a metric among the columns of the posts; metrics that the posts do not have come last.
 pub fn position(metric: &str) -> usize {
     COLUMNS.iter().position(|column| column.1 == metric).unwrap_or(COLUMNS.len())
+}
+
+/// What the program that wrote a file warned of, and what was left out of it; of a format by its name in the store.
+pub fn warnings(format: &str, file: &ImportedFile) -> Vec<String> {
+    let left_out = |line: Option<usize>| {
+        line.map(|line| format!("line {line} has no line break: it was cut off, and is left out")).into_iter()
+    };
+    let text = &file.text;
+    match format {
+        "db_bench-text" => db_bench::parse(text).map_or_else(|_| Vec::new(), |output| output.warnings),
+        "iostat" => iostat::parse(text).into_iter().flat_map(|output| left_out(output.cut_off)).collect(),
+        "vmstat" => vmstat::parse(text).into_iter().flat_map(|output| left_out(output.cut_off)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The unit of a metric; absent where it is none of the posts'.
+fn unit_of(metric: &str) -> Option<&'static str> {
+    COLUMNS.iter().find(|column| column.1 == metric).map(|column| column.2)
+}
+
+/// One test of one subject in a file, and where it stands there.
+struct Case<'a> {
+    file: usize,
+    subject: &'a str,
+    step: &'a str,
+    place: &'a str,
+}
+
+impl Case<'_> {
+    /// A value of it; none where it is absent.
+    fn value(&self, metric: &str, unit: &str, value: Option<f64>) -> Option<ImportedValue> {
+        let value = value?;
+        Some(self.said(metric, unit, Some(value), &shown(metric, value)))
+    }
+
+    fn said(&self, metric: &str, unit: &str, value: Option<f64>, said: &str) -> ImportedValue {
+        ImportedValue {
+            file: self.file,
+            subject: self.subject.to_owned(),
+            step: self.step.to_owned(),
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            said: said.to_owned(),
+            place: self.place.to_owned(),
+        }
+    }
+}
+
+/// The metric of a percentile of latency: 99.9 is `latency_us_p999`.
+fn percentile_metric(percent: &str) -> String {
+    format!("latency_us_p{}", percent.replace('.', ""))
+}
+
+fn real(count: Option<u64>) -> Option<f64> {
+    count.map(|count| count as f64)
 }
 
 /// The values of a report of benchmark.sh, in their order. A row that does not say its test is one of its block's; one
@@ -152,16 +245,13 @@ pub fn of_db_bench(output: &DbBenchOutput, source: Source<'_>) -> Vec<ImportedVa
         let time = times.entry(&result.name).or_insert(0);
         *time += 1;
         let step = if *time == 1 { result.name.clone() } else { format!("{}#{time}", result.name) };
-        values.extend(of_result(result).into_iter().map(|(metric, unit, value)| ImportedValue {
-            file: source.file,
-            subject: subject.to_owned(),
-            step: step.clone(),
-            metric: metric.to_owned(),
-            unit: unit.to_owned(),
-            value: Some(value),
-            said: shown(metric, value),
-            place: format!("line {}", result.line),
-        }));
+        let place = format!("line {}", result.line);
+        let case = Case { file: source.file, subject, step: &step, place: &place };
+        values.extend(
+            of_result(result)
+                .into_iter()
+                .filter_map(|(metric, unit, value)| case.value(metric, unit, Some(value))),
+        );
     }
     values
 }
@@ -169,7 +259,6 @@ pub fn of_db_bench(output: &DbBenchOutput, source: Source<'_>) -> Vec<ImportedVa
 fn of_result(result: &BenchmarkResult) -> Vec<(&'static str, &'static str, f64)> {
     let mut values = Vec::new();
     let mut add = |metric, unit, value: Option<f64>| values.extend(value.map(|value| (metric, unit, value)));
-    let real = |value: Option<u64>| value.map(|value| value as f64);
     add("ops_per_s", "ops/s", result.ops_per_s);
     add("bytes_per_s", "B/s", result.bytes_per_s);
     if let Some(stats) = &result.stats {
@@ -203,7 +292,7 @@ fn of_result(result: &BenchmarkResult) -> Vec<(&'static str, &'static str, f64)>
     values
 }
 
-/// A number as the posts have it: in the unit of its column, with at most three decimals.
+/// A number as the posts have it: in the unit of its column.
 fn shown(metric: &str, value: f64) -> String {
     let scale = COLUMNS.iter().find(|column| column.1 == metric).map_or(Scale::Text, |column| column.3);
     match scale {
@@ -219,88 +308,12 @@ fn shown(metric: &str, value: f64) -> String {
     }
 }
 
+/// At most three decimals, or as many as four digits need: Go has operations of half a nanosecond.
 fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
+    let decimals = (3..=12).find(|decimals| value.abs() >= 10_f64.powi(3 - decimals)).unwrap_or(3);
+    let text = format!("{value:.*}", usize::try_from(decimals).unwrap_or(3));
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{benchmark_sh_report, db_bench};
-
-    const SOURCE: Source<'_> = Source { file: 2, subject: "mine" };
-
-    fn one<'a>(values: &'a [ImportedValue], step: &str, subject: &str, metric: &str) -> &'a ImportedValue {
-        let mut found = values
-            .iter()
-            .filter(|value| value.step == step && value.subject == subject && value.metric == metric);
-        let value = found.next().unwrap();
-        assert_eq!(found.next(), None);
-        value
-    }
-
-    #[test]
-    fn a_summary_becomes_values_in_base_units() {
-        let report =
-            benchmark_sh_report::parse(include_str!("../fixtures/benchmark_sh/summary.tsv")).unwrap();
-        let values = of_report(&report, SOURCE);
-        assert_eq!(values.len(), 9 * 26); // test and version are what the values are of
-        let of = |metric: &str| one(&values, "overwriteandwait.t24.s0", "8.6.7", metric);
-        let rate = of("ops_per_s");
-        assert_eq!((rate.value, rate.unit.as_str(), rate.file), (Some(94_053.0), "ops/s", 2));
-        assert_eq!(rate.place, "line 17");
-        assert_eq!(of("lsm_bytes").value, Some(1000.0 * GIB));
-        assert_eq!(of("bytes_per_s").value, Some(37.7 * MIB));
-        assert_eq!(of("user_cpu_s").value, Some(29_400.0));
-        assert_eq!((of("date").value, of("date").said.as_str()), (None, "2023-11-6T22:51:55"));
-        let amplification = one(&values, "readrandom.t24", "8.6.7", "write_amplification");
-        assert_eq!((amplification.value, amplification.said.as_str()), (None, "NA"));
-    }
-
-    #[test]
-    fn a_test_that_failed_keeps_what_is_said_of_it() {
-        let report = benchmark_sh_report::parse(include_str!("../fixtures/benchmark_sh/report.tsv")).unwrap();
-        let values = of_report(&report, SOURCE);
-        let rate = one(&values, "overwrite.t24.s0", "8.5.4", "ops_per_s");
-        assert_eq!((rate.value, rate.said.as_str()), (None, "failed"));
-    }
-
-    #[test]
-    fn rows_without_test_or_version_are_named_after_their_place() {
-        let text =
-            "a/8.5/report.tsv\na/8.6/report.tsv\n\nops_sec\ttest\tversion\n5\tread\t8.5.4\nfailed\t\t\n";
-        let values = of_report(&benchmark_sh_report::parse(text).unwrap(), SOURCE);
-        assert_eq!(one(&values, "read", "8.6", "ops_per_s").said, "failed");
-        let alone = "ops_sec\ttest\tversion\n5\t\t\n";
-        let values = of_report(&benchmark_sh_report::parse(alone).unwrap(), SOURCE);
-        assert_eq!(one(&values, "unnamed", "mine", "ops_per_s").value, Some(5.0));
-    }
-
-    #[test]
-    fn benchmarks_become_values_as_the_posts_have_them() {
-        let output = db_bench::parse(include_str!("../fixtures/db_bench/7.8.3.txt")).unwrap();
-        let values = of_db_bench(&output, SOURCE);
-        let of = |metric: &str| one(&values, "readrandom", "7.8.3", metric);
-        assert_eq!((of("bytes_per_s").value, of("bytes_per_s").said.as_str()), (Some(28.1 * MIB), "28.1"));
-        assert_eq!((of("us_per_op").said.as_str(), of("us_per_op").unit.as_str()), ("3.937", "us"));
-        assert_eq!(of("ops_per_s").place, "line 113");
-        let size = one(&values, "fillseq", "7.8.3", "lsm_bytes");
-        assert!(size.said.ends_with("MB"), "{size:?}");
-        let positions: Vec<usize> = values
-            .iter()
-            .filter(|value| value.step == "fillseq")
-            .map(|value| position(&value.metric))
-            .collect();
-        assert!(positions.is_sorted(), "{positions:?}");
-        assert_eq!((heading("latency_us_p999"), heading("operations")), ("p99.9", "operations"));
-    }
-
-    #[test]
-    fn a_benchmark_that_ran_twice_has_two_names() {
-        let text = "overwrite : 5 micros/op 200000 ops/sec;\noverwrite : 10 micros/op 100000 ops/sec;\n";
-        let values = of_db_bench(&db_bench::parse(text).unwrap(), SOURCE);
-        assert_eq!(one(&values, "overwrite", "mine", "ops_per_s").value, Some(200_000.0));
-        assert_eq!(one(&values, "overwrite#2", "mine", "ops_per_s").value, Some(100_000.0));
-    }
-}
+mod tests;

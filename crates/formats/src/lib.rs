@@ -1,18 +1,29 @@
-//! Texts of other programs to numbers: RocksDB's statistics, db_bench, the reports of benchmark.sh, tables.
+//! Texts of other programs to numbers: RocksDB's statistics, db_bench, benchmark.sh, sysbench, pgbench, fio, iostat,
+//! vmstat, Otava, Go benchmarks, tables.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
 pub mod benchmark_sh_report;
 pub mod db_bench;
+pub mod fio_json;
+pub mod go_bench;
 pub mod import;
+pub mod iostat;
+mod lines;
 mod number;
+pub mod otava_csv;
+pub mod pgbench;
+pub mod pgbench_log;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
+pub mod samples;
+pub mod sysbench;
 pub mod table;
+pub mod vmstat;
 
 /// A text that cannot be read as what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to parse {what} at line {line}: {problem}")]
+#[error("failed to parse {what} at line {line}: {}", readable(.problem))]
 pub struct ParseError {
     /// What it should be: `statistics of RocksDB`.
     pub what: &'static str,
@@ -20,4 +31,32 @@ pub struct ParseError {
     pub line: usize,
     /// What is wrong there.
     pub problem: String,
+}
+
+/// Longer than any problem of a text; a file of another kind may be one line of many millions of characters.
+const LONGEST_PROBLEM: usize = 240;
+
+/// A problem quotes the text: nothing in it that a terminal would obey, and not all of it where it is long.
+fn readable(problem: &str) -> String {
+    let visible = |character: char| if character.is_control() { '?' } else { character };
+    let mut readable: String = problem.chars().map(visible).take(LONGEST_PROBLEM).collect();
+    if problem.chars().nth(LONGEST_PROBLEM).is_some() {
+        readable.push('\u{2026}');
+    }
+    readable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_readable_whatever_it_quotes() {
+        let error =
+            |problem: &str| ParseError { what: "log", line: 3, problem: problem.to_owned() }.to_string();
+        assert_eq!(error("`\u{1b}[2J\u{0}`"), "failed to parse log at line 3: `?[2J?`");
+        let long = error(&"x".repeat(1000));
+        assert!(long.ends_with("xx\u{2026}") && long.chars().count() < 300, "{long}");
+        assert!(error(&"x".repeat(LONGEST_PROBLEM)).ends_with('x'));
+    }
 }

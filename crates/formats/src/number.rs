@@ -72,6 +72,22 @@ pub fn count(text: &str) -> Option<u64> {
     end.parse::<u64>().ok()?.checked_mul(factor)
 }
 
+/// A number with or without decimals; absent where the program had none to print: `nan`, `-nan`, `inf`. Errors: it is
+/// neither, said with what it is of: `in column r/s`.
+pub fn real(text: &str, of: &str) -> Result<Option<f64>, String> {
+    let unsigned = text.trim_start_matches(['-', '+']);
+    if ["nan", "inf"].iter().any(|none| unsigned.eq_ignore_ascii_case(none)) {
+        return Ok(None);
+    }
+    let hint = if text.contains(',') { "; decimal commas are not read: record with LC_ALL=C" } else { "" };
+    Rounded::parse(text).map(|it| Some(it.value)).ok_or_else(|| format!("`{text}` {of} is no number{hint}"))
+}
+
+/// A count. Errors: it is none, said with what it is of.
+pub fn counted(text: &str, of: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` {of} is no count"))
+}
+
 /// To the nearest whole number; nothing is negative that is counted.
 pub fn whole(value: f64) -> u64 {
     #[expect(
@@ -94,6 +110,18 @@ mod tests {
         for wrong in ["", "-", "1e9", "nan", "inf", "1.2.3", "12K"] {
             assert_eq!(Rounded::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_a_program_could_not_compute_is_absent_and_no_error() {
+        for none in ["nan", "-nan", "NaN", "inf", "-inf"] {
+            assert_eq!(real(none, "of tps"), Ok(None), "{none}");
+        }
+        assert_eq!((real("1.50", "of tps"), counted("7", "of queries")), (Ok(Some(1.5)), Ok(7)));
+        let hint = "`0,50` in column r/s is no number; decimal commas are not read: record with LC_ALL=C";
+        assert_eq!(real("0,50", "in column r/s"), Err(hint.to_owned()));
+        assert_eq!(real("", "of tps"), Err("`` of tps is no number".to_owned()));
+        assert_eq!(counted("1.5", "of queries"), Err("`1.5` of queries is no count".to_owned()));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct ImportedValue {
     pub unit: String,
     /// The number, in that unit; absent where there is none.
     pub value: Option<f64>,
-    /// What stands in the file: `878GB`, `NA`, `failed`, a date.
+    /// What stands in the file, in the unit of its column in reports: `878GB`, `NA`, `failed`, a date.
     pub said: String,
     /// Where: `line 17`.
     pub place: String,

@@ -289,7 +289,19 @@ fn db_bench(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// What benchmark.sh wrote is stored and shown.
+/// Formats of other programs, a fixture of each, and what its report has to show.
+const IMPORTS: [(&str, &str, &str); 8] = [
+    ("sysbench", "sysbench/1.0.20.read_write.txt", "oltp_read_write.t2"),
+    ("pgbench", "pgbench/15.18.tpcb.txt", "TPC-B (sort of).s1.c2"),
+    ("pgbench-log", "pgbench/15.18.log", "script 0"),
+    ("fio-json", "fio/3.33.mixed.txt", "mixed.read"),
+    ("iostat", "iostat/12.6.1.xk.txt", "rareqsz"),
+    ("vmstat", "vmstat/4.0.2.txt", "context_switches_per_s"),
+    ("otava-csv", "otava/sample.csv", "aaa3"),
+    ("go-bench", "go_bench/1.26.8.txt", "Repeat/size=16-2"),
+];
+
+/// What other programs wrote is stored and shown.
 fn import(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fixture = workspace::root()?.join("crates/formats/fixtures/benchmark_sh/summary.tsv");
     let imported = Call::new(scratch, ["import", "db_bench-report"])
@@ -305,11 +317,23 @@ fn import(scratch: &Scratch) -> anyhow::Result<Ending> {
         Call::new(scratch, ["report", "posts", "--format", "json"]).run()?.expect_code(&[0])?.json()?;
     ensure!(again["schema"] == 1, "schema is {}", again["schema"]);
     let broken = scratch.write("broken.tsv", "not a report\n")?;
-    Call::new(scratch, ["import", "db_bench-report"])
-        .and([&broken])
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&["broken.tsv"])?;
+    let formats = IMPORTS.iter().map(|(format, _, _)| *format).chain(["db_bench-report", "db_bench-text"]);
+    for format in formats {
+        Call::new(scratch, ["import", format])
+            .and([&broken])
+            .run()?
+            .expect_code(&[2])?
+            .expect_stderr(&["broken.tsv", " at line 1: "])?;
+    }
+    let fixtures = workspace::root()?.join("crates/formats/fixtures");
+    for (format, file, part) in IMPORTS {
+        let imported = Call::new(scratch, ["import", format])
+            .and([&fixtures.join(file)])
+            .run()?
+            .expect_code(&[0])?
+            .stdout;
+        ensure!(imported.contains(part), "the import of {file} does not show `{part}`:\n{imported}");
+    }
     Ok(Ending::Passed)
 }
 

@@ -65,7 +65,7 @@ fn question(arguments: &History) -> anyhow::Result<Question> {
 fn source(places: &Places, arguments: &History) -> anyhow::Result<Source> {
     let files: Vec<PathBuf> = arguments.sources.iter().map(PathBuf::from).collect();
     if files.iter().all(|path| path.is_file()) {
-        let import = read_files(arguments.from, &arguments.table, &files, None)?;
+        let import = read_files(arguments.from, &arguments.reading, &files, None)?;
         return Ok(Source::Values(import));
     }
     let [wanted] = &arguments.sources[..] else {

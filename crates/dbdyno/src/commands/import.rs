@@ -1,18 +1,26 @@
 //! `dbdyno import FORMAT FILE...`: results that another program wrote, stored and shown.
 
-use crate::cli::{Format, Import, ImportFormat, Output, Places, ReleasesIn, TableChoices};
+use crate::cli::{FirstReport, Format, Import, ImportFormat, Output, Places, Reading, ReleasesIn};
 use crate::commands::compare::open_store;
 use crate::commands::measure::new_run_id;
 use crate::commands::print;
 use crate::exit::{Ending, usage};
 use crate::planning::sha256;
 use anyhow::{Context, anyhow};
-use formats::import::{Source, of_db_bench, of_report, of_table};
+use formats::import::{
+    Source, of_db_bench, of_fio, of_go_bench, of_iostat, of_otava, of_pgbench, of_pgbench_log, of_report,
+    of_sysbench, of_table, of_vmstat,
+};
 use formats::table::{self, Choices, Releases};
-use formats::{benchmark_sh_report, db_bench};
+use formats::{
+    benchmark_sh_report, db_bench, fio_json, go_bench, iostat, otava_csv, pgbench, pgbench_log, samples,
+    sysbench, vmstat,
+};
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
 use report::text::TextOptions;
 use runner::clock;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Larger than any report; a database file named by mistake is not read into memory.
@@ -21,7 +29,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Reads the files, stores them with their values, prints the report.
 pub fn run(places: &Places, arguments: &Import) -> anyhow::Result<Ending> {
     let name = arguments.name.clone();
-    let import = read_files(arguments.import_format, &arguments.table, &arguments.files, name)?;
+    let import = read_files(arguments.import_format, &arguments.reading, &arguments.files, name)?;
     open_store(places)?.write_import(&import)?;
     show(&import, &arguments.output)
 }
@@ -29,19 +37,24 @@ pub fn run(places: &Places, arguments: &Import) -> anyhow::Result<Ending> {
 /// Files as an import that is not stored yet.
 pub fn read_files(
     format: ImportFormat,
-    table: &TableChoices,
+    reading: &Reading,
     paths: &[PathBuf],
     name: Option<String>,
 ) -> anyhow::Result<ImportRecord> {
     let files: Vec<ImportedFile> = paths.iter().map(|path| read(path)).collect::<anyhow::Result<_>>()?;
+    let names = names(paths);
     let mut values = Vec::new();
-    for (file, index) in files.iter().zip(0..) {
-        let read = values_of(format, table, file, index);
+    for ((file, name), index) in files.iter().zip(&names).zip(0..) {
+        // Several tables are repeats of one another: what the first one is called, all are.
+        let subject = if format == ImportFormat::Table { &names[0].subject } else { &name.subject };
+        let read = values_of(format, reading, file, Source { file: index, subject });
         let read = read.with_context(|| format!("failed to import `{}`", file.file)).map_err(usage)?;
         if read.is_empty() {
-            return Err(usage(anyhow!("there is no result in `{}`", file.file)));
+            let hint = hint(format, reading.first_report);
+            return Err(usage(anyhow!("there is no result in `{}`{hint}", file.file)));
         }
-        values.extend(read);
+        let is_named = names_tests(format);
+        values.extend(read.into_iter().map(|value| if is_named { value } else { name.tell(value) }));
     }
     Ok(ImportRecord {
         id: new_run_id()?,
@@ -89,25 +102,122 @@ fn read(path: &Path) -> anyhow::Result<ImportedFile> {
     })
 }
 
+/// What a file's place tells of its values, where the text does not.
+#[derive(Debug, PartialEq, Eq)]
+struct FileName {
+    subject: String,
+    /// Stands before the names of tests, where directories hold several files of the same names.
+    test: Option<String>,
+}
+
+impl FileName {
+    fn tell(&self, value: ImportedValue) -> ImportedValue {
+        match &self.test {
+            Some(test) => ImportedValue { step: format!("{test} {}", value.step), ..value },
+            None => value,
+        }
+    }
+}
+
+/// Whether texts of a format say themselves what was measured and by which test.
+fn names_tests(format: ImportFormat) -> bool {
+    match format {
+        ImportFormat::DbBenchReport | ImportFormat::DbBenchText | ImportFormat::Table => true,
+        ImportFormat::Sysbench
+        | ImportFormat::Pgbench
+        | ImportFormat::PgbenchLog
+        | ImportFormat::FioJson
+        | ImportFormat::Iostat
+        | ImportFormat::Vmstat
+        | ImportFormat::OtavaCsv
+        | ImportFormat::GoBench => false,
+    }
+}
+
+/// Files are named by their own names. Where these are not all different, directories are what was measured, as the
+/// posts lay out their results: `x.pg16/sb.o.read-only x.pg17/sb.o.read-only`.
+fn names(paths: &[PathBuf]) -> Vec<FileName> {
+    let text = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
+    let named = |path: &PathBuf| text(path.file_name()).unwrap_or_else(|| path.display().to_string());
+    let different: BTreeSet<String> = paths.iter().map(named).collect();
+    let of = |path: &PathBuf| {
+        if different.len() == paths.len() {
+            return FileName { subject: named(path), test: None };
+        }
+        let directory = text(path.parent().and_then(Path::file_name));
+        FileName {
+            subject: directory.unwrap_or_else(|| named(path)),
+            test: (different.len() > 1).then(|| named(path)),
+        }
+    };
+    paths.iter().map(of).collect()
+}
+
+/// What to try where a file has no result.
+fn hint(format: ImportFormat, first_report: FirstReport) -> &'static str {
+    match (format, first_report) {
+        (ImportFormat::Iostat | ImportFormat::Vmstat, FirstReport::SinceBoot) => {
+            " after its first report, which tells of the time since boot; if it was recorded with -y, pass \
+             --first-report interval"
+        }
+        (_, FirstReport::SinceBoot | FirstReport::Interval) => "",
+    }
+}
+
 fn values_of(
     format: ImportFormat,
-    choices: &TableChoices,
+    reading: &Reading,
     file: &ImportedFile,
-    index: usize,
+    source: Source<'_>,
 ) -> anyhow::Result<Vec<ImportedValue>> {
-    let name = Path::new(&file.file).file_name().map(|name| name.to_string_lossy().into_owned());
-    let source = Source { file: index, subject: name.as_deref().unwrap_or(&file.file) };
+    let text = file.text.as_str();
+    let first = match reading.first_report {
+        FirstReport::SinceBoot => samples::FirstReport::SinceBoot,
+        FirstReport::Interval => samples::FirstReport::Interval,
+    };
     Ok(match format {
-        ImportFormat::DbBenchReport => of_report(&benchmark_sh_report::parse(&file.text)?, source),
-        ImportFormat::DbBenchText => of_db_bench(&db_bench::parse(&file.text)?, source),
-        ImportFormat::Table => of_table(&table::parse(&file.text, &reading(choices))?, source),
+        ImportFormat::DbBenchReport => of_report(&benchmark_sh_report::parse(text)?, source),
+        ImportFormat::DbBenchText => of_db_bench(&db_bench::parse(text)?, source),
+        ImportFormat::Sysbench => of_sysbench(&sysbench::parse(text)?, source),
+        ImportFormat::Pgbench => of_pgbench(&pgbench::parse(text)?, source),
+        ImportFormat::PgbenchLog => of_pgbench_log(&pgbench_log::parse(text)?, source),
+        ImportFormat::FioJson => of_fio(&fio_json::parse(text)?, source),
+        ImportFormat::Iostat => of_iostat(&iostat::parse(text)?, first, source),
+        ImportFormat::Vmstat => of_vmstat(&vmstat::parse(text)?, first, source),
+        ImportFormat::OtavaCsv => of_otava(&otava_csv::parse(text)?, source),
+        ImportFormat::GoBench => of_go_bench(&go_bench::parse(text)?, source),
+        ImportFormat::Table => of_table(&table::parse(text, &choices(reading))?, source),
     })
 }
 
-fn reading(choices: &TableChoices) -> Choices {
-    let releases = choices.releases.map(|place| match place {
+fn choices(reading: &Reading) -> Choices {
+    let releases = reading.releases.map(|place| match place {
         ReleasesIn::Rows => Releases::InRows,
         ReleasesIn::Columns => Releases::InColumns,
     });
-    Choices { releases, metric: choices.metric.clone() }
+    Choices { releases, metric: reading.metric.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_what_tells_them_apart() {
+        let check = |paths: &[&str], expected: &[(&str, Option<&str>)]| {
+            let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+            let found = names(&paths);
+            let found: Vec<_> =
+                found.iter().map(|name| (name.subject.as_str(), name.test.as_deref())).collect();
+            assert_eq!(found, expected);
+        };
+        check(&["a/pg16.txt", "b/pg17.txt"], &[("pg16.txt", None), ("pg17.txt", None)]);
+        check(&["x.pg16/sb.o", "x.pg17/sb.o"], &[("x.pg16", None), ("x.pg17", None)]);
+        check(
+            &["x.pg16/read", "x.pg16/write", "x.pg17/read"],
+            &[("x.pg16", Some("read")), ("x.pg16", Some("write")), ("x.pg17", Some("read"))],
+        );
+        check(&["a.txt", "a.txt"], &[("a.txt", None), ("a.txt", None)]);
+        check(&["."], &[(".", None)]);
+    }
 }

@@ -12,4 +12,4 @@ mod tests;
 
 pub use json::json;
 pub use text::{csv, markdown, text, tsv};
-pub use view::{ImportView, RowView, StepView, build};
+pub use view::{Compared, ImportView, RowView, StepView, build};

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::text::TextOptions;
-use formats::import::{Source, of_db_bench, of_report};
-use formats::{benchmark_sh_report, db_bench};
+use formats::import::{Source, of_db_bench, of_go_bench, of_iostat, of_report, of_sysbench};
+use formats::samples::FirstReport;
+use formats::{benchmark_sh_report, db_bench, go_bench, iostat, sysbench};
 use insta::assert_snapshot;
 use model::import::{ImportRecord, ImportedFile};
 
@@ -131,4 +132,42 @@ fn output_of_db_bench_is_shown_with_its_warnings() {
     let values = of_db_bench(&db_bench::parse(printed).unwrap(), Source { file: 0, subject: "out" });
     let view = import("db_bench-text", "out.txt", printed, values);
     assert_snapshot!(text(&view, TextOptions { width: 100, colour: false }));
+}
+
+#[test]
+fn results_of_go_are_compared_by_their_time() {
+    let printed = "BenchmarkGet-2 10 2000 ns/op 16 B/op\nBenchmarkGet-2 10 2500 ns/op 16 B/op\n";
+    let values = of_go_bench(&go_bench::parse(printed).unwrap(), Source { file: 0, subject: "old.txt" });
+    let view = import("go-bench", "old.txt", printed, values);
+    let ratios: Vec<Option<f64>> = view.steps[0].rows.iter().map(|row| row.relative_rate).collect();
+    assert_eq!(ratios, [Some(1.0), Some(0.8)]);
+    assert_snapshot!(text(&view, TextOptions { width: 80, colour: false }));
+}
+
+#[test]
+fn what_has_no_rate_has_no_column_of_ratios() {
+    let printed = "Device r/s rkB/s w_await %util\nvda 1.00 2.00 3.00 4.00\n\n\
+                   Device r/s rkB/s w_await %util\nvda 5.00 6.00 7.00 8.00\nvd";
+    let means = of_iostat(
+        &iostat::parse(printed).unwrap(),
+        FirstReport::SinceBoot,
+        Source { file: 0, subject: "pg17" },
+    );
+    let view = import("iostat", "x.pg17/io", printed, means);
+    assert!(view.compared.is_empty());
+    assert_snapshot!(text(&view, TextOptions { width: 80, colour: false }));
+}
+
+#[test]
+fn a_report_of_sysbench_keeps_to_its_width() {
+    let printed = include_str!("../../../formats/fixtures/sysbench/1.1.0.typed.txt");
+    let values =
+        of_sysbench(&sysbench::parse(printed).unwrap(), Source { file: 0, subject: "sb.o.read-only" });
+    let view = import("sysbench", "x.my84/sb.o.read-only", printed, values);
+    for width in [80, 120] {
+        let rendered = text(&view, TextOptions { width, colour: false });
+        let widest = rendered.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= width, "{widest} > {width}:\n{rendered}");
+    }
+    assert_snapshot!(text(&view, TextOptions { width: 80, colour: false }));
 }

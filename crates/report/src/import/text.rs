@@ -1,6 +1,6 @@
 //! An import as text, Markdown and tables for spreadsheets.
 
-use super::view::{ImportView, RowView, StepView};
+use super::view::{Compared, ImportView, RowView, StepView};
 use crate::campaign::tables_within;
 use crate::grids::{Column, Grid, Kind};
 use crate::layout::{BOLD, marked, paint, wrapped};
@@ -92,15 +92,20 @@ fn grid(step: &StepView) -> Grid {
     let column = |header: &str, kind| Column { header: Cow::Owned(header.to_owned()), kind };
     let metrics: Vec<&String> =
         step.metrics.iter().filter(|metric| !ONLY_IN_TABLES.contains(&metric.as_str())).collect();
-    let mut columns = vec![column("version", Kind::Name), column(RELATIVE, Kind::Number)];
+    let has_ratio = step.rows.iter().any(|row| row.relative_rate.is_some());
+    let mut columns = vec![column("version", Kind::Name)];
+    columns.extend(has_ratio.then(|| column(RELATIVE, Kind::Number)));
     columns.extend(metrics.iter().map(|metric| {
         let numbers =
             step.rows.iter().any(|row| row.value(metric).is_some_and(|value| value.value.is_some()));
         column(heading(metric), if numbers { Kind::Number } else { Kind::Word })
     }));
     let rows = step.rows.iter().map(|row| {
-        let leading = [row.subject.clone(), relative(row)];
-        leading.into_iter().chain(metrics.iter().map(|metric| said(row, metric))).collect()
+        let ratio = has_ratio.then(|| relative(row));
+        std::iter::once(row.subject.clone())
+            .chain(ratio)
+            .chain(metrics.iter().map(|metric| said(row, metric)))
+            .collect()
     });
     Grid { rows: rows.collect(), columns }
 }
@@ -108,7 +113,8 @@ fn grid(step: &StepView) -> Grid {
 /// All ratios: a row per test, a column per version, as the posts summarise them. None where it would only repeat one
 /// test, or where a test has a version twice.
 fn summary(view: &ImportView) -> Option<Grid> {
-    if view.steps.len() < WORTH_A_SUMMARY || view.subjects.len() < WORTH_A_SUMMARY {
+    if view.steps.len() < WORTH_A_SUMMARY || view.subjects.len() < WORTH_A_SUMMARY || view.compared.is_empty()
+    {
         return None;
     }
     let of = |step: &StepView, subject: &String| {
@@ -119,7 +125,8 @@ fn summary(view: &ImportView) -> Option<Grid> {
     if !view.steps.iter().flat_map(|step| &step.rows).all(known) {
         return None;
     }
-    let heading = format!("{RELATIVE} ops_sec");
+    let by_time = view.compared.contains(&Compared::Time);
+    let heading = if by_time { RELATIVE.to_owned() } else { format!("{RELATIVE} ops_sec") };
     let mut columns = vec![Column { header: Cow::Owned(heading), kind: Kind::Name }];
     columns.extend(
         view.subjects
@@ -169,11 +176,29 @@ fn origin(view: &ImportView) -> Vec<String> {
 
 fn closing(view: &ImportView) -> Vec<String> {
     let mut lines: Vec<String> = view.warnings.iter().map(|warning| format!("from {warning}")).collect();
-    lines.push(format!(
-        "{RELATIVE}: ops_sec over that of {} in the same test. Single runs: ratio only, no interval and no verdict. \
-         Columns, units and digits are those of the file; dates and hashes are in --format tsv.",
-        view.base,
-    ));
+    let units = match view.format.as_str() {
+        "db_bench-report" | "db_bench-text" => "Columns, units and digits are those of the file",
+        _ => {
+            "Columns that are named like metrics have their units, the others those of the posts (us; MB and KB of \
+             powers of 1024; waits of devices in ms)"
+        }
+    };
+    lines.push(format!("{} {units}; dates and hashes are in --format tsv.", comparison(view)));
     lines.push(format!("again: dbdyno report {}", view.id));
     lines
+}
+
+fn comparison(view: &ImportView) -> String {
+    let base = &view.base;
+    let ratio = match (view.compared.contains(&Compared::Rate), view.compared.contains(&Compared::Time)) {
+        (true, false) => format!("ops_sec over that of {base} in the same test"),
+        (false, true) => format!("usec_op of {base} over that of the row, in the same test"),
+        (true, true) => {
+            format!(
+                "ops_sec over that of {base} in the same test, the inverse of usec_op where there is no ops_sec"
+            )
+        }
+        (false, false) => return "Single runs: no interval and no verdict.".to_owned(),
+    };
+    format!("{RELATIVE}: {ratio}. Single runs: ratio only, no interval and no verdict.")
 }

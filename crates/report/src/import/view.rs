@@ -2,9 +2,23 @@
 
 use formats::import::position;
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
+use model::metric::Direction;
+use std::collections::BTreeSet;
 
-/// The metric that versions are compared by.
-const RATE: &str = "ops_per_s";
+/// What versions may be compared by, best first, with its metric and whether more of it is better.
+const COMPARED: [(Compared, &str, Direction); 2] = [
+    (Compared::Rate, "ops_per_s", Direction::HigherIsBetter),
+    (Compared::Time, "us_per_op", Direction::LowerIsBetter),
+];
+
+/// What versions are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Compared {
+    /// Operations per second, over those of the base.
+    Rate,
+    /// Time of an operation: the base's over that of the row, so that more is better here too.
+    Time,
+}
 
 /// An import, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +39,8 @@ pub struct ImportView {
     pub subjects: Vec<String>,
     /// The tests, in the order in which they first appear.
     pub steps: Vec<StepView>,
+    /// What their versions are compared by; empty where no file has any of it.
+    pub compared: BTreeSet<Compared>,
     /// What the tool that wrote the files warned of.
     pub warnings: Vec<String>,
 }
@@ -45,7 +61,7 @@ pub struct StepView {
 pub struct RowView {
     /// The version; where a test has it more than once, with the file's number, and with the line within a file.
     pub subject: String,
-    /// Operations per second over those of the base in the same test; absent where either has none.
+    /// Rate over that of the base in the same test; absent where either has none.
     pub relative_rate: Option<f64>,
     /// Index of the file.
     pub file: usize,
@@ -77,8 +93,9 @@ pub fn build(import: &ImportRecord) -> ImportView {
         take_in(&mut steps[index], value);
     }
     let base = subjects.first().cloned().unwrap_or_default();
+    let mut compared = BTreeSet::new();
     for step in &mut steps {
-        finish(step, &base);
+        compared.extend(finish(step, &base));
     }
     ImportView {
         id: import.id.clone(),
@@ -89,6 +106,7 @@ pub fn build(import: &ImportRecord) -> ImportView {
         base,
         subjects,
         steps,
+        compared,
         warnings: warnings(import),
     }
 }
@@ -111,12 +129,17 @@ fn take_in(step: &mut StepView, value: &ImportedValue) {
     }
 }
 
-fn finish(step: &mut StepView, base: &str) {
+/// Gives back what the rows are compared by: the best metric that any of them has. A row that has it not, since its test
+/// failed, is not compared by another.
+fn finish(step: &mut StepView, base: &str) -> Option<Compared> {
     step.metrics.sort_by_key(|metric| position(metric));
-    let base_row = step.rows.iter().find(|row| row.subject == base);
-    let base_rate = base_row.and_then(rate);
-    for row in &mut step.rows {
-        row.relative_rate = rate(row).zip(base_rate).map(|(rate, base)| rate / base);
+    let has = |metric: &str| step.metrics.iter().any(|known| known == metric);
+    let compared = COMPARED.iter().find(|(_, metric, _)| has(metric));
+    let base_row = step.rows.iter().find(|row| row.subject == base).cloned();
+    if let (Some((_, metric, direction)), Some(base)) = (compared, base_row) {
+        for row in &mut step.rows {
+            row.relative_rate = relative(metric, *direction, Pair { row, base: &base });
+        }
     }
     let names: Vec<(String, usize)> = step.rows.iter().map(|row| (row.subject.clone(), row.file)).collect();
     for row in &mut step.rows {
@@ -128,18 +151,28 @@ fn finish(step: &mut StepView, base: &str) {
             (_, _) => row.subject = format!("{} (file {} {})", row.subject, row.file + 1, row.place),
         }
     }
+    compared.map(|(by, _, _)| *by)
 }
 
-/// A rate of nothing cannot be divided by, and says nothing.
-fn rate(row: &RowView) -> Option<f64> {
-    row.value(RATE)?.value.filter(|rate| *rate > 0.0)
+struct Pair<'a> {
+    row: &'a RowView,
+    base: &'a RowView,
+}
+
+/// Nothing cannot be divided by, and says nothing.
+fn relative(metric: &str, direction: Direction, pair: Pair<'_>) -> Option<f64> {
+    let of = |row: &RowView| row.value(metric)?.value.filter(|value| *value > 0.0);
+    let (value, base) = (of(pair.row)?, of(pair.base)?);
+    Some(match direction {
+        Direction::HigherIsBetter => value / base,
+        Direction::LowerIsBetter => base / value,
+    })
 }
 
 fn warnings(import: &ImportRecord) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for file in &import.files {
-        let Ok(output) = formats::db_bench::parse(&file.text) else { continue };
-        for warning in output.warnings {
+        for warning in formats::import::warnings(&import.format, file) {
             let warning = format!("{}: {warning}", file.file);
             if !warnings.contains(&warning) {
                 warnings.push(warning);
