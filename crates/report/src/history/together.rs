@@ -79,8 +79,8 @@ fn is_product(product: &Observed, left: &Observed, right: &Observed) -> bool {
         return false;
     }
     let middle = rest.iter().map(|(rest, _)| rest).sum::<f64>() / rest.len() as f64;
-    // A metric that hardly moves is no factor: every other one would be its product.
-    let moves = |of: &Observed| spread(of) > 4.0 * PRODUCT_WITHIN;
+    // A metric that hardly moves is no factor: among many metrics one would always be its product with another.
+    let moves = |of: &Observed| spread(of) > 10.0 * PRODUCT_WITHIN;
     moves(left)
         && moves(right)
         && rest.iter().all(|(rest, allowed)| (rest - middle).abs() <= PRODUCT_WITHIN + allowed)
