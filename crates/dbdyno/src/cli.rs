@@ -40,6 +40,8 @@ pub enum Command {
     Compare(Compare),
     /// Compare a build with itself: is the harness honest here, and how small a change can it see?
     Calibrate(Calibrate),
+    /// Find the first release or commit that is slower, in few launches
+    Bisect(Bisect),
     /// Measure a matrix of builds, configurations and workloads from a plan file
     Run(Run),
     /// Show a run again
@@ -158,6 +160,71 @@ pub struct Calibrate {
     #[command(flatten)]
     pub output: Output,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = BISECT_EXAMPLES)]
+pub struct Bisect {
+    /// The earlier version: engine@version, engine@version+config, or with --git a commit
+    #[arg(long, value_name = "VERSION")]
+    pub good: String,
+    /// The later version, which differs
+    #[arg(long, value_name = "VERSION")]
+    pub bad: String,
+    /// The step that it differs in
+    #[arg(long, value_name = "STEP")]
+    pub step: String,
+    /// The workload: a name from `dbdyno workload list`, or a TOML file
+    #[arg(long, default_value = "quick", value_name = "NAME|FILE")]
+    pub workload: String,
+    /// Look for the first version that is faster
+    #[arg(long)]
+    pub improvement: bool,
+    /// Take in releases that were published but never tried
+    #[arg(long, conflicts_with = "git")]
+    pub untried: bool,
+    /// Bisect the commits of this repository, along first parents; it is only read
+    #[arg(long, value_name = "DIR", requires_all = ["build", "library"])]
+    pub git: Option<PathBuf>,
+    /// With --git: the command that builds a commit, for a shell in the root of a checkout of its own
+    #[arg(long, value_name = "COMMAND", requires = "git")]
+    pub build: Option<String>,
+    /// With --git: the library that it makes, by its path within the checkout
+    #[arg(long, value_name = "PATH", requires = "git")]
+    pub library: Option<PathBuf>,
+    /// Wall time of measuring; fetching and building apart
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "30m")]
+    pub budget: Duration,
+    /// Most launches of the search; those that compare the ends and confirm are apart
+    #[arg(long, default_value_t = 96, value_name = "N")]
+    pub max_launches: u32,
+    /// Let each build make the image that it reads
+    #[arg(long)]
+    pub own_image: bool,
+    /// Where the ends are compared: a change within plus or minus this is no change, in percent
+    #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
+    pub margin: f64,
+    /// Share of false verdicts of a comparison, in percent
+    #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
+    pub alpha: f64,
+    /// Seed of every random choice [default: drawn, and printed]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub output: Output,
+    /// Test hook: burn this share of each operation's time again, in percent ...
+    #[arg(long, hide = true, default_value_t = 0.0)]
+    pub plant_slowdown: f64,
+    /// ... in this version and those after it
+    #[arg(long, hide = true, requires = "plant_slowdown")]
+    pub plant_from: Option<String>,
+}
+
+const BISECT_EXAMPLES: &str = "\
+Examples:
+  dbdyno bisect --good rocksdb@7.10.2 --bad rocksdb@9.3.1 --step readrandom
+  dbdyno bisect --good rocksdb@6.0.2 --bad rocksdb@8.7.3 --step fillseq --improvement
+  dbdyno bisect --git ~/rocksdb --good v8.5.3 --bad v8.6.7 --step readrandom \\
+      --build 'make -j8 shared_lib DEBUG_LEVEL=0' --library librocksdb.so";
 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]

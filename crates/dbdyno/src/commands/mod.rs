@@ -1,12 +1,13 @@
 //! One file per command: each reads as parse, load, do, print.
 
+pub mod bisect;
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod engine;
 pub mod import;
 pub mod man;
-mod measure;
+pub mod measure;
 mod print;
 pub mod report;
 pub mod run;
