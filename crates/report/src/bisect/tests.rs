@@ -119,7 +119,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
     several.findings.parts.push(part(0, 1, Outcome::Step(step.clone())));
     let second = FoundStep { last_good: 3, first_bad: 4, candidates: vec![4], ..step };
     several.findings.parts.push(part(3, 4, Outcome::Step(second)));
-    let shown = text(&several, TextOptions { width: 200, colour: false });
+    let shown = text(&several, TextOptions { width: 300, colour: false });
     assert!(shown.contains("There is more than one step; the others: rocksdb@8.4.4"), "{shown}");
 }
 

@@ -5,7 +5,7 @@ use crate::figures::{NONE, change, count, interval, ratio, span};
 use crate::grids::{Grid, Kind};
 use crate::layout::{BOLD, marked, paint, printable, wrapped};
 use crate::text::{LEAST_WIDTH, TextOptions, table};
-use analysis::bisect::{Compared, FoundStep, Outcome, PartReport};
+use analysis::bisect::{Compared, Outcome, PartReport};
 
 /// Versions that are neither measured nor more likely than this are left out where there are many.
 const LEAST_SHOWN: f64 = 0.005;
