@@ -321,6 +321,7 @@ impl<'a> Session<'a> {
         let name = format!("{}/{}-{}/{word}", self.setup.id, version(pair.good), version(pair.bad));
         let written_options = sides.into_iter().map(|(_, prepared)| prepared.written_options).collect();
         let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+        self.progress.brief(rule.max_launches == 1);
         let measured =
             measure::measure(self.setup.places, &ready, Some(&name), &mut self.writer, &mut self.progress)?;
         let took = ready.watch.elapsed();
