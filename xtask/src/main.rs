@@ -33,7 +33,7 @@ enum Chore {
     Tidy,
     /// Tiny real campaigns on real engines with the real binary
     E2e(e2e::Arguments),
-    /// The whole verdict path on made data: false verdicts and coverage; fails if a target is missed
+    /// Verdicts, change points and bisections on made data whose truth is known; fails if a target is missed
     Simulate(simulate::Arguments),
     /// What measuring costs, against its goals
     Bench(bench::Arguments),

@@ -41,6 +41,12 @@ pub enum Error {
         /// Versions of the other.
         right: usize,
     },
+    /// A search between an end and itself.
+    #[error("a search takes at least two versions, not {versions}")]
+    TooFewVersions {
+        /// How many there are.
+        versions: usize,
+    },
     /// An index that names no version.
     #[error("there is no version {version} among {versions}")]
     NoSuchVersion {

@@ -9,8 +9,11 @@
 //! which differ from those before, [`moved_with`] which counters changed there, [`drift`] whether the code or a
 //! default did it.
 //!
+//! Where one release of many is looked for, [`bisect`] says which to measure next.
+//!
 //! Nothing in here does IO, reads a clock or draws an unseeded random number: same input, same bytes out.
 
+pub mod bisect;
 pub mod boundaries;
 pub mod budget;
 pub mod build_noise;

@@ -1,6 +1,7 @@
 //! dbdyno: the command line. It parses, calls the rooms, prints, and turns errors into an exit status; what
 //! is measured and decided is in the other crates.
 
+mod bisecting;
 mod cli;
 mod commands;
 mod exit;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Compare(arguments) => commands::compare::run(&cli.places, &arguments),
         Command::Calibrate(arguments) => commands::calibrate::run(&cli.places, &arguments),
+        Command::Bisect(arguments) => commands::bisect::run(&cli.places, &arguments),
         Command::Run(arguments) => commands::run::run(&cli.places, &arguments),
         Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
         Command::Import(arguments) => commands::import::run(&cli.places, &arguments),

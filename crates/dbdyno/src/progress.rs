@@ -18,6 +18,8 @@ pub struct Progress {
     visits: u64,
     visited: u64,
     now: String,
+    /// Whether runs are so short and many that only failures are told of each.
+    brief: bool,
 }
 
 impl Progress {
@@ -39,7 +41,13 @@ impl Progress {
             visits: 0,
             visited: 0,
             now: String::new(),
+            brief: false,
         }
+    }
+
+    /// From now on tells only failures of runs, or everything again.
+    pub fn brief(&mut self, brief: bool) {
+        self.brief = brief;
     }
 
     /// A sentence of its own.
@@ -60,15 +68,17 @@ impl Progress {
             self.begin_campaign(run, plan);
             return;
         }
-        self.say(&format!(
-            "run {run}: {} against {}, workload {}, at most {}:{:02} min, seed {}",
-            self.labels[1..].join(", "),
-            self.labels[0],
-            plan.workload.name,
-            self.budget_s / 60,
-            self.budget_s % 60,
-            plan.seed,
-        ));
+        if !self.brief {
+            self.say(&format!(
+                "run {run}: {} against {}, workload {}, at most {}:{:02} min, seed {}",
+                self.labels[1..].join(", "),
+                self.labels[0],
+                plan.workload.name,
+                self.budget_s / 60,
+                self.budget_s % 60,
+                plan.seed,
+            ));
+        }
         if let Some(bar) = &self.bar {
             bar.set_length(self.budget_s);
             bar.set_message("learning block sizes");
@@ -121,6 +131,8 @@ impl Progress {
             RunEvent::LaunchEnded { .. } if self.visits > 0 => {}
             RunEvent::BlockMeasured(block) => self.show(&block.trial.step, elapsed_s),
             RunEvent::MaxLaunchesFixed { max_launches } => self.max_launches = Some(*max_launches),
+            RunEvent::StepLeft { .. } | RunEvent::LaunchEnded { .. } | RunEvent::Warned { .. }
+                if self.brief => {}
             RunEvent::StepLeft { step, launch, reason } => {
                 self.say(&format!("  {step}: {reason} (launch {launch})"));
             }

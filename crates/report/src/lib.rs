@@ -4,6 +4,7 @@
 //! formats only lay out what is in the view: a number that is in one of them is in all of them. Nothing in
 //! here does IO, reads a clock, starts a process or speaks SQL.
 
+pub mod bisect;
 pub mod build_noise;
 pub mod calibration;
 pub mod campaign;

@@ -5,6 +5,7 @@
 
 pub mod campaign;
 pub mod clock;
+pub mod commits;
 pub mod engines;
 pub mod marked_dir;
 pub mod proc;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what measuring costs, held against its goals. It measures the real programs and prints;
 //! it knows nothing of campaigns and stores.
 
+mod analysis;
 mod client;
 mod power;
 
@@ -16,6 +17,8 @@ pub struct Arguments {
 enum Bench {
     /// CPU per operation of the worker against db_bench on the same library; fails above the goals
     Client(client::Arguments),
+    /// Seconds for the change points of 10,000 series of 100 points; fails above the goal
+    Analysis(analysis::Arguments),
     /// Whether a planted slowdown of 5 and 10 % is found in time; fails below 9 of 10
     Power(power::Arguments),
 }
@@ -34,6 +37,7 @@ enum Ending {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let ending = match &arguments.bench {
         Bench::Client(arguments) => client::run(arguments),
+        Bench::Analysis(arguments) => analysis::run(arguments),
         Bench::Power(arguments) => power::run(arguments),
     };
     match ending {

@@ -188,7 +188,7 @@ fn no_mvn(scratch: &Scratch) -> anyhow::Result<Ending> {
 }
 
 /// The library of a build of the shared cache, fetched if need be.
-fn library_of(scratch: &Scratch, build: &str) -> anyhow::Result<PathBuf> {
+pub fn library_of(scratch: &Scratch, build: &str) -> anyhow::Result<PathBuf> {
     Call::new(scratch, ["engine", "fetch", build]).run()?.expect_code(&[0])?;
     let info = Call::new(scratch, ["engine", "info", build, "--json"]).run()?.expect_code(&[0])?.json()?;
     let library = expect::texts(&info, "library");

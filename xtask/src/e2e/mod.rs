@@ -3,6 +3,7 @@
 //! Each case has its own results directory; builds are fetched once into a cache that all share. A case passes
 //! only if, besides what it checks itself, no process and no database is left behind.
 
+mod bisect;
 mod campaigns;
 mod compare;
 mod engines;
@@ -67,6 +68,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     let compared = if arguments.all_releases { &releases.tried } else { &releases.ci };
     cases.extend(compared.iter().map(|release| compare::of_release(release)));
     cases.extend(compare::cases());
+    cases.extend(bisect::cases(releases));
     cases.extend(campaigns::cases());
     cases.extend(histories::cases());
     cases.extend(usage::cases());

@@ -50,6 +50,50 @@ const MISTAKES: &[Mistake] = &[
         says: &["soon", "budget"],
     },
     Mistake { case: "command", arguments: &["comprae", RELEASE, RELEASE], says: &["comprae", "compare"] },
+    Mistake {
+        case: "bisect backwards",
+        arguments: &["bisect", "--good", "rocksdb@8.7.3", "--bad", RELEASE, "--step", "readrandom"],
+        says: &["rocksdb@8.7.3 is not older than rocksdb@8.5.4"],
+    },
+    Mistake {
+        case: "bisect neighbours",
+        arguments: &["bisect", "--good", RELEASE, "--bad", "rocksdb@8.6.7", "--step", "readrandom"],
+        says: &["no tried release between", "dbdyno compare rocksdb@8.5.4 rocksdb@8.6.7"],
+    },
+    Mistake {
+        case: "bisect two engines",
+        arguments: &["bisect", "--good", RELEASE, "--bad", "postgres@17", "--step", "readrandom"],
+        says: &["two engines"],
+    },
+    Mistake {
+        case: "bisect unknown step",
+        arguments: &["bisect", "--good", RELEASE, "--bad", "rocksdb@8.8.1", "--step", "readrandm"],
+        says: &["readrandm", "readrandom"],
+    },
+    Mistake {
+        case: "bisect unknown release",
+        arguments: &["bisect", "--good", RELEASE, "--bad", "rocksdb@8.8.2", "--step", "readrandom"],
+        says: &["8.8.2", "8.8.1"],
+    },
+    Mistake {
+        case: "bisect no repository",
+        arguments: &[
+            "bisect",
+            "--git",
+            "/dev",
+            "--good",
+            "a",
+            "--bad",
+            "b",
+            "--build",
+            "make",
+            "--library",
+            "../x.so",
+            "--step",
+            "readrandom",
+        ],
+        says: &["../x.so", "within the checkout"],
+    },
     Mistake { case: "one subject", arguments: &["compare", RELEASE], says: &["CANDIDATE"] },
 ];
 
@@ -104,7 +148,7 @@ fn engine_option(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// Each command explains itself; the main one with examples.
 fn help(scratch: &Scratch) -> anyhow::Result<Ending> {
-    for command in ["compare", "calibrate", "report", "engine", "workload"] {
+    for command in ["compare", "calibrate", "bisect", "report", "engine", "workload"] {
         let text = Call::new(scratch, [command, "--help"]).run()?.expect_code(&[0])?.stdout;
         ensure!(text.contains(&format!("dbdyno {command}")), "`{command} --help` shows no usage:\n{text}");
     }

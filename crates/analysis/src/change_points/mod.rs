@@ -33,7 +33,7 @@ pub(crate) use at_change::AtChange;
 pub use critical::{CriticalValues, Law};
 pub use ranked::LEAST_RANKED;
 pub(crate) use ranked::ranks;
-pub use series::{ErrorFloor, Series, Spread};
+pub use series::{ErrorFloor, Mean, Series, Spread};
 
 use crate::refusal::Warning;
 use std::ops::Range;

@@ -34,6 +34,15 @@ pub struct Series {
     spread: Spread,
 }
 
+/// A mean with its standard error; ln.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// The mean.
+    pub value: f64,
+    /// Its standard error, layout noise included.
+    pub error: f64,
+}
+
 /// The least standard error of a single run: below it, a small spread is luck or rounding (statistics 1.6).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorFloor {
@@ -114,6 +123,25 @@ impl Series {
             Some(Point { version, value, error: own.max(floor.of(value)) })
         });
         Ok(Series { points: points.collect(), versions: values.len(), spread: Spread::SingleRuns })
+    }
+
+    /// Of means whose standard errors are known from elsewhere, by `df` degrees of freedom; a version without a value
+    /// is `None`.
+    ///
+    /// # Errors
+    /// A mean that is infinite or not a number, and an error that is negative or not a number.
+    pub fn of_means(means: &[Option<Mean>], df: usize) -> Result<Series, Error> {
+        if let Some(index) = means.iter().position(|mean| mean.is_some_and(|mean| !mean.value.is_finite())) {
+            return Err(Error::PointNotFinite { index });
+        }
+        if means.iter().flatten().any(|mean| !mean.error.is_finite() || mean.error < 0.0) {
+            return Err(Error::BadSpread { what: "a standard error" });
+        }
+        let points = means.iter().enumerate().filter_map(|(version, mean)| {
+            let mean = (*mean)?;
+            Some(Point { version, value: mean.value, error: mean.error.max(LEAST_ERROR) })
+        });
+        Ok(Series { points: points.collect(), versions: means.len(), spread: Spread::Repeats { df } })
     }
 
     /// Versions that have a value.

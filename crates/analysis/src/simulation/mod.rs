@@ -3,6 +3,7 @@
 //!
 //! It is pure and seeded, so that `cargo xtask simulate` gives the same figures on every host.
 
+pub mod bisect;
 pub mod blocks;
 pub(crate) mod noise;
 pub mod series;

@@ -1,5 +1,6 @@
 //! One file per command: each reads as parse, load, do, print.
 
+pub mod bisect;
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
@@ -7,7 +8,7 @@ pub mod engine;
 pub mod history;
 pub mod import;
 pub mod man;
-mod measure;
+pub mod measure;
 mod print;
 pub mod report;
 pub mod run;

@@ -59,6 +59,8 @@ pub struct Tool<'a> {
     pub output: &'a Path,
     /// It is killed after this long.
     pub bound: Nanos,
+    /// Variables of the environment that it does not get.
+    pub without: &'a [&'a str],
 }
 
 /// A program that has ended well.
@@ -90,6 +92,9 @@ pub fn run(
         .stdout(output.try_clone().map_err(error)?)
         .stderr(output)
         .process_group(0);
+    for variable in tool.without {
+        command.env_remove(variable);
+    }
     child::die_with_controller(&mut command);
     let child = command.spawn().map_err(error)?;
     let pid = child.id();
@@ -177,6 +182,7 @@ mod tests {
             directory: directory.path(),
             output: &output,
             bound,
+            without: &[],
         };
         run(&tool, |_| Ok(()), &|| false)
     }

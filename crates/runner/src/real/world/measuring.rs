@@ -111,7 +111,14 @@ impl RealWorld {
         let directory = self.worker_directory(id);
         let program = self.plan.layout.db_bench.get(&id.side).cloned().unwrap_or_default();
         let output = directory.join("db_bench.txt");
-        let tool = Tool { program: &program, arguments, directory: &directory, output: &output, bound };
+        let tool = Tool {
+            program: &program,
+            arguments,
+            directory: &directory,
+            output: &output,
+            bound,
+            without: &[],
+        };
         let device = self.device.clone();
         let began = Began::now(|| side::read_device(device.as_deref()));
         let interrupted = Arc::clone(&self.interrupted);

@@ -1,0 +1,455 @@
+//! The state machine of a bisection: `next(event) -> action`, with no clock, process or file of its own.
+//!
+//! ends compared -> launches, one by one -> a place is likely enough -> compared there -> done, or on with less belief
+//! in that place. What does not look like one step is cut in parts, and each goes the same way.
+
+use super::parts::Measured;
+use super::posterior::Posterior;
+use super::{
+    Compared, Effect, Findings, FoundStep, Launches, Measurement, Outcome, Part, PartReport, Rule, Wanted,
+};
+use crate::change_points::CriticalValues;
+use crate::error::Error;
+use std::collections::{BTreeSet, VecDeque};
+
+/// A place whose comparison shows no step keeps this share of its probability (statistics 1.7): the comparison misses
+/// a step of the size of the noise in about one of twenty cases.
+const NOT_CONFIRMED_FACTOR: f64 = 0.05;
+/// Places that are compared in one part before it is given up: not one clear step.
+const MOST_CONFIRMATIONS: u32 = 3;
+/// Launches farther than this from all that is expected of them are surprises (statistics 1.7) ...
+const SURPRISING: f64 = 4.0;
+/// ... and so many of them are no accident.
+const SURPRISES: u32 = 2;
+/// Parts that are searched at most, the whole included.
+const MOST_PARTS: usize = 9;
+/// A step leaves something to explain where its size and that between the ends of its part differ by this many
+/// standard errors, layout noise of the four builds included ...
+const REMAINDER_ERRORS: f64 = 3.0;
+/// ... and by no less than this, in ln: what `change_points` too calls no change.
+const LEAST_REMAINDER: f64 = 0.01;
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Compare two versions by the ordinary procedure, the first as the base.
+    Compare(Part, Why),
+    /// Measure one launch of a version against a good one.
+    Measure {
+        /// The good one: the base.
+        anchor: usize,
+        /// The version.
+        version: usize,
+    },
+    /// Nothing more: see [`Bisection::findings`].
+    End,
+}
+
+/// What a comparison is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The ends of a part: is there anything to look for?
+    Ends,
+    /// The versions on either side of the likeliest place: is the step there?
+    Confirmation,
+}
+
+/// What came of the last action.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event {
+    /// The search begins.
+    Begin,
+    /// A comparison was made.
+    Compared(Compared),
+    /// The value of the launch: ln(version / anchor).
+    Measured(f64),
+    /// This version of those that the action names cannot be measured: it cannot be built, or does not run.
+    NotMeasurable(usize),
+    /// The time is up, or the user stopped it.
+    Stopped,
+}
+
+/// A search for the first version that differs.
+pub struct Bisection<'a> {
+    rule: Rule,
+    /// What each version weighs as the first to differ, before anything is measured.
+    weights: Vec<f64>,
+    /// What a launch of each version costs.
+    costs: Vec<f64>,
+    critical: &'a CriticalValues,
+    not_measurable: BTreeSet<usize>,
+    measurements: Vec<Measurement>,
+    waiting: VecDeque<Part>,
+    phase: Phase,
+    findings: Findings,
+}
+
+enum Phase {
+    NotBegun,
+    Ends(Part),
+    /// The version is what the last action named.
+    Searching(Box<Search>, usize),
+    Confirming(Box<Search>, Place),
+    Ended,
+}
+
+/// The search of one part.
+struct Search {
+    part: Part,
+    ends: Compared,
+    effect: Effect,
+    posterior: Posterior,
+    surprises: u32,
+    confirmations: u32,
+    /// Whether its launches were held against one step once: the comparison decides after that.
+    checked: bool,
+}
+
+/// A place that launches can tell from others: between neighbours among the versions that can be measured.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    between: Part,
+    probability: f64,
+}
+
+impl<'a> Bisection<'a> {
+    /// A search over `versions` versions in their order, the first of them good and the last different.
+    ///
+    /// # Errors
+    /// Fewer than two versions.
+    pub fn new(versions: usize, rule: Rule, critical: &'a CriticalValues) -> Result<Bisection<'a>, Error> {
+        if versions < 2 {
+            return Err(Error::TooFewVersions { versions });
+        }
+        Ok(Bisection {
+            rule,
+            weights: vec![1.0; versions],
+            costs: vec![1.0; versions],
+            critical,
+            not_measurable: BTreeSet::new(),
+            measurements: Vec::new(),
+            waiting: VecDeque::from([Part { good: 0, bad: versions - 1 }]),
+            phase: Phase::NotBegun,
+            findings: Findings { parts: Vec::new(), launches: Launches::default() },
+        })
+    }
+
+    /// The same with weights of the versions as the first to differ, in place of equal ones; that of the first version
+    /// is of no consequence.
+    ///
+    /// # Errors
+    /// Another number of weights than of versions, and a weight that is not above zero.
+    pub fn with_weights(self, weights: Vec<f64>) -> Result<Bisection<'a>, Error> {
+        if weights.len() != self.weights.len() {
+            return Err(Error::LengthsDiffer { left: self.weights.len(), right: weights.len() });
+        }
+        if weights.iter().skip(1).any(|weight| !(weight.is_finite() && *weight > 0.0)) {
+            return Err(Error::BadSpread { what: "the weight of a version, which must be above 0 too," });
+        }
+        Ok(Bisection { weights, ..self })
+    }
+
+    /// Sets what measuring a version once costs, in any unit: a build that is not there costs more than one that is.
+    pub fn set_cost(&mut self, version: usize, cost: f64) {
+        if let Some(of) = self.costs.get_mut(version) {
+            *of = cost;
+        }
+    }
+
+    /// Takes in what happened and says what to do.
+    pub fn next(&mut self, event: Event) -> Action {
+        if let Event::NotMeasurable(version) = event {
+            self.not_measurable.insert(version);
+        }
+        let phase = std::mem::replace(&mut self.phase, Phase::Ended);
+        match (phase, event) {
+            (phase, Event::Stopped) => self.stop(phase),
+            (Phase::NotBegun, _) => self.next_part(),
+            (Phase::Ends(part), Event::Compared(compared)) => {
+                self.findings.launches.ends += compared.launches;
+                self.begin_search(part, compared)
+            }
+            (Phase::Ends(part), _) => {
+                self.close(part, None, Outcome::EndNotMeasurable);
+                self.next_part()
+            }
+            (Phase::Searching(search, version), Event::Measured(value)) => self.take(search, version, value),
+            (Phase::Searching(search, _), _) => self.search(search),
+            (Phase::Confirming(search, place), Event::Compared(compared)) => {
+                self.findings.launches.confirmation += compared.launches;
+                self.take_confirmation(search, place, compared)
+            }
+            (Phase::Confirming(search, _), _) => self.search(search),
+            (Phase::Ended, _) => Action::End,
+        }
+    }
+
+    /// What is known so far; what is being searched is not in it.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// The launches of the search, in their order.
+    pub fn measurements(&self) -> &[Measurement] {
+        &self.measurements
+    }
+
+    /// Versions that turned out not to be measurable.
+    pub fn not_measurable(&self) -> &BTreeSet<usize> {
+        &self.not_measurable
+    }
+
+    /// Where the step may lie as far as the part under search goes, for those who watch; empty between parts.
+    pub fn likeliest(&self) -> Option<(Part, f64)> {
+        let (Phase::Searching(search, _) | Phase::Confirming(search, _)) = &self.phase else { return None };
+        let place = self.best(search);
+        Some((place.between, place.probability))
+    }
+
+    fn next_part(&mut self) -> Action {
+        let Some(part) = self.waiting.pop_front() else {
+            self.phase = Phase::Ended;
+            return Action::End;
+        };
+        self.phase = Phase::Ends(part);
+        Action::Compare(part, Why::Ends)
+    }
+
+    fn begin_search(&mut self, part: Part, ends: Compared) -> Action {
+        let Some(effect) = ends.effect(self.rule.wanted) else {
+            self.close(part, Some(ends), Outcome::NoDifference);
+            return self.next_part();
+        };
+        let posterior = Posterior::new(part, effect, |version| self.weights[version]);
+        let mut search =
+            Search { part, ends, effect, posterior, surprises: 0, confirmations: 0, checked: false };
+        // A part of the whole with the same good end: what was measured against that counts.
+        let within = |one: &&Measurement| one.anchor == part.good && one.version < part.bad;
+        for one in self.measurements.iter().filter(within) {
+            search.posterior.take(one.version, one.value);
+        }
+        self.search(Box::new(search))
+    }
+
+    fn take(&mut self, mut search: Box<Search>, version: usize, value: f64) -> Action {
+        self.findings.launches.search += 1;
+        if search.posterior.surprise(version, value) > SURPRISING {
+            search.surprises += 1;
+        }
+        search.posterior.take(version, value);
+        self.measurements.push(Measurement { anchor: search.part.good, version, value });
+        if search.surprises >= SURPRISES {
+            search.surprises = 0;
+            if let Some(parts) = self.several(&search) {
+                return self.cut(&search, parts);
+            }
+        }
+        self.search(search)
+    }
+
+    /// What to do in a part, as things stand.
+    fn search(&mut self, mut search: Box<Search>) -> Action {
+        if [search.part.good, search.part.bad].iter().any(|end| self.not_measurable.contains(end)) {
+            self.close_search(&search, Outcome::EndNotMeasurable);
+            return self.next_part();
+        }
+        let places = self.places(&search);
+        let best = self.best(&search);
+        if places.len() == 1 {
+            // Nothing can be measured between the ends: their comparison is the confirmation.
+            let step = self.step(best, Some(search.ends));
+            self.close_search(&search, Outcome::Step(step));
+            return self.next_part();
+        }
+        if best.probability >= self.rule.stop {
+            if !search.checked {
+                search.checked = true;
+                if self.measured(&search).contradicts_step_at(best.between.bad)
+                    && let Some(parts) = self.several(&search)
+                {
+                    return self.cut(&search, parts);
+                }
+            }
+            self.phase = Phase::Confirming(search, best);
+            return Action::Compare(best.between, Why::Confirmation);
+        }
+        let version = self.choice(&search);
+        if self.findings.launches.search >= self.rule.most_launches {
+            return self.stop(Phase::Searching(search, version));
+        }
+        let anchor = search.part.good;
+        self.phase = Phase::Searching(search, version);
+        Action::Measure { anchor, version }
+    }
+
+    fn take_confirmation(&mut self, mut search: Box<Search>, place: Place, compared: Compared) -> Action {
+        let step = self.step(place, Some(compared));
+        if step.confirmed {
+            let step = self.with_remainder(step, &search);
+            self.wait_for_the_rest(&step, search.part);
+            self.close_search(&search, Outcome::Step(step));
+            return self.next_part();
+        }
+        search.confirmations += 1;
+        search.posterior.discount(place.between.good + 1, place.between.bad, NOT_CONFIRMED_FACTOR);
+        if search.confirmations < MOST_CONFIRMATIONS {
+            return self.search(search);
+        }
+        let best = self.best(&search);
+        let same = best.between == place.between;
+        let step = self.step(best, same.then_some(compared));
+        self.close_search(&search, Outcome::Step(step));
+        self.next_part()
+    }
+
+    /// What the step leaves of the difference between the ends of its part.
+    fn with_remainder(&self, step: FoundStep, search: &Search) -> FoundStep {
+        let found = step.confirmation.and_then(|compared| compared.effect(self.rule.wanted));
+        let Some(found) = found else { return step };
+        let remainder = search.effect.shift - found.shift;
+        let layout = 2.0 * self.rule.layout_noise; // of four builds
+        let error = search.effect.error.hypot(found.error).hypot(layout);
+        let matters = remainder.abs() > (REMAINDER_ERRORS * error).max(LEAST_REMAINDER);
+        FoundStep { remainder: matters.then_some(remainder), ..step }
+    }
+
+    /// Where a step explains too little, there are others before or behind it.
+    fn wait_for_the_rest(&mut self, step: &FoundStep, part: Part) {
+        let goes_on = match self.rule.wanted {
+            Wanted::Regression => step.remainder.is_some_and(|remainder| remainder < 0.0),
+            Wanted::Improvement => step.remainder.is_some_and(|remainder| remainder > 0.0),
+        };
+        if goes_on {
+            self.wait_for([
+                Part { good: part.good, bad: step.last_good },
+                Part { good: step.first_bad, bad: part.bad },
+            ]);
+        }
+    }
+
+    fn cut(&mut self, search: &Search, parts: Vec<Part>) -> Action {
+        self.close_search(search, Outcome::Several);
+        self.wait_for(parts);
+        self.next_part()
+    }
+
+    fn wait_for(&mut self, parts: impl IntoIterator<Item = Part>) {
+        for part in parts.into_iter().filter(|part| part.good < part.bad) {
+            if self.findings.parts.len() + self.waiting.len() + 1 < MOST_PARTS {
+                self.waiting.push_back(part);
+            }
+        }
+    }
+
+    /// Parts of a search that does not look like one step; absent where it does.
+    fn several(&self, search: &Search) -> Option<Vec<Part>> {
+        let parts = self.measured(search).around_changes(self.rule.wanted, self.critical);
+        // A part that is the whole would be searched in the same way again.
+        let smaller = parts.iter().all(|part| *part != search.part);
+        (!parts.is_empty() && smaller).then_some(parts)
+    }
+
+    fn measured(&self, search: &Search) -> Measured {
+        let Part { good, bad } = search.part;
+        let within = |one: &&Measurement| one.anchor == good && one.version < bad;
+        Measured {
+            part: search.part,
+            effect: search.effect,
+            launches: search.ends.launches,
+            measurements: self.measurements.iter().filter(within).copied().collect(),
+            layout_noise: self.rule.layout_noise,
+        }
+    }
+
+    /// The versions between the ends that can be measured.
+    fn inner(&self, search: &Search) -> impl Iterator<Item = usize> {
+        (search.part.good + 1..search.part.bad).filter(|version| !self.not_measurable.contains(version))
+    }
+
+    /// The places of a part that can be told apart, with their probabilities; at least one.
+    fn places(&self, search: &Search) -> Vec<Place> {
+        let Part { good, bad } = search.part;
+        let behind = search.posterior.behind();
+        let mut last_good = good;
+        let mut before = 0.0;
+        let mut places = Vec::new();
+        for first_bad in self.inner(search).chain([bad]) {
+            let until = behind[first_bad - good - 1];
+            places.push(Place {
+                between: Part { good: last_good, bad: first_bad },
+                probability: until - before,
+            });
+            (last_good, before) = (first_bad, until);
+        }
+        places
+    }
+
+    fn best(&self, search: &Search) -> Place {
+        let likelier = |left: Place, right: Place| {
+            if right.probability > left.probability { right } else { left }
+        };
+        let nowhere = Place { between: search.part, probability: 0.0 };
+        self.places(search).into_iter().fold(nowhere, likelier)
+    }
+
+    /// The version to measure next: that which splits the probability in halves, or where costs differ, that which
+    /// tells most for its cost. There must be one between the ends.
+    fn choice(&self, search: &Search) -> usize {
+        let first = search.part.good + 1;
+        let costs = &self.costs[first..search.part.bad];
+        let cheapest = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        let prices: Vec<f64> = if costs.iter().all(|cost| *cost <= cheapest) {
+            search.posterior.behind().iter().map(|behind| (behind - 0.5).abs()).collect()
+        } else {
+            let tells = search.posterior.information();
+            costs.iter().zip(&tells).map(|(cost, tells)| cost / tells.max(f64::MIN_POSITIVE)).collect()
+        };
+        let lower = |left: usize, right: usize| {
+            if prices[right - first] < prices[left - first] { right } else { left }
+        };
+        self.inner(search).reduce(lower).unwrap_or(search.part.bad)
+    }
+
+    fn step(&self, place: Place, confirmation: Option<Compared>) -> FoundStep {
+        let Part { good, bad } = place.between;
+        FoundStep {
+            last_good: good,
+            first_bad: bad,
+            candidates: (good + 1..=bad).collect(),
+            probability: place.probability,
+            confirmation,
+            confirmed: confirmation.is_some_and(|compared| compared.verdict == self.rule.wanted.verdict()),
+            remainder: None,
+        }
+    }
+
+    fn stop(&mut self, phase: Phase) -> Action {
+        match phase {
+            Phase::Ends(part) => self.close(part, None, Outcome::Unfinished(None)),
+            Phase::Searching(search, _) | Phase::Confirming(search, _) => {
+                let step = self.step(self.best(&search), None);
+                self.close_search(&search, Outcome::Unfinished(Some(step)));
+            }
+            Phase::NotBegun | Phase::Ended => {}
+        }
+        while let Some(part) = self.waiting.pop_front() {
+            self.close(part, None, Outcome::Unfinished(None));
+        }
+        self.phase = Phase::Ended;
+        Action::End
+    }
+
+    fn close_search(&mut self, search: &Search, outcome: Outcome) {
+        let suspected = search.posterior.suspected();
+        self.findings.parts.push(PartReport {
+            part: search.part,
+            ends: Some(search.ends),
+            suspected,
+            outcome,
+        });
+    }
+
+    fn close(&mut self, part: Part, ends: Option<Compared>, outcome: Outcome) {
+        self.findings.parts.push(PartReport { part, ends, suspected: Vec::new(), outcome });
+    }
+}

@@ -1,0 +1,256 @@
+//! Bisect: which version was the first to differ from a good one, in as few launches as the noise allows
+//! (statistics 1.7).
+//!
+//! [`Bisection`] is a state machine. It is told what was measured and says what to measure next; it starts nothing and
+//! reads no clock, so that a search over a thousand commits is tested in milliseconds.
+//!
+//! The order of what it does: the two ends are compared by the ordinary procedure, and unless they differ there is
+//! nothing to look for. Then each launch measures one version against the good end, and `posterior` says where the
+//! step may lie after it. Once one place is likely enough, the versions on either side of it are compared by the
+//! ordinary procedure: only that confirms it. Where the launches do not look like one step, or the step that was
+//! confirmed does not explain what was lost between the ends, `parts` says which parts to search by themselves.
+//!
+//! The ends are compared and steps confirmed at alpha, so a step that is confirmed and is none is as rare as any
+//! false verdict. That the right place is found is a matter of probability, and simulated: see
+//! [`crate::simulation::bisect`].
+
+mod machine;
+mod parts;
+mod posterior;
+
+pub use machine::{Action, Bisection, Event, Why};
+
+use crate::judgement::Judgement;
+use model::verdict::Verdict;
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The first version that is worse.
+    Regression,
+    /// The first version that is better.
+    Improvement,
+}
+
+impl Wanted {
+    /// The verdict that shows it.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Wanted::Regression => Verdict::Regression,
+            Wanted::Improvement => Verdict::Improvement,
+        }
+    }
+}
+
+/// How a search goes. Fixed before anything is measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rule {
+    /// What is looked for.
+    pub wanted: Wanted,
+    /// The search stops where one place has this probability, and has it confirmed.
+    pub stop: f64,
+    /// Launches of the search, comparisons not counted.
+    pub most_launches: u32,
+    /// Layout noise tau of one build, in ln.
+    pub layout_noise: f64,
+}
+
+impl Default for Rule {
+    /// 92 % where statistics 1.7 has 95 %: a wrong place is not confirmed and costs the search some launches, and so
+    /// would a higher bar (simulated: 0.90 to 0.95 differ by at most 3 % in all launches together). Twice the
+    /// launches that a step as large as the noise takes on average; layout noise as assumed until measured.
+    fn default() -> Rule {
+        Rule { wanted: Wanted::Regression, stop: 0.92, most_launches: 96, layout_noise: 0.005 }
+    }
+}
+
+/// What a comparison of two versions by the ordinary procedure said of the step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compared {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The later version over the earlier one.
+    pub ratio: Option<f64>,
+    /// Lower end of the interval of `ratio`.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Standard deviation of the launch values.
+    pub launch_sd: Option<f64>,
+    /// Launches that it rests on.
+    pub launches: u32,
+}
+
+impl Compared {
+    /// The rate that decided.
+    pub fn of(judgement: &Judgement) -> Compared {
+        let deciding = judgement.deciding();
+        Compared {
+            verdict: judgement.verdict,
+            ratio: deciding.ratio,
+            low: deciding.low,
+            high: deciding.high,
+            launch_sd: deciding.launch_sd,
+            launches: judgement.launches,
+        }
+    }
+
+    /// What a search needs to know of a difference; absent where there is none of the kind that is wanted.
+    fn effect(&self, wanted: Wanted) -> Option<Effect> {
+        let shift = self.ratio.filter(|_| self.verdict == wanted.verdict())?.ln();
+        let noise = self.launch_sd?.max(LEAST_NOISE);
+        // The Hodges-Lehmann estimate has 1.02 times the error of the mean where noise is normal.
+        let error = 1.02 * noise / f64::from(self.launches.max(1)).sqrt();
+        (shift.abs() > 0.0).then_some(Effect { shift, error, noise })
+    }
+}
+
+/// Launches that repeat more exactly than this are luck or rounding; not measured.
+const LEAST_NOISE: f64 = 1e-4;
+
+/// A difference between two versions; ln.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Effect {
+    /// The later less the earlier.
+    pub(crate) shift: f64,
+    /// Standard error of `shift`.
+    pub(crate) error: f64,
+    /// Launch noise.
+    pub(crate) noise: f64,
+}
+
+/// Versions from a good one to one that differs from it, by their places in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    /// The earlier end: what launches are compared with.
+    pub good: usize,
+    /// The later end.
+    pub bad: usize,
+}
+
+/// One launch of a version against the good end of its part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measurement {
+    /// The good end.
+    pub anchor: usize,
+    /// The version.
+    pub version: usize,
+    /// The launch value: ln(version / anchor).
+    pub value: f64,
+}
+
+/// A version that may be the first to differ, with its probability.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Suspected {
+    /// Its place.
+    pub version: usize,
+    /// That it is the first.
+    pub probability: f64,
+}
+
+/// A step that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundStep {
+    /// The last version before it that can be measured.
+    pub last_good: usize,
+    /// The first version from it on that can be measured.
+    pub first_bad: usize,
+    /// Versions of which each may be the first to differ: `first_bad`, and those before it that cannot be measured.
+    pub candidates: Vec<usize>,
+    /// That one of them is, after the search.
+    pub probability: f64,
+    /// The comparison of `last_good` and `first_bad`; absent where there was no time for it.
+    pub confirmation: Option<Compared>,
+    /// Whether that comparison shows the step.
+    pub confirmed: bool,
+    /// What the step leaves unexplained of the difference between the ends of its part, where that is more than
+    /// chance and layout noise make of it: ln.
+    pub remainder: Option<f64>,
+}
+
+/// How the search of a part ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// One step.
+    Step(FoundStep),
+    /// Not one step: its parts are searched by themselves.
+    Several,
+    /// The ends do not differ in the way that is wanted.
+    NoDifference,
+    /// An end cannot be measured.
+    EndNotMeasurable,
+    /// The launches or the time were up: what is likeliest by then.
+    Unfinished(Option<FoundStep>),
+}
+
+/// What is known of a part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartReport {
+    /// The part.
+    pub part: Part,
+    /// The comparison of its ends; absent where it was not made.
+    pub ends: Option<Compared>,
+    /// Where the step may lie, after the search; versions that cannot be measured keep what they had.
+    pub suspected: Vec<Suspected>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Launches by what they were for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Launches {
+    /// Comparing the ends of parts.
+    pub ends: u32,
+    /// Searching.
+    pub search: u32,
+    /// Confirming.
+    pub confirmation: u32,
+}
+
+impl Launches {
+    /// All together.
+    pub fn sum(self) -> u32 {
+        self.ends + self.search + self.confirmation
+    }
+}
+
+/// What a bisection found so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// The parts in the order of their search; the first one is the whole.
+    pub parts: Vec<PartReport>,
+    /// Launches that it took.
+    pub launches: Launches,
+}
+
+impl PartReport {
+    /// The step that was found in it.
+    pub fn step(&self) -> Option<&FoundStep> {
+        match &self.outcome {
+            Outcome::Step(step) | Outcome::Unfinished(Some(step)) => Some(step),
+            Outcome::Several
+            | Outcome::NoDifference
+            | Outcome::EndNotMeasurable
+            | Outcome::Unfinished(None) => None,
+        }
+    }
+}
+
+impl Findings {
+    /// The steps in the order of versions: confirmed ones, or where there is none, what is likeliest.
+    pub fn steps(&self) -> Vec<&FoundStep> {
+        let mut steps: Vec<&FoundStep> = self.parts.iter().filter_map(PartReport::step).collect();
+        let any_confirmed = steps.iter().any(|step| step.confirmed);
+        steps.retain(|step| step.confirmed || !any_confirmed);
+        steps.sort_by_key(|step| step.first_bad);
+        steps
+    }
+
+    /// Whether one step does not explain what was measured.
+    pub fn more_than_one_step(&self) -> bool {
+        let steps = self.steps();
+        self.parts.iter().any(|report| report.outcome == Outcome::Several)
+            || steps.iter().filter(|step| step.confirmed).count() > 1
+            || steps.iter().any(|step| step.remainder.is_some())
+    }
+}

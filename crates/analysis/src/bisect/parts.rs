@@ -1,0 +1,103 @@
+//! Where one step does not explain what was measured: which parts to search by themselves.
+//!
+//! The means of the versions measured so far are a series with known standard errors, in which change points are
+//! looked for as in any other (statistics 1.6).
+
+use super::{Effect, Measurement, Part, Wanted};
+use crate::change_points::{CriticalValues, Mean, Rule, Series, Shape, find};
+use crate::student;
+use std::collections::BTreeMap;
+
+/// A part as far as it was measured.
+pub(super) struct Measured {
+    pub(super) part: Part,
+    /// Between its ends.
+    pub(super) effect: Effect,
+    /// Launches of the comparison of its ends.
+    pub(super) launches: u32,
+    /// Against its good end.
+    pub(super) measurements: Vec<Measurement>,
+    /// Layout noise of one build, in ln.
+    pub(super) layout_noise: f64,
+}
+
+/// Means on one side of a place lie this many standard errors from what one step would make them.
+const MISFIT_ERRORS: f64 = 3.0;
+
+impl Measured {
+    /// Whether the launches before a step at `first_bad` do not average to nothing, or those from it on not to the
+    /// difference of the ends.
+    pub(super) fn contradicts_step_at(&self, first_bad: usize) -> bool {
+        let Effect { shift, error, noise } = self.effect;
+        let side = |bad: bool| -> Vec<f64> {
+            let of = self.measurements.iter().filter(|one| (one.version >= first_bad) == bad);
+            of.map(|one| one.value).collect()
+        };
+        [(side(false), 0.0, 0.0), (side(true), shift, error)].into_iter().any(|(values, expected, error)| {
+            let Some(mean) = student::mean(&values) else { return false };
+            let of_mean = noise / (values.len() as f64).sqrt();
+            let error = of_mean.hypot(error).hypot(self.layout_noise);
+            (mean - expected).abs() > MISFIT_ERRORS * error
+        })
+    }
+
+    /// The parts to search by themselves, each with one change of the kind that is wanted; empty where the series shows
+    /// no more than one change.
+    ///
+    /// A part ends at the version of the stretch between two changes that was measured most: at which version exactly
+    /// a change lies is not known yet, and a part that ends beside it might miss it.
+    pub(super) fn around_changes(&self, wanted: Wanted, critical: &CriticalValues) -> Vec<Part> {
+        let means = self.means();
+        let df = (self.launches as usize).saturating_sub(1).max(1);
+        let Ok(series) = Series::of_means(&means, df) else { return Vec::new() };
+        let present: Vec<usize> = (0..means.len()).filter(|place| means[*place].is_some()).collect();
+        let is_wanted = |ratio: f64| match wanted {
+            Wanted::Regression => ratio < 1.0,
+            Wanted::Improvement => ratio > 1.0,
+        };
+        let mut changes: Vec<(usize, bool)> = Vec::new();
+        for change in find(&series, &Rule::default(), critical).changes {
+            changes.push((change.version, is_wanted(change.ratio)));
+            let beyond = present.iter().find(|place| **place > change.version);
+            if let (Shape::Glitch, Some(beyond)) = (change.shape, beyond) {
+                changes.push((*beyond, !is_wanted(change.ratio)));
+            }
+        }
+        if changes.len() < 2 {
+            return Vec::new();
+        }
+        let between = changes.windows(2).map(|pair| self.most_measured(pair[0].0, pair[1].0));
+        let cuts: Vec<usize> = [self.part.good].into_iter().chain(between).chain([self.part.bad]).collect();
+        let parts = cuts.windows(2).map(|pair| Part { good: pair[0], bad: pair[1] });
+        parts.zip(&changes).filter(|(_, (_, wanted))| *wanted).map(|(part, _)| part).collect()
+    }
+
+    /// The version of `from..to` (places from the good end on) with the most launches; the first of them.
+    fn most_measured(&self, from: usize, to: usize) -> usize {
+        let versions = self.part.good + from..self.part.good + to;
+        let launches = |version: usize| self.measurements.iter().filter(|one| one.version == version).count();
+        versions.rev().max_by_key(|version| launches(*version)).unwrap_or(self.part.bad)
+    }
+
+    /// By place from the good end on.
+    fn means(&self) -> Vec<Option<Mean>> {
+        let Effect { shift, error, noise } = self.effect;
+        let mut values: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for one in &self.measurements {
+            values.entry(one.version).or_default().push(one.value);
+        }
+        let mean = |version: usize| {
+            if version == self.part.bad {
+                return Some(Mean { value: shift, error: error.hypot(self.layout_noise) });
+            }
+            if version == self.part.good {
+                // Zero by definition. Its own part of the noise is in each launch, and counts there.
+                return Some(Mean { value: 0.0, error: error.hypot(self.layout_noise) });
+            }
+            let of = values.get(&version)?;
+            let error = noise / (of.len() as f64).sqrt();
+            Some(Mean { value: student::mean(of)?, error: error.hypot(self.layout_noise) })
+        };
+        (self.part.good..=self.part.bad).map(mean).collect()
+    }
+}

@@ -1,0 +1,142 @@
+//! A bisection that had all that can happen, and one that was refused.
+
+use super::*;
+use crate::text::TextOptions;
+use analysis::bisect::{Compared, Launches, Part, PartReport, Suspected};
+use model::verdict::Verdict;
+
+fn compared(verdict: Verdict, ratio: f64) -> Compared {
+    Compared {
+        verdict,
+        ratio: Some(ratio),
+        low: Some(ratio - 0.05),
+        high: Some(ratio + 0.04),
+        launch_sd: Some(0.02),
+        launches: 12,
+    }
+}
+
+fn version(name: &str, not_measurable: Option<&str>) -> VersionFacts {
+    VersionFacts { name: name.to_owned(), summary: None, not_measurable: not_measurable.map(str::to_owned) }
+}
+
+fn view() -> BisectView {
+    let step = FoundStep {
+        last_good: 1,
+        first_bad: 3,
+        candidates: vec![2, 3],
+        probability: 0.974,
+        confirmation: Some(compared(Verdict::Regression, 0.871)),
+        confirmed: true,
+        remainder: None,
+    };
+    let suspected = [(1, 0.001), (2, 0.487), (3, 0.487), (4, 0.025)]
+        .map(|(version, probability)| Suspected { version, probability });
+    let whole = PartReport {
+        part: Part { good: 0, bad: 4 },
+        ends: Some(compared(Verdict::Regression, 0.862)),
+        suspected: suspected.to_vec(),
+        outcome: Outcome::Step(step),
+    };
+    BisectView {
+        id: "bisect-20261121-160000-abcd".to_owned(),
+        seed: 7,
+        workload: "quick".to_owned(),
+        step: "readrandom".to_owned(),
+        metric: Metric::OpsPerSecond,
+        wanted: Wanted::Regression,
+        versions: vec![
+            version("rocksdb@8.0.0", None),
+            version("rocksdb@8.1.1", None),
+            version("rocksdb@8.2.1", Some("cannot fetch it\x1b[31m")),
+            version("rocksdb@8.3.3", None),
+            version("rocksdb@8.4.4", None),
+        ],
+        findings: Findings {
+            parts: vec![whole],
+            launches: Launches { ends: 12, search: 3, confirmation: 12 },
+        },
+        measurements: [(1, -0.004), (3, -0.13), (3, -0.14)]
+            .map(|(version, value)| Measurement { anchor: 0, version, value })
+            .to_vec(),
+        stopped: None,
+        seconds: 83.2,
+        warnings: vec!["virtual-machine: other guests of its host can disturb".to_owned()],
+    }
+}
+
+fn refused() -> BisectView {
+    let whole = PartReport {
+        part: Part { good: 0, bad: 4 },
+        ends: Some(compared(Verdict::Inconclusive, 1.003)),
+        suspected: Vec::new(),
+        outcome: Outcome::NoDifference,
+    };
+    let launches = Launches { ends: 12, search: 0, confirmation: 0 };
+    BisectView { findings: Findings { parts: vec![whole], launches }, measurements: Vec::new(), ..view() }
+}
+
+#[test]
+fn a_bisection_reads_as_text() {
+    insta::assert_snapshot!(text(&view(), TextOptions { width: 100, colour: false }));
+}
+
+#[test]
+fn a_refusal_tells_the_interval_of_the_ends() {
+    let shown = text(&refused(), TextOptions { width: 100, colour: false });
+    assert!(refused().is_refused() && shown.contains("[0.953, 1.043]"), "{shown}");
+    assert!(shown.contains("rocksdb@8.4.4 is not shown to be slower than rocksdb@8.0.0"), "{shown}");
+}
+
+#[test]
+fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
+    let mut unconfirmed = view();
+    if let Outcome::Step(step) = &mut unconfirmed.findings.parts[0].outcome {
+        (step.confirmed, step.confirmation) = (false, None);
+    }
+    let shown = text(&unconfirmed, TextOptions { width: 200, colour: false });
+    assert!(
+        shown.contains("may be rocksdb@8.2.1 or rocksdb@8.3.3 (probability 97.4 %): not confirmed"),
+        "{shown}"
+    );
+    let mut several = view();
+    several.findings.parts[0].outcome = Outcome::Several;
+    let step = FoundStep {
+        last_good: 0,
+        first_bad: 1,
+        candidates: vec![1],
+        probability: 1.0,
+        confirmation: Some(compared(Verdict::Regression, 0.9)),
+        confirmed: true,
+        remainder: None,
+    };
+    let part = |good, bad, outcome| PartReport {
+        part: Part { good, bad },
+        ends: Some(compared(Verdict::Regression, 0.9)),
+        suspected: Vec::new(),
+        outcome,
+    };
+    several.findings.parts.push(part(0, 1, Outcome::Step(step.clone())));
+    let second = FoundStep { last_good: 3, first_bad: 4, candidates: vec![4], ..step };
+    several.findings.parts.push(part(3, 4, Outcome::Step(second)));
+    let shown = text(&several, TextOptions { width: 300, colour: false });
+    assert!(shown.contains("There is more than one step; the others: rocksdb@8.4.4"), "{shown}");
+}
+
+#[test]
+fn the_contract_comes_first_in_json() {
+    let shown = json(&view()).unwrap();
+    let keys: Vec<&str> = shown
+        .lines()
+        .filter(|line| line.starts_with("  \""))
+        .filter_map(|line| line.trim().split('"').nth(1))
+        .collect();
+    assert_eq!(keys[..6], ["schema", "first_bad", "probability", "confirmed", "launches", "tried"]);
+    let value: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(value["first_bad"], "rocksdb@8.3.3");
+    assert_eq!(value["launches"], 27);
+    assert_eq!(value["tried"].as_array().unwrap().len(), 5);
+    assert_eq!(value["tried"][2]["status"], "not-measurable");
+    let refused: serde_json::Value = serde_json::from_str(&json(&refused()).unwrap()).unwrap();
+    assert!(refused.get("first_bad").is_none() && refused["confirmed"] == false);
+}

@@ -1,0 +1,266 @@
+//! A bisection as text: the answer, how it was reached, and where else the step may be.
+
+use super::{BisectView, Status, Tried, comparative};
+use crate::figures::{NONE, change, count, interval, ratio, span};
+use crate::grids::{Grid, Kind};
+use crate::layout::{BOLD, marked, paint, printable, wrapped};
+use crate::text::{LEAST_WIDTH, TextOptions, table};
+use analysis::bisect::{Compared, Outcome, PartReport};
+
+/// Versions that are neither measured nor more likely than this are left out where there are many.
+const LEAST_SHOWN: f64 = 0.005;
+/// From so many versions on.
+const MANY: usize = 40;
+/// Length of the bar of a certainty.
+const BAR: f64 = 20.0;
+
+/// The bisection as text.
+pub fn text(view: &BisectView, options: TextOptions) -> String {
+    let width = options.width.max(LEAST_WIDTH);
+    let paragraph = |text: &str| wrapped(text, width, 2);
+    let mut parts = vec![marked(BOLD, &wrapped(&answer(view), width, 2))];
+    let mut said = vec![about(view)];
+    said.extend(ends(view));
+    said.extend(view.findings.parts.iter().skip(1).map(|report| of_part(view, report)));
+    said.extend(steps(view));
+    parts.push(said.iter().map(|line| paragraph(line)).collect::<Vec<_>>().join("\n"));
+    if !view.is_refused() {
+        parts.push(table(&grid(view), width));
+        parts.push(paragraph(&legend(view)));
+    }
+    let mut closing: Vec<String> = left_out(view);
+    closing.extend(view.stopped.iter().map(|why| format!("Stopped: {why}.")));
+    closing.extend(view.warnings.iter().map(|warning| format!("WARNING {warning}")));
+    closing.push(cost(view));
+    parts.push(closing.iter().map(|line| paragraph(line)).collect::<Vec<_>>().join("\n"));
+    paint(&(parts.join("\n\n") + "\n"), options.colour)
+}
+
+/// Why there is nothing to look for, with the interval of the ends.
+pub fn refusal(view: &BisectView) -> String {
+    let worse = comparative(view.wanted);
+    let (good, bad) = (view.name(0), view.name(view.versions.len().saturating_sub(1)));
+    let said = view.findings.parts.first().and_then(|whole| whole.ends).map(compared).unwrap_or_default();
+    format!("{bad} is not shown to be {worse} than {good} on {}: {said}", view.step)
+}
+
+/// The first line: what was found, and how sure it is.
+fn answer(view: &BisectView) -> String {
+    let worse = comparative(view.wanted);
+    let Some(step) = view.first_step() else {
+        return match view.findings.parts.first().map(|whole| &whole.outcome) {
+            Some(Outcome::NoDifference) => format!(
+                "Nothing to look for: {} is not shown to be {worse} than {}.",
+                view.name(view.versions.len().saturating_sub(1)),
+                view.name(0)
+            ),
+            _ => "Nothing was found: the search did not get as far.".to_owned(),
+        };
+    };
+    let names = view.names(&step.candidates);
+    if !step.confirmed {
+        return format!(
+            "The first {worse} version may be {names} (probability {}): not confirmed.",
+            share(step.probability)
+        );
+    }
+    format!(
+        "The first {worse} version is {names} (probability {}), confirmed against {}: {}.{}",
+        share(step.probability),
+        view.name(step.last_good),
+        step.confirmation.map(compared).unwrap_or_default(),
+        others(view)
+    )
+}
+
+/// What is to be said where one step does not explain all.
+fn others(view: &BisectView) -> String {
+    let steps = view.findings.steps();
+    if !view.findings.more_than_one_step() {
+        return String::new();
+    }
+    if steps.len() > 1 {
+        let more: Vec<String> = steps.iter().skip(1).map(|step| view.names(&step.candidates)).collect();
+        return format!(" There is more than one step; the others: {}.", more.join(", "));
+    }
+    " There is more than one step, of which only this one was confirmed.".to_owned()
+}
+
+fn about(view: &BisectView) -> String {
+    format!(
+        "{}: {} of workload {}, by {}; {} from {} to {}; seed {}.",
+        view.id,
+        view.step,
+        view.workload,
+        view.metric.name(),
+        count(view.versions.len() as u64, "version", "versions"),
+        view.name(0),
+        view.name(view.versions.len().saturating_sub(1)),
+        view.seed
+    )
+}
+
+fn ends(view: &BisectView) -> Option<String> {
+    let whole = view.findings.parts.first()?;
+    Some(format!("The ends: {}.", whole.ends.map_or_else(|| "not compared".to_owned(), compared)))
+}
+
+/// What became of a part that was searched by itself.
+fn of_part(view: &BisectView, report: &PartReport) -> String {
+    let outcome = match &report.outcome {
+        Outcome::Step(_) => "a step in it",
+        Outcome::Several => "more than one step in it",
+        Outcome::NoDifference => "no step in it",
+        Outcome::EndNotMeasurable => "cannot be measured",
+        Outcome::Unfinished(_) => "not finished",
+    };
+    let said = report.ends.map(|ends| format!("{}; ", compared(ends))).unwrap_or_default();
+    format!(
+        "The part from {} to {}: {said}{outcome}.",
+        view.name(report.part.good),
+        view.name(report.part.bad)
+    )
+}
+
+/// Each step, where there are several or one is not confirmed, and what a step does not explain.
+fn steps(view: &BisectView) -> Vec<String> {
+    let found = view.findings.steps();
+    let alone = found.len() == 1;
+    let mut lines = Vec::new();
+    for step in found {
+        if !alone || !step.confirmed {
+            let said = match (step.confirmation, step.confirmed) {
+                (Some(found), true) => format!("confirmed: {}", compared(found)),
+                (Some(found), false) => format!("not confirmed: {}", compared(found)),
+                (None, _) => "not confirmed: it was not compared".to_owned(),
+            };
+            let (names, last_good) = (view.names(&step.candidates), view.name(step.last_good));
+            lines
+                .push(format!("{names} after {last_good}: probability {}, {said}.", share(step.probability)));
+        }
+        if let Some(remainder) = step.remainder {
+            lines.push(format!(
+                "The ends of its part differ by more or less than {} does: the rest of the part makes {} beside it.",
+                view.name(step.first_bad),
+                change(remainder.exp())
+            ));
+        }
+    }
+    lines
+}
+
+/// `regression, 0.857 [0.812, 0.901] in 12 launches`.
+fn compared(compared: Compared) -> String {
+    let said = match compared.ratio {
+        Some(found) => format!("{} {}", ratio(found), interval(compared.low, compared.high)),
+        None => "no rate".to_owned(),
+    };
+    format!(
+        "{}, {said} in {}",
+        compared.verdict.name(),
+        count(u64::from(compared.launches), "launch", "launches")
+    )
+}
+
+fn shown(view: &BisectView) -> Vec<Tried> {
+    let many = view.versions.len() >= MANY;
+    let named: Vec<usize> = view.findings.steps().iter().map(|step| step.last_good).collect();
+    let mut tried = view.tried();
+    tried.retain(|one| {
+        !many
+            || one.status != Status::NotTried
+            || named.contains(&one.version)
+            || one.probability.is_some_and(|probability| probability >= LEAST_SHOWN)
+    });
+    tried
+}
+
+fn grid(view: &BisectView) -> Grid {
+    let mut grid = Grid::new(&[
+        ("version", Kind::Name),
+        ("launches", Kind::Number),
+        ("relative\nQPS", Kind::Number),
+        ("first with\nprobability", Kind::Number),
+        ("", Kind::Word),
+        ("", Kind::Prose),
+    ]);
+    let cells = |one: &Tried| {
+        let facts = &view.versions[one.version];
+        let note = match one.status {
+            Status::GoodEnd => "good end".to_owned(),
+            Status::BadEnd => "bad end".to_owned(),
+            Status::NotMeasurable => "cannot be measured".to_owned(),
+            Status::Measured | Status::NotTried => String::new(),
+        };
+        let about = [Some(note).filter(|note| !note.is_empty()), facts.summary.as_deref().map(printable)];
+        let launches = if one.launches > 0 { one.launches.to_string() } else { NONE.to_owned() };
+        vec![
+            facts.name.clone(),
+            launches,
+            one.ratio.map_or_else(|| NONE.to_owned(), ratio),
+            one.probability.map_or_else(|| NONE.to_owned(), share),
+            bar(one.probability.unwrap_or(0.0)),
+            about.into_iter().flatten().collect::<Vec<_>>().join("; "),
+        ]
+    };
+    grid.rows = shown(view).iter().map(cells).collect();
+    grid
+}
+
+fn legend(view: &BisectView) -> String {
+    let left_out = view.versions.len() - shown(view).len();
+    let others = if left_out > 0 {
+        format!(
+            " {} with less than {} are not shown.",
+            count(left_out as u64, "version", "versions"),
+            share(LEAST_SHOWN)
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "Launches are those of the search, each against {}, and at the bad end those of the comparison of the ends; \
+         the probability is that of being the first {} version, as the search left it.{others}",
+        view.name(0),
+        comparative(view.wanted)
+    )
+}
+
+fn left_out(view: &BisectView) -> Vec<String> {
+    let of = |facts: &super::VersionFacts| {
+        let reason = facts.not_measurable.as_ref()?;
+        Some(format!("{} cannot be measured: {}", facts.name, printable(reason)))
+    };
+    view.versions.iter().filter_map(of).collect()
+}
+
+fn cost(view: &BisectView) -> String {
+    let launches = view.findings.launches;
+    format!(
+        "{}: {} for the ends, {} for the search, {} for confirming; {} of measuring. Its runs are named {}/...",
+        count(u64::from(launches.sum()), "launch", "launches"),
+        launches.ends,
+        launches.search,
+        launches.confirmation,
+        span(view.seconds),
+        view.id
+    )
+}
+
+/// A probability, never rounded to certainty.
+fn share(probability: f64) -> String {
+    match 100.0 * probability {
+        percent if percent > 99.9 => ">99.9 %".to_owned(),
+        percent if percent < 0.1 => "<0.1 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and the length of a bar"
+)]
+fn bar(probability: f64) -> String {
+    "#".repeat((BAR * probability.clamp(0.0, 1.0)).round() as usize)
+}

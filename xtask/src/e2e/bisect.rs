@@ -1,0 +1,203 @@
+//! Cases of bisections: releases and commits whose slowdown is planted, ends that do not differ, Ctrl-C.
+
+use super::engines::{RELEASE, Releases, library_of};
+use super::processes::{self, Watch};
+use super::scratch::Scratch;
+use super::tool::Call;
+use super::{Case, Ending};
+use crate::workspace;
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Never published as a library; it lies between two releases of CI.
+const NEVER_PUBLISHED: &str = "8.2.1";
+/// Burnt after each operation, in percent: a fifth of the rate is left, which even a busy host shows.
+const SLOWDOWN: &str = "400";
+/// What a shell reports for SIGINT.
+const INTERRUPTED: i32 = 130;
+
+pub fn cases(releases: &Releases) -> Vec<Case> {
+    let ci = releases.ci.clone();
+    vec![
+        Case::new("bisect releases", move |scratch| of_releases(scratch, &ci)),
+        Case::new("bisect commits", of_commits),
+        Case::new("bisect refused", refused),
+        Case::new("bisect interrupt", interrupt),
+    ]
+}
+
+/// `bisect` on the tiny workload, with more blocks: each launch must tell by itself.
+fn call<'a>(scratch: &'a Scratch, ends: [&str; 2]) -> anyhow::Result<Call<'a>> {
+    let tiny = fs::read_to_string(&scratch.workload).context("failed to read the workload")?;
+    let workload = scratch.write("longer.toml", &tiny.replace("cycles = 2", "cycles = 10"))?;
+    let call = Call::new(scratch, ["bisect", "--good", ends[0], "--bad", ends[1], "--step", "readrandom"]);
+    Ok(call.and(["--seed", "7", "--json", "--workload"]).and([&workload]))
+}
+
+/// Only the releases of CI, and one that cannot be had: others are not fetched here.
+fn few_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<()> {
+    let path = workspace::root()?.join("engines/rocksdb.toml");
+    let text = fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
+    let mut file: toml::Table =
+        text.parse().with_context(|| format!("failed to parse `{}`", path.display()))?;
+    let tried = ci.iter().map(String::as_str).chain([NEVER_PUBLISHED]);
+    let tried = toml::Value::Array(tried.map(toml::Value::from).collect());
+    file.insert(
+        "releases".to_owned(),
+        toml::Value::Table([("tried".to_owned(), tried)].into_iter().collect()),
+    );
+    scratch.write_config("engines/rocksdb.toml", &file.to_string())
+}
+
+/// The first slow release is found, confirmed, and named together with the one before it that cannot be had.
+fn of_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
+    few_releases(scratch, ci)?;
+    let found = call(scratch, ["rocksdb@5.18.4", "rocksdb@11.8.1"])?
+        .and(["--plant-slowdown", SLOWDOWN, "--plant-from", NEVER_PUBLISHED, "--budget", "3m"])
+        .run()?
+        .expect_code(&[0])?
+        .json()?;
+    found_and_confirmed(&found, RELEASE)?;
+    let candidates = texts(&found["candidates"]);
+    ensure!(candidates == [&format!("rocksdb@{NEVER_PUBLISHED}"), RELEASE], "candidates are {candidates:?}");
+    let tried = found["tried"].as_array().context("tried is no array")?;
+    let missing = tried.iter().find(|one| one["status"] == "not-measurable").context("none is missing")?;
+    ensure!(missing["reason"].as_str().is_some_and(|reason| reason.contains("fetch")), "reason: {missing}");
+
+    // Each launch and comparison is a run like any other.
+    let id = found["bisect"].as_str().context("no id")?;
+    let list = Call::new(scratch, ["report", "--list"]).run()?.expect_code(&[0])?.stdout;
+    let runs = list.lines().filter(|line| line.contains(id)).count() as u64;
+    let launches = found["launches_search"].as_u64().context("no launches")?;
+    ensure!(
+        runs == launches + 2,
+        "{runs} runs in the store for {launches} launches and two comparisons:\n{list}"
+    );
+    Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?;
+    Ok(Ending::Passed)
+}
+
+fn found_and_confirmed(found: &Value, first_bad: &str) -> anyhow::Result<()> {
+    ensure!(found["schema"] == 1, "schema is {}", found["schema"]);
+    ensure!(found["first_bad"] == first_bad, "first_bad is {}, not {first_bad}: {found}", found["first_bad"]);
+    ensure!(found["confirmed"] == true, "it was not confirmed: {found}");
+    let probability = found["probability"].as_f64().unwrap_or(0.0);
+    ensure!((0.9..=1.0).contains(&probability), "probability is {probability}");
+    Ok(())
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// A repository whose build copies the real library that its commits name; one commit names none.
+struct Repository {
+    path: PathBuf,
+    /// Oldest first.
+    commits: Vec<String>,
+}
+
+const COMMITS: usize = 8;
+const BROKEN: usize = 5;
+const BUILD: &str = "mkdir -p out && cp \"$(cat library)\" out/engine.so";
+
+impl Repository {
+    fn create(scratch: &Scratch, library: &Path) -> anyhow::Result<Repository> {
+        let path = scratch.path("repository");
+        fs::create_dir(&path)?;
+        let mut repository = Repository { path, commits: Vec::new() };
+        repository.git(&["init", "--quiet"])?;
+        for number in 0..COMMITS {
+            let library = if number == BROKEN { Path::new("no-such-library") } else { library };
+            fs::write(repository.path.join("library"), library.display().to_string())?;
+            repository.git(&["add", "library"])?;
+            let message = format!("change {number}");
+            repository.git(&["commit", "--quiet", "--allow-empty", "-m", &message])?;
+            let id = repository.git(&["rev-parse", "HEAD"])?;
+            repository.commits.push(id.trim().to_owned());
+        }
+        Ok(repository)
+    }
+
+    fn git(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new("git")
+            .args(["-c", "user.name=e2e", "-c", "user.email=e2e@dbdyno.example"])
+            .args(arguments)
+            .current_dir(&self.path)
+            .output()
+            .context("failed to start git")?;
+        ensure!(output.status.success(), "git failed: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).context("git printed no text")
+    }
+
+    /// The name of its build.
+    fn build(&self, number: usize) -> String {
+        format!("rocksdb@{}", &self.commits[number][..12])
+    }
+
+    fn bisect<'a>(&self, scratch: &'a Scratch) -> anyhow::Result<Call<'a>> {
+        let call = call(scratch, [&self.commits[0], "HEAD"])?.own_cache();
+        Ok(call.and(["--git".as_ref(), self.path.as_os_str()]).and([
+            "--build",
+            BUILD,
+            "--library",
+            "out/engine.so",
+        ]))
+    }
+}
+
+/// The first slow commit is found among commits that are built on demand and kept; the user's checkout is left alone.
+fn of_commits(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let repository = Repository::create(scratch, &library_of(scratch, RELEASE)?)?;
+    fs::write(repository.path.join("library"), "the user works on it")?;
+    let before = repository.git(&["status", "--porcelain", "--branch"])?;
+    let first_bad = 4;
+    let bisect = || -> anyhow::Result<_> {
+        let from = &repository.commits[first_bad][..12];
+        let call = repository.bisect(scratch)?.and(["--plant-slowdown", SLOWDOWN, "--plant-from", from]);
+        call.and(["--budget", "3m"]).run()?.expect_code(&[0])
+    };
+    let finished = bisect()?;
+    found_and_confirmed(&finished.json()?, &repository.build(first_bad))?;
+    ensure!(finished.stderr.contains("building"), "nothing was built:\n{}", finished.stderr);
+    let again = bisect()?;
+    found_and_confirmed(&again.json()?, &repository.build(first_bad))?;
+    // The commit that does not build is tried again; the others are there.
+    let built = again.stderr.lines().filter(|line| line.contains("building")).count();
+    ensure!(built <= 1, "{built} commits were built again:\n{}", again.stderr);
+    let after = repository.git(&["status", "--porcelain", "--branch"])?;
+    ensure!(before == after, "the user's checkout was `{before}`, is `{after}`");
+    ensure!(repository.git(&["worktree", "list"])?.lines().count() == 1, "a worktree was left behind");
+    Ok(Ending::Passed)
+}
+
+/// Ends that are the same library do not differ: nothing is searched, and the interval is told.
+fn refused(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let repository = Repository::create(scratch, &library_of(scratch, RELEASE)?)?;
+    let finished = repository.bisect(scratch)?.and(["--budget", "20s"]).run()?.expect_code(&[2])?;
+    let said = finished.json()?;
+    ensure!(said.get("first_bad").is_none() && said["launches_search"] == 0, "it was searched: {said}");
+    finished.expect_stderr(&["is not shown to be slower than", "["])?;
+    Ok(Ending::Passed)
+}
+
+/// Ctrl-C ends it at once, with what is known by then, and nothing is left behind.
+fn interrupt(scratch: &Scratch) -> anyhow::Result<Ending> {
+    const WORKERS_OF_THE_ENDS: usize = 12;
+    let repository = Repository::create(scratch, &library_of(scratch, RELEASE)?)?;
+    let mut controller = repository.bisect(scratch)?.start()?;
+    Watch::default().until_seen(WORKERS_OF_THE_ENDS, &scratch.shared.binary, &mut controller)?;
+    controller.press_ctrl_c()?;
+    let said = controller.finish(Duration::from_secs(20))?.expect_code(&[INTERRUPTED])?.json()?;
+    ensure!(said["stopped"] == "by the user", "stopped is {}", said["stopped"]);
+    processes::all_gone(&scratch.shared.binary)?;
+    let runs = scratch.path("cache/dbdyno/runs");
+    let left = fs::read_dir(&runs).with_context(|| format!("failed to list `{}`", runs.display()))?;
+    let left = left.filter_map(Result::ok).filter(|entry| entry.path().is_dir()).count();
+    ensure!(left == 0, "{left} directories of runs were left behind");
+    Ok(Ending::Passed)
+}
