@@ -104,6 +104,8 @@ fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
     };
     let ratios: Vec<f64> = decided.iter().filter_map(|one| one.ratio).collect();
     let (mean, verdict) = mean_against_base(members, side, plan);
+    // A step that can have no verdict, such as one that calls another function, is in the mean all the same.
+    let judged = decided.iter().all(|one| one.verdict != Verdict::RatioOnly);
     GroupRow {
         group: members.group,
         side,
@@ -113,7 +115,7 @@ fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
         unchanged: count(&[Verdict::NoChange]),
         inconclusive: count(&[Verdict::Inconclusive, Verdict::Suspect, Verdict::RatioOnly]),
         mean,
-        verdict,
+        verdict: if judged { verdict } else { Verdict::RatioOnly },
         worst: worst(members, side, plan),
         quoted: quoted(ratios),
     }
