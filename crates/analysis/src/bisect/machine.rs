@@ -1,29 +1,27 @@
 //! The state machine of a bisection: `next(event) -> action`, with no clock, process or file of its own.
 //!
 //! ends compared -> launches, one by one -> a place is likely enough -> compared there -> done, or on with less belief
-//! in that place. What does not look like one step is cut in parts, and each goes the same way.
+//! in that place. What does not look like one step is cut in stretches, and each goes the same way.
 
-use super::parts::Measured;
 use super::posterior::Posterior;
+use super::stretches::Measured;
 use super::{
-    Compared, Effect, Findings, FoundStep, Launches, Measurement, Outcome, Part, PartReport, Rule, Wanted,
+    Compared, Effect, Findings, FoundStep, Launches, Measurement, NotConfirmed, Outcome, Rule, Stretch,
+    StretchReport, Wanted,
 };
 use crate::change_points::CriticalValues;
 use crate::error::Error;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A place whose comparison shows no step keeps this share of its probability (statistics 1.7): the comparison misses
-/// a step of the size of the noise in about one of twenty cases.
-const NOT_CONFIRMED_FACTOR: f64 = 0.05;
-/// Places that are compared in one part before it is given up: not one clear step.
-const MOST_CONFIRMATIONS: u32 = 3;
+/// Places that are compared in one stretch before it is given up: not one clear step.
+const MOST_CONFIRMATIONS: usize = 3;
 /// Launches farther than this from all that is expected of them are surprises (statistics 1.7) ...
 const SURPRISING: f64 = 4.0;
 /// ... and so many of them are no accident.
 const SURPRISES: u32 = 2;
 /// Parts that are searched at most, the whole included.
-const MOST_PARTS: usize = 9;
-/// A step leaves something to explain where its size and that between the ends of its part differ by this many
+const MOST_STRETCHES: usize = 9;
+/// A step leaves something to explain where its size and that between the ends of its stretch differ by this many
 /// standard errors, layout noise of the four builds included ...
 const REMAINDER_ERRORS: f64 = 3.0;
 /// ... and by no less than this, in ln: what `change_points` too calls no change.
@@ -33,7 +31,7 @@ const LEAST_REMAINDER: f64 = 0.01;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Compare two versions by the ordinary procedure, the first as the base.
-    Compare(Part, Why),
+    Compare(Stretch, Why),
     /// Measure one launch of a version against a good one.
     Measure {
         /// The good one: the base.
@@ -48,7 +46,7 @@ pub enum Action {
 /// What a comparison is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The ends of a part: is there anything to look for?
+    /// The ends of a stretch: is there anything to look for?
     Ends,
     /// The versions on either side of the likeliest place: is the step there?
     Confirmation,
@@ -79,28 +77,28 @@ pub struct Bisection<'a> {
     critical: &'a CriticalValues,
     not_measurable: BTreeSet<usize>,
     measurements: Vec<Measurement>,
-    waiting: VecDeque<Part>,
+    waiting: VecDeque<Stretch>,
     phase: Phase,
     findings: Findings,
 }
 
 enum Phase {
     NotBegun,
-    Ends(Part),
+    Ends(Stretch),
     /// The version is what the last action named.
     Searching(Box<Search>, usize),
     Confirming(Box<Search>, Place),
     Ended,
 }
 
-/// The search of one part.
+/// The search of one stretch.
 struct Search {
-    part: Part,
+    stretch: Stretch,
     ends: Compared,
     effect: Effect,
     posterior: Posterior,
     surprises: u32,
-    confirmations: u32,
+    not_confirmed: Vec<NotConfirmed>,
     /// Whether its launches were held against one step once: the comparison decides after that.
     checked: bool,
 }
@@ -108,7 +106,7 @@ struct Search {
 /// A place that launches can tell from others: between neighbours among the versions that can be measured.
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    between: Part,
+    between: Stretch,
     probability: f64,
 }
 
@@ -128,9 +126,9 @@ impl<'a> Bisection<'a> {
             critical,
             not_measurable: BTreeSet::new(),
             measurements: Vec::new(),
-            waiting: VecDeque::from([Part { good: 0, bad: versions - 1 }]),
+            waiting: VecDeque::from([Stretch { good: 0, bad: versions - 1 }]),
             phase: Phase::NotBegun,
-            findings: Findings { parts: Vec::new(), launches: Launches::default() },
+            findings: Findings { stretches: Vec::new(), launches: Launches::default() },
         })
     }
 
@@ -164,14 +162,14 @@ impl<'a> Bisection<'a> {
         let phase = std::mem::replace(&mut self.phase, Phase::Ended);
         match (phase, event) {
             (phase, Event::Stopped) => self.stop(phase),
-            (Phase::NotBegun, _) => self.next_part(),
-            (Phase::Ends(part), Event::Compared(compared)) => {
+            (Phase::NotBegun, _) => self.next_stretch(),
+            (Phase::Ends(stretch), Event::Compared(compared)) => {
                 self.findings.launches.ends += compared.launches;
-                self.begin_search(part, compared)
+                self.begin_search(stretch, compared)
             }
-            (Phase::Ends(part), _) => {
-                self.close(part, None, Outcome::EndNotMeasurable);
-                self.next_part()
+            (Phase::Ends(stretch), _) => {
+                self.close(stretch, None, Outcome::EndNotMeasurable);
+                self.next_stretch()
             }
             (Phase::Searching(search, version), Event::Measured(value)) => self.take(search, version, value),
             (Phase::Searching(search, _), _) => self.search(search),
@@ -199,32 +197,39 @@ impl<'a> Bisection<'a> {
         &self.not_measurable
     }
 
-    /// Where the step may lie as far as the part under search goes, for those who watch; empty between parts.
-    pub fn likeliest(&self) -> Option<(Part, f64)> {
+    /// Where the step may lie as far as the stretch under search goes, for those who watch; empty between stretches.
+    pub fn likeliest(&self) -> Option<(Stretch, f64)> {
         let (Phase::Searching(search, _) | Phase::Confirming(search, _)) = &self.phase else { return None };
         let place = self.best(search);
         Some((place.between, place.probability))
     }
 
-    fn next_part(&mut self) -> Action {
-        let Some(part) = self.waiting.pop_front() else {
+    fn next_stretch(&mut self) -> Action {
+        let Some(stretch) = self.waiting.pop_front() else {
             self.phase = Phase::Ended;
             return Action::End;
         };
-        self.phase = Phase::Ends(part);
-        Action::Compare(part, Why::Ends)
+        self.phase = Phase::Ends(stretch);
+        Action::Compare(stretch, Why::Ends)
     }
 
-    fn begin_search(&mut self, part: Part, ends: Compared) -> Action {
+    fn begin_search(&mut self, stretch: Stretch, ends: Compared) -> Action {
         let Some(effect) = ends.effect(self.rule.wanted) else {
-            self.close(part, Some(ends), Outcome::NoDifference);
-            return self.next_part();
+            self.close(stretch, Some(ends), Outcome::NoDifference);
+            return self.next_stretch();
         };
-        let posterior = Posterior::new(part, effect, |version| self.weights[version]);
-        let mut search =
-            Search { part, ends, effect, posterior, surprises: 0, confirmations: 0, checked: false };
-        // A part of the whole with the same good end: what was measured against that counts.
-        let within = |one: &&Measurement| one.anchor == part.good && one.version < part.bad;
+        let posterior = Posterior::new(stretch, effect, |version| self.weights[version]);
+        let mut search = Search {
+            stretch,
+            ends,
+            effect,
+            posterior,
+            surprises: 0,
+            not_confirmed: Vec::new(),
+            checked: false,
+        };
+        // A stretch of the whole with the same good end: what was measured against that counts.
+        let within = |one: &&Measurement| one.anchor == stretch.good && one.version < stretch.bad;
         for one in self.measurements.iter().filter(within) {
             search.posterior.take(one.version, one.value);
         }
@@ -237,21 +242,21 @@ impl<'a> Bisection<'a> {
             search.surprises += 1;
         }
         search.posterior.take(version, value);
-        self.measurements.push(Measurement { anchor: search.part.good, version, value });
+        self.measurements.push(Measurement { anchor: search.stretch.good, version, value });
         if search.surprises >= SURPRISES {
             search.surprises = 0;
-            if let Some(parts) = self.several(&search) {
-                return self.cut(&search, parts);
+            if let Some(stretches) = self.several(&search) {
+                return self.cut(&search, stretches);
             }
         }
         self.search(search)
     }
 
-    /// What to do in a part, as things stand.
+    /// What to do in a stretch, as things stand.
     fn search(&mut self, mut search: Box<Search>) -> Action {
-        if [search.part.good, search.part.bad].iter().any(|end| self.not_measurable.contains(end)) {
+        if [search.stretch.good, search.stretch.bad].iter().any(|end| self.not_measurable.contains(end)) {
             self.close_search(&search, Outcome::EndNotMeasurable);
-            return self.next_part();
+            return self.next_stretch();
         }
         let places = self.places(&search);
         let best = self.best(&search);
@@ -259,15 +264,15 @@ impl<'a> Bisection<'a> {
             // Nothing can be measured between the ends: their comparison is the confirmation.
             let step = self.step(best, Some(search.ends));
             self.close_search(&search, Outcome::Step(step));
-            return self.next_part();
+            return self.next_stretch();
         }
         if best.probability >= self.rule.stop {
             if !search.checked {
                 search.checked = true;
                 if self.measured(&search).contradicts_step_at(best.between.bad)
-                    && let Some(parts) = self.several(&search)
+                    && let Some(stretches) = self.several(&search)
                 {
-                    return self.cut(&search, parts);
+                    return self.cut(&search, stretches);
                 }
             }
             self.phase = Phase::Confirming(search, best);
@@ -277,7 +282,7 @@ impl<'a> Bisection<'a> {
         if self.findings.launches.search >= self.rule.most_launches {
             return self.stop(Phase::Searching(search, version));
         }
-        let anchor = search.part.good;
+        let anchor = search.stretch.good;
         self.phase = Phase::Searching(search, version);
         Action::Measure { anchor, version }
     }
@@ -286,23 +291,23 @@ impl<'a> Bisection<'a> {
         let step = self.step(place, Some(compared));
         if step.confirmed {
             let step = self.with_remainder(step, &search);
-            self.wait_for_the_rest(&step, search.part);
+            self.wait_for_the_rest(&step, search.stretch);
             self.close_search(&search, Outcome::Step(step));
-            return self.next_part();
+            return self.next_stretch();
         }
-        search.confirmations += 1;
-        search.posterior.discount(place.between.good + 1, place.between.bad, NOT_CONFIRMED_FACTOR);
-        if search.confirmations < MOST_CONFIRMATIONS {
+        search.not_confirmed.push(NotConfirmed { between: place.between, compared });
+        search.posterior.take_not_confirmed(place.between, compared.measured());
+        if search.not_confirmed.len() < MOST_CONFIRMATIONS {
             return self.search(search);
         }
         let best = self.best(&search);
         let same = best.between == place.between;
         let step = self.step(best, same.then_some(compared));
         self.close_search(&search, Outcome::Step(step));
-        self.next_part()
+        self.next_stretch()
     }
 
-    /// What the step leaves of the difference between the ends of its part.
+    /// What the step leaves of the difference between the ends of its stretch.
     fn with_remainder(&self, step: FoundStep, search: &Search) -> FoundStep {
         let found = step.confirmation.and_then(|compared| compared.effect(self.rule.wanted));
         let Some(found) = found else { return step };
@@ -314,46 +319,46 @@ impl<'a> Bisection<'a> {
     }
 
     /// Where a step explains too little, there are others before or behind it.
-    fn wait_for_the_rest(&mut self, step: &FoundStep, part: Part) {
+    fn wait_for_the_rest(&mut self, step: &FoundStep, stretch: Stretch) {
         let goes_on = match self.rule.wanted {
             Wanted::Regression => step.remainder.is_some_and(|remainder| remainder < 0.0),
             Wanted::Improvement => step.remainder.is_some_and(|remainder| remainder > 0.0),
         };
         if goes_on {
             self.wait_for([
-                Part { good: part.good, bad: step.last_good },
-                Part { good: step.first_bad, bad: part.bad },
+                Stretch { good: stretch.good, bad: step.last_good },
+                Stretch { good: step.first_bad, bad: stretch.bad },
             ]);
         }
     }
 
-    fn cut(&mut self, search: &Search, parts: Vec<Part>) -> Action {
+    fn cut(&mut self, search: &Search, stretches: Vec<Stretch>) -> Action {
         self.close_search(search, Outcome::Several);
-        self.wait_for(parts);
-        self.next_part()
+        self.wait_for(stretches);
+        self.next_stretch()
     }
 
-    fn wait_for(&mut self, parts: impl IntoIterator<Item = Part>) {
-        for part in parts.into_iter().filter(|part| part.good < part.bad) {
-            if self.findings.parts.len() + self.waiting.len() + 1 < MOST_PARTS {
-                self.waiting.push_back(part);
+    fn wait_for(&mut self, stretches: impl IntoIterator<Item = Stretch>) {
+        for stretch in stretches.into_iter().filter(|stretch| stretch.good < stretch.bad) {
+            if self.findings.stretches.len() + self.waiting.len() + 1 < MOST_STRETCHES {
+                self.waiting.push_back(stretch);
             }
         }
     }
 
     /// Parts of a search that does not look like one step; absent where it does.
-    fn several(&self, search: &Search) -> Option<Vec<Part>> {
-        let parts = self.measured(search).around_changes(self.rule.wanted, self.critical);
-        // A part that is the whole would be searched in the same way again.
-        let smaller = parts.iter().all(|part| *part != search.part);
-        (!parts.is_empty() && smaller).then_some(parts)
+    fn several(&self, search: &Search) -> Option<Vec<Stretch>> {
+        let stretches = self.measured(search).around_changes(self.rule.wanted, self.critical);
+        // A stretch that is the whole would be searched in the same way again.
+        let smaller = stretches.iter().all(|stretch| *stretch != search.stretch);
+        (!stretches.is_empty() && smaller).then_some(stretches)
     }
 
     fn measured(&self, search: &Search) -> Measured {
-        let Part { good, bad } = search.part;
+        let Stretch { good, bad } = search.stretch;
         let within = |one: &&Measurement| one.anchor == good && one.version < bad;
         Measured {
-            part: search.part,
+            stretch: search.stretch,
             effect: search.effect,
             launches: search.ends.launches,
             measurements: self.measurements.iter().filter(within).copied().collect(),
@@ -363,12 +368,12 @@ impl<'a> Bisection<'a> {
 
     /// The versions between the ends that can be measured.
     fn inner(&self, search: &Search) -> impl Iterator<Item = usize> {
-        (search.part.good + 1..search.part.bad).filter(|version| !self.not_measurable.contains(version))
+        (search.stretch.good + 1..search.stretch.bad).filter(|version| !self.not_measurable.contains(version))
     }
 
-    /// The places of a part that can be told apart, with their probabilities; at least one.
+    /// The places of a stretch that can be told apart, with their probabilities; at least one.
     fn places(&self, search: &Search) -> Vec<Place> {
-        let Part { good, bad } = search.part;
+        let Stretch { good, bad } = search.stretch;
         let behind = search.posterior.behind();
         let mut last_good = good;
         let mut before = 0.0;
@@ -376,7 +381,7 @@ impl<'a> Bisection<'a> {
         for first_bad in self.inner(search).chain([bad]) {
             let until = behind[first_bad - good - 1];
             places.push(Place {
-                between: Part { good: last_good, bad: first_bad },
+                between: Stretch { good: last_good, bad: first_bad },
                 probability: until - before,
             });
             (last_good, before) = (first_bad, until);
@@ -388,15 +393,15 @@ impl<'a> Bisection<'a> {
         let likelier = |left: Place, right: Place| {
             if right.probability > left.probability { right } else { left }
         };
-        let nowhere = Place { between: search.part, probability: 0.0 };
+        let nowhere = Place { between: search.stretch, probability: 0.0 };
         self.places(search).into_iter().fold(nowhere, likelier)
     }
 
     /// The version to measure next: that which splits the probability in halves, or where costs differ, that which
     /// tells most for its cost. There must be one between the ends.
     fn choice(&self, search: &Search) -> usize {
-        let first = search.part.good + 1;
-        let costs = &self.costs[first..search.part.bad];
+        let first = search.stretch.good + 1;
+        let costs = &self.costs[first..search.stretch.bad];
         let cheapest = costs.iter().copied().fold(f64::INFINITY, f64::min);
         let prices: Vec<f64> = if costs.iter().all(|cost| *cost <= cheapest) {
             search.posterior.behind().iter().map(|behind| (behind - 0.5).abs()).collect()
@@ -407,11 +412,11 @@ impl<'a> Bisection<'a> {
         let lower = |left: usize, right: usize| {
             if prices[right - first] < prices[left - first] { right } else { left }
         };
-        self.inner(search).reduce(lower).unwrap_or(search.part.bad)
+        self.inner(search).reduce(lower).unwrap_or(search.stretch.bad)
     }
 
     fn step(&self, place: Place, confirmation: Option<Compared>) -> FoundStep {
-        let Part { good, bad } = place.between;
+        let Stretch { good, bad } = place.between;
         FoundStep {
             last_good: good,
             first_bad: bad,
@@ -425,31 +430,37 @@ impl<'a> Bisection<'a> {
 
     fn stop(&mut self, phase: Phase) -> Action {
         match phase {
-            Phase::Ends(part) => self.close(part, None, Outcome::Unfinished(None)),
+            Phase::Ends(stretch) => self.close(stretch, None, Outcome::Unfinished(None)),
             Phase::Searching(search, _) | Phase::Confirming(search, _) => {
                 let step = self.step(self.best(&search), None);
                 self.close_search(&search, Outcome::Unfinished(Some(step)));
             }
             Phase::NotBegun | Phase::Ended => {}
         }
-        while let Some(part) = self.waiting.pop_front() {
-            self.close(part, None, Outcome::Unfinished(None));
+        while let Some(stretch) = self.waiting.pop_front() {
+            self.close(stretch, None, Outcome::Unfinished(None));
         }
         self.phase = Phase::Ended;
         Action::End
     }
 
     fn close_search(&mut self, search: &Search, outcome: Outcome) {
-        let suspected = search.posterior.suspected();
-        self.findings.parts.push(PartReport {
-            part: search.part,
+        self.findings.stretches.push(StretchReport {
+            stretch: search.stretch,
             ends: Some(search.ends),
-            suspected,
+            suspected: search.posterior.suspected(),
+            not_confirmed: search.not_confirmed.clone(),
             outcome,
         });
     }
 
-    fn close(&mut self, part: Part, ends: Option<Compared>, outcome: Outcome) {
-        self.findings.parts.push(PartReport { part, ends, suspected: Vec::new(), outcome });
+    fn close(&mut self, stretch: Stretch, ends: Option<Compared>, outcome: Outcome) {
+        self.findings.stretches.push(StretchReport {
+            stretch,
+            ends,
+            suspected: Vec::new(),
+            not_confirmed: Vec::new(),
+            outcome,
+        });
     }
 }

@@ -8,15 +8,15 @@
 //! nothing to look for. Then each launch measures one version against the good end, and `posterior` says where the
 //! step may lie after it. Once one place is likely enough, the versions on either side of it are compared by the
 //! ordinary procedure: only that confirms it. Where the launches do not look like one step, or the step that was
-//! confirmed does not explain what was lost between the ends, `parts` says which parts to search by themselves.
+//! confirmed does not explain what was lost between the ends, `stretches` says which stretches to search by themselves.
 //!
 //! The ends are compared and steps confirmed at alpha, so a step that is confirmed and is none is as rare as any
 //! false verdict. That the right place is found is a matter of probability, and simulated: see
 //! [`crate::simulation::bisect`].
 
 mod machine;
-mod parts;
 mod posterior;
+mod stretches;
 
 pub use machine::{Action, Bisection, Event, Why};
 
@@ -57,10 +57,11 @@ pub struct Rule {
 
 impl Default for Rule {
     /// 92 % where statistics 1.7 has 95 %: a wrong place is not confirmed and costs the search some launches, and so
-    /// would a higher bar (simulated: 0.90 to 0.95 differ by at most 3 % in all launches together). Twice the
-    /// launches that a step as large as the noise takes on average; layout noise as assumed until measured.
+    /// would a higher bar (simulated: 0.90 to 0.95 differ by at most 3 % in all launches together). Three times the
+    /// launches that a step as large as the noise takes on average: a bound, not an expectation. Layout noise as
+    /// assumed until measured.
     fn default() -> Rule {
-        Rule { wanted: Wanted::Regression, stop: 0.92, most_launches: 96, layout_noise: 0.005 }
+        Rule { wanted: Wanted::Regression, stop: 0.92, most_launches: 128, layout_noise: 0.005 }
     }
 }
 
@@ -97,11 +98,15 @@ impl Compared {
 
     /// What a search needs to know of a difference; absent where there is none of the kind that is wanted.
     fn effect(&self, wanted: Wanted) -> Option<Effect> {
-        let shift = self.ratio.filter(|_| self.verdict == wanted.verdict())?.ln();
+        self.measured().filter(|effect| self.verdict == wanted.verdict() && effect.shift.abs() > 0.0)
+    }
+
+    /// The difference whatever the verdict; absent where there is no rate or no noise.
+    fn measured(&self) -> Option<Effect> {
         let noise = self.launch_sd?.max(LEAST_NOISE);
         // The Hodges-Lehmann estimate has 1.02 times the error of the mean where noise is normal.
         let error = 1.02 * noise / f64::from(self.launches.max(1)).sqrt();
-        (shift.abs() > 0.0).then_some(Effect { shift, error, noise })
+        Some(Effect { shift: self.ratio?.ln(), error, noise })
     }
 }
 
@@ -121,14 +126,14 @@ pub(crate) struct Effect {
 
 /// Versions from a good one to one that differs from it, by their places in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Part {
+pub struct Stretch {
     /// The earlier end: what launches are compared with.
     pub good: usize,
     /// The later end.
     pub bad: usize,
 }
 
-/// One launch of a version against the good end of its part.
+/// One launch of a version against the good end of its stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
     /// The good end.
@@ -163,17 +168,26 @@ pub struct FoundStep {
     pub confirmation: Option<Compared>,
     /// Whether that comparison shows the step.
     pub confirmed: bool,
-    /// What the step leaves unexplained of the difference between the ends of its part, where that is more than
+    /// What the step leaves unexplained of the difference between the ends of its stretch, where that is more than
     /// chance and layout noise make of it: ln.
     pub remainder: Option<f64>,
 }
 
-/// How the search of a part ended.
+/// A place whose comparison did not show the step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NotConfirmed {
+    /// The versions that were compared.
+    pub between: Stretch,
+    /// What came of it.
+    pub compared: Compared,
+}
+
+/// How the search of a stretch ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// One step.
     Step(FoundStep),
-    /// Not one step: its parts are searched by themselves.
+    /// Not one step: its stretches are searched by themselves.
     Several,
     /// The ends do not differ in the way that is wanted.
     NoDifference,
@@ -183,15 +197,17 @@ pub enum Outcome {
     Unfinished(Option<FoundStep>),
 }
 
-/// What is known of a part.
+/// What is known of a stretch.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PartReport {
-    /// The part.
-    pub part: Part,
+pub struct StretchReport {
+    /// The stretch.
+    pub stretch: Stretch,
     /// The comparison of its ends; absent where it was not made.
     pub ends: Option<Compared>,
     /// Where the step may lie, after the search; versions that cannot be measured keep what they had.
     pub suspected: Vec<Suspected>,
+    /// Places that were likely enough and not confirmed, in their order.
+    pub not_confirmed: Vec<NotConfirmed>,
     /// How it ended.
     pub outcome: Outcome,
 }
@@ -199,7 +215,7 @@ pub struct PartReport {
 /// Launches by what they were for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// Comparing the ends of parts.
+    /// Comparing the ends of stretches.
     pub ends: u32,
     /// Searching.
     pub search: u32,
@@ -217,13 +233,13 @@ impl Launches {
 /// What a bisection found so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
-    /// The parts in the order of their search; the first one is the whole.
-    pub parts: Vec<PartReport>,
+    /// The stretches in the order of their search; the first one is the whole.
+    pub stretches: Vec<StretchReport>,
     /// Launches that it took.
     pub launches: Launches,
 }
 
-impl PartReport {
+impl StretchReport {
     /// The step that was found in it.
     pub fn step(&self) -> Option<&FoundStep> {
         match &self.outcome {
@@ -239,7 +255,7 @@ impl PartReport {
 impl Findings {
     /// The steps in the order of versions: confirmed ones, or where there is none, what is likeliest.
     pub fn steps(&self) -> Vec<&FoundStep> {
-        let mut steps: Vec<&FoundStep> = self.parts.iter().filter_map(PartReport::step).collect();
+        let mut steps: Vec<&FoundStep> = self.stretches.iter().filter_map(StretchReport::step).collect();
         let any_confirmed = steps.iter().any(|step| step.confirmed);
         steps.retain(|step| step.confirmed || !any_confirmed);
         steps.sort_by_key(|step| step.first_bad);
@@ -249,7 +265,7 @@ impl Findings {
     /// Whether one step does not explain what was measured.
     pub fn more_than_one_step(&self) -> bool {
         let steps = self.steps();
-        self.parts.iter().any(|report| report.outcome == Outcome::Several)
+        self.stretches.iter().any(|report| report.outcome == Outcome::Several)
             || steps.iter().filter(|step| step.confirmed).count() > 1
             || steps.iter().any(|step| step.remainder.is_some())
     }

@@ -6,7 +6,7 @@
 //! noise has heavy tails, and with normal noise are wrong at first in half as many cases again.) Assumed are launches
 //! that do not depend on one another, and one step.
 
-use super::{Effect, Part, Suspected};
+use super::{Effect, Stretch, Suspected};
 
 /// Sizes that are considered.
 const SIZES: usize = 5;
@@ -22,13 +22,16 @@ const LARGEST_SPACING: f64 = 0.45;
 const GRID: usize = 97;
 /// The grid goes this many standard deviations beyond what is expected.
 const GRID_BEYOND: f64 = 5.0;
+/// A place whose comparison shows no step keeps at most this share of its probability (statistics 1.7): the comparison
+/// misses a step of the size of the noise in about one of twenty cases.
+const NOT_CONFIRMED_FACTOR: f64 = 0.05;
 /// A mean that is less likely than this explains no launch.
 const LEAST_EXPLAINING: f64 = 1e-3;
 
 /// The probability of each place and size.
 #[derive(Debug, Clone)]
 pub(crate) struct Posterior {
-    part: Part,
+    stretch: Stretch,
     /// ln, up to a constant, by place from `good + 1` on.
     ln_weights: Vec<[f64; SIZES]>,
     /// ln.
@@ -38,7 +41,7 @@ pub(crate) struct Posterior {
 
 impl Posterior {
     /// Before the first launch. `prior` weighs the versions as the first to differ.
-    pub(crate) fn new(part: Part, effect: Effect, prior: impl Fn(usize) -> f64) -> Posterior {
+    pub(crate) fn new(stretch: Stretch, effect: Effect, prior: impl Fn(usize) -> f64) -> Posterior {
         let spacing = (effect.error / effect.shift.abs()).clamp(LEAST_SPACING, LARGEST_SPACING);
         let mut shifts = [0.0; SIZES];
         for (shift, step) in shifts.iter_mut().zip(-2..) {
@@ -48,26 +51,35 @@ impl Posterior {
             let place = prior(version).ln();
             SIZE_PRIOR.map(|size| place + size.ln())
         };
-        let ln_weights = (part.good + 1..=part.bad).map(of).collect();
-        Posterior { part, ln_weights, shifts, noise: Noise { deviation: effect.noise } }
+        let ln_weights = (stretch.good + 1..=stretch.bad).map(of).collect();
+        Posterior { stretch, ln_weights, shifts, noise: Noise { deviation: effect.noise } }
     }
 
     /// Takes in a launch.
     pub(crate) fn take(&mut self, version: usize, value: f64) {
         let before = self.noise.ln_density(value);
         let after = self.shifts.map(|shift| self.noise.ln_density(value - shift));
-        for (place, weights) in (self.part.good + 1..).zip(&mut self.ln_weights) {
+        for (place, weights) in (self.stretch.good + 1..).zip(&mut self.ln_weights) {
             for (weight, after) in weights.iter_mut().zip(after) {
                 *weight += if place <= version { after } else { before };
             }
         }
     }
 
-    /// Multiplies the probability of the places `from..=to`.
-    pub(crate) fn discount(&mut self, from: usize, to: usize, factor: f64) {
-        for (place, weights) in (self.part.good + 1..).zip(&mut self.ln_weights) {
-            if (from..=to).contains(&place) {
-                weights.iter_mut().for_each(|weight| *weight += factor.ln());
+    /// Takes in a comparison of the versions on either side of a place that did not show the step. Its estimate speaks
+    /// for or against each size there, but whatever it is, the place loses at least by [`NOT_CONFIRMED_FACTOR`]: a
+    /// place that only nearly was confirmed is not compared again before others have been looked at.
+    pub(crate) fn take_not_confirmed(&mut self, between: Stretch, found: Option<Effect>) {
+        let losses = self.shifts.map(|shift| {
+            let Some(found) = found else { return 0.0 };
+            let noise = Noise { deviation: found.error };
+            noise.ln_density(found.shift - shift) - noise.ln_density(found.shift)
+        });
+        for (place, weights) in (self.stretch.good + 1..).zip(&mut self.ln_weights) {
+            if between.good < place && place <= between.bad {
+                for (weight, loss) in weights.iter_mut().zip(losses) {
+                    *weight += loss.min(NOT_CONFIRMED_FACTOR.ln());
+                }
             }
         }
     }
@@ -75,7 +87,7 @@ impl Posterior {
     /// The probability of each place, in their order.
     pub(crate) fn suspected(&self) -> Vec<Suspected> {
         let joint = self.joint();
-        let places = self.part.good + 1..;
+        let places = self.stretch.good + 1..;
         places
             .zip(&joint)
             .map(|(version, sizes)| Suspected { version, probability: sizes.iter().sum() })
@@ -143,7 +155,8 @@ impl Posterior {
     fn sizes_at(&self, version: usize) -> [f64; SIZES] {
         let joint = self.joint();
         let mut sizes = [0.0; SIZES];
-        for (_, of_place) in (self.part.good + 1..).zip(&joint).take_while(|(place, _)| *place <= version) {
+        for (_, of_place) in (self.stretch.good + 1..).zip(&joint).take_while(|(place, _)| *place <= version)
+        {
             for (sum, size) in sizes.iter_mut().zip(of_place) {
                 *sum += size;
             }
@@ -183,7 +196,7 @@ const LN_DENSITY_AT_ZERO: f64 = -0.757_685_701_7;
 mod tests {
     use super::*;
 
-    const PART: Part = Part { good: 0, bad: 8 };
+    const PART: Stretch = Stretch { good: 0, bad: 8 };
     const EFFECT: Effect = Effect { shift: -0.03, error: 0.003, noise: 0.01 };
 
     fn probability(posterior: &Posterior, version: usize) -> f64 {

@@ -5,7 +5,7 @@
 //! project set itself.
 
 use super::noise::Noise;
-use crate::bisect::{Action, Bisection, Compared, Event, Findings, Part, Rule, Why};
+use crate::bisect::{Action, Bisection, Compared, Event, Findings, Rule, Stretch, Why};
 use crate::change_points::CriticalValues;
 use crate::error::Error;
 use crate::judgement::{Judgement, Stage, StepFacts, conclude};
@@ -183,8 +183,8 @@ pub fn run(plan: &BisectPlan, critical: &CriticalValues) -> Result<BisectTally, 
         let mut first_place = None;
         loop {
             let action = search.next(event);
-            if let Action::Compare(part, Why::Confirmation) = action {
-                first_place.get_or_insert(part);
+            if let Action::Compare(stretch, Why::Confirmation) = action {
+                first_place.get_or_insert(stretch);
             }
             match world.perform(action, &procedure, &mut noise) {
                 Some(next) => event = next,
@@ -197,23 +197,24 @@ pub fn run(plan: &BisectPlan, critical: &CriticalValues) -> Result<BisectTally, 
 }
 
 impl BisectTally {
-    fn count(&mut self, world: &World, findings: &Findings, first_place: Option<Part>) {
+    fn count(&mut self, world: &World, findings: &Findings, first_place: Option<Stretch>) {
         let steps = findings.steps();
         if steps.is_empty() {
             self.refused += 1;
             return;
         }
         self.searches += 1;
-        let holds = |part: Part| world.steps.iter().any(|step| part.good < *step && *step <= part.bad);
-        let whole = |step: &&crate::bisect::FoundStep| Part { good: step.last_good, bad: step.first_bad };
-        let found: Vec<Part> = steps.iter().map(whole).collect();
+        let holds =
+            |stretch: Stretch| world.steps.iter().any(|step| stretch.good < *step && *step <= stretch.bad);
+        let whole = |step: &&crate::bisect::FoundStep| Stretch { good: step.last_good, bad: step.first_bad };
+        let found: Vec<Stretch> = steps.iter().map(whole).collect();
         // Without a comparison of its own, the place is that of the ends.
         self.right_at_first += u32::from(holds(first_place.unwrap_or(found[0])));
-        let right = found.len() == world.steps.len() && found.iter().all(|part| holds(*part));
+        let right = found.len() == world.steps.len() && found.iter().all(|stretch| holds(*stretch));
         self.right += u32::from(right);
         let confirmed = steps.iter().any(|step| step.confirmed);
         self.confirmed += u32::from(confirmed);
-        self.confirmed_wrong += u32::from(confirmed && !found.iter().all(|part| holds(*part)));
+        self.confirmed_wrong += u32::from(confirmed && !found.iter().all(|stretch| holds(*stretch)));
         self.more_than_one += u32::from(findings.more_than_one_step());
         self.search_launches += u64::from(findings.launches.search);
         self.ends_launches += u64::from(findings.launches.ends);
@@ -259,26 +260,28 @@ impl World {
     /// What comes of an action; nothing after the last.
     fn perform(&self, action: Action, procedure: &Procedure, noise: &mut Noise) -> Option<Event> {
         Some(match action {
-            Action::Compare(part, Why::Ends) if self.is_given(part) => {
-                Event::Compared(self.given(part, noise))
+            Action::Compare(stretch, Why::Ends) if self.is_given(stretch) => {
+                Event::Compared(self.given(stretch, noise))
             }
-            Action::Compare(part, _) => Event::Compared(Compared::of(&self.compare(part, procedure, noise))),
+            Action::Compare(stretch, _) => {
+                Event::Compared(Compared::of(&self.compare(stretch, procedure, noise)))
+            }
             Action::Measure { version, .. } if self.not_buildable.contains(&version) => {
                 Event::NotMeasurable(version)
             }
             Action::Measure { anchor, version } => {
-                Event::Measured(self.launch(Part { good: anchor, bad: version }, noise))
+                Event::Measured(self.launch(Stretch { good: anchor, bad: version }, noise))
             }
             Action::End => return None,
         })
     }
 
-    fn is_given(&self, part: Part) -> bool {
-        self.scenario.ends == Ends::Given && part == Part { good: 0, bad: VERSIONS - 1 }
+    fn is_given(&self, stretch: Stretch) -> bool {
+        self.scenario.ends == Ends::Given && stretch == Stretch { good: 0, bad: VERSIONS - 1 }
     }
 
-    fn given(&self, part: Part, noise: &mut Noise) -> Compared {
-        let size = (self.levels[part.bad] - self.levels[part.good]) * about_one(noise);
+    fn given(&self, stretch: Stretch, noise: &mut Noise) -> Compared {
+        let size = (self.levels[stretch.bad] - self.levels[stretch.good]) * about_one(noise);
         Compared {
             verdict: Verdict::Regression,
             ratio: Some(size.exp()),
@@ -290,7 +293,7 @@ impl World {
     }
 
     /// Launch by launch, asking at the looks as a run does.
-    fn compare(&self, part: Part, procedure: &Procedure, noise: &mut Noise) -> Judgement {
+    fn compare(&self, stretch: Stretch, procedure: &Procedure, noise: &mut Noise) -> Judgement {
         let facts = StepFacts {
             step: "bisect",
             writes: false,
@@ -303,7 +306,7 @@ impl World {
         let most = u32::try_from(procedure.max_launches()).unwrap_or(u32::MAX);
         let mut summaries: Vec<LaunchSummary> = Vec::new();
         for launch in 1..most {
-            summaries.push(self.summary(part, launch, noise));
+            summaries.push(self.summary(stretch, launch, noise));
             if looks.contains(&summaries.len()) {
                 let judgement = conclude(&facts, &summaries, procedure, Stage::Running);
                 if judgement.decided {
@@ -311,12 +314,12 @@ impl World {
                 }
             }
         }
-        summaries.push(self.summary(part, most, noise));
+        summaries.push(self.summary(stretch, most, noise));
         conclude(&facts, &summaries, procedure, Stage::Final)
     }
 
-    fn summary(&self, part: Part, launch: u32, noise: &mut Noise) -> LaunchSummary {
-        let value = self.launch(part, noise);
+    fn summary(&self, stretch: Stretch, launch: u32, noise: &mut Noise) -> LaunchSummary {
+        let value = self.launch(stretch, noise);
         let totals = Totals { blocks: 10, operations: 1000.0, wall_s: 1.0, ..Totals::default() };
         LaunchSummary {
             launch,
@@ -330,13 +333,13 @@ impl World {
     }
 
     /// The value of one launch of the later version against the earlier one.
-    fn launch(&self, part: Part, noise: &mut Noise) -> f64 {
+    fn launch(&self, stretch: Stretch, noise: &mut Noise) -> f64 {
         let unit = match self.scenario.tails {
             Tails::Normal => noise.normal(),
             // The variance of t3 is 3.
             Tails::Heavy => noise.student_3() / 3f64.sqrt(),
         };
-        self.levels[part.bad] - self.levels[part.good] + LAUNCH_NOISE * unit
+        self.levels[stretch.bad] - self.levels[stretch.good] + LAUNCH_NOISE * unit
     }
 }
 

@@ -44,7 +44,7 @@ proptest! {
         let story = world.run(Rule { most_launches, ..Rule::default() });
         prop_assert!(story.findings.launches.search <= most_launches);
         prop_assert_eq!(story.measurements.len(), story.findings.launches.search as usize);
-        for report in &story.findings.parts {
+        for report in &story.findings.stretches {
             let sum: f64 = report.suspected.iter().map(|one| one.probability).sum();
             prop_assert!(report.suspected.is_empty() || (sum - 1.0).abs() < 1e-6);
         }

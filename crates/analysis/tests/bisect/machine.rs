@@ -1,7 +1,7 @@
 //! Every turn that a bisection can take.
 
 use crate::made::{World, compared, improvement};
-use analysis::bisect::{Action, Bisection, Event, Outcome, Part, Rule, Why};
+use analysis::bisect::{Action, Bisection, Event, Outcome, Rule, Stretch, Why};
 use analysis::change_points::CriticalValues;
 use model::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 #[test]
 fn the_ends_are_compared_then_launches_halve_the_rest_then_the_step_is_confirmed() {
     let story = World::step(24, 17, -0.1).run(Rule::default());
-    assert_eq!(story.actions[0], Action::Compare(Part { good: 0, bad: 23 }, Why::Ends));
+    assert_eq!(story.actions[0], Action::Compare(Stretch { good: 0, bad: 23 }, Why::Ends));
     assert_eq!(story.actions[1], Action::Measure { anchor: 0, version: 11 });
-    assert_eq!(story.confirmations(), [Part { good: 16, bad: 17 }]);
+    assert_eq!(story.confirmations(), [Stretch { good: 16, bad: 17 }]);
     assert_eq!(story.steps(), [(17, true)]);
     assert!((4..=7).contains(&story.findings.launches.search), "{:?}", story.findings.launches);
     assert_eq!((story.findings.launches.ends, story.findings.launches.confirmation), (12, 12));
@@ -24,8 +24,8 @@ fn the_ends_are_compared_then_launches_halve_the_rest_then_the_step_is_confirmed
 fn ends_that_do_not_differ_are_refused_with_what_their_comparison_said() {
     let story = World::step(24, 12, 0.0).run(Rule::default());
     assert_eq!(story.actions.len(), 2);
-    assert_eq!(story.findings.parts[0].outcome, Outcome::NoDifference);
-    assert_eq!(story.findings.parts[0].ends.unwrap().verdict, Verdict::NoChange);
+    assert_eq!(story.findings.stretches[0].outcome, Outcome::NoDifference);
+    assert_eq!(story.findings.stretches[0].ends.unwrap().verdict, Verdict::NoChange);
     // What is faster is no regression, and the other way round.
     assert_eq!(World::step(24, 12, 0.1).run(Rule::default()).steps(), []);
     assert_eq!(World::step(24, 12, -0.1).run(improvement()).steps(), []);
@@ -122,7 +122,7 @@ fn a_regression_that_was_repaired_and_came_back_is_found_from_launches_that_surp
 fn launches_and_time_are_bounded_and_what_is_likeliest_is_told() {
     let story = World::step(24, 17, -0.1).run(Rule { most_launches: 3, ..Rule::default() });
     assert_eq!(story.findings.launches.search, 3);
-    let [report] = &story.findings.parts[..] else { panic!("{:?}", story.findings) };
+    let [report] = &story.findings.stretches[..] else { panic!("{:?}", story.findings) };
     assert!(matches!(&report.outcome, Outcome::Unfinished(Some(step)) if !step.confirmed));
     let sum: f64 = report.suspected.iter().map(|one| one.probability).sum();
     assert!((sum - 1.0).abs() < 1e-9);
@@ -132,7 +132,7 @@ fn launches_and_time_are_bounded_and_what_is_likeliest_is_told() {
     search.next(Event::Begin);
     search.next(Event::Compared(compared(-0.1)));
     assert_eq!(search.next(Event::Stopped), Action::End);
-    assert!(matches!(search.findings().parts[0].outcome, Outcome::Unfinished(Some(_))));
+    assert!(matches!(search.findings().stretches[0].outcome, Outcome::Unfinished(Some(_))));
     assert_eq!(search.next(Event::Measured(0.0)), Action::End);
 }
 
@@ -142,7 +142,7 @@ fn an_end_that_cannot_be_measured_ends_the_search() {
     let mut search = Bisection::new(24, Rule::default(), &critical).unwrap();
     search.next(Event::Begin);
     assert_eq!(search.next(Event::NotMeasurable(23)), Action::End);
-    assert_eq!(search.findings().parts[0].outcome, Outcome::EndNotMeasurable);
+    assert_eq!(search.findings().stretches[0].outcome, Outcome::EndNotMeasurable);
 }
 
 #[test]

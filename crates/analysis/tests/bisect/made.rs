@@ -1,6 +1,8 @@
 //! A made world that a bisection is run on: levels, and noise that is fixed.
 
-use analysis::bisect::{Action, Bisection, Compared, Event, Findings, Measurement, Part, Rule, Wanted, Why};
+use analysis::bisect::{
+    Action, Bisection, Compared, Event, Findings, Measurement, Rule, Stretch, Wanted, Why,
+};
 use analysis::change_points::CriticalValues;
 use model::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -60,20 +62,20 @@ impl World {
                 Action::Measure { anchor, version } => {
                     let noise = self.noise.get(launches).copied().unwrap_or(0.0);
                     launches += 1;
-                    Event::Measured(self.difference(Part { good: anchor, bad: version }) + NOISE * noise)
+                    Event::Measured(self.difference(Stretch { good: anchor, bad: version }) + NOISE * noise)
                 }
-                Action::Compare(part, _) => {
+                Action::Compare(stretch, _) => {
                     let sees = !self.blind.contains(&comparisons);
                     comparisons += 1;
-                    Event::Compared(compared(if sees { self.difference(part) } else { 0.0 }))
+                    Event::Compared(compared(if sees { self.difference(stretch) } else { 0.0 }))
                 }
             };
         }
         Story { actions, findings: search.findings().clone(), measurements: search.measurements().to_vec() }
     }
 
-    fn difference(&self, part: Part) -> f64 {
-        self.levels[part.bad] - self.levels[part.good]
+    fn difference(&self, stretch: Stretch) -> f64 {
+        self.levels[stretch.bad] - self.levels[stretch.good]
     }
 }
 
@@ -83,9 +85,9 @@ impl Story {
         self.findings.steps().iter().map(|step| (step.first_bad, step.confirmed)).collect()
     }
 
-    pub fn confirmations(&self) -> Vec<Part> {
+    pub fn confirmations(&self) -> Vec<Stretch> {
         let of = |action: &Action| match action {
-            Action::Compare(part, Why::Confirmation) => Some(*part),
+            Action::Compare(stretch, Why::Confirmation) => Some(*stretch),
             Action::Compare(_, Why::Ends) | Action::Measure { .. } | Action::End => None,
         };
         self.actions.iter().filter_map(of).collect()

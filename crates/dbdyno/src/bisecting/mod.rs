@@ -11,7 +11,7 @@ use crate::commands::report::calibration_of;
 use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use analysis::bisect::{Action, Bisection, Compared, Event, Part, Why};
+use analysis::bisect::{Action, Bisection, Compared, Event, Stretch, Why};
 use analysis::{Procedure, Stage, judge, refusal, summarize};
 use anyhow::{Context, anyhow};
 use model::block::Outcome;
@@ -74,6 +74,8 @@ pub struct Session<'a> {
     pub stopped: Option<String>,
     /// Whether the user stopped it.
     pub interrupted: bool,
+    /// Whether a comparison failed, which keeps the search from going on.
+    pub failed: bool,
     spent: Nanos,
     last_launch: Nanos,
     runs: u64,
@@ -119,6 +121,7 @@ impl<'a> Session<'a> {
             warnings: Vec::new(),
             stopped: None,
             interrupted: false,
+            failed: false,
             spent: Nanos(0),
             last_launch: Nanos(0),
             runs: 0,
@@ -148,8 +151,10 @@ impl<'a> Session<'a> {
             self.tell_belief(search);
             event = match action {
                 Action::End => return Ok(()),
-                Action::Compare(part, why) => self.compare(part, why)?,
-                Action::Measure { anchor, version } => self.measure(Part { good: anchor, bad: version })?,
+                Action::Compare(stretch, why) => self.compare(stretch, why)?,
+                Action::Measure { anchor, version } => {
+                    self.measure(Stretch { good: anchor, bad: version })?
+                }
             };
             let costs = self.setup.versions.costs(self.last_launch.as_secs_f64());
             for (version, cost) in costs.into_iter().enumerate() {
@@ -168,8 +173,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn compare(&mut self, part: Part, why: Why) -> anyhow::Result<Event> {
-        if let Some(event) = self.cannot_go_on(part, LEAST_LAUNCHES)? {
+    fn compare(&mut self, stretch: Stretch, why: Why) -> anyhow::Result<Event> {
+        if let Some(event) = self.cannot_go_on(stretch, LEAST_LAUNCHES)? {
             return Ok(event);
         }
         let rule = match why {
@@ -181,10 +186,13 @@ impl<'a> Session<'a> {
             Why::Confirmation => "confirmation",
         };
         let budget = Nanos(self.left().0 / COMPARISON_SHARE);
-        let Ran { record, outcome } = self.run(part, word, rule, budget)?;
+        let Ran { record, outcome } = self.run(stretch, word, rule, budget)?;
         match outcome {
             RunOutcome::Interrupted => return Ok(self.stop("by the user")),
-            RunOutcome::Failed => return Err(anyhow!("run {} failed: {}", record.id, first_reason(&record))),
+            RunOutcome::Failed => {
+                self.failed = true;
+                return Ok(self.stop(&format!("run {} failed: {}", record.id, first_reason(&record))));
+            }
             RunOutcome::Done => {}
         }
         let calibration = calibration_of(self.writer.store(), &record)?;
@@ -214,7 +222,7 @@ impl<'a> Session<'a> {
         DecisionRule { margin: self.template.rule.margin.min(half), ..self.template.rule }
     }
 
-    fn measure(&mut self, pair: Part) -> anyhow::Result<Event> {
+    fn measure(&mut self, pair: Stretch) -> anyhow::Result<Event> {
         let rule = DecisionRule { max_launches: 1, ..self.template.rule };
         let mut reason = String::new();
         for attempt in 1..=MOST_TRIES {
@@ -261,7 +269,7 @@ impl<'a> Session<'a> {
     }
 
     /// Makes both versions ready; an event where that cannot be, or where there is no time for so many launches.
-    fn cannot_go_on(&mut self, pair: Part, launches: u64) -> anyhow::Result<Option<Event>> {
+    fn cannot_go_on(&mut self, pair: Stretch, launches: u64) -> anyhow::Result<Option<Event>> {
         for version in [pair.good, pair.bad] {
             if interrupt::requested() {
                 return Ok(Some(self.stop("by the user")));
@@ -299,7 +307,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn run(&mut self, pair: Part, word: &str, rule: DecisionRule, budget: Nanos) -> anyhow::Result<Ran> {
+    fn run(&mut self, pair: Stretch, word: &str, rule: DecisionRule, budget: Nanos) -> anyhow::Result<Ran> {
         let sides = [pair.good, pair.bad].map(|version| (version, self.prepared[&version].clone()));
         let planted = |version: usize| match &self.setup.planted.from {
             Some(from) if self.is_from(version, from) => self.setup.planted.percent,

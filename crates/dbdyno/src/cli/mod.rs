@@ -208,7 +208,7 @@ pub struct Bisect {
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "30m")]
     pub budget: Duration,
     /// Most launches of the search; those that compare the ends and confirm are apart
-    #[arg(long, default_value_t = 96, value_name = "N")]
+    #[arg(long, default_value_t = 128, value_name = "N")]
     pub max_launches: u32,
     /// Let each build make the image that it reads
     #[arg(long)]

@@ -112,6 +112,10 @@ fn ending(session: &Session<'_>, view: &BisectView) -> anyhow::Result<Ending> {
     if view.is_refused() {
         return Err(usage(anyhow!("{}", report::bisect::refusal(view))));
     }
-    let ends = view.findings.parts.first().map(|whole| &whole.outcome);
-    Ok(if matches!(ends, Some(Outcome::EndNotMeasurable)) { Ending::RunFailed } else { Ending::Done })
+    let ends = view.findings.stretches.first().map(|whole| &whole.outcome);
+    Ok(if session.failed || matches!(ends, Some(Outcome::EndNotMeasurable)) {
+        Ending::RunFailed
+    } else {
+        Ending::Done
+    })
 }

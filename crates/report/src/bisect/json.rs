@@ -2,7 +2,7 @@
 
 use super::{BisectView, Status, Tried};
 use crate::json::SCHEMA;
-use analysis::bisect::{Compared, FoundStep, Outcome, PartReport, Wanted};
+use analysis::bisect::{Compared, FoundStep, Outcome, StretchReport, Wanted};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -30,7 +30,7 @@ struct Document<'a> {
     candidates: Vec<&'a str>,
     more_than_one_step: bool,
     steps: Vec<Step<'a>>,
-    parts: Vec<Part<'a>>,
+    stretches: Vec<Stretch<'a>>,
     launches_ends: u32,
     launches_search: u32,
     launches_confirmation: u32,
@@ -69,12 +69,20 @@ struct Step<'a> {
 }
 
 #[derive(Serialize)]
-struct Part<'a> {
+struct Stretch<'a> {
     good: &'a str,
     bad: &'a str,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
+    not_confirmed: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    last_good: &'a str,
+    first_bad: &'a str,
+    comparison: Comparison,
 }
 
 #[derive(Serialize)]
@@ -122,7 +130,7 @@ pub fn json(view: &BisectView) -> Result<String, serde_json::Error> {
         candidates: first.map(|step| named(&step.candidates)).unwrap_or_default(),
         more_than_one_step: view.findings.more_than_one_step(),
         steps: view.findings.steps().into_iter().map(|found| step(view, found)).collect(),
-        parts: view.findings.parts.iter().map(|report| part(view, report)).collect(),
+        stretches: view.findings.stretches.iter().map(|report| stretch(view, report)).collect(),
         launches_ends: launches.ends,
         launches_search: launches.search,
         launches_confirmation: launches.confirmation,
@@ -158,10 +166,10 @@ fn step<'a>(view: &'a BisectView, found: &FoundStep) -> Step<'a> {
     }
 }
 
-fn part<'a>(view: &'a BisectView, report: &PartReport) -> Part<'a> {
-    Part {
-        good: view.name(report.part.good),
-        bad: view.name(report.part.bad),
+fn stretch<'a>(view: &'a BisectView, report: &StretchReport) -> Stretch<'a> {
+    Stretch {
+        good: view.name(report.stretch.good),
+        bad: view.name(report.stretch.bad),
         outcome: match &report.outcome {
             Outcome::Step(_) => "step",
             Outcome::Several => "several",
@@ -170,6 +178,15 @@ fn part<'a>(view: &'a BisectView, report: &PartReport) -> Part<'a> {
             Outcome::Unfinished(_) => "unfinished",
         },
         comparison: report.ends.map(comparison),
+        not_confirmed: report
+            .not_confirmed
+            .iter()
+            .map(|place| Place {
+                last_good: view.name(place.between.good),
+                first_bad: view.name(place.between.bad),
+                comparison: comparison(place.compared),
+            })
+            .collect(),
     }
 }
 

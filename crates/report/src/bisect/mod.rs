@@ -100,7 +100,7 @@ impl BisectView {
 
     /// Whether the ends do not differ in the way that is looked for.
     pub fn is_refused(&self) -> bool {
-        self.findings.parts.first().is_some_and(|whole| whole.outcome == Outcome::NoDifference)
+        self.findings.stretches.first().is_some_and(|whole| whole.outcome == Outcome::NoDifference)
     }
 
     /// Every version with what was tried of it, in their order.
@@ -113,7 +113,7 @@ impl BisectView {
         }
         let suspected: BTreeMap<usize, f64> = self
             .findings
-            .parts
+            .stretches
             .first()
             .into_iter()
             .flat_map(|whole| &whole.suspected)
@@ -126,7 +126,7 @@ impl BisectView {
             (version, None) if self.launches_of(version) > 0 => Status::Measured,
             (_, None) => Status::NotTried,
         };
-        let ends = self.findings.parts.first().and_then(|whole| whole.ends);
+        let ends = self.findings.stretches.first().and_then(|whole| whole.ends);
         let of = |(version, facts): (usize, &VersionFacts)| {
             let own = values.get(&version).and_then(|values| analysis::student::mean(values)).map(f64::exp);
             let of_ends = ends.filter(|_| version == last).and_then(|ends| ends.ratio);
@@ -144,7 +144,7 @@ impl BisectView {
     /// Launches of the search that measured a version; of the last one, those of the comparison of the ends.
     fn launches_of(&self, version: usize) -> u32 {
         if version + 1 == self.versions.len() {
-            let ends = self.findings.parts.first().and_then(|whole| whole.ends);
+            let ends = self.findings.stretches.first().and_then(|whole| whole.ends);
             return ends.map_or(0, |ends| ends.launches);
         }
         let of = self.measurements.iter().filter(|one| one.version == version);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::text::TextOptions;
-use analysis::bisect::{Compared, Launches, Part, PartReport, Suspected};
+use analysis::bisect::{Compared, Launches, NotConfirmed, Stretch, StretchReport, Suspected};
 use model::verdict::Verdict;
 
 fn compared(verdict: Verdict, ratio: f64) -> Compared {
@@ -32,10 +32,14 @@ fn view() -> BisectView {
     };
     let suspected = [(1, 0.001), (2, 0.487), (3, 0.487), (4, 0.025)]
         .map(|(version, probability)| Suspected { version, probability });
-    let whole = PartReport {
-        part: Part { good: 0, bad: 4 },
+    let whole = StretchReport {
+        stretch: Stretch { good: 0, bad: 4 },
         ends: Some(compared(Verdict::Regression, 0.862)),
         suspected: suspected.to_vec(),
+        not_confirmed: vec![NotConfirmed {
+            between: Stretch { good: 3, bad: 4 },
+            compared: compared(Verdict::NoChange, 0.998),
+        }],
         outcome: Outcome::Step(step),
     };
     BisectView {
@@ -53,7 +57,7 @@ fn view() -> BisectView {
             version("rocksdb@8.4.4", None),
         ],
         findings: Findings {
-            parts: vec![whole],
+            stretches: vec![whole],
             launches: Launches { ends: 12, search: 3, confirmation: 12 },
         },
         measurements: [(1, -0.004), (3, -0.13), (3, -0.14)]
@@ -66,14 +70,15 @@ fn view() -> BisectView {
 }
 
 fn refused() -> BisectView {
-    let whole = PartReport {
-        part: Part { good: 0, bad: 4 },
+    let whole = StretchReport {
+        stretch: Stretch { good: 0, bad: 4 },
         ends: Some(compared(Verdict::Inconclusive, 1.003)),
         suspected: Vec::new(),
+        not_confirmed: Vec::new(),
         outcome: Outcome::NoDifference,
     };
     let launches = Launches { ends: 12, search: 0, confirmation: 0 };
-    BisectView { findings: Findings { parts: vec![whole], launches }, measurements: Vec::new(), ..view() }
+    BisectView { findings: Findings { stretches: vec![whole], launches }, measurements: Vec::new(), ..view() }
 }
 
 #[test]
@@ -91,7 +96,7 @@ fn a_refusal_tells_the_interval_of_the_ends() {
 #[test]
 fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
     let mut unconfirmed = view();
-    if let Outcome::Step(step) = &mut unconfirmed.findings.parts[0].outcome {
+    if let Outcome::Step(step) = &mut unconfirmed.findings.stretches[0].outcome {
         (step.confirmed, step.confirmation) = (false, None);
     }
     let shown = text(&unconfirmed, TextOptions { width: 200, colour: false });
@@ -100,7 +105,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
         "{shown}"
     );
     let mut several = view();
-    several.findings.parts[0].outcome = Outcome::Several;
+    several.findings.stretches[0].outcome = Outcome::Several;
     let step = FoundStep {
         last_good: 0,
         first_bad: 1,
@@ -110,15 +115,16 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
         confirmed: true,
         remainder: None,
     };
-    let part = |good, bad, outcome| PartReport {
-        part: Part { good, bad },
+    let searched = |good, bad, outcome| StretchReport {
+        stretch: Stretch { good, bad },
         ends: Some(compared(Verdict::Regression, 0.9)),
         suspected: Vec::new(),
+        not_confirmed: Vec::new(),
         outcome,
     };
-    several.findings.parts.push(part(0, 1, Outcome::Step(step.clone())));
+    several.findings.stretches.push(searched(0, 1, Outcome::Step(step.clone())));
     let second = FoundStep { last_good: 3, first_bad: 4, candidates: vec![4], ..step };
-    several.findings.parts.push(part(3, 4, Outcome::Step(second)));
+    several.findings.stretches.push(searched(3, 4, Outcome::Step(second)));
     let shown = text(&several, TextOptions { width: 300, colour: false });
     assert!(shown.contains("There is more than one step; the others: rocksdb@8.4.4"), "{shown}");
 }

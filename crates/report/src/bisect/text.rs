@@ -5,7 +5,7 @@ use crate::figures::{NONE, change, count, interval, ratio, span};
 use crate::grids::{Grid, Kind};
 use crate::layout::{BOLD, marked, paint, printable, wrapped};
 use crate::text::{LEAST_WIDTH, TextOptions, table};
-use analysis::bisect::{Compared, Outcome, PartReport};
+use analysis::bisect::{Compared, NotConfirmed, Outcome, StretchReport};
 
 /// Versions that are neither measured nor more likely than this are left out where there are many.
 const LEAST_SHOWN: f64 = 0.005;
@@ -21,7 +21,8 @@ pub fn text(view: &BisectView, options: TextOptions) -> String {
     let mut parts = vec![marked(BOLD, &wrapped(&answer(view), width, 2))];
     let mut said = vec![about(view)];
     said.extend(ends(view));
-    said.extend(view.findings.parts.iter().skip(1).map(|report| of_part(view, report)));
+    said.extend(view.findings.stretches.iter().skip(1).map(|report| of_stretch(view, report)));
+    said.extend(not_confirmed(view));
     said.extend(steps(view));
     parts.push(said.iter().map(|line| paragraph(line)).collect::<Vec<_>>().join("\n"));
     if !view.is_refused() {
@@ -40,7 +41,7 @@ pub fn text(view: &BisectView, options: TextOptions) -> String {
 pub fn refusal(view: &BisectView) -> String {
     let worse = comparative(view.wanted);
     let (good, bad) = (view.name(0), view.name(view.versions.len().saturating_sub(1)));
-    let said = view.findings.parts.first().and_then(|whole| whole.ends).map(compared).unwrap_or_default();
+    let said = view.findings.stretches.first().and_then(|whole| whole.ends).map(compared).unwrap_or_default();
     format!("{bad} is not shown to be {worse} than {good} on {}: {said}", view.step)
 }
 
@@ -48,7 +49,7 @@ pub fn refusal(view: &BisectView) -> String {
 fn answer(view: &BisectView) -> String {
     let worse = comparative(view.wanted);
     let Some(step) = view.first_step() else {
-        return match view.findings.parts.first().map(|whole| &whole.outcome) {
+        return match view.findings.stretches.first().map(|whole| &whole.outcome) {
             Some(Outcome::NoDifference) => format!(
                 "Nothing to look for: {} is not shown to be {worse} than {}.",
                 view.name(view.versions.len().saturating_sub(1)),
@@ -59,8 +60,12 @@ fn answer(view: &BisectView) -> String {
     };
     let names = view.names(&step.candidates);
     if !step.confirmed {
+        let spread = match view.findings.stretches.iter().any(|report| !report.not_confirmed.is_empty()) {
+            true => " No place was confirmed: the difference may be spread over several versions.",
+            false => "",
+        };
         return format!(
-            "The first {worse} version may be {names} (probability {}): not confirmed.",
+            "The first {worse} version may be {names} (probability {}): not confirmed.{spread}",
             share(step.probability)
         );
     }
@@ -101,12 +106,12 @@ fn about(view: &BisectView) -> String {
 }
 
 fn ends(view: &BisectView) -> Option<String> {
-    let whole = view.findings.parts.first()?;
+    let whole = view.findings.stretches.first()?;
     Some(format!("The ends: {}.", whole.ends.map_or_else(|| "not compared".to_owned(), compared)))
 }
 
-/// What became of a part that was searched by itself.
-fn of_part(view: &BisectView, report: &PartReport) -> String {
+/// What became of a stretch that was searched by itself.
+fn of_stretch(view: &BisectView, report: &StretchReport) -> String {
     let outcome = match &report.outcome {
         Outcome::Step(_) => "a step in it",
         Outcome::Several => "more than one step in it",
@@ -116,10 +121,20 @@ fn of_part(view: &BisectView, report: &PartReport) -> String {
     };
     let said = report.ends.map(|ends| format!("{}; ", compared(ends))).unwrap_or_default();
     format!(
-        "The part from {} to {}: {said}{outcome}.",
-        view.name(report.part.good),
-        view.name(report.part.bad)
+        "The stretch from {} to {}: {said}{outcome}.",
+        view.name(report.stretch.good),
+        view.name(report.stretch.bad)
     )
+}
+
+/// Places that were likely enough to be compared, and did not show a step.
+fn not_confirmed(view: &BisectView) -> Vec<String> {
+    let places = view.findings.stretches.iter().flat_map(|report| &report.not_confirmed);
+    let line = |place: &NotConfirmed| {
+        let (good, bad) = (view.name(place.between.good), view.name(place.between.bad));
+        format!("{bad} against {good} shows no step: {}.", compared(place.compared))
+    };
+    places.map(line).collect()
 }
 
 /// Each step, where there are several or one is not confirmed, and what a step does not explain.
@@ -140,7 +155,7 @@ fn steps(view: &BisectView) -> Vec<String> {
         }
         if let Some(remainder) = step.remainder {
             lines.push(format!(
-                "The ends of its part differ by more or less than {} does: the rest of the part makes {} beside it.",
+                "Beside {}, the rest of its stretch makes {}.",
                 view.name(step.first_bad),
                 change(remainder.exp())
             ));

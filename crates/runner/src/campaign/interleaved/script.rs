@@ -6,6 +6,7 @@ use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, SCRAT
 use crate::campaign::draws::{generator, shuffle};
 use crate::campaign::setup::step_setup;
 use model::block::{BASE, Side, TrialKey};
+use model::build::BuildSource;
 use model::config::rocksdb_option_string;
 use model::plan::Plan;
 use model::subject::compare_versions;
@@ -14,6 +15,7 @@ use model::wire::{BlockLimit, Request, StepSetup};
 use model::workload::{DatabaseKind, Operation, Settle, Step};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -27,12 +29,17 @@ const WARM_UP_BLOCKS: u32 = 2;
 /// Blocks of the pilot for each step but a fill, which runs to its end.
 const PILOT_BLOCKS: u32 = 3;
 /// The side whose build makes the images: the oldest release, because newer ones open its files
-/// (statistics section 7).
+/// (statistics section 7). The names of own builds stand in no order, those of commits least of all: they come after
+/// the releases, and the base before its candidates.
 pub fn oldest_side(plan: &Plan) -> Side {
-    let version = |side: &Side| plan.subjects[*side].reference.build.version.clone();
-    (0..plan.subjects.len())
-        .min_by(|left, right| compare_versions(&version(left), &version(right)).then(left.cmp(right)))
-        .unwrap_or(BASE)
+    let is_own = |side: Side| matches!(plan.subjects[side].build.source, BuildSource::Own { .. });
+    let version = |side: Side| plan.subjects[side].reference.build.version.as_str();
+    let order = |left: Side, right: Side| match (is_own(left), is_own(right)) {
+        (false, false) => compare_versions(version(left), version(right)),
+        (true, true) => Ordering::Equal,
+        (left, right) => left.cmp(&right),
+    };
+    (0..plan.subjects.len()).min_by(|left, right| order(*left, *right).then(left.cmp(right))).unwrap_or(BASE)
 }
 
 /// The script of a launch with these steps still active.

@@ -2,11 +2,13 @@
 
 use super::machine::Campaign;
 use super::referee::{Fixed, LaunchCost, Referee};
+use super::script::oldest_side;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
 use crate::campaign::samples::plan;
 use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, Outcome};
+use model::build::BuildSource;
 use model::event::{RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::units::Nanos;
@@ -245,4 +247,21 @@ fn no_side_always_has_the_same_directory() {
         .map(|worker| worker.slot)
         .collect();
     assert_eq!(slots, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn images_are_made_by_the_oldest_release_and_own_builds_stand_in_no_order() {
+    let oldest = |texts: &[&str], own: &[usize]| {
+        let mut plan = plan(texts, &["readrandom"], Nanos::from_secs(1));
+        for side in own {
+            plan.subjects[*side].build.source = BuildSource::Own { path: "librocksdb.so".into() };
+        }
+        oldest_side(&plan)
+    };
+    assert_eq!(oldest(&["rocksdb@8.10.2", "rocksdb@8.9.1"], &[]), 1);
+    assert_eq!(oldest(&["rocksdb@8.9.1", "rocksdb@8.9.1"], &[]), 0);
+    // A commit's name that happens to sort first is not the oldest.
+    assert_eq!(oldest(&["rocksdb@f00d", "rocksdb@0a1b"], &[0, 1]), 0);
+    assert_eq!(oldest(&["rocksdb@mine", "rocksdb@8.7.3"], &[0]), 1);
+    assert_eq!(oldest(&["rocksdb@8.7.3", "rocksdb@8.0.0"], &[1]), 0);
 }

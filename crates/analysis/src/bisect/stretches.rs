@@ -1,16 +1,16 @@
-//! Where one step does not explain what was measured: which parts to search by themselves.
+//! Where one step does not explain what was measured: which stretches to search by themselves.
 //!
 //! The means of the versions measured so far are a series with known standard errors, in which change points are
 //! looked for as in any other (statistics 1.6).
 
-use super::{Effect, Measurement, Part, Wanted};
+use super::{Effect, Measurement, Stretch, Wanted};
 use crate::change_points::{CriticalValues, Mean, Rule, Series, Shape, find};
 use crate::student;
 use std::collections::BTreeMap;
 
-/// A part as far as it was measured.
+/// A stretch as far as it was measured.
 pub(super) struct Measured {
-    pub(super) part: Part,
+    pub(super) stretch: Stretch,
     /// Between its ends.
     pub(super) effect: Effect,
     /// Launches of the comparison of its ends.
@@ -41,12 +41,12 @@ impl Measured {
         })
     }
 
-    /// The parts to search by themselves, each with one change of the kind that is wanted; empty where the series shows
+    /// The stretches to search by themselves, each with one change of the kind that is wanted; empty where the series shows
     /// no more than one change.
     ///
-    /// A part ends at the version of the stretch between two changes that was measured most: at which version exactly
-    /// a change lies is not known yet, and a part that ends beside it might miss it.
-    pub(super) fn around_changes(&self, wanted: Wanted, critical: &CriticalValues) -> Vec<Part> {
+    /// A stretch ends at that of the versions between two changes that was measured most: at which version exactly
+    /// a change lies is not known yet, and a stretch that ends beside it might miss it.
+    pub(super) fn around_changes(&self, wanted: Wanted, critical: &CriticalValues) -> Vec<Stretch> {
         let means = self.means();
         let df = (self.launches as usize).saturating_sub(1).max(1);
         let Ok(series) = Series::of_means(&means, df) else { return Vec::new() };
@@ -67,16 +67,17 @@ impl Measured {
             return Vec::new();
         }
         let between = changes.windows(2).map(|pair| self.most_measured(pair[0].0, pair[1].0));
-        let cuts: Vec<usize> = [self.part.good].into_iter().chain(between).chain([self.part.bad]).collect();
-        let parts = cuts.windows(2).map(|pair| Part { good: pair[0], bad: pair[1] });
-        parts.zip(&changes).filter(|(_, (_, wanted))| *wanted).map(|(part, _)| part).collect()
+        let cuts: Vec<usize> =
+            [self.stretch.good].into_iter().chain(between).chain([self.stretch.bad]).collect();
+        let stretches = cuts.windows(2).map(|pair| Stretch { good: pair[0], bad: pair[1] });
+        stretches.zip(&changes).filter(|(_, (_, wanted))| *wanted).map(|(stretch, _)| stretch).collect()
     }
 
     /// The version of `from..to` (places from the good end on) with the most launches; the first of them.
     fn most_measured(&self, from: usize, to: usize) -> usize {
-        let versions = self.part.good + from..self.part.good + to;
+        let versions = self.stretch.good + from..self.stretch.good + to;
         let launches = |version: usize| self.measurements.iter().filter(|one| one.version == version).count();
-        versions.rev().max_by_key(|version| launches(*version)).unwrap_or(self.part.bad)
+        versions.rev().max_by_key(|version| launches(*version)).unwrap_or(self.stretch.bad)
     }
 
     /// By place from the good end on.
@@ -87,17 +88,17 @@ impl Measured {
             values.entry(one.version).or_default().push(one.value);
         }
         let mean = |version: usize| {
-            if version == self.part.bad {
+            if version == self.stretch.bad {
                 return Some(Mean { value: shift, error: error.hypot(self.layout_noise) });
             }
-            if version == self.part.good {
-                // Zero by definition. Its own part of the noise is in each launch, and counts there.
+            if version == self.stretch.good {
+                // Zero by definition. Its own share of the noise is in each launch, and counts there.
                 return Some(Mean { value: 0.0, error: error.hypot(self.layout_noise) });
             }
             let of = values.get(&version)?;
             let error = noise / (of.len() as f64).sqrt();
             Some(Mean { value: student::mean(of)?, error: error.hypot(self.layout_noise) })
         };
-        (self.part.good..=self.part.bad).map(mean).collect()
+        (self.stretch.good..=self.stretch.bad).map(mean).collect()
     }
 }
