@@ -7,11 +7,9 @@
 //! a container hides.
 
 use super::parse;
+use crate::process::tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-
-/// USER_HZ is 100 on every Linux that we run on.
-const TICK_MICROS: u64 = 10_000;
 
 /// Ticks that others have had since they began, at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,29 +33,17 @@ pub fn read() -> OthersCpu {
 }
 
 fn ticks_of_others(processes: &BTreeMap<u32, parse::Stat>, own: u32) -> u64 {
-    let of_run = with_descendants(processes, own);
+    let parents = processes.iter().map(|(pid, stat)| (*pid, stat.parent));
+    let of_run: BTreeSet<u32> = tree::with_descendants(own, parents).into_iter().collect();
     let others = processes.iter().filter(|(pid, stat)| !of_run.contains(pid) && !stat.kernel_thread);
     others.map(|(_, stat)| stat.user_ticks + stat.system_ticks + stat.waited_for_ticks).sum()
-}
-
-fn with_descendants(processes: &BTreeMap<u32, parse::Stat>, own: u32) -> BTreeSet<u32> {
-    let mut found = BTreeSet::from([own]);
-    loop {
-        let is_new =
-            |(pid, stat): &(&u32, &parse::Stat)| found.contains(&stat.parent) && !found.contains(pid);
-        let children: Vec<u32> = processes.iter().filter(is_new).map(|(pid, _)| *pid).collect();
-        if children.is_empty() {
-            return found;
-        }
-        found.extend(children);
-    }
 }
 
 /// What others had between two readings, in microseconds.
 pub fn taken_between(before: OthersCpu, after: OthersCpu) -> u64 {
     // Processes whose parent does not wait for them take their time with them: then less may be known than before.
     let processes = after.processes.saturating_sub(before.processes);
-    (processes + after.stolen.saturating_sub(before.stolen)) * TICK_MICROS
+    (processes + after.stolen.saturating_sub(before.stolen)) * parse::TICK_MICROS
 }
 
 #[cfg(test)]

@@ -27,6 +27,9 @@ pub struct Stat {
     pub waited_for_ticks: u64,
 }
 
+/// Microseconds of one tick: USER_HZ is 100 on every Linux that we run on.
+pub const TICK_MICROS: u64 = 10_000;
+
 /// The flag of the kernel's own threads, `PF_KTHREAD` of `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 

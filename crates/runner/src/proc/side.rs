@@ -16,8 +16,6 @@ pub struct SideReading {
     pub counters: Counters,
 }
 
-/// Microseconds of one tick: USER_HZ is 100 on every Linux that we run on.
-const TICK_MICROS: u64 = 10_000;
 /// `VmRSS` and `VmHWM` are in units of 1024 bytes.
 const STATUS_UNIT_BYTES: u64 = 1024;
 
@@ -71,8 +69,8 @@ fn add_process(reading: &mut SideReading, pid: u32) {
     };
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     if let Some(stat) = parse::stat(&file("stat")) {
-        add(Counter::UserCpuMicros, Some(stat.user_ticks * TICK_MICROS));
-        add(Counter::SystemCpuMicros, Some(stat.system_ticks * TICK_MICROS));
+        add(Counter::UserCpuMicros, Some(stat.user_ticks * parse::TICK_MICROS));
+        add(Counter::SystemCpuMicros, Some(stat.system_ticks * parse::TICK_MICROS));
         add(Counter::MinorFaults, Some(stat.minor_faults));
         add(Counter::MajorFaults, Some(stat.major_faults));
     }

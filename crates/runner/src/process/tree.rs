@@ -87,12 +87,18 @@ pub fn descendants(root: u32) -> Vec<u32> {
     if !has_children(root) {
         return vec![root];
     }
-    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for pid in numbers_in(Path::new("/proc")) {
+    let parents = numbers_in(Path::new("/proc")).into_iter().filter_map(|pid| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if let Some(stat) = parse::stat(&stat) {
-            children.entry(stat.parent).or_default().push(pid);
-        }
+        Some((pid, parse::stat(&stat)?.parent))
+    });
+    with_descendants(root, parents)
+}
+
+/// A process and everything below it, parents first, where these are all processes with their parents.
+pub fn with_descendants(root: u32, parents: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (pid, parent) in parents {
+        children.entry(parent).or_default().push(pid);
     }
     let mut tree = vec![root];
     let mut next = 0;
