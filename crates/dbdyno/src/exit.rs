@@ -1,5 +1,6 @@
 //! Exit status and the one place that prints an error.
 
+use model::event::RunOutcome;
 use std::error::Error;
 use std::process::ExitCode;
 
@@ -16,6 +17,16 @@ pub enum Ending {
     Inconclusive,
     /// The user stopped it.
     Interrupted,
+}
+
+impl From<RunOutcome> for Ending {
+    fn from(outcome: RunOutcome) -> Ending {
+        match outcome {
+            RunOutcome::Done => Ending::Done,
+            RunOutcome::Interrupted => Ending::Interrupted,
+            RunOutcome::Failed => Ending::RunFailed,
+        }
+    }
 }
 
 /// What the user wrote makes no sense: exit status 2.

@@ -11,7 +11,6 @@ use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
 use anyhow::Context;
-use model::event::RunOutcome;
 use model::plan::{Plan, Purpose};
 use model::record::RunRecord;
 use report::text::TextOptions;
@@ -53,11 +52,7 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         Format::Tsv | Format::Csv => return Err(no_table()),
     };
     print::report(&arguments.output, &rendered)?;
-    Ok(match measured.outcome {
-        RunOutcome::Done => Ending::Done,
-        RunOutcome::Interrupted => Ending::Interrupted,
-        RunOutcome::Failed => Ending::RunFailed,
-    })
+    Ok(measured.outcome.into())
 }
 
 /// Plans once, measures as often as the verdicts asked for need, judges, prints.
@@ -82,11 +77,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         let ready = Ready { plan, written_options: written_options.clone(), watch: Stopwatch::start() };
         let measured = measure::measure(places, &ready, None, &mut writer, &mut progress)?;
         records.push(writer.store().load_run(&measured.run)?);
-        ending = match measured.outcome {
-            RunOutcome::Done => ending,
-            RunOutcome::Interrupted => Ending::Interrupted,
-            RunOutcome::Failed => Ending::RunFailed,
-        };
+        ending = measured.outcome.into();
         if ending != Ending::Done {
             break;
         }
