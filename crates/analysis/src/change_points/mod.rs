@@ -198,6 +198,20 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// The versions that count before a change and from it on, as far as the neighbouring changes; around a glitch,
+    /// those before it and the glitch alone. Other glitches do not count, nor what the caller says.
+    pub fn around(&self, change: &Change, counts: impl Fn(usize) -> bool) -> (Vec<usize>, Vec<usize>) {
+        let (before, after): (Vec<usize>, Vec<usize>) = self
+            .versions_beside(change)
+            .into_iter()
+            .filter(|version| counts(*version))
+            .partition(|version| *version < change.version);
+        match change.shape {
+            Shape::Step => (before, after),
+            Shape::Glitch => (before, vec![change.version]),
+        }
+    }
+
     /// Versions worth measuring again, ascending: of each candidate, and of each step at an edge, the versions
     /// on either side of its possible places; and the outliers.
     pub fn remeasure(&self) -> Vec<usize> {

@@ -28,8 +28,9 @@ pub fn build(record: &RunRecord) -> CampaignView {
     warnings.extend(wrong_answers(&done));
     let (mut cells, unread) = cells(record, &done);
     warnings.extend(unread);
-    warnings.extend(disturbed::busy_host(&cells));
-    let disturbed = disturbed::set_aside(&mut cells);
+    let medians = disturbed::medians(&cells);
+    warnings.extend(disturbed::busy_host(&medians));
+    let disturbed = disturbed::set_aside(&mut cells, &medians);
     let seconds = seconds(&done);
     let (findings, searched_series) = findings(plan, &cells);
     let mut steps: Vec<StepView> =

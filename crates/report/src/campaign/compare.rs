@@ -1,6 +1,7 @@
 //! Candidates against the base, step by step and metric by metric, in complete rounds (statistics 1.6).
 
 use super::columns::{COLUMNS, Column, OTHERS};
+use super::findings::mean_of_side;
 use super::series::judged;
 use super::values::{Cells, Values};
 use super::view::{Comparison, StepView};
@@ -74,8 +75,7 @@ pub(super) fn comparisons(
         })
         .collect();
     let mean = |side: Side, column: &Column| {
-        let values = cells.get(&(step.name.clone(), side))?.values();
-        analysis::student::mean(&values.filter_map(|values| values.get(column.metric)).collect::<Vec<_>>())
+        mean_of_side(cells, &step.name, side, &|values| values.get(column.metric))
     };
     let took = |side: Side| seconds.get(&(step.name.clone(), side)).copied().unwrap_or(0.0);
     let mut found = Vec::new();
@@ -138,7 +138,7 @@ pub(super) fn bonferroni(plan: &Plan) -> f64 {
     plan.candidate_sides().count().max(1) as f64
 }
 
-fn against_base(fit: &RoundsFit, rule: &DecisionRule, column: &Column) -> Vec<VersionComparison> {
+pub(super) fn against_base(fit: &RoundsFit, rule: &DecisionRule, column: &Column) -> Vec<VersionComparison> {
     let rule = BaseRule {
         base: BASE,
         alpha: rule.alpha,

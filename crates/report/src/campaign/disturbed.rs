@@ -17,8 +17,7 @@ fn most(median: f64) -> f64 {
 }
 
 /// Takes the trials that were disturbed out of the cells and lists them, in the order of steps, subjects and rounds.
-pub(super) fn set_aside(cells: &mut Cells) -> Vec<Disturbed> {
-    let medians = medians(cells);
+pub(super) fn set_aside(cells: &mut Cells, medians: &Medians) -> Vec<Disturbed> {
     let mut found = Vec::new();
     for ((step, side), rounds) in cells.iter_mut() {
         let Some(median) = medians.get(step).copied() else { continue };
@@ -38,8 +37,11 @@ pub(super) fn set_aside(cells: &mut Cells) -> Vec<Disturbed> {
     found
 }
 
-/// What others had of the CPU in the median trial of each step.
-fn medians(cells: &Cells) -> BTreeMap<String, f64> {
+/// What others had of the CPU in the median trial of each step, in percent.
+pub(super) type Medians = BTreeMap<String, f64>;
+
+/// Those of the trials that are done, before any is set aside.
+pub(super) fn medians(cells: &Cells) -> Medians {
     let mut shares: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for ((step, _), rounds) in cells {
         let of_step = rounds.values().filter_map(|values| values.get(OTHERS));
@@ -55,8 +57,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// A warning where others were busy all along.
-pub(super) fn busy_host(cells: &Cells) -> Option<RunWarning> {
-    let medians = medians(cells);
+pub(super) fn busy_host(medians: &Medians) -> Option<RunWarning> {
     let (step, median) = medians.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
     (*median > IDLE_PERCENT).then(|| RunWarning {
         step: None,
@@ -86,7 +87,8 @@ mod tests {
     }
 
     fn set_aside_of(cells: &mut Cells) -> Vec<(usize, u32)> {
-        set_aside(cells).iter().map(|one| (one.side, one.round)).collect()
+        let medians = medians(cells);
+        set_aside(cells, &medians).iter().map(|one| (one.side, one.round)).collect()
     }
 
     #[test]
@@ -96,13 +98,13 @@ mod tests {
         assert_eq!(some.keys().map(|(_, side)| *side).collect::<Vec<_>>(), [0, 2]);
         assert_eq!(some[&("read".to_owned(), 0)].len(), 2);
         assert_eq!(some[&("read".to_owned(), 2)].len(), 2, "what is not known is no reason");
-        assert_eq!(busy_host(&some), None);
+        assert_eq!(busy_host(&medians(&some)), None);
     }
 
     #[test]
     fn on_a_host_that_is_always_busy_none_stands_out_and_that_is_said() {
         let mut busy = cells(&[&[Some(30.0), Some(41.0)], &[Some(22.0), Some(36.0)]]);
-        let warning = busy_host(&busy).unwrap();
+        let warning = busy_host(&medians(&busy)).unwrap();
         assert!(
             warning.text.contains("30 % of the host's CPU time in the median trial of read"),
             "{warning:?}"

@@ -7,7 +7,7 @@ use super::moved;
 use super::series::{ReleaseSeries, judged, searched, series};
 use super::values::{Cells, Values};
 use super::view::Finding;
-use analysis::change_points::{self, Change, CriticalValues, Findings, Series, Shape};
+use analysis::change_points::{self, Change, CriticalValues, Findings, Series};
 use analysis::rounds::{self, RoundsFit};
 use model::block::Side;
 use model::plan::{Design, Plan};
@@ -119,21 +119,7 @@ fn finding(one: &Searched<'_>, change: &Change, cells: &Cells, plan: &Plan) -> F
 /// The versions with a value before a change and from it on, as far as the neighbouring changes; around a glitch,
 /// those before it and the glitch alone.
 pub(super) fn around(one: &Searched<'_>, change: &Change) -> (Vec<usize>, Vec<usize>) {
-    let has_value = |version: &usize| one.fit.versions[*version].mean.is_some();
-    let glitches: Vec<usize> = one
-        .findings
-        .changes
-        .iter()
-        .filter(|other| other.shape == Shape::Glitch && other.version != change.version)
-        .map(|other| other.version)
-        .collect();
-    let kept = |version: &usize| has_value(version) && !glitches.contains(version);
-    let before = (change.window.start..change.version).filter(kept).collect();
-    let after = match change.shape {
-        Shape::Step => (change.version..change.window.end).filter(kept).collect(),
-        Shape::Glitch => vec![change.version],
-    };
-    (before, after)
+    one.findings.around(change, |version| one.fit.versions[version].mean.is_some())
 }
 
 /// Mean over versions of their means over rounds.
@@ -143,22 +129,19 @@ pub(super) fn mean_over(
     cells: &Cells,
     value: &dyn Fn(&Values) -> Option<f64>,
 ) -> Option<f64> {
-    let of_version = |version: &usize| {
-        let rounds = cells.get(&(one.step.name.clone(), one.series.sides[*version]))?;
-        analysis::student::mean(&rounds.values().filter_map(value).collect::<Vec<f64>>())
-    };
+    let of_version = |version: &usize| mean_of_side(cells, &one.step.name, one.series.sides[*version], value);
     analysis::student::mean(&versions.iter().filter_map(of_version).collect::<Vec<f64>>())
 }
 
-/// Mean over rounds of each side, as far as there is enough behind it.
-pub(super) fn mean_of_sides(cells: &Cells, step: &str, sides: &[Side], column: &Column) -> Vec<Option<f64>> {
-    let of_side = |side: &Side| {
-        let rounds = cells.get(&(step.to_owned(), *side))?;
-        analysis::student::mean(
-            &rounds.values().filter_map(|values| judged(values, column)).collect::<Vec<f64>>(),
-        )
-    };
-    sides.iter().map(of_side).collect()
+/// Mean over the rounds of one side, as far as they have a value.
+pub(super) fn mean_of_side(
+    cells: &Cells,
+    step: &str,
+    side: Side,
+    value: &dyn Fn(&Values) -> Option<f64>,
+) -> Option<f64> {
+    let rounds = cells.get(&(step.to_owned(), side))?;
+    analysis::student::mean(&rounds.values().filter_map(value).collect::<Vec<f64>>())
 }
 
 fn matters_to_users(column: &Column) -> bool {

@@ -2,10 +2,10 @@
 //! beside the smallest, largest, mean and median ratio that the posts give (statistics 1.5).
 
 use super::columns::{RATE, column_of};
-use super::compare::{bonferroni, of_column};
+use super::compare::{against_base, bonferroni, of_column};
 use super::values::Cells;
 use super::view::{Comparison, StepView};
-use analysis::rounds::{self, BaseRule, Contrast, RoundValues, RoundsFit};
+use analysis::rounds::{self, Contrast, Difference, RoundValues, RoundsFit, VersionComparison};
 use model::block::{BASE, Side};
 use model::plan::{Design, Plan};
 use model::verdict::Verdict;
@@ -77,9 +77,11 @@ pub(super) fn groups(steps: &[StepView], cells: &Cells, plan: &Plan) -> Vec<Grou
             .map(|step| Some(rounds::fit(&of_column(cells, &step.name, &sides, rate)?)))
             .collect();
         let mean = mean_of_logarithms(&members, cells, plan).map(|values| rounds::fit(&values));
-        rows.extend(plan.candidate_sides().map(|side| {
-            row(&Members { group, steps: &members, fits: &fits, mean: mean.as_ref() }, side, plan)
-        }));
+        let means = mean.map(|fit| against_base(&fit, &plan.rule, rate)).unwrap_or_default();
+        rows.extend(
+            plan.candidate_sides()
+                .map(|side| row(&Members { group, steps: &members, fits: &fits, means: &means }, side, plan)),
+        );
     }
     rows.retain(|row| row.members > 0);
     rows
@@ -90,7 +92,8 @@ struct Members<'a> {
     group: Group,
     steps: &'a [&'a StepView],
     fits: &'a [Option<RoundsFit>],
-    mean: Option<&'a RoundsFit>,
+    /// Their geometric mean, candidate by candidate.
+    means: &'a [VersionComparison],
 }
 
 fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
@@ -122,26 +125,16 @@ fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
 }
 
 fn mean_against_base(members: &Members<'_>, side: Side, plan: &Plan) -> (Option<Interval>, Verdict) {
-    let rule = BaseRule {
-        base: BASE,
-        alpha: plan.rule.alpha,
-        margin: plan.rule.margin,
-        layout_noise: plan.rule.tau,
-        direction: model::metric::Direction::HigherIsBetter,
-    };
-    let compared = members.mean.and_then(|fit| fit.against_base(&rule).ok());
-    let Some(one) = compared.and_then(|all| all.into_iter().find(|one| one.version == side)) else {
+    let Some(one) = members.means.iter().find(|one| one.version == side) else {
         return (None, Verdict::RatioOnly);
     };
-    let interval = one.difference.map(|of| Interval {
-        ratio: of.ratio,
-        low: of.low,
-        high: of.high,
-        confidence: of.confidence,
-    });
     // One after another, nothing is more than a suspicion.
     let verdict = if plan.layout.design == Design::Sequential { Verdict::RatioOnly } else { one.verdict };
-    (interval, verdict)
+    (one.difference.as_ref().map(interval), verdict)
+}
+
+fn interval(of: &Difference) -> Interval {
+    Interval { ratio: of.ratio, low: of.low, high: of.high, confidence: of.confidence }
 }
 
 /// Bonferroni over the members, and over the candidates as everywhere.
@@ -154,9 +147,7 @@ fn worst(members: &Members<'_>, side: Side, plan: &Plan) -> Option<(String, Inte
         confidence: 1.0 - plan.rule.alpha / bonferroni(plan) / known,
     };
     let of_member = |(step, fit): (&&StepView, &Option<RoundsFit>)| {
-        let of = fit.as_ref()?.difference(&contrast)?;
-        let interval = Interval { ratio: of.ratio, low: of.low, high: of.high, confidence: of.confidence };
-        Some((step.name.clone(), interval))
+        Some((step.name.clone(), interval(&fit.as_ref()?.difference(&contrast)?)))
     };
     let all = members.steps.iter().zip(members.fits).filter_map(of_member);
     all.min_by(|left, right| left.1.ratio.total_cmp(&right.1.ratio))

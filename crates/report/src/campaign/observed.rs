@@ -4,10 +4,11 @@ use super::assemble::cells;
 use super::columns::Column;
 use super::compare::of_column;
 use super::disturbed;
-use super::findings::mean_of_sides;
-use super::series::{searched, series};
-use super::values::done_trials;
+use super::findings::mean_of_side;
+use super::series::{judged, searched, series};
+use super::values::{Values, done_trials};
 use analysis::rounds::RoundValues;
+use model::block::Side;
 use model::record::RunRecord;
 
 /// One metric of one step over the releases of one configuration.
@@ -24,20 +25,22 @@ pub(crate) struct CampaignSeries {
 /// The metrics that users see or pay for, and how many trials were set aside.
 pub(crate) fn series_of(record: &RunRecord) -> (Vec<CampaignSeries>, usize) {
     let (mut cells, _) = cells(record, &done_trials(record));
-    let disturbed = disturbed::set_aside(&mut cells).len();
+    let medians = disturbed::medians(&cells);
+    let disturbed = disturbed::set_aside(&mut cells, &medians).len();
     let mut found = Vec::new();
     for one in series(&record.plan) {
         for step in record.plan.chosen_steps().filter(|step| !step.helper) {
             for column in searched(&cells, step, &one) {
                 let Some(logarithms) = of_column(&cells, &step.name, &one.sides, column) else { continue };
-                let values = mean_of_sides(&cells, &step.name, &one.sides, column);
+                let judged = |values: &Values| judged(values, column);
+                let mean = |side: &Side| mean_of_side(&cells, &step.name, *side, &judged);
                 found.push(CampaignSeries {
                     step: step.name.clone(),
                     config: one.config.clone(),
                     column,
                     releases: one.versions.clone(),
                     logarithms,
-                    values: values.into_iter().map(|value| Some(value? / column.scale)).collect(),
+                    values: one.sides.iter().map(|side| Some(mean(side)? / column.scale)).collect(),
                 });
             }
         }

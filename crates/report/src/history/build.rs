@@ -93,20 +93,7 @@ fn says_nothing(one: &Observed, series: &Series, findings: &Findings) -> Option<
 
 fn change_view(change: &Change, findings: &Findings, one: &Observed) -> ChangeView {
     let name = |index: usize| one.releases[index].clone();
-    let has_value = |index: &usize| one.values[*index].is_some();
-    let is_glitch = |index: &usize| {
-        findings.changes.iter().any(|other| {
-            other.shape == change_points::Shape::Glitch
-                && other.version == *index
-                && other.version != change.version
-        })
-    };
-    let kept = |index: &usize| has_value(index) && !is_glitch(index);
-    let before: Vec<usize> = (change.window.start..change.version).filter(kept).collect();
-    let after: Vec<usize> = match change.shape {
-        change_points::Shape::Step => (change.version..change.window.end).filter(kept).collect(),
-        change_points::Shape::Glitch => vec![change.version],
-    };
+    let (before, after) = findings.around(change, |version| one.values[version].is_some());
     let mean = |of: &[usize]| {
         analysis::student::mean(&of.iter().filter_map(|index| one.values[*index]).collect::<Vec<f64>>())
     };

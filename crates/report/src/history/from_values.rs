@@ -6,23 +6,14 @@ use crate::view::Note;
 use analysis::change_points::ErrorFloor;
 use analysis::rounds::RoundValues;
 use model::import::{ImportRecord, ImportedValue};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The series of an import, in the order in which they first appear. Several values of the same release, step and
 /// metric (one in each file, say) are repeats.
 pub fn of_values(import: &ImportRecord) -> (Vec<Observed>, Origin) {
-    let mut keys: Vec<(&str, &str, &str)> = Vec::new();
-    for value in import.values.iter().filter(|value| value.value.is_some()) {
-        let key = (value.step.as_str(), value.metric.as_str(), value.unit.as_str());
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
-    }
-    let mut names: Vec<String> = Vec::new();
-    for value in &import.values {
-        if !names.contains(&value.subject) {
-            names.push(value.subject.clone());
-        }
-    }
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let names = import.values.iter().map(|value| value.subject.as_str());
+    let names: Vec<String> = names.filter(|name| seen.insert(name)).map(str::to_owned).collect();
     let (releases, moved) = ordered(&names);
     let mut origin =
         Origin { names: import.files.iter().map(|file| file.file.clone()).collect(), warnings: Vec::new() };
@@ -33,27 +24,47 @@ pub fn of_values(import: &ImportRecord) -> (Vec<Observed>, Origin) {
         });
     }
     let several_files = import.files.len() > 1;
-    let series = keys.iter().filter_map(|(step, metric, unit)| {
-        let of_series = |value: &&ImportedValue| {
-            value.step == *step && value.metric == *metric && (value.unit == *unit || value.value.is_none())
-        };
-        let values: Vec<&ImportedValue> = import.values.iter().filter(of_series).collect();
-        observed(&values, &releases, several_files)
-    });
-    let series = series.collect();
-    (series, origin)
+    let series = by_series(&import.values);
+    (series.iter().filter_map(|values| observed(values, &releases, several_files)).collect(), origin)
+}
+
+/// The values of each step, metric and unit, in the order in which these first appear. A gap has no unit: it belongs to
+/// every one of its step and metric.
+fn by_series(values: &[ImportedValue]) -> Vec<Vec<&ImportedValue>> {
+    let mut units: BTreeMap<(&str, &str), Vec<(&str, usize)>> = BTreeMap::new();
+    let mut series = 0;
+    for value in values.iter().filter(|value| value.value.is_some()) {
+        let known = units.entry((&value.step, &value.metric)).or_default();
+        if known.iter().all(|(unit, _)| *unit != value.unit) {
+            known.push((&value.unit, series));
+            series += 1;
+        }
+    }
+    let mut of_series: Vec<Vec<&ImportedValue>> = vec![Vec::new(); series];
+    for value in values {
+        let known = units.get(&(value.step.as_str(), value.metric.as_str()));
+        for (unit, place) in known.into_iter().flatten() {
+            if *unit == value.unit || value.value.is_none() {
+                of_series[*place].push(value);
+            }
+        }
+    }
+    of_series
 }
 
 fn observed(values: &[&ImportedValue], releases: &[String], several_files: bool) -> Option<Observed> {
     let first = values.iter().find(|value| value.value.is_some())?;
     // A release that has no row of this step is not part of its series; one whose value is missing is a gap in it.
-    let present: Vec<String> =
-        releases.iter().filter(|name| values.iter().any(|value| value.subject == **name)).cloned().collect();
+    let mut by_release: BTreeMap<&str, Vec<&ImportedValue>> = BTreeMap::new();
+    for value in values {
+        by_release.entry(&value.subject).or_default().push(value);
+    }
     let mut gaps = Vec::new();
-    let mut repeats: Vec<Vec<Option<f64>>> = Vec::new();
-    for release in &present {
-        let of_release = values.iter().filter(|value| value.subject == *release);
-        repeats.push(of_release.map(|value| usable(value, several_files, &mut gaps)).collect());
+    let (mut present, mut repeats): (Vec<String>, Vec<Vec<Option<f64>>>) = (Vec::new(), Vec::new());
+    for release in releases {
+        let Some(of_release) = by_release.get(release.as_str()) else { continue };
+        present.push(release.clone());
+        repeats.push(of_release.iter().map(|value| usable(value, several_files, &mut gaps)).collect());
     }
     let rounds = repeats.iter().map(Vec::len).max().unwrap_or(0);
     let logarithms = (0..rounds).map(|round| {

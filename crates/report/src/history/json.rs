@@ -1,7 +1,8 @@
 //! A history as JSON: the contract for scripts. Keys stand in a fixed order; an unknown value is absent.
 
 use super::view::{ChangeView, HistoryView, SeriesView};
-use crate::json::SCHEMA;
+use crate::json::{NoteText, SCHEMA};
+use crate::view::Note;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -15,7 +16,7 @@ struct Document<'a> {
     least_change: f64,
     remeasure: Vec<RemeasureObject<'a>>,
     commands: &'a [String],
-    notes: Vec<NoteObject<'a>>,
+    notes: Vec<NoteText<'a>>,
 }
 
 #[derive(Serialize)]
@@ -67,12 +68,6 @@ struct RemeasureObject<'a> {
     versions: &'a [String],
 }
 
-#[derive(Serialize)]
-struct NoteObject<'a> {
-    id: &'a str,
-    text: &'a str,
-}
-
 /// The report, as one object with a line break at its end.
 ///
 /// # Errors
@@ -91,7 +86,7 @@ pub fn json(view: &HistoryView) -> Result<String, serde_json::Error> {
             .map(|one| RemeasureObject { step: &one.step, config: &one.config, versions: &one.releases })
             .collect(),
         commands: &view.commands,
-        notes: view.warnings.iter().map(|note| NoteObject { id: &note.id, text: &note.text }).collect(),
+        notes: view.warnings.iter().map(note).collect(),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
@@ -131,4 +126,8 @@ fn change(one: &ChangeView) -> ChangeObject<'_> {
         value_before: one.value_before,
         value_after: one.value_after,
     }
+}
+
+fn note(one: &Note) -> NoteText<'_> {
+    NoteText { candidate: None, step: None, id: &one.id, text: &one.text }
 }
