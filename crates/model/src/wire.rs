@@ -98,6 +98,10 @@ pub enum EngineText {
 }
 
 impl EngineText {
+    /// Every text.
+    pub const ALL: [EngineText; 4] =
+        [EngineText::Stats, EngineText::Tickers, EngineText::Status, EngineText::Settings];
+
     /// Its name among raw outputs, after the step's.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 
 use crate::differs::{Difference, DifferenceKind};
 use crate::figures::{NONE, quantity, quantity_or_none};
+use crate::groups::{self, GroupRow};
 use crate::layout::{GREEN, RED, marked};
 use crate::phrases;
 use crate::view::{CandidateView, Figure, ReportView, Sides, StepRow};
@@ -102,6 +103,17 @@ pub(crate) fn wide(candidate: &CandidateView, cost: fn(&Figure) -> String) -> Gr
         })
         .collect();
     grid
+}
+
+/// The groups of steps, where a group has more than one.
+pub(crate) fn groups(candidate: &CandidateView) -> Option<Grid> {
+    let rows: Vec<(String, &GroupRow)> = candidate
+        .groups
+        .iter()
+        .filter(|row| row.members > 1)
+        .map(|row| (format!("{}, {} steps", row.group.name(), row.members), row))
+        .collect();
+    (!rows.is_empty()).then(|| groups::grid("group", &rows))
 }
 
 fn verdict_cells(row: &StepRow) -> Vec<String> {

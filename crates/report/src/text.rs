@@ -1,6 +1,7 @@
 //! A report as text for a terminal of a given width.
 
 use crate::grids::{self, Grid, Kind};
+use crate::groups;
 use crate::layout::{BOLD, marked, paint, shortened, wrapped};
 use crate::phrases;
 use crate::view::{CandidateView, ReportView};
@@ -55,6 +56,10 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView, width: usize) -
         parts.push(table(&grids::costs(candidate), width));
     }
     parts.push(paragraph(&phrases::legend(view)));
+    if let Some(groups) = grids::groups(candidate) {
+        parts.push(table(&groups, width));
+        parts.push(paragraph(&groups::legend("launches")));
+    }
     let mut notes = phrases::notes(&candidate.rows);
     notes.extend(phrases::visible_changes(&candidate.rows));
     parts.push(notes.iter().map(|note| paragraph(note)).collect::<Vec<_>>().join("\n"));
@@ -74,7 +79,7 @@ fn closing(view: &ReportView, width: usize) -> String {
     lines.push(phrases::trials(view));
     lines.extend(view.trials.reasons.iter().map(|reason| format!("- {}", phrases::trial_reason(reason))));
     lines.push(phrases::host_line(&view.host));
-    lines.extend(view.cost.as_ref().map(phrases::cost));
+    lines.extend(view.cost.as_ref().map(|cost| phrases::cost(cost, view.of_servers)));
     lines.push(phrases::again(view));
     lines.iter().map(|line| wrapped(line, width, 2)).collect::<Vec<_>>().join("\n")
 }

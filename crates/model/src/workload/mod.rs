@@ -289,6 +289,11 @@ pub enum Settle {
 }
 
 impl Workload {
+    /// Whether its engines are SQL servers.
+    pub fn is_sql(&self) -> bool {
+        self.tables.is_some()
+    }
+
     /// The step of this name.
     pub fn step(&self, name: &str) -> Result<&Step, WorkloadError> {
         self.steps.iter().find(|step| step.name == name).ok_or_else(|| WorkloadError::UnknownStep {

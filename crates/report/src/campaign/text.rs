@@ -5,6 +5,7 @@ use super::grids;
 use super::phrases;
 use super::view::{CampaignView, StepView};
 use crate::grids::{Column, Grid, Kind};
+use crate::groups;
 use crate::layout::{paint, wrapped};
 use crate::text::{GAP, LEAST_WIDTH, TextOptions, natural_width, table};
 use model::workload::Group;
@@ -42,7 +43,7 @@ pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
                 .filter_map(|group| grids::group_details(view, group))
                 .flat_map(|grid| tables(grid, width)),
         );
-        parts.push(paragraph(&phrases::groups_legend()));
+        parts.push(paragraph(&groups::legend("rounds")));
         parts.push(paragraph(&phrases::columns_legend()));
         parts.extend(view.steps.iter().flat_map(|step| step_parts(step, view, width)));
     }
@@ -90,7 +91,7 @@ fn closing(view: &CampaignView, detail: bool) -> Vec<String> {
         format!("WARNING {}{step}: {}", warning.id, warning.text)
     }));
     lines.push(crate::phrases::host_line(&view.host));
-    lines.extend(view.cost.as_ref().map(phrases::cost));
+    lines.extend(view.cost.as_ref().map(|cost| phrases::cost(cost, view.of_servers)));
     let hint = if detail { "" } else { "; every column and tree of every step: --detail" };
     lines.push(format!("{}{hint}", phrases::again(view)));
     lines

@@ -8,16 +8,24 @@ use model::plan::{Design, Plan};
 use model::units::Nanos;
 
 impl MeasuredBlock {
-    /// The block of a trial; `run_delay` and CPU are means over the foreground threads.
+    /// The block of a trial; `run_delay` and CPU are means over the foreground threads. Each of them waits for its
+    /// server while that works: then the server's CPU and run delay are part of the thread's time as its own are
+    /// (statistics 1.9, rule 10).
     pub fn into_block(self, trial: TrialKey, cycle: u32, position: u32) -> Block {
         let report = self.report;
         let threads = (report.thread_cpu.len() as u64).max(1);
-        let foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
-        let run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
-        let process_cpu = self.process_cpu.unwrap_or(report.process_cpu);
+        let mut foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
+        let mut run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
         let mut counters = self.counters;
-        counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
-        counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
+        let process_cpu = self.process_cpu.unwrap_or(report.process_cpu);
+        if self.server {
+            counters.insert(Counter::ClientCpuNanos, report.process_cpu.0);
+            foreground_cpu += process_cpu;
+            run_delay += Nanos(counters.get(&Counter::RunDelayNanos).copied().unwrap_or(0));
+        } else {
+            counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
+            counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
+        }
         Block {
             image: trial.launch,
             trial,

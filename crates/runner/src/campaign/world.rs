@@ -62,6 +62,8 @@ pub struct MeasuredBlock {
     pub report: BlockReport,
     /// CPU time of the side's processes from thaw to freeze.
     pub process_cpu: Option<Nanos>,
+    /// Whether the side is a server: then the worker is its client and no part of it.
+    pub server: bool,
     /// Deltas over the same span.
     pub counters: Counters,
 }

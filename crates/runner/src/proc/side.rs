@@ -69,6 +69,11 @@ fn add_process(reading: &mut SideReading, pid: u32) {
     };
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     if let Some(stat) = parse::stat(&file("stat")) {
+        // What children that have ended had: of a server those that served a connection or vacuumed a table.
+        let waited_for = Nanos(stat.waited_for_ticks * parse::TICK_MICROS * 1000);
+        if let Some(cpu) = &mut reading.process_cpu {
+            *cpu += waited_for;
+        }
         add(Counter::UserCpuMicros, Some(stat.user_ticks * parse::TICK_MICROS));
         add(Counter::SystemCpuMicros, Some(stat.system_ticks * parse::TICK_MICROS));
         add(Counter::MinorFaults, Some(stat.minor_faults));

@@ -226,7 +226,7 @@ impl Bench {
             [self.scratch.database("db_bench", template)?, self.scratch.database("worker", template)?];
         let seed = seed % (1 << 31); // db_bench keeps it in fewer bits than we do
         let [reference, ours] = [&directories[0], &directories[1]].map(|directory| Run {
-            case: *case,
+            case,
             operations,
             seed,
             directory,
@@ -248,7 +248,7 @@ impl Bench {
     fn result(&self, case: &Case, pairs: &[Pair]) -> anyhow::Result<CaseResult> {
         let ratios = pairs.iter().map(Pair::ratio).collect();
         Ok(CaseResult {
-            case: *case,
+            case: case.clone(),
             ratios: Ratios::of(ratios).context("there is no pair")?,
             db_bench: medians(pairs.iter().map(|pair| pair.db_bench))?,
             worker: medians(pairs.iter().map(|pair| pair.worker))?,
@@ -260,7 +260,7 @@ impl Bench {
     fn client_only_ns(&self, case: &Case) -> anyhow::Result<f64> {
         let directory = self.scratch.path("nothing");
         let cpu = |operations: u64| -> anyhow::Result<Duration> {
-            let run = Run { case: *case, operations, seed: self.seed, directory: &directory };
+            let run = Run { case, operations, seed: self.seed, directory: &directory };
             let used = race::run_alone(self.programs.client_alone(&run)?)?;
             check_worker(&run)?;
             Ok(used.cpu)

@@ -1,13 +1,12 @@
-//! The groups of a campaign as JSON objects.
+//! Groups as JSON objects.
 
-use super::groups::{GroupRow, Interval};
-use super::json::name;
-use super::view::CampaignView;
+use crate::groups::{GroupRow, Interval};
 use model::verdict::Verdict;
 use serde::Serialize;
 
+/// One group of one candidate.
 #[derive(Serialize)]
-pub(super) struct GroupObject<'a> {
+pub(crate) struct GroupObject<'a> {
     group: &'static str,
     candidate: &'a str,
     steps: u32,
@@ -49,7 +48,8 @@ struct QuotedObject {
     median: f64,
 }
 
-pub(super) fn group<'a>(one: &'a GroupRow, view: &'a CampaignView) -> GroupObject<'a> {
+/// The object of a group of this candidate.
+pub(crate) fn group<'a>(one: &'a GroupRow, candidate: &'a str) -> GroupObject<'a> {
     let interval = |of: &Interval| IntervalObject {
         ratio: of.ratio,
         low: of.low,
@@ -58,7 +58,7 @@ pub(super) fn group<'a>(one: &'a GroupRow, view: &'a CampaignView) -> GroupObjec
     };
     GroupObject {
         group: one.group.name(),
-        candidate: name(view, one.side),
+        candidate,
         steps: one.members,
         slower: one.slower,
         faster: one.faster,
