@@ -163,7 +163,10 @@ mod tests {
         let workload = Workload::parse_with(text, origin, &SEQUENCES).unwrap();
         let steps: Vec<&Step> = workload.steps.iter().filter(|step| !step.helper).collect();
         assert_eq!(steps.len(), 42);
-        assert_eq!((steps[0].name.as_str(), steps[41].name.as_str()), ("point-query.pre_range=100", "insert_range=100"));
+        assert_eq!(
+            (steps[0].name.as_str(), steps[41].name.as_str()),
+            ("point-query.pre_range=100", "insert_range=100")
+        );
         let of = |group: Group| steps.iter().filter(|step| step.group == group).count();
         let groups = [Group::Point1, Group::Point2, Group::Range1, Group::Range2, Group::Writes];
         assert_eq!(groups.map(of), [11, 6, 9, 6, 10]);

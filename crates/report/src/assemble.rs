@@ -43,9 +43,8 @@ pub fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> ReportView 
     let candidates = plan.candidate_sides().map(|side| {
         let of_side =
             judged.iter().zip(&family.confirmed).filter(|(judged, _)| judged.case.candidate == side);
-        let (rows, launches): (Vec<StepRow>, Vec<&[LaunchSummary]>) = of_side
-            .map(|(judged, confirmed)| (row(judged, *confirmed), judged.launches.as_slice()))
-            .unzip();
+        let (rows, launches): (Vec<StepRow>, Vec<&[LaunchSummary]>) =
+            of_side.map(|(judged, confirmed)| (row(judged, *confirmed), judged.launches.as_slice())).unzip();
         let judged_steps: Vec<JudgedStep<'_>> =
             rows.iter().zip(launches).map(|(row, launches)| JudgedStep { row, launches }).collect();
         let groups = group_rows::rows(&judged_steps, side, &procedure);

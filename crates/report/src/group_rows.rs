@@ -22,10 +22,8 @@ pub(crate) fn rows(steps: &[JudgedStep<'_>], side: Side, procedure: &Procedure) 
 fn row(group: Group, steps: &[JudgedStep<'_>], side: Side, procedure: &Procedure) -> Option<GroupRow> {
     let of_group: Vec<&JudgedStep<'_>> =
         steps.iter().filter(|step| step.row.group == group && step.row.deciding().ratio.is_some()).collect();
-    let members: Vec<Member<'_>> = of_group
-        .iter()
-        .map(|step| Member { launches: step.launches, decides: step.row.decides })
-        .collect();
+    let members: Vec<Member<'_>> =
+        of_group.iter().map(|step| Member { launches: step.launches, decides: step.row.decides }).collect();
     let count = |verdicts: &[Verdict]| {
         let found = of_group.iter().filter(|step| verdicts.contains(&step.row.verdict)).count();
         u32::try_from(found).unwrap_or(u32::MAX)
@@ -33,7 +31,12 @@ fn row(group: Group, steps: &[JudgedStep<'_>], side: Side, procedure: &Procedure
     let mean = group::mean(&members, procedure);
     // A group is no more certain than its steps may be: one without a verdict leaves it without one.
     let judged = of_group.iter().all(|step| step.row.verdict != Verdict::RatioOnly);
-    let quoted = Quoted::of(of_group.iter().filter_map(|step| step.row.deciding().ratio).collect())?;
+    let quoted = Quoted::of(
+        of_group
+            .iter()
+            .filter_map(|step| Some((step.row.step.as_str(), step.row.deciding().ratio?)))
+            .collect(),
+    )?;
     Some(GroupRow {
         group,
         side,
@@ -47,8 +50,9 @@ fn row(group: Group, steps: &[JudgedStep<'_>], side: Side, procedure: &Procedure
             Some(_) | None => Verdict::RatioOnly,
         },
         mean: mean.and_then(|mean| interval(&mean.estimate)),
-        worst: group::worst(&members, *procedure.rule())
-            .and_then(|(index, estimate)| Some((of_group.get(index)?.row.step.clone(), interval(&estimate)?))),
+        worst: group::worst(&members, *procedure.rule()).and_then(|(index, estimate)| {
+            Some((of_group.get(index)?.row.step.clone(), interval(&estimate)?))
+        }),
         quoted: Some(quoted),
     })
 }

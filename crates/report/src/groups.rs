@@ -48,12 +48,16 @@ pub struct Interval {
 }
 
 /// What the posts say of a group.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Quoted {
     /// Smallest ratio.
     pub min: f64,
+    /// The step that has it.
+    pub min_step: String,
     /// Largest ratio.
     pub max: f64,
+    /// The step that has it.
+    pub max_step: String,
     /// Arithmetic mean of the ratios.
     pub avg: f64,
     /// Their median.
@@ -62,12 +66,19 @@ pub struct Quoted {
 
 impl Quoted {
     /// Of these ratios; absent where there are none.
-    pub(crate) fn of(mut ratios: Vec<f64>) -> Option<Quoted> {
-        ratios.sort_by(f64::total_cmp);
-        let (first, last) = (ratios.first().copied()?, ratios.last().copied()?);
-        let (upper, lower) = (ratios[ratios.len() / 2], ratios[(ratios.len() - 1) / 2]);
-        let avg = analysis::student::mean(&ratios)?;
-        Some(Quoted { min: first, max: last, avg, median: 0.5 * (upper + lower) })
+    pub(crate) fn of(mut ratios: Vec<(&str, f64)>) -> Option<Quoted> {
+        ratios.sort_by(|left, right| left.1.total_cmp(&right.1));
+        let (first, last) = (ratios.first()?, ratios.last()?);
+        let (upper, lower) = (ratios[ratios.len() / 2].1, ratios[(ratios.len() - 1) / 2].1);
+        let values: Vec<f64> = ratios.iter().map(|(_, ratio)| *ratio).collect();
+        Some(Quoted {
+            min: first.1,
+            min_step: first.0.to_owned(),
+            max: last.1,
+            max_step: last.0.to_owned(),
+            avg: analysis::student::mean(&values)?,
+            median: 0.5 * (upper + lower),
+        })
     }
 }
 
@@ -111,9 +122,22 @@ fn cells(row: &GroupRow) -> Vec<String> {
         || NONE.to_owned(),
         |(step, of)| format!("{step} {} {}", figures::ratio(of.ratio), interval(of)),
     ));
-    let quoted = row.quoted.map(|quoted| [quoted.min, quoted.max, quoted.avg, quoted.median]);
+    let quoted = row.quoted.as_ref().map(|quoted| [quoted.min, quoted.max, quoted.avg, quoted.median]);
     cells.extend(quoted.map_or([NONE; 4].map(str::to_owned), |of| of.map(|ratio| format!("{ratio:.2}"))));
     cells
+}
+
+/// Which steps are the extremes of each group; empty where no group has several.
+pub(crate) fn extremes(rows: &[(String, &GroupRow)]) -> String {
+    let of_row = |(label, row): &(String, &GroupRow)| {
+        let quoted = row.quoted.as_ref().filter(|_| row.members > 1)?;
+        Some(format!(
+            "{label} {:.2} ({}) to {:.2} ({})",
+            quoted.min, quoted.min_step, quoted.max, quoted.max_step
+        ))
+    };
+    let named: Vec<String> = rows.iter().filter_map(of_row).collect();
+    if named.is_empty() { String::new() } else { format!("Extremes: {}.", named.join("; ")) }
 }
 
 /// What the columns mean; `units` is what the mean goes over: rounds or launches.

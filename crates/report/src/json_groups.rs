@@ -20,7 +20,7 @@ pub(crate) struct GroupObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     worst: Option<WorstObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    quoted: Option<QuotedObject>,
+    quoted: Option<QuotedObject<'a>>,
 }
 
 #[derive(Serialize)]
@@ -41,9 +41,11 @@ struct WorstObject<'a> {
 }
 
 #[derive(Serialize)]
-struct QuotedObject {
+struct QuotedObject<'a> {
     min: f64,
+    min_step: &'a str,
     max: f64,
+    max_step: &'a str,
     avg: f64,
     median: f64,
 }
@@ -67,9 +69,11 @@ pub(crate) fn group<'a>(one: &'a GroupRow, candidate: &'a str) -> GroupObject<'a
         verdict: one.verdict,
         mean: one.mean.as_ref().map(interval),
         worst: one.worst.as_ref().map(|(step, of)| WorstObject { step, interval: interval(of) }),
-        quoted: one.quoted.map(|of| QuotedObject {
+        quoted: one.quoted.as_ref().map(|of| QuotedObject {
             min: of.min,
+            min_step: &of.min_step,
             max: of.max,
+            max_step: &of.max_step,
             avg: of.avg,
             median: of.median,
         }),

@@ -26,6 +26,7 @@ pub mod groups;
 mod json_groups;
 mod layout;
 mod phrases;
+mod split_tables;
 mod summary;
 mod tiny;
 

@@ -38,8 +38,10 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView) -> Vec<String> 
         table(&grids::wide(candidate, phrases::relative_cost_with_interval)),
         escaped(&phrases::legend(view)),
     ];
-    if let Some(groups) = grids::groups(candidate) {
-        parts.push(table(&groups));
+    let groups = grids::groups(candidate);
+    if !groups.is_empty() {
+        parts.push(table(&groups::grid("group", &groups)));
+        parts.push(escaped(&groups::extremes(&groups)));
         parts.push(escaped(&groups::legend("launches")));
     }
     parts.push(notes.join("\n"));

@@ -4,6 +4,7 @@ use crate::grids::{self, Grid, Kind};
 use crate::groups;
 use crate::layout::{BOLD, marked, paint, shortened, wrapped};
 use crate::phrases;
+use crate::split_tables::tables;
 use crate::view::{CandidateView, ReportView};
 use comfy_table::Width::Fixed;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
@@ -56,8 +57,10 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView, width: usize) -
         parts.push(table(&grids::costs(candidate), width));
     }
     parts.push(paragraph(&phrases::legend(view)));
-    if let Some(groups) = grids::groups(candidate) {
-        parts.push(table(&groups, width));
+    let groups = grids::groups(candidate);
+    if !groups.is_empty() {
+        parts.extend(tables(groups::grid("group", &groups), width));
+        parts.push(paragraph(&groups::extremes(&groups)));
         parts.push(paragraph(&groups::legend("launches")));
     }
     let mut notes = phrases::notes(&candidate.rows);

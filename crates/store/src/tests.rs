@@ -52,6 +52,7 @@ fn subject(version: &str) -> Subject {
             library: "/cache/librocksdb.so".into(),
             sha256: "ab".repeat(32),
             size: Bytes(50 << 20),
+            server: None,
             source: BuildSource::Published { coordinates: format!("org.rocksdb:rocksdbjni:{version}") },
             compilers: vec!["GCC: (GNU) 7.3.1".to_owned()],
             probe: Some(BuildProbe {

@@ -26,7 +26,8 @@ pub fn databases(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
         };
         let mut is_database = false;
         // MySQL 5.6 comes with a data directory to copy.
-        let in_a_build = directory.strip_prefix(root).is_ok_and(|path| path.iter().any(|one| one == "engines"));
+        let in_a_build =
+            directory.strip_prefix(root).is_ok_and(|path| path.iter().any(|one| one == "engines"));
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();

@@ -51,7 +51,11 @@ pub fn roots_below(directory: &Path) -> anyhow::Result<Vec<u32>> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
     };
-    Ok(found.iter().copied().filter(|pid| parent(*pid).is_none_or(|parent| !found.contains(&parent))).collect())
+    Ok(found
+        .iter()
+        .copied()
+        .filter(|pid| parent(*pid).is_none_or(|parent| !found.contains(&parent)))
+        .collect())
 }
 
 /// Waits until no program below this directory runs. One that stays is killed and is an error.

@@ -50,7 +50,10 @@ fn compare(scratch: &Scratch, subjects: [&str; 2]) -> anyhow::Result<Ending> {
         let positive = |row: &Value| {
             row["metric"] == metric && row["base_value"].as_f64().is_some_and(|value| value > 0.0)
         };
-        ensure!(rows.filter(|row| positive(row)).count() == STEPS.len(), "{metric} is not positive in each step");
+        ensure!(
+            rows.filter(|row| positive(row)).count() == STEPS.len(),
+            "{metric} is not positive in each step"
+        );
     }
     Ok(Ending::Passed)
 }
@@ -62,7 +65,9 @@ fn check_steps(report: &Value) -> anyhow::Result<()> {
         let deciding = rows.iter().filter(|row| row["step"] == step && row["decides"] == true).count();
         ensure!(deciding == 1, "{step}: {deciding} objects decide");
         let has_rate = rows.iter().any(|row| {
-            row["step"] == step && row["metric"] == "ops_per_s" && row["base_value"].as_f64().is_some_and(|v| v > 10.0)
+            row["step"] == step
+                && row["metric"] == "ops_per_s"
+                && row["base_value"].as_f64().is_some_and(|v| v > 10.0)
         });
         ensure!(has_rate, "{step} has no rate");
     }
@@ -119,7 +124,8 @@ fn unknown_option(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// A statement that the server refuses is a failed trial with the server's words; the other steps are measured.
 fn wrong_statement(scratch: &Scratch) -> anyhow::Result<Ending> {
-    let text = WORKLOAD.replace("SELECT k FROM {table} WHERE k IN", "SELECT no_such_column FROM {table} WHERE k IN");
+    let text =
+        WORKLOAD.replace("SELECT k FROM {table} WHERE k IN", "SELECT no_such_column FROM {table} WHERE k IN");
     let workload = scratch.write("wrong.toml", &text)?;
     let plan = scratch.write(
         "plan.toml",
@@ -199,8 +205,10 @@ mod tests {
     fn the_workload_has_the_steps_that_are_expected() {
         let workload: toml::Table = WORKLOAD.parse().unwrap();
         let steps = workload["step"].as_array().unwrap().iter();
-        let names: Vec<&str> =
-            steps.filter(|step| step.get("helper").is_none()).filter_map(|step| step["name"].as_str()).collect();
+        let names: Vec<&str> = steps
+            .filter(|step| step.get("helper").is_none())
+            .filter_map(|step| step["name"].as_str())
+            .collect();
         assert_eq!(names, STEPS);
     }
 }

@@ -11,7 +11,9 @@ use anyhow::{Context, anyhow};
 use model::import::ImportRecord;
 use model::plan::Purpose;
 use model::record::RunRecord;
-use report::history::{HistoryView, Observed, Question, build, json, markdown, of_campaigns, of_values, text};
+use report::history::{
+    HistoryView, Observed, Question, build, json, markdown, of_campaigns, of_values, text,
+};
 use report::text::TextOptions;
 use std::path::{Path, PathBuf};
 use store::Store;

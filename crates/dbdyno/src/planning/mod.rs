@@ -121,7 +121,8 @@ fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<St
     }
     let chosen = |name: &String| wanted.is_empty() || wanted.contains(name);
     // A step in one go has no blocks to interleave, and a helper only brings the tree into a state.
-    let is_judged = |step: &&Step| !step.operation.is_one_go() && (!step.helper || wanted.contains(&step.name));
+    let is_judged =
+        |step: &&Step| !step.operation.is_one_go() && (!step.helper || wanted.contains(&step.name));
     Ok(workload.steps.iter().filter(is_judged).map(|step| step.name.clone()).filter(chosen).collect())
 }
 
@@ -137,7 +138,8 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
         .map(|subject| {
             if plan.workload.is_sql() {
                 // The pages of its files are in the page cache too, and writes make more of them.
-                return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0 + plan.workload.data.size().0 * 2;
+                return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0
+                    + plan.workload.data.size().0 * 2;
             }
             let cache = number(subject, "block_based_table_factory.block_cache", 32 << 20);
             let memtable = number(subject, "write_buffer_size", 64 << 20);

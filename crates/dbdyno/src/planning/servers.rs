@@ -70,11 +70,8 @@ fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBui
     }
     let found = look(sources, &build, &Options::new())?
         .with_context(|| format!("{} cannot be used", build.reference))?;
-    let probe = BuildProbe {
-        default_options: found.settings,
-        facts: found.facts,
-        missing_symbols: Vec::new(),
-    };
+    let probe =
+        BuildProbe { default_options: found.settings, facts: found.facts, missing_symbols: Vec::new() };
     sources.cache.record_probe(&build, probe)?;
     sources
         .cache

@@ -170,17 +170,15 @@ impl Workload {
             place: place.to_owned(),
             problem,
         };
-        let sql = SqlParts {
-            schema: file.schema,
-            parameters: file.parameters,
-            transactions: file.transactions,
-        };
+        let sql =
+            SqlParts { schema: file.schema, parameters: file.parameters, transactions: file.transactions };
         let (entries, sql, whole_text) = match &file.sequence {
             None => (file.steps, sql, text.to_owned()),
             Some(_) if !(file.steps.is_empty() && sql.is_empty()) => {
                 return Err(invalid(
                     "sequence",
-                    "a workload has steps, transactions and a schema, or names a sequence; not both".to_owned(),
+                    "a workload has steps, transactions and a schema, or names a sequence; not both"
+                        .to_owned(),
                 ));
             }
             Some(name) => {
@@ -220,10 +218,12 @@ impl Workload {
             }
             let operation = operation_of(&entry, &sql).map_err(|problem| invalid(&place, problem))?;
             if operation.is_sql() != tables.is_some() && operation != Operation::Settle {
-                let problem = format!("the operation `{}` goes with `tables`, the others do not", entry.operation);
+                let problem =
+                    format!("the operation `{}` goes with `tables`, the others do not", entry.operation);
                 return Err(invalid(&place, problem));
             }
-            let step = step_of(entry, operation, file.block_ms).map_err(|problem| invalid(&place, problem))?;
+            let step =
+                step_of(entry, operation, file.block_ms).map_err(|problem| invalid(&place, problem))?;
             steps.push(step);
         }
         if steps.is_empty() {
@@ -333,7 +333,8 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
     if matches!(step.operation, Operation::FillSequential | Operation::Compact) && step.threads != 1 {
         return Err(format!("{} has one thread", entry_name(&step.operation)));
     }
-    if step.operation.is_sql() && (step.database == DatabaseKind::Image || step.background_write_bytes_per_s.is_some())
+    if step.operation.is_sql()
+        && (step.database == DatabaseKind::Image || step.background_write_bytes_per_s.is_some())
     {
         return Err("a step on tables has neither an image nor a background writer".to_owned());
     }

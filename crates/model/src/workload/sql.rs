@@ -210,8 +210,7 @@ fn yes() -> bool {
 impl Transaction {
     /// Statements that one event sends in this dialect, BEGIN and COMMIT among them: what the posts count as queries.
     pub fn queries(&self, dialect: Dialect) -> u64 {
-        let statements: u64 =
-            self.statements_in(dialect).map(|statement| u64::from(statement.repeat)).sum();
+        let statements: u64 = self.statements_in(dialect).map(|statement| u64::from(statement.repeat)).sum();
         statements + if self.begin { 2 } else { 0 }
     }
 
@@ -421,7 +420,8 @@ mod tests {
 
     #[test]
     fn a_template_is_read_and_written_back() {
-        let text = "SELECT c FROM {table} WHERE id BETWEEN {from} AND {from+99} OR id IN ({id*10}) -- {number}";
+        let text =
+            "SELECT c FROM {table} WHERE id BETWEEN {from} AND {from+99} OR id IN ({id*10}) -- {number}";
         let read = template(text);
         assert_eq!(read.to_string(), text);
         assert_eq!(read.parameters().collect::<Vec<_>>(), ["from", "from", "id"]);

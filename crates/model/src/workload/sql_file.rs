@@ -88,7 +88,10 @@ impl SqlParts {
     /// The tables; the error with its place.
     pub(super) fn tables(&self, entry: &TablesEntry) -> Result<Tables, (String, String)> {
         let Some(schema) = &self.schema else {
-            return Err(("schema".to_owned(), "`tables` need a `schema` that says how to make them".to_owned()));
+            return Err((
+                "schema".to_owned(),
+                "`tables` need a `schema` that says how to make them".to_owned(),
+            ));
         };
         if !(1..=10_000).contains(&entry.count) || entry.rows == 0 {
             let problem = "count must be 1 to 10000, and rows at least 1".to_owned();
@@ -126,8 +129,11 @@ impl SqlParts {
             .iter()
             .find(|entry| entry.name == name)
             .ok_or_else(|| format!("there is no transaction `{name}`{hint}"))?;
-        let statements: Vec<Statement> =
-            entry.statements.iter().map(|statement| self.statement(statement, with)).collect::<Result<_, _>>()?;
+        let statements: Vec<Statement> = entry
+            .statements
+            .iter()
+            .map(|statement| self.statement(statement, with))
+            .collect::<Result<_, _>>()?;
         if statements.is_empty() {
             return Err(format!("the transaction `{name}` has no statement"));
         }
@@ -180,9 +186,9 @@ fn filled_in(text: &str, with: &BTreeMap<String, u64>) -> Result<String, String>
     for part in parts {
         let end = part.find(|one: char| !(one.is_ascii_alphanumeric() || one == '_')).unwrap_or(part.len());
         let (name, rest) = part.split_at(end);
-        let value = with.get(name).ok_or_else(|| {
-            format!("`${name}` in `{text}` has no value: the step gives it under `with`")
-        })?;
+        let value = with
+            .get(name)
+            .ok_or_else(|| format!("`${name}` in `{text}` has no value: the step gives it under `with`"))?;
         filled.push_str(&value.to_string());
         filled.push_str(rest);
     }

@@ -61,12 +61,8 @@ pub(super) fn group_means(view: &CampaignView) -> Option<Grid> {
 
 /// One group in full: a row for each candidate, with what the posts say of it.
 pub(super) fn group_details(view: &CampaignView, group: Group) -> Option<Grid> {
-    let of_group: Vec<(String, &GroupRow)> = view
-        .groups
-        .iter()
-        .filter(|row| row.group == group)
-        .map(|row| (label(view, row.side), row))
-        .collect();
+    let of_group: Vec<(String, &GroupRow)> =
+        view.groups.iter().filter(|row| row.group == group).map(|row| (label(view, row.side), row)).collect();
     (!of_group.is_empty()).then(|| groups::grid(&format!("group {}", group.name()), &of_group))
 }
 

@@ -53,7 +53,8 @@ fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
         let found = decided.iter().filter(|one| verdicts.contains(&one.verdict)).count();
         u32::try_from(found).unwrap_or(u32::MAX)
     };
-    let ratios: Vec<f64> = decided.iter().filter_map(|one| one.ratio).collect();
+    let ratios: Vec<(&str, f64)> =
+        members.steps.iter().filter_map(|step| Some((step.name.as_str(), deciding(step)?.ratio?))).collect();
     let (mean, verdict) = mean_against_base(members, side, plan);
     // A step that can have no verdict, such as one that calls another function, is in the mean all the same.
     let judged = decided.iter().all(|one| one.verdict != Verdict::RatioOnly);

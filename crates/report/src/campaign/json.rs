@@ -3,8 +3,8 @@
 
 use super::phrases;
 use super::view::{CampaignView, Comparison, Disturbed, Finding, Moved, Shift, StepView};
-use crate::json_groups::{GroupObject, group};
 use crate::json::{Cost, HostFacts, NoteText, SCHEMA, TrialCounts, cost, host};
+use crate::json_groups::{GroupObject, group};
 use analysis::drift::Cause;
 use model::metric::Direction;
 use model::verdict::Verdict;

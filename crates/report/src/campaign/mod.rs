@@ -34,7 +34,6 @@ pub use json::json;
 pub use markdown::markdown;
 pub(crate) use observed::series_of;
 pub use tables::{csv, tsv};
-pub(crate) use text::tables as tables_within;
 pub use text::text;
 pub use values::Values;
 pub use view::{

@@ -8,7 +8,9 @@ use model::subject::compare_versions;
 
 /// Why campaigns cannot be taken together: their rounds are of different things.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("runs {first} and {second} cannot be taken together: their {what} differ ({of_first} and {of_second})")]
+#[error(
+    "runs {first} and {second} cannot be taken together: their {what} differ ({of_first} and {of_second})"
+)]
 pub struct Apart {
     /// A run.
     pub first: String,
@@ -153,11 +155,10 @@ mod tests {
         let joined = with_rounds(&first, &again);
         assert_eq!(joined.releases, ["8.9.1", "8.10.0", "9.0.0"]);
         let rows = joined.logarithms.rounds();
-        assert_eq!(rows, [
-            vec![Some(0.0), None, Some(1.0)],
-            vec![Some(0.0), None, Some(1.0)],
-            vec![None, Some(2.0), None],
-        ]);
+        assert_eq!(
+            rows,
+            [vec![Some(0.0), None, Some(1.0)], vec![Some(0.0), None, Some(1.0)], vec![None, Some(2.0), None],]
+        );
         assert_eq!(joined.values, [Some(1.0), Some(2.0_f64.exp()), Some(1.0_f64.exp())]);
     }
 }

@@ -225,12 +225,8 @@ impl Bench {
         let directories =
             [self.scratch.database("db_bench", template)?, self.scratch.database("worker", template)?];
         let seed = seed % (1 << 31); // db_bench keeps it in fewer bits than we do
-        let [reference, ours] = [&directories[0], &directories[1]].map(|directory| Run {
-            case,
-            operations,
-            seed,
-            directory,
-        });
+        let [reference, ours] =
+            [&directories[0], &directories[1]].map(|directory| Run { case, operations, seed, directory });
         let [reference_command, our_command] =
             [self.programs.db_bench(&reference)?, self.programs.worker(&ours)?];
         let used = if worker_first {

@@ -189,4 +189,3 @@ impl Began {
         Counters::from([(Counter::OtherCpuMicros, others::taken_between(self.others, others::read()))])
     }
 }
-

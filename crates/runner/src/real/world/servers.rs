@@ -24,16 +24,11 @@ impl RealWorld {
                 .filter_map(|(id, directory)| {
                     let command = world.server_command(*id, directory)?;
                     let interrupted = &world.interrupted;
-                    let make = move || {
-                        server::initialise(&command, &|| interrupted.load(Ordering::Relaxed))
-                    };
+                    let make = move || server::initialise(&command, &|| interrupted.load(Ordering::Relaxed));
                     Some((*id, scope.spawn(make)))
                 })
                 .collect();
-            running
-                .into_iter()
-                .filter_map(|(id, thread)| Some((id, thread.join().ok()?)))
-                .collect()
+            running.into_iter().filter_map(|(id, thread)| Some((id, thread.join().ok()?))).collect()
         });
         for (id, made) in initialised {
             made.map_err(|error| self.fail_server(id, "making its data directory", &error))?;
