@@ -2,6 +2,7 @@
 //! starting it on an empty data directory before anything is measured.
 
 use super::probe::ProbePlace;
+use crate::marked_dir::{self, MarkedDirError};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::server::{self, Network, Server, ServerCommand, ServerError};
 use model::build::EngineBuild;
@@ -27,6 +28,9 @@ pub struct ServerLook {
 /// Why a server could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
+    /// Its directory could not be made.
+    #[error(transparent)]
+    Directory(#[from] MarkedDirError),
     /// It could not be made or started.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -50,6 +54,7 @@ pub fn look(
 ) -> Result<ServerLook, ProbeError> {
     let no_server = || ProbeError::NoServer { reference: build.reference.to_string() };
     let directory = place.directory.join("db");
+    marked_dir::create_marked_dir(&directory)?;
     let command = ServerCommand {
         files: build.server.as_ref().ok_or_else(no_server)?,
         program: &build.library,
@@ -58,7 +63,7 @@ pub fn look(
         network: Network::Socket,
     };
     server::initialise(&command, interrupted)?;
-    let server = Server::start(&command, interrupted)?;
+    let server = Server::start(&command, |_| Ok(()), interrupted)?;
     let look = ask(place, &server, interrupted);
     let stopped = server.stop();
     let look = look?;

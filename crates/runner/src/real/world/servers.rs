@@ -4,7 +4,9 @@ use super::RealWorld;
 use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Severity};
 use crate::clock::Stopwatch;
+use crate::marked_dir;
 use crate::server::{self, Network, Server, ServerCommand, ServerError};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -16,6 +18,10 @@ impl RealWorld {
             .filter(|id| self.plan.subjects[id.side].build.server.is_some())
             .map(|id| (*id, self.worker_directory(*id).join(DATABASE)))
             .collect();
+        for (id, directory) in &directories {
+            let made = marked_dir::create_marked_dir(directory);
+            made.map_err(|error| self.fail(*id, "making the directory of its server", &error))?;
+        }
         let watch = Stopwatch::start();
         let initialised: Vec<(WorkerId, Result<(), ServerError>)> = std::thread::scope(|scope| {
             let world = &*self;
@@ -35,9 +41,12 @@ impl RealWorld {
         }
         for (id, directory) in &directories {
             let Some(command) = self.server_command(*id, directory) else { continue };
-            let started = Server::start(&command, &|| self.interrupted.load(Ordering::Relaxed));
+            let limited = |pid| match &self.memory_group {
+                Some(group) => group.add(pid).map_err(io::Error::other),
+                None => Ok(()),
+            };
+            let started = Server::start(&command, limited, &|| self.interrupted.load(Ordering::Relaxed));
             let server = started.map_err(|error| self.fail_server(*id, "starting its server", &error))?;
-            self.limit_memory(*id, server.pid())?;
             self.servers.insert(*id, server);
         }
         self.pauses.engine_worked(watch.elapsed());
@@ -57,9 +66,12 @@ impl RealWorld {
 
     fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {
         let failure = self.fail(id, doing, error);
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Failure { severity: Severity::Interrupted, ..failure };
+        match error {
+            ServerError::Interrupted => Failure { severity: Severity::Interrupted, ..failure },
+            _ if self.interrupted.load(Ordering::Relaxed) => {
+                Failure { severity: Severity::Interrupted, ..failure }
+            }
+            _ => failure,
         }
-        failure
     }
 }
