@@ -44,8 +44,13 @@ const OPTION_HISTORIES: [(&str, &str, &str); 1] = [(
 )];
 const HARDWARE: [(&str, &str, &str); 1] =
     [("rocksdb", "embedded:hardware/rocksdb.toml", include_str!("../../../hardware/rocksdb.toml"))];
-const ENGINES: [(&str, &str); 1] =
-    [("embedded:engines/rocksdb.toml", include_str!("../../../engines/rocksdb.toml"))];
+const ENGINES: [(&str, &str); 5] = [
+    ("embedded:engines/mariadb.toml", include_str!("../../../engines/mariadb.toml")),
+    ("embedded:engines/myrocks.toml", include_str!("../../../engines/myrocks.toml")),
+    ("embedded:engines/mysql.toml", include_str!("../../../engines/mysql.toml")),
+    ("embedded:engines/postgres.toml", include_str!("../../../engines/postgres.toml")),
+    ("embedded:engines/rocksdb.toml", include_str!("../../../engines/rocksdb.toml")),
+];
 const CONFIGS: [(&str, &str); 1] =
     [("embedded:configs/rocksdb.toml", include_str!("../../../configs/rocksdb.toml"))];
 
