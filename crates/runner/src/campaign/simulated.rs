@@ -113,7 +113,7 @@ impl SimulatedWorld {
         let worker = self.worker(id);
         assert!(!worker.frozen, "{request:?} was sent to the frozen {id:?}");
         match request {
-            Request::Load { .. } => Reply::Loaded { missing_symbols: Vec::new() },
+            Request::Load { .. } => Reply::Loaded { missing_symbols: Vec::new(), facts: BTreeMap::new() },
             Request::Open { .. } => {
                 assert!(!std::mem::replace(&mut worker.open, true));
                 Reply::Opened
@@ -165,6 +165,7 @@ impl SimulatedWorld {
 fn measured(report: BlockReport) -> Performed {
     Performed::Block(Box::new(MeasuredBlock {
         process_cpu: Some(report.process_cpu),
+        server: false,
         report,
         counters: Counters::new(),
     }))
@@ -288,6 +289,7 @@ impl World for SimulatedWorld {
                 let measured = MeasuredBlock {
                     report: BlockReport::default(),
                     process_cpu: None,
+                    server: false,
                     counters: Counters::new(),
                 };
                 let output = "db_bench".to_owned();

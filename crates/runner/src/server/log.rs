@@ -42,6 +42,11 @@ impl Log {
         Log { path, begins, dialect }
     }
 
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The end of what this run wrote, whole lines; before it the line that tells the reason of an end, where that
     /// stands further up. Empty where there is nothing.
     pub fn tail(&self) -> String {

@@ -180,6 +180,11 @@ impl Server {
         self.still_runs("while running")
     }
 
+    /// The file of its log.
+    pub fn log_file(&self) -> &Path {
+        self.log.path()
+    }
+
     /// The end of its log.
     pub fn log_tail(&self) -> String {
         self.log.tail()

@@ -131,7 +131,8 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
 /// The benchmarks that bring the tree to a shape.
 fn settling(step: &Step) -> Vec<&'static str> {
     match step.settle {
-        Settle::None => Vec::new(),
+        // The last is of SQL servers, which db_bench knows nothing of.
+        Settle::None | Settle::Postwrite => Vec::new(),
         Settle::Flushed if step.only_settles() => Vec::new(),
         Settle::Flushed => vec!["flush"],
         Settle::Drained => vec!["flush", "waitforcompaction"],

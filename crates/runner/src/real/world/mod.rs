@@ -316,7 +316,7 @@ impl RealWorld {
         };
         let mut texts = Vec::new();
         let log = match self.servers.get(&id) {
-            Some(server) => server.log(),
+            Some(server) => server.log_file().to_owned(),
             None => directory.join(DATABASE).join("LOG"),
         };
         for (name, path) in [("LOG", log), ("stderr", directory.join("stderr"))] {
