@@ -5,6 +5,7 @@
 //! What is not named is skipped with its reason. As root, all of it must be below a directory that anyone may enter.
 
 #![expect(clippy::unwrap_used, reason = "what builds the scene of a test panics like its assertions")]
+#![expect(clippy::print_stderr, reason = "times and messages, for whoever runs them with --nocapture")]
 
 use model::build::{Initialise, ServerFiles};
 use model::config::{self, Options};

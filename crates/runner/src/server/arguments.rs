@@ -108,9 +108,15 @@ pub(super) fn of_single_user(places: &Places) -> Vec<OsString> {
         .into()
 }
 
-/// What a client needs to find: read by MySQL and MariaDB at each start, before they accept connections.
-pub(super) fn first_statements() -> String {
-    format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n")
+/// What a client needs to find: read by MySQL and MariaDB at each start, before they accept connections. The session
+/// that reads it has the release's own character set, so that of the configuration is named.
+pub(super) fn first_statements(options: &Options) -> String {
+    let part = |words: &str, name: &str| {
+        options.get(name).map_or_else(String::new, |value| format!(" {words} {value}"))
+    };
+    let (characters, collation) =
+        (part("CHARACTER SET", "character_set_server"), part("COLLATE", "collation_server"));
+    format!("CREATE DATABASE IF NOT EXISTS {DATABASE}{characters}{collation};\n")
 }
 
 /// What every start of MySQL and MariaDB needs; `--no-defaults` must be the first.
@@ -154,5 +160,15 @@ mod tests {
     fn an_option_without_a_value_is_a_flag() {
         assert_eq!(option("skip_log_bin", ""), "--skip_log_bin");
         assert_eq!(option("innodb_page_size", "16384"), "--innodb_page_size=16384");
+    }
+
+    #[test]
+    fn the_database_has_the_character_set_of_the_configuration() {
+        let mut options = Options::new();
+        assert_eq!(first_statements(&options), "CREATE DATABASE IF NOT EXISTS bench;\n");
+        options.insert("character_set_server".to_owned(), "latin1".to_owned());
+        options.insert("collation_server".to_owned(), "latin1_bin".to_owned());
+        let expected = "CREATE DATABASE IF NOT EXISTS bench CHARACTER SET latin1 COLLATE latin1_bin;\n";
+        assert_eq!(first_statements(&options), expected);
     }
 }

@@ -103,7 +103,7 @@ impl Server {
         let account = account::for_servers()?;
         command.check_files(account.as_ref())?;
         let (endpoint, port) = endpoint(command.network, command.files.dialect, &places)?;
-        places.make_ready(account.as_ref())?;
+        places.make_ready(command.options, account.as_ref())?;
         let log = Log::from_here(places.log.clone(), command.files.dialect);
         let launch = Launch {
             files: command.files,
@@ -324,7 +324,7 @@ impl Places {
     }
 
     /// All that a start needs beside the data. A socket that a killed server left is removed; so are its temporary files.
-    fn make_ready(&self, account: Option<&Account>) -> Result<(), ServerError> {
+    fn make_ready(&self, options: &Options, account: Option<&Account>) -> Result<(), ServerError> {
         if !self.data.is_dir() {
             return Err(ServerError::NoData { path: self.data.clone() });
         }
@@ -340,7 +340,7 @@ impl Places {
             }
             self.make(directory, account)?;
         }
-        fs::write(&self.first_statements, arguments::first_statements())
+        fs::write(&self.first_statements, arguments::first_statements(options))
             .map_err(ServerError::file("write", &self.first_statements))?;
         fs::set_permissions(&self.first_statements, fs::Permissions::from_mode(0o644))
             .map_err(ServerError::file("set the permissions of", &self.first_statements))
