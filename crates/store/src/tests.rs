@@ -66,6 +66,8 @@ fn subject(version: &str) -> Subject {
             name: "standard".to_owned(),
             description: "pinned".to_owned(),
             options: BTreeMap::from([("compression".to_owned(), "kNoCompression".to_owned())]),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
             pins: BTreeMap::new(),
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),

@@ -73,6 +73,8 @@ fn subject(version: &str, defaults: &str) -> Subject {
             description: String::new(),
             pins: BTreeMap::new(),
             options: BTreeMap::new(),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),
         planted_slowdown_percent: 0.0,

@@ -76,6 +76,8 @@ fn subject(version: &str, config: &str) -> Subject {
             description: String::new(),
             pins,
             options: Options::new(),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
         },
         options,
         planted_slowdown_percent: 0.0,
