@@ -210,7 +210,9 @@ fn describe_server(
         Initialise::Initdb { program } => format!("by {}", program.display()),
         Initialise::InitializeInsecure => "by the server itself".to_owned(),
         Initialise::CopyOf { directory } => format!("a copy of {}", directory.display()),
-        Initialise::Bootstrap { scripts } => format!("by {} scripts in {}", scripts.len(), server.share.display()),
+        Initialise::Bootstrap { scripts } => {
+            format!("by {} scripts in {}", scripts.len(), server.share.display())
+        }
     };
     writeln!(text, "  new data   {data}")?;
     if !server.arguments.is_empty() {
