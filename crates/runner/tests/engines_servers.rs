@@ -333,6 +333,20 @@ fn packages_of_debian_come_with_all_that_they_need_and_are_kept() {
 }
 
 #[test]
+fn a_kept_archive_that_is_damaged_is_fetched_again() {
+    let scene = Scene::with_mariadb();
+    let fetched = scene.fetch("mariadb@10.11.19").unwrap();
+    let sha256 = &scene.cache.packages(&fetched.reference).unwrap()[0].sha256;
+    let kept = scene.work.path().join(format!("engines/.archives/{sha256}.deb"));
+    let whole = fs::read(&kept).unwrap();
+    fs::write(&kept, &whole[..whole.len() / 2]).unwrap();
+    let myrocks = scene.fetch("myrocks@10.11.19").unwrap();
+    assert_eq!(myrocks.sha256, fetched.sha256);
+    assert_eq!(fs::read(&kept).unwrap(), whole);
+    assert_eq!(scene.runs().len(), 6, "lists, packages with and without what they depend on, each twice");
+}
+
+#[test]
 fn what_apt_says_is_told_with_the_next_step() {
     let scene = Scene::new();
     scene.fails(

@@ -89,8 +89,10 @@ impl PrivateApt {
 
 fn sources_text(mirror: &Mirror, suites: &[String], cpu: &str) -> String {
     suites.iter().fold(String::new(), |mut text, suite| {
+        // A host with a desktop would have icons and descriptions fetched too.
+        let options = format!("arch={cpu} signed-by={KEYRING} target=Packages");
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "deb [arch={cpu} signed-by={KEYRING}] {} {suite} main", mirror.uri(suite));
+        let _ = writeln!(text, "deb [{options}] {} {suite} main", mirror.uri(suite));
         text
     })
 }
