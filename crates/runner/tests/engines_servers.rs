@@ -413,9 +413,7 @@ fn ones_own_server_is_found_below_its_prefix_and_noticed_when_it_is_rebuilt() {
     for program in ["postgres", "initdb"] {
         fs::copy(fixture("elf/program"), prefix.join("bin").join(program)).unwrap();
     }
-    let script = prefix.join("bin/pg_config");
-    fs::write(&script, "#!/bin/sh\necho 'CC = gcc'\necho 'LIBS = -lm'\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(fixture("postgres/pg_config"), prefix.join("bin/pg_config")).unwrap();
     let prefix = fs::canonicalize(prefix).unwrap();
     for path in [&prefix, &prefix.join("bin/postgres")] {
         let added = add("postgres@mine", path).unwrap();

@@ -101,7 +101,15 @@ mod tests {
         ensure();
         let copy = copy_of(Path::new("server"), directory);
         assert_eq!(copy, directory.join("run/server"));
-        let run = || Command::new(&copy).arg("--list").output();
+        let run = || {
+            loop {
+                match Command::new(&copy).arg("--list").output() {
+                    // Another test forked while the copy was being written, and has not yet become its program.
+                    Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+                    other => return other,
+                }
+            }
+        };
         assert!(run().is_err(), "there is no such loader yet");
         std::os::unix::fs::symlink(host_loader(&content), &loader).unwrap();
         let ran = run().unwrap();
