@@ -105,6 +105,13 @@ impl Scene {
         jar.finish().unwrap();
     }
 
+    /// A mirror of Debian with one package.
+    fn put_library(&self, archive: &str, library: &str) {
+        let alone = self.beside.path().join("alone");
+        fs::create_dir(&alone).unwrap();
+        tar("usr/bin/x", &[library], File::create(alone.join(archive)).unwrap());
+    }
+
     fn fetch(&self, build: &str) -> Result<EngineBuild, EngineError> {
         let build: BuildRef = build.parse().unwrap();
         self.cache.fetch(&self.catalog, &build, &mut |_| {})
@@ -130,10 +137,9 @@ impl Scene {
         assert!(error.contains(expected), "{error}");
         let place = self.place(build);
         assert!(!place.exists());
-        let left = fs::read_dir(place.parent().unwrap()).unwrap();
-        for entry in left.map(Result::unwrap).filter(|entry| entry.file_type().unwrap().is_dir()) {
-            panic!("`{}` was left", entry.path().display());
-        }
+        let left = fs::read_dir(place.parent().unwrap()).unwrap().map(Result::unwrap);
+        let left: Vec<_> = left.filter(|entry| entry.file_type().unwrap().is_dir()).collect();
+        assert!(left.is_empty(), "{left:?}");
     }
 }
 
@@ -209,12 +215,13 @@ fn a_server_below_a_directory_of_a_jar_gets_its_modes() {
         jar.write_all(&content).unwrap();
     }
     jar.finish().unwrap();
+    scene.put_library("libaio1_0.3.113-4_amd64.deb", "usr/lib/x86_64-linux-gnu/libaio.so.1");
     let fetched = scene.fetch("mariadb@10.2.11").unwrap();
     assert!(fetched.library.ends_with("files/bin/mysqld"));
     assert_eq!(fs::metadata(&fetched.library).unwrap().permissions().mode() & 0o777, 0o755);
     let server = fetched.server.unwrap();
     assert_eq!(server.storage.as_deref(), Some("InnoDB"));
-    assert_eq!(server.libraries, [server.root.join("libs")]);
+    assert_eq!(server.libraries[0], server.root.join("libs"));
     let Initialise::Bootstrap { scripts } = server.initialise else { panic!("{:?}", server.initialise) };
     let names: Vec<_> = scripts.iter().map(|script| script.strip_prefix(&server.share).unwrap()).collect();
     let expected =
@@ -248,9 +255,7 @@ fn a_server_of_npm_brings_its_data_directory() {
 fn libraries_that_a_publisher_expects_on_the_host_are_brought_along() {
     let scene = Scene::new();
     scene.put_jar("mysql-Linux-amd64.tar.gz", &gzip("bin/mysqld", &["share/english/errmsg.sys"]));
-    fs::create_dir(scene.beside.path().join("alone")).unwrap();
-    let library = scene.beside.path().join("alone/libaio1_0.3.113-4_amd64.deb");
-    tar("usr/bin/x", &["usr/lib/x86_64-linux-gnu/libaio.so.1"], File::create(library).unwrap());
+    scene.put_library("libaio1_0.3.113-4_amd64.deb", "usr/lib/x86_64-linux-gnu/libaio.so.1");
     let fetched = scene.fetch("mysql@8.0.15").unwrap();
     assert_eq!(scene.runs()[1..], ["-q update", "-q download libaio1 libnuma1"]);
     let server = fetched.server.clone().unwrap();
@@ -328,6 +333,20 @@ fn packages_of_debian_come_with_all_that_they_need_and_are_kept() {
 }
 
 #[test]
+fn a_kept_archive_that_is_damaged_is_fetched_again() {
+    let scene = Scene::with_mariadb();
+    let fetched = scene.fetch("mariadb@10.11.19").unwrap();
+    let sha256 = &scene.cache.packages(&fetched.reference).unwrap()[0].sha256;
+    let kept = scene.work.path().join(format!("engines/.archives/{sha256}.deb"));
+    let whole = fs::read(&kept).unwrap();
+    fs::write(&kept, &whole[..whole.len() / 2]).unwrap();
+    let myrocks = scene.fetch("myrocks@10.11.19").unwrap();
+    assert_eq!(myrocks.sha256, fetched.sha256);
+    assert_eq!(fs::read(&kept).unwrap(), whole);
+    assert_eq!(scene.runs().len(), 6, "lists, packages with and without what they depend on, each twice");
+}
+
+#[test]
 fn what_apt_says_is_told_with_the_next_step() {
     let scene = Scene::new();
     scene.fails(
@@ -394,9 +413,7 @@ fn ones_own_server_is_found_below_its_prefix_and_noticed_when_it_is_rebuilt() {
     for program in ["postgres", "initdb"] {
         fs::copy(fixture("elf/program"), prefix.join("bin").join(program)).unwrap();
     }
-    let script = prefix.join("bin/pg_config");
-    fs::write(&script, "#!/bin/sh\necho 'CC = gcc'\necho 'LIBS = -lm'\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(fixture("postgres/pg_config"), prefix.join("bin/pg_config")).unwrap();
     let prefix = fs::canonicalize(prefix).unwrap();
     for path in [&prefix, &prefix.join("bin/postgres")] {
         let added = add("postgres@mine", path).unwrap();
@@ -420,6 +437,34 @@ fn ones_own_server_is_found_below_its_prefix_and_noticed_when_it_is_rebuilt() {
 }
 
 #[test]
+fn a_record_of_the_time_before_there_were_servers_is_read() {
+    let files = [("rocksdb", include_str!("../../../engines/rocksdb.toml"))];
+    let catalog = EngineCatalog::parse(CatalogFiles { engines: &files, configs: &[] }).unwrap();
+    let scene = Scene { catalog, ..Scene::new() };
+    let place =
+        runner::marked_dir::create_marked_dir_below(scene.work.path(), &["engines", "rocksdb", "8.5.4"]);
+    let place = place.unwrap();
+    fs::copy(fixture("elf/exports_rocksdb_open.so"), place.join("library.so")).unwrap();
+    // As release 0.1.0 of dbdyno wrote it.
+    let record = r#"{
+  "schema": 1,
+  "reference": "rocksdb@8.5.4",
+  "library": "library.so",
+  "sha256": "395fc2655c9fd2da3daad412f61500e92ec61a1046f9eb448e73dd77d5d029ca",
+  "size": 4864,
+  "source": { "kind": "published", "coordinates": "org.rocksdb:rocksdbjni:8.5.4:jar:linux64" },
+  "compilers": ["GCC: (Debian 12.2.0-14+deb12u1) 12.2.0"],
+  "jar": { "sha256": "00", "size": 1 },
+  "probe": null
+}"#;
+    fs::write(place.join("build.json"), record).unwrap();
+    let found = scene.resolve("rocksdb@8.5.4").unwrap().unwrap();
+    assert_eq!(found.library, place.join("library.so"));
+    assert_eq!(found.server, None);
+    assert_eq!(scene.cache.packages(&found.reference).unwrap(), []);
+}
+
+#[test]
 fn mistakes_in_files_of_servers_are_told() {
     let check = |from: &str, to: &str, expected: &str| {
         let mysql = include_str!("../../../engines/mysql.toml");
@@ -429,7 +474,7 @@ fn mistakes_in_files_of_servers_are_told() {
         let error = EngineCatalog::parse(files).unwrap_err().to_string();
         assert!(error.contains("e.toml") && error.contains(expected), "{error}");
     };
-    check("\"8.0.15\", \"9.7.4\"]", "\"9.7.4\"]", "a `source` has the release `8.0.15`");
+    check("\"8.0.12\", \"8.0.15\", \"9", "\"8.0.15\", \"9", "a `source` has the release `8.0.12`");
     check("\"5.7.19\" = \"5.7.19-3\", ", "", "the release `5.7.19` has no `source`");
     check("\"8.0.15\" = \"0.6\"", "\"8.0.15\" = \"0.6\", \"8.0.12\" = \"0.5\"", "`8.0.12` has 2 sources");
     check(

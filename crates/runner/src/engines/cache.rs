@@ -280,26 +280,25 @@ impl BuildCache {
 /// copy is there afterwards.
 fn checked(record: BuildRecord, directory: &Path) -> Result<EngineBuild, EngineError> {
     let path = directory.join(&record.library);
-    let content = match fs::read(&path) {
-        Ok(content) => Some(content),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(EngineError::io("read", &path)(error)),
-    };
-    let found = content.as_deref().map(sha256::of_bytes);
-    match (content, &record.loader) {
-        (Some(content), loader) if found.as_ref() == Some(&record.sha256) => {
-            if let Some(loader) = loader {
-                loader::ensure_copy(&record.library, &content, loader, directory)?;
-            }
-            Ok(record.into_build(directory))
+    let found = match sha256::of_file(&path) {
+        Ok((found, _)) => found,
+        Err(EngineError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            "none, it is gone".to_owned()
         }
-        _ => Err(EngineError::WrongChecksum {
+        Err(error) => return Err(error),
+    };
+    if found != record.sha256 {
+        return Err(EngineError::WrongChecksum {
             build: record.reference,
             path,
-            found: found.unwrap_or_else(|| "none, it is gone".to_owned()),
+            found,
             recorded: record.sha256,
-        }),
+        });
     }
+    if let Some(loader) = &record.loader {
+        loader::ensure_copy(&record.library, loader, directory)?;
+    }
+    Ok(record.into_build(directory))
 }
 
 fn own_reference(name: &str) -> Result<BuildRef, EngineError> {

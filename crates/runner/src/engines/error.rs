@@ -144,9 +144,9 @@ pub enum EngineError {
         /// What was to be fetched.
         build: BuildRef,
         /// Suite, packages and version.
-        coordinates: String,
+        coordinates: Box<str>,
         /// apt's own words.
-        message: String,
+        message: Box<str>,
         /// Where archives are kept.
         archives: PathBuf,
     },

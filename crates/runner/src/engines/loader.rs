@@ -25,16 +25,12 @@ pub(super) fn copy_of(program: &Path, directory: &Path) -> PathBuf {
     directory.join(COPY_DIRECTORY).join(program.file_name().unwrap_or_default())
 }
 
-/// Sees to it that the copy of `program`, whose content is given, is there as it has to be.
-pub(super) fn ensure_copy(
-    program: &Path,
-    content: &[u8],
-    loader: &Path,
-    directory: &Path,
-) -> Result<(), EngineError> {
-    let wanted = with_loader(content, &directory.join(loader)).map_err(|problem| {
-        EngineError::NotAProgram { path: directory.join(program), problem: problem.to_owned() }
-    })?;
+/// Sees to it that the copy of `program` is there as it has to be; both paths are below `directory`.
+pub(super) fn ensure_copy(program: &Path, loader: &Path, directory: &Path) -> Result<(), EngineError> {
+    let path = directory.join(program);
+    let content = fs::read(&path).map_err(EngineError::io("read", &path))?;
+    let wanted = with_loader(&content, &directory.join(loader))
+        .map_err(|problem| EngineError::NotAProgram { path, problem: problem.to_owned() })?;
     let copy = copy_of(program, directory);
     if fs::read(&copy).is_ok_and(|found| found == wanted) {
         return Ok(());
@@ -100,20 +96,30 @@ mod tests {
         let directory = scratch.path();
         let loader = directory.join("loader");
         let content = own();
-        ensure_copy(Path::new("files/server"), &content, Path::new("loader"), directory).unwrap();
-        let copy = copy_of(Path::new("files/server"), directory);
+        fs::write(directory.join("server"), &content).unwrap();
+        let ensure = || ensure_copy(Path::new("server"), Path::new("loader"), directory).unwrap();
+        ensure();
+        let copy = copy_of(Path::new("server"), directory);
         assert_eq!(copy, directory.join("run/server"));
-        let run = || Command::new(&copy).arg("--list").output();
+        let run = || {
+            loop {
+                match Command::new(&copy).arg("--list").output() {
+                    // Another test forked while the copy was being written, and has not yet become its program.
+                    Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {}
+                    other => return other,
+                }
+            }
+        };
         assert!(run().is_err(), "there is no such loader yet");
         std::os::unix::fs::symlink(host_loader(&content), &loader).unwrap();
         let ran = run().unwrap();
         assert!(String::from_utf8_lossy(&ran.stdout).contains("a_copy_is_started_by_the_loader"));
 
         let before = fs::metadata(&copy).unwrap().modified().unwrap();
-        ensure_copy(Path::new("files/server"), &content, Path::new("loader"), directory).unwrap();
+        ensure();
         assert_eq!(fs::metadata(&copy).unwrap().modified().unwrap(), before, "the right one stays");
         fs::write(&copy, "x").unwrap();
-        ensure_copy(Path::new("files/server"), &content, Path::new("loader"), directory).unwrap();
+        ensure();
         assert!(run().is_ok(), "a damaged one is made anew");
     }
 

@@ -201,8 +201,7 @@ impl Fetch<'_> {
         let (sha256, size) = sha256::of_file(&program)?;
         if let Some(loader) = &unpacked.loader {
             // Proves that it can be done; it is made anew when the build has its place.
-            let content = fs::read(&program).map_err(EngineError::io("read", &program))?;
-            loader::ensure_copy(&found.program, &content, loader, fresh)?;
+            loader::ensure_copy(&found.program, loader, fresh)?;
         }
         Ok(BuildRecord::new(Facts {
             reference: self.build.clone(),

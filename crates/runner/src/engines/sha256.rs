@@ -16,11 +16,6 @@ pub(super) fn of_file(path: &Path) -> Result<(String, u64), EngineError> {
     of_reader(File::open(path).map_err(&read)?).map_err(&read)
 }
 
-/// The checksum of a content.
-pub(super) fn of_bytes(content: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(content))
-}
-
 fn of_reader(mut reader: impl Read) -> io::Result<(String, u64)> {
     let mut hasher = Sha256::new();
     let mut size = 0;
@@ -52,7 +47,6 @@ mod tests {
     /// The expected values are the examples of FIPS 180-4 for "abc" and a million times "a".
     #[test]
     fn the_examples_of_the_standard_are_met() {
-        assert_eq!(of_bytes(b"abc"), of_reader(&b"abc"[..]).unwrap().0);
         assert_eq!(
             of_reader(&b"abc"[..]).unwrap(),
             ("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned(), 3)

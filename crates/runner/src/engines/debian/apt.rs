@@ -35,7 +35,7 @@ impl PrivateApt {
         suites: &[String],
         cpu: &str,
     ) -> Result<PrivateApt, EngineError> {
-        for directory in ["lists/partial", "cache/archives/partial"] {
+        for directory in ["lists/partial", "cache/archives/partial", "preferences.d"] {
             let directory = state.join(directory);
             fs::create_dir_all(&directory).map_err(EngineError::io("write", &directory))?;
         }
@@ -89,8 +89,10 @@ impl PrivateApt {
 
 fn sources_text(mirror: &Mirror, suites: &[String], cpu: &str) -> String {
     suites.iter().fold(String::new(), |mut text, suite| {
+        // A host with a desktop would have icons and descriptions fetched too.
+        let options = format!("arch={cpu} signed-by={KEYRING} target=Packages");
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "deb [arch={cpu} signed-by={KEYRING}] {} {suite} main", mirror.uri(suite));
+        let _ = writeln!(text, "deb [{options}] {} {suite} main", mirror.uri(suite));
         text
     })
 }
@@ -106,8 +108,8 @@ fn configuration_text(state: &Path, cpu: &str) -> String {
         ("Dir::Cache::archives", below("cache/archives")),
         ("Dir::Etc::sourcelist", below("sources.list")),
         ("Dir::Etc::sourceparts", "-".to_owned()),
-        ("Dir::Etc::preferences", "-".to_owned()),
-        ("Dir::Etc::preferencesparts", "-".to_owned()),
+        ("Dir::Etc::preferences", below("preferences")),
+        ("Dir::Etc::preferencesparts", below("preferences.d")),
         ("Dir::Log", below("log")),
         ("APT::Architecture", cpu.to_owned()),
         ("APT::Architectures::", cpu.to_owned()),
@@ -128,13 +130,7 @@ fn configuration_text(state: &Path, cpu: &str) -> String {
     text
 }
 
-/// What apt says when it has no such package, and when it cannot be asked. Apt 2.6.1 of Debian 12:
-///
-/// ```text
-/// E: Version '1:10.11.17-0+deb12u1' for 'mariadb-server-core' was not found
-/// E: Unable to locate package mariadb-server-cor
-/// E: Failed to fetch http://mirror.example/..  Temporary failure resolving 'mirror.example'
-/// ```
+/// What apt says when it has no such package, and when it cannot be asked (whole outputs: `fixtures/debian/2.6.1`).
 const NOT_THERE: [&str; 4] =
     ["was not found", "Unable to locate package", "has no installation candidate", "404  Not Found"];
 const UNREACHABLE: [&str; 7] = [
@@ -170,4 +166,48 @@ pub(super) fn message(said: &str) -> Option<String> {
     let errors: Vec<String> = lines.iter().filter_map(|line| error(line)).collect();
     let text = if errors.is_empty() { lines.join(" ") } else { errors.join("; ") };
     (!text.is_empty()).then(|| client::shortened(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(said: &str, expected: Reason, words: &str) {
+        assert_eq!(reason(said), expected);
+        assert_eq!(message(said).unwrap(), words);
+    }
+
+    #[test]
+    fn a_missing_package_is_told_from_a_missing_network_and_a_cut_archive() {
+        check(
+            include_str!("../../../fixtures/debian/2.6.1/no-version.txt"),
+            Reason::NotThere,
+            "Version '1:10.11.17-0+deb12u1' for 'mariadb-server-core' was not found",
+        );
+        check(
+            include_str!("../../../fixtures/debian/2.6.1/no-package.txt"),
+            Reason::NotThere,
+            "Unable to locate package nosuch",
+        );
+        let offline = include_str!("../../../fixtures/debian/2.6.1/no-network.txt");
+        assert_eq!(reason(offline), Reason::Unreachable);
+        let words = message(offline).unwrap();
+        assert!(words.contains("Could not resolve 'mirror.example'; Failed to fetch"), "{words}");
+        check(
+            include_str!("../../../fixtures/debian/2.6.1/cut.txt"),
+            Reason::Other,
+            "tar subprocess returned error exit status 2",
+        );
+        assert_eq!(message(" \n"), None);
+    }
+
+    #[test]
+    fn hooks_of_the_host_are_taken_away_and_its_state_is_not_ours() {
+        let text = configuration_text(Path::new("/cache/apt"), "amd64");
+        assert!(text.contains("#clear APT::Update::Post-Invoke;\n"));
+        for name in ["Dir::State", "Dir::State::lists", "Dir::State::status", "Dir::Cache", "Dir::Log"] {
+            assert!(text.contains(&format!("\n{name} \"/cache/apt/")), "{name}");
+        }
+    }
 }

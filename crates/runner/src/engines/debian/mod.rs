@@ -199,8 +199,8 @@ impl Debian<'_> {
         Err(match apt::reason(&ended.said) {
             Reason::NotThere => EngineError::LeftMirror {
                 build: self.build.clone(),
-                coordinates: coordinates.to_owned(),
-                message,
+                coordinates: coordinates.into(),
+                message: message.into(),
                 archives: archives.directory().to_owned(),
             },
             reason => apt.failed(self.build, Failure { reason, message, arguments, directory }),
