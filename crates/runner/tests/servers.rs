@@ -139,6 +139,18 @@ fn await_true(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Files of shared memory that Postgres has, ours and others'.
+fn shared_memory() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/dev/shm").unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.to_string_lossy().contains("PostgreSQL.")).collect()
+}
+
+/// Those of one process.
+fn shared_memory_of(pid: u32) -> Vec<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    shared_memory().into_iter().filter(|path| maps.contains(&*path.to_string_lossy())).collect()
+}
+
 /// Made, started, stopped, started again on a copy of its data; a start on a directory in use says so.
 fn live(engine: &Engine) {
     let (scratch, directory) = scene();
@@ -280,8 +292,8 @@ fn a_crash_mid_way_is_found_at_once_with_the_end_of_the_log() {
         engine.initialise(&directory);
         let mut server = engine.start(&directory).unwrap();
         let pids = tree::descendants(server.pid());
-        // Of Postgres one process of several; MariaDB has but one.
-        tree::kill(*pids.last().unwrap());
+        // Of Postgres the checkpointer, its first child; MariaDB has but one process.
+        tree::kill(*pids.get(1).unwrap_or(&pids[0]));
         await_true("the crash is found", || server.check().is_err());
         let error = server.check().unwrap_err();
         eprintln!("{variable}: {error}");
@@ -301,11 +313,14 @@ fn a_server_whose_first_process_is_killed_leaves_nothing_though_it_is_frozen() {
         engine.initialise(&directory);
         let server = engine.start(&directory).unwrap();
         let pids = tree::descendants(server.pid());
+        let memory = shared_memory_of(server.pid());
+        assert_eq!(memory.is_empty(), variable == MARIADB, "Postgres shares memory by files");
         tree::freeze(server.pid()).unwrap();
         let first = server.pid().to_string();
         assert!(Command::new("kill").args(["-KILL", &first]).status().unwrap().success());
         drop(server);
         await_true("nothing is left", || alive(&pids).is_empty());
+        assert!(!shared_memory().iter().any(|path| memory.contains(path)), "{memory:?} is left");
     }
 }
 
@@ -340,8 +355,11 @@ fn no_server_outlives_a_controller_that_is_killed() {
         let said = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("server ")?.parse().ok());
         let pids = tree::descendants(said.unwrap());
         assert!(!pids.is_empty());
+        let memory: Vec<PathBuf> = pids.iter().flat_map(|pid| shared_memory_of(*pid)).collect();
         controller.kill().unwrap();
         controller.wait().unwrap();
         await_true("no process of the server is left", || alive(&pids).is_empty());
+        let left = || shared_memory().iter().any(|path| memory.contains(path));
+        await_true("no shared memory of the server is left", || !left());
     }
 }

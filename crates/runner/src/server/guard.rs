@@ -1,22 +1,26 @@
-//! A guard beside a server that has no PID namespace of its own, as where an ordinary user starts it: when the
-//! controller is killed, its first process dies with it, and the guard ends its helpers, those that are frozen too.
+//! A guard beside a server: when the controller is killed, the server's first process dies with it, and the guard does
+//! what remains. It ends helpers of Postgres that are frozen, where no PID namespace ends them, and removes the files of
+//! its shared memory.
 //!
 //! It is a shell that waits for the end of its input, which only the controller holds open, and takes no time till then.
 
 use super::account::Account;
 use super::error::ServerError;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const SHELL: &str = "/bin/sh";
-/// Ends the processes of a program whose working directory is the server's data: it has no other name for those
-/// whose parent is gone.
+/// Ends the processes of a program whose working directory is the server's data, for those whose parent is gone have no
+/// other name, and removes the files whose names it has read.
 const SCRIPT: &str = r#"
-while read -r line; do :; done
+files=
+while read -r file; do files="$files $file"; done
 for process in /proc/[0-9]*; do
     if [ "$process/cwd" -ef "$1" ] && [ "$process/exe" -ef "$2" ]; then kill -KILL "${process#/proc/}"; fi
 done
+[ -z "$files" ] || rm -f $files
 "#;
 
 /// A guard; sent home when dropped.
@@ -32,6 +36,7 @@ impl Guard {
             .args(["-c", SCRIPT, "dbdyno-guard"])
             .args([directory, program])
             .env_clear()
+            .env("PATH", "/usr/bin:/bin")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -42,6 +47,15 @@ impl Guard {
         }
         let child = command.spawn();
         Ok(Guard { child: child.map_err(|source| ServerError::Start { program: SHELL.into(), source })? })
+    }
+
+    /// Has it remove these files, too; none has a space in its name.
+    pub fn remember<'a>(&mut self, files: impl Iterator<Item = &'a Path>) {
+        let Some(input) = &mut self.child.stdin else { return };
+        for file in files {
+            // Without a guard that listens, a file is left behind if we are killed; no reason to end a run.
+            let _ = writeln!(input, "{}", file.display());
+        }
     }
 }
 

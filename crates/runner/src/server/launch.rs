@@ -4,6 +4,9 @@
 //! container: when it dies, the kernel kills all that it has started, those that are frozen too. The helpers of
 //! Postgres are leaders of their own sessions, so neither a signal to a process group nor the death of their parent
 //! would end one that is stopped. Elsewhere a guard does it.
+//!
+//! Postgres leaves shared memory behind where it is killed: what is System V's goes with a namespace of its own, too,
+//! and the files of POSIX shared memory are removed by their names, which are read while it lives.
 
 use super::account::Account;
 use super::error::ServerError;
@@ -13,6 +16,8 @@ use crate::clock::Stopwatch;
 use crate::process::{child, tree};
 use model::build::ServerFiles;
 use model::units::Nanos;
+use model::workload::sql::Dialect;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
@@ -50,6 +55,8 @@ pub(super) struct Started {
     directory: PathBuf,
     /// Whether all that it starts dies with it.
     contained: bool,
+    /// Files of shared memory that it was seen to use.
+    shared: BTreeSet<PathBuf>,
 }
 
 impl Drop for Started {
@@ -63,18 +70,47 @@ impl Started {
     /// we know the program and the directory.
     pub fn kill(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
+            self.note_shared();
             tree::kill(self.child.id());
             let _ = self.child.wait();
         }
         if !self.contained {
             end_orphans(&self.program, &self.directory);
         }
+        for path in std::mem::take(&mut self.shared) {
+            // One that ended by itself has removed its own.
+            let _ = fs::remove_file(path);
+        }
     }
 
-    /// What ends its helpers if we are killed, where the kernel does not.
-    pub fn guard(&self, account: Option<&Account>) -> Result<Option<Guard>, ServerError> {
-        if self.contained { Ok(None) } else { Guard::over(&self.program, &self.directory, account).map(Some) }
+    /// Reads which files of shared memory it uses: nothing else tells once it has been killed.
+    pub fn note_shared(&mut self) {
+        for pid in tree::descendants(self.child.id()) {
+            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+            self.shared.extend(shared_files(&maps).map(PathBuf::from));
+        }
     }
+
+    /// What cleans up after it if we are killed, where the kernel does not.
+    pub fn guard(&self, dialect: Dialect, account: Option<&Account>) -> Result<Option<Guard>, ServerError> {
+        if self.contained && dialect != Dialect::Postgres {
+            return Ok(None);
+        }
+        Guard::over(&self.program, &self.directory, account).map(Some)
+    }
+
+    /// The files of shared memory that [`Started::note_shared`] found.
+    pub fn shared(&self) -> impl Iterator<Item = &Path> {
+        self.shared.iter().map(PathBuf::as_path)
+    }
+}
+
+/// Files of Postgres' shared memory in `/proc/PID/maps`:
+/// `7f26c81c3000-7f26c81ca000 rw-s 00000000 00:18 22 /dev/shm/PostgreSQL.2285125628`; one that is deleted has a word more.
+fn shared_files(maps: &str) -> impl Iterator<Item = &str> {
+    maps.lines()
+        .filter_map(|line| line.split_ascii_whitespace().nth(5))
+        .filter(|path| path.strip_prefix("/dev/shm/PostgreSQL.").is_some_and(|name| !name.contains('/')))
 }
 
 /// Kills processes of this program whose working directory is this one: with no namespace, the helpers of a Postgres
@@ -123,7 +159,7 @@ pub(super) fn start(launch: &Launch<'_>) -> Result<Started, ServerError> {
     }
     child::die_with_controller(&mut command);
     let (child, contained) = spawn(&mut command).map_err(error)?;
-    Ok(Started { child, program, directory, contained })
+    Ok(Started { child, program, directory, contained, shared: BTreeSet::new() })
 }
 
 fn search_path(directories: &[PathBuf]) -> OsString {
@@ -133,28 +169,43 @@ fn search_path(directories: &[PathBuf]) -> OsString {
 
 /// Starts it as the first process of a PID namespace where we may (then true), else as any other.
 fn spawn(command: &mut Command) -> io::Result<(Child, bool)> {
-    let Some(own) = File::open("/proc/thread-self/ns/pid_for_children").ok().filter(|_| new_namespace())
-    else {
-        return Ok((command.spawn()?, false));
-    };
+    let processes = Namespace::leave("pid_for_children", libc::CLONE_NEWPID);
+    let memory = processes.is_some().then(|| Namespace::leave("ipc", libc::CLONE_NEWIPC)).flatten();
+    let contained = processes.is_some();
     let spawned = command.spawn();
-    // SAFETY: setns(2) with the namespace that this thread had for its children a moment ago.
-    if unsafe { libc::setns(own.as_raw_fd(), libc::CLONE_NEWPID) } == 0 {
-        return Ok((spawned?, true));
+    // A worker that this thread started next would be in the server's namespaces and die with it.
+    let back = [memory, processes].into_iter().flatten().try_for_each(|namespace| namespace.enter());
+    match (spawned, back) {
+        (Ok(child), Ok(())) => Ok((child, contained)),
+        (Ok(mut child), Err(error)) => {
+            child.kill()?;
+            child.wait()?;
+            Err(error)
+        }
+        (Err(error), _) => Err(error),
     }
-    // A worker that this thread started next would be in the server's namespace and die with it.
-    let source = io::Error::last_os_error();
-    if let Ok(mut child) = spawned {
-        child.kill()?;
-        child.wait()?;
-    }
-    Err(source)
 }
 
-/// Has the next child of this thread begin a PID namespace.
-fn new_namespace() -> bool {
-    // SAFETY: unshare(2) with this flag changes nothing but where the children of this thread go.
-    unsafe { libc::unshare(libc::CLONE_NEWPID) == 0 }
+/// A namespace that this thread has left for a new one, to come back to.
+struct Namespace {
+    own: File,
+    kind: libc::c_int,
+}
+
+impl Namespace {
+    /// Leaves one; absent where we may not, or the kernel has none.
+    fn leave(name: &str, kind: libc::c_int) -> Option<Namespace> {
+        let own = File::open(format!("/proc/thread-self/ns/{name}")).ok()?;
+        // SAFETY: unshare(2) with a flag of a namespace changes where children of this thread go, and which shared
+        // memory of System V it sees: we have none.
+        (unsafe { libc::unshare(kind) } == 0).then_some(Namespace { own, kind })
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        // SAFETY: setns(2) with an open file of a namespace that this thread was in.
+        let entered = unsafe { libc::setns(self.own.as_raw_fd(), self.kind) };
+        if entered == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
 }
 
 /// A program that runs to its end.
@@ -202,4 +253,18 @@ pub(super) fn died(
     log: &Log,
 ) -> ServerError {
     ServerError::died(program, doing, status, log.cause(), log.tail())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_shared_memory_are_read_from_the_maps_and_those_that_are_no_memory_of_postgres_are_not() {
+        let maps = "7f26c81c3000-7f26c81ca000 rw-s 00000000 00:18 22 /dev/shm/PostgreSQL.2285125628\n\
+                    7f26c81ca000-7f26c81cb000 rw-s 00000000 00:18 23 /dev/shm/other\n\
+                    7f26c81cb000-7f26c81cc000 rw-s 00000000 00:18 24 /dev/shm/PostgreSQL.1/../precious\n\
+                    7f26c81cc000-7f26c81cd000 rw-p 00000000 00:00 0\n";
+        assert_eq!(shared_files(maps).collect::<Vec<_>>(), ["/dev/shm/PostgreSQL.2285125628"]);
+    }
 }

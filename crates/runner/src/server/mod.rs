@@ -88,7 +88,7 @@ pub struct Server {
     address: ServerAddress,
     log: Log,
     /// Sent home after the server has ended: fields are dropped in their order.
-    _guard: Option<Guard>,
+    guard: Option<Guard>,
 }
 
 impl Server {
@@ -123,8 +123,8 @@ impl Server {
         let address = ServerAddress { dialect, endpoint, user, password: None, database, storage };
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;
-        let guard = running.guard(account.as_ref())?;
-        let mut server = Server { started: running, program, address, log, _guard: guard };
+        let guard = running.guard(dialect, account.as_ref())?;
+        let mut server = Server { started: running, program, address, log, guard };
         started(server.pid())
             .map_err(|source| ServerError::Start { program: command.program.to_owned(), source })?;
         server.wait_until_ready(interrupted)?;
@@ -153,6 +153,10 @@ impl Server {
                 return Err(self.timed_out("while starting", START_BOUND));
             }
             std::thread::sleep(LOOK);
+        }
+        self.started.note_shared();
+        if let Some(guard) = &mut self.guard {
+            guard.remember(self.started.shared());
         }
         // MariaDB starts without a storage engine that it cannot load; each statement would fail later.
         match self.log.missing_plugin() {
