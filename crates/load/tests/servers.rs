@@ -1,6 +1,9 @@
 //! The worker against real SQL servers, over its own protocol. Each server is given as a JSON `ServerAddress` in an
 //! environment variable; where one is not set, its tests say so and do nothing. The tables are made and dropped.
 
+#![expect(clippy::unwrap_used, reason = "what asks the worker panics like its assertions")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
 use model::units::Nanos;
 use model::wire::{
     BlockLimit, BlockReport, EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup,

@@ -312,7 +312,7 @@ struct Scatter {
 
 impl Scatter {
     fn new(count: u64) -> Scatter {
-        let golden = (u128::from(count) * 0x9E37_79B9_7F4A_7C15 >> 64) as u64;
+        let golden = product_over_2_64(count, 0x9E37_79B9_7F4A_7C15);
         // A count and 1 have no common divisor, so that the search ends.
         let factor = (1..=golden.max(1)).rev().find(|factor| divisor(*factor, count) == 1).unwrap_or(1);
         Scatter { count, factor }
@@ -322,9 +322,17 @@ impl Scatter {
     fn place(&self, rank: u64) -> u64 {
         match rank.checked_mul(self.factor) {
             Some(product) => product % self.count,
-            None => (u128::from(rank) * u128::from(self.factor) % u128::from(self.count)) as u64,
+            None => {
+                let place = u128::from(rank) * u128::from(self.factor) % u128::from(self.count);
+                u64::try_from(place).unwrap_or_else(|_| unreachable!("a remainder is less than its divisor"))
+            }
         }
     }
+}
+
+/// The upper half of a product.
+fn product_over_2_64(left: u64, right: u64) -> u64 {
+    ((u128::from(left) * u128::from(right)) >> 64) as u64
 }
 
 fn divisor(mut left: u64, mut right: u64) -> u64 {

@@ -114,7 +114,7 @@ impl Prepared {
 
     /// Ends the execution that began at `start` of the buffer.
     #[inline]
-    pub fn end(&self, out: &mut Vec<u8>, start: usize) {
+    pub fn end(&self, out: &mut [u8], start: usize) {
         set_header(out, start, 0);
     }
 

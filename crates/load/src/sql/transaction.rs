@@ -123,7 +123,10 @@ impl Client {
         let table = match self.own_table {
             Some(table) => table,
             None if self.tables.len() == 1 => 0,
-            None => below(&mut self.random, self.tables.len() as u64) as usize,
+            None => {
+                let drawn = below(&mut self.random, self.tables.len() as u64);
+                usize::try_from(drawn).unwrap_or_else(|_| unreachable!("it is below a length"))
+            }
         };
         self.buffer.clear();
         self.sends.clear();
