@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
-    /// CPU time of the foreground threads, in nanoseconds.
+    /// CPU time of the foreground threads, in nanoseconds; of a server those that served the client.
     ForegroundCpuNanos,
     /// CPU time of all other threads of the side (flushes, compactions), in nanoseconds.
     BackgroundCpuNanos,

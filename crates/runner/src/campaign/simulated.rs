@@ -165,7 +165,7 @@ impl SimulatedWorld {
 fn measured(report: BlockReport) -> Performed {
     Performed::Block(Box::new(MeasuredBlock {
         process_cpu: Some(report.process_cpu),
-        server: false,
+        serving: None,
         report,
         counters: Counters::new(),
     }))
@@ -289,7 +289,7 @@ impl World for SimulatedWorld {
                 let measured = MeasuredBlock {
                     report: BlockReport::default(),
                     process_cpu: None,
-                    server: false,
+                    serving: None,
                     counters: Counters::new(),
                 };
                 let output = "db_bench".to_owned();

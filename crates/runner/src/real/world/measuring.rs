@@ -158,10 +158,11 @@ impl RealWorld {
     }
 
     fn measured(&self, id: WorkerId, report: BlockReport, spent: SideReading) -> Performed {
+        let serving = self.servers.contains_key(&id).then(|| spent.busiest(report.thread_cpu.len()));
         Performed::Block(Box::new(MeasuredBlock {
             report,
             process_cpu: spent.process_cpu,
-            server: self.servers.contains_key(&id),
+            serving,
             counters: spent.counters,
         }))
     }
