@@ -5,10 +5,10 @@
 //! one), of the whole process: what opening, warming up and closing cost falls out. See docs/performance.md.
 
 mod cases;
-mod race;
-mod ratios;
+pub(super) mod race;
+pub(super) mod ratios;
 mod same_options;
-mod scratch;
+pub(super) mod scratch;
 mod sides;
 
 use super::Ending;
@@ -91,7 +91,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
     Ok(CASES.into_iter().filter(|case| names.is_empty() || names.contains(&case.name())).collect())
 }
 
-fn on_search_path(program: &str) -> Option<PathBuf> {
+pub(super) fn on_search_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
@@ -115,7 +115,7 @@ fn library_of(db_bench: &Path) -> anyhow::Result<PathBuf> {
         })
 }
 
-fn built() -> anyhow::Result<PathBuf> {
+pub(super) fn built() -> anyhow::Result<PathBuf> {
     let status = workspace::cargo()
         .args(["build", "--release", "--package", "dbdyno"])
         .current_dir(workspace::root()?)
@@ -284,7 +284,7 @@ fn medians(values: impl Iterator<Item = PerOperation> + Clone) -> anyhow::Result
     })
 }
 
-fn difference_ns(long: Duration, short: Duration) -> f64 {
+pub(super) fn difference_ns(long: Duration, short: Duration) -> f64 {
     (long.as_secs_f64() - short.as_secs_f64()) * 1e9
 }
 
@@ -295,7 +295,7 @@ fn median_of(values: impl IntoIterator<Item = f64>) -> anyhow::Result<f64> {
 }
 
 /// One of many numbers that a seed stands for: the mixing function of SplitMix64 (Steele, Lea, Flood 2014).
-fn scrambled(seed: u64, index: u64) -> u64 {
+pub(super) fn scrambled(seed: u64, index: u64) -> u64 {
     let mut mixed = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

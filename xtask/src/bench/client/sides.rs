@@ -63,7 +63,7 @@ impl Programs {
                 format!("--threads={}", case.threads),
                 format!("--reads={each}"),
                 format!("--writes={each}"),
-                format!("--seek_nexts={}", nexts(&case)),
+                format!("--seek_nexts={}", nexts(case)),
                 format!("--disable_wal={}", u8::from(!case.wal)),
                 format!("--seed={}", run.seed),
             ]);
