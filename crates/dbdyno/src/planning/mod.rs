@@ -23,12 +23,16 @@ use std::path::Path;
 use std::time::Duration;
 use subjects::Sources;
 
+/// Wall time of a comparison where neither the user nor the workload states one.
+const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
+
 /// What a plan is made from.
 pub struct Request<'a> {
     pub purpose: Purpose,
     pub subjects: Vec<String>,
     pub measuring: &'a Measuring,
-    pub budget: Duration,
+    /// The workload's where absent.
+    pub budget: Option<Duration>,
     pub planted_slowdown_percent: f64,
 }
 
@@ -62,6 +66,7 @@ pub fn plan(
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
     }
+    let budget = request.budget.map(Nanos::from).or(workload.budget).unwrap_or(DEFAULT_BUDGET);
     let plan = Plan {
         purpose: request.purpose,
         subjects,
@@ -72,7 +77,7 @@ pub fn plan(
         own_image: measuring.own_image,
         layout: Layout::default(),
         rule,
-        budget: Nanos::from(request.budget),
+        budget,
         seed: match measuring.seed {
             Some(seed) => seed,
             None => drawn_seed()?,

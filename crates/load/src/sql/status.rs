@@ -64,6 +64,10 @@ fn lines_of(view: &str, key: &str, rows: &Rows) -> Vec<String> {
     lines
 }
 
+/// By the statistics of the tables, which the settle step brings up to date.
+const SIZE_OF_MYSQL: &str = "SELECT CAST(SUM(data_length + index_length) AS UNSIGNED) \
+                             FROM information_schema.tables WHERE table_schema = DATABASE()";
+
 fn of_mysql(connection: &mut Connection) -> Result<String, SqlError> {
     let mut text = String::new();
     for engine in ["INNODB", "ROCKSDB"] {
@@ -76,7 +80,10 @@ fn of_mysql(connection: &mut Connection) -> Result<String, SqlError> {
         }
     }
     let rows = connection.read("SHOW GLOBAL STATUS")?;
-    text.push_str(&sorted(rows.pairs().map(|(name, value)| line(name, value)).collect()));
+    let mut lines: Vec<String> = rows.pairs().map(|(name, value)| line(name, value)).collect();
+    let size = connection.read(SIZE_OF_MYSQL)?;
+    lines.extend(size.first().map(|bytes| line("database_size", bytes)));
+    text.push_str(&sorted(lines));
     Ok(text)
 }
 

@@ -30,6 +30,8 @@ struct WorkloadFile {
     tables: Option<TablesEntry>,
     /// Memory that a server is given.
     memory: Option<String>,
+    /// Of a comparison that states none.
+    budget_minutes: Option<u32>,
     #[serde(default)]
     fits: Fits,
     #[serde(default)]
@@ -239,6 +241,7 @@ impl Workload {
             data,
             tables,
             memory,
+            budget: file.budget_minutes.map(|minutes| Nanos::from_secs(u64::from(minutes) * 60)),
             fits: file.fits,
             options: file.options,
             steps,

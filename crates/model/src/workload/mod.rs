@@ -41,6 +41,9 @@ pub struct Workload {
     /// cache sizes itself.
     #[serde(default)]
     pub memory: Option<Bytes>,
+    /// Wall time of a comparison whose user states none.
+    #[serde(default)]
+    pub budget: Option<Nanos>,
     /// Whether a hardware class sizes the data by its memory or by its device.
     #[serde(default)]
     pub fits: Fits,

@@ -22,10 +22,15 @@ pub struct Account {
     pub gid: u32,
 }
 
+/// Whether this process may do what root may.
+pub fn we_are_root() -> bool {
+    // SAFETY: geteuid(2) always succeeds.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// The user to change to; absent where we are not root.
 pub fn for_servers() -> Result<Option<Account>, ServerError> {
-    // SAFETY: geteuid(2) always succeeds.
-    if unsafe { libc::geteuid() } != 0 {
+    if !we_are_root() {
         return Ok(None);
     }
     let users = fs::read_to_string(PASSWD).map_err(ServerError::file("read", Path::new(PASSWD)))?;

@@ -15,6 +15,7 @@ mod launch;
 mod log;
 mod ready;
 
+pub use account::we_are_root;
 pub use error::ServerError;
 pub use initialise::initialise;
 
