@@ -4,6 +4,7 @@
 use model::wire::Endpoint;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct Channel {
     start: usize,
     /// .. to here.
     end: usize,
+    /// Whether an answer may take as long as it takes.
+    waits_without_end: bool,
 }
 
 impl Channel {
@@ -42,7 +45,7 @@ impl Channel {
                 Stream::Tcp(stream)
             }
         };
-        Ok(Channel { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0 })
+        Ok(Channel { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, waits_without_end: true })
     }
 
     /// Whether what is sent cannot leave the machine.
@@ -51,7 +54,8 @@ impl Channel {
     }
 
     /// How long an answer may take; without end where absent.
-    pub fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+    pub fn set_patience(&mut self, patience: Option<Duration>) -> io::Result<()> {
+        self.waits_without_end = patience.is_none();
         match &self.stream {
             Stream::Unix(stream) => stream.set_read_timeout(patience),
             Stream::Tcp(stream) => stream.set_read_timeout(patience),
@@ -118,7 +122,12 @@ impl Channel {
             }
             let free = &mut self.buffer[self.end..];
             let received = match &mut self.stream {
-                Stream::Unix(stream) => stream.read(free),
+                Stream::Unix(stream) => {
+                    if self.waits_without_end {
+                        wait_readable(stream);
+                    }
+                    stream.read(free)
+                }
                 Stream::Tcp(stream) => stream.read(free),
             };
             match received {
@@ -133,6 +142,16 @@ impl Channel {
         }
         Ok(())
     }
+}
+
+/// Waits until there is something to read. A thread that is blocked in a read of a Unix socket is woken twice for each
+/// answer: once for nothing, when the peer has taken the question and the socket can be written again. A poll is woken
+/// only for what it waits for. It costs a system call and saves a switch of threads: with 8 clients of MariaDB it was
+/// 1.7 switches a query without. An error is left to the read that follows.
+fn wait_readable(stream: &UnixStream) {
+    let mut waited = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one valid entry, which outlives the call.
+    unsafe { libc::poll(&mut waited, 1, -1) };
 }
 
 /// The endpoint for messages.

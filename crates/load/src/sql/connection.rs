@@ -128,7 +128,7 @@ impl Connection {
     pub fn open(address: &ServerAddress) -> Result<Connection, SqlError> {
         let endpoint = endpoint_name(&address.endpoint);
         let refused = |source: std::io::Error| SqlError::Connect { endpoint: endpoint.clone(), source };
-        let channel = Channel::connect(&address.endpoint).map_err(refused)?;
+        let mut channel = Channel::connect(&address.endpoint).map_err(refused)?;
         channel.set_patience(Some(LOGIN_PATIENCE)).map_err(refused)?;
         let user = || address.user.clone();
         let protocol = match address.dialect {
@@ -144,7 +144,7 @@ impl Connection {
                 SqlError::LoginMethod { endpoint: endpoint.clone(), user: user(), method }
             }
         })?;
-        let connection = Connection { protocol, endpoint };
+        let mut connection = Connection { protocol, endpoint };
         connection.set_patience(None)?;
         Ok(connection)
     }
@@ -159,8 +159,8 @@ impl Connection {
 
     /// How long an answer may take; without end where absent. An answer that does not come in time costs the
     /// connection.
-    pub fn set_patience(&self, patience: Option<Duration>) -> Result<(), SqlError> {
-        let channel = match &self.protocol {
+    pub fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), SqlError> {
+        let channel = match &mut self.protocol {
             Protocol::Postgres(postgres) => postgres.channel(),
             Protocol::Mysql(mysql) => mysql.channel(),
         };

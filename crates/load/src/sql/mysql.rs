@@ -176,8 +176,8 @@ impl Mysql {
     }
 
     /// The socket under it.
-    pub fn channel(&self) -> &Channel {
-        &self.channel
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
     /// Sends a command that was encoded before, and reads the answer to its end.

@@ -154,8 +154,8 @@ impl Postgres {
     }
 
     /// The socket under it.
-    pub fn channel(&self) -> &Channel {
-        &self.channel
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
     /// Sends a message that was encoded before, and reads the answer to its end.
