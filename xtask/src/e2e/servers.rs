@@ -8,6 +8,7 @@ use super::tool::{Call, Finished, Running};
 use super::{Case, Ending};
 use anyhow::{Context, ensure};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const WORKLOAD: &str = include_str!("tiny-sql.toml");
@@ -144,28 +145,38 @@ fn wrong_statement(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
+/// Servers to kill, in different launches.
+const VICTIMS: usize = 2;
+/// What makes a data directory is a server too, but not for so long.
+const VICTIM_AGE: Duration = Duration::from_millis(2500);
+
 /// A server that is killed in the middle is a failed trial with its log's tail; later launches go on.
 fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut controller = call(scratch, POSTGRES, "45s")?.start()?;
-    let mut killed = std::collections::BTreeSet::new();
+    let mut first_seen: BTreeMap<u32, Instant> = BTreeMap::new();
+    let mut killed = 0;
     let began = Instant::now();
-    // The first ones only answer what they are.
-    while killed.len() < 8 && controller.is_running()? && began.elapsed() < SEEN_BOUND {
+    while killed < VICTIMS && controller.is_running()? && began.elapsed() < SEEN_BOUND {
         for server in servers(scratch)? {
-            if killed.insert(server) && killed.len() > 6 {
-                std::thread::sleep(Duration::from_millis(900));
+            let seen = *first_seen.entry(server).or_insert_with(Instant::now);
+            if seen.elapsed() > VICTIM_AGE && killed < VICTIMS {
                 processes::signal(server, libc::SIGKILL)?;
+                killed += 1;
             }
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+    ensure!(killed == VICTIMS, "only {killed} servers lived for {VICTIM_AGE:?}");
     let finished = controller.finish(SEEN_BOUND)?.expect_code(&[0, 3])?;
     let report = finished.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.failed > 0, "no trial failed although servers were killed");
     ensure!(trials.done > 0, "the run did not go on");
     let reasons = expect::texts(&report, "reason").join("; ");
-    ensure!(reasons.contains("server"), "the reasons do not name the server: {reasons}");
+    ensure!(
+        reasons.contains("killed by signal 9"),
+        "the reasons do not tell how the server ended: {reasons}"
+    );
     Ok(Ending::Passed)
 }
 

@@ -14,11 +14,11 @@ use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::workload::Workload;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::marked_dir;
 use runner::process::worker::WorkerError;
 use runner::real::probe::{self, ProbePlace};
+use runner::real::run_directory::RunDirectory;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where builds come from and what is known of them.
 pub struct Sources<'a> {
@@ -190,14 +190,11 @@ fn known_options(options_file: &str) -> impl Iterator<Item = &str> {
     options_file.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()))
 }
 
-/// Runs in a fresh directory of ours and removes it.
+/// Runs in a fresh directory of ours and removes it; where we are killed meanwhile, the next run does.
 pub(super) fn in_scratch<T>(places: &Places, act: impl FnOnce(&Path) -> T) -> anyhow::Result<T> {
-    let name = format!("probe-{}", std::process::id());
-    let directory: PathBuf =
-        marked_dir::create_marked_dir_below(&paths::work_dir(places)?, &["probes", &name])?;
-    let result = act(&directory);
-    marked_dir::remove_marked_dir(&directory)?;
-    Ok(result)
+    let directory =
+        RunDirectory::create(&paths::work_dir(places)?, &format!("probe-{}", std::process::id()))?;
+    Ok(act(directory.path()))
 }
 
 #[cfg(test)]

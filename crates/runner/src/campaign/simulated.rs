@@ -226,7 +226,14 @@ impl World for SimulatedWorld {
             Action::Start { workers } => {
                 for id in workers {
                     assert!(self.directories.contains(id), "{id:?} has no directory");
-                    assert!(self.workers.insert(*id, SimulatedWorker { open: self.of_servers, ..SimulatedWorker::default() }).is_none());
+                    assert!(
+                        self.workers
+                            .insert(
+                                *id,
+                                SimulatedWorker { open: self.of_servers, ..SimulatedWorker::default() }
+                            )
+                            .is_none()
+                    );
                 }
             }
             Action::Ask { requests, .. } => {
