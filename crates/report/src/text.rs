@@ -20,10 +20,8 @@ pub struct TextOptions {
 
 /// Below this a table cannot hold two rates and an interval.
 pub(crate) const LEAST_WIDTH: usize = 80;
-/// From this width on verdicts and costs stand in one table.
-const ONE_TABLE_WIDTH: usize = 116;
-/// From this width on that table has the intervals of the costs too.
-const ALL_INTERVALS_WIDTH: usize = 136;
+/// Verdicts and costs stand in one table where its names and numbers leave this much for prose; names are then whole.
+const LEAST_PROSE: usize = 17;
 /// Space between columns.
 pub(crate) const GAP: usize = 2;
 /// No name or value is shortened, and no prose squeezed, below this.
@@ -48,13 +46,17 @@ pub fn render(view: &ReportView, options: TextOptions) -> String {
 fn candidate_parts(candidate: &CandidateView, view: &ReportView, width: usize) -> Vec<String> {
     let paragraph = |text: &str| wrapped(text, width, 2);
     let mut parts = vec![marked(BOLD, &wrapped(&candidate.summary, width, 0))];
-    if width >= ALL_INTERVALS_WIDTH {
-        parts.push(table(&grids::wide(candidate, phrases::relative_cost_with_interval), width));
-    } else if width >= ONE_TABLE_WIDTH {
-        parts.push(table(&grids::wide(candidate, phrases::relative_cost), width));
-    } else {
-        parts.push(table(&grids::verdicts(candidate), width));
-        parts.push(table(&grids::costs(candidate), width));
+    // With the intervals of the costs where there is room for them.
+    let whole = [phrases::relative_cost_with_interval, phrases::relative_cost]
+        .map(|cost| grids::wide(candidate, cost))
+        .into_iter()
+        .find(|grid| fits_beside_prose(grid, width));
+    match whole {
+        Some(grid) => parts.push(table(&grid, width)),
+        None => {
+            parts.push(table(&grids::verdicts(candidate), width));
+            parts.push(table(&grids::costs(candidate), width));
+        }
     }
     parts.push(paragraph(&phrases::legend(view)));
     let groups = grids::groups(candidate);
@@ -73,6 +75,15 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView, width: usize) -
     parts.push(differs.join("\n"));
     parts.retain(|part| !part.is_empty());
     parts
+}
+
+fn fits_beside_prose(grid: &Grid, width: usize) -> bool {
+    let column = |index: usize| match grid.columns[index].kind {
+        Kind::Prose => LEAST_PROSE,
+        Kind::Number | Kind::Name | Kind::Word => natural_width(grid, index),
+    };
+    let columns = grid.columns.len();
+    (0..columns).map(column).sum::<usize>() + GAP * (columns - 1) <= width
 }
 
 /// What holds for the whole run.

@@ -346,6 +346,17 @@ pub enum EngineAction {
         /// The library, or a build directory that holds one
         path: PathBuf,
     },
+    /// Run a server of a build in a directory of its own, until Ctrl-C or the end of the input
+    Start {
+        /// engine@version or engine@version+config
+        server: String,
+        /// Memory that its configuration sizes its caches by
+        #[arg(long, value_name = "SIZE", default_value = "1 GB")]
+        memory: String,
+        /// How it is reached as one line of JSON, for a script
+        #[arg(long)]
+        json: bool,
+    },
     /// What is known of a build: checksum, compiler, its own defaults
     Info {
         /// engine@version

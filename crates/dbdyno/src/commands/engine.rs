@@ -1,7 +1,7 @@
 //! `dbdyno engine list|fetch|add|info`.
 
 use crate::cli::{Engine, EngineAction, Places};
-use crate::commands::print;
+use crate::commands::{engine_start, print};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
 use crate::{interrupt, paths, resources};
@@ -22,6 +22,10 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
         EngineAction::List { json } => list(&catalog, &cache, *json),
         EngineAction::Fetch { builds } => fetch(&catalog, &cache, builds),
         EngineAction::Add { name, path } => add(&catalog, &cache, name, path),
+        EngineAction::Start { server, memory, json } => {
+            let wanted = engine_start::Wanted { server, memory, as_json: *json };
+            engine_start::run(places, &catalog, &cache, &wanted)
+        }
         EngineAction::Info { build, json } => info(&catalog, &cache, build, *json),
     }?;
     Ok(Ending::Done)

@@ -1,4 +1,4 @@
-//! A peer for tests: a thread on a Unix socket that speaks recorded bytes. It answers each message that it gets by the
+//! A peer for tests: a thread on a Unix socket that speaks bytes written down beforehand. It answers each message that it gets by the
 //! next of its answers, and then closes the connection.
 
 use model::wire::Endpoint;

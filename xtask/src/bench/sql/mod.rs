@@ -7,6 +7,7 @@
 //! server answers another one at once where both clients keep it busy.
 
 mod cases;
+mod servers;
 mod sides;
 
 use super::Ending;
@@ -31,9 +32,9 @@ pub struct Arguments {
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// A server that runs, as the JSON of a `model::wire::ServerAddress`; once for each. Its database must have no
-    /// table sbtest1, which is made and dropped
-    #[arg(long, required = true)]
+    /// A server that runs, as the JSON that `dbdyno engine start --json` prints; once for each. Its database must have
+    /// no table sbtest1, which is made and dropped [default: a Postgres and a MariaDB that are fetched and started]
+    #[arg(long)]
     server: Vec<String>,
     /// Pairs of each case
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -65,10 +66,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         None => built()?,
     };
     let scratch = Scratch::new(&arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir))?;
+    let own = if arguments.server.is_empty() { servers::start(&dbdyno)? } else { Vec::new() };
+    let mut addresses: Vec<ServerAddress> = own.iter().map(|server| server.address.clone()).collect();
+    for server in &arguments.server {
+        let address = serde_json::from_str(server);
+        addresses.push(address.with_context(|| format!("`{server}` is no address of a server"))?);
+    }
     let mut results = Vec::new();
-    for (server, number) in arguments.server.iter().zip(0..) {
-        let address: ServerAddress =
-            serde_json::from_str(server).with_context(|| format!("`{server}` is no ServerAddress"))?;
+    for (address, number) in addresses.into_iter().zip(0..) {
         let sides = Sides {
             sysbench: sysbench.clone(),
             dbdyno: dbdyno.clone(),

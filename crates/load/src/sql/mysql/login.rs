@@ -197,8 +197,8 @@ fn response(address: &ServerAddress, plugin: &str, proof: &[u8], capabilities: u
 mod tests {
     use super::*;
 
-    /// The greeting of MariaDB 10.11.19, recorded, with another nonce.
-    fn recorded() -> Vec<u8> {
+    /// A greeting such as MariaDB 10.11.19 sends, written by hand.
+    fn written() -> Vec<u8> {
         let mut body = vec![10];
         body.extend_from_slice(b"5.5.5-10.11.19-MariaDB\0");
         body.extend_from_slice(&[5, 0, 0, 0]);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_greeting_of_mariadb_tells_what_it_can() {
-        let read = greeting(&recorded()).unwrap();
+        let read = greeting(&written()).unwrap();
         assert_eq!(read.nonce, b"abcdefghijklmnopqrst");
         assert_eq!(read.plugin, "mysql_native_password");
         assert_ne!(read.mariadb & MARIADB_CACHE_METADATA, 0);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_greeting_that_is_cut_is_an_error_wherever_it_is_cut() {
-        let whole = recorded();
+        let whole = written();
         // The name of the plugin may end with the packet.
         let before_plugin = whole.len() - "mysql_native_password\0".len();
         for length in 0..before_plugin {

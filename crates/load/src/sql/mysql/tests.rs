@@ -1,5 +1,5 @@
-//! MySQL's protocol on recorded bytes, whole, cut and hostile. Answers are those of MariaDB 10.11.19 without, and of
-//! MySQL 5.6 with EOF packets.
+//! MySQL's protocol on bytes written by its documentation, whole, cut and hostile: without EOF packets as MariaDB 10.11
+//! answers, and with them as MySQL 5.6 does. Real servers are asked in `tests/servers.rs`.
 
 use super::super::scripted::Peer;
 use super::*;

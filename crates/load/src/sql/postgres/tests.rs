@@ -1,4 +1,5 @@
-//! Postgres' protocol on recorded bytes, whole, cut and hostile. Answers are those of Postgres 15.18.
+//! Postgres' protocol on bytes written by its documentation, whole, cut and hostile. Real servers are asked in
+//! `tests/servers.rs`.
 
 use super::super::scripted::Peer;
 use super::*;
