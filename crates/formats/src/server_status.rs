@@ -66,7 +66,7 @@ impl ServerStatus {
     /// The share of pages that were found in the server's own cache since `before`, in percent; absent where none was
     /// asked for, or the server says nothing of it.
     pub fn hit_percent_since(&self, before: &ServerStatus) -> Option<f64> {
-        let since = |name: &str| Some(self.get(name)?.checked_sub(before.get(name)?)?);
+        let since = |name: &str| self.get(name)?.checked_sub(before.get(name)?);
         let mut asked = 0;
         let mut missed = 0;
         for cache in &CACHES {

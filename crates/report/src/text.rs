@@ -21,7 +21,7 @@ pub struct TextOptions {
 /// Below this a table cannot hold two rates and an interval.
 pub(crate) const LEAST_WIDTH: usize = 80;
 /// Verdicts and costs stand in one table where its names and numbers leave this much for prose; names are then whole.
-const LEAST_PROSE: usize = 17;
+const LEAST_PROSE: usize = 15;
 /// Space between columns.
 pub(crate) const GAP: usize = 2;
 /// No name or value is shortened, and no prose squeezed, below this.
