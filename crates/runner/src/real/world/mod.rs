@@ -8,7 +8,6 @@ use crate::campaign::world::{Failure, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
 use crate::proc::{host, parse};
-use crate::process::tree;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::real::client_cost;
 use crate::real::image::link_database;
@@ -225,14 +224,6 @@ impl RealWorld {
         self.ask(&requests, Nanos::from_secs(60))
     }
 
-    /// What a worker loads, or connects to.
-    fn library(&self, id: WorkerId) -> Library {
-        match self.servers.get(&id) {
-            Some(server) => Library::Server { address: server.address().clone() },
-            None => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
-        }
-    }
-
     fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
         match &self.memory_group {
             Some(group) => group.add(pid).map_err(|error| self.fail(id, "limiting its memory", &error)),
@@ -277,34 +268,6 @@ impl RealWorld {
             self.freeze_side(*id).map_err(|error| self.fail_worker(*id, "freezing it", &error))?;
         }
         Ok(Performed::Done)
-    }
-
-    /// Stops a worker, and then its server, to which nothing is sent any more.
-    fn freeze_side(&mut self, id: WorkerId) -> Result<(), WorkerError> {
-        if let Some(worker) = self.workers.get_mut(&id) {
-            worker.freeze()?;
-        }
-        match self.servers.get(&id) {
-            Some(server) => Ok(tree::freeze(server.pid())?),
-            None => Ok(()),
-        }
-    }
-
-    fn thaw_side(&mut self, id: WorkerId) {
-        if let Some(server) = self.servers.get(&id) {
-            tree::thaw(server.pid());
-        }
-        if let Some(worker) = self.workers.get_mut(&id) {
-            worker.thaw();
-        }
-    }
-
-    /// The process whose resources are the side's: the server, or the worker that has the engine in it.
-    fn measured_pid(&mut self, id: WorkerId) -> Result<u32, Failure> {
-        match self.servers.get(&id) {
-            Some(server) => Ok(server.pid()),
-            None => Ok(self.worker(id)?.pid()),
-        }
     }
 
     fn collect(&self, id: WorkerId) -> Performed {

@@ -1,11 +1,15 @@
-//! The servers of a launch: a fresh data directory for each, made at the same time, started one after another.
+//! The servers of a launch: a fresh data directory for each, made at the same time, started one after another; and what
+//! is done to a side that may be a server with its client, or a worker alone.
 
 use super::RealWorld;
 use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Severity};
 use crate::clock::Stopwatch;
 use crate::marked_dir;
+use crate::process::tree;
+use crate::process::worker::WorkerError;
 use crate::server::{self, Network, Server, ServerCommand, ServerError};
+use model::wire::Library;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -51,6 +55,42 @@ impl RealWorld {
         }
         self.pauses.engine_worked(watch.elapsed());
         Ok(())
+    }
+
+    /// What a worker loads, or connects to.
+    pub(super) fn library(&self, id: WorkerId) -> Library {
+        match self.servers.get(&id) {
+            Some(server) => Library::Server { address: server.address().clone() },
+            None => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
+        }
+    }
+
+    /// Stops a worker, and then its server, to which nothing is sent any more.
+    pub(super) fn freeze_side(&mut self, id: WorkerId) -> Result<(), WorkerError> {
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.freeze()?;
+        }
+        match self.servers.get(&id) {
+            Some(server) => Ok(tree::freeze(server.pid())?),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn thaw_side(&mut self, id: WorkerId) {
+        if let Some(server) = self.servers.get(&id) {
+            tree::thaw(server.pid());
+        }
+        if let Some(worker) = self.workers.get_mut(&id) {
+            worker.thaw();
+        }
+    }
+
+    /// The process whose resources are the side's: the server, or the worker that has the engine in it.
+    pub(super) fn measured_pid(&mut self, id: WorkerId) -> Result<u32, Failure> {
+        match self.servers.get(&id) {
+            Some(server) => Ok(server.pid()),
+            None => Ok(self.worker(id)?.pid()),
+        }
     }
 
     fn server_command<'a>(&'a self, id: WorkerId, directory: &'a PathBuf) -> Option<ServerCommand<'a>> {
