@@ -214,7 +214,9 @@ fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
         totals.thread_cpu_s += cpu * threads;
         totals.thread_run_delay_s += run_delay * threads;
         totals.process_cpu_s += process_cpu;
-        totals.background_cpu_s += (process_cpu - cpu * threads).max(0.0);
+        // Of a server the foreground's CPU is the client's too: there the engine's own is counted.
+        let counted = block.counters.get(&Counter::BackgroundCpuNanos).map(|nanos| *nanos as f64 / 1e9);
+        totals.background_cpu_s += counted.unwrap_or((process_cpu - cpu * threads).max(0.0));
         for (counter, value) in &block.counters {
             *totals.counters.entry(*counter).or_default() += *value as f64;
             *seen.entry(*counter).or_default() += 1;

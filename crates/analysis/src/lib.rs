@@ -25,6 +25,7 @@ pub mod drift;
 pub mod error;
 pub mod estimate;
 pub mod family;
+pub mod group;
 pub mod judgement;
 pub mod launch;
 pub mod moved_with;

@@ -3,6 +3,7 @@
 use crate::cli::Places;
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
+use runner::server::we_are_root;
 use std::env;
 use std::path::PathBuf;
 
@@ -14,14 +15,19 @@ pub fn store_file(places: &Places) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The directory of engines and data: `--work-dir`, else below the XDG cache directory.
+/// The directory of engines and data: `--work-dir`, else below the XDG cache directory; of root one that other users
+/// may enter.
 pub fn work_dir(places: &Places) -> anyhow::Result<PathBuf> {
     let path = match &places.work_dir {
         Some(path) => path.clone(),
+        None if we_are_root() && env::var_os("XDG_CACHE_HOME").is_none() => PathBuf::from(CACHE_OF_ROOT),
         None => xdg("XDG_CACHE_HOME", ".cache")?.join("dbdyno"),
     };
     std::path::absolute(&path).with_context(|| format!("failed to resolve `{}`", path.display()))
 }
+
+/// Where root's builds and data are: servers that root starts run as another user, who may not enter root's home.
+const CACHE_OF_ROOT: &str = "/var/cache/dbdyno";
 
 /// The directory of the user's own workloads, engines and configurations.
 pub fn config_dir() -> anyhow::Result<PathBuf> {

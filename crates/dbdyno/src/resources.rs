@@ -11,7 +11,7 @@ use runner::engines::{CatalogFiles, EngineCatalog};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const WORKLOADS: [(&str, &str); 13] = [
+const WORKLOADS: [(&str, &str); 16] = [
     ("embedded:workloads/quick.toml", include_str!("../../../workloads/quick.toml")),
     ("embedded:workloads/rocksdb.12038.toml", include_str!("../../../workloads/rocksdb.12038.toml")),
     ("embedded:workloads/rocksdb.2021.toml", include_str!("../../../workloads/rocksdb.2021.toml")),
@@ -31,9 +31,13 @@ const WORKLOADS: [(&str, &str); 13] = [
         "embedded:workloads/rocksdb.iodir_zstd.toml",
         include_str!("../../../workloads/rocksdb.iodir_zstd.toml"),
     ),
+    ("embedded:workloads/sysbench.medium.toml", include_str!("../../../workloads/sysbench.medium.toml")),
+    ("embedded:workloads/sysbench.quick.toml", include_str!("../../../workloads/sysbench.quick.toml")),
+    ("embedded:workloads/sysbench.small.toml", include_str!("../../../workloads/sysbench.small.toml")),
 ];
 /// Sequences of steps, by the name that workloads give.
-const SEQUENCES: [(&str, &str); 2] = [
+const SEQUENCES: [(&str, &str); 3] = [
+    ("sysbench-42", include_str!("../../../workloads/sequences/sysbench-42.toml")),
     ("rocksdb-2021", include_str!("../../../workloads/sequences/rocksdb-2021.toml")),
     ("rocksdb-2022", include_str!("../../../workloads/sequences/rocksdb-2022.toml")),
 ];
@@ -44,10 +48,20 @@ const OPTION_HISTORIES: [(&str, &str, &str); 1] = [(
 )];
 const HARDWARE: [(&str, &str, &str); 1] =
     [("rocksdb", "embedded:hardware/rocksdb.toml", include_str!("../../../hardware/rocksdb.toml"))];
-const ENGINES: [(&str, &str); 1] =
-    [("embedded:engines/rocksdb.toml", include_str!("../../../engines/rocksdb.toml"))];
-const CONFIGS: [(&str, &str); 1] =
-    [("embedded:configs/rocksdb.toml", include_str!("../../../configs/rocksdb.toml"))];
+const ENGINES: [(&str, &str); 5] = [
+    ("embedded:engines/mariadb.toml", include_str!("../../../engines/mariadb.toml")),
+    ("embedded:engines/myrocks.toml", include_str!("../../../engines/myrocks.toml")),
+    ("embedded:engines/mysql.toml", include_str!("../../../engines/mysql.toml")),
+    ("embedded:engines/postgres.toml", include_str!("../../../engines/postgres.toml")),
+    ("embedded:engines/rocksdb.toml", include_str!("../../../engines/rocksdb.toml")),
+];
+const CONFIGS: [(&str, &str); 5] = [
+    ("embedded:configs/mariadb.toml", include_str!("../../../configs/mariadb.toml")),
+    ("embedded:configs/myrocks.toml", include_str!("../../../configs/myrocks.toml")),
+    ("embedded:configs/mysql.toml", include_str!("../../../configs/mysql.toml")),
+    ("embedded:configs/postgres.toml", include_str!("../../../configs/postgres.toml")),
+    ("embedded:configs/rocksdb.toml", include_str!("../../../configs/rocksdb.toml")),
+];
 
 /// The engines, with the user's own files from `engines/*.toml` and `configs/*.toml` of the configuration
 /// directory.
@@ -128,6 +142,8 @@ fn own_files(kind: &str) -> anyhow::Result<Files> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::workload::sql::Dialect;
+    use model::workload::{Group, Operation, Step};
 
     #[test]
     fn every_embedded_definition_is_sound() {
@@ -138,6 +154,29 @@ mod tests {
         let catalog = EngineCatalog::parse(CatalogFiles { engines: &ENGINES, configs: &CONFIGS }).unwrap();
         assert!(catalog.config("rocksdb", "direct").unwrap().options.contains_key("use_direct_reads"));
         assert!(hardware("rocksdb").unwrap().class("c48r128").is_ok());
+    }
+
+    #[test]
+    fn the_microbenchmarks_are_those_of_the_posts() {
+        let (origin, text) =
+            WORKLOADS.into_iter().find(|(origin, _)| origin.contains("sysbench.quick")).unwrap();
+        let workload = Workload::parse_with(text, origin, &SEQUENCES).unwrap();
+        let steps: Vec<&Step> = workload.steps.iter().filter(|step| !step.helper).collect();
+        assert_eq!(steps.len(), 42);
+        assert_eq!(
+            (steps[0].name.as_str(), steps[41].name.as_str()),
+            ("point-query.pre_range=100", "insert_range=100")
+        );
+        let of = |group: Group| steps.iter().filter(|step| step.group == group).count();
+        let groups = [Group::Point1, Group::Point2, Group::Range1, Group::Range2, Group::Writes];
+        assert_eq!(groups.map(of), [11, 6, 9, 6, 10]);
+        assert!(steps.iter().all(|step| step.writes() == (step.group == Group::Writes)));
+        let queries = |name: &str| match &workload.step(name).unwrap().operation {
+            Operation::Transaction(transaction) => transaction.queries(Dialect::Postgres),
+            _ => 0,
+        };
+        assert_eq!(queries("read-only_range=100"), 16, "as the posts count them");
+        assert_eq!((queries("point-query_range=100"), queries("insert_range=100")), (1, 1));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod pgbench_log;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
 pub mod samples;
+pub mod server_status;
 pub mod sysbench;
 pub mod table;
 pub mod vmstat;

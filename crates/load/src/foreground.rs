@@ -5,6 +5,7 @@ use crate::latency::Recorder;
 use crate::operation::{Operate, OperationError};
 use crate::pace::Schedule;
 use crate::seconds::{SecondCounts, Seconds};
+use crate::sql::Retries;
 use model::units::Nanos;
 use model::wire::BlockLimit;
 
@@ -23,6 +24,10 @@ pub struct ThreadBlock {
     pub found: u64,
     /// The first error.
     pub first_error: Option<String>,
+    /// Whether that, or a later one, was the end of a connection, after which nothing can be done.
+    pub lost: bool,
+    /// How often operations were done again because a server wanted that.
+    pub retries: Retries,
 }
 
 /// How a thread runs its blocks.
@@ -59,10 +64,11 @@ impl<O: Operate> BlockRunner for O {
         tell: TellSecond<'_>,
     ) -> ThreadBlock {
         let seconds = Seconds::new(recorder, tell);
-        match &manner.schedule {
+        let block = match &manner.schedule {
             None => closed_loop(self, limit, manner, recorder, seconds),
             Some(schedule) => open_loop(self, limit, manner, schedule, recorder, seconds),
-        }
+        };
+        ThreadBlock { retries: self.take_retries(), ..block }
     }
 }
 
@@ -170,11 +176,12 @@ struct Tally {
     failed: u64,
     found: u64,
     first_error: Option<String>,
+    lost: bool,
 }
 
 impl Tally {
     fn begin(per_call: u64) -> Tally {
-        Tally { start: clock::now(), per_call, tried: 0, failed: 0, found: 0, first_error: None }
+        Tally { start: clock::now(), per_call, tried: 0, failed: 0, found: 0, first_error: None, lost: false }
     }
 
     fn completed(&self) -> u64 {
@@ -202,9 +209,13 @@ impl Tally {
         self.tried += self.per_call;
         self.failed += self.per_call;
         if self.first_error.is_none() {
-            self.first_error = Some(error.to_string());
+            self.first_error = Some(error.with_causes());
         }
-        true
+        if error.ends_block() {
+            self.lost = true;
+            self.first_error = Some(error.with_causes());
+        }
+        !self.lost
     }
 
     fn end(self, end: Nanos) -> ThreadBlock {
@@ -215,6 +226,8 @@ impl Tally {
             failed_operations: self.failed,
             found: self.found,
             first_error: self.first_error,
+            lost: self.lost,
+            retries: Retries::default(),
         }
     }
 }

@@ -16,6 +16,8 @@ pub enum Stream {
     Values,
     /// Where an image's files are cut.
     FileCuts,
+    /// Rows of a table of this number.
+    Rows(u32),
 }
 
 /// The generator of one stream of a seed.
@@ -25,6 +27,8 @@ pub fn generator(seed: u64, stream: Stream) -> Xoshiro256PlusPlus {
         Stream::FileCuts => 2,
         Stream::BackgroundWriter => 3,
         Stream::Foreground(thread) => 16 + u64::from(thread),
+        // After all threads.
+        Stream::Rows(table) => (1 << 33) + u64::from(table),
     };
     // `seed_from_u64` runs the number through SplitMix64, so that neighbouring seeds give unrelated streams.
     Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(offset))

@@ -1,4 +1,4 @@
-//! The load generator: clients, key and value generators, pacing and latency. It runs as its own process,
+//! The load generator: clients of RocksDB and of SQL servers, key and value generators, pacing and latency. It runs as its own process,
 //! `dbdyno worker`, one per engine build and launch.
 //!
 //! What is never in here: statistics, the store, reports, an async runtime.
@@ -12,6 +12,7 @@ mod operation;
 mod pace;
 mod rocksdb;
 mod seconds;
+mod sql;
 mod step;
 mod values;
 pub mod worker;

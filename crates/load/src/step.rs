@@ -3,7 +3,7 @@
 use crate::clock::{self, RunDelay};
 use crate::foreground::{Manner, TellSecond, ThreadBlock};
 use crate::latency::Recorder;
-use crate::operation::{self, Operate, Put, share_of};
+use crate::operation::{self, Operate, OperationError, Put, Target, share_of};
 use crate::pace::Schedule;
 use crate::rocksdb::database::Database;
 use crate::seconds::SecondCounts;
@@ -11,6 +11,7 @@ use model::block::{Latency, Second};
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, StepSetup};
 use model::workload::Operation;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,6 +21,20 @@ use std::thread::JoinHandle;
 #[derive(Debug, thiserror::Error)]
 #[error("a thread of the step ended by itself: see the worker's standard error")]
 pub struct ThreadGone;
+
+/// Why a step cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A thread is gone.
+    #[error(transparent)]
+    ThreadGone(#[from] ThreadGone),
+    /// A thread could not make itself ready.
+    #[error(transparent)]
+    NotReady(OperationError),
+    /// A thread lost its connection in the middle of a block.
+    #[error("{0}")]
+    ConnectionLost(String),
+}
 
 /// One block to run.
 #[derive(Debug, Clone, Copy)]
@@ -47,26 +62,35 @@ struct Report {
 
 /// A step whose threads are ready.
 pub struct RunningStep {
-    database: Arc<Database>,
-    reads: bool,
+    target: Target,
+    /// Whether it says how many keys it found.
+    finds: bool,
     api: Option<&'static str>,
     threads: Vec<Foreground>,
     writer: Option<BackgroundWriter>,
 }
 
 impl RunningStep {
-    /// Starts the threads. The operation must not be one that only settles.
-    pub fn prepare(database: &Arc<Database>, setup: &StepSetup) -> RunningStep {
+    /// Starts the threads. The operation must not be one that only settles, and must be one of the target. Against a
+    /// server an error where a thread cannot connect or a statement cannot be prepared.
+    pub fn prepare(target: &Target, setup: &StepSetup) -> Result<RunningStep, StepError> {
         assert!(setup.operation != Operation::Settle, "a step that only settles has no threads");
-        RunningStep {
-            database: Arc::clone(database),
-            reads: !setup.operation.writes(),
-            api: operation::api_of(database, setup.operation),
-            threads: (0..setup.threads).map(|thread| Foreground::start(database, setup, thread)).collect(),
-            writer: setup
-                .background_write_bytes_per_s
-                .map(|bytes_per_s| BackgroundWriter::start(database, setup, bytes_per_s)),
+        let mut step = RunningStep {
+            target: target.clone(),
+            finds: !setup.operation.writes() && !setup.operation.is_sql(),
+            api: operation::api_of(target, &setup.operation),
+            threads: Vec::new(),
+            writer: None,
+        };
+        for thread in 0..setup.threads {
+            // Where one is not ready, those before it end with the step.
+            step.threads.push(Foreground::start(target, setup, thread)?);
         }
+        if let (Some(bytes_per_s), Target::Database(database)) = (setup.background_write_bytes_per_s, target)
+        {
+            step.writer = Some(BackgroundWriter::start(database, setup, bytes_per_s));
+        }
+        Ok(step)
     }
 
     /// Runs one block on all threads. Where its seconds are asked for, each is told as soon as every thread has
@@ -75,7 +99,7 @@ impl RunningStep {
         &mut self,
         order: BlockOrder,
         tell: &mut dyn FnMut(Second),
-    ) -> Result<BlockReport, ThreadGone> {
+    ) -> Result<BlockReport, StepError> {
         let cpu_before = clock::process_cpu();
         if let Some(writer) = &self.writer {
             writer.begin()?;
@@ -91,11 +115,17 @@ impl RunningStep {
             None => Written::default(),
         };
         let process_cpu = clock::process_cpu().saturating_sub(cpu_before);
-        let writes_delayed = self.database.writes_are_delayed();
+        if let Some(lost) = reports.iter().find(|report| report.block.lost) {
+            return Err(StepError::ConnectionLost(lost.block.first_error.clone().unwrap_or_default()));
+        }
+        let writes_delayed = match &self.target {
+            Target::Database(database) => database.writes_are_delayed(),
+            Target::Server(_) => false,
+        };
         let report = gathered(reports, background, process_cpu);
         Ok(BlockReport {
             writes_delayed,
-            found: if self.reads { report.found } else { None },
+            found: if self.finds { report.found } else { None },
             api: self.api.map(str::to_owned),
             ..report
         })
@@ -167,6 +197,8 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
     let start = reports.iter().map(|report| report.block.start).min().unwrap_or_default();
     let end = reports.iter().map(|report| report.block.end).max().unwrap_or_default();
     let first_error = reports.iter().find_map(|report| report.block.first_error.clone());
+    let mut retries = BTreeMap::new();
+    reports.iter().for_each(|report| report.block.retries.add_to(&mut retries));
     BlockReport {
         operations: reports.iter().map(|report| report.block.operations).sum(),
         failed_operations: reports.iter().map(|report| report.block.failed_operations).sum::<u64>()
@@ -174,6 +206,7 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
         found: Some(reports.iter().map(|report| report.block.found).sum()),
         api: None,
         first_error: first_error.or(background.first_error),
+        retries,
         wall: end.saturating_sub(start),
         thread_cpu: reports.iter().map(|report| report.cpu).collect(),
         thread_run_delay: reports.iter().map(|report| report.run_delay).collect(),
@@ -190,9 +223,9 @@ struct Foreground {
 }
 
 impl Foreground {
-    /// Returns when the thread is ready. All that it writes in an operation it allocates itself: what two threads
+    /// Returns when the thread is ready, or cannot be. All that it writes in an operation it allocates itself: what two threads
     /// write must not lie in one cache line.
-    fn start(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Foreground {
+    fn start(target: &Target, setup: &StepSetup, thread: u32) -> Result<Foreground, StepError> {
         let manner = Manner {
             schedule: setup.rate.map(|rate| Schedule::new(rate, setup.threads, thread)),
             planted_slowdown_percent: setup.planted_slowdown_percent,
@@ -200,14 +233,20 @@ impl Foreground {
         let (orders, to_run) = channel::<BlockOrder>();
         let (teller, told) = channel();
         let (ready, readiness) = channel();
-        let (database, setup) = (Arc::clone(database), setup.clone());
+        let (target, setup) = (target.clone(), setup.clone());
         let handle = std::thread::spawn(move || {
-            let mut runner = operation::foreground(&database, &setup, thread);
+            let mut recorder = Recorder::new();
+            let mut runner = match operation::foreground(&target, &setup, thread) {
+                Ok(runner) => runner,
+                Err(error) => {
+                    let _ = ready.send(error);
+                    return recorder;
+                }
+            };
             let run_delay = RunDelay::of_this_thread().ok();
             let delay = || run_delay.as_ref().and_then(RunDelay::read);
-            let mut recorder = Recorder::new();
             let mut unrecorded = Recorder::new();
-            let _ = ready.send(());
+            drop(ready);
             for order in to_run {
                 let recorder = if order.warm_up { &mut unrecorded } else { &mut recorder };
                 // Nobody listens where the step is being ended; the end of the orders says so next.
@@ -223,9 +262,11 @@ impl Foreground {
             }
             recorder
         });
-        // An error means that the thread is gone, which the first block will tell.
-        let _ = readiness.recv();
-        Foreground { orders, told, handle }
+        // Nothing comes where the thread is ready, or gone, which the first block will tell.
+        match readiness.recv() {
+            Ok(error) => Err(StepError::NotReady(error)),
+            Err(_) => Ok(Foreground { orders, told, handle }),
+        }
     }
 }
 
@@ -327,6 +368,7 @@ mod tests {
         let setup = StepSetup {
             operation: Operation::Overwrite,
             data,
+            tables: None,
             threads: 2,
             rate: None,
             wal: true,
@@ -336,7 +378,7 @@ mod tests {
             planted_slowdown_percent: 0.0,
             all_keys_exist: true,
         };
-        let step = RunningStep::prepare(&database, &setup);
+        let step = RunningStep::prepare(&Target::Database(Arc::clone(&database)), &setup).unwrap();
         let limit = BlockLimit::Time { wall: Nanos::from_millis(5) };
         step.threads[0].orders.send(BlockOrder { limit, warm_up: false, seconds: true }).unwrap();
         step.writer.as_ref().unwrap().begin().unwrap();

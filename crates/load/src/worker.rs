@@ -1,19 +1,21 @@
 //! The worker's main loop: one request per line in, one reply per line out, until `exit` or the end of the
-//! input. It holds one library and one database at most.
+//! input. It holds one library and one database at most, or the address of one SQL server.
 
 use crate::heap;
-use crate::operation::{self, OperationError};
+use crate::operation::{self, OperationError, Target, with_causes};
 use crate::rocksdb::api::{Api, LoadError};
 use crate::rocksdb::database::{Database, EngineError, Options};
 use crate::rocksdb::image::{ImagePlan, bulk_load};
 use crate::rocksdb::nothing;
 use crate::rocksdb::settle::{SettleError, settle};
-use crate::step::{BlockOrder, RunningStep, ThreadGone};
+use crate::sql::connection::Connection;
+use crate::sql::{self, SqlError};
+use crate::step::{BlockOrder, RunningStep, StepError};
 use model::block::Second;
 use model::units::Bytes;
-use model::wire::{EngineText, FailureKind, Library, Reply, Request};
+use model::wire::{EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup};
 use model::workload::{DataSet, Operation};
-use std::error::Error;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
@@ -59,6 +61,7 @@ struct Worker {
 /// The engine that was loaded.
 enum Engine {
     RocksDb(Box<Api>),
+    Server(Arc<ServerAddress>),
     Nothing,
 }
 
@@ -96,8 +99,7 @@ impl Worker {
                 if setup.operation == Operation::Settle {
                     return Err(WorkerError::Protocol("the step has no operation: ask for its `settle`"));
                 }
-                self.claim(&setup.data, setup.all_keys_exist)?;
-                self.step = Some(RunningStep::prepare(&self.open()?.0, &setup));
+                self.step = Some(RunningStep::prepare(&self.target(&setup)?, &setup)?);
                 Ok(Reply::Prepared)
             }
             Request::RunBlock { limit, warm_up, seconds } => {
@@ -109,21 +111,17 @@ impl Worker {
             }
             Request::FinishStep => {
                 let step = self.step.take().ok_or(WorkerError::Protocol("no step is prepared"))?;
-                Ok(Reply::StepFinished { latency: step.finish()? })
+                Ok(Reply::StepFinished { latency: step.finish().map_err(StepError::from)? })
             }
             Request::Settle { to, bound } => {
-                Ok(Reply::Settled { waited: settle(&self.open()?.0, to, bound)? })
+                let waited = match self.server() {
+                    Some(address) => sql::settle::settle(address, to, bound)?,
+                    None => settle(&self.open()?.0, to, bound)?,
+                };
+                Ok(Reply::Settled { waited })
             }
             Request::ReadShape => Ok(Reply::Shape(self.open()?.0.shape())),
-            Request::ReadText { what } => {
-                let (database, options) = self.open()?;
-                Ok(Reply::Text {
-                    text: match what {
-                        EngineText::Stats => database.property_text(c"rocksdb.stats"),
-                        EngineText::Tickers => options.tickers(),
-                    },
-                })
-            }
+            Request::ReadText { what } => Ok(Reply::Text { text: self.text(what)? }),
             Request::Close => {
                 // A step whose block failed is closed with the rest: nobody asks for its latency any more.
                 self.step = None;
@@ -138,21 +136,65 @@ impl Worker {
         if self.engine.is_some() {
             return Err(WorkerError::Protocol("a library is loaded already: one process, one library"));
         }
-        let (engine, missing_symbols) = match library {
+        let (engine, missing_symbols, facts) = match library {
             Library::RocksDb { path } => {
                 let (api, missing) = Api::load(&path)?;
-                (Engine::RocksDb(Box::new(api)), missing)
+                (Engine::RocksDb(Box::new(api)), missing, BTreeMap::new())
             }
-            Library::Nothing => (Engine::Nothing, Vec::new()),
+            Library::Server { address } => {
+                let facts = sql::facts::read(&mut Connection::open(&address)?, &address)?;
+                (Engine::Server(Arc::new(address)), Vec::new(), facts)
+            }
+            Library::Nothing => (Engine::Nothing, Vec::new(), BTreeMap::new()),
         };
         self.engine = Some(engine);
-        Ok(Reply::Loaded { missing_symbols })
+        Ok(Reply::Loaded { missing_symbols, facts })
+    }
+
+    /// What the step runs against; an error where its operation is of another kind of engine.
+    fn target(&self, setup: &StepSetup) -> Result<Target, WorkerError> {
+        match self.server() {
+            Some(address) if setup.operation.is_sql() => Ok(Target::Server(Arc::clone(address))),
+            Some(_) => Err(WorkerError::Protocol("a SQL server has transactions and loads of tables only")),
+            None if setup.operation.is_sql() => {
+                Err(WorkerError::Protocol("transactions and loads of tables need a SQL server"))
+            }
+            None => {
+                self.claim(&setup.data, setup.all_keys_exist)?;
+                Ok(Target::Database(Arc::clone(&self.open()?.0)))
+            }
+        }
+    }
+
+    fn server(&self) -> Option<&Arc<ServerAddress>> {
+        match &self.engine {
+            Some(Engine::Server(address)) => Some(address),
+            Some(Engine::RocksDb(_) | Engine::Nothing) | None => None,
+        }
+    }
+
+    /// Each question to a server has a connection of its own: none is there, idle, while a block runs.
+    fn text(&self, what: EngineText) -> Result<Option<String>, WorkerError> {
+        if let Some(address) = self.server() {
+            return Ok(match what {
+                EngineText::Status => Some(sql::status::status(&mut Connection::open(address)?)?),
+                EngineText::Settings => Some(sql::status::settings(&mut Connection::open(address)?)?),
+                EngineText::Stats | EngineText::Tickers => None,
+            });
+        }
+        let (database, options) = self.open()?;
+        Ok(match what {
+            EngineText::Stats => database.property_text(c"rocksdb.stats"),
+            EngineText::Tickers => options.tickers(),
+            EngineText::Status | EngineText::Settings => None,
+        })
     }
 
     fn api(&self) -> Result<Api, WorkerError> {
         match &self.engine {
             Some(Engine::RocksDb(api)) => Ok(**api),
             Some(Engine::Nothing) => Ok(nothing::api()),
+            Some(Engine::Server(_)) => Err(WorkerError::Protocol(NO_FILES)),
             None => Err(WorkerError::Protocol("no library is loaded")),
         }
     }
@@ -166,9 +208,12 @@ impl Worker {
     }
 
     fn open(&self) -> Result<&(Arc<Database>, Options), WorkerError> {
-        self.open.as_ref().ok_or(WorkerError::Protocol("no database is open"))
+        let none = if self.server().is_some() { NO_FILES } else { "no database is open" };
+        self.open.as_ref().ok_or(WorkerError::Protocol(none))
     }
 }
+
+const NO_FILES: &str = "a SQL server has its own files: none is opened, filled or looked at by a worker";
 
 fn with_creation(options: &str, create: bool) -> String {
     if create { format!("create_if_missing=true;error_if_exists=true;{options}") } else { options.to_owned() }
@@ -188,7 +233,9 @@ enum WorkerError {
     #[error(transparent)]
     Settle(#[from] SettleError),
     #[error(transparent)]
-    ThreadGone(#[from] ThreadGone),
+    Step(#[from] StepError),
+    #[error(transparent)]
+    Sql(#[from] SqlError),
     #[error("{0}")]
     Protocol(&'static str),
 }
@@ -200,25 +247,31 @@ impl WorkerError {
             WorkerError::BadOption(_) => FailureKind::BadOption,
             WorkerError::Operation(OperationError::WrongAnswer(_)) => FailureKind::WrongAnswer,
             WorkerError::Settle(SettleError::TimedOut { .. }) => FailureKind::TimedOut,
+            WorkerError::Sql(error) => kind_of(error),
+            WorkerError::Step(StepError::NotReady(OperationError::Sql(error))) => kind_of(error),
             WorkerError::Engine(_)
             | WorkerError::Operation(_)
             | WorkerError::Settle(_)
-            | WorkerError::ThreadGone(_) => FailureKind::Engine,
+            | WorkerError::Step(_) => FailureKind::Engine,
             WorkerError::Protocol(_) => FailureKind::Protocol,
         };
         failed(kind, &with_causes(&self))
     }
 }
 
-/// A reply carries one text: the error and all that caused it.
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
+fn kind_of(error: &SqlError) -> FailureKind {
+    match error {
+        SqlError::TimedOut { .. } => FailureKind::TimedOut,
+        SqlError::NoStorageEngine { .. } | SqlError::NotSupported(_) | SqlError::LoginMethod { .. } => {
+            FailureKind::NotSupported
+        }
+        SqlError::Workload(_) => FailureKind::BadOption,
+        SqlError::Connect { .. }
+        | SqlError::Login { .. }
+        | SqlError::NoPassword { .. }
+        | SqlError::Statement { .. }
+        | SqlError::Unfit { .. } => FailureKind::Engine,
     }
-    text
 }
 
 fn failed(kind: FailureKind, message: &str) -> Reply {

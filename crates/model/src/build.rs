@@ -2,6 +2,7 @@
 
 use crate::subject::BuildRef;
 use crate::units::Bytes;
+use crate::workload::sql::Dialect;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,18 +12,67 @@ use std::path::PathBuf;
 pub struct EngineBuild {
     /// How the user names it.
     pub reference: BuildRef,
-    /// The shared library that the worker loads.
+    /// The shared library that the worker loads, or the program of a server.
     pub library: PathBuf,
-    /// SHA-256 of the library, 64 hexadecimal digits.
+    /// SHA-256 of that file, 64 hexadecimal digits.
     pub sha256: String,
-    /// Size of the library.
+    /// Its size.
     pub size: Bytes,
+    /// What else belongs to a server; absent where a library is loaded.
+    #[serde(default)]
+    pub server: Option<ServerFiles>,
     /// Where it came from.
     pub source: BuildSource,
-    /// Compiler stamps of the library's `.comment` section, in file order; empty where it is stripped.
+    /// Compiler stamps of the file's `.comment` section, in file order; empty where it is stripped.
     pub compilers: Vec<String>,
     /// What the build said of itself when it was opened for the first time; absent until then.
     pub probe: Option<BuildProbe>,
+}
+
+/// The files of a server beside its program. Absolute paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerFiles {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// The directory that all of it is in.
+    pub root: PathBuf,
+    /// How a data directory is made.
+    pub initialise: Initialise,
+    /// `share`: messages (`errmsg.sys` is in a directory of its language below it), and what else is there.
+    pub share: PathBuf,
+    /// The directory of character sets, where the server has to be told.
+    pub character_sets: Option<PathBuf>,
+    /// The directory of plugins, where the server has to be told.
+    pub plugins: Option<PathBuf>,
+    /// Directories of libraries that the program needs, for LD_LIBRARY_PATH; empty where it finds them itself.
+    pub libraries: Vec<PathBuf>,
+    /// The storage engine of the tables that are made, where the dialect has a choice: `InnoDB`, `ROCKSDB`.
+    pub storage: Option<String>,
+    /// Arguments without which this build does not start: `--plugin-load-add=ha_rocksdb.so`, `--mysqlx=OFF`.
+    pub arguments: Vec<String>,
+}
+
+/// How the data directory of a server is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+pub enum Initialise {
+    /// By a program beside the server: Postgres.
+    Initdb {
+        /// `bin/initdb`
+        program: PathBuf,
+    },
+    /// By the server itself: MySQL from 5.7 on.
+    InitializeInsecure,
+    /// By a copy of a directory that came with it: MySQL 5.6.
+    CopyOf {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// By SQL scripts that the server reads in bootstrap mode: MariaDB.
+    Bootstrap {
+        /// The scripts, in their order.
+        scripts: Vec<PathBuf>,
+    },
 }
 
 /// Where a build came from.
@@ -31,7 +81,8 @@ pub struct EngineBuild {
 pub enum BuildSource {
     /// A published artifact.
     Published {
-        /// Maven coordinates, `group:artifact:version[:packaging:classifier]`.
+        /// Where: Maven coordinates, `group:artifact:version[:packaging:classifier]`; else `npm:name@version` or
+        /// `deb:suite/package=version`.
         coordinates: String,
     },
     /// A user's own build, made known by `engine add`.

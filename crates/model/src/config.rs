@@ -1,6 +1,10 @@
-//! A configuration: engine options by name, nested ones with a dot (`block_based_table_factory.block_size`).
+//! A configuration: engine options by name, nested ones with a dot (`block_based_table_factory.block_size`). Of a
+//! server, some hold for some releases only, and some are a share of the memory that it is given.
 
+use crate::subject::compare_versions;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Options by name. A dot separates the name of a nested object from the name inside it.
@@ -18,6 +22,74 @@ pub struct EngineConfig {
     pub pins: Options,
     /// Options that are set on top of those of the workload.
     pub options: Options,
+    /// Options of a server that are a share of its memory.
+    #[serde(default)]
+    pub memory: BTreeMap<String, MemoryShare>,
+    /// Options of a server that hold for some of its releases only.
+    #[serde(default)]
+    pub when: Vec<When>,
+}
+
+/// A share of the memory that a server is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryShare {
+    /// Percent of it, 1 to 100.
+    pub percent: u8,
+    /// How the engine spells an amount.
+    #[serde(default)]
+    pub unit: MemoryUnit,
+}
+
+/// How an engine spells an amount of memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemoryUnit {
+    /// A plain number of bytes.
+    #[default]
+    #[serde(rename = "bytes")]
+    Bytes,
+    /// `262144kB`, of 1024 bytes.
+    #[serde(rename = "kB")]
+    Kibibytes,
+    /// `256MB`, of 1024 * 1024 bytes.
+    #[serde(rename = "MB")]
+    Mebibytes,
+}
+
+impl MemoryShare {
+    /// The value of the option, rounded down.
+    fn of(self, memory: Bytes) -> String {
+        let bytes = u128::from(memory.0) * u128::from(self.percent) / 100;
+        match self.unit {
+            MemoryUnit::Bytes => bytes.to_string(),
+            MemoryUnit::Kibibytes => format!("{}kB", bytes >> 10),
+            MemoryUnit::Mebibytes => format!("{}MB", bytes >> 20),
+        }
+    }
+}
+
+/// Options of some releases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// The first release that they hold for; all older ones too where absent.
+    #[serde(default)]
+    pub since: Option<String>,
+    /// The first release after it that they do not hold for; all newer ones too where absent.
+    #[serde(default)]
+    pub before: Option<String>,
+    /// The options.
+    pub options: Options,
+}
+
+impl When {
+    /// Whether they hold for a release. The name of one's own build that begins with no number is newer than every
+    /// release.
+    fn holds_for(&self, version: &str) -> bool {
+        let not_older = |since: &String| compare_versions(version, since) != Ordering::Less;
+        let older = |before: &String| compare_versions(version, before) == Ordering::Less;
+        self.since.as_ref().is_none_or(not_older) && self.before.as_ref().is_none_or(older)
+    }
 }
 
 /// The file behind [`EngineConfig`]s: all configurations of one engine.
@@ -40,6 +112,10 @@ struct ConfigEntry {
     pins: Options,
     #[serde(default)]
     options: Options,
+    #[serde(default)]
+    memory: BTreeMap<String, MemoryShare>,
+    #[serde(default)]
+    when: Vec<When>,
 }
 
 /// Why a configuration file could not be read.
@@ -71,6 +147,33 @@ pub enum ConfigError {
         /// What it extends.
         extends: String,
     },
+    /// A part for some releases holds for all or for none.
+    #[error(
+        "`{origin}`: a `when` of the configuration `{name}` holds for {}: give `since`, `before`, or both in order", 
+        if *always { "every release" } else { "no release" }
+    )]
+    When {
+        /// The file.
+        origin: String,
+        /// The entry.
+        name: String,
+        /// Every release, else none.
+        always: bool,
+    },
+    /// A share of memory is nothing or too much.
+    #[error(
+        "`{origin}`: the configuration `{name}` gives `{option}` {percent} percent of the memory: give 1 to 100"
+    )]
+    Share {
+        /// The file.
+        origin: String,
+        /// The entry.
+        name: String,
+        /// The option.
+        option: String,
+        /// What is given.
+        percent: u8,
+    },
 }
 
 /// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.
@@ -82,19 +185,72 @@ pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), Co
         if configs.iter().any(|config| config.name == entry.name) {
             return Err(ConfigError::Duplicate { origin: origin.to_owned(), name: entry.name });
         }
-        let (mut pins, mut options) = (Options::new(), Options::new());
-        if let Some(extends) = entry.extends {
-            let Some(extended) = configs.iter().find(|config| config.name == extends) else {
-                return Err(ConfigError::Extends { origin: origin.to_owned(), name: entry.name, extends });
-            };
-            pins = extended.pins.clone();
-            options = extended.options.clone();
-        }
-        pins.extend(entry.pins);
-        options.extend(entry.options);
-        configs.push(EngineConfig { name: entry.name, description: entry.description, pins, options });
+        check(&entry, origin)?;
+        let extended = match &entry.extends {
+            None => None,
+            Some(extends) => {
+                Some(configs.iter().find(|config| config.name == *extends).cloned().ok_or_else(|| {
+                    ConfigError::Extends {
+                        origin: origin.to_owned(),
+                        name: entry.name.clone(),
+                        extends: extends.clone(),
+                    }
+                })?)
+            }
+        };
+        configs.push(extend(extended, entry));
     }
     Ok((file.engine, configs))
+}
+
+fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
+    for when in &entry.when {
+        let always = when.since.is_none() && when.before.is_none();
+        let never = matches!((&when.since, &when.before), (Some(since), Some(before))
+            if compare_versions(since, before) != Ordering::Less);
+        if always || never {
+            return Err(ConfigError::When { origin: origin.to_owned(), name: entry.name.clone(), always });
+        }
+    }
+    match entry.memory.iter().find(|(_, share)| !(1..=100).contains(&share.percent)) {
+        None => Ok(()),
+        Some((option, share)) => Err(ConfigError::Share {
+            origin: origin.to_owned(),
+            name: entry.name.clone(),
+            option: option.clone(),
+            percent: share.percent,
+        }),
+    }
+}
+
+/// What an entry says of an option replaces all that the one it extends says of it.
+fn extend(extended: Option<EngineConfig>, entry: ConfigEntry) -> EngineConfig {
+    let (mut pins, mut options, mut memory, mut when) = match extended {
+        Some(below) => (below.pins, below.options, below.memory, below.when),
+        None => Default::default(),
+    };
+    pins.extend(entry.pins);
+    options.retain(|name, _| !entry.memory.contains_key(name));
+    options.extend(entry.options.clone());
+    memory.retain(|name, _| !entry.options.contains_key(name));
+    memory.extend(entry.memory.clone());
+    for part in &mut when {
+        part.options.retain(|name, _| !entry.options.contains_key(name) && !entry.memory.contains_key(name));
+    }
+    when.retain(|part| !part.options.is_empty());
+    when.extend(entry.when);
+    EngineConfig { name: entry.name, description: entry.description, pins, options, memory, when }
+}
+
+/// The options that a release of a server is started with, where it is given this much memory: the pins, over them the
+/// shares of memory, over them the options, over them those of the release in the order of the file.
+pub fn for_server(config: &EngineConfig, version: &str, memory: Bytes) -> Options {
+    let shares = config.memory.iter().map(|(name, share)| (name.clone(), share.of(memory))).collect();
+    let mut options = overlaid(&overlaid(&config.pins, &shares), &config.options);
+    for when in config.when.iter().filter(|when| when.holds_for(version)) {
+        options = overlaid(&options, &when.options);
+    }
+    options
 }
 
 /// The options that a build is opened with: the pins of the configuration, over them the workload's options, over
@@ -169,8 +325,103 @@ mod tests {
             description: String::new(),
             pins: options(&[("a", "pin"), ("b", "pin")]),
             options: options(&[("c", "config")]),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
         };
         let workload = options(&[("b", "workload"), ("c", "workload")]);
         assert_eq!(rocksdb_option_string(&configured(&workload, &config)), "a=pin;b=workload;c=config");
+    }
+
+    const LADDER: &str = "engine = 'mysql'
+        [[config]]
+        name = 'standard'
+        description = ''
+        options = { flush = '2' }
+        memory = { pool = { percent = 60 }, cache = { percent = 25, unit = 'kB' } }
+        [[config.when]]
+        before = '8.0.30'
+        options = { log_file_size = '1', files = '2' }
+        [[config.when]]
+        since = '8.0.30'
+        options = { redo = '3' }
+        [[config.when]]
+        since = '5.7'
+        before = '8.0'
+        options = { flush = '0' }
+        [[config]]
+        name = 'durable'
+        description = ''
+        extends = 'standard'
+        options = { flush = '1', pool = '7' }";
+
+    #[test]
+    fn a_release_gets_the_options_that_it_knows_and_its_share_of_the_memory() {
+        let (_, configs) = parse(LADDER, "test").unwrap();
+        let text = |index: usize, version: &str| {
+            rocksdb_option_string(&for_server(&configs[index], version, Bytes::from_mib(1)))
+        };
+        let memory = "cache=256kB;";
+        let old = format!("{memory}files=2;flush=2;log_file_size=1;pool=629145");
+        assert_eq!(text(0, "5.6.24"), old);
+        assert_eq!(text(0, "8.0.15"), old);
+        assert_eq!(text(0, "5.7.22"), old.replace("flush=2", "flush=0"));
+        let new = format!("{memory}flush=2;pool=629145;redo=3");
+        for version in ["8.0.30", "9.7.4", "my-build"] {
+            assert_eq!(text(0, version), new, "{version}");
+        }
+        // What it says itself replaces what was said of one release, and a share.
+        assert_eq!(text(1, "5.7.22"), format!("{memory}files=2;flush=1;log_file_size=1;pool=7"));
+    }
+
+    #[test]
+    fn a_part_for_all_releases_or_none_and_an_odd_share_are_refused() {
+        let refused = |entry: &str| {
+            let text = format!("engine = 'e'\n[[config]]\nname = 'a'\ndescription = ''\n{entry}\n");
+            parse(&text, "test").unwrap_err().to_string()
+        };
+        assert!(refused("[[config.when]]\noptions = { x = '1' }").contains("every release"));
+        let never = refused("[[config.when]]\nsince = '8.0.10'\nbefore = '8.0.9'\noptions = { x = '1' }");
+        assert!(never.contains("no release"), "{never}");
+        assert!(refused("memory = { x = { percent = 0 } }").contains("0 percent"));
+        assert!(refused("memory = { x = { percent = 101 } }").contains("1 to 100"));
+    }
+
+    /// The names that differ between two releases, of the configuration `standard` of an embedded file.
+    fn names_that_differ(text: &str, older: &str, newer: &str) -> (Vec<String>, Vec<String>) {
+        let (_, configs) = parse(text, "test").unwrap();
+        let of = |version: &str| for_server(&configs[0], version, Bytes::from_mib(1024));
+        let only = |these: &Options, those: &Options| -> Vec<String> {
+            these.keys().filter(|name| !those.contains_key(*name)).cloned().collect()
+        };
+        (only(&of(older), &of(newer)), only(&of(newer), &of(older)))
+    }
+
+    #[test]
+    fn the_servers_own_files_give_each_release_the_names_that_it_knows() {
+        let mysql = include_str!("../../../configs/mysql.toml");
+        let (old, new) = names_that_differ(mysql, "8.0.29", "8.0.30");
+        assert_eq!(old, ["innodb_log_file_size", "innodb_log_files_in_group"]);
+        assert_eq!(new, ["innodb_redo_log_capacity"]);
+        let (old, new) = names_that_differ(mysql, "5.7.22", "8.0.12");
+        assert_eq!(
+            (old, new),
+            (
+                vec!["query_cache_size".to_owned(), "query_cache_type".to_owned()],
+                vec!["skip_log_bin".to_owned()]
+            )
+        );
+        let mariadb = include_str!("../../../configs/mariadb.toml");
+        let (old, new) = names_that_differ(mariadb, "10.1.8", "10.11.19");
+        assert_eq!(
+            (old, new.len()),
+            (vec!["innodb_buffer_pool_instances".to_owned(), "innodb_log_files_in_group".to_owned()], 0)
+        );
+        let postgres = include_str!("../../../configs/postgres.toml");
+        let (old, new) = names_that_differ(postgres, "10.23", "18.6");
+        assert_eq!(old.len(), 0);
+        assert_eq!(new, ["hash_mem_multiplier", "io_method", "jit", "max_parallel_maintenance_workers"]);
+        let (_, myrocks) = parse(include_str!("../../../configs/myrocks.toml"), "test").unwrap();
+        let options = for_server(&myrocks[0], "10.11.19", Bytes::from_mib(1000));
+        assert_eq!(options["rocksdb_block_cache_size"], (600_u64 << 20).to_string());
     }
 }

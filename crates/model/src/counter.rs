@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
-    /// CPU time of the foreground threads, in nanoseconds.
+    /// CPU time of the foreground threads, in nanoseconds; of a server those that served the client.
     ForegroundCpuNanos,
     /// CPU time of all other threads of the side (flushes, compactions), in nanoseconds.
     BackgroundCpuNanos,
+    /// CPU time of the client's process where the engine is a server, in nanoseconds: no part of the side's.
+    ClientCpuNanos,
     /// CPU time in user mode, tick-based, in microseconds.
     UserCpuMicros,
     /// CPU time in the kernel, tick-based, in microseconds.
@@ -68,9 +70,10 @@ pub enum Counter {
 
 impl Counter {
     /// Every counter, in the order of reports.
-    pub const ALL: [Counter; 27] = [
+    pub const ALL: [Counter; 28] = [
         Counter::ForegroundCpuNanos,
         Counter::BackgroundCpuNanos,
+        Counter::ClientCpuNanos,
         Counter::UserCpuMicros,
         Counter::SystemCpuMicros,
         Counter::RunDelayNanos,
@@ -103,6 +106,7 @@ impl Counter {
         match self {
             Counter::ForegroundCpuNanos => "foreground_cpu_ns_per_op",
             Counter::BackgroundCpuNanos => "background_cpu_ns_per_op",
+            Counter::ClientCpuNanos => "client_cpu_ns_per_op",
             Counter::UserCpuMicros => "user_cpu_us_per_op",
             Counter::SystemCpuMicros => "system_cpu_us_per_op",
             Counter::RunDelayNanos => "run_delay_ns_per_op",
@@ -141,7 +145,10 @@ impl Counter {
             | Counter::ResidentBytes
             | Counter::ResidentPeakBytes => 4096.0,
             Counter::DiskReadBytes | Counter::DiskWriteBytes => 512.0,
-            Counter::ForegroundCpuNanos | Counter::BackgroundCpuNanos | Counter::RunDelayNanos => 1.0,
+            Counter::ForegroundCpuNanos
+            | Counter::BackgroundCpuNanos
+            | Counter::ClientCpuNanos
+            | Counter::RunDelayNanos => 1.0,
             Counter::VoluntarySwitches
             | Counter::InvoluntarySwitches
             | Counter::MinorFaults

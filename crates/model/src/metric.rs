@@ -43,7 +43,10 @@ impl Metric {
             Metric::OpsPerSecond | Metric::OpsPerSecondAdjusted => "1/s",
             Metric::CpuMicrosPerOp => "us",
             Metric::Counter(counter) => match counter {
-                Counter::ForegroundCpuNanos | Counter::BackgroundCpuNanos | Counter::RunDelayNanos => "ns",
+                Counter::ForegroundCpuNanos
+                | Counter::BackgroundCpuNanos
+                | Counter::ClientCpuNanos
+                | Counter::RunDelayNanos => "ns",
                 Counter::UserCpuMicros
                 | Counter::SystemCpuMicros
                 | Counter::OtherCpuMicros

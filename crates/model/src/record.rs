@@ -85,7 +85,7 @@ pub fn engine_text_of(name: &str) -> Option<(&str, Moment, EngineText)> {
     let (step, moment) = rest.rsplit_once('/')?;
     let moment =
         [Moment::Before, Moment::After, Moment::Settled].into_iter().find(|it| it.name() == moment)?;
-    let what = [EngineText::Stats, EngineText::Tickers].into_iter().find(|it| it.name() == what)?;
+    let what = EngineText::ALL.into_iter().find(|it| it.name() == what)?;
     Some((step, moment, what))
 }
 

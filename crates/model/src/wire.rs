@@ -5,15 +5,17 @@
 use crate::block::{Latency, Second};
 use crate::shape::Shape;
 use crate::units::{Bytes, Nanos};
+use crate::workload::sql::{Dialect, Tables};
 use crate::workload::{DataSet, Operation, Settle};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What the runner asks of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "request")]
 pub enum Request {
-    /// Load the engine's library. The first request.
+    /// Load the engine's library, or connect to its server. The first request.
     Load {
         /// The engine.
         library: Library,
@@ -89,14 +91,24 @@ pub enum EngineText {
     Stats,
     /// The tickers and histograms; empty where the database was opened without.
     Tickers,
+    /// What a SQL server says of its state: SHOW ENGINE STATUS, the pg_stat views.
+    Status,
+    /// The settings of a SQL server, one `name = value` a line, sorted.
+    Settings,
 }
 
 impl EngineText {
+    /// Every text.
+    pub const ALL: [EngineText; 4] =
+        [EngineText::Stats, EngineText::Tickers, EngineText::Status, EngineText::Settings];
+
     /// Its name among raw outputs, after the step's.
     pub fn name(self) -> &'static str {
         match self {
             EngineText::Stats => "stats",
             EngineText::Tickers => "tickers",
+            EngineText::Status => "status",
+            EngineText::Settings => "settings",
         }
     }
 }
@@ -110,8 +122,48 @@ pub enum Library {
         /// Its path.
         path: PathBuf,
     },
+    /// A SQL server.
+    Server {
+        /// How it is reached.
+        address: ServerAddress,
+    },
     /// An engine that does nothing and answers as expected: what remains is the client's own cost.
     Nothing,
+}
+
+/// How a SQL server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerAddress {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// The user.
+    pub user: String,
+    /// The password, where it asks for one.
+    pub password: Option<String>,
+    /// The database; it is there already.
+    pub database: String,
+    /// The storage engine of the tables that are made, where the dialect has a choice: `InnoDB`, `ROCKSDB`.
+    pub storage: Option<String>,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Endpoint {
+    /// A Unix socket: the file itself.
+    Socket {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// TCP.
+    Tcp {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+    },
 }
 
 /// Everything a worker needs to know of a step.
@@ -121,6 +173,9 @@ pub struct StepSetup {
     pub operation: Operation,
     /// The rows.
     pub data: DataSet,
+    /// The tables, where the engine is a SQL server.
+    #[serde(default)]
+    pub tables: Option<Tables>,
     /// Foreground threads.
     pub threads: u32,
     /// Operations per second over all threads; closed loop where absent.
@@ -165,10 +220,13 @@ pub enum BlockLimit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "reply")]
 pub enum Reply {
-    /// The library is loaded.
+    /// The library is loaded, or the server answers.
     Loaded {
         /// Optional symbols that this build has not.
         missing_symbols: Vec<String>,
+        /// What a server says of itself: `version`, and what else is known of its build.
+        #[serde(default)]
+        facts: BTreeMap<String, String>,
     },
     /// The database is open.
     Opened,
@@ -256,6 +314,10 @@ pub struct BlockReport {
     pub api: Option<String>,
     /// The first error of the block.
     pub first_error: Option<String>,
+    /// Errors of a SQL server that the client met by sending the event again, by kind: `deadlock`, `lock-timeout`,
+    /// `duplicate-key`, `serialization`.
+    #[serde(default)]
+    pub retries: BTreeMap<String, u64>,
     /// Wall time from the first thread's start to the last one's end.
     pub wall: Nanos,
     /// CPU time of each foreground thread.

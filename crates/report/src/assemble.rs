@@ -4,6 +4,7 @@ use crate::calibration::mean_launch_seconds;
 use crate::differs::{self, Sides as DifferingSides};
 use crate::evidence::{self, Case, Harness};
 use crate::figures::span;
+use crate::group_rows::{self, JudgedStep};
 use crate::summary;
 use crate::tiny;
 use crate::view::{
@@ -12,7 +13,7 @@ use crate::view::{
 };
 use analysis::counters::CounterFinding;
 use analysis::time_identity::TimePart;
-use analysis::{Estimate, Judgement, LaunchPairs, Method, Procedure, Stage, judge};
+use analysis::{Estimate, Judgement, LaunchPairs, LaunchSummary, Method, Procedure, Stage, judge};
 use model::block::{BASE, Outcome, Side};
 use model::counter::Counter;
 use model::metric::Metric;
@@ -42,12 +43,17 @@ pub fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> ReportView 
     let candidates = plan.candidate_sides().map(|side| {
         let of_side =
             judged.iter().zip(&family.confirmed).filter(|(judged, _)| judged.case.candidate == side);
-        let rows: Vec<StepRow> = of_side.map(|(judged, confirmed)| row(judged, *confirmed)).collect();
+        let (rows, launches): (Vec<StepRow>, Vec<&[LaunchSummary]>) =
+            of_side.map(|(judged, confirmed)| (row(judged, *confirmed), judged.launches.as_slice())).unzip();
+        let judged_steps: Vec<JudgedStep<'_>> =
+            rows.iter().zip(launches).map(|(row, launches)| JudgedStep { row, launches }).collect();
+        let groups = group_rows::rows(&judged_steps, side, &procedure);
         let subject = subject(record, side);
         CandidateView {
             side,
             summary: summary::sentence(&rows, &subject, &self::subject(record, BASE), plan.rule.margin),
             subject,
+            groups,
             rows,
             differs: differs::between(record, DifferingSides { base: BASE, candidate: side }),
         }
@@ -63,6 +69,7 @@ pub fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> ReportView 
         host: record.host.clone(),
         warnings: run_warnings(record, &harness, family.parametric),
         cost: record.cost,
+        of_servers: plan.workload.is_sql(),
         trials: trials(record),
         shapes: shapes(record, &steps),
     }
@@ -72,6 +79,8 @@ pub fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> ReportView 
 struct Judged<'a> {
     case: Case<'a>,
     judgement: Judgement,
+    /// The launches that it rests on.
+    launches: Vec<LaunchSummary>,
     seconds: f64,
     /// Operations of a block, mean.
     block_operations: Sides,
@@ -84,7 +93,8 @@ fn judge_case<'a>(case: Case<'a>, procedure: &Procedure, harness: &Harness) -> J
     let judged_on = &launches[..launches.len().min(judgement.launches as usize)];
     let seconds = measured_seconds(judged_on);
     let block_operations = block_operations(judged_on);
-    Judged { case, judgement, seconds, block_operations }
+    let launches = analysis::summarize(judged_on, case.step.writes());
+    Judged { case, judgement, launches, seconds, block_operations }
 }
 
 fn block_operations(launches: &[LaunchPairs<'_>]) -> Sides {
@@ -102,7 +112,7 @@ fn measured_seconds(launches: &[LaunchPairs<'_>]) -> f64 {
 }
 
 fn row(judged: &Judged<'_>, confirmed: bool) -> StepRow {
-    let Judged { case, judgement, seconds, block_operations } = judged;
+    let Judged { case, judgement, seconds, block_operations, .. } = judged;
     StepRow {
         step: case.step.name.clone(),
         group: case.step.group,

@@ -2,6 +2,7 @@
 
 use crate::differs::{Difference, DifferenceKind};
 use crate::figures::{NONE, quantity, quantity_or_none};
+use crate::groups::GroupRow;
 use crate::layout::{GREEN, RED, marked};
 use crate::phrases;
 use crate::view::{CandidateView, Figure, ReportView, Sides, StepRow};
@@ -102,6 +103,12 @@ pub(crate) fn wide(candidate: &CandidateView, cost: fn(&Figure) -> String) -> Gr
         })
         .collect();
     grid
+}
+
+/// The groups of steps that have more than one, with their labels.
+pub(crate) fn groups(candidate: &CandidateView) -> Vec<(String, &GroupRow)> {
+    let of_several = candidate.groups.iter().filter(|row| row.members > 1);
+    of_several.map(|row| (format!("{}, {} steps", row.group.name(), row.members), row)).collect()
 }
 
 fn verdict_cells(row: &StepRow) -> Vec<String> {

@@ -3,6 +3,7 @@
 
 use crate::differs::Difference;
 use crate::evidence::is_rate;
+use crate::json_groups::{GroupObject, group};
 use crate::view::{CandidateView, Figure, ReportView, StepRow};
 use model::host::{HarnessCost, Host};
 use model::metric::{Direction, Metric};
@@ -38,6 +39,7 @@ struct Document<'a> {
     launches: u32,
     max_launches: u32,
     summaries: Vec<Summary<'a>>,
+    groups: Vec<GroupObject<'a>>,
     notes: Vec<NoteText<'a>>,
     differs: Vec<DifferenceLine<'a>>,
     time_identity: Vec<TimeIdentity<'a>>,
@@ -213,6 +215,11 @@ fn document(view: &ReportView) -> Document<'_> {
         tool_version: &view.run.tool_version,
         launches: view.run.launches,
         max_launches: view.run.max_launches,
+        groups: view
+            .candidates
+            .iter()
+            .flat_map(|candidate| candidate.groups.iter().map(|row| group(row, &candidate.subject)))
+            .collect(),
         summaries: view
             .candidates
             .iter()

@@ -21,8 +21,12 @@ pub mod view;
 mod assemble;
 mod figures;
 mod grids;
+mod group_rows;
+pub mod groups;
+mod json_groups;
 mod layout;
 mod phrases;
+mod split_tables;
 mod summary;
 mod tiny;
 

@@ -1,6 +1,7 @@
 //! A report as GitHub Markdown: the same content as the text, for an issue or a pull request.
 
 use crate::grids::{self, Grid, Kind};
+use crate::groups;
 use crate::layout::{BOLD, GREEN, PLAIN, RED};
 use crate::phrases;
 use crate::view::{CandidateView, ReportView};
@@ -22,7 +23,7 @@ pub fn render(view: &ReportView) -> String {
     trials.extend(view.trials.reasons.iter().map(|reason| list_item(&phrases::trial_reason(reason))));
     parts.push(trials.join("\n"));
     parts.push(escaped(&phrases::host_line(&view.host)));
-    parts.extend(view.cost.as_ref().map(|cost| escaped(&phrases::cost(cost))));
+    parts.extend(view.cost.as_ref().map(|cost| escaped(&phrases::cost(cost, view.of_servers))));
     parts.push(escaped(&phrases::again(view)));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
@@ -36,8 +37,14 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView) -> Vec<String> 
         escaped(&candidate.summary),
         table(&grids::wide(candidate, phrases::relative_cost_with_interval)),
         escaped(&phrases::legend(view)),
-        notes.join("\n"),
     ];
+    let groups = grids::groups(candidate);
+    if !groups.is_empty() {
+        parts.push(table(&groups::grid("group", &groups)));
+        parts.push(escaped(&groups::extremes(&groups)));
+        parts.push(escaped(&groups::legend("launches")));
+    }
+    parts.push(notes.join("\n"));
     parts.extend(grids::time(candidate).map(|grid| table(&grid)));
     parts.extend(grids::differs(candidate).map(|grid| table(&grid)));
     parts.extend(grids::differing_lists(candidate, view).iter().map(|list| escaped(list)));

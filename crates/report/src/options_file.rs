@@ -1,4 +1,4 @@
-//! RocksDB's OPTIONS files: reading one, and what differs between two.
+//! RocksDB's OPTIONS files, and the settings of a server in the same form: reading one, and what differs between two.
 //!
 //! Three lines of one that 8.7.3 wrote:
 //!
@@ -30,7 +30,7 @@ pub enum OptionsError {
         text: String,
     },
     /// The last section is missing.
-    #[error("the OPTIONS file ends early: it has no section of table options")]
+    #[error("the OPTIONS file ends early: it has no section of table options and is not a server's settings")]
     Truncated,
 }
 
@@ -62,6 +62,26 @@ const VERSION_SECTION: &str = "Version";
 const LAST_SECTION: &str = "TableOptions/";
 /// Where the database lies, which older releases write down: a place, not a setting.
 const PLACES: [&str; 2] = ["wal_dir", "db_log_dir"];
+/// The one section of a server's settings.
+const SETTINGS_SECTION: &str = "Settings";
+/// What a server counts among its settings and is none: its names, its release, the time, and what it was asked last.
+const NO_SETTINGS: [&str; 15] = [
+    "cluster_name",
+    "error_count",
+    "hostname",
+    "identity",
+    "in_transaction",
+    "last_gtid",
+    "last_insert_id",
+    "proxy_user",
+    "pseudo_thread_id",
+    "rand_seed1",
+    "rand_seed2",
+    "server_uid",
+    "server_uuid",
+    "timestamp",
+    "warning_count",
+];
 
 /// Reads an OPTIONS file.
 pub fn parse(text: &str) -> Result<OptionsFile, OptionsError> {
@@ -83,7 +103,8 @@ pub fn parse(text: &str) -> Result<OptionsFile, OptionsError> {
             .ok_or_else(|| OptionsError::Line { line: index + 1, text: line.to_owned() })?;
         insert(file.sections.entry(section.clone()).or_default(), name.trim(), value.trim());
     }
-    if !file.sections.keys().any(|name| name.starts_with(LAST_SECTION)) {
+    let is_whole = |name: &String| name.starts_with(LAST_SECTION) || name == SETTINGS_SECTION;
+    if !file.sections.keys().any(is_whole) {
         return Err(OptionsError::Truncated);
     }
     Ok(file)
@@ -104,7 +125,12 @@ pub fn differences(pair: OptionsPair<'_>) -> Vec<OptionDifference> {
         let options: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
         for option in options {
             let (base, candidate) = (base.get(option), candidate.get(option));
-            if base != candidate && !PLACES.contains(&option.as_str()) {
+            let is_place = if section == SETTINGS_SECTION {
+                is_no_setting(option, base) || is_no_setting(option, candidate)
+            } else {
+                PLACES.contains(&option.as_str())
+            };
+            if base != candidate && !is_place {
                 found.push(OptionDifference {
                     section: section.clone(),
                     option: option.clone(),
@@ -115,6 +141,14 @@ pub fn differences(pair: OptionsPair<'_>) -> Vec<OptionDifference> {
         }
     }
     found
+}
+
+/// Whether what a server lists as a setting says who or where it is, or which release. Of two servers on one host all
+/// paths differ.
+fn is_no_setting(name: &str, value: Option<&String>) -> bool {
+    NO_SETTINGS.contains(&name)
+        || name.contains("version")
+        || value.is_some_and(|value| value.starts_with('/') || value.starts_with("./"))
 }
 
 impl OptionsFile {

@@ -171,12 +171,15 @@ pub(crate) fn notes(rows: &[StepRow]) -> Vec<String> {
     gathered.into_iter().map(|(steps, text)| format!("{}: {text}", steps.join(", "))).collect()
 }
 
-/// What measuring itself cost.
-pub(crate) fn cost(cost: &HarnessCost) -> String {
-    let client = cost.client_cpu_ns_per_op.map_or_else(
-        || "not measured".to_owned(),
-        |client| format!("{} us per operation, part of both sides' CPU us/op", quantity(client / 1e3)),
-    );
+/// What measuring itself cost. The client of a server is a process of its own.
+pub(crate) fn cost(cost: &HarnessCost, of_servers: bool) -> String {
+    let client = match cost.client_cpu_ns_per_op {
+        Some(client) => {
+            format!("{} us per operation, part of both sides' CPU us/op", quantity(client / 1e3))
+        }
+        None if of_servers => "a process of its own, no part of CPU us/op".to_owned(),
+        None => "not measured".to_owned(),
+    };
     format!(
         "Cost of measuring: client {client}; sampler {} % of one core; {} us per block to thaw, freeze and read \
          counters; controller {}, client heap {} at most.",

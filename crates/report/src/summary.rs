@@ -14,15 +14,15 @@ pub(crate) fn sentence(rows: &[StepRow], candidate: &str, base: &str, margin: f6
     let mut parts = Vec::new();
     let mut subject = format!("{candidate} is ");
     for (verdict, word) in [(Verdict::Regression, "slower"), (Verdict::Improvement, "faster")] {
-        if let Some(steps) = named(confirmed(verdict), with_change) {
+        if let Some(steps) = changed(confirmed(verdict)) {
             parts.push(format!("{subject}{word} than {base} on {steps}"));
             subject = String::new();
         }
     }
-    if let Some(steps) = named(single(), with_change) {
+    if let Some(steps) = changed(single()) {
         parts.push(format!("by itself only, not with all steps taken together, a change on {steps}"));
     }
-    if let Some(steps) = named(plain(Verdict::Suspect), with_change) {
+    if let Some(steps) = changed(plain(Verdict::Suspect)) {
         parts.push(format!("no more than a suspicion on {steps}"));
     }
     if let Some(steps) = named(plain(Verdict::NoChange), name_only) {
@@ -50,8 +50,28 @@ pub(crate) fn is_single_step(row: &StepRow) -> bool {
     matches!(row.verdict, Verdict::Regression | Verdict::Improvement) && !row.confirmed
 }
 
+/// More names than this are counted: of the 42 steps of sysbench the table says which.
+const MOST_NAMES: usize = 8;
+/// Of those that changed the ones that changed most are named even then.
+const MOST_NAMED_CHANGES: usize = 4;
+
+/// Those that changed, the largest changes first where they are many.
+fn changed<'a>(rows: impl Iterator<Item = &'a StepRow>) -> Option<String> {
+    let mut rows: Vec<&StepRow> = rows.collect();
+    if rows.len() <= MOST_NAMES {
+        return named(rows.into_iter(), with_change);
+    }
+    let size = |row: &StepRow| row.deciding().ratio.map_or(0.0, |ratio| ratio.ln().abs());
+    rows.sort_by(|left, right| size(right).total_cmp(&size(left)));
+    let most: Vec<String> = rows.iter().take(MOST_NAMED_CHANGES).map(|row| with_change(row)).collect();
+    Some(format!("{} steps, most on {}", rows.len(), and_list(&most)))
+}
+
 fn named<'a>(rows: impl Iterator<Item = &'a StepRow>, name: fn(&StepRow) -> String) -> Option<String> {
     let names: Vec<String> = rows.map(name).collect();
+    if names.len() > MOST_NAMES {
+        return Some(format!("{} steps", names.len()));
+    }
     (!names.is_empty()).then(|| and_list(&names))
 }
 

@@ -1,8 +1,10 @@
 //! A report as text for a terminal of a given width.
 
 use crate::grids::{self, Grid, Kind};
+use crate::groups;
 use crate::layout::{BOLD, marked, paint, shortened, wrapped};
 use crate::phrases;
+use crate::split_tables::tables;
 use crate::view::{CandidateView, ReportView};
 use comfy_table::Width::Fixed;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
@@ -18,10 +20,8 @@ pub struct TextOptions {
 
 /// Below this a table cannot hold two rates and an interval.
 pub(crate) const LEAST_WIDTH: usize = 80;
-/// From this width on verdicts and costs stand in one table.
-const ONE_TABLE_WIDTH: usize = 116;
-/// From this width on that table has the intervals of the costs too.
-const ALL_INTERVALS_WIDTH: usize = 136;
+/// Verdicts and costs stand in one table where its names and numbers leave this much for prose; names are then whole.
+const LEAST_PROSE: usize = 15;
 /// Space between columns.
 pub(crate) const GAP: usize = 2;
 /// No name or value is shortened, and no prose squeezed, below this.
@@ -46,15 +46,25 @@ pub fn render(view: &ReportView, options: TextOptions) -> String {
 fn candidate_parts(candidate: &CandidateView, view: &ReportView, width: usize) -> Vec<String> {
     let paragraph = |text: &str| wrapped(text, width, 2);
     let mut parts = vec![marked(BOLD, &wrapped(&candidate.summary, width, 0))];
-    if width >= ALL_INTERVALS_WIDTH {
-        parts.push(table(&grids::wide(candidate, phrases::relative_cost_with_interval), width));
-    } else if width >= ONE_TABLE_WIDTH {
-        parts.push(table(&grids::wide(candidate, phrases::relative_cost), width));
-    } else {
-        parts.push(table(&grids::verdicts(candidate), width));
-        parts.push(table(&grids::costs(candidate), width));
+    // With the intervals of the costs where there is room for them.
+    let whole = [phrases::relative_cost_with_interval, phrases::relative_cost]
+        .map(|cost| grids::wide(candidate, cost))
+        .into_iter()
+        .find(|grid| fits_beside_prose(grid, width));
+    match whole {
+        Some(grid) => parts.push(table(&grid, width)),
+        None => {
+            parts.push(table(&grids::verdicts(candidate), width));
+            parts.push(table(&grids::costs(candidate), width));
+        }
     }
     parts.push(paragraph(&phrases::legend(view)));
+    let groups = grids::groups(candidate);
+    if !groups.is_empty() {
+        parts.extend(tables(groups::grid("group", &groups), width));
+        parts.push(paragraph(&groups::extremes(&groups)));
+        parts.push(paragraph(&groups::legend("launches")));
+    }
     let mut notes = phrases::notes(&candidate.rows);
     notes.extend(phrases::visible_changes(&candidate.rows));
     parts.push(notes.iter().map(|note| paragraph(note)).collect::<Vec<_>>().join("\n"));
@@ -67,6 +77,15 @@ fn candidate_parts(candidate: &CandidateView, view: &ReportView, width: usize) -
     parts
 }
 
+fn fits_beside_prose(grid: &Grid, width: usize) -> bool {
+    let column = |index: usize| match grid.columns[index].kind {
+        Kind::Prose => LEAST_PROSE,
+        Kind::Number | Kind::Name | Kind::Word => natural_width(grid, index),
+    };
+    let columns = grid.columns.len();
+    (0..columns).map(column).sum::<usize>() + GAP * (columns - 1) <= width
+}
+
 /// What holds for the whole run.
 fn closing(view: &ReportView, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -74,7 +93,7 @@ fn closing(view: &ReportView, width: usize) -> String {
     lines.push(phrases::trials(view));
     lines.extend(view.trials.reasons.iter().map(|reason| format!("- {}", phrases::trial_reason(reason))));
     lines.push(phrases::host_line(&view.host));
-    lines.extend(view.cost.as_ref().map(phrases::cost));
+    lines.extend(view.cost.as_ref().map(|cost| phrases::cost(cost, view.of_servers)));
     lines.push(phrases::again(view));
     lines.iter().map(|line| wrapped(line, width, 2)).collect::<Vec<_>>().join("\n")
 }

@@ -22,6 +22,7 @@ pub(crate) fn is_tiny(counter: Counter, count: f64) -> bool {
         | Counter::DiskWriteBytes => count < LEAST_BYTES,
         Counter::ForegroundCpuNanos
         | Counter::BackgroundCpuNanos
+        | Counter::ClientCpuNanos
         | Counter::UserCpuMicros
         | Counter::SystemCpuMicros
         | Counter::RunDelayNanos

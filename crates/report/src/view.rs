@@ -1,6 +1,7 @@
 //! The typed view of a comparison: everything that a report says, in base units, before any layout.
 
 use crate::differs::Difference;
+use crate::groups::GroupRow;
 use model::block::Side;
 use model::counter::Counter;
 use model::event::Moment;
@@ -35,6 +36,8 @@ pub struct ReportView {
     pub warnings: Vec<RunWarning>,
     /// What measuring cost; absent where the run is unfinished.
     pub cost: Option<HarnessCost>,
+    /// Whether the engines are servers, whose client is a process of its own.
+    pub of_servers: bool,
     /// How the trials ended.
     pub trials: Trials,
     /// The trees of the sides in the last launch, of steps on databases of their own.
@@ -75,6 +78,8 @@ pub struct CandidateView {
     pub subject: String,
     /// One sentence over all steps.
     pub summary: String,
+    /// The steps by group, in the order of reports.
+    pub groups: Vec<GroupRow>,
     /// The steps, in the order of the workload.
     pub rows: Vec<StepRow>,
     /// What differs between the sides beside the code.

@@ -11,3 +11,4 @@ pub mod marked_dir;
 pub mod proc;
 pub mod process;
 pub mod real;
+pub mod server;

@@ -38,7 +38,7 @@ fn release() -> BuildRef {
 
 fn cache_at(root: &Path, mvn: PathBuf) -> BuildCache {
     let mut cache = BuildCache::new(root);
-    cache.mvn = mvn;
+    cache.programs.mvn = mvn;
     cache.arch = "x86_64".to_owned(); // that of the fixtures, on any host
     cache
 }
@@ -154,7 +154,7 @@ fn a_cache_that_was_moved_is_still_one() {
     let moved = scene.work.path().join("moved");
     fs::create_dir(&moved).unwrap();
     fs::rename(scene.work.path().join("engines"), moved.join("engines")).unwrap();
-    scene.cache = cache_at(&moved, scene.cache.mvn);
+    scene.cache = cache_at(&moved, scene.cache.programs.mvn);
     assert!(scene.resolve().unwrap().unwrap().library.starts_with(moved));
 }
 
@@ -210,9 +210,9 @@ fn what_maven_says_is_told_with_the_next_step() {
     says("").fails("Maven failed (without a word, exit status: 1)");
     says("[ERROR] copy: No space left on device\n").fails("is full; make room or choose another --work-dir");
     let mut none = Scene::new();
-    none.cache.mvn = PathBuf::from("no-such-maven");
+    none.cache.programs.mvn = PathBuf::from("no-such-maven");
     none.fails("there is no `no-such-maven` to run; install Maven");
-    none.cache.mvn = fixture("elf/README.md"); // not executable
+    none.cache.programs.mvn = fixture("elf/README.md"); // not executable
     none.fails("failed to run `");
 }
 
@@ -247,7 +247,7 @@ fn what_is_in_the_jar_is_checked_before_it_is_kept() {
 fn a_maven_that_hangs_is_ended_at_the_bound() {
     let mut scene = Scene::new();
     fs::write(scene.maven.path().join("hangs"), "").unwrap();
-    scene.cache.mvn_bound = Duration::from_millis(300);
+    scene.cache.programs.bound = Duration::from_millis(300);
     scene.fails("Maven was stopped after");
     let runs = fs::read_to_string(scene.maven.path().join("runs")).unwrap();
     let process = runs.split_once(' ').unwrap().0;

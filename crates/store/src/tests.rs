@@ -52,6 +52,7 @@ fn subject(version: &str) -> Subject {
             library: "/cache/librocksdb.so".into(),
             sha256: "ab".repeat(32),
             size: Bytes(50 << 20),
+            server: None,
             source: BuildSource::Published { coordinates: format!("org.rocksdb:rocksdbjni:{version}") },
             compilers: vec!["GCC: (GNU) 7.3.1".to_owned()],
             probe: Some(BuildProbe {
@@ -65,6 +66,8 @@ fn subject(version: &str) -> Subject {
             name: "standard".to_owned(),
             description: "pinned".to_owned(),
             options: BTreeMap::from([("compression".to_owned(), "kNoCompression".to_owned())]),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
             pins: BTreeMap::new(),
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),

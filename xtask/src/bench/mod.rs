@@ -4,6 +4,7 @@
 mod analysis;
 mod client;
 mod power;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -21,6 +22,9 @@ enum Bench {
     Analysis(analysis::Arguments),
     /// Whether a planted slowdown of 5 and 10 % is found in time; fails below 9 of 10
     Power(power::Arguments),
+    /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
+    /// goals
+    Sql(sql::Arguments),
 }
 
 /// How a bench that could run ended.
@@ -39,6 +43,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Client(arguments) => client::run(arguments),
         Bench::Analysis(arguments) => analysis::run(arguments),
         Bench::Power(arguments) => power::run(arguments),
+        Bench::Sql(arguments) => sql::run(arguments),
     };
     match ending {
         Ok(Ending::Met) => ExitCode::SUCCESS,

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 /// The file that marks a directory as dbdyno's own.
 pub const MARKER: &str = ".dbdyno";
 
-/// Directories below `root` that hold a RocksDB database, sorted files, or a jar.
+/// Files that only a database has: of RocksDB, Postgres and MySQL.
+const DATABASES: [&str; 3] = ["CURRENT", "PG_VERSION", "ibdata1"];
+
+/// Directories below `root` that hold a database, sorted files, or a jar.
 pub fn databases(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];
@@ -22,10 +25,14 @@ pub fn databases(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
             }
         };
         let mut is_database = false;
+        // MySQL 5.6 comes with a data directory to copy.
+        let in_a_build =
+            directory.strip_prefix(root).is_ok_and(|path| path.iter().any(|one| one == "engines"));
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            is_database |= name == "CURRENT" || name.ends_with(".sst") || name.ends_with(".jar");
+            is_database |= name.ends_with(".sst") || name.ends_with(".jar");
+            is_database |= DATABASES.contains(&&*name) && !in_a_build;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 waiting.push(entry.path());
             }

@@ -13,6 +13,7 @@ mod leftovers;
 mod places;
 mod processes;
 mod scratch;
+mod servers;
 mod signals;
 mod tool;
 mod usage;
@@ -74,6 +75,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(signals::cases());
+    cases.extend(servers::cases());
     cases.retain(|case| {
         arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))
     });
@@ -142,6 +144,7 @@ fn run_case(case: &Case, shared: &Shared, is_ci: bool) -> Record {
 /// No process of ours is alive and no database is in a cache that was not there before.
 fn nothing_left(scratch: &Scratch, found_before: &[std::path::PathBuf]) -> anyhow::Result<()> {
     processes::all_gone(&scratch.shared.binary)?;
+    processes::none_below(&scratch.shared.cache)?;
     let mut found = leftovers::databases(&scratch.shared.cache)?;
     found.extend(leftovers::databases(&scratch.directory)?);
     found.retain(|path| !found_before.contains(path));

@@ -35,11 +35,43 @@ pub fn group(leader: u32) -> anyhow::Result<Vec<u32>> {
     Ok(members)
 }
 
+/// Ids of the living processes whose program lies below this directory.
+fn below(directory: &Path) -> anyhow::Result<Vec<u32>> {
+    let is_below = |pid: &u32| {
+        // Unreadable for zombies and for those that have just ended.
+        fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path.starts_with(directory))
+    };
+    Ok(all()?.into_iter().filter(is_below).collect())
+}
+
+/// Ids of those below this directory whose parent is not: of a server with all its processes the first one.
+pub fn roots_below(directory: &Path) -> anyhow::Result<Vec<u32>> {
+    let found = below(directory)?;
+    let parent = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
+    };
+    Ok(found
+        .iter()
+        .copied()
+        .filter(|pid| parent(*pid).is_none_or(|parent| !found.contains(&parent)))
+        .collect())
+}
+
+/// Waits until no program below this directory runs. One that stays is killed and is an error.
+pub fn none_below(directory: &Path) -> anyhow::Result<()> {
+    all_gone_of(|| below(directory))
+}
+
 /// Waits until no process of the binary is left. One that stays is killed and is an error.
 pub fn all_gone(binary: &Path) -> anyhow::Result<()> {
+    all_gone_of(|| alive(binary))
+}
+
+fn all_gone_of(alive: impl Fn() -> anyhow::Result<Vec<u32>>) -> anyhow::Result<()> {
     let began = Instant::now();
     loop {
-        let left = alive(binary)?;
+        let left = alive()?;
         if left.is_empty() {
             return Ok(());
         }

@@ -363,7 +363,7 @@ fn request<'a>(setup: &Setup<'a>, subjects: Vec<String>) -> Request<'a> {
         purpose: Purpose::Compare,
         subjects,
         measuring: setup.measuring,
-        budget: setup.budget,
+        budget: Some(setup.budget),
         planted_slowdown_percent: 0.0,
     }
 }

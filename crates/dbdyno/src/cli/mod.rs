@@ -82,9 +82,9 @@ pub struct Compare {
     /// At most two minutes: steps that cannot have a verdict by then are dropped, writes first
     #[arg(long, conflicts_with = "budget")]
     pub fast: bool,
-    /// Wall time from the plan to the report, fetching apart (90s, 5m, 1h)
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
-    pub budget: Duration,
+    /// Wall time from the plan to the report, fetching apart (90s, 5m, 1h) [default: the workload's, else 5m]
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub budget: Option<Duration>,
     /// How trials are laid out in time; rounds and sequential run the whole sequence, each step in one go
     #[arg(long, value_enum, default_value_t = DesignName::Interleaved)]
     pub design: DesignName,
@@ -345,6 +345,17 @@ pub enum EngineAction {
         name: String,
         /// The library, or a build directory that holds one
         path: PathBuf,
+    },
+    /// Run a server of a build in a directory of its own, until Ctrl-C or the end of the input
+    Start {
+        /// engine@version or engine@version+config
+        server: String,
+        /// Memory that its configuration sizes its caches by
+        #[arg(long, value_name = "SIZE", default_value = "1 GB")]
+        memory: String,
+        /// How it is reached as one line of JSON, for a script
+        #[arg(long)]
+        json: bool,
     },
     /// What is known of a build: checksum, compiler, its own defaults
     Info {

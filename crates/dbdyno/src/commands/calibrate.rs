@@ -33,7 +33,7 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         purpose: Purpose::Compare,
         subjects: std::iter::once(&arguments.build).chain(&arguments.builds).cloned().collect(),
         measuring: &arguments.measuring,
-        budget: arguments.budget,
+        budget: Some(arguments.budget),
         planted_slowdown_percent: 0.0,
     };
     let mut writer = open_store(places)?;
@@ -63,7 +63,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         purpose: Purpose::Calibrate,
         subjects: vec![arguments.build.clone(), arguments.build.clone()],
         measuring: &arguments.measuring,
-        budget: arguments.budget,
+        budget: Some(arguments.budget),
         planted_slowdown_percent: 0.0,
     };
     let mut writer = open_store(places)?;

@@ -37,7 +37,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
         purpose: Purpose::Compare,
         subjects,
         measuring: &arguments.measuring,
-        budget: if arguments.fast { FAST } else { arguments.budget },
+        budget: if arguments.fast { Some(FAST) } else { arguments.budget },
         planted_slowdown_percent: arguments.plant_slowdown,
     };
     let mut writer = open_store(places)?;
@@ -80,7 +80,7 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         memory_limit: None,
         loop_device: None,
         db_bench: BTreeMap::new(),
-        budget_seconds: Some(arguments.budget.as_secs()),
+        budget_seconds: arguments.budget.map(|budget| budget.as_secs()),
         seed: arguments.measuring.seed,
     })
 }

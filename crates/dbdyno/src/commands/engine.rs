@@ -1,14 +1,14 @@
 //! `dbdyno engine list|fetch|add|info`.
 
 use crate::cli::{Engine, EngineAction, Places};
-use crate::commands::print;
+use crate::commands::{engine_start, print};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
 use crate::{interrupt, paths, resources};
 use anyhow::anyhow;
-use model::build::{BuildSource, EngineBuild};
+use model::build::{BuildSource, EngineBuild, Initialise, ServerFiles};
 use model::subject::BuildRef;
-use runner::engines::{BuildCache, EngineCatalog, EngineError, ReleaseStatus};
+use runner::engines::{BuildCache, EngineCatalog, EngineError, PackageRecord, ReleaseStatus};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -22,6 +22,10 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
         EngineAction::List { json } => list(&catalog, &cache, *json),
         EngineAction::Fetch { builds } => fetch(&catalog, &cache, builds),
         EngineAction::Add { name, path } => add(&catalog, &cache, name, path),
+        EngineAction::Start { server, memory, json } => {
+            let wanted = engine_start::Wanted { server, memory, as_json: *json };
+            engine_start::run(places, &catalog, &cache, &wanted)
+        }
         EngineAction::Info { build, json } => info(&catalog, &cache, build, *json),
     }?;
     Ok(Ending::Done)
@@ -50,7 +54,12 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
                 })
                 .collect();
             let configs: Vec<_> = catalog.configs(engine)?.iter().map(|config| &config.name).collect();
-            engines.push(json!({ "engine": engine, "releases": releases, "configs": configs }));
+            engines.push(json!({
+                "engine": engine,
+                "family": catalog.family(engine)?,
+                "releases": releases,
+                "configs": configs,
+            }));
         }
         return print::json(&json!({ "schema": 1, "engines": engines, "builds": cached.builds }));
     }
@@ -65,11 +74,16 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
                 .collect();
             wrapped(&versions.join(" "))
         };
-        writeln!(text, "{engine}")?;
+        writeln!(text, "{engine} ({})", what_it_is(catalog, engine)?)?;
         writeln!(text, "  releases that can be had and were tried:\n{}", of_status(ReleaseStatus::Tried))?;
-        writeln!(text, "  published, untried:\n{}", of_status(ReleaseStatus::Untried))?;
-        writeln!(text, "  configurations:")?;
-        for config in catalog.configs(engine)? {
+        if releases.iter().any(|release| release.status == ReleaseStatus::Untried) {
+            writeln!(text, "  published, untried:\n{}", of_status(ReleaseStatus::Untried))?;
+        }
+        let configs = catalog.configs(engine)?;
+        if !configs.is_empty() {
+            writeln!(text, "  configurations:")?;
+        }
+        for config in configs {
             writeln!(text, "    {:<14} {}", config.name, config.description)?;
         }
     }
@@ -79,8 +93,9 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
     }
     for build in &cached.builds {
         let source = match &build.source {
-            BuildSource::Published { coordinates } => coordinates.clone(),
-            BuildSource::Own { path } => path.display().to_string(),
+            // Of packages the first is the server; `engine info` has all of it.
+            BuildSource::Published { coordinates } => coordinates.split(',').next().unwrap_or(coordinates),
+            BuildSource::Own { path } => &path.display().to_string(),
         };
         writeln!(
             text,
@@ -94,6 +109,14 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
         writeln!(text, "  unreadable: {problem}")?;
     }
     print::text(&text)
+}
+
+/// Whether it is loaded or spoken to.
+fn what_it_is(catalog: &EngineCatalog, engine: &str) -> anyhow::Result<String> {
+    Ok(match catalog.dialect(engine)? {
+        None => "a library".to_owned(),
+        Some(dialect) => format!("a server, speaks {}", dialect.name()),
+    })
 }
 
 /// Words in lines of at most 90 columns, indented.
@@ -135,14 +158,15 @@ fn info(catalog: &EngineCatalog, cache: &BuildCache, text: &str, as_json: bool) 
     let Some(build) = found else {
         return Err(anyhow!("{reference} is not here; `dbdyno engine fetch {reference}` fetches it"));
     };
+    let packages = cache.packages(&reference).map_err(as_usage)?;
     if as_json {
-        print::json(&json!({ "schema": 1, "build": build }))
+        print::json(&json!({ "schema": 1, "build": build, "packages": packages }))
     } else {
-        print::text(&described(&build)?)
+        print::text(&described(&build, &packages)?)
     }
 }
 
-fn described(build: &EngineBuild) -> anyhow::Result<String> {
+fn described(build: &EngineBuild, packages: &[PackageRecord]) -> anyhow::Result<String> {
     let mut text = String::new();
     let source = match &build.source {
         BuildSource::Published { coordinates } => format!("published, {coordinates}"),
@@ -150,13 +174,18 @@ fn described(build: &EngineBuild) -> anyhow::Result<String> {
     };
     writeln!(text, "{}", build.reference)?;
     writeln!(text, "  source     {source}")?;
-    writeln!(text, "  library    {}", build.library.display())?;
+    let file = if build.server.is_some() { "program" } else { "library" };
+    writeln!(text, "  {file}    {}", build.library.display())?;
     writeln!(text, "  sha256     {}", build.sha256)?;
     writeln!(text, "  size       {:.1} MB", build.size.0 as f64 / 1e6)?;
     let compilers =
         if build.compilers.is_empty() { "unknown (stripped)".into() } else { build.compilers.join("; ") };
     writeln!(text, "  compilers  {compilers}")?;
+    if let Some(server) = &build.server {
+        describe_server(&mut text, server, packages)?;
+    }
     match &build.probe {
+        None if build.server.is_some() => {}
         None => writeln!(text, "  not opened yet: `compare` finds out its defaults")?,
         Some(probe) => {
             for (name, value) in &probe.facts {
@@ -169,6 +198,36 @@ fn described(build: &EngineBuild) -> anyhow::Result<String> {
         }
     }
     Ok(text)
+}
+
+fn describe_server(
+    text: &mut String,
+    server: &ServerFiles,
+    packages: &[PackageRecord],
+) -> anyhow::Result<()> {
+    writeln!(text, "  files      {}", server.root.display())?;
+    writeln!(text, "  speaks     {}", server.dialect.name())?;
+    if let Some(storage) = &server.storage {
+        writeln!(text, "  tables in  {storage}")?;
+    }
+    let data = match &server.initialise {
+        Initialise::Initdb { program } => format!("by {}", program.display()),
+        Initialise::InitializeInsecure => "by the server itself".to_owned(),
+        Initialise::CopyOf { directory } => format!("a copy of {}", directory.display()),
+        Initialise::Bootstrap { scripts } => {
+            format!("by {} scripts in {}", scripts.len(), server.share.display())
+        }
+    };
+    writeln!(text, "  new data   {data}")?;
+    if !server.arguments.is_empty() {
+        writeln!(text, "  arguments  {}", server.arguments.join(" "))?;
+    }
+    if !packages.is_empty() {
+        let shown: Vec<String> =
+            packages.iter().map(|package| format!("{}={}", package.name, package.version)).collect();
+        writeln!(text, "  packages:\n{}", wrapped(&shown.join(" ")))?;
+    }
+    Ok(())
 }
 
 fn as_usage(error: EngineError) -> anyhow::Error {

@@ -11,14 +11,17 @@ use anyhow::{Context, anyhow};
 use model::import::ImportRecord;
 use model::plan::Purpose;
 use model::record::RunRecord;
-use report::history::{HistoryView, Observed, Question, build, json, markdown, of_campaign, of_values, text};
+use report::history::{
+    HistoryView, Observed, Question, build, json, markdown, of_campaigns, of_values, text,
+};
 use report::text::TextOptions;
 use std::path::{Path, PathBuf};
 use store::Store;
 
 /// What is searched.
 enum Source {
-    Campaign(Box<RunRecord>),
+    /// One or several, whose rounds are taken together.
+    Campaigns(Vec<RunRecord>),
     Values(ImportRecord),
 }
 
@@ -27,13 +30,16 @@ pub fn run(places: &Places, arguments: &History) -> anyhow::Result<Ending> {
     let question = question(arguments)?;
     let source = source(places, arguments)?;
     let (observed, origin) = match &source {
-        Source::Campaign(record) => of_campaign(record),
+        Source::Campaigns(records) => of_campaigns(records).map_err(usage)?,
         Source::Values(import) => of_values(import),
     };
     let observed = chosen(observed, &arguments.steps)?;
     let mut view = build(&observed, origin, &question);
     let again = match &source {
-        Source::Campaign(record) => again::of_campaign(record, &view.remeasure),
+        // The conditions are those of the first one.
+        Source::Campaigns(records) => {
+            records.first().and_then(|record| again::of_campaign(record, &view.remeasure))
+        }
         Source::Values(_) => {
             again::of_releases(arguments.engine.as_deref(), arguments.workload.as_deref(), &view)?
         }
@@ -68,31 +74,36 @@ fn source(places: &Places, arguments: &History) -> anyhow::Result<Source> {
         let import = read_files(arguments.from, &arguments.reading, &files, None)?;
         return Ok(Source::Values(import));
     }
-    let [wanted] = &arguments.sources[..] else {
-        let stranger = files.iter().find(|path| !path.is_file()).map(|path| path.display().to_string());
-        let stranger = stranger.unwrap_or_default();
+    let looks_like_file = |wanted: &String| Path::new(wanted).extension().is_some() || wanted.contains('/');
+    if let Some(file) = files.iter().find(|path| path.is_file()) {
         return Err(usage(anyhow!(
-            "`{stranger}` is no file; name one run, or files that are repeats of one another"
+            "`{}` is a file and others are not: name files that are repeats of one another, or runs",
+            file.display()
         )));
-    };
-    let looks_like_file = Path::new(wanted).extension().is_some() || wanted.contains('/');
+    }
     let store = Store::open_existing(&paths::store_file(places)?);
-    let store = if looks_like_file {
-        store.with_context(|| format!("`{wanted}` is no file, and no run can be looked up")).map_err(usage)?
-    } else {
-        store?
+    let store = match arguments.sources.iter().find(|wanted| looks_like_file(wanted)) {
+        Some(wanted) => store
+            .with_context(|| format!("`{wanted}` is no file, and no run can be looked up"))
+            .map_err(usage)?,
+        None => store?,
     };
-    if let Some(id) = import_called(&store, wanted)? {
+    if let [wanted] = &arguments.sources[..]
+        && let Some(id) = import_called(&store, wanted)?
+    {
         return Ok(Source::Values(store.load_import(&id)?));
     }
-    let record = store.load_run(&store.find_run(wanted).map_err(usage)?)?;
-    if record.plan.purpose != Purpose::Campaign {
-        return Err(usage(anyhow!(
+    let campaign = |wanted: &String| {
+        let record = store.load_run(&store.find_run(wanted).map_err(usage)?)?;
+        if record.plan.purpose == Purpose::Campaign {
+            return Ok(record);
+        }
+        Err(usage(anyhow!(
             "run {} compares with one base: only campaigns (`dbdyno run`) have a history of releases",
             record.id
-        )));
-    }
-    Ok(Source::Campaign(Box::new(record)))
+        )))
+    };
+    Ok(Source::Campaigns(arguments.sources.iter().map(campaign).collect::<anyhow::Result<_>>()?))
 }
 
 fn chosen(observed: Vec<Observed>, steps: &[String]) -> anyhow::Result<Vec<Observed>> {

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod completions;
 pub mod engine;
+pub mod engine_start;
 pub mod history;
 pub mod import;
 pub mod man;

@@ -104,6 +104,9 @@ fn plan(
             subject.omitted.iter().map(omitted).collect::<Vec<_>>()
         })
         .collect();
+    if workload.is_sql() && !file.db_bench.is_empty() {
+        return Err(usage(anyhow!("`db_bench` runs no step of `{}`: it is for SQL servers", workload.name)));
+    }
     let steps = chosen_steps(&workload, &file.steps);
     let layout = Layout {
         design: file.design,

@@ -3,6 +3,7 @@
 
 pub mod again;
 pub mod campaign;
+mod servers;
 mod subjects;
 
 use crate::cli::{Measuring, Places};
@@ -13,7 +14,7 @@ use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::units::Nanos;
-use model::workload::{Operation, Step, Workload};
+use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -22,12 +23,16 @@ use std::path::Path;
 use std::time::Duration;
 use subjects::Sources;
 
+/// Wall time of a comparison where neither the user nor the workload states one.
+const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
+
 /// What a plan is made from.
 pub struct Request<'a> {
     pub purpose: Purpose,
     pub subjects: Vec<String>,
     pub measuring: &'a Measuring,
-    pub budget: Duration,
+    /// The workload's where absent.
+    pub budget: Option<Duration>,
     pub planted_slowdown_percent: f64,
 }
 
@@ -61,6 +66,7 @@ pub fn plan(
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
     }
+    let budget = request.budget.map(Nanos::from).or(workload.budget).unwrap_or(DEFAULT_BUDGET);
     let plan = Plan {
         purpose: request.purpose,
         subjects,
@@ -71,7 +77,7 @@ pub fn plan(
         own_image: measuring.own_image,
         layout: Layout::default(),
         rule,
-        budget: Nanos::from(request.budget),
+        budget,
         seed: match measuring.seed {
             Some(seed) => seed,
             None => drawn_seed()?,
@@ -119,9 +125,10 @@ fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<St
         workload.step(step).map_err(usage)?;
     }
     let chosen = |name: &String| wanted.is_empty() || wanted.contains(name);
-    // A step that only settles, or is one operation, has no blocks to interleave.
-    let has_blocks = |step: &&Step| !step.only_settles() && step.operation != Operation::Compact;
-    Ok(workload.steps.iter().filter(has_blocks).map(|step| step.name.clone()).filter(chosen).collect())
+    // A step in one go has no blocks to interleave, and a helper only brings the tree into a state.
+    let is_judged =
+        |step: &&Step| !step.operation.is_one_go() && (!step.helper || wanted.contains(&step.name));
+    Ok(workload.steps.iter().filter(is_judged).map(|step| step.name.clone()).filter(chosen).collect())
 }
 
 /// Sides live at the same time: block cache, memtables and a copy of the data in the page cache for each.
@@ -134,6 +141,11 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
         .subjects
         .iter()
         .map(|subject| {
+            if plan.workload.is_sql() {
+                // The pages of its files are in the page cache too, and writes make more of them.
+                return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0
+                    + plan.workload.data.size().0 * 2;
+            }
             let cache = number(subject, "block_based_table_factory.block_cache", 32 << 20);
             let memtable = number(subject, "write_buffer_size", 64 << 20);
             // RocksDB keeps two memtables by default and needs some for indexes, filters and compaction.

@@ -1,5 +1,6 @@
 //! A subject made ready: its build fetched and probed, its options tried on an empty database.
 
+use super::servers;
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::paths;
@@ -13,11 +14,11 @@ use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::workload::Workload;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::marked_dir;
 use runner::process::worker::WorkerError;
 use runner::real::probe::{self, ProbePlace};
+use runner::real::run_directory::RunDirectory;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where builds come from and what is known of them.
 pub struct Sources<'a> {
@@ -45,7 +46,8 @@ pub fn prepare(
     unknown: UnknownOptions,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Prepared> {
-    if reference.build.engine != workload.engine {
+    let family = sources.catalog.family(&reference.build.engine).map_err(usage)?;
+    if family != workload.engine {
         return Err(usage(anyhow!(
             "workload `{}` is for {}, not for {}",
             workload.name,
@@ -55,6 +57,9 @@ pub fn prepare(
     }
     let config = sources.catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
     let build = sources.cache.fetch(sources.catalog, &reference.build, tell).map_err(usage_where_it_is)?;
+    if build.server.is_some() {
+        return servers::prepare(sources, reference, build, config, workload, unknown);
+    }
     let build = probed(sources, build)?;
     let mut options = config::configured(&workload.options, &config);
     let mut omitted = Options::new();
@@ -95,7 +100,7 @@ fn leave_out_unknown(
 }
 
 /// Moves options from those that are set to those that are left out.
-fn omit(names: &[String], options: &mut Options, omitted: &mut Options) {
+pub(super) fn omit(names: &[String], options: &mut Options, omitted: &mut Options) {
     omitted.extend(names.iter().filter_map(|name| options.remove_entry(name)));
 }
 
@@ -185,14 +190,11 @@ fn known_options(options_file: &str) -> impl Iterator<Item = &str> {
     options_file.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()))
 }
 
-/// Runs in a fresh directory of ours and removes it.
-fn in_scratch<T>(places: &Places, act: impl FnOnce(&Path) -> T) -> anyhow::Result<T> {
-    let name = format!("probe-{}", std::process::id());
-    let directory: PathBuf =
-        marked_dir::create_marked_dir_below(&paths::work_dir(places)?, &["probes", &name])?;
-    let result = act(&directory);
-    marked_dir::remove_marked_dir(&directory)?;
-    Ok(result)
+/// Runs in a fresh directory of ours and removes it; where we are killed meanwhile, the next run does.
+pub(super) fn in_scratch<T>(places: &Places, act: impl FnOnce(&Path) -> T) -> anyhow::Result<T> {
+    let directory =
+        RunDirectory::create(&paths::work_dir(places)?, &format!("probe-{}", std::process::id()))?;
+    Ok(act(directory.path()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! One operation of each kind against RocksDB, with its answer checked: a fast wrong answer is an error.
+//! One operation of each kind, with its answer checked: a fast wrong answer is an error. Those against RocksDB are
+//! here, those against SQL servers in `crate::sql`.
 
 mod compact;
 mod get;
@@ -12,13 +13,18 @@ pub use put::Put;
 
 use crate::keys::{Stream, below, generator};
 use crate::rocksdb::database::{Database, EngineError};
+use crate::sql::tables::TableWork;
+use crate::sql::transaction::Client;
+use crate::sql::{Retries, SqlError};
 use compact::Compact;
 use get::Get;
 use iterate::{Seek, Sequential};
-use model::wire::StepSetup;
+use model::wire::{ServerAddress, StepSetup};
 use model::workload::Operation;
+use model::workload::sql::Tables;
 use multi_get::MultiGet;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::error::Error;
 use std::sync::Arc;
 
 /// Why an operation did not complete.
@@ -33,6 +39,45 @@ pub enum OperationError {
     /// The engine returned without an error, and wrongly.
     #[error("wrong answer: {0}")]
     WrongAnswer(String),
+    /// A SQL server refused, or is gone.
+    #[error(transparent)]
+    Sql(#[from] Box<SqlError>),
+}
+
+impl OperationError {
+    /// Whether no further operation can succeed.
+    pub fn ends_block(&self) -> bool {
+        match self {
+            OperationError::Exhausted => true,
+            OperationError::Sql(error) => error.is_lost(),
+            OperationError::Engine(_) | OperationError::WrongAnswer(_) => false,
+        }
+    }
+
+    /// The error and all that caused it, in one line.
+    pub fn with_causes(&self) -> String {
+        with_causes(self)
+    }
+}
+
+/// An error and all that caused it: replies and blocks carry one text.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+/// What a step runs against.
+#[derive(Clone)]
+pub enum Target {
+    /// An open database of RocksDB.
+    Database(Arc<Database>),
+    /// A SQL server; each thread has its own connection.
+    Server(Arc<ServerAddress>),
 }
 
 /// Something that can be done over and over.
@@ -44,13 +89,60 @@ pub trait Operate: Send {
 
     /// Does it once; gives how many of its operations found their key, which means nothing where it writes.
     fn once(&mut self) -> Result<u64, OperationError>;
+
+    /// How often it was done again since this was asked last, because a server wanted that.
+    fn take_retries(&mut self) -> Retries {
+        Retries::default()
+    }
 }
 
-/// The foreground operation of one thread.
-pub fn foreground(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Box<dyn BlockRunner> {
+/// The foreground operation of one thread. Against a server it connects and prepares, which can fail.
+pub fn foreground(
+    target: &Target,
+    setup: &StepSetup,
+    thread: u32,
+) -> Result<Box<dyn BlockRunner>, OperationError> {
+    match target {
+        Target::Database(database) => Ok(of_database(database, setup, thread)),
+        Target::Server(address) => of_server(address, setup, thread),
+    }
+}
+
+fn of_server(
+    address: &ServerAddress,
+    setup: &StepSetup,
+    thread: u32,
+) -> Result<Box<dyn BlockRunner>, OperationError> {
+    let tables = tables_of(setup).map_err(Box::new)?;
+    Ok(match &setup.operation {
+        Operation::Transaction(transaction) => {
+            Box::new(Client::new(address, tables, transaction, setup, thread).map_err(Box::new)?)
+        }
+        Operation::LoadTables => Box::new(TableWork::load(address, tables, setup, thread).map_err(Box::new)?),
+        Operation::BuildIndexes => {
+            Box::new(TableWork::index(address, tables, setup, thread).map_err(Box::new)?)
+        }
+        operation => return Err(Box::new(not_on_a_server(operation)).into()),
+    })
+}
+
+fn tables_of(setup: &StepSetup) -> Result<&Tables, SqlError> {
+    setup
+        .tables
+        .as_ref()
+        .ok_or_else(|| SqlError::Workload("the step is for a SQL server and has no tables".to_owned()))
+}
+
+fn not_on_a_server(operation: &Operation) -> SqlError {
+    SqlError::NotSupported(format!(
+        "a SQL server has no operation {operation:?}; its steps are transactions and loads"
+    ))
+}
+
+fn of_database(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Box<dyn BlockRunner> {
     let keys = setup.data.keys;
     let random = generator(setup.seed, Stream::Foreground(thread));
-    match setup.operation {
+    match &setup.operation {
         Operation::FillSequential => {
             let next = NextKey::Sequential { next: 0, end: keys };
             Box::new(Put::new(database, setup, next))
@@ -62,21 +154,28 @@ pub fn foreground(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> B
         Operation::Overwrite => Box::new(Put::new(database, setup, NextKey::Uniform { random, keys })),
         Operation::ReadRandom => Box::new(Get::new(database, setup, NextKey::Uniform { random, keys })),
         Operation::MultiRead { batch } => {
-            Box::new(MultiGet::new(database, setup, NextKey::Uniform { random, keys }, batch))
+            Box::new(MultiGet::new(database, setup, NextKey::Uniform { random, keys }, *batch))
         }
         Operation::ReadSequential => Box::new(Sequential::new(database, setup)),
         Operation::SeekRandom { nexts, direction } => {
             let next = NextKey::Uniform { random, keys };
-            Box::new(Seek::new(database, setup, next, iterate::Range { nexts, direction }))
+            let range = iterate::Range { nexts: *nexts, direction: *direction };
+            Box::new(Seek::new(database, setup, next, range))
         }
         Operation::Compact => Box::new(Compact::new(database)),
         Operation::Settle => unreachable!("a step that only settles is refused before it has threads"),
+        Operation::LoadTables | Operation::BuildIndexes | Operation::Transaction(_) => {
+            unreachable!("a step of SQL servers is refused before it has threads")
+        }
     }
 }
 
 /// The function of the engine that an operation calls, where releases differ in it.
-pub fn api_of(database: &Database, operation: Operation) -> Option<&'static str> {
-    matches!(operation, Operation::MultiRead { .. }).then(|| multi_get::function_name(database))
+pub fn api_of(target: &Target, operation: &Operation) -> Option<&'static str> {
+    match (target, operation) {
+        (Target::Database(database), Operation::MultiRead { .. }) => Some(multi_get::function_name(database)),
+        _ => None,
+    }
 }
 
 /// The background writer: overwrites of its own key stream.

@@ -18,6 +18,7 @@ fn setup(operation: Operation) -> StepSetup {
     StepSetup {
         operation,
         data: DATA,
+        tables: None,
         threads: 1,
         rate: None,
         wal: false,
@@ -62,11 +63,12 @@ fn has(number: u64) -> bool {
 #[test]
 fn fills_end_after_as_many_puts_as_there_are_keys() {
     for operation in [Operation::FillSequential, Operation::FillRandom] {
-        let setup = setup(operation);
-        let database = database(&nothing::api(), &setup);
+        let setup = setup(operation.clone());
+        let database = Target::Database(database(&nothing::api(), &setup));
         let limit = BlockLimit::Operations { count: 1000 };
         let manner = Manner { schedule: None, planted_slowdown_percent: 0.0 };
-        let block = foreground(&database, &setup, 0).run(limit, &manner, &mut Recorder::new(), None);
+        let mut runner = foreground(&database, &setup, 0).unwrap();
+        let block = runner.run(limit, &manner, &mut Recorder::new(), None);
         assert_eq!((block.operations, block.failed_operations), (30, 0), "{operation:?}");
     }
 }
@@ -118,10 +120,11 @@ fn a_batch_is_as_many_operations_as_keys_by_either_function() {
     let older = Api { optional: Default::default(), ..nothing::api() };
     for (api, name) in [(nothing::api(), "rocksdb_batched_multi_get_cf"), (older, "rocksdb_multi_get")] {
         let operation = Operation::MultiRead { batch: 4 };
-        let strict = setup(operation);
+        let strict = setup(operation.clone());
         let all = database(&api, &strict);
-        assert_eq!(api_of(&all, operation), Some(name));
-        assert_eq!(api_of(&all, Operation::ReadRandom), None);
+        let target = Target::Database(Arc::clone(&all));
+        assert_eq!(api_of(&target, &operation), Some(name));
+        assert_eq!(api_of(&target, &Operation::ReadRandom), None);
         let mut batch = MultiGet::new(&all, &strict, uniform(&strict), 4);
         assert_eq!(batch.per_call(), 4);
         assert_eq!(found(&mut batch, 3), [4, 4, 4]);
@@ -176,7 +179,7 @@ fn a_seek_reads_its_range_in_both_directions_and_stops_at_the_ends() {
     for direction in [Direction::Forward, Direction::Reverse] {
         let operation = Operation::SeekRandom { nexts: 10, direction };
         let range = iterate::Range { nexts: 10, direction };
-        assert_eq!(found(&mut seek(&nothing::api(), &setup(operation), range, 0), 30), [1; 30]);
+        assert_eq!(found(&mut seek(&nothing::api(), &setup(operation.clone()), range, 0), 30), [1; 30]);
         let there: Vec<u64> = (0..30).map(|number| u64::from(has(number))).collect();
         assert_eq!(found(&mut seek(&nothing::api(), &with_holes(operation), range, 0), 30), there);
     }
@@ -208,7 +211,7 @@ fn an_iterator_that_does_not_move_is_wrong() {
     (api.functions.iter_next, api.functions.iter_prev) = (stays, stays);
     for (direction, next) in [(Direction::Forward, 8), (Direction::Reverse, 2)] {
         let operation = Operation::SeekRandom { nexts: 3, direction };
-        for setup in [setup(operation), with_holes(operation)] {
+        for setup in [setup(operation.clone()), with_holes(operation)] {
             let range = iterate::Range { nexts: 3, direction };
             let number = if setup.all_keys_exist { 5 } else { 4 };
             let next = if setup.all_keys_exist { next } else { next - 1 };

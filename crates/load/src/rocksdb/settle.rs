@@ -62,7 +62,8 @@ pub fn settle(database: &Database, to: Settle, bound: Nanos) -> Result<Nanos, Se
             database.flush()?;
             wait.until_drained()?;
         }
-        Settle::Level0Compacted => {
+        // What is left of a server's rest where there are no tables: memtables and level 0 emptied.
+        Settle::Level0Compacted | Settle::Postwrite => {
             database.flush()?;
             wait.until_drained()?;
             if database.tuning().leveled && level0_files(database) > 0 {

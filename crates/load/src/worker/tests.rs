@@ -14,6 +14,7 @@ fn setup(operation: Operation) -> StepSetup {
     StepSetup {
         operation,
         data: DATA,
+        tables: None,
         threads: 2,
         rate: None,
         wal: false,

@@ -1,11 +1,14 @@
 //! Workload files: TOML in, [`Workload`] out, every mistake named with its place.
 
 use super::DEFAULT_GRACE;
+use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
 use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
 use crate::config::Options;
 use crate::names;
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
+use crate::workload::sql::Parameter;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// Sequences of steps that several workloads share: name and text of each.
 pub type Sequences<'a> = &'a [(&'a str, &'a str)];
@@ -21,13 +24,25 @@ struct WorkloadFile {
     does_not_tell: String,
     #[serde(default = "default_block_ms")]
     block_ms: u64,
-    data: DataSet,
+    /// Of engines with keys and values.
+    data: Option<DataSet>,
+    /// Of SQL servers.
+    tables: Option<TablesEntry>,
+    /// Memory that a server is given.
+    memory: Option<String>,
+    /// Of a comparison that states none.
+    budget_minutes: Option<u32>,
     #[serde(default)]
     fits: Fits,
     #[serde(default)]
     options: Options,
     /// The name of a sequence, instead of steps.
     sequence: Option<String>,
+    schema: Option<SchemaEntry>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Parameter>,
+    #[serde(default, rename = "transaction")]
+    transactions: Vec<TransactionEntry>,
     #[serde(default, rename = "step")]
     steps: Vec<StepEntry>,
 }
@@ -38,6 +53,11 @@ struct WorkloadFile {
 struct SequenceFile {
     #[serde(rename = "description")]
     _description: String,
+    schema: Option<SchemaEntry>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Parameter>,
+    #[serde(default, rename = "transaction")]
+    transactions: Vec<TransactionEntry>,
     #[serde(rename = "step")]
     steps: Vec<StepEntry>,
 }
@@ -56,6 +76,11 @@ struct StepEntry {
     nexts: Option<u32>,
     direction: Option<Direction>,
     batch: Option<u32>,
+    /// The name of a transaction.
+    transaction: Option<String>,
+    /// What stands for `$NAME` in its statements.
+    #[serde(default)]
+    with: BTreeMap<String, u64>,
     #[serde(default = "own")]
     database: DatabaseKind,
     threads: Option<u32>,
@@ -147,13 +172,15 @@ impl Workload {
             place: place.to_owned(),
             problem,
         };
-        check_data(&file.data).map_err(|problem| invalid("data", problem))?;
-        let (entries, whole_text) = match &file.sequence {
-            None => (file.steps, text.to_owned()),
-            Some(_) if !file.steps.is_empty() => {
+        let sql =
+            SqlParts { schema: file.schema, parameters: file.parameters, transactions: file.transactions };
+        let (entries, sql, whole_text) = match &file.sequence {
+            None => (file.steps, sql, text.to_owned()),
+            Some(_) if !(file.steps.is_empty() && sql.is_empty()) => {
                 return Err(invalid(
                     "sequence",
-                    "a workload has steps or names a sequence, not both".to_owned(),
+                    "a workload has steps, transactions and a schema, or names a sequence; not both"
+                        .to_owned(),
                 ));
             }
             Some(name) => {
@@ -162,16 +189,43 @@ impl Workload {
                     invalid("sequence", format!("there is no sequence `{name}`{}", names::hint(name, known)))
                 })?;
                 let sequence: SequenceFile = read(found.1, &format!("sequence {name}"))?;
-                (sequence.steps, with_steps(text, name, found.1))
+                let sql = SqlParts {
+                    schema: sequence.schema,
+                    parameters: sequence.parameters,
+                    transactions: sequence.transactions,
+                };
+                (sequence.steps, sql, with_steps(text, name, found.1))
             }
         };
+        let tables = file.tables.map(|entry| sql.tables(&entry)).transpose();
+        let tables = tables.map_err(|(place, problem)| invalid(&place, problem))?;
+        let data = match (file.data, &tables) {
+            (Some(data), None) => data,
+            (None, Some(tables)) => DataSet::of_tables(tables),
+            (_, _) => {
+                return Err(invalid(
+                    "data",
+                    "a workload has either `data` (keys and values) or `tables` (of SQL servers)".to_owned(),
+                ));
+            }
+        };
+        check_data(&data).map_err(|problem| invalid("data", problem))?;
+        let memory = file.memory.as_deref().map(str::parse::<Bytes>).transpose();
+        let memory = memory.map_err(|error| invalid("memory", error.to_string()))?;
         let mut steps: Vec<Step> = Vec::new();
         for entry in entries {
             let place = format!("step `{}`", entry.name);
             if steps.iter().any(|step| step.name == entry.name) {
                 return Err(invalid(&place, "the name is taken by an earlier step".to_owned()));
             }
-            let step = step_of(entry, file.block_ms).map_err(|problem| invalid(&place, problem))?;
+            let operation = operation_of(&entry, &sql).map_err(|problem| invalid(&place, problem))?;
+            if operation.is_sql() != tables.is_some() && operation != Operation::Settle {
+                let problem =
+                    format!("the operation `{}` goes with `tables`, the others do not", entry.operation);
+                return Err(invalid(&place, problem));
+            }
+            let step =
+                step_of(entry, operation, file.block_ms).map_err(|problem| invalid(&place, problem))?;
             steps.push(step);
         }
         if steps.is_empty() {
@@ -184,7 +238,10 @@ impl Workload {
             description: file.description,
             tells: file.tells,
             does_not_tell: file.does_not_tell,
-            data: file.data,
+            data,
+            tables,
+            memory,
+            budget: file.budget_minutes.map(|minutes| Nanos::from_secs(u64::from(minutes) * 60)),
             fits: file.fits,
             options: file.options,
             steps,
@@ -230,8 +287,7 @@ fn check_data(data: &DataSet) -> Result<(), String> {
     Ok(())
 }
 
-fn step_of(entry: StepEntry, workload_block_ms: u64) -> Result<Step, String> {
-    let operation = operation_of(&entry)?;
+fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Result<Step, String> {
     let extent = extent_of(&entry)?;
     let threads = entry.threads.unwrap_or(1);
     let cycles = entry.cycles.unwrap_or(DEFAULT_CYCLES);
@@ -278,7 +334,12 @@ fn step_of(entry: StepEntry, workload_block_ms: u64) -> Result<Step, String> {
         );
     }
     if matches!(step.operation, Operation::FillSequential | Operation::Compact) && step.threads != 1 {
-        return Err(format!("{} has one thread", entry_name(step.operation)));
+        return Err(format!("{} has one thread", entry_name(&step.operation)));
+    }
+    if step.operation.is_sql()
+        && (step.database == DatabaseKind::Image || step.background_write_bytes_per_s.is_some())
+    {
+        return Err("a step on tables has neither an image nor a background writer".to_owned());
     }
     if step.only_settles() && step.settle == Settle::None {
         return Err("a step that only settles needs `settle`: flushed, drained, level0-compacted or \
@@ -293,11 +354,11 @@ fn step_of(entry: StepEntry, workload_block_ms: u64) -> Result<Step, String> {
     Ok(step)
 }
 
-fn entry_name(operation: Operation) -> &'static str {
+fn entry_name(operation: &Operation) -> &'static str {
     if operation.fills() { "fill-sequential" } else { "compact" }
 }
 
-fn operation_of(entry: &StepEntry) -> Result<Operation, String> {
+fn operation_of(entry: &StepEntry, sql: &SqlParts) -> Result<Operation, String> {
     let name = entry.operation.as_str();
     if name != "seek-random" && (entry.nexts.is_some() || entry.direction.is_some()) {
         return Err("`nexts` and `direction` go with the operation seek-random only".to_owned());
@@ -321,6 +382,9 @@ fn operation_of(entry: &StepEntry) -> Result<Operation, String> {
         },
         "compact" => Operation::Compact,
         "settle" => Operation::Settle,
+        "load-tables" => Operation::LoadTables,
+        "build-indexes" => Operation::BuildIndexes,
+        "transaction" => sql.transaction(entry.transaction.as_deref(), &entry.with)?,
         other => {
             let hint = names::hint(other, Operation::NAMES);
             return Err(format!(
@@ -353,8 +417,8 @@ fn check_order(steps: &[Step]) -> Result<(), (String, String)> {
     match own.next() {
         Some(first) if !first.operation.fills() => Err((
             format!("step `{}`", first.name),
-            "the first step on an own database must be fill-sequential or fill-random: there is nothing to read or \
-             overwrite before it"
+            "the first step on an own database must be fill-sequential, fill-random or load-tables: there is nothing \
+             to read or overwrite before it"
                 .to_owned(),
         )),
         Some(_) | None => Ok(()),

@@ -4,12 +4,15 @@ mod extent;
 mod file;
 mod operation;
 mod scale;
+pub mod sql;
+mod sql_file;
 
 pub use extent::Extent;
 pub use file::{Sequences, WorkloadError};
 pub use operation::{Direction, Operation};
 pub use scale::Scale;
 
+use self::sql::Tables;
 use crate::config::Options;
 use crate::names;
 use crate::units::{Bytes, Nanos};
@@ -21,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub struct Workload {
     /// `quick`, `rocksdb.byrx`
     pub name: String,
-    /// The engine it is written for.
+    /// The family of engines that it is written for: `rocksdb`, `sql`.
     pub engine: String,
     /// One line for lists.
     pub description: String,
@@ -29,8 +32,18 @@ pub struct Workload {
     pub tells: String,
     /// What they cannot; the report's first line goes on with it.
     pub does_not_tell: String,
-    /// The rows.
+    /// The rows: of tables all of them, as keys.
     pub data: DataSet,
+    /// The tables, where the engines are SQL servers.
+    #[serde(default)]
+    pub tables: Option<Tables>,
+    /// Memory that a server is given: its configuration sizes its caches by it. Absent where the workload states
+    /// cache sizes itself.
+    #[serde(default)]
+    pub memory: Option<Bytes>,
+    /// Wall time of a comparison whose user states none.
+    #[serde(default)]
+    pub budget: Option<Nanos>,
     /// Whether a hardware class sizes the data by its memory or by its device.
     #[serde(default)]
     pub fits: Fits,
@@ -68,6 +81,17 @@ pub struct DataSet {
 }
 
 impl DataSet {
+    /// The rows of tables as keys, with the sizes of sysbench's rows: a number of 4 bytes, and one, a text of 120 and
+    /// one of 60 beside it. What the figures of size rest on, nothing else.
+    fn of_tables(tables: &Tables) -> DataSet {
+        DataSet {
+            keys: tables.rows * u64::from(tables.count),
+            key_bytes: 8,
+            value_bytes: 184,
+            value_compressible_percent: 0,
+        }
+    }
+
     /// Bytes of one key and its value.
     pub fn row_bytes(&self) -> u64 {
         (self.key_bytes + self.value_bytes) as u64
@@ -153,13 +177,17 @@ impl Step {
     /// When the step ends in rounds and one after another.
     pub fn limit(&self, data: &DataSet) -> BlockLimit {
         match self.operation {
-            Operation::FillSequential | Operation::FillRandom => BlockLimit::Operations { count: data.keys },
+            Operation::FillSequential
+            | Operation::FillRandom
+            | Operation::LoadTables
+            | Operation::BuildIndexes => BlockLimit::Operations { count: data.keys },
             Operation::Compact | Operation::Settle => BlockLimit::Operations { count: 1 },
             Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
-            | Operation::SeekRandom { .. } => self.extent.limit(self.expected(), data),
+            | Operation::SeekRandom { .. }
+            | Operation::Transaction(_) => self.extent.limit(self.expected(), data),
         }
     }
 
@@ -191,19 +219,43 @@ pub enum Group {
     Point,
     /// Reads of ranges.
     Range,
+    /// Reads of rows by their keys: the posts' first group of sysbench.
+    #[serde(rename = "point-1")]
+    Point1,
+    /// Reads of many random rows by one statement: the posts' second group.
+    #[serde(rename = "point-2")]
+    Point2,
+    /// Reads of ranges without aggregation.
+    #[serde(rename = "range-1")]
+    Range1,
+    /// Reads of ranges with aggregation.
+    #[serde(rename = "range-2")]
+    Range2,
     /// Everything that writes.
     Writes,
 }
 
 impl Group {
     /// Every group, in the order of reports.
-    pub const ALL: [Group; 3] = [Group::Point, Group::Range, Group::Writes];
+    pub const ALL: [Group; 7] = [
+        Group::Point,
+        Group::Range,
+        Group::Point1,
+        Group::Point2,
+        Group::Range1,
+        Group::Range2,
+        Group::Writes,
+    ];
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Group::Point => "point",
             Group::Range => "range",
+            Group::Point1 => "point-1",
+            Group::Point2 => "point-2",
+            Group::Range1 => "range-1",
+            Group::Range2 => "range-2",
             Group::Writes => "writes",
         }
     }
@@ -234,9 +286,17 @@ pub enum Settle {
     Level0Compacted,
     /// Drained, after a compaction of the whole key range.
     FullyCompacted,
+    /// What the posts do to a SQL server after writes: tables analyzed (Postgres: vacuumed), dirty pages written,
+    /// memtables and level 0 emptied; until nothing of it is left, or the bound is reached.
+    Postwrite,
 }
 
 impl Workload {
+    /// Whether its engines are SQL servers.
+    pub fn is_sql(&self) -> bool {
+        self.tables.is_some()
+    }
+
     /// The step of this name.
     pub fn step(&self, name: &str) -> Result<&Step, WorkloadError> {
         self.steps.iter().find(|step| step.name == name).ok_or_else(|| WorkloadError::UnknownStep {

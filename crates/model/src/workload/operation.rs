@@ -1,10 +1,11 @@
 //! What one operation of a step is.
 
 use super::DataSet;
+use super::sql::Transaction;
 use serde::{Deserialize, Serialize};
 
 /// What one operation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Operation {
     /// Put the next key; all keys once.
@@ -35,6 +36,12 @@ pub enum Operation {
     Compact,
     /// Nothing: the step only waits for what its `settle` says.
     Settle,
+    /// Make the tables of a SQL server and insert their rows in key order; one row is one operation.
+    LoadTables,
+    /// Build the indexes of tables that were loaded; one row is one operation.
+    BuildIndexes,
+    /// Send the statements of a transaction; one statement is one operation, BEGIN and COMMIT included.
+    Transaction(Box<Transaction>),
 }
 
 /// The way that an iterator steps.
@@ -50,7 +57,7 @@ pub enum Direction {
 
 impl Operation {
     /// The names in workload files.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 12] = [
         "fill-sequential",
         "fill-random",
         "overwrite",
@@ -60,40 +67,69 @@ impl Operation {
         "seek-random",
         "compact",
         "settle",
+        "load-tables",
+        "build-indexes",
+        "transaction",
     ];
 
     /// Whether the operation itself changes the database.
-    pub fn writes(self) -> bool {
+    pub fn writes(&self) -> bool {
         match self {
             Operation::FillSequential
             | Operation::FillRandom
             | Operation::Overwrite
             | Operation::Compact
-            | Operation::Settle => true,
+            | Operation::Settle
+            | Operation::LoadTables
+            | Operation::BuildIndexes => true,
             Operation::ReadRandom
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. } => false,
+            Operation::Transaction(transaction) => transaction.writes(),
         }
     }
 
     /// Whether it makes a database from nothing.
-    pub fn fills(self) -> bool {
-        matches!(self, Operation::FillSequential | Operation::FillRandom)
+    pub fn fills(&self) -> bool {
+        matches!(self, Operation::FillSequential | Operation::FillRandom | Operation::LoadTables)
     }
 
-    /// Keys and values that one operation touches.
-    pub fn rows_per_operation(self, data: &DataSet) -> u64 {
+    /// Whether it is of a SQL server.
+    pub fn is_sql(&self) -> bool {
+        matches!(self, Operation::LoadTables | Operation::BuildIndexes | Operation::Transaction(_))
+    }
+
+    /// Whether it happens once and cannot be cut into blocks that take turns: such a step is measured in rounds and
+    /// one after another, and only done where sides are interleaved.
+    pub fn is_one_go(&self) -> bool {
+        match self {
+            Operation::Compact | Operation::Settle | Operation::LoadTables | Operation::BuildIndexes => true,
+            Operation::FillSequential
+            | Operation::FillRandom
+            | Operation::Overwrite
+            | Operation::ReadRandom
+            | Operation::MultiRead { .. }
+            | Operation::ReadSequential
+            | Operation::SeekRandom { .. }
+            | Operation::Transaction(_) => false,
+        }
+    }
+
+    /// Keys and values that one operation touches; unknown of a transaction, whose statements differ.
+    pub fn rows_per_operation(&self, data: &DataSet) -> u64 {
         match self {
             Operation::FillSequential
             | Operation::FillRandom
             | Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
-            | Operation::ReadSequential => 1,
-            Operation::SeekRandom { nexts, .. } => u64::from(nexts) + 1,
+            | Operation::ReadSequential
+            | Operation::LoadTables
+            | Operation::BuildIndexes => 1,
+            Operation::SeekRandom { nexts, .. } => u64::from(*nexts) + 1,
             Operation::Compact => data.keys,
-            Operation::Settle => 0,
+            Operation::Settle | Operation::Transaction(_) => 0,
         }
     }
 }

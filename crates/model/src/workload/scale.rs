@@ -1,6 +1,6 @@
 //! A workload at another size: fewer keys, shorter steps.
 
-use super::{Extent, Workload};
+use super::{DataSet, Extent, Workload};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct Scale {
     /// Number of keys.
     pub keys: Option<u64>,
+    /// Number of tables.
+    pub tables: Option<u32>,
+    /// Rows of each table.
+    pub rows: Option<u64>,
     /// Seconds of each step that is measured by time and reads only.
     pub read_seconds: Option<f64>,
     /// Seconds of each step that is measured by time and writes, or reads while a writer writes.
@@ -23,6 +27,11 @@ impl Workload {
     pub fn scaled(mut self, scale: &Scale) -> Workload {
         if let Some(keys) = scale.keys {
             self.data.keys = keys;
+        }
+        if let Some(tables) = &mut self.tables {
+            tables.count = scale.tables.unwrap_or(tables.count);
+            tables.rows = scale.rows.unwrap_or(tables.rows);
+            self.data = DataSet::of_tables(tables);
         }
         for step in &mut self.steps {
             let seconds = if step.writes() { scale.write_seconds } else { scale.read_seconds };

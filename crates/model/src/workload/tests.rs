@@ -73,7 +73,13 @@ fn a_sequence_gives_the_steps_and_is_part_of_the_text() {
 
 #[test]
 fn a_scale_changes_keys_and_the_time_of_timed_steps() {
-    let scale = Scale { keys: Some(50), read_seconds: Some(0.5), write_seconds: Some(1.0), threads: Some(4) };
+    let scale = Scale {
+        keys: Some(50),
+        read_seconds: Some(0.5),
+        write_seconds: Some(1.0),
+        threads: Some(4),
+        ..Scale::default()
+    };
     let workload = Workload::parse(SMALL, "test").unwrap().scaled(&scale);
     let limits: Vec<BlockLimit> = workload.steps.iter().map(|step| step.limit(&workload.data)).collect();
     let half = BlockLimit::Time { wall: Nanos::from_millis(500) };

@@ -55,6 +55,7 @@ pub fn build(record: &RunRecord) -> CampaignView {
         searched_series,
         warnings,
         cost: record.cost,
+        of_servers: record.plan.workload.is_sql(),
         host: record.host.clone(),
     }
 }

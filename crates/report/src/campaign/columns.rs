@@ -136,6 +136,11 @@ pub const COLUMNS: &[Column] = &[
     column(CpuAndMemory, "u_cpu", "user_cpu_s", "s", 1000.0, "user CPU"),
     column(CpuAndMemory, "s_cpu", "system_cpu_s", "s", 1000.0, "system CPU"),
     column(CpuAndMemory, "rss", "resident_peak_bytes", "B", GB, "resident memory"),
+    column(CpuAndMemory, "db_sz", "database_bytes", "B", GB, "size of the database"),
+    Column {
+        direction: HigherIsBetter,
+        ..column(CpuAndMemory, "hit%", "cache_hit_percent", "%", 1.0, "pages found in the server's cache")
+    },
     column(CpuAndMemory, "others%", OTHERS, "%", 1.0, "CPU of the host that others took"),
     column(Device, "c", "device_s", "s", 1.0, "time that the device was read for"),
     column(Device, "rps", "disk_reads_per_s", "1/s", 1.0, "device read requests"),
@@ -232,6 +237,7 @@ pub const COLUMNS: &[Column] = &[
     column(PerOperation, "cpu_us", "cpu_us_per_op", "us", 1.0, "CPU/op"),
     column(PerOperation, "fg_us", "foreground_cpu_ns_per_op", "ns", 1000.0, "foreground CPU/op"),
     column(PerOperation, "bg_us", "background_cpu_ns_per_op", "ns", 1000.0, "background CPU/op"),
+    column(PerOperation, "client_us", "client_cpu_ns_per_op", "ns", 1000.0, "client CPU/op"),
     column(PerOperation, "delay_us", "run_delay_ns_per_op", "ns", 1000.0, "run delay/op"),
     column(PerOperation, "cs", "voluntary_switches_per_op", "1", 1.0, "voluntary switches/op"),
     column(PerOperation, "ics", "involuntary_switches_per_op", "1", 1.0, "involuntary switches/op"),

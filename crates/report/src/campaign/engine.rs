@@ -1,8 +1,10 @@
-//! What the engine says of itself: RocksDB's own statistics before and after a trial, as columns and tickers.
+//! What the engine says of itself: RocksDB's own statistics before and after a trial, as columns and tickers; of a SQL
+//! server the size of its database and how often it found a page in its cache.
 
 use super::values::{TrialData, Values};
 use formats::rocksdb_stats::{self, RocksDbStats};
 use formats::rocksdb_tickers;
+use formats::server_status;
 use model::block::TrialKey;
 use model::event::Moment;
 use model::record::RunRecord;
@@ -32,6 +34,9 @@ impl<'a> Texts<'a> {
     pub(super) fn add(&self, values: &mut Values, trial: &TrialData<'_>) -> Vec<String> {
         let stats = self.pair(trial.key, EngineText::Stats).map(|pair| stats(&pair));
         let tickers = self.pair(trial.key, EngineText::Tickers).map(|pair| tickers(&pair));
+        if let Some(pair) = self.pair(trial.key, EngineText::Status) {
+            add_status(values, &pair);
+        }
         let mut problems = Vec::new();
         match stats {
             Some(Ok(stats)) => add_stats(values, &stats),
@@ -66,6 +71,13 @@ fn stats(pair: &Pair<'_>) -> Result<RocksDbStats, formats::ParseError> {
         Some(before) => last.since(&rocksdb_stats::parse(before)?),
         None => last,
     })
+}
+
+fn add_status(values: &mut Values, pair: &Pair<'_>) {
+    let last = server_status::parse(pair.last);
+    values.set("database_bytes", last.database_bytes().map(|bytes| bytes as f64));
+    let before = pair.before.map(server_status::parse);
+    values.set("cache_hit_percent", before.and_then(|before| last.hit_percent_since(&before)));
 }
 
 fn tickers(pair: &Pair<'_>) -> Result<rocksdb_tickers::Tickers, formats::ParseError> {

@@ -1,12 +1,12 @@
 //! The tables of a campaign as cells, before any layout.
 
 use super::columns::{Column, ColumnGroup, RATE};
-use super::groups::{GroupRow, Interval};
 use super::headers::broken;
 use super::phrases;
 use super::view::{CampaignView, Comparison, StepView, SubjectView};
 use crate::figures::{NONE, quantity};
 use crate::grids::{Column as GridColumn, Grid, Kind};
+use crate::groups::{self, GroupRow};
 use crate::layout::{GREEN, RED, marked, printable};
 use model::block::{BASE, Side};
 use model::verdict::Verdict;
@@ -52,60 +52,18 @@ pub(super) fn group_means(view: &CampaignView) -> Option<Grid> {
     let rows = candidates.map(|subject| {
         let cell = |group: &Group| {
             let row = view.groups.iter().find(|row| row.group == *group && row.side == subject.side);
-            row.map_or_else(|| NONE.to_owned(), group_mean)
+            row.map_or_else(|| NONE.to_owned(), groups::mean)
         };
         std::iter::once(subject.label.clone()).chain(groups.iter().map(cell)).collect()
     });
     Some(Grid { rows: rows.collect(), columns })
 }
 
-fn group_mean(row: &GroupRow) -> String {
-    let Some(mean) = row.mean else { return NONE.to_owned() };
-    let text = crate::figures::ratio(mean.ratio);
-    match row.verdict {
-        Verdict::Regression => marked(RED, &format!("{text}*")),
-        Verdict::Improvement => marked(GREEN, &format!("{text}*")),
-        Verdict::NoChange | Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => text,
-    }
-}
-
 /// One group in full: a row for each candidate, with what the posts say of it.
 pub(super) fn group_details(view: &CampaignView, group: Group) -> Option<Grid> {
-    let of_group: Vec<&GroupRow> = view.groups.iter().filter(|row| row.group == group).collect();
-    if of_group.is_empty() {
-        return None;
-    }
-    let headers = [
-        ("mean", Kind::Number),
-        ("and interval", Kind::Word),
-        ("slower", Kind::Number),
-        ("faster", Kind::Number),
-        ("same", Kind::Number),
-        ("open", Kind::Number),
-        ("worst step", Kind::Prose),
-        ("min", Kind::Number),
-        ("max", Kind::Number),
-        ("avg", Kind::Number),
-        ("median", Kind::Number),
-    ];
-    let mut columns = vec![GridColumn { header: format!("group {}", group.name()).into(), kind: Kind::Name }];
-    columns.extend(headers.map(|(header, kind)| GridColumn { header: header.into(), kind }));
-    let interval = |of: &Interval| crate::figures::interval(of.low, of.high);
-    let rows = of_group.iter().map(|row| {
-        let mut cells = vec![label(view, row.side), group_mean(row)];
-        cells.push(row.mean.as_ref().map_or_else(|| NONE.to_owned(), interval));
-        cells
-            .extend([row.slower, row.faster, row.unchanged, row.inconclusive].map(|count| count.to_string()));
-        cells.push(row.worst.as_ref().map_or_else(
-            || NONE.to_owned(),
-            |(step, of)| format!("{step} {} {}", crate::figures::ratio(of.ratio), interval(of)),
-        ));
-        let quoted = row.quoted.map(|quoted| [quoted.min, quoted.max, quoted.avg, quoted.median]);
-        let quoted = quoted.map_or([NONE; 4].map(str::to_owned), |of| of.map(|ratio| format!("{ratio:.2}")));
-        cells.extend(quoted);
-        cells
-    });
-    Some(Grid { rows: rows.collect(), columns })
+    let of_group: Vec<(String, &GroupRow)> =
+        view.groups.iter().filter(|row| row.group == group).map(|row| (label(view, row.side), row)).collect();
+    (!of_group.is_empty()).then(|| groups::grid(&format!("group {}", group.name()), &of_group))
 }
 
 fn relative_cell(step: &StepView, subject: &SubjectView, margin: f64) -> String {

@@ -5,64 +5,12 @@ use super::columns::{RATE, column_of};
 use super::compare::{against_base, bonferroni, of_column};
 use super::values::Cells;
 use super::view::{Comparison, StepView};
+use crate::groups::{GroupRow, Interval, Quoted};
 use analysis::rounds::{self, Contrast, Difference, RoundValues, RoundsFit, VersionComparison};
 use model::block::{BASE, Side};
 use model::plan::{Design, Plan};
 use model::verdict::Verdict;
 use model::workload::Group;
-
-/// One group of one candidate against the base.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GroupRow {
-    /// The group.
-    pub group: Group,
-    /// The candidate.
-    pub side: Side,
-    /// Steps of the group that have a ratio.
-    pub members: u32,
-    /// Steps that are slower, by their verdicts.
-    pub slower: u32,
-    /// Steps that are faster.
-    pub faster: u32,
-    /// Steps without a difference beyond the margin.
-    pub unchanged: u32,
-    /// Steps that are open, and those that can have no verdict.
-    pub inconclusive: u32,
-    /// Geometric mean of the members' ratios, over the rounds in which all of them have a value.
-    pub mean: Option<Interval>,
-    /// Whether the interval of the mean leaves 1 out, where the design supports a verdict.
-    pub verdict: Verdict,
-    /// The member that lost most, with an interval that holds for all members at once.
-    pub worst: Option<(String, Interval)>,
-    /// As the posts have it: of single ratios, biased by selection.
-    pub quoted: Option<Quoted>,
-}
-
-/// A ratio with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    /// Candidate over base.
-    pub ratio: f64,
-    /// Lower end; absent where there is none.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Of the interval.
-    pub confidence: f64,
-}
-
-/// What the posts say of a group.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Quoted {
-    /// Smallest ratio.
-    pub min: f64,
-    /// Largest ratio.
-    pub max: f64,
-    /// Arithmetic mean of the ratios.
-    pub avg: f64,
-    /// Their median.
-    pub median: f64,
-}
 
 /// Every group of every candidate, by group, then by candidate; helpers are in no group.
 pub(super) fn groups(steps: &[StepView], cells: &Cells, plan: &Plan) -> Vec<GroupRow> {
@@ -105,7 +53,8 @@ fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
         let found = decided.iter().filter(|one| verdicts.contains(&one.verdict)).count();
         u32::try_from(found).unwrap_or(u32::MAX)
     };
-    let ratios: Vec<f64> = decided.iter().filter_map(|one| one.ratio).collect();
+    let ratios: Vec<(&str, f64)> =
+        members.steps.iter().filter_map(|step| Some((step.name.as_str(), deciding(step)?.ratio?))).collect();
     let (mean, verdict) = mean_against_base(members, side, plan);
     // A step that can have no verdict, such as one that calls another function, is in the mean all the same.
     let judged = decided.iter().all(|one| one.verdict != Verdict::RatioOnly);
@@ -120,7 +69,7 @@ fn row(members: &Members<'_>, side: Side, plan: &Plan) -> GroupRow {
         mean,
         verdict: if judged { verdict } else { Verdict::RatioOnly },
         worst: worst(members, side, plan),
-        quoted: quoted(ratios),
+        quoted: Quoted::of(ratios),
     }
 }
 
@@ -151,14 +100,6 @@ fn worst(members: &Members<'_>, side: Side, plan: &Plan) -> Option<(String, Inte
     };
     let all = members.steps.iter().zip(members.fits).filter_map(of_member);
     all.min_by(|left, right| left.1.ratio.total_cmp(&right.1.ratio))
-}
-
-fn quoted(mut ratios: Vec<f64>) -> Option<Quoted> {
-    ratios.sort_by(f64::total_cmp);
-    let (first, last) = (ratios.first().copied()?, ratios.last().copied()?);
-    let (upper, lower) = (ratios[ratios.len() / 2], ratios[(ratios.len() - 1) / 2]);
-    let avg = analysis::student::mean(&ratios)?;
-    Some(Quoted { min: first, max: last, avg, median: 0.5 * (upper + lower) })
 }
 
 /// The mean over the members of the logarithm of the rate, by round and subject; absent where a member has none.

@@ -1,10 +1,10 @@
 //! A campaign as JSON: the contract for scripts. Keys stand in a fixed order, numbers are in base units, an unknown
 //! value is absent. Keys may be added; none is renamed or dropped within a schema.
 
-use super::json_groups::{GroupObject, group};
 use super::phrases;
 use super::view::{CampaignView, Comparison, Disturbed, Finding, Moved, Shift, StepView};
 use crate::json::{Cost, HostFacts, NoteText, SCHEMA, TrialCounts, cost, host};
+use crate::json_groups::{GroupObject, group};
 use analysis::drift::Cause;
 use model::metric::Direction;
 use model::verdict::Verdict;
@@ -279,7 +279,7 @@ fn document(view: &CampaignView) -> Document<'_> {
             .collect(),
         failures: failures(view),
         disturbed: view.disturbed.iter().map(|one| disturbed(one, view)).collect(),
-        groups: view.groups.iter().map(|one| group(one, view)).collect(),
+        groups: view.groups.iter().map(|one| group(one, name(view, one.side))).collect(),
         notes: notes(view),
         shapes: view.steps.iter().flat_map(shapes).collect(),
         elapsed_s: view.run.elapsed_s,

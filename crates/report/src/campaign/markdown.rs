@@ -4,6 +4,7 @@ use super::columns::ColumnGroup;
 use super::grids;
 use super::phrases;
 use super::view::{CampaignView, StepView};
+use crate::groups;
 use crate::markdown::{escaped, list_item, table};
 use model::workload::Group;
 
@@ -34,7 +35,7 @@ pub fn markdown(view: &CampaignView) -> String {
         parts.push("## Groups".to_owned());
         let details = Group::ALL.into_iter().filter_map(|group| grids::group_details(view, group));
         parts.extend(details.map(|grid| table(&grid)));
-        parts.push(escaped(&phrases::groups_legend()));
+        parts.push(escaped(&groups::legend("rounds")));
     }
     if view.searched_series > 0 {
         parts.push("## Findings".to_owned());
@@ -51,7 +52,7 @@ pub fn markdown(view: &CampaignView) -> String {
         .collect();
     parts.push(warnings.join("\n"));
     parts.push(escaped(&crate::phrases::host_line(&view.host)));
-    parts.extend(view.cost.as_ref().map(|cost| escaped(&phrases::cost(cost))));
+    parts.extend(view.cost.as_ref().map(|cost| escaped(&phrases::cost(cost, view.of_servers))));
     parts.push(escaped(&phrases::again(view)));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"

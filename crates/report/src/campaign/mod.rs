@@ -15,7 +15,6 @@ mod grids;
 mod groups;
 mod headers;
 mod json;
-mod json_groups;
 mod markdown;
 mod moved;
 mod observed;
@@ -31,12 +30,10 @@ mod tests;
 
 pub use assemble::build;
 pub use columns::{COLUMNS, Column, ColumnGroup};
-pub use groups::{GroupRow, Interval, Quoted};
 pub use json::json;
 pub use markdown::markdown;
 pub(crate) use observed::series_of;
 pub use tables::{csv, tsv};
-pub(crate) use text::tables as tables_within;
 pub use text::text;
 pub use values::Values;
 pub use view::{

@@ -451,10 +451,10 @@ pub(super) fn cell(value: Option<f64>, column: &Column) -> String {
 }
 
 /// What measuring itself cost, the pauses between steps with it.
-pub(super) fn cost(cost: &HarnessCost) -> String {
+pub(super) fn cost(cost: &HarnessCost, of_servers: bool) -> String {
     let pauses =
         cost.step_pauses.as_ref().map(|pauses| format!(" {}", pauses_line(pauses))).unwrap_or_default();
-    format!("{}{pauses}", crate::phrases::cost(cost))
+    format!("{}{pauses}", crate::phrases::cost(cost, of_servers))
 }
 
 fn pauses_line(pauses: &StepPauses) -> String {
@@ -470,15 +470,6 @@ fn pauses_line(pauses: &StepPauses) -> String {
 /// How to see the run again.
 pub(super) fn again(view: &CampaignView) -> String {
     format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
-}
-
-/// What the columns of groups mean.
-pub(super) fn groups_legend() -> String {
-    "Groups: mean is the geometric mean over the rounds in which all steps of the group have a value; slower, faster, same \
-     and open count the verdicts of its steps; the interval of the worst step holds for all steps of the group at once. min, \
-     max, avg and median are of the steps' single ratios, as the posts give them: with more steps they lie further apart \
-     where nothing changed."
-        .to_owned()
 }
 
 /// What the headers of the columns mean that are not the posts' own.

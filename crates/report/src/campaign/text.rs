@@ -4,15 +4,14 @@ use super::columns::ColumnGroup;
 use super::grids;
 use super::phrases;
 use super::view::{CampaignView, StepView};
-use crate::grids::{Column, Grid, Kind};
+use crate::groups;
 use crate::layout::{paint, wrapped};
-use crate::text::{GAP, LEAST_WIDTH, TextOptions, natural_width, table};
+use crate::split_tables::{fits, tables};
+use crate::text::{LEAST_WIDTH, TextOptions, table};
 use model::workload::Group;
 
 /// Headers of steps are broken at these widths, the first at which the table fits.
 const HEADER_WIDTHS: [usize; 3] = [9, 8, 7];
-/// The longest label of a row that is not shortened to make room.
-const LONGEST_LABEL: usize = 24;
 
 /// The report; with `detail` every column of every step too.
 pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
@@ -42,7 +41,7 @@ pub fn text(view: &CampaignView, options: TextOptions, detail: bool) -> String {
                 .filter_map(|group| grids::group_details(view, group))
                 .flat_map(|grid| tables(grid, width)),
         );
-        parts.push(paragraph(&phrases::groups_legend()));
+        parts.push(paragraph(&groups::legend("rounds")));
         parts.push(paragraph(&phrases::columns_legend()));
         parts.extend(view.steps.iter().flat_map(|step| step_parts(step, view, width)));
     }
@@ -90,56 +89,8 @@ fn closing(view: &CampaignView, detail: bool) -> Vec<String> {
         format!("WARNING {}{step}: {}", warning.id, warning.text)
     }));
     lines.push(crate::phrases::host_line(&view.host));
-    lines.extend(view.cost.as_ref().map(phrases::cost));
+    lines.extend(view.cost.as_ref().map(|cost| phrases::cost(cost, view.of_servers)));
     let hint = if detail { "" } else { "; every column and tree of every step: --detail" };
     lines.push(format!("{}{hint}", phrases::again(view)));
     lines
-}
-
-/// A grid as one table, or as several that repeat its first column, where it is too wide for one.
-pub(crate) fn tables(grid: Grid, width: usize) -> Vec<String> {
-    split(grid, width).iter().map(|part| table(part, width)).collect()
-}
-
-fn fits(grid: &Grid, width: usize) -> bool {
-    let others: usize = (1..grid.columns.len()).map(|index| natural_width(grid, index) + GAP).sum();
-    label_width(grid) + others <= width
-}
-
-/// Labels are shortened before a table is split for them.
-fn label_width(grid: &Grid) -> usize {
-    natural_width(grid, 0).min(LONGEST_LABEL)
-}
-
-fn split(grid: Grid, width: usize) -> Vec<Grid> {
-    if fits(&grid, width) {
-        return vec![grid];
-    }
-    let available = width.saturating_sub(label_width(&grid));
-    let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
-    let mut taken = 0;
-    for index in 1..grid.columns.len() {
-        let needed = natural_width(&grid, index) + GAP;
-        if taken + needed > available && taken > 0 {
-            parts.push(Vec::new());
-            taken = 0;
-        }
-        taken += needed;
-        if let Some(part) = parts.last_mut() {
-            part.push(index);
-        }
-    }
-    parts.iter().map(|part| with_columns(&grid, part)).collect()
-}
-
-fn with_columns(grid: &Grid, columns: &[usize]) -> Grid {
-    let kept = || std::iter::once(0).chain(columns.iter().copied());
-    let column = |index: usize| Column {
-        header: grid.columns[index].header.clone(),
-        kind: if index == 0 { Kind::Name } else { grid.columns[index].kind },
-    };
-    Grid {
-        columns: kept().map(column).collect(),
-        rows: grid.rows.iter().map(|row| kept().map(|index| row[index].clone()).collect()).collect(),
-    }
 }

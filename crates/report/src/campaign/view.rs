@@ -1,8 +1,8 @@
 //! The typed view of a campaign: everything that its report says, in base units, before any layout.
 
 use super::columns::Column;
-use super::groups::GroupRow;
 use super::values::Values;
+use crate::groups::GroupRow;
 use crate::view::{Note, RunFacts, ShapeRow, Trials};
 use analysis::change_points::Kind;
 use analysis::drift::Cause;
@@ -53,6 +53,8 @@ pub struct CampaignView {
     pub warnings: Vec<RunWarning>,
     /// What measuring cost; absent where the run is unfinished.
     pub cost: Option<HarnessCost>,
+    /// Whether the engines are servers, whose client is a process of its own.
+    pub of_servers: bool,
     /// Where it was measured.
     pub host: Host,
 }

@@ -7,6 +7,7 @@
 mod build;
 mod from_campaign;
 mod from_values;
+mod joined;
 mod json;
 mod markdown;
 mod order;
@@ -22,6 +23,7 @@ mod tests;
 pub use build::{Question, build};
 pub use from_campaign::of_campaign;
 pub use from_values::of_values;
+pub use joined::{Apart, of_campaigns};
 pub use json::json;
 pub use markdown::markdown;
 pub use text::text;

@@ -1,10 +1,10 @@
 //! An import as text, Markdown and tables for spreadsheets.
 
 use super::view::{Compared, ImportView, RowView, StepView};
-use crate::campaign::tables_within;
 use crate::grids::{Column, Grid, Kind};
 use crate::layout::{BOLD, marked, paint, wrapped};
 use crate::markdown;
+use crate::split_tables::tables;
 use crate::text::{LEAST_WIDTH, TextOptions};
 use formats::import::heading;
 use std::borrow::Cow;
@@ -26,10 +26,10 @@ pub fn text(view: &ImportView, options: TextOptions) -> String {
     let paragraphs =
         |lines: Vec<String>| lines.iter().map(|line| wrapped(line, width, 2)).collect::<Vec<_>>().join("\n");
     let mut parts = vec![wrapped(&headline(view), width, 0), paragraphs(origin(view))];
-    parts.extend(summary(view).into_iter().flat_map(|grid| tables_within(grid, width)));
+    parts.extend(summary(view).into_iter().flat_map(|grid| tables(grid, width)));
     for step in &view.steps {
         parts.push(marked(BOLD, &step.name));
-        parts.extend(tables_within(grid(step), width));
+        parts.extend(tables(grid(step), width));
     }
     parts.push(paragraphs(closing(view)));
     parts.retain(|part| !part.is_empty());

@@ -58,6 +58,7 @@ fn subject(version: &str, defaults: &str) -> Subject {
             library: "/cache/librocksdb.so".into(),
             sha256: if version == "8.5.4" { "ab".repeat(32) } else { "cd".repeat(32) },
             size: Bytes::from_mib(50),
+            server: None,
             source: BuildSource::Own { path: "/cache".into() },
             compilers: vec!["GCC: (GNU) 7.3.1".to_owned()],
             probe: Some(BuildProbe {
@@ -72,6 +73,8 @@ fn subject(version: &str, defaults: &str) -> Subject {
             description: String::new(),
             pins: BTreeMap::new(),
             options: BTreeMap::new(),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),
         planted_slowdown_percent: 0.0,

@@ -1,6 +1,7 @@
 //! Views built in code: a comparison in which every kind of verdict occurs.
 
 use crate::differs::{Difference, DifferenceKind};
+use crate::groups::{GroupRow, Interval, Quoted};
 use crate::summary;
 use crate::view::{
     CandidateView, CounterFigure, Figure, Note, ReportView, RunFacts, ShapeRow, Sides, StepRow, TimeParts,
@@ -261,6 +262,29 @@ pub(super) fn comparison() -> ReportView {
             .to_owned(),
         base: BASE.to_owned(),
         candidates: vec![CandidateView {
+            groups: vec![GroupRow {
+                group: Group::Writes,
+                side: 1,
+                members: 2,
+                slower: 0,
+                faster: 1,
+                unchanged: 0,
+                inconclusive: 1,
+                mean: Some(Interval { ratio: 1.012, low: Some(0.981), high: Some(1.044), confidence: 0.995 }),
+                verdict: Verdict::Inconclusive,
+                worst: Some((
+                    "overwrite".to_owned(),
+                    Interval { ratio: 0.986, low: Some(0.94), high: None, confidence: 0.9975 },
+                )),
+                quoted: Some(Quoted {
+                    min: 0.986,
+                    min_step: "overwrite".to_owned(),
+                    max: 1.039,
+                    max_step: "fillseq".to_owned(),
+                    avg: 1.0125,
+                    median: 1.0125,
+                }),
+            }],
             side: 1,
             subject: CANDIDATE.to_owned(),
             summary: summary::sentence(&rows, CANDIDATE, BASE, 0.02),
@@ -287,6 +311,7 @@ pub(super) fn comparison() -> ReportView {
             text: "load average 3.1 on 8 CPUs when the run began: other processes take part of the time"
                 .to_owned(),
         }],
+        of_servers: false,
         cost: Some(HarnessCost {
             sampler_core_percent: 0.31,
             block_edge_us: 412.0,

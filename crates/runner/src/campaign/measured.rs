@@ -8,16 +8,26 @@ use model::plan::{Design, Plan};
 use model::units::Nanos;
 
 impl MeasuredBlock {
-    /// The block of a trial; `run_delay` and CPU are means over the foreground threads.
+    /// The block of a trial; `run_delay` and CPU are means over the foreground threads. A client waits
+    /// while its server works: then what the server's thread had is part of the client's time as its own is (statistics
+    /// 1.9, rule 10).
     pub fn into_block(self, trial: TrialKey, cycle: u32, position: u32) -> Block {
         let report = self.report;
         let threads = (report.thread_cpu.len() as u64).max(1);
-        let foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
-        let run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
-        let process_cpu = self.process_cpu.unwrap_or(report.process_cpu);
+        let mut foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
+        let mut run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
         let mut counters = self.counters;
-        counters.insert(Counter::ForegroundCpuNanos, foreground_cpu.0);
-        counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(foreground_cpu).0);
+        let process_cpu = self.process_cpu.unwrap_or(report.process_cpu);
+        // What of the engine's CPU was spent for the foreground's operations.
+        let mut in_engine = foreground_cpu;
+        if let Some(serving) = self.serving {
+            counters.insert(Counter::ClientCpuNanos, report.process_cpu.0);
+            in_engine = serving.cpu;
+            foreground_cpu += serving.cpu;
+            run_delay += serving.run_delay;
+        }
+        counters.insert(Counter::ForegroundCpuNanos, in_engine.0);
+        counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(in_engine).0);
         Block {
             image: trial.launch,
             trial,

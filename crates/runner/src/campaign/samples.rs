@@ -37,6 +37,64 @@ pub const WORKLOAD: &str = r#"
     cycles = 3
 "#;
 
+/// A load, two reads with a write between them, and a settling.
+pub const SQL_WORKLOAD: &str = r#"
+    name = "sql"
+    engine = "sql"
+    description = "d"
+    tells = "t"
+    does_not_tell = "n"
+    block_ms = 50
+    tables = { count = 1, rows = 1000 }
+    [schema]
+    prefix = "t"
+    create = { postgres = ["CREATE TABLE {table} (id INTEGER)"] }
+    insert = "INSERT INTO {table} VALUES "
+    row = "({id})"
+    [parameters]
+    id = { draw = "uniform", low = 1, high = "rows" }
+    [[transaction]]
+    name = "read"
+    statements = [{ sql = "SELECT id FROM {table} WHERE id = {id}" }]
+    [[transaction]]
+    name = "write"
+    statements = [{ sql = "UPDATE {table} SET id = id WHERE id = {id}" }]
+    [[step]]
+    name = "load"
+    group = "writes"
+    operation = "load-tables"
+    settle = "postwrite"
+    helper = true
+    [[step]]
+    name = "read.pre"
+    group = "point-1"
+    operation = "transaction"
+    transaction = "read"
+    same_process = true
+    cycles = 3
+    [[step]]
+    name = "write"
+    group = "writes"
+    operation = "transaction"
+    transaction = "write"
+    same_process = true
+    cycles = 4
+    settle = "postwrite"
+    [[step]]
+    name = "read"
+    group = "point-1"
+    operation = "transaction"
+    transaction = "read"
+    same_process = true
+    cycles = 3
+"#;
+
+/// The same plan for servers.
+pub fn sql_plan(steps: &[&str], budget: Nanos) -> Plan {
+    let workload = Workload::parse(SQL_WORKLOAD, "test").unwrap();
+    Plan { workload, ..plan(&["postgres@15.7", "postgres@16.3"], steps, budget) }
+}
+
 pub fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
     let subject = |text: &&str| {
         let reference: SubjectRef = text.parse().unwrap();
@@ -46,6 +104,7 @@ pub fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
                 library: "librocksdb.so".into(),
                 sha256: String::new(),
                 size: Bytes(0),
+                server: None,
                 source: BuildSource::Published { coordinates: String::new() },
                 compilers: Vec::new(),
                 probe: None,
@@ -55,6 +114,8 @@ pub fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
                 description: String::new(),
                 pins: BTreeMap::new(),
                 options: BTreeMap::new(),
+                memory: BTreeMap::new(),
+                when: Vec::new(),
             },
             options: BTreeMap::new(),
             planted_slowdown_percent: 0.0,

@@ -10,8 +10,9 @@ pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepS
     // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
     let position = plan.workload.steps.iter().position(|other| other.name == step.name);
     StepSetup {
-        operation: step.operation,
+        operation: step.operation.clone(),
         data: plan.workload.data,
+        tables: plan.workload.tables.clone(),
         threads: step.threads,
         rate: step.rate,
         wal: step.wal,

@@ -56,6 +56,8 @@ pub struct SimulatedWorld {
     pub actions: Vec<Action>,
     pub blocks_run: u64,
     faults: Vec<Fault>,
+    /// Whether engines are servers.
+    of_servers: bool,
     launch: u32,
     workers: BTreeMap<WorkerId, SimulatedWorker>,
     directories: BTreeSet<WorkerId>,
@@ -69,11 +71,16 @@ impl SimulatedWorld {
             actions: Vec::new(),
             blocks_run: 0,
             faults,
+            of_servers: false,
             launch: 0,
             workers: BTreeMap::new(),
             directories: BTreeSet::new(),
             step: String::new(),
         }
+    }
+
+    pub fn of_servers(self) -> SimulatedWorld {
+        SimulatedWorld { of_servers: true, ..self }
     }
 
     pub fn alive(&self) -> usize {
@@ -113,7 +120,7 @@ impl SimulatedWorld {
         let worker = self.worker(id);
         assert!(!worker.frozen, "{request:?} was sent to the frozen {id:?}");
         match request {
-            Request::Load { .. } => Reply::Loaded { missing_symbols: Vec::new() },
+            Request::Load { .. } => Reply::Loaded { missing_symbols: Vec::new(), facts: BTreeMap::new() },
             Request::Open { .. } => {
                 assert!(!std::mem::replace(&mut worker.open, true));
                 Reply::Opened
@@ -165,6 +172,7 @@ impl SimulatedWorld {
 fn measured(report: BlockReport) -> Performed {
     Performed::Block(Box::new(MeasuredBlock {
         process_cpu: Some(report.process_cpu),
+        serving: None,
         report,
         counters: Counters::new(),
     }))
@@ -218,7 +226,14 @@ impl World for SimulatedWorld {
             Action::Start { workers } => {
                 for id in workers {
                     assert!(self.directories.contains(id), "{id:?} has no directory");
-                    assert!(self.workers.insert(*id, SimulatedWorker::default()).is_none());
+                    assert!(
+                        self.workers
+                            .insert(
+                                *id,
+                                SimulatedWorker { open: self.of_servers, ..SimulatedWorker::default() }
+                            )
+                            .is_none()
+                    );
                 }
             }
             Action::Ask { requests, .. } => {
@@ -288,6 +303,7 @@ impl World for SimulatedWorld {
                 let measured = MeasuredBlock {
                     report: BlockReport::default(),
                     process_cpu: None,
+                    serving: None,
                     counters: Counters::new(),
                 };
                 let output = "db_bench".to_owned();

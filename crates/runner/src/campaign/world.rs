@@ -1,6 +1,7 @@
 //! What a run acts on: processes, files and time, behind one trait with a real and a simulated twin.
 
 use super::action::{Action, WorkerId};
+use crate::proc::side::ThreadTimes;
 use model::block::{Latency, Side};
 use model::counter::Counters;
 use model::event::RunEvent;
@@ -62,6 +63,8 @@ pub struct MeasuredBlock {
     pub report: BlockReport,
     /// CPU time of the side's processes from thaw to freeze.
     pub process_cpu: Option<Nanos>,
+    /// What the threads had that served the client, where the side is a server: then the worker is no part of it.
+    pub serving: Option<ThreadTimes>,
     /// Deltas over the same span.
     pub counters: Counters,
 }

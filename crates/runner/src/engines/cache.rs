@@ -1,12 +1,12 @@
-//! The cache of builds below the work directory: `engines/ENGINE/VERSION/{library.so, build.json}`, one's own
-//! builds as a record without a library.
+//! The cache of builds below the work directory: `engines/ENGINE/VERSION/{library.so, build.json}`, a server's as
+//! `{files/, build.json}`, one's own builds as a record without either.
 
 use super::catalog::EngineCatalog;
 use super::error::EngineError;
-use super::fetch::{self, Fetch, FetchLock};
-use super::maven::Maven;
+use super::fetch::{self, Fetch, FetchLock, Programs};
+use super::loader;
 use super::own;
-use super::record::{BuildRecord, JarRecord};
+use super::record::{BuildRecord, JarRecord, PackageRecord};
 use super::sha256;
 use crate::marked_dir::{create_marked_dir, create_marked_dir_below};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
@@ -14,14 +14,6 @@ use model::subject::{BuildRef, compare_versions};
 use std::fs;
 use std::io;
 use std::path::{self, Path, PathBuf};
-use std::time::Duration;
-
-/// Maven is stopped after this long: the largest jar is 92 MB, which is ten minutes at 1.3 Mbit/s.
-const MAVEN_BOUND: Duration = Duration::from_secs(600);
-
-/// A fetch asks Maven at most for the jar with the classifier and the plain one; a waiting process allows for
-/// both.
-const LOCK_BOUND: Duration = Duration::from_secs(2 * 600 + 60);
 
 /// The directory of the cache in the work directory.
 const ENGINES_DIRECTORY: &str = "engines";
@@ -34,11 +26,9 @@ const DEFAULT_ENGINE: &str = "rocksdb";
 pub struct BuildCache {
     /// The work directory, absolute: its paths go to processes that stand elsewhere.
     root: PathBuf,
-    /// Maven's program, `mvn` unless set.
-    pub mvn: PathBuf,
-    /// How long one run of Maven may take, ten minutes unless set.
-    pub mvn_bound: Duration,
-    /// The CPU that libraries must be for, as `std::env::consts::ARCH` spells it; this machine's unless set.
+    /// Programs that fetch: those of the search path unless set.
+    pub programs: Programs,
+    /// The CPU that builds must be for, as `std::env::consts::ARCH` spells it; this machine's unless set.
     pub arch: String,
 }
 
@@ -57,8 +47,7 @@ impl BuildCache {
         BuildCache {
             // Fails for an empty path only, which the first attempt to write below it reports.
             root: path::absolute(root).unwrap_or_else(|_| root.to_owned()),
-            mvn: PathBuf::from("mvn"),
-            mvn_bound: MAVEN_BOUND,
+            programs: Programs::default(),
             arch: std::env::consts::ARCH.to_owned(),
         }
     }
@@ -112,7 +101,7 @@ impl BuildCache {
         }
         let engine_directory = create_marked_dir_below(&self.root, &[ENGINES_DIRECTORY, &build.engine])?;
         fetch::sweep(&engine_directory);
-        let lock = FetchLock::acquire(&engine_directory, build, LOCK_BOUND, progress)?;
+        let lock = FetchLock::acquire(&engine_directory, build, self.programs.lock_bound(), progress)?;
         // Another process may have fetched it while this one waited.
         if let Some(found) = self.resolve_or_discard(catalog, build, progress)? {
             return Ok(found);
@@ -121,7 +110,8 @@ impl BuildCache {
             build,
             source: catalog.source(&build.engine)?,
             arch: &self.arch,
-            maven: Maven { program: &self.mvn, bound: self.mvn_bound },
+            programs: &self.programs,
+            engines: &self.root.join(ENGINES_DIRECTORY),
             engine_directory: &engine_directory,
         };
         fetch.run(&lock, progress)?;
@@ -129,8 +119,8 @@ impl BuildCache {
         fetched.ok_or_else(|| catalog.unknown_release(build, &[]))
     }
 
-    /// Makes one's own build known: `path` is a library or a build directory that holds exactly one. `name`
-    /// is `NAME` (of the engine rocksdb) or `ENGINE@NAME`. The library stays where it is. A name that is in
+    /// Makes one's own build known: `path` is a library or a build directory that holds exactly one; for a server
+    /// its install prefix. `name` is `NAME` (of the engine rocksdb) or `ENGINE@NAME`. All stays where it is. A name that is in
     /// use for another own build is given to this one.
     pub fn add(&self, catalog: &EngineCatalog, name: &str, path: &Path) -> Result<EngineBuild, EngineError> {
         let build = own_reference(name)?;
@@ -193,6 +183,15 @@ impl BuildCache {
         Ok(record.and_then(|record| record.jar))
     }
 
+    /// The Debian packages that a build was fetched in, its C library among them; empty for all others.
+    pub fn packages(&self, build: &BuildRef) -> Result<Vec<PackageRecord>, EngineError> {
+        if !is_directory_name(&build.engine) || !is_directory_name(&build.version) {
+            return Ok(Vec::new());
+        }
+        let record = BuildRecord::read(&self.directory(build), &format!("fetch {build}"))?;
+        Ok(record.map(|record| record.packages).unwrap_or_default())
+    }
+
     /// As [`BuildCache::resolve`], but what cannot be used is as good as none: it is fetched again.
     fn resolve_or_discard(
         &self,
@@ -222,7 +221,9 @@ impl BuildCache {
         let directory = self.directory(&build);
         let source = catalog.source(&build.engine)?;
         let now = own::record_of(&build, path, source, &self.arch).map_err(|error| match error {
-            EngineError::NoSuchPath { path } | EngineError::NoLibraryInDirectory { path, .. } => {
+            EngineError::NoSuchPath { path }
+            | EngineError::NoLibraryInDirectory { path, .. }
+            | EngineError::NotAServer { root: path, .. } => {
                 EngineError::OwnBuildGone { build: build.clone(), path }
             }
             other => other,
@@ -275,25 +276,29 @@ impl BuildCache {
     }
 }
 
-/// The build of a record whose library has the checksum that was recorded.
+/// The build of a record whose library has the checksum that was recorded. Where it is started through a copy, that
+/// copy is there afterwards.
 fn checked(record: BuildRecord, directory: &Path) -> Result<EngineBuild, EngineError> {
-    let build = record.into_build(directory);
-    let found = match sha256::of_file(&build.library) {
+    let path = directory.join(&record.library);
+    let found = match sha256::of_file(&path) {
         Ok((found, _)) => found,
         Err(EngineError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             "none, it is gone".to_owned()
         }
         Err(error) => return Err(error),
     };
-    if found == build.sha256 {
-        return Ok(build);
+    if found != record.sha256 {
+        return Err(EngineError::WrongChecksum {
+            build: record.reference,
+            path,
+            found,
+            recorded: record.sha256,
+        });
     }
-    Err(EngineError::WrongChecksum {
-        build: build.reference,
-        path: build.library,
-        found,
-        recorded: build.sha256,
-    })
+    if let Some(loader) = &record.loader {
+        loader::ensure_copy(&record.library, loader, directory)?;
+    }
+    Ok(record.into_build(directory))
 }
 
 fn own_reference(name: &str) -> Result<BuildRef, EngineError> {

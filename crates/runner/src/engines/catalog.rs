@@ -2,10 +2,11 @@
 //! built in first, the user's own laid over them. Nothing in here reads a file.
 
 use super::error::EngineError;
+use super::file::{EngineFile, EngineSource};
 use model::config::{self, EngineConfig};
 use model::names;
 use model::subject::{BuildRef, compare_versions};
-use serde::Deserialize;
+use model::workload::sql::Dialect;
 use std::collections::BTreeMap;
 
 /// Texts of engine files (`engines/*.toml`) and configuration files (`configs/*.toml`), each with the origin
@@ -26,6 +27,7 @@ pub struct EngineCatalog {
 
 #[derive(Debug, Clone)]
 struct Engine {
+    family: String,
     source: EngineSource,
     releases: Vec<Release>,
     configs: Vec<EngineConfig>,
@@ -51,69 +53,13 @@ pub enum ReleaseStatus {
     Untried,
 }
 
-/// Where the builds of an engine come from and how they are recognised.
-#[derive(Debug, Clone)]
-pub(super) struct EngineSource {
-    /// The engine's name.
-    pub engine: String,
-    /// A library without this symbol is not of this engine.
-    pub entry_symbol: String,
-    /// File names of libraries in a build directory, with at most one `*` each.
-    pub own_library_patterns: Vec<String>,
-    /// Where published builds are.
-    pub maven: MavenSource,
-}
-
-/// Artifacts of an engine.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MavenSource {
-    /// `org.rocksdb`
-    pub group: String,
-    /// `rocksdbjni`
-    pub artifact: String,
-    /// By CPU, in the spelling of `std::env::consts::ARCH`.
-    pub arch: BTreeMap<String, ArchSource>,
-}
-
-/// The artifact for one CPU.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ArchSource {
-    /// Classifiers to try in turn, before the jar without one.
-    pub classifiers: Vec<String>,
-    /// The file in the jar.
-    pub library: String,
-}
-
-/// The file behind an engine.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EngineFile {
-    engine: String,
-    entry_symbol: String,
-    own_library_patterns: Vec<String>,
-    maven: MavenSource,
-    releases: ReleaseLists,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReleaseLists {
-    tried: Vec<String>,
-    #[serde(default)]
-    untried: Vec<String>,
-    #[serde(default)]
-    ci: Vec<String>,
-}
-
 impl EngineCatalog {
     /// Reads all files.
     pub fn parse(files: CatalogFiles<'_>) -> Result<EngineCatalog, EngineError> {
         let mut engines = BTreeMap::new();
         for (origin, text) in files.engines {
-            let engine = parse_engine(text, origin)?;
-            engines.insert(engine.source.engine.clone(), engine);
+            let (name, engine) = parse_engine(text, origin)?;
+            engines.insert(name, engine);
         }
         let mut catalog = EngineCatalog { engines };
         for (origin, text) in files.configs {
@@ -136,6 +82,19 @@ impl EngineCatalog {
     /// Names of the engines, in order.
     pub fn engines(&self) -> impl Iterator<Item = &str> {
         self.engines.keys().map(String::as_str)
+    }
+
+    /// The family of an engine, by whose workloads it can be measured: `rocksdb`, `sql`.
+    pub fn family(&self, engine: &str) -> Result<&str, EngineError> {
+        Ok(&self.engine(engine)?.family)
+    }
+
+    /// What an engine that is a server speaks; none for one that is a library.
+    pub fn dialect(&self, engine: &str) -> Result<Option<Dialect>, EngineError> {
+        Ok(match self.source(engine)? {
+            EngineSource::Library(_) => None,
+            EngineSource::Server(server) => Some(server.layout.dialect),
+        })
     }
 
     /// The published releases of an engine, oldest first.
@@ -191,9 +150,8 @@ impl EngineCatalog {
     }
 }
 
-fn parse_engine(text: &str, origin: &str) -> Result<Engine, EngineError> {
-    let file: EngineFile = toml::from_str(text)
-        .map_err(|source| EngineError::EngineFile { origin: origin.to_owned(), source: Box::new(source) })?;
+fn parse_engine(text: &str, origin: &str) -> Result<(String, Engine), EngineError> {
+    let file = EngineFile::parse(text, origin)?;
     let invalid = |problem: String| EngineError::EngineFileInvalid { origin: origin.to_owned(), problem };
     // Both names become directories, and must be such as a user can write.
     let usable = |version: &str| {
@@ -224,13 +182,9 @@ fn parse_engine(text: &str, origin: &str) -> Result<Engine, EngineError> {
         }
     }
     releases.sort_by(|left, right| compare_versions(&left.version, &right.version));
-    let source = EngineSource {
-        engine: file.engine,
-        entry_symbol: file.entry_symbol,
-        own_library_patterns: file.own_library_patterns,
-        maven: file.maven,
-    };
-    Ok(Engine { source, releases, configs: Vec::new() })
+    let (name, family) = (file.engine.clone(), file.family.clone());
+    let source = file.into_source().map_err(invalid)?;
+    Ok((name, Engine { family, source, releases, configs: Vec::new() }))
 }
 
 #[cfg(test)]

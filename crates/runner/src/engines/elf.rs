@@ -1,8 +1,8 @@
-//! Is a file a library of this engine and of this CPU, and which compilers made it: read from the ELF headers
+//! Is a file a library of this engine, or a program, and of this CPU, and which compilers made it: read from the ELF headers
 //! and the symbol table for the dynamic linker, which stripped libraries keep. Nothing is loaded.
 
-use super::catalog::EngineSource;
 use super::error::EngineError;
+use super::file::LibrarySource;
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCache};
 use std::fs::File;
 use std::io::Read;
@@ -18,7 +18,7 @@ const ELF_MAGIC: &[u8] = b"\x7fELF";
 /// and returns the compiler stamps in it.
 pub(super) fn check_library(
     path: &Path,
-    source: &EngineSource,
+    source: &LibrarySource,
     arch: &str,
 ) -> Result<Vec<String>, EngineError> {
     let not_a_library = |problem: String| EngineError::NotALibrary {
@@ -59,8 +59,28 @@ pub(super) fn check_library(
             engine: source.engine.clone(),
         });
     }
-    let comment = library.section_by_name(".comment").and_then(|section| section.data().ok());
-    Ok(comment.map(compiler_stamps).unwrap_or_default())
+    Ok(stamps_of(&library))
+}
+
+/// Checks that `path` is a program for the CPU `arch` and returns the compiler stamps in it.
+pub(super) fn check_program(path: &Path, arch: &str) -> Result<Vec<String>, EngineError> {
+    let not_a_program = |problem: String| EngineError::NotAProgram { path: path.to_owned(), problem };
+    let file = File::open(path).map_err(EngineError::io("read", path))?;
+    let cache = ReadCache::new(file);
+    let program = object::File::parse(&cache).map_err(|error| not_a_program(error.to_string()))?;
+    if !matches!(program.kind(), ObjectKind::Executable | ObjectKind::Dynamic) || program.entry() == 0 {
+        return Err(not_a_program("it is an object file or a library".to_owned()));
+    }
+    if !is_for(program.architecture(), arch) {
+        let found = format!("{:?}", program.architecture()).to_lowercase();
+        return Err(not_a_program(format!("it is for {found}, this machine is {arch}")));
+    }
+    Ok(stamps_of(&program))
+}
+
+fn stamps_of<'a>(file: &object::File<'a, &'a ReadCache<File>>) -> Vec<String> {
+    let comment = file.section_by_name(".comment").and_then(|section| section.data().ok());
+    comment.map(compiler_stamps).unwrap_or_default()
 }
 
 fn is_for(found: Architecture, arch: &str) -> bool {
@@ -91,12 +111,17 @@ fn compiler_stamps(comment: &[u8]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::engines::catalog::tests::ENGINE;
+    use crate::engines::file::EngineSource;
     use crate::engines::{CatalogFiles, EngineCatalog};
     use std::path::PathBuf;
 
     fn check(path: &Path) -> Result<Vec<String>, EngineError> {
         let files = CatalogFiles { engines: &[("embedded:rocksdb", ENGINE)], configs: &[] };
-        check_library(path, EngineCatalog::parse(files).unwrap().source("rocksdb").unwrap(), "x86_64")
+        let catalog = EngineCatalog::parse(files).unwrap();
+        let EngineSource::Library(source) = catalog.source("rocksdb").unwrap() else {
+            panic!("RocksDB is a library")
+        };
+        check_library(path, source, "x86_64")
     }
 
     fn fixture(name: &str) -> PathBuf {

@@ -1,5 +1,6 @@
 //! What can go wrong with engine builds, each as one sentence with the object and the next step.
 
+use super::client::Client;
 use crate::marked_dir::MarkedDirError;
 use model::config::ConfigError;
 use model::subject::{BuildRef, SubjectError};
@@ -82,58 +83,106 @@ pub enum EngineError {
         /// The CPU of this machine.
         arch: String,
     },
-    /// There is no Maven.
+    /// A release that no source has for this CPU.
     #[error(
-        "cannot fetch {build}: there is no `{}` to run; install Maven (Debian: `apt-get install maven`), or \
-         build the release yourself and use `dbdyno engine add NAME PATH`", .program.display()
+        "{build} is not published for {arch}; build it and use `dbdyno engine add {engine}@NAME PATH`",
+        engine = .build.engine
     )]
-    NoMaven {
+    ReleaseNotForThisCpu {
         /// What was to be fetched.
         build: BuildRef,
+        /// The CPU of this machine.
+        arch: String,
+    },
+    /// The client of a registry is not installed.
+    #[error(
+        "cannot fetch {build}: there is no `{}` to run; {}, or build the release yourself and use \
+         `dbdyno engine add NAME PATH`", .program.display(), .client.install()
+    )]
+    NoClient {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// Which client.
+        client: Client,
         /// The program that was looked for.
         program: PathBuf,
     },
-    /// Maven could not reach its repository.
+    /// A client could not reach its repository.
     #[error(
-        "cannot fetch {build}: Maven cannot reach its repository ({message}); check the network, or the \
-         proxy and mirror in ~/.m2/settings.xml"
+        "cannot fetch {build}: {client} cannot reach its repository ({message}); check the network, or {}",
+        .client.settings()
     )]
     Unreachable {
         /// What was to be fetched.
         build: BuildRef,
-        /// Maven's own words.
+        /// Which client.
+        client: Client,
+        /// Its own words.
         message: String,
     },
     /// None of the artifacts is there.
     #[error(
-        "cannot fetch {build}: the repository of Maven has none of {tried}; if a mirror is set in \
-         ~/.m2/settings.xml it may not carry them, else build the release yourself and use \
-         `dbdyno engine add NAME PATH`"
+        "cannot fetch {build}: the repository of {client} has none of {tried}; if a mirror is set in {} it may \
+         not carry them, else build the release yourself and use `dbdyno engine add NAME PATH`",
+        .client.settings()
     )]
     NotPublished {
         /// What was to be fetched.
         build: BuildRef,
+        /// Which client.
+        client: Client,
         /// Coordinates that were tried.
         tried: String,
     },
-    /// Maven failed for a reason that is neither.
-    #[error("cannot fetch {build}: Maven failed ({message}); `{command}` by hand tells more")]
-    MavenFailed {
+    /// The Debian mirror has moved on, or never had it.
+    #[error(
+        "cannot fetch {build}: the Debian mirror of this host has no {coordinates} ({message}); a mirror drops a \
+         version when a later one comes: copy `{}` from the work directory of a host that fetched it, or take \
+         another release (`dbdyno engine list`)", .archives.display()
+    )]
+    LeftMirror {
         /// What was to be fetched.
         build: BuildRef,
-        /// Maven's own words.
+        /// Suite, packages and version.
+        coordinates: Box<str>,
+        /// apt's own words.
+        message: Box<str>,
+        /// Where archives are kept.
+        archives: PathBuf,
+    },
+    /// The host's apt has no Debian among its sources.
+    #[error(
+        "cannot fetch {build}: no source of Debian's own packages is set in `{}`; add one (its suite does not \
+         matter), or build the release yourself and use `dbdyno engine add NAME PATH`", .directory.display()
+    )]
+    NoDebianMirror {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// Where sources were looked for.
+        directory: PathBuf,
+    },
+    /// A client failed for another reason.
+    #[error("cannot fetch {build}: {client} failed ({message}); `{command}` by hand tells more")]
+    ClientFailed {
+        /// What was to be fetched.
+        build: BuildRef,
+        /// Which client.
+        client: Client,
+        /// Its own words.
         message: String,
         /// The command, for the user to repeat.
         command: String,
     },
-    /// Maven did not come to an end.
+    /// A client did not come to an end.
     #[error(
-        "cannot fetch {build}: Maven was stopped after {} s; check the network and try again",
+        "cannot fetch {build}: {client} was stopped after {} s; check the network and try again",
         .bound.as_secs()
     )]
-    MavenTimedOut {
+    ClientTimedOut {
         /// What was to be fetched.
         build: BuildRef,
+        /// Which client.
+        client: Client,
         /// How long it was waited for.
         bound: Duration,
     },
@@ -159,17 +208,47 @@ pub enum EngineError {
         /// What is wrong.
         problem: String,
     },
-    /// The jar holds no library for this machine.
+    /// What was published is cut short or no archive.
+    #[error("the archive of {coordinates} is damaged ({problem}); {again}")]
+    ArchiveDamaged {
+        /// Where it came from.
+        coordinates: String,
+        /// What is wrong.
+        problem: String,
+        /// The next step.
+        again: &'static str,
+    },
+    /// The files below a directory are not those of the server.
+    #[error("`{}` is no {engine}: it has no {missing}; {}", .root.display(), next_for_server(*.own))]
+    NotAServer {
+        /// The directory.
+        root: PathBuf,
+        /// The engine.
+        engine: String,
+        /// What was looked for.
+        missing: String,
+        /// Whether the user gave it.
+        own: bool,
+    },
+    /// Not a program.
+    #[error("`{}` is no program that can be run here ({problem}); give the install prefix of a build", .path.display())]
+    NotAProgram {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        problem: String,
+    },
+    /// The jar does not hold what is wanted.
     #[error(
         "the jar of {coordinates} has no `{wanted}`, only {found}; build the release yourself and use \
          `dbdyno engine add NAME PATH`"
     )]
-    NoLibraryInJar {
+    NotInJar {
         /// Its coordinates.
         coordinates: String,
-        /// The library that was looked for.
+        /// The file or directory that was looked for.
         wanted: String,
-        /// The libraries that are there.
+        /// The libraries and archives that are there.
         found: String,
     },
     /// Not a shared library.
@@ -332,6 +411,13 @@ pub enum EngineError {
     },
 }
 
+fn next_for_server(own: bool) -> &'static str {
+    match own {
+        true => "give the install prefix, the directory that `make install` wrote",
+        false => "what is published has another form by now: take another release (`dbdyno engine list`)",
+    }
+}
+
 impl EngineError {
     /// Whether the user named something that cannot be: another name or path helps, trying again does not.
     pub fn is_usage(&self) -> bool {
@@ -345,6 +431,8 @@ impl EngineError {
                 | EngineError::Config(_)
                 | EngineError::ConfigOfUnknownEngine { .. }
                 | EngineError::NotALibrary { .. }
+                | EngineError::NotAProgram { .. }
+                | EngineError::NotAServer { own: true, .. }
                 | EngineError::OtherCpu { .. }
                 | EngineError::NoEntrySymbol { .. }
                 | EngineError::BadName { .. }

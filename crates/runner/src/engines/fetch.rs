@@ -1,14 +1,15 @@
-//! Fetches a published build: artifact by artifact until one holds the library, each step in a directory of
-//! our own that is put in place, or deleted, as a whole.
+//! Fetches a published build, each step in a directory of our own that is put in place, or deleted, as a whole: a
+//! library artifact by artifact until one holds it, a server as [`super::server`] says.
 //!
 //! A lock file per build keeps a second process waiting; the kernel lets go of it when the holder dies, and
 //! whoever gets it next deletes what the dead one left.
 
-use super::catalog::EngineSource;
+use super::client::{Client, Runner};
 use super::elf;
 use super::error::EngineError;
+use super::file::{EngineSource, LibrarySource};
 use super::jar::{self, Extraction};
-use super::maven::{Artifact, Copied, Maven};
+use super::maven::{self, Artifact, Copied};
 use super::record::{BuildRecord, Facts, JarRecord, LIBRARY_FILE};
 use super::sha256;
 use crate::marked_dir::{create_marked_dir, remove_marked_dir};
@@ -40,10 +41,68 @@ pub(super) struct Fetch<'a> {
     pub source: &'a EngineSource,
     /// The CPU that it must be for.
     pub arch: &'a str,
-    /// How to run Maven.
-    pub maven: Maven<'a>,
-    /// The engine's directory in the cache.
+    /// Programs that fetch.
+    pub programs: &'a Programs,
+    /// The directory of all engines in the cache.
+    pub engines: &'a Path,
+    /// The engine's directory in it.
     pub engine_directory: &'a Path,
+}
+
+/// Programs that fetch, and where the host's configuration of apt is.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `mvn`
+    pub mvn: PathBuf,
+    /// `npm`
+    pub npm: PathBuf,
+    /// `apt-get`
+    pub apt_get: PathBuf,
+    /// `dpkg-deb`
+    pub dpkg_deb: PathBuf,
+    /// `/etc/apt`: the mirror of Debian is looked for in it.
+    pub apt_configuration: PathBuf,
+    /// Each run of one of them is stopped after this long.
+    pub bound: Duration,
+}
+
+/// The program is stopped after this long: the largest archive is 150 MB, which is ten minutes at 2 Mbit/s.
+const CLIENT_BOUND: Duration = Duration::from_secs(600);
+
+/// A fetch runs at most six clients, of which the lists of packages and the archives take long; a waiting process
+/// allows for three that take all their time.
+const CLIENT_RUNS_MAX: u32 = 3;
+
+impl Default for Programs {
+    /// Those of the search path.
+    fn default() -> Programs {
+        Programs {
+            mvn: PathBuf::from("mvn"),
+            npm: PathBuf::from("npm"),
+            apt_get: PathBuf::from("apt-get"),
+            dpkg_deb: PathBuf::from("dpkg-deb"),
+            apt_configuration: PathBuf::from("/etc/apt"),
+            bound: CLIENT_BOUND,
+        }
+    }
+}
+
+impl Programs {
+    /// How long to wait for another process that fetches.
+    pub(super) fn lock_bound(&self) -> Duration {
+        self.bound * CLIENT_RUNS_MAX + Duration::from_secs(60)
+    }
+
+    /// How to run one of them.
+    pub(super) fn runner(&self, client: Client) -> Runner<'_> {
+        let program = match client {
+            Client::Maven => &self.mvn,
+            Client::Npm => &self.npm,
+            Client::Apt => &self.apt_get,
+            Client::Dpkg => &self.dpkg_deb,
+        };
+        Runner { client, program, bound: self.bound }
+    }
 }
 
 impl FetchLock {
@@ -55,7 +114,17 @@ impl FetchLock {
         progress: &mut dyn FnMut(&str),
     ) -> Result<FetchLock, EngineError> {
         let path = engine_directory.join(format!("{SCRATCH_PREFIX}{}{LOCK_SUFFIX}", build.version));
-        let file = open_lock(&path)?;
+        FetchLock::acquire_file(&path, build, bound, progress)
+    }
+
+    /// The same with a lock file of another name, for what several fetches share.
+    pub(super) fn acquire_file(
+        path: &Path,
+        build: &BuildRef,
+        bound: Duration,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<FetchLock, EngineError> {
+        let file = open_lock(path)?;
         let start = Instant::now();
         let mut told = false;
         loop {
@@ -66,12 +135,12 @@ impl FetchLock {
                 }
                 Err(TryLockError::WouldBlock) => {
                     if !told {
-                        progress(&format!("{build}: waiting for another process that fetches it"));
+                        progress(&format!("{build}: waiting for another process that fetches"));
                         told = true;
                     }
                     thread::sleep(LOCK_INTERVAL);
                 }
-                Err(TryLockError::Error(error)) => return Err(EngineError::io("lock", &path)(error)),
+                Err(TryLockError::Error(error)) => return Err(EngineError::io("lock", path)(error)),
             }
         }
     }
@@ -119,66 +188,111 @@ impl Fetch<'_> {
     /// Fetches the build and puts it at its place in the cache. The caller holds the lock.
     pub(super) fn run(&self, _lock: &FetchLock, progress: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
         let version = &self.build.version;
-        let arch = self.source.maven.arch.get(self.arch).ok_or_else(|| EngineError::NotForThisCpu {
-            engine: self.source.engine.clone(),
-            arch: self.arch.to_owned(),
-        })?;
         let scratch = Scratch(self.engine_directory.join(format!("{SCRATCH_PREFIX}{version}")));
         remove_marked_dir(&scratch.0)?;
         create_marked_dir(&scratch.0)?;
         let fresh = scratch.0.join("build");
         create_marked_dir(&fresh)?;
-
-        let candidates = Artifact::candidates(&self.source.maven, version, &arch.classifiers);
-        let mut without_library = None;
-        let mut found = None;
-        for artifact in &candidates {
-            let coordinates = artifact.coordinates();
-            progress(&format!("{}: fetching {coordinates}", self.build));
-            let jar = match self.maven.copy(self.build, artifact, &scratch.0)? {
-                Copied::Jar(jar) => jar,
-                Copied::NotThere => {
-                    progress(&format!("{}: there is no {coordinates}", self.build));
-                    continue;
-                }
-            };
-            let library = fresh.join(LIBRARY_FILE);
-            let extraction =
-                Extraction { jar: &jar, coordinates: &coordinates, library: &arch.library, to: &library };
-            match jar::extract(&extraction) {
-                Ok(()) => {
-                    found = Some((coordinates, jar));
-                    break;
-                }
-                Err(error @ EngineError::NoLibraryInJar { .. }) => without_library = Some(error),
-                Err(error) => return Err(error),
-            }
-        }
-        let Some((coordinates, jar)) = found else {
-            return Err(without_library.unwrap_or_else(|| EngineError::NotPublished {
-                build: self.build.clone(),
-                tried: candidates.iter().map(Artifact::coordinates).collect::<Vec<_>>().join(", "),
-            }));
+        let places = Places { scratch: &scratch.0, fresh: &fresh };
+        let record = match self.source {
+            EngineSource::Library(library) => self.library(library, places, progress)?,
+            EngineSource::Server(server) => self.server(server, places, progress)?,
         };
-        self.record(&fresh, coordinates, &jar)?.write(&fresh)?;
+        record.write(&fresh)?;
         let place = self.engine_directory.join(version);
         remove_marked_dir(&place)?;
         fs::rename(&fresh, &place).map_err(EngineError::io("write", &place))
     }
 
-    fn record(&self, fresh: &Path, coordinates: String, jar: &Path) -> Result<BuildRecord, EngineError> {
-        let library = fresh.join(LIBRARY_FILE);
-        let compilers = elf::check_library(&library, self.source, self.arch)?;
-        let (sha256, size) = sha256::of_file(&library)?;
-        let (jar_sha256, jar_size) = sha256::of_file(jar)?;
+    fn library(
+        &self,
+        source: &LibrarySource,
+        places: Places<'_>,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<BuildRecord, EngineError> {
+        let arch = source.maven.arch.get(self.arch).ok_or_else(|| EngineError::NotForThisCpu {
+            engine: source.engine.clone(),
+            arch: self.arch.to_owned(),
+        })?;
+        let candidates = Artifact::candidates(&source.maven, &self.build.version, &arch.classifiers);
+        let library = places.fresh.join(LIBRARY_FILE);
+        let mut without_library = None;
+        for artifact in &candidates {
+            let coordinates = artifact.coordinates();
+            let Some(jar) = self.jar(artifact, places.scratch, progress)? else { continue };
+            let extraction =
+                Extraction { jar: &jar, coordinates: &coordinates, wanted: &arch.library, to: &library };
+            match jar::extract(&extraction) {
+                Ok(()) => return self.library_record(source, &library, coordinates, &jar),
+                Err(error @ EngineError::NotInJar { .. }) => without_library = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(without_library.unwrap_or_else(|| self.not_published(Client::Maven, &candidates)))
+    }
+
+    /// The jar of an artifact, below `directory`; none where there is no such artifact.
+    pub(super) fn jar(
+        &self,
+        artifact: &Artifact,
+        directory: &Path,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Option<PathBuf>, EngineError> {
+        let coordinates = artifact.coordinates();
+        progress(&format!("{}: fetching {coordinates}", self.build));
+        match maven::copy(&self.programs.runner(Client::Maven), self.build, artifact, directory)? {
+            Copied::Jar(jar) => Ok(Some(jar)),
+            Copied::NotThere => {
+                progress(&format!("{}: there is no {coordinates}", self.build));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The error where none of these is there.
+    pub(super) fn not_published(&self, client: Client, candidates: &[Artifact]) -> EngineError {
+        EngineError::NotPublished {
+            build: self.build.clone(),
+            client,
+            tried: candidates.iter().map(Artifact::coordinates).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    fn library_record(
+        &self,
+        source: &LibrarySource,
+        library: &Path,
+        coordinates: String,
+        jar: &Path,
+    ) -> Result<BuildRecord, EngineError> {
+        let compilers = elf::check_library(library, source, self.arch)?;
+        let (sha256, size) = sha256::of_file(library)?;
         Ok(BuildRecord::new(Facts {
             reference: self.build.clone(),
             library: PathBuf::from(LIBRARY_FILE),
             sha256,
             size,
+            server: None,
+            loader: None,
             source: BuildSource::Published { coordinates },
             compilers,
-            jar: Some(JarRecord { sha256: jar_sha256, size: Bytes(jar_size) }),
+            jar: Some(archive_record(jar)?),
+            packages: Vec::new(),
         }))
     }
+}
+
+/// Where a fetch works.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'a> {
+    /// Scratch that is deleted in the end.
+    pub scratch: &'a Path,
+    /// What becomes the build's directory.
+    pub fresh: &'a Path,
+}
+
+/// What is noted of an archive that is not kept.
+pub(super) fn archive_record(path: &Path) -> Result<JarRecord, EngineError> {
+    let (sha256, size) = sha256::of_file(path)?;
+    Ok(JarRecord { sha256, size: Bytes(size) })
 }

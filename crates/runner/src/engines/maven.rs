@@ -1,6 +1,6 @@
 //! Runs Maven to copy one artifact out of its repository, and makes sense of what it says when it fails.
 //!
-//! The only child process of engine builds. Maven's output of a failure is three facts in a wall of advice;
+//! Maven's output of a failure is three facts in a wall of advice;
 //! its first line, release 3.8.7 (whole outputs: `fixtures/maven/3.8.7`):
 //!
 //! ```text
@@ -9,29 +9,11 @@
 //! [ERROR] No plugin found for prefix 'dependency' in the current project and in the plugin groups ...
 //! ```
 
-use super::catalog::MavenSource;
+use super::client::{self, Failure, Reason, Runner};
 use super::error::EngineError;
+use super::file::{MavenArtifact, MavenSource};
 use model::subject::BuildRef;
-use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How often a child is asked whether it ended: short against the seconds that Maven takes.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
-/// How much of Maven's own words goes into an error.
-const MESSAGE_CHARS_MAX: usize = 400;
-
-/// How to run Maven.
-pub(super) struct Maven<'a> {
-    /// The program.
-    pub program: &'a Path,
-    /// It is stopped after this long.
-    pub bound: Duration,
-}
 
 /// One artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +47,16 @@ impl Artifact {
             .collect()
     }
 
+    /// A release of a server.
+    pub(super) fn plain(artifact: &MavenArtifact, version: &str) -> Artifact {
+        Artifact {
+            group: artifact.group.clone(),
+            name: artifact.artifact.clone(),
+            version: version.to_owned(),
+            classifier: None,
+        }
+    }
+
     /// `group:artifact:version[:packaging:classifier]`
     pub(super) fn coordinates(&self) -> String {
         let plain = format!("{}:{}:{}", self.group, self.name, self.version);
@@ -82,99 +74,38 @@ impl Artifact {
     }
 }
 
-impl Maven<'_> {
-    /// Copies an artifact into `directory`, where Maven's output goes too.
-    pub(super) fn copy(
-        &self,
-        build: &BuildRef,
-        artifact: &Artifact,
-        directory: &Path,
-    ) -> Result<Copied, EngineError> {
-        let output_path = directory.join("mvn.out");
-        let output = File::create(&output_path).map_err(EngineError::io("write", &output_path))?;
-        let errors = output.try_clone().map_err(EngineError::io("write", &output_path))?;
-        let mut command = Command::new(self.program);
-        command
-            .args(["-q", "-B", "-Dstyle.color=never", "dependency:copy"])
-            .arg(format!("-Dartifact={}", artifact.coordinates()))
-            .arg(format!("-DoutputDirectory={}", directory.display()))
-            .arg("-Dmdep.useBaseVersion=true")
-            // A pom.xml of the directory that the user stands in is none of our business.
-            .current_dir(directory)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors);
-        let child = command.spawn().map_err(|error| self.not_started(build, error))?;
-        let Some(status) = wait(child, self.bound).map_err(EngineError::io("wait for", self.program))? else {
-            return Err(EngineError::MavenTimedOut { build: build.clone(), bound: self.bound });
-        };
-        let jar = directory.join(artifact.file_name());
-        if status.success() && jar.is_file() {
-            return Ok(Copied::Jar(jar));
-        }
-        let said = fs::read(&output_path).map_err(EngineError::io("read", &output_path))?;
-        let said = String::from_utf8_lossy(&said);
-        let message = message(&said).unwrap_or_else(|| match status.success() {
-            true => format!("it left no {}", artifact.file_name()),
-            false => format!("without a word, {status}"),
-        });
-        match reason(&said, artifact) {
-            Reason::NotThere => Ok(Copied::NotThere),
-            Reason::Unreachable => Err(EngineError::Unreachable { build: build.clone(), message }),
-            Reason::DiskFull => Err(EngineError::DiskFull { path: directory.to_owned() }),
-            Reason::Other => Err(EngineError::MavenFailed {
-                build: build.clone(),
-                message,
-                command: format!(
-                    "{} -B dependency:copy -Dartifact={}",
-                    self.program.display(),
-                    artifact.coordinates()
-                ),
-            }),
-        }
+/// Copies an artifact into `directory`, where Maven's output goes too.
+pub(super) fn copy(
+    maven: &Runner<'_>,
+    build: &BuildRef,
+    artifact: &Artifact,
+    directory: &Path,
+) -> Result<Copied, EngineError> {
+    let arguments = [
+        "-q".to_owned(),
+        "-B".to_owned(),
+        "-Dstyle.color=never".to_owned(),
+        "dependency:copy".to_owned(),
+        format!("-Dartifact={}", artifact.coordinates()),
+        format!("-DoutputDirectory={}", directory.display()),
+        "-Dmdep.useBaseVersion=true".to_owned(),
+    ];
+    let ended = maven.run(build, &arguments, directory)?;
+    let jar = directory.join(artifact.file_name());
+    if ended.status.success() && jar.is_file() {
+        return Ok(Copied::Jar(jar));
     }
-
-    fn not_started(&self, build: &BuildRef, error: io::Error) -> EngineError {
-        if error.kind() == io::ErrorKind::NotFound {
-            EngineError::NoMaven { build: build.clone(), program: self.program.to_owned() }
-        } else {
-            EngineError::Io { action: "run", path: self.program.to_owned(), source: error }
-        }
+    let message = message(&ended.said).unwrap_or_else(|| match ended.status.success() {
+        true => format!("it left no {}", artifact.file_name()),
+        false => client::or_silent(None, ended.status),
+    });
+    let reason = reason(&ended.said, artifact);
+    if reason == Reason::NotThere {
+        return Ok(Copied::NotThere);
     }
-}
-
-/// A child that does not outlive the wait for it.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Fails where it has ended, which is as good.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The child's exit status; none where it had to be killed.
-fn wait(child: Child, bound: Duration) -> io::Result<Option<ExitStatus>> {
-    let mut running = Running(child);
-    let start = Instant::now();
-    loop {
-        if let Some(status) = running.0.try_wait()? {
-            return Ok(Some(status));
-        }
-        if start.elapsed() >= bound {
-            return Ok(None);
-        }
-        thread::sleep(POLL_INTERVAL);
-    }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Reason {
-    NotThere,
-    Unreachable,
-    DiskFull,
-    Other,
+    // Without what is of our directories only.
+    let arguments = ["-B".to_owned(), arguments[3].clone(), arguments[4].clone()];
+    Err(maven.failed(build, Failure { reason, message, arguments: &arguments, directory }))
 }
 
 /// What Maven says when the network or the repository fails. A plugin that cannot be found counts: Maven
@@ -220,11 +151,7 @@ fn message(said: &str) -> Option<String> {
     };
     let text = text.split(" -> [Help").next().unwrap_or(&text);
     let text = text.split_once(" on project standalone-pom: ").map_or(text, |(_, rest)| rest);
-    let mut message: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
-    if message.len() < text.len() {
-        message.push_str("...");
-    }
-    Some(message)
+    Some(client::shortened(text))
 }
 
 /// A line without colours: Maven writes their escapes even where it is told not to.

@@ -1,20 +1,31 @@
 //! Engine builds: which releases there are, how one is fetched and checked, one's own builds, and the cache
 //! of them below the work directory.
 //!
-//! A build is identified by the checksum of its library. Nothing in here loads a library or runs an engine.
+//! A build is identified by the checksum of its library, or of the program where it is a server. Nothing in here
+//! loads a library or runs an engine.
 
 mod cache;
 mod catalog;
+mod client;
+mod debian;
 mod elf;
 mod error;
 mod fetch;
+mod file;
 mod jar;
+mod layout;
+mod loader;
 mod maven;
+mod npm;
 mod own;
 mod record;
+mod server;
 mod sha256;
+mod unpack;
 
 pub use cache::{BuildCache, CachedBuilds};
 pub use catalog::{CatalogFiles, EngineCatalog, Release, ReleaseStatus};
+pub use client::Client;
 pub use error::EngineError;
-pub use record::JarRecord;
+pub use fetch::Programs;
+pub use record::{JarRecord, PackageRecord};

@@ -1,8 +1,10 @@
-//! One's own builds: a library is found where the user said, stays there, and may be rebuilt at any time.
+//! One's own builds: a library, or a server below its install prefix, is found where the user said, stays there, and may be rebuilt at any time.
 
-use super::catalog::EngineSource;
+use super::client;
 use super::elf;
 use super::error::EngineError;
+use super::file::{EngineSource, InitialiseLayout, LibrarySource, ServerSource};
+use super::layout::Search;
 use super::record::{BuildRecord, Facts};
 use super::sha256;
 use model::build::BuildSource;
@@ -11,38 +13,96 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The record of the library that `path` is, or that the build directory `path` holds.
+/// `pg_config` prints and ends; not measured, far above what any machine needs.
+const PG_CONFIG_BOUND: Duration = Duration::from_secs(10);
+
+/// What of `pg_config`'s output tells how a build was made.
+const PG_CONFIG_NAMES: [&str; 4] = ["VERSION", "CC", "CFLAGS", "CONFIGURE"];
+
+/// The record of the library or server that `path` is, or that the directory `path` holds.
 pub(super) fn record_of(
     reference: &BuildRef,
     path: &Path,
     source: &EngineSource,
     arch: &str,
 ) -> Result<BuildRecord, EngineError> {
-    let library = find_library(path, source)?;
-    let compilers = elf::check_library(&library, source, arch)?;
+    let (library, server, compilers) = match source {
+        EngineSource::Library(source) => {
+            let library = find_library(path, source)?;
+            let compilers = elf::check_library(&library, source, arch)?;
+            (library, None, compilers)
+        }
+        EngineSource::Server(source) => {
+            let root = root_of(&resolved(path)?, source);
+            let search = Search {
+                engine: &source.engine,
+                layout: &source.layout,
+                initialise: &source.layout.initialise,
+                base: Path::new("/"),
+                root: &root,
+                // It was installed here, so it finds its libraries itself.
+                libraries: Vec::new(),
+                arguments: source.layout.arguments.clone(),
+                own: true,
+            };
+            let found = search.run()?;
+            let mut compilers = elf::check_program(&found.program, arch)?;
+            if let InitialiseLayout::Initdb { .. } = source.layout.initialise {
+                let output = client::output_of(&found.program.with_file_name("pg_config"), PG_CONFIG_BOUND);
+                compilers.extend(output.iter().flat_map(|output| pg_config_facts(output)));
+            }
+            (found.program, Some(found.files), compilers)
+        }
+    };
     let (sha256, size) = sha256::of_file(&library)?;
     Ok(BuildRecord::new(Facts {
         reference: reference.clone(),
         library,
         sha256,
         size,
+        server,
+        loader: None,
         source: BuildSource::Own { path: path.to_owned() },
         compilers,
         jar: None,
+        packages: Vec::new(),
     }))
 }
 
-/// The library that is meant by a file or a directory, links resolved.
-fn find_library(path: &Path, source: &EngineSource) -> Result<PathBuf, EngineError> {
-    let read = EngineError::io("read", path);
-    let resolved = match fs::canonicalize(path) {
-        Ok(resolved) => resolved,
+/// `pg_config: CFLAGS = -O2`: the lines that tell how a build was made.
+fn pg_config_facts(output: &str) -> Vec<String> {
+    let told = |line: &&str| line.split_once(" = ").is_some_and(|(name, _)| PG_CONFIG_NAMES.contains(&name));
+    output.lines().filter(told).map(|line| format!("pg_config: {line}")).collect()
+}
+
+/// The install prefix that is meant by a path: itself, or where it is the program, the directory that this is in.
+fn root_of(path: &Path, source: &ServerSource) -> PathBuf {
+    if path.is_dir() {
+        return path.to_owned();
+    }
+    let below = |program: &&PathBuf| path.ends_with(program);
+    match source.layout.programs.iter().filter(below).max_by_key(|program| program.components().count()) {
+        Some(program) => path.ancestors().nth(program.components().count()).unwrap_or(path).to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+fn resolved(path: &Path) -> Result<PathBuf, EngineError> {
+    match fs::canonicalize(path) {
+        Ok(resolved) => Ok(resolved),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(EngineError::NoSuchPath { path: path.to_owned() });
+            Err(EngineError::NoSuchPath { path: path.to_owned() })
         }
-        Err(error) => return Err(read(error)),
-    };
+        Err(error) => Err(EngineError::io("read", path)(error)),
+    }
+}
+
+/// The library that is meant by a file or a directory, links resolved.
+fn find_library(path: &Path, source: &LibrarySource) -> Result<PathBuf, EngineError> {
+    let read = EngineError::io("read", path);
+    let resolved = resolved(path)?;
     if !resolved.is_dir() {
         return Ok(resolved);
     }
@@ -89,6 +149,15 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_pg_config_says_of_the_build_is_kept() {
+        let output = "BINDIR = /usr/bin\nCONFIGURE =  '--with-icu'\nCC = gcc\nCFLAGS = -O2 -g\nCFLAGS_SL = -fPIC\n\
+                      VERSION = PostgreSQL 15.18\nnonsense\n";
+        let expected =
+            ["CONFIGURE =  '--with-icu'", "CC = gcc", "CFLAGS = -O2 -g", "VERSION = PostgreSQL 15.18"];
+        assert_eq!(pg_config_facts(output), expected.map(|fact| format!("pg_config: {fact}")));
+    }
 
     #[test]
     fn a_pattern_means_what_a_shell_would() {

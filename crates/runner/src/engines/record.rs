@@ -1,7 +1,8 @@
 //! `build.json`: what is known of a build, beside its library or, for one's own build, in place of it.
 
 use super::error::EngineError;
-use model::build::{BuildProbe, BuildSource, EngineBuild};
+use super::loader;
+use model::build::{BuildProbe, BuildSource, EngineBuild, Initialise, ServerFiles};
 use model::subject::BuildRef;
 use model::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -19,13 +20,27 @@ pub(super) const LIBRARY_FILE: &str = "library.so";
 /// Raised when a reader could no longer make sense of an older record.
 const SCHEMA: u32 = 1;
 
-/// The jar that a published build came in; it is not kept.
+/// The directory of a fetched server in its build's directory.
+pub(super) const SERVER_DIRECTORY: &str = "files";
+
+/// The jar, or npm's archive, that a published build came in; it is not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JarRecord {
-    /// SHA-256 of the jar, 64 hexadecimal digits.
+    /// Its SHA-256, 64 hexadecimal digits.
     pub sha256: String,
-    /// Size of the jar.
+    /// Its size.
     pub size: Bytes,
+}
+
+/// A Debian package that a published build came in; its archive is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageRecord {
+    /// `libc6`
+    pub name: String,
+    /// `2.36-9+deb12u10`
+    pub version: String,
+    /// SHA-256 of its archive, 64 hexadecimal digits.
+    pub sha256: String,
 }
 
 /// The file behind an [`EngineBuild`].
@@ -35,19 +50,29 @@ pub(super) struct BuildRecord {
     schema: u32,
     /// How the user names it.
     pub reference: BuildRef,
-    /// The library: relative to the record where it was fetched, so that the cache can be moved; absolute
+    /// The library, or the program of a server as it was published: relative to the record where it was fetched, so that the cache can be moved; absolute
     /// where it is the user's own.
     pub library: PathBuf,
     /// Its SHA-256.
     pub sha256: String,
     /// Its size.
     pub size: Bytes,
+    /// What else belongs to a server; paths as that of the library.
+    #[serde(default)]
+    pub server: Option<ServerFiles>,
+    /// The dynamic loader that the program of a server is started with, where it brings its own; relative. What is
+    /// started is then the copy that [`loader`] makes.
+    #[serde(default)]
+    pub loader: Option<PathBuf>,
     /// Where it came from.
     pub source: BuildSource,
     /// Compiler stamps.
     pub compilers: Vec<String>,
     /// The jar it was in.
     pub jar: Option<JarRecord>,
+    /// The packages it was in.
+    #[serde(default)]
+    pub packages: Vec<PackageRecord>,
     /// What it said of itself.
     pub probe: Option<BuildProbe>,
 }
@@ -62,12 +87,18 @@ pub(super) struct Facts {
     pub sha256: String,
     /// Its size in bytes.
     pub size: u64,
+    /// What else belongs to a server.
+    pub server: Option<ServerFiles>,
+    /// See [`BuildRecord::loader`].
+    pub loader: Option<PathBuf>,
     /// Where it came from.
     pub source: BuildSource,
     /// Compiler stamps.
     pub compilers: Vec<String>,
     /// The jar it was in.
     pub jar: Option<JarRecord>,
+    /// The packages it was in.
+    pub packages: Vec<PackageRecord>,
 }
 
 impl BuildRecord {
@@ -79,9 +110,12 @@ impl BuildRecord {
             library: facts.library,
             sha256: facts.sha256,
             size: Bytes(facts.size),
+            server: facts.server,
+            loader: facts.loader,
             source: facts.source,
             compilers: facts.compilers,
             jar: facts.jar,
+            packages: facts.packages,
             probe: None,
         }
     }
@@ -134,7 +168,11 @@ impl BuildRecord {
     /// The build, with the place of its library.
     pub(super) fn into_build(self, directory: &Path) -> EngineBuild {
         EngineBuild {
-            library: directory.join(&self.library), // an absolute path stays as it is
+            library: match &self.loader {
+                Some(_) => loader::copy_of(&self.library, directory),
+                None => directory.join(&self.library), // an absolute path stays as it is
+            },
+            server: self.server.map(|files| below(files, directory)),
             reference: self.reference,
             sha256: self.sha256,
             size: self.size,
@@ -142,5 +180,28 @@ impl BuildRecord {
             compilers: self.compilers,
             probe: self.probe,
         }
+    }
+}
+
+/// The files of a server, relative paths taken as below `directory`.
+fn below(files: ServerFiles, directory: &Path) -> ServerFiles {
+    let below = |path: PathBuf| directory.join(path);
+    ServerFiles {
+        root: below(files.root),
+        share: below(files.share),
+        character_sets: files.character_sets.map(below),
+        plugins: files.plugins.map(below),
+        libraries: files.libraries.into_iter().map(below).collect(),
+        initialise: match files.initialise {
+            Initialise::Initdb { program } => Initialise::Initdb { program: below(program) },
+            Initialise::InitializeInsecure => Initialise::InitializeInsecure,
+            Initialise::CopyOf { directory: from } => Initialise::CopyOf { directory: below(from) },
+            Initialise::Bootstrap { scripts } => {
+                Initialise::Bootstrap { scripts: scripts.into_iter().map(below).collect() }
+            }
+        },
+        dialect: files.dialect,
+        storage: files.storage,
+        arguments: files.arguments,
     }
 }

@@ -1,6 +1,8 @@
 //! Parsers of files below /proc, pure and driven by field names where the file has them. A line that is cut
 //! short or unknown gives no value rather than a wrong one.
 
+use super::side::ThreadTimes;
+use model::units::Nanos;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -50,9 +52,15 @@ pub fn stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The time runnable but not running, in nanoseconds: field 2 of `schedstat`, `1523412 88120 17`.
-pub fn run_delay_ns(text: &str) -> Option<u64> {
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
+/// `/proc/PID/task/TID/schedstat`: nanoseconds on a CPU, nanoseconds runnable but not running, and how often it ran:
+///
+/// ```text
+/// 1523412 88120 17
+/// ```
+pub fn schedstat(text: &str) -> Option<ThreadTimes> {
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    let (cpu, run_delay) = (fields.next()?.ok()?, fields.next()?.ok()?);
+    Some(ThreadTimes { cpu: Nanos(cpu), run_delay: Nanos(run_delay) })
 }
 
 /// A value of a `name: value` file such as `/proc/PID/io` or `status`: `voluntary_ctxt_switches: 152`; a unit
@@ -253,8 +261,9 @@ mod tests {
         assert_eq!(field(IO, "read_bytes"), field(&IO.replace("cancelled", "x"), "read_bytes"));
         assert!(field(STATUS, "VmHWM").unwrap() >= field(STATUS, "VmRSS").unwrap());
         assert!(field(STATUS, "voluntary_ctxt_switches").is_some());
-        assert_eq!(run_delay_ns("1523412 88120 17\n"), Some(88120));
-        assert_eq!(run_delay_ns("1523412"), None);
+        let times = ThreadTimes { cpu: Nanos(1_523_412), run_delay: Nanos(88_120) };
+        assert_eq!(schedstat("1523412 88120 17\n"), Some(times));
+        assert_eq!(schedstat("1523412"), None);
     }
 
     #[test]

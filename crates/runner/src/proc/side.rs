@@ -5,6 +5,7 @@ use crate::clock;
 use crate::process::tree;
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
+use std::collections::BTreeMap;
 use std::fs;
 
 /// Cumulative readings of a side at one moment.
@@ -14,6 +15,30 @@ pub struct SideReading {
     pub process_cpu: Option<Nanos>,
     /// Everything else.
     pub counters: Counters,
+    /// Each of its threads.
+    pub threads: BTreeMap<u32, ThreadTimes>,
+}
+
+/// What a thread has had of the CPUs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadTimes {
+    /// Time on a CPU.
+    pub cpu: Nanos,
+    /// Time runnable but not running.
+    pub run_delay: Nanos,
+}
+
+impl SideReading {
+    /// The sum over the `count` threads that had most of the CPUs: of a server those that served its clients, each of
+    /// which has one thread, or process, to itself. What others of its threads waited for delayed no client.
+    pub fn busiest(&self, count: usize) -> ThreadTimes {
+        let mut threads: Vec<ThreadTimes> = self.threads.values().copied().collect();
+        threads.sort_by_key(|times| std::cmp::Reverse(times.cpu));
+        threads.into_iter().take(count).fold(ThreadTimes::default(), |sum, one| ThreadTimes {
+            cpu: sum.cpu + one.cpu,
+            run_delay: sum.run_delay + one.run_delay,
+        })
+    }
 }
 
 /// `VmRSS` and `VmHWM` are in units of 1024 bytes.
@@ -54,7 +79,20 @@ pub fn difference(before: &SideReading, after: &SideReading) -> SideReading {
         })
         .collect();
     let process_cpu = after.process_cpu.zip(before.process_cpu);
-    SideReading { process_cpu: process_cpu.map(|(after, before)| after.saturating_sub(before)), counters }
+    let threads = after.threads.iter().map(|(thread, after)| {
+        // One that began meanwhile began at nothing.
+        let before = before.threads.get(thread).copied().unwrap_or_default();
+        let times = ThreadTimes {
+            cpu: after.cpu.saturating_sub(before.cpu),
+            run_delay: after.run_delay.saturating_sub(before.run_delay),
+        };
+        (*thread, times)
+    });
+    SideReading {
+        process_cpu: process_cpu.map(|(after, before)| after.saturating_sub(before)),
+        counters,
+        threads: threads.collect(),
+    }
 }
 
 fn add_process(reading: &mut SideReading, pid: u32) {
@@ -69,6 +107,11 @@ fn add_process(reading: &mut SideReading, pid: u32) {
     };
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     if let Some(stat) = parse::stat(&file("stat")) {
+        // What children that have ended had: of a server those that served a connection or vacuumed a table.
+        let waited_for = Nanos(stat.waited_for_ticks * parse::TICK_MICROS * 1000);
+        if let Some(cpu) = &mut reading.process_cpu {
+            *cpu += waited_for;
+        }
         add(Counter::UserCpuMicros, Some(stat.user_ticks * parse::TICK_MICROS));
         add(Counter::SystemCpuMicros, Some(stat.system_ticks * parse::TICK_MICROS));
         add(Counter::MinorFaults, Some(stat.minor_faults));
@@ -98,7 +141,9 @@ fn add_process(reading: &mut SideReading, pid: u32) {
             // A sum of peaks: processes of a side need not have had theirs at the same time.
             add(Counter::ResidentPeakBytes, bytes("VmHWM"));
         }
-        add(Counter::RunDelayNanos, parse::run_delay_ns(&file("schedstat")));
+        let times = parse::schedstat(&file("schedstat"));
+        add(Counter::RunDelayNanos, times.map(|times| times.run_delay.0));
+        reading.threads.extend(times.map(|times| (thread, times)));
     }
 }
 
@@ -122,6 +167,21 @@ fn add_device(counters: &mut Counters, device: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_threads_that_served_are_those_that_worked_most() {
+        let times = |cpu, run_delay| ThreadTimes { cpu: Nanos(cpu), run_delay: Nanos(run_delay) };
+        let reading = |threads: &[(u32, ThreadTimes)]| SideReading {
+            threads: threads.iter().copied().collect(),
+            ..SideReading::default()
+        };
+        let before = reading(&[(1, times(10, 900)), (2, times(50, 5))]);
+        let after = reading(&[(1, times(11, 5900)), (2, times(450, 45)), (3, times(300, 20))]);
+        let spent = difference(&before, &after);
+        assert_eq!(spent.busiest(1), times(400, 40));
+        assert_eq!(spent.busiest(2), times(700, 60));
+        assert_eq!(spent.busiest(9), times(701, 5060));
+    }
 
     #[test]
     fn work_shows_in_the_difference_and_levels_are_not_subtracted() {

@@ -1,25 +1,53 @@
 //! What every child process has in common: it dies with its controller, and what is said of its end.
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
 /// Bytes of output that an error message shows.
 const LAST_WORDS_BYTES: usize = 400;
 
-/// Has the child killed when this process dies, whatever that dies of.
+/// Has the child killed when the thread that starts it ends, as it does when this process dies, whatever that dies
+/// of. A change of user clears the wish; `Command` changes the user before this is carried out.
 pub fn die_with_controller(command: &mut Command) {
     let controller = std::process::id();
-    // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, getppid, _exit.
+    let watched = pidfd(controller);
+    // SAFETY: between fork and exec only async-signal-safe calls are made: prctl, poll, getppid, _exit.
     unsafe {
         command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // The controller may have died before the line above.
-            if libc::getppid().unsigned_abs() != controller {
+            // The controller may have died before the line above. A child in a PID namespace of its own sees no
+            // parent, so the controller is asked for by a file; kernels before 5.3 have no such file.
+            let died = match &watched {
+                Some(controller) => has_ended(controller),
+                None => {
+                    let parent = libc::getppid().unsigned_abs();
+                    parent != 0 && parent != controller
+                }
+            };
+            if died {
                 libc::_exit(1);
             }
             Ok(())
         });
     }
+}
+
+/// A file that is readable once a process has ended.
+fn pidfd(pid: u32) -> Option<OwnedFd> {
+    // SAFETY: pidfd_open(2) takes a process id and flags, and returns a new file that is ours, or -1.
+    unsafe {
+        let file = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        let file = libc::c_int::try_from(file).ok().filter(|file| *file >= 0)?;
+        Some(OwnedFd::from_raw_fd(file))
+    }
+}
+
+/// Whether the process of [`pidfd`] has ended.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut look = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `look` is one valid entry.
+    unsafe { libc::poll(&mut look, 1, 0) > 0 }
 }
 
 /// `was killed by signal 11`, `exited with status 1`.

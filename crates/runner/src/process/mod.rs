@@ -1,6 +1,6 @@
 //! Child processes: starting workers, talking to them, freezing and ending them.
 
-mod child;
+pub(crate) mod child;
 pub mod tool;
 pub mod tree;
 pub mod worker;

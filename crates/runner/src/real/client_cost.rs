@@ -36,8 +36,9 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
         plan.chosen_steps().filter(|step| step.operation != Operation::Compact && !step.only_settles())
     {
         ask(&Request::Prepare(StepSetup {
-            operation: step.operation,
+            operation: step.operation.clone(),
             data: plan.workload.data,
+            tables: None,
             threads: step.threads,
             rate: None,
             wal: step.wal,

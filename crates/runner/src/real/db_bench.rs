@@ -47,7 +47,7 @@ pub fn result_of(benchmark: &str, threads: u32, run: ToolRun) -> Result<DbBenchR
         ..BlockReport::default()
     };
     Ok(DbBenchRun {
-        measured: MeasuredBlock { report, process_cpu: Some(run.cpu), counters: run.counters },
+        measured: MeasuredBlock { report, process_cpu: Some(run.cpu), serving: None, counters: run.counters },
         latency: latency(result),
         output: run.output,
     })

@@ -8,6 +8,7 @@ pub mod memory_limit;
 pub mod page_cache;
 pub mod pauses;
 pub mod probe;
+pub mod probe_server;
 pub mod run_directory;
 pub mod sampler;
 pub mod world;

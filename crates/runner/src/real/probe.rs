@@ -67,7 +67,7 @@ fn loaded(place: &ProbePlace<'_>, library: &Path) -> Result<(Worker, Vec<String>
     })?;
     worker.send(&Request::Load { library: Library::RocksDb { path: library.to_owned() } })?;
     let missing = match worker.receive("load", BOUND, &|| false)? {
-        Reply::Loaded { missing_symbols } => missing_symbols,
+        Reply::Loaded { missing_symbols, .. } => missing_symbols,
         other => return Err(WorkerError::Protocol(format!("{other:?}"))),
     };
     Ok((worker, missing))

@@ -66,7 +66,7 @@ pub const DB_BENCH_FLAGS: &[&str] = &[
 pub const PERF_LEVEL: u8 = 2;
 
 /// One row of the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// The name that db_bench has for it.
     pub test: &'static str,

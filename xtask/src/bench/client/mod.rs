@@ -5,10 +5,10 @@
 //! one), of the whole process: what opening, warming up and closing cost falls out. See docs/performance.md.
 
 mod cases;
-mod race;
-mod ratios;
+pub(super) mod race;
+pub(super) mod ratios;
 mod same_options;
-mod scratch;
+pub(super) mod scratch;
 mod sides;
 
 use super::Ending;
@@ -91,7 +91,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
     Ok(CASES.into_iter().filter(|case| names.is_empty() || names.contains(&case.name())).collect())
 }
 
-fn on_search_path(program: &str) -> Option<PathBuf> {
+pub(super) fn on_search_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
 }
@@ -115,7 +115,7 @@ fn library_of(db_bench: &Path) -> anyhow::Result<PathBuf> {
         })
 }
 
-fn built() -> anyhow::Result<PathBuf> {
+pub(super) fn built() -> anyhow::Result<PathBuf> {
     let status = workspace::cargo()
         .args(["build", "--release", "--package", "dbdyno"])
         .current_dir(workspace::root()?)
@@ -225,12 +225,8 @@ impl Bench {
         let directories =
             [self.scratch.database("db_bench", template)?, self.scratch.database("worker", template)?];
         let seed = seed % (1 << 31); // db_bench keeps it in fewer bits than we do
-        let [reference, ours] = [&directories[0], &directories[1]].map(|directory| Run {
-            case: *case,
-            operations,
-            seed,
-            directory,
-        });
+        let [reference, ours] =
+            [&directories[0], &directories[1]].map(|directory| Run { case, operations, seed, directory });
         let [reference_command, our_command] =
             [self.programs.db_bench(&reference)?, self.programs.worker(&ours)?];
         let used = if worker_first {
@@ -248,7 +244,7 @@ impl Bench {
     fn result(&self, case: &Case, pairs: &[Pair]) -> anyhow::Result<CaseResult> {
         let ratios = pairs.iter().map(Pair::ratio).collect();
         Ok(CaseResult {
-            case: *case,
+            case: case.clone(),
             ratios: Ratios::of(ratios).context("there is no pair")?,
             db_bench: medians(pairs.iter().map(|pair| pair.db_bench))?,
             worker: medians(pairs.iter().map(|pair| pair.worker))?,
@@ -260,7 +256,7 @@ impl Bench {
     fn client_only_ns(&self, case: &Case) -> anyhow::Result<f64> {
         let directory = self.scratch.path("nothing");
         let cpu = |operations: u64| -> anyhow::Result<Duration> {
-            let run = Run { case: *case, operations, seed: self.seed, directory: &directory };
+            let run = Run { case, operations, seed: self.seed, directory: &directory };
             let used = race::run_alone(self.programs.client_alone(&run)?)?;
             check_worker(&run)?;
             Ok(used.cpu)
@@ -288,7 +284,7 @@ fn medians(values: impl Iterator<Item = PerOperation> + Clone) -> anyhow::Result
     })
 }
 
-fn difference_ns(long: Duration, short: Duration) -> f64 {
+pub(super) fn difference_ns(long: Duration, short: Duration) -> f64 {
     (long.as_secs_f64() - short.as_secs_f64()) * 1e9
 }
 
@@ -299,7 +295,7 @@ fn median_of(values: impl IntoIterator<Item = f64>) -> anyhow::Result<f64> {
 }
 
 /// One of many numbers that a seed stands for: the mixing function of SplitMix64 (Steele, Lea, Flood 2014).
-fn scrambled(seed: u64, index: u64) -> u64 {
+pub(super) fn scrambled(seed: u64, index: u64) -> u64 {
     let mut mixed = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

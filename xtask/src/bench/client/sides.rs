@@ -29,7 +29,7 @@ pub struct Programs {
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// What to do.
-    pub case: Case,
+    pub case: &'a Case,
     /// How often, over all threads.
     pub operations: u64,
     /// Of keys and values.
@@ -63,7 +63,7 @@ impl Programs {
                 format!("--threads={}", case.threads),
                 format!("--reads={each}"),
                 format!("--writes={each}"),
-                format!("--seek_nexts={}", nexts(&case)),
+                format!("--seek_nexts={}", nexts(case)),
                 format!("--disable_wal={}", u8::from(!case.wal)),
                 format!("--seed={}", run.seed),
             ]);
@@ -141,8 +141,9 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             tickers: false,
         },
         Request::Prepare(StepSetup {
-            operation: case.operation,
+            operation: case.operation.clone(),
             data: DataSet { keys: run.keys(), ..DATA },
+            tables: None,
             threads: case.threads,
             rate: None,
             wal: case.wal,
@@ -167,8 +168,8 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
 }
 
 fn nexts(case: &Case) -> u32 {
-    match case.operation {
-        model::workload::Operation::SeekRandom { nexts, .. } => nexts,
+    match &case.operation {
+        model::workload::Operation::SeekRandom { nexts, .. } => *nexts,
         _ => 0,
     }
 }

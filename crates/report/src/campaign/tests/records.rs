@@ -62,6 +62,7 @@ fn subject(version: &str, config: &str) -> Subject {
             library: "/cache/librocksdb.so".into(),
             sha256: "ab".repeat(32),
             size: Bytes::from_mib(50),
+            server: None,
             source: BuildSource::Own { path: "/cache".into() },
             compilers: Vec::new(),
             probe: Some(BuildProbe {
@@ -75,6 +76,8 @@ fn subject(version: &str, config: &str) -> Subject {
             description: String::new(),
             pins,
             options: Options::new(),
+            memory: BTreeMap::new(),
+            when: Vec::new(),
         },
         options,
         planted_slowdown_percent: 0.0,

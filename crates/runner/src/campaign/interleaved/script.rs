@@ -84,42 +84,81 @@ impl<'a> Script<'a> {
         self.begin(part, &writers);
         self.open(part, &writers, true, "");
         for step in steps {
-            if let Some(to) = settles_to(step) {
-                let settle = Request::Settle { to, bound: LONG_BOUND };
-                self.ask_all(part, Some(step), &writers, LONG_BOUND, &settle);
-                continue;
-            }
-            let Some(operations) = sizes.operations(step, &self.plan.workload.data) else { continue };
-            let measured = active.contains(&step.name);
-            let cycles = BlockSizes::cycles(step, &self.plan.workload.data, operations);
-            self.shapes(part, step, &writers, Meaning::ShapeBefore);
-            self.prepare(part, step, &writers);
-            if measured {
-                let limit = BlockLimit::Operations { count: operations };
-                self.cycles(part, step, &writers, cycles, limit);
-            } else {
-                // A step that has its verdict still makes the tree for those after it.
-                let count = operations * u64::from(cycles);
-                self.ask_all(
-                    part,
-                    Some(step),
-                    &writers,
-                    LONG_BOUND,
-                    &Request::RunBlock {
-                        limit: BlockLimit::Operations { count },
-                        warm_up: true,
-                        seconds: false,
-                    },
-                );
-            }
-            self.finish(part, step, &writers, measured);
-            self.shapes(part, step, &writers, Meaning::ShapeAfter);
-            if step.settle != Settle::None {
-                let settle = Request::Settle { to: step.settle, bound: LONG_BOUND };
-                self.ask_all(part, Some(step), &writers, LONG_BOUND, &settle);
+            if step.operation.is_one_go() {
+                self.once(part, step, &writers);
+            } else if step.writes() {
+                self.write_step(step, &writers, sizes, active.contains(&step.name));
+                self.settle(part, step, &writers, step.settle);
+            } else if active.contains(&step.name) {
+                self.read_step(part, step, &writers);
+                self.settle(part, step, &writers, step.settle);
             }
         }
         self.end(part, &writers);
+    }
+
+    fn write_step(&mut self, step: &Step, writers: &[WorkerId], sizes: &BlockSizes, measured: bool) {
+        let part = Part::Own;
+        let Some(operations) = sizes.operations(step, &self.plan.workload.data) else { return };
+        let cycles = BlockSizes::cycles(step, &self.plan.workload.data, operations);
+        self.shapes(part, step, writers, Meaning::ShapeBefore);
+        self.prepare(part, step, writers);
+        if measured {
+            self.cycles(part, step, writers, cycles, BlockLimit::Operations { count: operations });
+        } else {
+            // A step that has its verdict still makes the tree for those after it.
+            self.unmeasured(part, step, writers, operations * u64::from(cycles));
+        }
+        self.finish(part, step, writers, measured);
+        self.shapes(part, step, writers, Meaning::ShapeAfter);
+    }
+
+    fn read_step(&mut self, part: Part, step: &Step, readers: &[WorkerId]) {
+        self.shapes(part, step, readers, Meaning::ShapeBefore);
+        self.prepare(part, step, readers);
+        let limit = BlockLimit::Time { wall: step.block };
+        for _ in 0..WARM_UP_BLOCKS {
+            let warm = Request::RunBlock { limit, warm_up: true, seconds: false };
+            self.ask_all(part, Some(step), readers, LONG_BOUND, &warm);
+        }
+        self.cycles(part, step, readers, step.cycles, limit);
+        self.finish(part, step, readers, true);
+    }
+
+    /// A step that cannot be cut into blocks: it is done, on all sides at once, and not measured.
+    fn once(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
+        let to = match step.operation {
+            Operation::Compact => Settle::FullyCompacted,
+            Operation::LoadTables | Operation::BuildIndexes => {
+                self.prepare(part, step, workers);
+                self.unmeasured(part, step, workers, self.plan.workload.data.keys);
+                self.finish(part, step, workers, false);
+                step.settle
+            }
+            Operation::Settle
+            | Operation::FillSequential
+            | Operation::FillRandom
+            | Operation::Overwrite
+            | Operation::ReadRandom
+            | Operation::MultiRead { .. }
+            | Operation::ReadSequential
+            | Operation::SeekRandom { .. }
+            | Operation::Transaction(_) => step.settle,
+        };
+        self.settle(part, step, workers, to);
+    }
+
+    fn unmeasured(&mut self, part: Part, step: &Step, workers: &[WorkerId], count: u64) {
+        let limit = BlockLimit::Operations { count };
+        let block = Request::RunBlock { limit, warm_up: true, seconds: false };
+        self.ask_all(part, Some(step), workers, LONG_BOUND, &block);
+    }
+
+    fn settle(&mut self, part: Part, step: &Step, workers: &[WorkerId], to: Settle) {
+        if to != Settle::None {
+            let settle = Request::Settle { to, bound: LONG_BOUND };
+            self.ask_all(part, Some(step), workers, LONG_BOUND, &settle);
+        }
     }
 
     fn image_part(&mut self, active: &BTreeSet<String>) {
@@ -150,15 +189,7 @@ impl<'a> Script<'a> {
         let scan = Request::Scan { data: self.plan.workload.data };
         self.ask_all(part, None, &readers, LONG_BOUND, &scan);
         for step in steps {
-            self.shapes(part, step, &readers, Meaning::ShapeBefore);
-            self.prepare(part, step, &readers);
-            let limit = BlockLimit::Time { wall: step.block };
-            for _ in 0..WARM_UP_BLOCKS {
-                let warm = Request::RunBlock { limit, warm_up: true, seconds: false };
-                self.ask_all(part, Some(step), &readers, LONG_BOUND, &warm);
-            }
-            self.cycles(part, step, &readers, step.cycles, limit);
-            self.finish(part, step, &readers, true);
+            self.read_step(part, step, &readers);
         }
         self.end(part, &readers);
     }
@@ -203,15 +234,12 @@ impl<'a> Script<'a> {
         self.begin(part, &workers);
         self.open(part, &workers, true, "");
         for step in steps {
-            if let Some(to) = settles_to(step) {
-                self.ask_all(
-                    part,
-                    Some(step),
-                    &workers,
-                    LONG_BOUND,
-                    &Request::Settle { to, bound: LONG_BOUND },
-                );
+            if step.operation.is_one_go() {
+                self.once(part, step, &workers);
                 continue;
+            }
+            if !step.writes() {
+                continue; // its blocks are of the time that it states
             }
             self.prepare(part, step, &workers);
             let fills = step.operation.fills();
@@ -226,8 +254,7 @@ impl<'a> Script<'a> {
                 self.push(part, Some(step), Meaning::Sized, ask);
             }
             self.finish(part, step, &workers, false);
-            let settle = Request::Settle { to: step.settle, bound: LONG_BOUND };
-            self.ask_all(part, Some(step), &workers, LONG_BOUND, &settle);
+            self.settle(part, step, &workers, step.settle);
         }
         self.end(part, &workers);
     }
@@ -250,7 +277,11 @@ impl<'a> Script<'a> {
         self.push(part, None, Meaning::Done, make);
     }
 
+    /// Opens a database; a worker is connected to a server from its start on.
     fn open(&mut self, part: Part, workers: &[WorkerId], create: bool, more_options: &str) {
+        if self.plan.workload.is_sql() {
+            return;
+        }
         let requests = workers
             .iter()
             .map(|worker| {
@@ -304,6 +335,9 @@ impl<'a> Script<'a> {
     }
 
     fn shapes(&mut self, part: Part, step: &Step, workers: &[WorkerId], meaning: Meaning) {
+        if self.plan.workload.is_sql() {
+            return; // no LSM tree whose levels could be told
+        }
         let requests = workers.iter().map(|worker| (*worker, Request::ReadShape)).collect();
         self.push(part, Some(step), meaning, Action::Ask { requests, bound: REQUEST_BOUND });
     }
@@ -332,21 +366,6 @@ impl<'a> Script<'a> {
     fn push(&mut self, part: Part, step: Option<&Step>, meaning: Meaning, action: Action) {
         let step = step.map(|step| step.name.clone());
         self.lines.push(Line { part, step, meaning, action });
-    }
-}
-
-/// What a step that cannot be cut into blocks brings the tree to; it is not measured.
-fn settles_to(step: &Step) -> Option<Settle> {
-    match step.operation {
-        Operation::Compact => Some(Settle::FullyCompacted),
-        Operation::Settle => Some(step.settle),
-        Operation::FillSequential
-        | Operation::FillRandom
-        | Operation::Overwrite
-        | Operation::ReadRandom
-        | Operation::MultiRead { .. }
-        | Operation::ReadSequential
-        | Operation::SeekRandom { .. } => None,
     }
 }
 

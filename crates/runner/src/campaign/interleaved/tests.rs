@@ -5,7 +5,7 @@ use super::referee::{Fixed, LaunchCost, Referee};
 use super::script::oldest_side;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
-use crate::campaign::samples::plan;
+use crate::campaign::samples::{plan, sql_plan};
 use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, Outcome};
 use model::build::BuildSource;
@@ -13,6 +13,7 @@ use model::event::{RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request};
+use model::workload::Operation;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lets each step leave after a stated launch.
@@ -264,4 +265,43 @@ fn images_are_made_by_the_oldest_release_and_own_builds_stand_in_no_order() {
     assert_eq!(oldest(&["rocksdb@f00d", "rocksdb@0a1b"], &[0, 1]), 0);
     assert_eq!(oldest(&["rocksdb@mine", "rocksdb@8.7.3"], &[0]), 1);
     assert_eq!(oldest(&["rocksdb@8.7.3", "rocksdb@8.0.0"], &[1]), 0);
+}
+
+/// A server is loaded once and not opened; reads run for their time on what is there, after a warm-up, and are left out
+/// once they have their verdict; a write that has its verdict is still done, for the reads after it.
+#[test]
+fn servers_run_the_sequence_in_its_order_on_one_load() {
+    let plan = sql_plan(&["read.pre", "write", "read"], Nanos::from_secs(3600));
+    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
+    let mut events = Vec::new();
+    let campaign = Campaign::new(plan, referee(3, &[("read.pre", 1), ("write", 2)]));
+    let outcome = drive(campaign, &mut world, &mut |event| events.push(event));
+    assert_eq!(outcome, RunOutcome::Done);
+    let told = Told { outcome, events, world };
+    assert_eq!(told.launches_of("read.pre"), BTreeSet::from([1]));
+    assert_eq!(told.launches_of("write"), BTreeSet::from([1, 2]));
+    assert_eq!(told.launches_of("read"), BTreeSet::from([1, 2, 3]));
+    let blocks = |launch: u32| {
+        let of_launch = told.blocks().into_iter().filter(move |block| block.trial.launch == launch);
+        let mut steps: Vec<String> = of_launch.map(|block| block.trial.step.clone()).collect();
+        steps.dedup();
+        steps
+    };
+    assert_eq!(blocks(1), ["read.pre", "write", "read"]);
+    assert_eq!(blocks(3), ["read"]);
+    let mut requests: Vec<&Request> = Vec::new();
+    for action in &told.world.actions {
+        if let Action::Ask { requests: asked, .. } = action {
+            requests.extend(asked.iter().map(|(_, request)| request));
+        }
+    }
+    let count = |wanted: fn(&Request) -> bool| requests.iter().filter(|request| wanted(request)).count();
+    assert_eq!(count(|request| matches!(request, Request::Open { .. } | Request::ReadShape)), 0);
+    // The pilot on the base, and three launches on both sides.
+    let is_load = |request: &Request| matches!(request, Request::Prepare(setup) if setup.operation == Operation::LoadTables);
+    assert_eq!(count(is_load), 1 + 3 * 2);
+    // After the load and after the write.
+    assert_eq!(count(|request| matches!(request, Request::Settle { .. })), 2 * (1 + 3 * 2));
+    let by_time = |block: &&&Block| block.trial.step == "read" && block.wall == Nanos::from_millis(50);
+    assert_eq!(told.blocks().iter().filter(by_time).count(), 3 * 2 * 3);
 }

@@ -59,6 +59,9 @@ pub fn benchmark(step: &Step) -> &'static str {
         Operation::SeekRandom { .. } => "seekrandom",
         Operation::Compact => "compact",
         Operation::Settle => "flush",
+        Operation::LoadTables | Operation::BuildIndexes | Operation::Transaction(_) => {
+            unreachable!("a plan of SQL servers that names a db_bench is refused")
+        }
     }
 }
 
@@ -112,7 +115,10 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         | Operation::ReadRandom
         | Operation::ReadSequential
         | Operation::Compact
-        | Operation::Settle => {}
+        | Operation::Settle
+        | Operation::LoadTables
+        | Operation::BuildIndexes
+        | Operation::Transaction(_) => {}
     }
     if let Some(bytes_per_s) = step.background_write_bytes_per_s {
         flags.push(format!("--benchmark_write_rate_limit={bytes_per_s}"));
@@ -125,7 +131,8 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
 /// The benchmarks that bring the tree to a shape.
 fn settling(step: &Step) -> Vec<&'static str> {
     match step.settle {
-        Settle::None => Vec::new(),
+        // The last is of SQL servers, which db_bench knows nothing of.
+        Settle::None | Settle::Postwrite => Vec::new(),
         Settle::Flushed if step.only_settles() => Vec::new(),
         Settle::Flushed => vec!["flush"],
         Settle::Drained => vec!["flush", "waitforcompaction"],

@@ -9,7 +9,7 @@ use model::block::{Block, DRAINED, MEASURED, Outcome, Side};
 use model::event::{RunEvent, RunOutcome};
 use model::plan::{Design, Plan};
 use model::units::Nanos;
-use model::wire::{BlockLimit, Request};
+use model::wire::{BlockLimit, EngineText, Request};
 use std::collections::BTreeSet;
 
 const SUBJECTS: [&str; 3] = ["rocksdb@6.0.2", "rocksdb@8.5.4", "rocksdb@8.7.3"];
@@ -229,4 +229,36 @@ fn a_full_disk_ends_the_run_and_an_interrupt_leaves_nothing() {
     let stopped = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![Fault::interrupt(2)]);
     assert_eq!(stopped.outcome, RunOutcome::Interrupted);
     assert_eq!((stopped.world.alive(), stopped.world.directories()), (0, 0));
+}
+
+/// One server for the whole sequence; the load is measured as every other step is.
+#[test]
+fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
+    let mut plan = samples::sql_plan(&["load", "read.pre", "write", "read"], DAY);
+    plan.layout.design = Design::Rounds;
+    plan.layout.rounds = 1;
+    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
+    let mut events = Vec::new();
+    let outcome = drive(Rounds::new(plan, &BTreeSet::new()), &mut world, &mut |event| events.push(event));
+    let told = Told { outcome, events, world };
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let starts = told.world.actions.iter().filter(|action| matches!(action, Action::Start { .. })).count();
+    assert_eq!(starts, 2);
+    let measured: Vec<&str> = told
+        .blocks()
+        .iter()
+        .filter(|block| block.cycle == MEASURED)
+        .map(|block| block.trial.step.as_str())
+        .collect();
+    assert_eq!(measured.len(), 2 * 4);
+    assert_eq!(measured[..4], ["load", "read.pre", "write", "read"]);
+    let texts = |what: EngineText| {
+        let asked = told.world.actions.iter().filter_map(|action| match action {
+            Action::Ask { requests, .. } => Some(requests),
+            _ => None,
+        });
+        asked.flatten().filter(|(_, request)| *request == Request::ReadText { what }).count()
+    };
+    assert_eq!(texts(EngineText::Settings), 2);
+    assert!(texts(EngineText::Status) > 2 * 4 && texts(EngineText::Stats) == 0);
 }

@@ -67,6 +67,9 @@ impl Script<'_> {
             self.push(Some(step), Meaning::Done, Action::Evict { worker: self.worker });
         }
         self.push(Some(step), Meaning::Done, Action::Start { workers: vec![self.worker] });
+        if self.plan.workload.is_sql() {
+            return; // a worker is connected to a server from its start on
+        }
         let mut options = overlaid(&self.plan.subjects[self.visit.side].options, &step.options);
         let omitted = &self.plan.layout.omitted_options;
         options
@@ -117,18 +120,26 @@ impl Script<'_> {
         }
     }
 
-    /// Reads the shape of the tree and what the engine says of itself.
+    /// Reads the shape of a tree and what the engine says of itself; of a server its settings once.
     fn look(&mut self, step: &Step, moment: Moment) {
         let shape = match moment {
             Moment::Before => Meaning::ShapeBefore,
             Moment::After => Meaning::ShapeAfter,
             Moment::Settled => Meaning::ShapeSettled,
         };
-        self.ask(Some(step), shape, Request::ReadShape, REQUEST_BOUND);
-        let texts = if self.plan.layout.tickers {
-            vec![EngineText::Stats, EngineText::Tickers]
+        let texts = if self.plan.workload.is_sql() {
+            if step.operation.fills() && moment == Moment::Before {
+                vec![EngineText::Settings]
+            } else {
+                vec![EngineText::Status]
+            }
         } else {
-            vec![EngineText::Stats]
+            self.ask(Some(step), shape, Request::ReadShape, REQUEST_BOUND);
+            if self.plan.layout.tickers {
+                vec![EngineText::Stats, EngineText::Tickers]
+            } else {
+                vec![EngineText::Stats]
+            }
         };
         for what in texts {
             let meaning = Meaning::EngineText(moment, what);

@@ -24,14 +24,14 @@ impl RealWorld {
         let watch = Stopwatch::start();
         let device = self.device.clone();
         let interrupted = Arc::clone(&self.interrupted);
-        let worker = self.worker(id)?;
-        let pid = worker.pid();
+        let pid = self.measured_pid(id)?;
         let before = side::read(pid, device.as_deref());
-        worker.thaw();
+        self.thaw_side(id);
+        let worker = self.worker(id)?;
         let replied = worker
             .send(&Request::RunBlock { limit, warm_up: false, seconds: false })
             .and_then(|()| worker.receive("run-block", BLOCK_BOUND, &|| interrupted.load(Ordering::Relaxed)));
-        let frozen = worker.freeze();
+        let frozen = self.freeze_side(id);
         let spent = side::difference(&before, &side::read(pid, device.as_deref()));
         let reply = replied.map_err(|error| self.fail_worker(id, "running a block", &error))?;
         frozen.map_err(|error| self.fail_worker(id, "freezing it after a block", &error))?;
@@ -40,7 +40,7 @@ impl RealWorld {
         };
         self.edges += watch.elapsed().saturating_sub(report.wall);
         self.blocks += 1;
-        Ok(measured(report, spent))
+        Ok(self.measured(id, report, spent))
     }
 
     /// Runs a step in one go.
@@ -56,8 +56,9 @@ impl RealWorld {
         let device = self.device.clone();
         let interrupted = Arc::clone(&self.interrupted);
         let mut seconds = Vec::new();
+        let pid = self.measured_pid(id)?;
         let worker = self.worker(id)?;
-        let began = Began::now(|| side::read(worker.pid(), device.as_deref()));
+        let began = Began::now(|| side::read(pid, device.as_deref()));
         let replied = worker.send(&request).and_then(|()| {
             worker.receive_seconds(
                 request_name(&request),
@@ -66,7 +67,7 @@ impl RealWorld {
                 &mut |second| seconds.push(second),
             )
         });
-        let spent = began.spent(&side::read(worker.pid(), device.as_deref()));
+        let spent = began.spent(&side::read(pid, device.as_deref()));
         let told =
             seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
         self.told.extend(told);
@@ -76,13 +77,13 @@ impl RealWorld {
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
         };
-        Ok(measured(report, spent))
+        Ok(self.measured(id, report, spent))
     }
 
     /// Waits for a shape of the tree; what that costs is a block without operations of the client.
     pub(super) fn drain(&mut self, id: WorkerId, to: Settle, bound: Nanos) -> Result<Performed, Failure> {
         let device = self.device.clone();
-        let pid = self.worker(id)?.pid();
+        let pid = self.measured_pid(id)?;
         let began = Began::now(|| side::read(pid, device.as_deref()));
         // The worker gives up at the bound; it is given a while to say so.
         let patience = bound + REPLY_GRACE;
@@ -95,7 +96,7 @@ impl RealWorld {
             _ => None,
         });
         let report = BlockReport { wall: waited.unwrap_or_default(), ..BlockReport::default() };
-        Ok(measured(report, spent))
+        Ok(self.measured(id, report, spent))
     }
 
     /// Runs a step by the user's db_bench.
@@ -155,6 +156,16 @@ impl RealWorld {
             result.map_err(|error| Failure { severity: Severity::Step, ..self.fail(id, step, &error) })?;
         Ok(Performed::DbBench(Box::new(result)))
     }
+
+    fn measured(&self, id: WorkerId, report: BlockReport, spent: SideReading) -> Performed {
+        let serving = self.servers.contains_key(&id).then(|| spent.busiest(report.thread_cpu.len()));
+        Performed::Block(Box::new(MeasuredBlock {
+            report,
+            process_cpu: spent.process_cpu,
+            serving,
+            counters: spent.counters,
+        }))
+    }
 }
 
 /// A side and the host when something that takes seconds began: a block of 20 ms is too short for ticks.
@@ -178,12 +189,4 @@ impl Began {
     fn others(&self) -> Counters {
         Counters::from([(Counter::OtherCpuMicros, others::taken_between(self.others, others::read()))])
     }
-}
-
-fn measured(report: BlockReport, spent: SideReading) -> Performed {
-    Performed::Block(Box::new(MeasuredBlock {
-        report,
-        process_cpu: spent.process_cpu,
-        counters: spent.counters,
-    }))
 }

@@ -1,6 +1,7 @@
 //! [`World`] on this host.
 
 mod measuring;
+mod servers;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
 use crate::campaign::world::{Failure, Performed, Severity, World};
@@ -16,11 +17,12 @@ use crate::real::page_cache;
 use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
+use crate::server::Server;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
 use model::units::Nanos;
-use model::wire::{FailureKind, Library, Reply, Request};
+use model::wire::{EngineText, FailureKind, Library, Reply, Request};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
@@ -54,7 +56,6 @@ pub enum CannotProvide {
 pub struct RealWorld {
     program: PathBuf,
     labels: Vec<String>,
-    libraries: Vec<PathBuf>,
     /// Where databases are: on the loop device where there is one.
     root: PathBuf,
     device: Option<String>,
@@ -63,6 +64,8 @@ pub struct RealWorld {
     watch: Stopwatch,
     launch: u32,
     workers: BTreeMap<WorkerId, Worker>,
+    /// The servers that workers are clients of.
+    servers: BTreeMap<WorkerId, Server>,
     sampler: Sampler,
     edges: Nanos,
     blocks: u64,
@@ -74,7 +77,7 @@ pub struct RealWorld {
     told: Vec<RunEvent>,
     /// Directories of workers that were made and not yet removed.
     made: BTreeSet<WorkerId>,
-    // These three in this order, and after the workers, which have files open on the first and are in the second.
+    // These three in this order, and after workers and servers, which have files open on the first and are in the second.
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
     directory: RunDirectory,
@@ -110,7 +113,6 @@ impl RealWorld {
             root,
             program,
             labels: plan.subjects.iter().map(|subject| subject.reference.to_string()).collect(),
-            libraries: plan.subjects.iter().map(|subject| subject.build.library.clone()).collect(),
             sampler: Sampler::start(device.clone()),
             directory,
             device,
@@ -119,6 +121,7 @@ impl RealWorld {
             watch,
             launch: 0,
             workers: BTreeMap::new(),
+            servers: BTreeMap::new(),
             edges: Nanos(0),
             blocks: 0,
             heap_peak: 0,
@@ -158,8 +161,12 @@ impl RealWorld {
         Failure { side: Some(worker.side), reason, severity }
     }
 
-    fn fail_worker(&self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
+    fn fail_worker(&mut self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
         let mut failure = self.fail(worker, doing, error);
+        if let Some(Err(gone)) = self.servers.get_mut(&worker).map(Server::check) {
+            // What the client saw of it is a consequence.
+            failure = self.fail(worker, doing, &gone);
+        }
         let out_of_memory = self.memory_group.as_ref().and_then(MemoryGroup::oom_kills).unwrap_or(0) > 0;
         if let (true, WorkerError::Crashed { .. }, Some(limit)) =
             (out_of_memory, error, self.plan.layout.memory_limit)
@@ -199,23 +206,29 @@ impl RealWorld {
     }
 
     fn start(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
+        self.start_servers(workers)?;
         for id in workers {
             let directory = self.worker_directory(*id);
             let command =
                 WorkerCommand { program: self.program.clone(), stderr: directory.join("stderr"), directory };
             let started = Worker::start(&command);
             let worker = started.map_err(|error| self.fail_worker(*id, "starting its worker", &error))?;
-            if let Some(group) = &self.memory_group {
-                let added = group.add(worker.pid());
-                added.map_err(|error| self.fail(*id, "limiting its memory", &error))?;
+            // Of a server's client the memory does not count.
+            if !self.servers.contains_key(id) {
+                self.limit_memory(*id, worker.pid())?;
             }
             self.workers.insert(*id, worker);
         }
-        let load = |id: &WorkerId| Request::Load {
-            library: Library::RocksDb { path: self.libraries[id.side].clone() },
-        };
-        let requests: Vec<(WorkerId, Request)> = workers.iter().map(|id| (*id, load(id))).collect();
+        let requests: Vec<(WorkerId, Request)> =
+            workers.iter().map(|id| (*id, Request::Load { library: self.library(*id) })).collect();
         self.ask(&requests, Nanos::from_secs(60))
+    }
+
+    fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
+        match &self.memory_group {
+            Some(group) => group.add(pid).map_err(|error| self.fail(id, "limiting its memory", &error)),
+            None => Ok(()),
+        }
     }
 
     fn ask(&mut self, requests: &[(WorkerId, Request)], bound: Nanos) -> Result<Performed, Failure> {
@@ -252,8 +265,7 @@ impl RealWorld {
 
     fn freeze(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
         for id in workers {
-            let frozen = self.worker(*id)?.freeze();
-            frozen.map_err(|error| self.fail_worker(*id, "freezing it", &error))?;
+            self.freeze_side(*id).map_err(|error| self.fail_worker(*id, "freezing it", &error))?;
         }
         Ok(Performed::Done)
     }
@@ -266,9 +278,11 @@ impl RealWorld {
             Role::Writer => "write",
         };
         let mut texts = Vec::new();
-        for (name, path) in
-            [("LOG", directory.join(DATABASE).join("LOG")), ("stderr", directory.join("stderr"))]
-        {
+        let log = match self.servers.get(&id) {
+            Some(server) => server.log_file().to_owned(),
+            None => directory.join(DATABASE).join("LOG"),
+        };
+        for (name, path) in [("LOG", log), ("stderr", directory.join("stderr"))] {
             let bytes = fs::read(path).unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOG_BYTES)]).into_owned();
             if !text.is_empty() {
@@ -286,6 +300,12 @@ impl RealWorld {
             {
                 self.heap_peak = self.heap_peak.max(heap_peak.0);
             }
+            if let Some(server) = self.servers.remove(id) {
+                // Its data is about to be removed: that it would not stop is no failure of a trial.
+                let watch = Stopwatch::start();
+                let _ = server.stop();
+                self.pauses.engine_worked(watch.elapsed());
+            }
         }
         Performed::Done
     }
@@ -301,8 +321,9 @@ impl RealWorld {
 
     /// Ends every worker, frozen or not, and removes what they left.
     fn abandon(&mut self) {
-        // Dropping a worker kills it.
+        // Dropping a worker or a server kills it.
         self.workers.clear();
+        self.servers.clear();
         self.pauses.forget();
         for id in std::mem::take(&mut self.made) {
             let _ = marked_dir::remove_marked_dir(&self.worker_directory(id));
@@ -349,7 +370,7 @@ impl World for RealWorld {
             Action::Freeze { workers } => self.freeze(workers),
             Action::Thaw { workers } => {
                 for id in workers {
-                    self.worker(*id)?.thaw();
+                    self.thaw_side(*id);
                 }
                 Ok(Performed::Done)
             }
@@ -389,7 +410,8 @@ impl World for RealWorld {
 
     fn clean_up(&mut self) {
         self.abandon();
-        if !self.interrupted.load(Ordering::Relaxed) {
+        // The client of a server is another process: what it costs is counted in each block.
+        if !(self.interrupted.load(Ordering::Relaxed) || self.plan.workload.is_sql()) {
             self.client_cpu_ns_per_op =
                 client_cost::measure(&self.program, self.directory.path(), &self.plan).ok();
         }
@@ -426,6 +448,7 @@ fn is_the_engines_work(request: &Request) -> bool {
 
 fn request_name(request: &Request) -> &'static str {
     match request {
+        Request::Load { library: Library::Server { .. } } => "connecting to its server",
         Request::Load { .. } => "loading its library",
         Request::Open { .. } => "opening the database",
         Request::BulkLoad { .. } => "writing the image",
@@ -435,6 +458,7 @@ fn request_name(request: &Request) -> &'static str {
         Request::FinishStep => "finishing a step",
         Request::Settle { .. } => "settling",
         Request::ReadShape => "reading the tree's shape",
+        Request::ReadText { what: EngineText::Settings } => "reading the server's settings",
         Request::ReadText { .. } => "reading the engine's statistics",
         Request::Close => "closing the database",
         Request::Exit => "exiting",

@@ -1,13 +1,12 @@
-//! The groups of a campaign as JSON objects.
+//! Groups as JSON objects.
 
-use super::groups::{GroupRow, Interval};
-use super::json::name;
-use super::view::CampaignView;
+use crate::groups::{GroupRow, Interval};
 use model::verdict::Verdict;
 use serde::Serialize;
 
+/// One group of one candidate.
 #[derive(Serialize)]
-pub(super) struct GroupObject<'a> {
+pub(crate) struct GroupObject<'a> {
     group: &'static str,
     candidate: &'a str,
     steps: u32,
@@ -21,7 +20,7 @@ pub(super) struct GroupObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     worst: Option<WorstObject<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    quoted: Option<QuotedObject>,
+    quoted: Option<QuotedObject<'a>>,
 }
 
 #[derive(Serialize)]
@@ -42,14 +41,17 @@ struct WorstObject<'a> {
 }
 
 #[derive(Serialize)]
-struct QuotedObject {
+struct QuotedObject<'a> {
     min: f64,
+    min_step: &'a str,
     max: f64,
+    max_step: &'a str,
     avg: f64,
     median: f64,
 }
 
-pub(super) fn group<'a>(one: &'a GroupRow, view: &'a CampaignView) -> GroupObject<'a> {
+/// The object of a group of this candidate.
+pub(crate) fn group<'a>(one: &'a GroupRow, candidate: &'a str) -> GroupObject<'a> {
     let interval = |of: &Interval| IntervalObject {
         ratio: of.ratio,
         low: of.low,
@@ -58,7 +60,7 @@ pub(super) fn group<'a>(one: &'a GroupRow, view: &'a CampaignView) -> GroupObjec
     };
     GroupObject {
         group: one.group.name(),
-        candidate: name(view, one.side),
+        candidate,
         steps: one.members,
         slower: one.slower,
         faster: one.faster,
@@ -67,9 +69,11 @@ pub(super) fn group<'a>(one: &'a GroupRow, view: &'a CampaignView) -> GroupObjec
         verdict: one.verdict,
         mean: one.mean.as_ref().map(interval),
         worst: one.worst.as_ref().map(|(step, of)| WorstObject { step, interval: interval(of) }),
-        quoted: one.quoted.map(|of| QuotedObject {
+        quoted: one.quoted.as_ref().map(|of| QuotedObject {
             min: of.min,
+            min_step: &of.min_step,
             max: of.max,
+            max_step: &of.max_step,
             avg: of.avg,
             median: of.median,
         }),

@@ -1,0 +1,110 @@
+//! `dbdyno engine start`: a private server to look at with a client of one's own. Nothing is measured.
+
+use crate::cli::Places;
+use crate::commands::print;
+use crate::exit::usage;
+use crate::progress::Progress;
+use crate::{interrupt, paths};
+use anyhow::{Context, anyhow};
+use model::config;
+use model::subject::SubjectRef;
+use model::units::Bytes;
+use model::wire::{Endpoint, ServerAddress};
+use model::workload::sql::Dialect;
+use runner::engines::{BuildCache, EngineCatalog};
+use runner::marked_dir;
+use runner::real::run_directory::RunDirectory;
+use runner::server::{self, Network, Server, ServerCommand};
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What the user asks for.
+pub struct Wanted<'a> {
+    pub server: &'a str,
+    pub memory: &'a str,
+    pub as_json: bool,
+}
+
+/// How often it is looked whether the server still runs, and whether it should.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Fetches, makes, starts, tells, waits, stops.
+pub fn run(
+    places: &Places,
+    catalog: &EngineCatalog,
+    cache: &BuildCache,
+    wanted: &Wanted<'_>,
+) -> anyhow::Result<()> {
+    let reference: SubjectRef = wanted.server.parse().map_err(usage)?;
+    let memory: Bytes = wanted.memory.parse().context("--memory").map_err(usage)?;
+    let config = catalog.config(&reference.build.engine, &reference.config).map_err(usage)?;
+    let progress = Progress::new();
+    let build = cache.fetch(catalog, &reference.build, &mut |text| progress.say(text))?;
+    let files = build
+        .server
+        .as_ref()
+        .ok_or_else(|| usage(anyhow!("{} is a library that is loaded, not a server", build.reference)))?;
+    let options = config::for_server(config, &reference.build.version, memory);
+    let run = RunDirectory::create(&paths::work_dir(places)?, &format!("server-{}", std::process::id()))?;
+    let directory = run.path().join("db");
+    marked_dir::create_marked_dir(&directory)?;
+    let command = ServerCommand {
+        files,
+        program: &build.library,
+        options: &options,
+        directory: &directory,
+        network: Network::Socket,
+    };
+    server::initialise(&command, &interrupt::requested)?;
+    let mut server = Server::start(&command, |_| Ok(()), &interrupt::requested)?;
+    if wanted.as_json {
+        let line = serde_json::to_string(server.address()).context("failed to render JSON")?;
+        print::text(&format!("{line}\n"))?;
+    } else {
+        print::text(&told(&reference, server.address()))?;
+    }
+    let ended = end_of_input();
+    while !(interrupt::requested() || ended.load(Ordering::Relaxed)) {
+        server.check()?;
+        std::thread::sleep(LOOK);
+    }
+    Ok(server.stop()?)
+}
+
+/// How to reach it with the client that everybody has.
+fn told(reference: &SubjectRef, address: &ServerAddress) -> String {
+    let place = match (&address.endpoint, address.dialect) {
+        (Endpoint::Socket { path }, Dialect::Postgres) => {
+            format!(
+                "psql -h {} -U {} {}",
+                path.parent().unwrap_or(path).display(),
+                address.user,
+                address.database
+            )
+        }
+        (Endpoint::Socket { path }, Dialect::Mysql) => {
+            format!("mariadb -S {} -u {} {}", path.display(), address.user, address.database)
+        }
+        (Endpoint::Tcp { host, port }, Dialect::Postgres) => {
+            format!("psql -h {host} -p {port} -U {} {}", address.user, address.database)
+        }
+        (Endpoint::Tcp { host, port }, Dialect::Mysql) => {
+            format!("mariadb -h {host} -P {port} -u {} {}", address.user, address.database)
+        }
+    };
+    format!("{reference} runs; Ctrl-C stops it and removes its data\n  {place}\n")
+}
+
+/// Set when standard input has ended: whoever started us has ended too.
+fn end_of_input() -> Arc<AtomicBool> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&ended);
+    std::thread::spawn(move || {
+        let mut sink = [0; 64];
+        while std::io::stdin().read(&mut sink).is_ok_and(|bytes| bytes > 0) {}
+        set.store(true, Ordering::Relaxed);
+    });
+    ended
+}

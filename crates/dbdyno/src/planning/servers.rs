@@ -1,0 +1,95 @@
+//! A subject that is a server, made ready: its configuration brought to its release and to the memory of the workload,
+//! and tried on an empty data directory.
+
+use super::subjects::{Prepared, Sources, in_scratch, omit};
+use crate::exit::usage;
+use crate::{interrupt, paths};
+use anyhow::{Context, anyhow};
+use model::build::{BuildProbe, EngineBuild};
+use model::config::{self, EngineConfig, Options};
+use model::names;
+use model::plan::Subject;
+use model::plan_file::UnknownOptions;
+use model::subject::SubjectRef;
+use model::units::Bytes;
+use model::workload::Workload;
+use runner::real::probe::ProbePlace;
+use runner::real::probe_server::{self, ProbeError, ServerLook};
+use runner::server::ServerError;
+
+/// Memory of a server where the workload states none: what every development machine can spare.
+pub const DEFAULT_MEMORY: Bytes = Bytes(1 << 30);
+
+/// Probes the build and tries the options of the workload.
+pub fn prepare(
+    sources: &Sources<'_>,
+    reference: &SubjectRef,
+    build: EngineBuild,
+    config: EngineConfig,
+    workload: &Workload,
+    unknown: UnknownOptions,
+) -> anyhow::Result<Prepared> {
+    let build = probed(sources, build)?;
+    let memory = workload.memory.unwrap_or(DEFAULT_MEMORY);
+    let of_release = config::for_server(&config, &reference.build.version, memory);
+    let mut options = config::overlaid(&workload.options, &of_release);
+    let mut omitted = Options::new();
+    let settings = loop {
+        let error = match look(sources, &build, &options)? {
+            Ok(look) => break look.settings,
+            Err(error) => error,
+        };
+        let refused = match &error {
+            ProbeError::Server(ServerError::UnknownOption { option, .. }) => option.clone(),
+            ProbeError::Server(_)
+            | ProbeError::Directory(_)
+            | ProbeError::Worker(_)
+            | ProbeError::NoServer { .. } => String::new(),
+        };
+        if unknown == UnknownOptions::LeaveOut && options.contains_key(&refused) {
+            omit(&[refused], &mut options, &mut omitted);
+            continue;
+        }
+        if refused.is_empty() {
+            return Err(anyhow::Error::new(error).context(format!("{} cannot be used", build.reference)));
+        }
+        let known = build.probe.as_ref().map(|probe| probe.default_options.as_str()).unwrap_or_default();
+        let known = known.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()));
+        return Err(usage(anyhow!(
+            "{}: this release has no option `{refused}`{}",
+            build.reference,
+            names::hint(&refused, known)
+        )));
+    };
+    let subject =
+        Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
+    Ok(Prepared { subject, written_options: Some(settings), omitted })
+}
+
+/// The build with what it says of itself where no option is set; found once.
+fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBuild> {
+    if build.probe.is_some() {
+        return Ok(build);
+    }
+    let found = look(sources, &build, &Options::new())?
+        .with_context(|| format!("{} cannot be used", build.reference))?;
+    let probe =
+        BuildProbe { default_options: found.settings, facts: found.facts, missing_symbols: Vec::new() };
+    sources.cache.record_probe(&build, probe)?;
+    sources
+        .cache
+        .resolve(sources.catalog, &build.reference, &mut |_| {})?
+        .ok_or_else(|| anyhow!("{} vanished from the cache", build.reference))
+}
+
+fn look(
+    sources: &Sources<'_>,
+    build: &EngineBuild,
+    options: &Options,
+) -> anyhow::Result<Result<ServerLook, ProbeError>> {
+    let program = paths::own_program()?;
+    in_scratch(sources.places, |directory| {
+        let place = ProbePlace { program: &program, directory };
+        probe_server::look(&place, build, options, &interrupt::requested)
+    })
+}

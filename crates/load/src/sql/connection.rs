@@ -1,0 +1,237 @@
+//! One connection to a SQL server of either dialect: what transactions, loads and questions do with it. What is in
+//! the way of a query, encoding and sending, allocates nothing.
+
+use super::channel::{Channel, endpoint_name};
+use super::error::{LoginFailure, SqlError, WireError, shown};
+use super::{mysql, postgres};
+use model::wire::ServerAddress;
+use model::workload::sql::Dialect;
+use std::time::Duration;
+
+/// A server that does not answer a login within this is not there. Not tuned: a login takes milliseconds.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a statement returned or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Rows that it returned; where it returns none, that it changed (of MySQL: that it found).
+    pub rows: u64,
+}
+
+/// Everything that a statement returned, as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Names of the columns.
+    pub names: Vec<String>,
+    /// Values; absent where they are NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+impl Rows {
+    /// The first value of the first row.
+    pub fn first(&self) -> Option<&str> {
+        self.rows.first()?.first()?.as_deref()
+    }
+
+    /// The first two values of each row that has both.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rows.iter().filter_map(|row| match row.as_slice() {
+            [Some(name), Some(value), ..] => Some((name.as_str(), value.as_str())),
+            _ => None,
+        })
+    }
+}
+
+/// What a parameter is given as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterType {
+    /// A number that fits into 32 bits with its sign.
+    Number,
+    /// A number that does not.
+    LargeNumber,
+    /// A text.
+    Text,
+}
+
+/// A statement that the server has prepared on this connection.
+#[derive(Debug, Clone)]
+pub enum Prepared {
+    /// On Postgres.
+    Postgres(postgres::Prepared),
+    /// On MySQL or MariaDB.
+    Mysql(mysql::Prepared),
+}
+
+impl Prepared {
+    /// Begins an execution at the end of a buffer.
+    #[inline]
+    pub fn begin(&self, out: &mut Vec<u8>) {
+        match self {
+            Prepared::Postgres(prepared) => prepared.begin(out),
+            Prepared::Mysql(prepared) => prepared.begin(out),
+        }
+    }
+
+    /// The value of parameter `index`, from 0; false where the server's type cannot hold it.
+    #[inline]
+    #[must_use]
+    pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) -> bool {
+        match self {
+            Prepared::Postgres(prepared) => prepared.number(out, index, value),
+            Prepared::Mysql(prepared) => prepared.number(out, index, value),
+        }
+    }
+
+    /// A value that is text.
+    #[inline]
+    pub fn text(&self, out: &mut Vec<u8>, value: &[u8]) {
+        match self {
+            Prepared::Postgres(prepared) => prepared.text(out, value),
+            Prepared::Mysql(prepared) => prepared.text(out, value),
+        }
+    }
+
+    /// Ends the execution that began at `start` of the buffer.
+    #[inline]
+    pub fn end(&self, out: &mut Vec<u8>, start: usize) {
+        match self {
+            Prepared::Postgres(prepared) => prepared.end(out, start),
+            Prepared::Mysql(prepared) => prepared.end(out, start),
+        }
+    }
+
+    /// It was executed once, so that the server knows the types of its parameters.
+    #[inline]
+    pub fn was_executed(&mut self) {
+        match self {
+            Prepared::Postgres(_) => {}
+            Prepared::Mysql(prepared) => prepared.was_executed(),
+        }
+    }
+}
+
+/// A connection that is logged in.
+#[derive(Debug)]
+pub struct Connection {
+    protocol: Protocol,
+    endpoint: String,
+}
+
+#[derive(Debug)]
+enum Protocol {
+    Postgres(postgres::Postgres),
+    Mysql(mysql::Mysql),
+}
+
+impl Connection {
+    /// Connects and logs in.
+    pub fn open(address: &ServerAddress) -> Result<Connection, SqlError> {
+        let endpoint = endpoint_name(&address.endpoint);
+        let refused = |source: std::io::Error| SqlError::Connect { endpoint: endpoint.clone(), source };
+        let mut channel = Channel::connect(&address.endpoint).map_err(refused)?;
+        channel.set_patience(Some(LOGIN_PATIENCE)).map_err(refused)?;
+        let user = || address.user.clone();
+        let protocol = match address.dialect {
+            Dialect::Postgres => postgres::Postgres::connect(channel, address).map(Protocol::Postgres),
+            Dialect::Mysql => mysql::Mysql::connect(channel, address).map(Protocol::Mysql),
+        };
+        let protocol = protocol.map_err(|failure| match failure {
+            LoginFailure::Wire(source) => {
+                SqlError::Login { endpoint: endpoint.clone(), user: user(), source }
+            }
+            LoginFailure::NoPassword => SqlError::NoPassword { endpoint: endpoint.clone(), user: user() },
+            LoginFailure::Method(method) => {
+                SqlError::LoginMethod { endpoint: endpoint.clone(), user: user(), method }
+            }
+        })?;
+        let mut connection = Connection { protocol, endpoint };
+        connection.set_patience(None)?;
+        Ok(connection)
+    }
+
+    /// What the server speaks.
+    pub fn dialect(&self) -> Dialect {
+        match &self.protocol {
+            Protocol::Postgres(_) => Dialect::Postgres,
+            Protocol::Mysql(_) => Dialect::Mysql,
+        }
+    }
+
+    /// How long an answer may take; without end where absent. An answer that does not come in time costs the
+    /// connection.
+    pub fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), SqlError> {
+        let channel = match &mut self.protocol {
+            Protocol::Postgres(postgres) => postgres.channel(),
+            Protocol::Mysql(mysql) => mysql.channel(),
+        };
+        channel
+            .set_patience(patience)
+            .map_err(|source| SqlError::Connect { endpoint: self.endpoint.clone(), source })
+    }
+
+    /// Sends what was encoded before, one execution or one text, and reads the whole answer.
+    #[inline]
+    pub fn send(&mut self, message: &[u8]) -> Result<Answer, WireError> {
+        match &mut self.protocol {
+            Protocol::Postgres(postgres) => postgres.send(message),
+            Protocol::Mysql(mysql) => mysql.send(message),
+        }
+    }
+
+    /// Begins a statement that is sent as text, at the end of a buffer.
+    #[inline]
+    pub fn begin_text(&self, out: &mut Vec<u8>) {
+        match &self.protocol {
+            Protocol::Postgres(_) => postgres::begin_text(out),
+            Protocol::Mysql(_) => mysql::begin_text(out),
+        }
+    }
+
+    /// Ends the text that began at `start` of the buffer.
+    #[inline]
+    pub fn end_text(&self, out: &mut Vec<u8>, start: usize) {
+        match &self.protocol {
+            Protocol::Postgres(_) => postgres::end_text(out, start),
+            Protocol::Mysql(_) => mysql::end_text(out, start),
+        }
+    }
+
+    /// A text as [`Self::send`] takes it.
+    pub fn encoded(&self, sql: &str) -> Vec<u8> {
+        let mut message = Vec::with_capacity(sql.len() + 8);
+        self.begin_text(&mut message);
+        message.extend_from_slice(sql.as_bytes());
+        self.end_text(&mut message, 0);
+        message
+    }
+
+    /// Runs a statement; what it returns is only counted.
+    pub fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
+        let message = self.encoded(sql);
+        self.send(&message).map_err(|source| self.failed(sql, source))
+    }
+
+    /// Runs a statement and gives what it returns.
+    pub fn read(&mut self, sql: &str) -> Result<Rows, SqlError> {
+        let rows = match &mut self.protocol {
+            Protocol::Postgres(postgres) => postgres.read(sql),
+            Protocol::Mysql(mysql) => mysql.read(sql),
+        };
+        rows.map_err(|source| self.failed(sql, source))
+    }
+
+    /// Prepares a statement with placeholders of the dialect, one for each type.
+    pub fn prepare(&mut self, sql: &str, types: &[ParameterType]) -> Result<Prepared, SqlError> {
+        let prepared = match &mut self.protocol {
+            Protocol::Postgres(postgres) => postgres.prepare(sql, types).map(Prepared::Postgres),
+            Protocol::Mysql(mysql) => mysql.prepare(sql, types).map(Prepared::Mysql),
+        };
+        prepared.map_err(|source| self.failed(sql, source))
+    }
+
+    /// The error of a statement.
+    #[cold]
+    pub fn failed(&self, statement: &str, source: WireError) -> SqlError {
+        SqlError::Statement { statement: shown(statement), endpoint: self.endpoint.clone(), source }
+    }
+}

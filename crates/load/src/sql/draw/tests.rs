@@ -1,0 +1,131 @@
+//! Draws against naive oracles.
+
+use super::*;
+use crate::keys::{Stream, generator};
+use model::workload::sql::Bound;
+
+fn random() -> Xoshiro256PlusPlus {
+    generator(11, Stream::Foreground(0))
+}
+
+fn zipfian_source(count: i64, exponent: f64) -> Source {
+    source(Draw::Zipfian { low: Bound::number(1), high: Bound::number(count), exponent }, 0).unwrap()
+}
+
+/// Greatest distance of two cumulative distributions over ranks.
+fn distance(counts: &[u64], weights: &[f64]) -> f64 {
+    let drawn: u64 = counts.iter().sum();
+    let whole: f64 = weights.iter().sum();
+    let (mut seen, mut expected, mut greatest) = (0_u64, 0.0, 0.0_f64);
+    for (count, weight) in counts.iter().zip(weights) {
+        seen += count;
+        expected += weight;
+        greatest = greatest.max((seen as f64 / drawn as f64 - expected / whole).abs());
+    }
+    greatest
+}
+
+#[test]
+fn ranks_follow_the_sum_of_weights() {
+    const DRAWS: u32 = 200_000;
+    for (count, exponent) in
+        [(1_u64, 0.8), (2, 0.8), (10, 0.8), (1000, 0.8), (1000, 1.0), (1000, 2.5), (100_000, 0.2)]
+    {
+        let zipf = Zipf::new(count, exponent);
+        let mut counts = vec![0; usize::try_from(count).unwrap()];
+        let mut random = random();
+        for _ in 0..DRAWS {
+            counts[usize::try_from(zipf.rank(&mut random) - 1).unwrap()] += 1;
+        }
+        let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
+        // Kolmogorov and Smirnov: beyond 1.95 / sqrt(n) in 1 of 1,000 samples.
+        let distance = distance(&counts, &weights);
+        assert!(distance < 1.95 / f64::from(DRAWS).sqrt(), "{count}, {exponent}: {distance}");
+    }
+}
+
+#[test]
+fn ranks_of_a_huge_range_stay_in_it() {
+    let zipf = Zipf::new(GREATEST, 0.8);
+    let mut random = random();
+    assert!((0..10_000).all(|_| (1..=GREATEST).contains(&zipf.rank(&mut random))));
+}
+
+#[test]
+fn scattered_ranks_take_every_place_once_and_the_first_lie_apart() {
+    for count in [1_u64, 2, 3, 10, 97, 1000, 65_536] {
+        let scatter = Scatter::new(count);
+        let mut places: Vec<u64> = (0..count).map(|rank| scatter.place(rank)).collect();
+        if count >= 97 {
+            let mut frequent = places[..5].to_vec();
+            frequent.sort_unstable();
+            assert!(frequent.windows(2).all(|pair| pair[1] - pair[0] > count / 20), "{count}: {frequent:?}");
+        }
+        places.sort_unstable();
+        assert!(places.iter().copied().eq(0..count), "{count}");
+    }
+    assert!(Scatter::new(GREATEST).place(GREATEST - 1) < GREATEST);
+}
+
+#[test]
+fn uniform_numbers_fill_their_range_and_no_more() {
+    let source = source(Draw::Uniform { low: Bound::number(3), high: Bound::number(7) }, 0).unwrap();
+    let mut random = random();
+    let mut counts = [0_u32; 5];
+    for _ in 0..50_000 {
+        counts[usize::try_from(number(&source, &mut random, 0) - 3).unwrap()] += 1;
+    }
+    assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn a_constant_counts_up_in_a_list() {
+    let source = source(Draw::Constant { value: Bound::number(51) }, 0).unwrap();
+    let numbers: Vec<i64> = (0..3).map(|place| number(&source, &mut random(), place)).collect();
+    assert_eq!(numbers, [51, 52, 53]);
+}
+
+#[test]
+fn digits_come_in_groups_and_each_as_often_as_the_others() {
+    let mut text = Vec::new();
+    let mut counts = [0_u32; 10];
+    let mut random = random();
+    for _ in 0..1000 {
+        text.clear();
+        push_digits(&mut text, 10, 11, &mut random);
+        let groups: Vec<&[u8]> = text.split(|byte| *byte == b'-').collect();
+        assert_eq!((text.len(), groups.len()), (119, 10));
+        for digit in groups.concat() {
+            counts[usize::from(digit - b'0')] += 1;
+        }
+    }
+    assert!(counts.iter().all(|count| (10_500..11_500).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn numbers_are_written_as_the_library_does() {
+    for value in [0, 7, -1, 10, 123_456, i64::MAX, i64::MIN] {
+        let mut out = Vec::new();
+        push_number(&mut out, value);
+        assert_eq!(String::from_utf8(out).unwrap(), value.to_string());
+    }
+}
+
+#[test]
+fn a_seed_gives_its_values() {
+    let source = zipfian_source(1_000_000, 0.8);
+    let mut random = random();
+    let drawn: Vec<i64> = (0..4).map(|_| number(&source, &mut random, 0)).collect();
+    let mut again = generator(11, Stream::Foreground(0));
+    assert!(drawn.iter().all(|value| *value == number(&source, &mut again, 0)));
+    assert!(drawn.iter().all(|value| (1..=1_000_000).contains(value)), "{drawn:?}");
+}
+
+#[test]
+fn ranges_without_a_number_are_refused() {
+    let empty = Draw::Uniform { low: Bound::number(8), high: Bound::number(7) };
+    assert!(source(empty, 0).unwrap_err().contains("8 to 7"));
+    assert!(source(Draw::Digits { groups: 1, of: 30 }, 0).is_err());
+    let flat = Draw::Zipfian { low: Bound::number(1), high: Bound::number(9), exponent: f64::NAN };
+    assert!(source(flat, 0).is_err());
+}

@@ -1,0 +1,268 @@
+//! What goes wrong between the client and a server, and which of the server's errors are met by sending again.
+
+use model::workload::sql::Dialect;
+use std::collections::BTreeMap;
+use std::io;
+
+/// What failed on a connection, before it is known what was being sent.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// The connection is gone.
+    #[error("the connection was lost")]
+    Lost(#[from] io::Error),
+    /// The server sent what the protocol has not; the connection is of no more use.
+    #[error("the server's answer is not of the protocol: {0}")]
+    Malformed(&'static str),
+    /// The server refused.
+    #[error("{0}")]
+    Server(Box<ServerMessage>),
+}
+
+/// An error as a server reports it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text} ({code})")]
+pub struct ServerMessage {
+    /// SQLSTATE of Postgres (`40P01`), the number of MySQL (`1213`).
+    pub code: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Why a server let nobody in.
+#[derive(Debug)]
+pub enum LoginFailure {
+    /// By the server or on the way.
+    Wire(WireError),
+    /// The server wants a password and there is none.
+    NoPassword,
+    /// The server wants what we cannot.
+    Method(String),
+}
+
+impl From<WireError> for LoginFailure {
+    fn from(error: WireError) -> LoginFailure {
+        LoginFailure::Wire(error)
+    }
+}
+
+impl From<io::Error> for LoginFailure {
+    fn from(error: io::Error) -> LoginFailure {
+        LoginFailure::Wire(error.into())
+    }
+}
+
+/// Why something could not be done with a server.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// Nobody listens there.
+    #[error("failed to connect to the server at `{endpoint}`; see whether it is running and listens there")]
+    Connect {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The server let nobody in.
+    #[error("the server at `{endpoint}` refused the user `{user}`")]
+    Login {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The user.
+        user: String,
+        /// Why.
+        source: WireError,
+    },
+    /// The server wants to know a user in a way that we cannot.
+    #[error(
+        "the server at `{endpoint}` wants the user `{user}` to log in by `{method}`, which is not supported; give the \
+         user a password of another kind"
+    )]
+    LoginMethod {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The user.
+        user: String,
+        /// The server's name for it.
+        method: String,
+    },
+    /// The server asks for a password and there is none.
+    #[error("the server at `{endpoint}` asks the user `{user}` for a password; give one with its address")]
+    NoPassword {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The user.
+        user: String,
+    },
+    /// A statement failed.
+    #[error("`{statement}` failed on the server at `{endpoint}`")]
+    Statement {
+        /// The statement, cut where it is long.
+        statement: String,
+        /// The socket, or host and port.
+        endpoint: String,
+        /// Why.
+        source: WireError,
+    },
+    /// A parameter has a value that the server's type cannot hold.
+    #[error(
+        "the value {value} does not fit into parameter {index} of `{statement}`; lower the range that it is drawn from"
+    )]
+    Unfit {
+        /// The value.
+        value: i64,
+        /// The parameter's place in the statement, from 1.
+        index: usize,
+        /// The statement.
+        statement: String,
+    },
+    /// The plugin of a storage engine is not there.
+    #[error(
+        "this server has no storage engine {wanted}; it has {present}; start it with the plugin of {wanted}"
+    )]
+    NoStorageEngine {
+        /// What the tables shall be made with.
+        wanted: String,
+        /// What is there.
+        present: String,
+    },
+    /// The workload says nothing for this dialect, or nothing that makes sense.
+    #[error("{0}")]
+    Workload(String),
+    /// What was asked for does not exist on this kind of server.
+    #[error("{0}")]
+    NotSupported(String),
+    /// A bound was reached.
+    #[error(
+        "the server did not settle within {bound_s:.0} s: {pending}; raise the bound or lower the write load"
+    )]
+    TimedOut {
+        /// The bound.
+        bound_s: f64,
+        /// What was not done.
+        pending: String,
+    },
+}
+
+impl SqlError {
+    /// Whether the connection is of no more use.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, SqlError::Statement { source: WireError::Lost(_) | WireError::Malformed(_), .. })
+    }
+
+    /// What the server said, where it is what failed.
+    pub fn server_message(&self) -> Option<&ServerMessage> {
+        match self {
+            SqlError::Statement { source: WireError::Server(message), .. }
+            | SqlError::Login { source: WireError::Server(message), .. } => Some(message),
+            _ => None,
+        }
+    }
+}
+
+/// Why the server asks for an event to be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// It was chosen to end a deadlock.
+    Deadlock,
+    /// It waited too long for a lock.
+    LockTimeout,
+    /// Another transaction came first.
+    Serialization,
+    /// Another transaction inserted the same key.
+    DuplicateKey,
+    /// A row changed since it was read: MySQL's 1020.
+    RecordChanged,
+}
+
+impl Retry {
+    const ALL: [Retry; 5] = [
+        Retry::Deadlock,
+        Retry::LockTimeout,
+        Retry::Serialization,
+        Retry::DuplicateKey,
+        Retry::RecordChanged,
+    ];
+
+    /// Of an error's code; none where sending again is no answer to it.
+    pub fn of(dialect: Dialect, code: &str) -> Option<Retry> {
+        match (dialect, code) {
+            (Dialect::Postgres, "40P01") | (Dialect::Mysql, "1213") => Some(Retry::Deadlock),
+            (Dialect::Postgres, "55P03") | (Dialect::Mysql, "1205") => Some(Retry::LockTimeout),
+            (Dialect::Postgres, "40001") => Some(Retry::Serialization),
+            (Dialect::Postgres, "23505") | (Dialect::Mysql, "1062") => Some(Retry::DuplicateKey),
+            (Dialect::Mysql, "1020") => Some(Retry::RecordChanged),
+            _ => None,
+        }
+    }
+
+    /// As reports have it.
+    fn name(self) -> &'static str {
+        match self {
+            Retry::Deadlock => "deadlock",
+            Retry::LockTimeout => "lock-timeout",
+            Retry::Serialization => "serialization",
+            Retry::DuplicateKey => "duplicate-key",
+            Retry::RecordChanged => "record-changed",
+        }
+    }
+}
+
+/// How often events were sent again, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retries {
+    counts: [u64; Retry::ALL.len()],
+}
+
+impl Retries {
+    /// Counts one.
+    pub fn count(&mut self, kind: Retry) {
+        self.counts[kind as usize] += 1;
+    }
+
+    /// Adds another thread's.
+    pub fn add_to(&self, all: &mut BTreeMap<String, u64>) {
+        for (kind, count) in Retry::ALL.into_iter().zip(self.counts).filter(|(_, count)| *count > 0) {
+            *all.entry(kind.name().to_owned()).or_default() += count;
+        }
+    }
+}
+
+/// Longer statements are cut in messages.
+const SHOWN_STATEMENT: usize = 300;
+
+/// A statement for a message.
+pub fn shown(statement: &str) -> String {
+    let cut = statement.char_indices().nth(SHOWN_STATEMENT).map_or(statement.len(), |(index, _)| index);
+    if cut == statement.len() { statement.to_owned() } else { format!("{}..", &statement[..cut]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_ask_for_another_try_are_told_apart_and_counted() {
+        let mut retries = Retries::default();
+        for (dialect, code) in [
+            (Dialect::Postgres, "40P01"),
+            (Dialect::Mysql, "1213"),
+            (Dialect::Mysql, "1205"),
+            (Dialect::Postgres, "40001"),
+        ] {
+            retries.count(Retry::of(dialect, code).unwrap());
+        }
+        assert_eq!(Retry::of(Dialect::Mysql, "40001"), None);
+        assert_eq!(Retry::of(Dialect::Postgres, "42P01"), None);
+        let mut all = BTreeMap::new();
+        retries.add_to(&mut all);
+        let expected = [("deadlock", 2), ("lock-timeout", 1), ("serialization", 1)];
+        assert_eq!(all, expected.map(|(name, count)| (name.to_owned(), count)).into());
+    }
+
+    #[test]
+    fn a_long_statement_is_cut_between_characters() {
+        assert_eq!(shown("SELECT 1"), "SELECT 1");
+        let long = shown(&"ä".repeat(1000));
+        assert_eq!(long.chars().count(), SHOWN_STATEMENT + 2);
+    }
+}

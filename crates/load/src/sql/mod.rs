@@ -1,0 +1,20 @@
+//! The clients of SQL servers: their protocols over blocking sockets, and what a worker does with a server through
+//! them: tables and indexes, transactions, settling, and what the server says of itself.
+
+mod channel;
+pub mod connection;
+mod draw;
+mod error;
+pub mod facts;
+mod mysql;
+mod postgres;
+pub mod settle;
+mod statement;
+pub mod status;
+pub mod tables;
+pub mod transaction;
+
+pub use error::{Retries, SqlError};
+
+#[cfg(test)]
+mod scripted;

@@ -1,0 +1,78 @@
+//! Passwords against values of the servers and of openssl.
+
+use super::*;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `SELECT PASSWORD('secret')` gives SHA1(SHA1(password)), by which a server checks the proof: proof xor
+/// SHA1(nonce, stored) must hash to what is stored.
+#[test]
+fn a_native_proof_is_accepted_by_the_servers_check() {
+    const STORED: [u8; 20] = [
+        0x14, 0xe6, 0x55, 0x67, 0xab, 0xdb, 0x51, 0x35, 0xd0, 0xcf, 0xd9, 0xa7, 0x0b, 0x30, 0x32, 0xc1, 0x79,
+        0xa4, 0x9e, 0xe7,
+    ];
+    let nonce = b"abcdefghijklmnopqrst";
+    let mut once = native(b"secret", nonce);
+    let mask = Sha1::new().chain_update(nonce).chain_update(STORED).finalize();
+    once.iter_mut().zip(mask).for_each(|(byte, with)| *byte ^= with);
+    assert_eq!(hex(&Sha1::digest(once)), hex(&STORED));
+}
+
+#[test]
+fn a_sha2_proof_is_accepted_by_the_servers_check() {
+    let nonce = b"abcdefghijklmnopqrst";
+    let stored = Sha256::digest(Sha256::digest(b"secret"));
+    let mut once = caching_sha2(b"secret", nonce);
+    let mask = Sha256::new().chain_update(stored).chain_update(nonce).finalize();
+    once.iter_mut().zip(mask).for_each(|(byte, with)| *byte ^= with);
+    assert_eq!(Sha256::digest(once), stored);
+}
+
+/// Of `openssl genrsa 1024`, `openssl rsa -pubout`.
+const KEY: &str = include_str!("public.pem");
+/// Its private exponent, of `openssl rsa -text`.
+const PRIVATE_EXPONENT: &str = include_str!("private_exponent.hex");
+
+/// Undoes what [`encrypted`] does, by the definition.
+fn decrypted(message: &[u8], nonce: &[u8]) -> Vec<u8> {
+    let (modulus, _) = public_key(KEY).unwrap();
+    let exponent = BigUint::parse_bytes(PRIVATE_EXPONENT.trim().as_bytes(), 16).unwrap();
+    let padded = BigUint::from_bytes_be(message).modpow(&exponent, &modulus).to_bytes_be();
+    // The first byte is a zero, which the number has not.
+    let (seed, block) = padded.split_at(20);
+    let (mut seed, mut block) = (seed.to_vec(), block.to_vec());
+    xor_mask(&mut seed, &block);
+    xor_mask(&mut block, &seed);
+    assert_eq!(block[..20], *Sha1::digest([]));
+    let one = 20 + block[20..].iter().position(|byte| *byte == 1).unwrap();
+    assert!(block[20..one].iter().all(|byte| *byte == 0));
+    block[one + 1..].iter().zip(nonce.iter().cycle()).map(|(byte, with)| byte ^ with).collect()
+}
+
+#[test]
+fn an_encrypted_password_is_read_by_the_private_key() {
+    let nonce = b"abcdefghijklmnopqrst";
+    let first = encrypted(b"a password longer than the nonce", nonce, KEY.as_bytes()).unwrap();
+    assert_eq!(first.len(), 128);
+    assert_eq!(decrypted(&first, nonce), b"a password longer than the nonce\0");
+    let second = encrypted(b"a password longer than the nonce", nonce, KEY.as_bytes()).unwrap();
+    assert_ne!(first, second, "the seed is random");
+}
+
+#[test]
+fn keys_that_are_none_are_refused() {
+    let nonce = b"abcdefghijklmnopqrst";
+    assert_eq!(encrypted(b"x", nonce, b"no key"), None);
+    assert_eq!(encrypted(b"x", nonce, b"\xff\xfe"), None);
+    assert_eq!(encrypted(b"x", b"", KEY.as_bytes()), None);
+    assert_eq!(encrypted(&[b'x'; 200], nonce, KEY.as_bytes()), None, "it does not fit into the modulus");
+    let lines: Vec<&str> = KEY.lines().collect();
+    let der = STANDARD.decode(lines[1..lines.len() - 1].concat()).unwrap();
+    for length in 0..der.len() {
+        let cut = STANDARD.encode(&der[..length]);
+        assert_eq!(encrypted(b"x", nonce, cut.as_bytes()), None, "{length}");
+    }
+}

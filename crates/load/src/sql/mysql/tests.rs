@@ -1,0 +1,212 @@
+//! MySQL's protocol on bytes written by its documentation, whole, cut and hostile: without EOF packets as MariaDB 10.11
+//! answers, and with them as MySQL 5.6 does. Real servers are asked in `tests/servers.rs`.
+
+use super::super::scripted::Peer;
+use super::*;
+use model::workload::sql::Dialect;
+
+/// Packets of these payloads.
+fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (payload, number) in payloads.iter().zip(1..) {
+        let start = bytes.len();
+        bytes.extend_from_slice(&[0; HEADER]);
+        bytes.extend_from_slice(payload);
+        set_header(&mut bytes, start, number);
+    }
+    bytes
+}
+
+const COLUMN: &[u8] = b"\x03def\x05bench\x01t\x01t\x01c\x01c\x0c\x08\0\x78\0\0\0\xfe\x01\x10\0\0\0";
+const BINARY_ROW: &[u8] = b"\0\0\x03abc";
+const OK_END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+const EOF_END: &[u8] = b"\xfe\0\0\x02\0";
+const DEADLOCK: &[u8] = b"\xff\xbd\x04#40001Deadlock found";
+
+/// What the server can: with or without EOF packets, with or without known columns left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    Old,
+    New,
+    Mariadb,
+}
+
+fn connected(server: Server, answers: &[Vec<u8>]) -> (Mysql, Peer) {
+    let peer = Peer::answering(Vec::new(), answers.to_vec());
+    let mysql = Mysql {
+        channel: Channel::connect(&peer.endpoint()).unwrap(),
+        deprecate_eof: server != Server::Old,
+        cache_metadata: server == Server::Mariadb,
+    };
+    (mysql, peer)
+}
+
+fn send(server: Server, payloads: &[&[u8]]) -> Result<Answer, WireError> {
+    connected(server, &[packets(payloads)]).0.send(b"x")
+}
+
+#[test]
+fn an_execution_has_its_types_once() {
+    let mut prepared =
+        Prepared::new(7, &[ParameterType::Number, ParameterType::LargeNumber, ParameterType::Text]);
+    let encoded = |prepared: &Prepared| {
+        let mut out = b"before".to_vec();
+        prepared.begin(&mut out);
+        assert!(prepared.number(&mut out, 0, 258) && prepared.number(&mut out, 1, -1));
+        prepared.text(&mut out, b"xy");
+        prepared.end(&mut out, 6);
+        out.split_off(6)
+    };
+    let values = b"\x02\x01\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x02xy";
+    let head = b"\x17\x07\0\0\0\0\x01\0\0\0\0";
+    let first = [b"\x21\0\0\0".as_slice(), head, b"\x01\x03\0\x08\0\xfe\0", values].concat();
+    assert_eq!(encoded(&prepared), first);
+    prepared.was_executed();
+    assert_eq!(encoded(&prepared), [b"\x1b\0\0\0".as_slice(), head, b"\0", values].concat());
+    assert!(!prepared.number(&mut Vec::new(), 0, 1 << 31));
+    let mut none = Vec::new();
+    Prepared::new(1, &[]).begin(&mut none);
+    assert_eq!(none.len(), 14, "no bitmap and no types");
+}
+
+#[test]
+fn rows_are_counted_on_every_kind_of_server() {
+    let rows: [&[u8]; 2] = [BINARY_ROW, BINARY_ROW];
+    let old = [&[b"\x01".as_slice(), COLUMN, EOF_END], rows.as_slice(), &[EOF_END]].concat();
+    assert_eq!(send(Server::Old, &old).unwrap(), Answer { rows: 2 });
+    let new = [&[b"\x01".as_slice(), COLUMN], rows.as_slice(), &[OK_END]].concat();
+    assert_eq!(send(Server::New, &new).unwrap(), Answer { rows: 2 });
+    let described = [&[b"\x01\x01".as_slice(), COLUMN], rows.as_slice(), &[OK_END]].concat();
+    assert_eq!(send(Server::Mariadb, &described).unwrap(), Answer { rows: 2 });
+    let known = [&[b"\x01\0".as_slice()], rows.as_slice(), &[OK_END]].concat();
+    assert_eq!(send(Server::Mariadb, &known).unwrap(), Answer { rows: 2 });
+    assert_eq!(send(Server::Old, &[b"\0\xfc\xe8\x03\0\x02\0\0\0"]).unwrap(), Answer { rows: 1000 });
+}
+
+#[test]
+fn a_row_that_begins_like_an_end_is_a_row() {
+    let mut row = vec![0xfe, 9, 0, 0, 0, 0, 0, 0, 0];
+    row.extend_from_slice(b"abcdefghi");
+    let old = [b"\x01".as_slice(), COLUMN, EOF_END, &row, EOF_END];
+    assert_eq!(send(Server::Old, &old).unwrap(), Answer { rows: 1 });
+}
+
+#[test]
+fn a_row_of_more_than_one_packet_is_one_row() {
+    let mut answer = packets(&[b"\x01", COLUMN]);
+    answer.extend_from_slice(&[0xff, 0xff, 0xff, 3]);
+    answer.resize(answer.len() + FULL_PACKET, 0);
+    answer.extend_from_slice(&[2, 0, 0, 4, 1, 2]);
+    answer.extend_from_slice(&packets(&[OK_END]));
+    let (mut mysql, _peer) = connected(Server::New, &[answer]);
+    assert_eq!(mysql.send(b"x").unwrap(), Answer { rows: 1 });
+}
+
+#[test]
+fn an_error_comes_instead_of_rows_or_among_them() {
+    let after_rows: [&[u8]; 4] = [b"\x01", COLUMN, BINARY_ROW, DEADLOCK];
+    for payloads in [&[DEADLOCK][..], &after_rows] {
+        let error = send(Server::New, payloads).unwrap_err();
+        let WireError::Server(message) = error else { panic!("{error:?}") };
+        assert_eq!((message.code.as_str(), message.text.as_str()), ("1213", "Deadlock found"));
+    }
+}
+
+#[test]
+fn a_result_is_read_with_names_and_nulls() {
+    let row = b"\x02on\xfb";
+    let payloads: [&[u8]; 5] = [b"\x02", COLUMN, COLUMN, row, OK_END];
+    let (mut mysql, _peer) = connected(Server::New, &[packets(&payloads)]);
+    let rows = mysql.read("SHOW x").unwrap();
+    assert_eq!(rows.names, ["c", "c"]);
+    assert_eq!(rows.rows, [vec![Some("on".to_owned()), None]]);
+}
+
+#[test]
+fn a_statement_is_prepared_with_and_without_eof_packets() {
+    let made = b"\0\x05\0\0\0\x01\0\x01\0\0\0\0";
+    for (server, payloads) in [
+        (Server::New, vec![made.as_slice(), COLUMN, COLUMN, BINARY_ROW]),
+        (Server::Old, vec![made.as_slice(), COLUMN, EOF_END, COLUMN, EOF_END, BINARY_ROW]),
+    ] {
+        let (mut mysql, _peer) = connected(server, &[packets(&payloads)]);
+        let prepared = mysql.prepare("SELECT ?", &[ParameterType::Number]).unwrap();
+        assert_eq!(prepared.head[HEADER..HEADER + 5], [COM_STMT_EXECUTE, 5, 0, 0, 0]);
+        assert_eq!(mysql.head().unwrap(), BINARY_ROW.len(), "all before it was passed over");
+        let (mut mysql, _peer) = connected(server, &[packets(&payloads)]);
+        assert!(matches!(mysql.prepare("SELECT 1", &[]), Err(WireError::Malformed(_))));
+    }
+}
+
+#[test]
+fn answers_that_are_cut_are_errors_wherever_they_are_cut() {
+    let whole = packets(&[b"\x01", COLUMN, BINARY_ROW, OK_END]);
+    for length in 0..whole.len() {
+        let (mut mysql, _peer) = connected(Server::New, &[whole[..length].to_vec()]);
+        assert!(matches!(mysql.send(b"x"), Err(WireError::Lost(_))), "{length}");
+    }
+}
+
+#[test]
+fn answers_that_lie_are_errors() {
+    let lies: [&[u8]; 9] = [
+        b"\xfb/etc/passwd",
+        // More columns than a table may have; a length that is cut, and one that is none.
+        b"\xfd\xff\xff\xff",
+        b"\xfc\x01",
+        b"\xfe",
+        b"\0",
+        b"\0\xff",
+        b"\xff\x01",
+        b"\xff\x01\x02#400",
+        b"\0\xfe\x01\x02",
+    ];
+    for lie in lies {
+        let error = send(Server::New, &[lie]).unwrap_err();
+        assert!(matches!(error, WireError::Malformed(_)), "{lie:?}: {error:?}");
+    }
+    let (mut mysql, _peer) = connected(Server::New, &[vec![0, 0, 0, 1, 0]]);
+    assert!(matches!(mysql.send(b"x"), Err(WireError::Malformed("a packet is empty"))));
+    let (mut mysql, _peer) = connected(Server::New, &[packets(&[b"\x01", COLUMN, b"\x7fab"])]);
+    assert!(matches!(mysql.read("x"), Err(WireError::Malformed(_))));
+    let (mut mysql, _peer) = connected(Server::New, &[packets(&[b"\0\x01\0"])]);
+    assert!(matches!(mysql.prepare("x", &[]), Err(WireError::Malformed(_))));
+}
+
+#[test]
+fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
+    let mut greeting = b"\x0a8.0.15\0\x05\0\0\0abcdefgh\0".to_vec();
+    greeting.extend_from_slice(&[0xff, 0xff, 0x21, 2, 0, 0xff, 0xc1, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    greeting.extend_from_slice(b"ijklmnopqrst\0caching_sha2_password\0");
+    let later = |payload: &[u8], number: u8| {
+        let mut packet = packets(&[payload]);
+        packet[3] = number;
+        packet
+    };
+    let answers = vec![later(b"\x01\x04", 2), later(b"\0\0\0\x02\0\0\0", 4)];
+    let peer = Peer::answering(later(&greeting, 0), answers.clone());
+    let address = ServerAddress {
+        dialect: Dialect::Mysql,
+        endpoint: peer.endpoint(),
+        user: "u".to_owned(),
+        password: Some("secret".to_owned()),
+        database: "d".to_owned(),
+        storage: None,
+    };
+    let connect =
+        |address: &ServerAddress| Mysql::connect(Channel::connect(&address.endpoint).unwrap(), address);
+    let mysql = connect(&address).unwrap();
+    assert!(mysql.deprecate_eof && !mysql.cache_metadata);
+    drop(mysql);
+    let received = peer.received();
+    assert_eq!(received[0][3], 1);
+    assert!(received[0].ends_with(b"d\0caching_sha2_password\0"), "{:?}", received[0]);
+    assert_eq!(received[1], b"\x07\0\0\x03secret\0");
+
+    let peer = Peer::answering(later(&greeting, 0), answers);
+    let without = ServerAddress { endpoint: peer.endpoint(), password: None, ..address.clone() };
+    assert!(matches!(connect(&without), Err(LoginFailure::NoPassword)));
+    let peer = Peer::answering(later(&greeting, 0), vec![later(b"\xfedialog\0x\0", 2)]);
+    let other = ServerAddress { endpoint: peer.endpoint(), ..address };
+    assert!(matches!(connect(&other), Err(LoginFailure::Method(method)) if method == "dialog"));
+}

@@ -1,0 +1,187 @@
+//! Postgres' protocol on bytes written by its documentation, whole, cut and hostile. Real servers are asked in
+//! `tests/servers.rs`.
+
+use super::super::scripted::Peer;
+use super::*;
+use model::workload::sql::Dialect;
+
+/// A login that needs no password.
+const LOGGED_IN: &[u8] =
+    b"R\0\0\0\x08\0\0\0\0S\0\0\0\x14is_superuser\0on\0K\0\0\0\x0c\0\0\x12\x34\0\0\0\x07Z\0\0\0\x05I";
+/// ParseComplete, ParameterDescription (integer, bpchar), NoData, ReadyForQuery.
+const PREPARED: &[u8] = b"1\0\0\0\x04t\0\0\0\x0e\0\x02\0\0\0\x17\0\0\x04\x12n\0\0\0\x04Z\0\0\0\x05I";
+/// BindComplete, DataRow `abc`, CommandComplete, ReadyForQuery.
+const ONE_ROW: &[u8] = b"2\0\0\0\x04D\0\0\0\x0d\0\x01\0\0\0\x03abcC\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
+const NO_TABLE: &[u8] = b"E\0\0\0\x37SERROR\0VERROR\0C42P01\0Mrelation \"t\" does not exist\0\0Z\0\0\0\x05I";
+
+fn address(peer: &Peer) -> ServerAddress {
+    ServerAddress {
+        dialect: Dialect::Postgres,
+        endpoint: peer.endpoint(),
+        user: "bench".to_owned(),
+        password: None,
+        database: "bench".to_owned(),
+        storage: None,
+    }
+}
+
+/// The answers to what comes after the login.
+fn connected(answers: &[&[u8]]) -> (Result<Postgres, LoginFailure>, Peer) {
+    let answers = [LOGGED_IN].iter().chain(answers).map(|answer| answer.to_vec()).collect();
+    let peer = Peer::answering(Vec::new(), answers);
+    let address = address(&peer);
+    (Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address), peer)
+}
+
+const TYPES: [ParameterType; 2] = [ParameterType::Number, ParameterType::Text];
+
+#[test]
+fn an_execution_is_one_message_of_the_bytes_that_the_protocol_wants() {
+    let (postgres, peer) = connected(&[PREPARED, ONE_ROW]);
+    let mut postgres = postgres.unwrap();
+    let prepared = postgres.prepare("SELECT $1, $2", &TYPES).unwrap();
+    let mut message = Vec::new();
+    prepared.begin(&mut message);
+    assert!(prepared.number(&mut message, 0, 258));
+    prepared.text(&mut message, b"xy");
+    prepared.end(&mut message, 0);
+    assert_eq!(postgres.send(&message).unwrap(), Answer { rows: 1 });
+    let bind =
+        b"B\0\0\0\x22\0s0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x04\0\0\x01\x02\0\0\0\x02xy\0\x01\0\x01".as_slice();
+    let expected = [bind, b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04"].concat();
+    assert_eq!(message, expected);
+    drop(postgres);
+    let received = peer.received();
+    assert_eq!(received[1], b"P\0\0\0\x17s0\0SELECT $1, $2\0\0\0D\0\0\0\x08Ss0\0S\0\0\0\x04");
+    assert_eq!(received[2], expected);
+}
+
+#[test]
+fn a_value_is_as_long_as_the_servers_type() {
+    let mut out = Vec::new();
+    let prepared = Prepared::new("s", vec![Encoding::Int8, Encoding::Int2, Encoding::Text]).unwrap();
+    assert!(
+        prepared.number(&mut out, 0, -2)
+            && prepared.number(&mut out, 1, 7)
+            && prepared.number(&mut out, 2, -42)
+    );
+    assert_eq!(out, b"\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\x02\0\x07\0\0\0\x03-42");
+    assert!(!prepared.number(&mut out, 1, 40_000));
+    let prepared = Prepared::new("s", vec![Encoding::Int4; 2]).unwrap();
+    assert!(prepared.head.ends_with(b"s\0\0\x01\0\x01\0\x02"), "one format for all");
+    assert!(!prepared.number(&mut out, 0, 1 << 31));
+}
+
+#[test]
+fn rows_are_counted_or_what_was_changed() {
+    let check = |tag: &[u8], rows: usize, expected: u64| {
+        let mut answer = b"D\0\0\0\x06\0\0".repeat(rows);
+        answer.extend_from_slice(&[b'C', 0, 0, 0, u8::try_from(tag.len() + 5).unwrap()]);
+        answer.extend_from_slice(tag);
+        answer.extend_from_slice(b"\0Z\0\0\0\x05I");
+        let (postgres, _peer) = connected(&[&answer]);
+        assert_eq!(postgres.unwrap().send(b"Q").unwrap(), Answer { rows: expected });
+    };
+    check(b"SELECT 300", 300, 300);
+    check(b"SELECT 0", 0, 0);
+    check(b"UPDATE 12", 0, 12);
+    check(b"INSERT 0 1000", 0, 1000);
+    check(b"BEGIN", 0, 0);
+}
+
+#[test]
+fn an_error_has_its_code_and_text_and_the_connection_lives_on() {
+    let (postgres, _peer) = connected(&[NO_TABLE, ONE_ROW]);
+    let mut postgres = postgres.unwrap();
+    let WireError::Server(message) = postgres.send(b"Q").unwrap_err() else { panic!("not the server's") };
+    assert_eq!((message.code.as_str(), message.text.as_str()), ("42P01", "relation \"t\" does not exist"));
+    assert_eq!(postgres.send(b"Q").unwrap().rows, 1);
+}
+
+#[test]
+fn a_result_is_read_with_names_and_nulls() {
+    let columns = b"T\0\0\0\x30\0\x02a\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0b2\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
+    let mut answer = columns.to_vec();
+    let length = u8::try_from(answer.len() - 1).unwrap();
+    answer[4] = length;
+    answer
+        .extend_from_slice(b"D\0\0\0\x10\0\x02\0\0\0\x02on\xff\xff\xff\xffC\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I");
+    let (postgres, _peer) = connected(&[&answer]);
+    let rows = postgres.unwrap().read("SHOW x").unwrap();
+    assert_eq!(rows.names, ["a", "b2"]);
+    assert_eq!(rows.rows, [vec![Some("on".to_owned()), None]]);
+}
+
+#[test]
+fn answers_that_are_cut_are_errors_wherever_they_are_cut() {
+    for answer in [ONE_ROW, NO_TABLE, PREPARED] {
+        for length in 0..answer.len() {
+            let (postgres, _peer) = connected(&[&answer[..length]]);
+            let mut postgres = postgres.unwrap();
+            assert!(matches!(postgres.read("SELECT 1"), Err(WireError::Lost(_))), "{length}");
+            let (postgres, _peer) = connected(&[&answer[..length]]);
+            assert!(postgres.unwrap().prepare("SELECT", &[]).is_err(), "{length}");
+        }
+    }
+    for length in 0..LOGGED_IN.len() {
+        let peer = Peer::answering(Vec::new(), vec![LOGGED_IN[..length].to_vec()]);
+        let address = address(&peer);
+        let result = Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address);
+        assert!(matches!(result, Err(LoginFailure::Wire(WireError::Lost(_)))), "{length}: {result:?}");
+    }
+}
+
+#[test]
+fn answers_that_lie_are_errors() {
+    let lies: [&[u8]; 9] = [
+        b"D\xff\xff\xff\xff",
+        b"D\0\0\0\x03",
+        b"x\0\0\0\x04Z\0\0\0\x05I",
+        b"G\0\0\0\x04Z\0\0\0\x05I",
+        // A row of 65,535 columns in 2 bytes; a value of 2 GiB in 4.
+        b"D\0\0\0\x06\xff\xff",
+        b"D\0\0\0\x0a\0\x01\x7f\xff\xff\xff",
+        b"T\0\0\0\x08\0\x01ab",
+        b"T\0\0\0\x06\xff\xff",
+        b"C\x7f\xff\xff\xff",
+    ];
+    for lie in lies {
+        let (postgres, _peer) = connected(&[lie]);
+        let error = postgres.unwrap().read("SELECT 1").unwrap_err();
+        assert!(matches!(error, WireError::Malformed(_) | WireError::Lost(_)), "{lie:?}: {error:?}");
+    }
+    let (postgres, _peer) = connected(&[b"t\0\0\0\x06\0\x09Z\0\0\0\x05I"]);
+    assert!(matches!(postgres.unwrap().prepare("SELECT $1", &TYPES), Err(WireError::Malformed(_))));
+}
+
+#[test]
+fn a_login_says_what_it_lacks() {
+    let refused = |greeting: &[u8], password: Option<&str>| {
+        let peer = Peer::answering(Vec::new(), vec![greeting.to_vec()]);
+        let address = ServerAddress { password: password.map(str::to_owned), ..address(&peer) };
+        Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap_err()
+    };
+    assert!(matches!(refused(b"R\0\0\0\x08\0\0\0\x03", None), LoginFailure::NoPassword));
+    assert!(matches!(refused(b"R\0\0\0\x08\0\0\0\x07", Some("x")), LoginFailure::Method(_)));
+    assert!(matches!(refused(b"R\0\0\0\x0d\0\0\0\x0aODD\0\0", Some("x")), LoginFailure::Method(_)));
+    let unasked = refused(b"R\0\0\0\x08\0\0\0\x0c", Some("x"));
+    assert!(matches!(unasked, LoginFailure::Wire(WireError::Malformed(_))), "{unasked:?}");
+    let LoginFailure::Wire(WireError::Server(message)) = refused(NO_TABLE, None) else {
+        panic!("not refused")
+    };
+    assert_eq!(message.code, "42P01");
+}
+
+#[test]
+fn a_password_is_sent_as_the_server_asks() {
+    let peer = Peer::answering(
+        Vec::new(),
+        vec![b"R\0\0\0\x0c\0\0\0\x05salt".to_vec(), b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I".to_vec()],
+    );
+    let address = ServerAddress { password: Some("secret".to_owned()), ..address(&peer) };
+    Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap();
+    let received = peer.received();
+    assert_eq!(&received[0][..8], [0, 0, 0, 80, 0, 3, 0, 0]);
+    // md5(md5("secretbench") + "salt")
+    assert!(received[1].starts_with(b"p\0\0\0\x28md5") && received[1].len() == 41, "{:?}", received[1]);
+}

@@ -1,0 +1,104 @@
+//! Bringing a server to rest after writes: what the posts do between loading, writing and reading, with conditions and
+//! a bound instead of fixed sleeps.
+//!
+//! | | Postgres | InnoDB | MyRocks |
+//! | --- | --- | --- | --- |
+//! | flushed, drained | CHECKPOINT | dirty pages written | memtables flushed, no compaction left |
+//! | level0-compacted | - | - | and level 0 emptied |
+//! | postwrite | VACUUM (ANALYZE) of each table, CHECKPOINT | ANALYZE TABLE, dirty pages written | ANALYZE TABLE, level 0 emptied |
+
+mod mysql;
+
+use super::connection::Connection;
+use super::error::{SqlError, WireError};
+use crate::clock;
+use model::units::Nanos;
+use model::wire::ServerAddress;
+use model::workload::Settle;
+use model::workload::sql::Dialect;
+use std::io;
+use std::time::Duration;
+
+/// Brings the server to a state; returns how long that took.
+pub fn settle(address: &ServerAddress, to: Settle, bound: Nanos) -> Result<Nanos, SqlError> {
+    if to == Settle::None {
+        return Ok(Nanos(0));
+    }
+    let mut wait = Wait { connection: Connection::open(address)?, start: clock::now(), bound };
+    wait.connection.set_patience(Some(Duration::from_nanos(bound.0).max(Duration::from_millis(1))))?;
+    match address.dialect {
+        Dialect::Postgres => of_postgres(&mut wait, to)?,
+        Dialect::Mysql => mysql::settle(&mut wait, to)?,
+    }
+    Ok(clock::now().saturating_sub(wait.start))
+}
+
+/// A wait that has begun.
+struct Wait {
+    connection: Connection,
+    start: Nanos,
+    bound: Nanos,
+}
+
+impl Wait {
+    /// Runs a statement that may take what is left of the bound.
+    fn run(&mut self, sql: &str) -> Result<(), SqlError> {
+        let left = self.bound.saturating_sub(clock::now().saturating_sub(self.start));
+        // A patience of nothing would be one without end.
+        let left = Duration::from_nanos(left.0).max(Duration::from_millis(1));
+        self.connection.set_patience(Some(left))?;
+        match self.connection.run(sql) {
+            Err(SqlError::Statement { source: WireError::Lost(error), .. })
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
+                Err(self.timed_out(format!("`{sql}` has not ended")))
+            }
+            other => other.map(drop),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        clock::now().saturating_sub(self.start) > self.bound
+    }
+
+    fn timed_out(&self, pending: String) -> SqlError {
+        SqlError::TimedOut { bound_s: self.bound.as_secs_f64(), pending }
+    }
+
+    /// The first column of what a question returns.
+    fn column(&mut self, sql: &str) -> Result<Vec<String>, SqlError> {
+        let rows = self.connection.read(sql)?.rows;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}
+
+fn not_supported(to: Settle, of: &str) -> SqlError {
+    SqlError::NotSupported(format!(
+        "{of} cannot be settled to `{to:?}`, which is of trees of levels; a workload for it says `settle = \"postwrite\"`"
+    ))
+}
+
+/// From this release on VACUUM can be told to clean indexes also where few rows are dead.
+const INDEX_CLEANUP_SINCE: u32 = 120_000;
+
+fn of_postgres(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
+    match to {
+        Settle::None => Ok(()),
+        Settle::Flushed | Settle::Drained => wait.run("CHECKPOINT"),
+        Settle::Level0Compacted | Settle::FullyCompacted => Err(not_supported(to, "Postgres")),
+        Settle::Postwrite => {
+            let version = wait.column("SHOW server_version_num")?;
+            let version: u32 = version.first().and_then(|version| version.parse().ok()).unwrap_or(0);
+            let options =
+                if version >= INDEX_CLEANUP_SINCE { "ANALYZE, INDEX_CLEANUP ON" } else { "ANALYZE" };
+            let tables = wait.column("SELECT relid::regclass::text FROM pg_stat_user_tables ORDER BY 1")?;
+            for table in tables {
+                wait.run(&format!("VACUUM ({options}) {table}"))?;
+            }
+            wait.run("CHECKPOINT")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! Settling of a Postgres that speaks from a script; what real servers do is tried in `tests/servers.rs`.
+
+use super::super::scripted::Peer;
+use super::*;
+
+const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+const DONE: &[u8] = b"C\0\0\0\x0bVACUUM\0Z\0\0\0\x05I";
+
+/// Rows of one column.
+fn column(values: &[&str]) -> Vec<u8> {
+    let mut answer = Vec::new();
+    for value in values {
+        let length = u8::try_from(value.len()).unwrap();
+        answer.extend_from_slice(&[b'D', 0, 0, 0, 10 + length, 0, 1, 0, 0, 0, length]);
+        answer.extend_from_slice(value.as_bytes());
+    }
+    answer.extend_from_slice(DONE);
+    answer
+}
+
+fn settled(to: Settle, answers: Vec<Vec<u8>>) -> (Result<Nanos, SqlError>, Vec<String>) {
+    let peer = Peer::answering(Vec::new(), [vec![LOGGED_IN.to_vec()], answers].concat());
+    let address = ServerAddress {
+        dialect: Dialect::Postgres,
+        endpoint: peer.endpoint(),
+        user: "u".to_owned(),
+        password: None,
+        database: "d".to_owned(),
+        storage: None,
+    };
+    let result = settle(&address, to, Nanos::from_secs(20));
+    let text = |message: &Vec<u8>| String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned();
+    (result, peer.received().iter().skip(1).map(text).collect())
+}
+
+#[test]
+fn each_table_is_vacuumed_as_its_release_can() {
+    for (version, options) in [("110022", "ANALYZE"), ("120000", "ANALYZE, INDEX_CLEANUP ON")] {
+        let answers = vec![
+            column(&[version]),
+            column(&["sbtest1", "\"T\""]),
+            DONE.to_vec(),
+            DONE.to_vec(),
+            DONE.to_vec(),
+        ];
+        let (result, sent) = settled(Settle::Postwrite, answers);
+        result.unwrap();
+        let expected = [format!("VACUUM ({options}) sbtest1"), format!("VACUUM ({options}) \"T\"")];
+        assert_eq!(sent[2..], [expected.as_slice(), &["CHECKPOINT".to_owned()]].concat());
+    }
+}
+
+#[test]
+fn states_of_trees_are_refused() {
+    let (result, sent) = settled(Settle::Level0Compacted, Vec::new());
+    assert!(matches!(result, Err(SqlError::NotSupported(_))), "{result:?}");
+    assert!(sent.is_empty());
+}

@@ -1,0 +1,275 @@
+//! A template made ready for a server: with placeholders to be prepared, or as text with the values in it.
+
+use super::connection::{ParameterType, Prepared};
+use super::draw::{Parameters, push_number};
+use super::error::SqlError;
+use model::workload::sql::{Dialect, Piece, Template};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// A table by its name and number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableName {
+    /// `sbtest7`
+    pub name: String,
+    /// 7
+    pub number: u32,
+}
+
+/// A statement with places for what changes.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    parts: Vec<Part>,
+    /// Parameters that are drawn before the statement is sent.
+    draws: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    Text(String),
+    Table,
+    Number,
+    Value { parameter: usize, plus: i64, written: Written },
+    List { parameter: usize, count: u32, written: Written },
+}
+
+/// How a value stands in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Number,
+    /// With quotes that do not stand in the template; a placeholder stands without any in both cases.
+    Quoted,
+}
+
+/// A value that the server's type cannot hold, and its place from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfit {
+    /// The value.
+    pub value: i64,
+    /// Its place.
+    pub index: usize,
+}
+
+impl Statement {
+    /// The template with parameters by their number. Quotes around a value belong to it: they stand where it is
+    /// written as text, and fall away where it is a placeholder.
+    pub fn new(
+        template: &Template,
+        parameters: &mut Parameters,
+        storage: Option<&str>,
+    ) -> Result<Statement, SqlError> {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut draws = Vec::new();
+        let pieces = &template.0;
+        for (place, piece) in pieces.iter().enumerate() {
+            let (name, list, plus) = match piece {
+                Piece::Text(text) => {
+                    let text = if place > 0 && is_quoted(pieces, place - 1) { &text[1..] } else { text };
+                    let text = if is_quoted(pieces, place + 1) { &text[..text.len() - 1] } else { text };
+                    parts.push(Part::Text(text.to_owned()));
+                    continue;
+                }
+                Piece::Table => {
+                    parts.push(Part::Table);
+                    continue;
+                }
+                Piece::Number => {
+                    parts.push(Part::Number);
+                    continue;
+                }
+                Piece::Storage => {
+                    let storage = storage.ok_or_else(|| {
+                        SqlError::Workload(format!(
+                            "`{template}` needs a storage engine and the server has none"
+                        ))
+                    })?;
+                    parts.push(Part::Text(storage.to_owned()));
+                    continue;
+                }
+                Piece::Value { name, plus } => (name, None, *plus),
+                Piece::List { name, count } => (name, Some(*count), 0),
+            };
+            let parameter = parameters.using(name)?;
+            let written = if parameters.is_number(parameter) { Written::Number } else { Written::Quoted };
+            if plus != 0 && written == Written::Quoted {
+                let problem = format!("`{name}` is a text, to which nothing can be added, in `{template}`");
+                return Err(SqlError::Workload(problem));
+            }
+            match list {
+                Some(count) => parts.push(Part::List { parameter, count, written }),
+                None => {
+                    parts.push(Part::Value { parameter, plus, written });
+                    if parameters.is_of_statement(parameter) && !draws.contains(&parameter) {
+                        draws.push(parameter);
+                    }
+                }
+            }
+        }
+        Ok(Statement { parts, draws })
+    }
+
+    /// The text with placeholders of the dialect.
+    pub fn with_placeholders(&self, dialect: Dialect, table: &TableName) -> String {
+        let mut text = String::new();
+        let mut index = 0;
+        let mut placeholder = |text: &mut String| {
+            index += 1;
+            match dialect {
+                Dialect::Postgres => text.push_str(&format!("${index}")),
+                Dialect::Mysql => text.push('?'),
+            }
+        };
+        for part in &self.parts {
+            match part {
+                Part::Text(piece) => text.push_str(piece),
+                Part::Table => text.push_str(&table.name),
+                Part::Number => text.push_str(&table.number.to_string()),
+                Part::Value { .. } => placeholder(&mut text),
+                Part::List { count, .. } => {
+                    for place in 0..*count {
+                        if place > 0 {
+                            text.push_str(", ");
+                        }
+                        placeholder(&mut text);
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// What its placeholders are given as, in order.
+    pub fn types(&self, parameters: &Parameters) -> Vec<ParameterType> {
+        let mut types = Vec::new();
+        for part in &self.parts {
+            let (parameter, plus, count, written) = match *part {
+                Part::Text(_) | Part::Table | Part::Number => continue,
+                Part::Value { parameter, plus, written } => (parameter, plus, 1, written),
+                Part::List { parameter, count, written } => (parameter, 0, count, written),
+            };
+            let given = match written {
+                Written::Quoted => ParameterType::Text,
+                Written::Number => {
+                    let greatest = parameters.greatest(parameter, count).saturating_add(plus.unsigned_abs());
+                    if i32::try_from(greatest).is_ok() {
+                        ParameterType::Number
+                    } else {
+                        ParameterType::LargeNumber
+                    }
+                }
+            };
+            types.extend(std::iter::repeat_n(given, count as usize));
+        }
+        types
+    }
+
+    /// Draws its values, at the beginning of each execution.
+    #[inline]
+    pub fn draw(&self, parameters: &mut Parameters, random: &mut Xoshiro256PlusPlus) {
+        for parameter in &self.draws {
+            parameters.draw(*parameter, random);
+        }
+    }
+
+    /// An execution of the statement at the end of a buffer.
+    #[inline]
+    pub fn push_execution(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        random: &mut Xoshiro256PlusPlus,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unfit> {
+        let start = out.len();
+        prepared.begin(out);
+        let mut index = 0;
+        for part in &self.parts {
+            match *part {
+                Part::Text(_) | Part::Table | Part::Number => {}
+                Part::Value { parameter, plus, written: Written::Number } => {
+                    let value = parameters.number(parameter).wrapping_add(plus);
+                    if !prepared.number(out, index, value) {
+                        return Err(Unfit { value, index: index + 1 });
+                    }
+                    index += 1;
+                }
+                Part::Value { parameter, written: Written::Quoted, .. } => {
+                    prepared.text(out, parameters.text(parameter));
+                    index += 1;
+                }
+                Part::List { parameter, count, written: Written::Number } => {
+                    for place in 0..count {
+                        let value = parameters.fresh(parameter, place, random);
+                        if !prepared.number(out, index, value) {
+                            return Err(Unfit { value, index: index + 1 });
+                        }
+                        index += 1;
+                    }
+                }
+                Part::List { parameter, count, written: Written::Quoted } => {
+                    for _ in 0..count {
+                        let mut text = Vec::new();
+                        parameters.push_fresh_text(parameter, &mut text, random);
+                        prepared.text(out, &text);
+                        index += 1;
+                    }
+                }
+            }
+        }
+        prepared.end(out, start);
+        Ok(())
+    }
+
+    /// The statement with its values as text, at the end of a buffer.
+    #[inline]
+    pub fn push_text(
+        &self,
+        table: &TableName,
+        parameters: &Parameters,
+        random: &mut Xoshiro256PlusPlus,
+        out: &mut Vec<u8>,
+    ) {
+        for part in &self.parts {
+            match *part {
+                Part::Text(ref text) => out.extend_from_slice(text.as_bytes()),
+                Part::Table => out.extend_from_slice(table.name.as_bytes()),
+                Part::Number => push_number(out, i64::from(table.number)),
+                Part::Value { parameter, plus, written: Written::Number } => {
+                    push_number(out, parameters.number(parameter).wrapping_add(plus));
+                }
+                Part::Value { parameter, written: Written::Quoted, .. } => {
+                    out.push(b'\'');
+                    out.extend_from_slice(parameters.text(parameter));
+                    out.push(b'\'');
+                }
+                Part::List { parameter, count, written } => {
+                    for place in 0..count {
+                        if place > 0 {
+                            out.extend_from_slice(b", ");
+                        }
+                        match written {
+                            Written::Number => push_number(out, parameters.fresh(parameter, place, random)),
+                            Written::Quoted => {
+                                out.push(b'\'');
+                                parameters.push_fresh_text(parameter, out, random);
+                                out.push(b'\'');
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the piece at `place` is a value that stands alone between quotes.
+fn is_quoted(pieces: &[Piece], place: usize) -> bool {
+    let text = |place: usize| match pieces.get(place) {
+        Some(Piece::Text(text)) => text.as_str(),
+        _ => "",
+    };
+    let is_value = matches!(pieces.get(place), Some(Piece::Value { .. } | Piece::List { .. }));
+    is_value && place > 0 && text(place - 1).ends_with('\'') && text(place + 1).starts_with('\'')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+//! The event of a transaction step: its statements, one after another, each waited for, and its answers checked.
+//!
+//! All messages of an event are encoded before the first is sent. So what is drawn stays the same when the server asks
+//! for another try, and nothing is allocated once the buffers have grown.
+
+use super::connection::{Connection, Prepared};
+use super::draw::Parameters;
+use super::error::{Retries, Retry, SqlError, WireError, shown};
+use super::statement::{Statement, TableName, Unfit};
+use crate::keys::{Stream, below, generator};
+use crate::operation::{Operate, OperationError};
+use model::wire::{ServerAddress, StepSetup};
+use model::workload::sql::{RowsExpected, TableChoice, Tables, Transaction};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::Range;
+
+/// An event that the server refuses so often in a row is no longer bad luck. Not tuned: hot rows with 64 clients took
+/// less than 20.
+const MOST_RETRIES: u32 = 1000;
+
+/// One client with its connection.
+pub struct Client {
+    connection: Connection,
+    random: Xoshiro256PlusPlus,
+    parameters: Parameters,
+    tables: Vec<TableName>,
+    /// The table of all events, where it goes with the client.
+    own_table: Option<usize>,
+    statements: Vec<Ready>,
+    borders: Option<Borders>,
+    per_call: u64,
+    buffer: Vec<u8>,
+    sends: Vec<Send>,
+    retries: Retries,
+}
+
+/// A statement, ready to be sent.
+struct Ready {
+    statement: Statement,
+    repeat: u32,
+    rows: Option<RowsExpected>,
+    /// One for each table; empty where the text is sent.
+    prepared: Vec<Prepared>,
+}
+
+/// Messages around the statements of a transaction.
+struct Borders {
+    begin: Vec<u8>,
+    commit: Vec<u8>,
+    rollback: Vec<u8>,
+}
+
+/// One message of an event.
+struct Send {
+    bytes: Range<usize>,
+    statement: usize,
+}
+
+/// How an attempt at an event ended early.
+enum Failed {
+    /// At this message; none for BEGIN and COMMIT.
+    Wire { send: Option<usize>, error: WireError },
+    /// It returned or changed so many rows.
+    Wrong { send: usize, rows: u64 },
+}
+
+impl Client {
+    /// Connects, and prepares every statement for every table.
+    pub fn new(
+        address: &ServerAddress,
+        tables: &Tables,
+        transaction: &Transaction,
+        setup: &StepSetup,
+        thread: u32,
+    ) -> Result<Client, SqlError> {
+        let mut connection = Connection::open(address)?;
+        let mut parameters = Parameters::new(&tables.parameters, tables.rows);
+        let names: Vec<TableName> =
+            (1..=tables.count).map(|number| TableName { name: tables.name(number), number }).collect();
+        let mut statements = Vec::new();
+        for each in transaction.statements_in(address.dialect) {
+            let statement = Statement::new(&each.sql, &mut parameters, address.storage.as_deref())?;
+            let types = statement.types(&parameters);
+            let mut prepared = Vec::new();
+            if transaction.prepared {
+                for table in &names {
+                    let text = statement.with_placeholders(address.dialect, table);
+                    prepared.push(connection.prepare(&text, &types)?);
+                }
+            }
+            statements.push(Ready { statement, repeat: each.repeat, rows: each.rows, prepared });
+        }
+        if statements.is_empty() {
+            let dialect = address.dialect.name();
+            return Err(SqlError::Workload(format!("the transaction has no statement for {dialect}")));
+        }
+        let borders = transaction.begin.then(|| Borders {
+            begin: connection.encoded("BEGIN"),
+            commit: connection.encoded("COMMIT"),
+            rollback: connection.encoded("ROLLBACK"),
+        });
+        Ok(Client {
+            own_table: match transaction.table {
+                TableChoice::Any => None,
+                TableChoice::OfClient => Some(thread as usize % names.len()),
+            },
+            per_call: transaction.queries(address.dialect),
+            random: generator(setup.seed, Stream::Foreground(thread)),
+            connection,
+            parameters,
+            tables: names,
+            statements,
+            borders,
+            buffer: Vec::new(),
+            sends: Vec::new(),
+            retries: Retries::default(),
+        })
+    }
+
+    /// Draws an event and encodes it; gives its table.
+    #[inline]
+    fn draw_event(&mut self) -> Result<usize, OperationError> {
+        let table = match self.own_table {
+            Some(table) => table,
+            None if self.tables.len() == 1 => 0,
+            None => {
+                let drawn = below(&mut self.random, self.tables.len() as u64);
+                usize::try_from(drawn).unwrap_or_else(|_| unreachable!("it is below a length"))
+            }
+        };
+        self.buffer.clear();
+        self.sends.clear();
+        self.parameters.begin_event(&mut self.random);
+        for (index, ready) in self.statements.iter().enumerate() {
+            for _ in 0..ready.repeat {
+                ready.statement.draw(&mut self.parameters, &mut self.random);
+                let start = self.buffer.len();
+                match ready.prepared.get(table) {
+                    Some(prepared) => {
+                        let pushed = ready.statement.push_execution(
+                            prepared,
+                            &self.parameters,
+                            &mut self.random,
+                            &mut self.buffer,
+                        );
+                        if let Err(unfit) = pushed {
+                            return Err(self.unfit(unfit, index, table));
+                        }
+                    }
+                    None => {
+                        self.connection.begin_text(&mut self.buffer);
+                        let table = &self.tables[table];
+                        let random = &mut self.random;
+                        ready.statement.push_text(table, &self.parameters, random, &mut self.buffer);
+                        self.connection.end_text(&mut self.buffer, start);
+                    }
+                }
+                self.sends.push(Send { bytes: start..self.buffer.len(), statement: index });
+            }
+        }
+        Ok(table)
+    }
+
+    /// Sends the messages of the event from one of them on.
+    #[inline]
+    fn attempt(&mut self, first: usize, table: usize) -> Result<(), Failed> {
+        if let Some(borders) = &self.borders {
+            self.connection.send(&borders.begin).map_err(|error| Failed::Wire { send: None, error })?;
+        }
+        for (index, send) in self.sends.iter().enumerate().skip(first) {
+            let message = &self.buffer[send.bytes.clone()];
+            let answer =
+                self.connection.send(message).map_err(|error| Failed::Wire { send: Some(index), error })?;
+            let ready = &mut self.statements[send.statement];
+            if let Some(prepared) = ready.prepared.get_mut(table) {
+                prepared.was_executed();
+            }
+            if let Some(expected) = ready.rows
+                && !expected.allows(answer.rows)
+            {
+                return Err(Failed::Wrong { send: index, rows: answer.rows });
+            }
+        }
+        if let Some(borders) = &self.borders {
+            self.connection.send(&borders.commit).map_err(|error| Failed::Wire { send: None, error })?;
+        }
+        Ok(())
+    }
+
+    /// Goes on after an attempt that failed, until one succeeds or sending again is no answer.
+    #[cold]
+    fn again(&mut self, failed: Failed, table: usize) -> Result<u64, OperationError> {
+        let mut failed = failed;
+        for _ in 0..MOST_RETRIES {
+            let (send, kind) = match &failed {
+                Failed::Wire { send, error: WireError::Server(message) } => {
+                    (*send, Retry::of(self.connection.dialect(), &message.code))
+                }
+                Failed::Wire { .. } | Failed::Wrong { .. } => (None, None),
+            };
+            // Outside of a transaction nothing else holds the key: it would be there in every try.
+            let hopeless = kind == Some(Retry::DuplicateKey) && self.borders.is_none();
+            let lost =
+                matches!(&failed, Failed::Wire { error: WireError::Lost(_) | WireError::Malformed(_), .. });
+            if let (Some(borders), false) = (&self.borders, lost) {
+                // MySQL has rolled back after a deadlock, and then this does nothing; else it ends the transaction.
+                let rolled_back = self.connection.send(&borders.rollback);
+                if let Err(error) = rolled_back {
+                    return Err(self.error(Failed::Wire { send: None, error }, table));
+                }
+            }
+            let Some(kind) = kind.filter(|_| !hopeless) else { break };
+            self.retries.count(kind);
+            // What committed for itself before the failure stays; a transaction begins anew.
+            let first = if self.borders.is_some() { 0 } else { send.unwrap_or(0) };
+            match self.attempt(first, table) {
+                Ok(()) => return Ok(0),
+                Err(error) => failed = error,
+            }
+        }
+        Err(self.error(failed, table))
+    }
+
+    fn error(&self, failed: Failed, table: usize) -> OperationError {
+        let text = |send: usize| self.text(self.sends[send].statement, table);
+        match failed {
+            Failed::Wire { send, error } => {
+                let statement = send.map_or_else(|| "BEGIN or COMMIT".to_owned(), text);
+                Box::new(self.connection.failed(&statement, error)).into()
+            }
+            Failed::Wrong { send, rows } => {
+                let statement = self.sends[send].statement;
+                let expected =
+                    self.statements[statement].rows.map_or_else(String::new, |rows| rows.to_string());
+                OperationError::WrongAnswer(format!(
+                    "`{}` returned or changed {rows} rows where {expected} were expected",
+                    shown(&text(send))
+                ))
+            }
+        }
+    }
+
+    #[cold]
+    fn unfit(&self, unfit: Unfit, statement: usize, table: usize) -> OperationError {
+        let statement = shown(&self.text(statement, table));
+        Box::new(SqlError::Unfit { value: unfit.value, index: unfit.index, statement }).into()
+    }
+
+    fn text(&self, statement: usize, table: usize) -> String {
+        self.statements[statement].statement.with_placeholders(self.connection.dialect(), &self.tables[table])
+    }
+}
+
+impl Operate for Client {
+    fn per_call(&self) -> u64 {
+        self.per_call
+    }
+
+    #[inline]
+    fn once(&mut self) -> Result<u64, OperationError> {
+        let table = self.draw_event()?;
+        match self.attempt(0, table) {
+            Ok(()) => Ok(0),
+            Err(failed) => self.again(failed, table),
+        }
+    }
+
+    fn take_retries(&mut self) -> Retries {
+        std::mem::take(&mut self.retries)
+    }
+}
+
+#[cfg(test)]
+mod tests;

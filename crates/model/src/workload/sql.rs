@@ -1,0 +1,473 @@
+//! Work on SQL servers as data: the tables, the statements of a transaction, and what is put into them.
+//!
+//! A statement is a template: text with places in braces. `{table}` is the table of the event, `{number}` its number;
+//! every other name is a parameter that the file defines: `{id}` one value, `{from+99}` the same value plus 99,
+//! `{id*10}` ten fresh values, separated by commas.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What a server speaks: which protocol, which spelling of statements and of placeholders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// Postgres.
+    Postgres,
+    /// MySQL and MariaDB.
+    Mysql,
+}
+
+impl Dialect {
+    /// The name in workload and engine files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Postgres => "postgres",
+            Dialect::Mysql => "mysql",
+        }
+    }
+}
+
+/// The tables of a workload: all alike but for their number, which counts from 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tables {
+    /// How many.
+    pub count: u32,
+    /// Rows of each after the load.
+    pub rows: u64,
+    /// The name before the number: `sbtest`.
+    pub prefix: String,
+    /// The statements that make one table, by dialect; `{storage}` is the storage engine.
+    pub create: BTreeMap<Dialect, Vec<Template>>,
+    /// The start of a statement that inserts rows: `INSERT INTO {table} (k, c, pad) VALUES`.
+    pub insert: Template,
+    /// One row of it: `({k}, '{c}', '{pad}')`, always written into the text.
+    pub row: Template,
+    /// What is built on each table when its rows are in.
+    pub index: Vec<Template>,
+    /// Every parameter of rows and statements, by name.
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+impl Tables {
+    /// The name of table `number`.
+    pub fn name(&self, number: u32) -> String {
+        format!("{}{number}", self.prefix)
+    }
+}
+
+/// A value that is drawn for a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// How.
+    #[serde(flatten)]
+    pub draw: Draw,
+    /// How long a value holds.
+    #[serde(default)]
+    pub per: Holds,
+}
+
+/// How a value is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "draw")]
+pub enum Draw {
+    /// A whole number, each of the range alike.
+    Uniform {
+        /// The least.
+        low: Bound,
+        /// The greatest.
+        high: Bound,
+    },
+    /// A whole number by Zipf's law: the n-th most frequent has a weight of 1 / n^exponent. The frequent ones are
+    /// scattered over the range, the same in every run.
+    Zipfian {
+        /// The least.
+        low: Bound,
+        /// The greatest.
+        high: Bound,
+        /// 0.8 in sysbench.
+        exponent: f64,
+    },
+    /// Always this number. A list counts up from it.
+    Constant {
+        /// The number.
+        value: Bound,
+    },
+    /// Groups of random digits joined by `-`, as sysbench fills its columns.
+    Digits {
+        /// How many groups.
+        groups: u32,
+        /// Digits of a group.
+        of: u32,
+    },
+}
+
+impl Draw {
+    /// Whether the value is a number, else it is a text.
+    pub fn is_number(self) -> bool {
+        match self {
+            Draw::Uniform { .. } | Draw::Zipfian { .. } | Draw::Constant { .. } => true,
+            Draw::Digits { .. } => false,
+        }
+    }
+}
+
+/// How long a drawn value holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Holds {
+    /// For one statement: wherever its name stands in it without a count.
+    #[default]
+    Statement,
+    /// For all statements of an event.
+    Transaction,
+}
+
+/// An end of a range: a number, or one that goes with the rows of a table: `rows`, `rows/2`, `rows/2+1`, `rows-99`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BoundText", into = "BoundText")]
+pub struct Bound {
+    /// Whether it goes with the rows, and by what they are divided.
+    rows_divided_by: Option<u64>,
+    plus: i64,
+}
+
+/// A bound as it stands in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum BoundText {
+    Number(i64),
+    Text(String),
+}
+
+impl Bound {
+    /// A plain number.
+    pub fn number(number: i64) -> Bound {
+        Bound { rows_divided_by: None, plus: number }
+    }
+
+    /// The number for tables of so many rows, at least 0.
+    pub fn resolve(self, rows: u64) -> u64 {
+        let base = self.rows_divided_by.map_or(0, |divisor| rows / divisor);
+        base.saturating_add_signed(self.plus)
+    }
+}
+
+impl TryFrom<BoundText> for Bound {
+    type Error = String;
+
+    fn try_from(text: BoundText) -> Result<Bound, String> {
+        let text = match text {
+            BoundText::Number(number) => return Ok(Bound::number(number)),
+            BoundText::Text(text) => text,
+        };
+        let error = || format!("`{text}` is no bound; write a number, \"rows\", \"rows/2\" or \"rows/2+1\"");
+        let rest = text.strip_prefix("rows").ok_or_else(error)?;
+        let (divisor, rest) = match rest.strip_prefix('/') {
+            None => (1, rest),
+            Some(rest) => {
+                let digits = rest.find(['+', '-']).unwrap_or(rest.len());
+                (rest[..digits].parse().map_err(|_| error())?, &rest[digits..])
+            }
+        };
+        if divisor == 0 {
+            return Err(error());
+        }
+        let plus = if rest.is_empty() { 0 } else { rest.parse().map_err(|_| error())? };
+        Ok(Bound { rows_divided_by: Some(divisor), plus })
+    }
+}
+
+impl From<Bound> for BoundText {
+    fn from(bound: Bound) -> BoundText {
+        let Some(divisor) = bound.rows_divided_by else { return BoundText::Number(bound.plus) };
+        let divided = if divisor == 1 { String::new() } else { format!("/{divisor}") };
+        let plus = if bound.plus == 0 { String::new() } else { format!("{:+}", bound.plus) };
+        BoundText::Text(format!("rows{divided}{plus}"))
+    }
+}
+
+/// One event of a step: the statements that are sent one after another, each waited for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Transaction {
+    /// Whether the statements stand between BEGIN and COMMIT; else each commits for itself.
+    #[serde(default)]
+    pub begin: bool,
+    /// Which table an event is about.
+    #[serde(default)]
+    pub table: TableChoice,
+    /// Whether statements are prepared once by the server and then executed; else their text is sent each time.
+    #[serde(default = "yes")]
+    pub prepared: bool,
+    /// The statements.
+    pub statements: Vec<Statement>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Transaction {
+    /// Statements that one event sends in this dialect, BEGIN and COMMIT among them: what the posts count as queries.
+    pub fn queries(&self, dialect: Dialect) -> u64 {
+        let statements: u64 = self.statements_in(dialect).map(|statement| u64::from(statement.repeat)).sum();
+        statements + if self.begin { 2 } else { 0 }
+    }
+
+    /// The statements that a server of this dialect is sent.
+    pub fn statements_in(&self, dialect: Dialect) -> impl Iterator<Item = &Statement> {
+        self.statements.iter().filter(move |one| one.only.is_none_or(|only| only == dialect))
+    }
+
+    /// Whether a statement changes rows.
+    pub fn writes(&self) -> bool {
+        self.statements.iter().any(Statement::writes)
+    }
+}
+
+/// Which table an event is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableChoice {
+    /// Each alike, drawn for each event.
+    #[default]
+    Any,
+    /// That of the client's own number, from the first again after the last.
+    OfClient,
+}
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Statement {
+    /// The template.
+    pub sql: Template,
+    /// How often it is sent, with fresh values each time.
+    #[serde(default = "once")]
+    pub repeat: u32,
+    /// The dialect that it is for; every one where absent.
+    pub only: Option<Dialect>,
+    /// Rows that it must return or change; not checked where absent.
+    pub rows: Option<RowsExpected>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+impl Statement {
+    /// Whether it changes rows: it does not begin with SELECT.
+    pub fn writes(&self) -> bool {
+        let text = match self.sql.0.first() {
+            Some(Piece::Text(text)) => text.trim_start(),
+            _ => "",
+        };
+        !text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select"))
+    }
+}
+
+/// How many rows a statement returns or changes: a number, or the least and the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RowsExpected {
+    /// Just so many.
+    Exactly(u64),
+    /// Any number from the first to the second.
+    Between([u64; 2]),
+}
+
+impl RowsExpected {
+    /// Whether so many rows are a right answer.
+    pub fn allows(self, rows: u64) -> bool {
+        match self {
+            RowsExpected::Exactly(expected) => rows == expected,
+            RowsExpected::Between([least, most]) => (least..=most).contains(&rows),
+        }
+    }
+}
+
+impl fmt::Display for RowsExpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RowsExpected::Exactly(rows) => write!(f, "{rows}"),
+            RowsExpected::Between([least, most]) => write!(f, "{least} to {most}"),
+        }
+    }
+}
+
+/// A statement, or a part of one, with places for what changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Template(pub Vec<Piece>);
+
+/// A part of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// As it stands.
+    Text(String),
+    /// The table's name.
+    Table,
+    /// The table's number.
+    Number,
+    /// The storage engine.
+    Storage,
+    /// The value of a parameter, plus a number.
+    Value {
+        /// The parameter's name.
+        name: String,
+        /// What is added.
+        plus: i64,
+    },
+    /// Fresh values of a parameter, separated by commas.
+    List {
+        /// The parameter's name.
+        name: String,
+        /// How many.
+        count: u32,
+    },
+}
+
+impl Template {
+    /// Names of the parameters in it.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Value { name, .. } | Piece::List { name, .. } => Some(name.as_str()),
+            Piece::Text(_) | Piece::Table | Piece::Number | Piece::Storage => None,
+        })
+    }
+}
+
+impl TryFrom<String> for Template {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Template, String> {
+        let mut pieces = Vec::new();
+        let mut rest = text.as_str();
+        while let Some(open) = rest.find('{') {
+            let inner = &rest[open + 1..];
+            let close = inner.find('}').ok_or_else(|| format!("a `{{` is not closed in `{text}`"))?;
+            if open > 0 {
+                pieces.push(Piece::Text(rest[..open].to_owned()));
+            }
+            pieces.push(place(&inner[..close]).map_err(|problem| format!("{problem} in `{text}`"))?);
+            rest = &inner[close + 1..];
+        }
+        if !rest.is_empty() {
+            pieces.push(Piece::Text(rest.to_owned()));
+        }
+        Ok(Template(pieces))
+    }
+}
+
+/// Longer lists than this are a mistake: MySQL has at most 65,535 placeholders in a statement.
+const LONGEST_LIST: u32 = 65_535;
+
+fn place(text: &str) -> Result<Piece, String> {
+    let end = text.find(['+', '-', '*']).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    if name.is_empty() || !name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_') {
+        return Err(format!("`{{{text}}}` names no parameter"));
+    }
+    let name = name.to_owned();
+    if let Some(count) = rest.strip_prefix('*') {
+        return match count.parse() {
+            Ok(count @ 1..=LONGEST_LIST) => Ok(Piece::List { name, count }),
+            _ => Err(format!("`{{{text}}}` needs a count of 1 to {LONGEST_LIST}")),
+        };
+    }
+    Ok(match (name.as_str(), rest) {
+        ("table", "") => Piece::Table,
+        ("number", "") => Piece::Number,
+        ("storage", "") => Piece::Storage,
+        (_, "") => Piece::Value { name, plus: 0 },
+        (_, rest) => {
+            let plus = rest.parse().map_err(|_| format!("`{{{text}}}` adds no whole number"))?;
+            Piece::Value { name, plus }
+        }
+    })
+}
+
+impl From<Template> for String {
+    fn from(template: Template) -> String {
+        template.to_string()
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => f.write_str(text)?,
+                Piece::Table => f.write_str("{table}")?,
+                Piece::Number => f.write_str("{number}")?,
+                Piece::Storage => f.write_str("{storage}")?,
+                Piece::Value { name, plus: 0 } => write!(f, "{{{name}}}")?,
+                Piece::Value { name, plus } => write!(f, "{{{name}{plus:+}}}")?,
+                Piece::List { name, count } => write!(f, "{{{name}*{count}}}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(text: &str) -> Template {
+        Template::try_from(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_template_is_read_and_written_back() {
+        let text =
+            "SELECT c FROM {table} WHERE id BETWEEN {from} AND {from+99} OR id IN ({id*10}) -- {number}";
+        let read = template(text);
+        assert_eq!(read.to_string(), text);
+        assert_eq!(read.parameters().collect::<Vec<_>>(), ["from", "from", "id"]);
+        for (wrong, expected) in
+            [("{a", "not closed"), ("{}", "names no parameter"), ("{a*0}", "count"), ("{a+x}", "adds no")]
+        {
+            let error = Template::try_from(wrong.to_owned()).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_bound_goes_with_the_rows() {
+        let bound = |text: &str| serde_json::from_str::<Bound>(&format!("\"{text}\"")).unwrap();
+        let written = |text: &str| serde_json::to_string(&bound(text)).unwrap();
+        for (text, of_1000) in [("rows", 1000), ("rows/2", 500), ("rows/2+1", 501), ("rows-99", 901)] {
+            assert_eq!(bound(text).resolve(1000), of_1000, "{text}");
+            assert_eq!(written(text), format!("\"{text}\""));
+        }
+        assert_eq!(bound("rows-99").resolve(10), 0, "never below zero");
+        assert_eq!(serde_json::from_str::<Bound>("7").unwrap(), Bound::number(7));
+        assert!(serde_json::from_str::<Bound>("\"row\"").is_err());
+        assert!(serde_json::from_str::<Bound>("\"rows/0\"").is_err());
+    }
+
+    #[test]
+    fn queries_count_as_the_posts_count_them() {
+        let statement = |sql: &str, repeat: u32, only: Option<Dialect>| Statement {
+            sql: template(sql),
+            repeat,
+            only,
+            rows: None,
+        };
+        let mut read_only = Transaction {
+            begin: true,
+            table: TableChoice::Any,
+            prepared: true,
+            statements: vec![
+                statement("SELECT c FROM {table} WHERE id = {id}", 10, None),
+                statement(" select 1", 4, None),
+            ],
+        };
+        assert_eq!(read_only.queries(Dialect::Postgres), 16);
+        assert!(!read_only.writes());
+        read_only.statements.push(statement("DELETE FROM {table}", 1, Some(Dialect::Mysql)));
+        assert!(read_only.writes());
+        assert_eq!((read_only.queries(Dialect::Postgres), read_only.queries(Dialect::Mysql)), (16, 17));
+    }
+}

@@ -1,0 +1,275 @@
+//! What workload files and sequences say of SQL servers: schema, parameters, transactions; checked against each other.
+
+use super::Operation;
+use super::sql::{Dialect, Parameter, RowsExpected, Statement, TableChoice, Tables, Template, Transaction};
+use crate::names;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// How many tables, of how many rows.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TablesEntry {
+    count: u32,
+    rows: u64,
+}
+
+/// What a table looks like.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SchemaEntry {
+    prefix: String,
+    create: BTreeMap<Dialect, Vec<Template>>,
+    insert: Template,
+    row: Template,
+    #[serde(default)]
+    index: Vec<Template>,
+}
+
+/// A transaction with its name. `$NAME` in a statement stands for what a step gives under `with`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TransactionEntry {
+    name: String,
+    #[serde(default)]
+    begin: bool,
+    #[serde(default)]
+    table: TableChoice,
+    #[serde(default = "yes")]
+    prepared: bool,
+    statements: Vec<StatementEntry>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatementEntry {
+    sql: String,
+    #[serde(default = "once")]
+    repeat: u32,
+    only: Option<Dialect>,
+    rows: Option<RowsEntry>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// `rows = 1`, `rows = [1, 100]`, `rows = [1, "$points"]`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum RowsEntry {
+    One(Count),
+    Between([Count; 2]),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Count {
+    Number(u64),
+    Text(String),
+}
+
+/// The parts of a workload that are of SQL servers only.
+pub(super) struct SqlParts {
+    pub schema: Option<SchemaEntry>,
+    pub parameters: BTreeMap<String, Parameter>,
+    pub transactions: Vec<TransactionEntry>,
+}
+
+impl SqlParts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.schema.is_none() && self.parameters.is_empty() && self.transactions.is_empty()
+    }
+
+    /// The tables; the error with its place.
+    pub(super) fn tables(&self, entry: &TablesEntry) -> Result<Tables, (String, String)> {
+        let Some(schema) = &self.schema else {
+            return Err((
+                "schema".to_owned(),
+                "`tables` need a `schema` that says how to make them".to_owned(),
+            ));
+        };
+        if !(1..=10_000).contains(&entry.count) || entry.rows == 0 {
+            let problem = "count must be 1 to 10000, and rows at least 1".to_owned();
+            return Err(("tables".to_owned(), problem));
+        }
+        let templates = schema.create.values().flatten().chain(&schema.index);
+        if let Some(name) = templates.flat_map(Template::parameters).next() {
+            let problem = format!("`{{{name}}}`: a table is made without parameters");
+            return Err(("schema".to_owned(), problem));
+        }
+        self.check_names(&schema.row).map_err(|problem| ("schema".to_owned(), problem))?;
+        Ok(Tables {
+            count: entry.count,
+            rows: entry.rows,
+            prefix: schema.prefix.clone(),
+            create: schema.create.clone(),
+            insert: schema.insert.clone(),
+            row: schema.row.clone(),
+            index: schema.index.clone(),
+            parameters: self.parameters.clone(),
+        })
+    }
+
+    /// The transaction of this name, with what a step puts into it.
+    pub(super) fn transaction(
+        &self,
+        name: Option<&str>,
+        with: &BTreeMap<String, u64>,
+    ) -> Result<Operation, String> {
+        let name = name.ok_or("the operation transaction needs `transaction`, the name of one")?;
+        let known = self.transactions.iter().map(|entry| entry.name.as_str());
+        let hint = names::hint(name, known);
+        let entry = self
+            .transactions
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| format!("there is no transaction `{name}`{hint}"))?;
+        let statements: Vec<Statement> = entry
+            .statements
+            .iter()
+            .map(|statement| self.statement(statement, with))
+            .collect::<Result<_, _>>()?;
+        if statements.is_empty() {
+            return Err(format!("the transaction `{name}` has no statement"));
+        }
+        Ok(Operation::Transaction(Box::new(Transaction {
+            begin: entry.begin,
+            table: entry.table,
+            prepared: entry.prepared,
+            statements,
+        })))
+    }
+
+    fn statement(&self, entry: &StatementEntry, with: &BTreeMap<String, u64>) -> Result<Statement, String> {
+        let sql = Template::try_from(filled_in(&entry.sql, with)?)?;
+        self.check_names(&sql)?;
+        if entry.repeat == 0 {
+            return Err(format!("`{sql}` is repeated 0 times; it must be at least 1"));
+        }
+        let count = |count: &Count| match count {
+            Count::Number(number) => Ok(*number),
+            Count::Text(text) => {
+                let filled = filled_in(text, with)?;
+                filled.parse().map_err(|_| format!("rows: `{filled}` is no whole number"))
+            }
+        };
+        let rows = match &entry.rows {
+            None => None,
+            Some(RowsEntry::One(one)) => Some(RowsExpected::Exactly(count(one)?)),
+            Some(RowsEntry::Between([least, most])) => {
+                Some(RowsExpected::Between([count(least)?, count(most)?]))
+            }
+        };
+        Ok(Statement { sql, repeat: entry.repeat, only: entry.only, rows })
+    }
+
+    fn check_names(&self, template: &Template) -> Result<(), String> {
+        match template.parameters().find(|name| !self.parameters.contains_key(*name)) {
+            None => Ok(()),
+            Some(name) => {
+                let hint = names::hint(name, self.parameters.keys().map(String::as_str));
+                Err(format!("there is no parameter `{name}`{hint}, in `{template}`"))
+            }
+        }
+    }
+}
+
+/// A text with what stands for each `$NAME` in its place.
+fn filled_in(text: &str, with: &BTreeMap<String, u64>) -> Result<String, String> {
+    let mut parts = text.split('$');
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|one: char| !(one.is_ascii_alphanumeric() || one == '_')).unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        let value = with
+            .get(name)
+            .ok_or_else(|| format!("`${name}` in `{text}` has no value: the step gives it under `with`"))?;
+        filled.push_str(&value.to_string());
+        filled.push_str(rest);
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Workload;
+    use super::*;
+
+    const TEXT: &str = r#"
+name = "own"
+engine = "sql"
+description = "d"
+tells = "t"
+does_not_tell = "n"
+memory = "256 MB"
+
+[tables]
+count = 2
+rows = 1000
+
+[schema]
+prefix = "t"
+insert = "INSERT INTO {table} (v) VALUES"
+row = "({v})"
+index = ["CREATE INDEX v_{number} ON {table} (v)"]
+create.postgres = ["CREATE TABLE {table} (id SERIAL PRIMARY KEY, v INTEGER)"]
+create.mysql = ["CREATE TABLE {table} (id INTEGER AUTO_INCREMENT PRIMARY KEY, v INTEGER) ENGINE = {storage}"]
+
+[parameters]
+id = { draw = "uniform", low = 1, high = "rows" }
+v = { draw = "uniform", low = 1, high = 9, per = "transaction" }
+
+[[transaction]]
+name = "points"
+statements = [{ sql = "SELECT v FROM {table} WHERE id IN ({id*$points})", rows = [1, "$points"] }]
+
+[[step]]
+name = "load"
+group = "writes"
+operation = "load-tables"
+
+[[step]]
+name = "points_10"
+group = "point-2"
+operation = "transaction"
+transaction = "points"
+with = { points = 10 }
+"#;
+
+    #[test]
+    fn a_users_own_statements_are_a_workload() {
+        let workload = Workload::parse(TEXT, "test").unwrap();
+        assert_eq!(workload.data.keys, 2000);
+        let Operation::Transaction(points) = &workload.steps[1].operation else { panic!("no transaction") };
+        assert_eq!(points.statements[0].sql.to_string(), "SELECT v FROM {table} WHERE id IN ({id*10})");
+        assert_eq!(points.statements[0].rows, Some(RowsExpected::Between([1, 10])));
+        assert!(!workload.steps[1].writes() && workload.steps[0].writes());
+        let wire = serde_json::to_string(&workload).unwrap();
+        assert_eq!(serde_json::from_str::<Workload>(&wire).unwrap(), workload);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let check = |from: &str, to: &str, expected: &str| {
+            assert!(TEXT.contains(from), "{from}");
+            let error = Workload::parse(&TEXT.replacen(from, to, 1), "test").unwrap_err();
+            let shown = format!("{error} {:?}", std::error::Error::source(&error).map(ToString::to_string));
+            assert!(shown.contains(expected), "{shown}");
+        };
+        check("{id*$points}", "{ids}", "there is no parameter `ids`");
+        check("with = { points = 10 }", "", "`$points`");
+        check("transaction = \"points\"", "transaction = \"point\"", "did you mean `points`?");
+        check("transaction = \"points\"", "", "needs `transaction`");
+        check("row = \"({v})\"", "row = \"({w})\"", "there is no parameter `w`");
+        check("rows = 1000", "rows = 0", "rows at least 1");
+        check("operation = \"load-tables\"", "operation = \"fill-random\"", "goes with `tables`");
+        check("[tables]\ncount = 2\nrows = 1000", "", "either `data`");
+        check("256 MB", "256 XB", "memory");
+        check("per = \"transaction\"", "per = \"life\"", "unknown variant");
+    }
+}

@@ -1,0 +1,243 @@
+//! Runs the clients of package registries, the only child processes of engine builds (and `pg_config`): each with a
+//! bound, its words kept for the error.
+
+use super::error::EngineError;
+use model::subject::BuildRef;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a child is asked whether it ended: short against the seconds that a client takes.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How much of a client's own words goes into an error.
+const MESSAGE_CHARS_MAX: usize = 400;
+
+/// A program that fetches or unpacks what others have published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// `mvn`
+    Maven,
+    /// `npm`
+    Npm,
+    /// `apt-get`
+    Apt,
+    /// `dpkg-deb`
+    Dpkg,
+}
+
+impl Client {
+    /// What the user does to have it.
+    pub(super) fn install(self) -> &'static str {
+        match self {
+            Client::Maven => "install Maven (Debian: `apt-get install maven`)",
+            Client::Npm => "install npm (Debian: `apt-get install npm`)",
+            Client::Apt | Client::Dpkg => {
+                "this release comes as packages of Debian, which only Debian and what descends from it can fetch: \
+                 do it there and copy `engines` of the work directory"
+            }
+        }
+    }
+
+    /// Where the user says how it reaches its repository.
+    pub(super) fn settings(self) -> &'static str {
+        match self {
+            Client::Maven => "the proxy and mirror in ~/.m2/settings.xml",
+            Client::Npm => "the proxy and registry in ~/.npmrc",
+            Client::Apt | Client::Dpkg => "the sources and proxy in /etc/apt",
+        }
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Client::Maven => "Maven",
+            Client::Npm => "npm",
+            Client::Apt => "apt-get",
+            Client::Dpkg => "dpkg-deb",
+        })
+    }
+}
+
+/// How to run a client.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Runner<'a> {
+    /// Which one.
+    pub client: Client,
+    /// The program.
+    pub program: &'a Path,
+    /// It is stopped after this long.
+    pub bound: Duration,
+}
+
+/// How a client ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// All that it said.
+    pub said: String,
+}
+
+/// Why a client failed, as far as its words tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The repository has no such thing.
+    NotThere,
+    /// The network or the repository does not answer.
+    Unreachable,
+    /// No room.
+    DiskFull,
+    /// Anything else.
+    Other,
+}
+
+impl Runner<'_> {
+    /// Runs the client in `directory`, which is ours and takes its output, until it ends.
+    pub(super) fn run(
+        &self,
+        build: &BuildRef,
+        arguments: &[String],
+        directory: &Path,
+    ) -> Result<Ended, EngineError> {
+        let output_path = directory.join(".client.out");
+        let write = EngineError::io("write", &output_path);
+        let output = File::create(&output_path).map_err(&write)?;
+        let errors = output.try_clone().map_err(&write)?;
+        let mut command = Command::new(self.program);
+        command
+            .args(arguments)
+            // A pom.xml or package.json of the directory that the user stands in is none of our business.
+            .current_dir(directory)
+            // Their words are read below.
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors);
+        let child = command.spawn().map_err(|error| self.not_started(build, error))?;
+        let Some(status) = wait(child, self.bound).map_err(EngineError::io("wait for", self.program))? else {
+            return Err(EngineError::ClientTimedOut {
+                build: build.clone(),
+                client: self.client,
+                bound: self.bound,
+            });
+        };
+        let said = fs::read(&output_path).map_err(EngineError::io("read", &output_path))?;
+        Ok(Ended { status, said: String::from_utf8_lossy(&said).into_owned() })
+    }
+
+    /// The error of a client that failed for another reason than that the thing is not there.
+    pub(super) fn failed(&self, build: &BuildRef, failure: Failure<'_>) -> EngineError {
+        let Failure { reason, message, arguments, directory } = failure;
+        let build = build.clone();
+        match reason {
+            Reason::Unreachable => EngineError::Unreachable { build, client: self.client, message },
+            Reason::DiskFull => EngineError::DiskFull { path: directory.to_owned() },
+            Reason::NotThere | Reason::Other => EngineError::ClientFailed {
+                build,
+                client: self.client,
+                message,
+                command: format!("{} {}", self.program.display(), arguments.join(" ")),
+            },
+        }
+    }
+
+    fn not_started(&self, build: &BuildRef, error: io::Error) -> EngineError {
+        if error.kind() == io::ErrorKind::NotFound {
+            EngineError::NoClient {
+                build: build.clone(),
+                client: self.client,
+                program: self.program.to_owned(),
+            }
+        } else {
+            EngineError::Io { action: "run", path: self.program.to_owned(), source: error }
+        }
+    }
+}
+
+/// What is told of a client that failed.
+pub(super) struct Failure<'a> {
+    /// Why.
+    pub reason: Reason,
+    /// In its own words.
+    pub message: String,
+    /// What it was called with, such that the user can repeat it.
+    pub arguments: &'a [String],
+    /// Where it wrote.
+    pub directory: &'a Path,
+}
+
+/// The output of a short program, without a bound on its length; none where it fails or takes longer than `bound`.
+pub(super) fn output_of(program: &Path, bound: Duration) -> Option<String> {
+    let mut child = Command::new(program)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let stdout = child.stdout.take()?;
+    // Read beside the wait: a child whose pipe is full would never end.
+    let reader = thread::spawn(move || io::read_to_string(stdout));
+    let status = wait(child, bound).ok()??;
+    let said = reader.join().ok()?.ok()?;
+    status.success().then_some(said)
+}
+
+/// At most so many characters of a message.
+pub(super) fn shortened(text: &str) -> String {
+    let mut message: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+    if message.len() < text.len() {
+        message.push_str("...");
+    }
+    message
+}
+
+/// What a client said when it failed: `message`, else that it said nothing.
+pub(super) fn or_silent(message: Option<String>, status: ExitStatus) -> String {
+    message.unwrap_or_else(|| format!("without a word, {status}"))
+}
+
+/// The files that a client left in its directory with one of these endings, by name.
+pub(super) fn files_ending(directory: &Path, ending: &str) -> Result<Vec<PathBuf>, EngineError> {
+    let read = EngineError::io("read", directory);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(&read)? {
+        let entry = entry.map_err(&read)?;
+        if entry.file_name().to_string_lossy().ends_with(ending) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A child that does not outlive the wait for it.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails where it has ended, which is as good.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The child's exit status; none where it had to be killed.
+fn wait(child: Child, bound: Duration) -> io::Result<Option<ExitStatus>> {
+    let mut running = Running(child);
+    let start = Instant::now();
+    loop {
+        if let Some(status) = running.0.try_wait()? {
+            return Ok(Some(status));
+        }
+        if start.elapsed() >= bound {
+            return Ok(None);
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+}

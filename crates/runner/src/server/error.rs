@@ -1,0 +1,247 @@
+//! Why a server could not be made, started, kept or stopped.
+
+use super::log::Cause;
+use crate::process::child;
+use model::units::Nanos;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+/// Why a server could not be made, started, kept or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The program could not be started.
+    #[error("failed to start `{}`", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system refused something with a file.
+    #[error("failed to {action} `{}`", path.display())]
+    File {
+        /// `make`, `copy`, `give away`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The directory has no marker.
+    #[error("`{}` was not made by dbdyno, so no server is put into it; choose another --work-dir", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A data directory is to be made where there is one.
+    #[error("`{}` is there already, so no data directory is made in its place; remove it first", path.display())]
+    NotEmpty {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// There is no data directory to start on.
+    #[error("there is no data directory `{}`: it is made, or copied from an image, before the start", path.display())]
+    NoData {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A file of the build that is needed is not there.
+    #[error("{what} `{}` is missing from the build; fetch it again, or correct the path of your own build", path.display())]
+    MissingFile {
+        /// `the program`, `the SQL script`.
+        what: &'static str,
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// Servers refuse to run as root, and there is nobody else.
+    #[error(
+        "servers refuse to run as root, and /etc/passwd has no user `{wanted}` to run them as; \
+         start dbdyno as an ordinary user, or add that one"
+    )]
+    NoAccount {
+        /// The user.
+        wanted: &'static str,
+    },
+    /// The user that the server runs as may not enter a directory.
+    #[error(
+        "servers refuse to run as root and are run as the user `{user}`, which may not enter `{}` (mode {mode:o}) on \
+         the way to `{}`; name a --work-dir that every user can reach, such as one below /var/tmp", 
+        blocked.display(), path.display()
+    )]
+    Unreachable {
+        /// The user.
+        user: String,
+        /// What must be reached.
+        path: PathBuf,
+        /// The directory that cannot be entered.
+        blocked: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The path of the Unix socket is longer than the system's addresses.
+    #[error(
+        "the path of the server's socket, `{}`, has {} bytes, and a Unix socket may have {most}; \
+         name a --work-dir with a shorter path", path.display(), path.as_os_str().len()
+    )]
+    SocketPath {
+        /// The socket.
+        path: PathBuf,
+        /// The most bytes.
+        most: usize,
+    },
+    /// The port cannot be had.
+    #[error(
+        "failed to listen on port {port} of 127.0.0.1; end what listens there, or let dbdyno choose a free port"
+    )]
+    Port {
+        /// The port.
+        port: u16,
+        /// Why.
+        source: io::Error,
+    },
+    /// The release does not know an option.
+    #[error(
+        "`{}` does not know the option `{option}`; take it out of the configuration, or give it there for the releases \
+         that have it (`[[config.when]]`){}", program.display(), tail_sentence(tail)
+    )]
+    UnknownOption {
+        /// The program.
+        program: PathBuf,
+        /// The option.
+        option: String,
+        /// The end of its log.
+        tail: String,
+    },
+    /// The release does not take the value of an option.
+    #[error(
+        "`{}` refuses the value of the option `{option}`; correct it in the configuration{}", 
+        program.display(), tail_sentence(tail)
+    )]
+    BadValue {
+        /// The program.
+        program: PathBuf,
+        /// The option.
+        option: String,
+        /// The end of its log.
+        tail: String,
+    },
+    /// The data directory was made by another version.
+    #[error(
+        "the data directory was made by another version than `{}`, which cannot use it; build the data anew with this \
+         release{}", program.display(), tail_sentence(tail)
+    )]
+    OtherVersion {
+        /// The program.
+        program: PathBuf,
+        /// The end of its log.
+        tail: String,
+    },
+    /// A plugin or library that it is told to load is not there.
+    #[error(
+        "`{}` cannot load `{plugin}`; the build comes without it or lacks a library that it needs{}", 
+        program.display(), tail_sentence(tail)
+    )]
+    MissingPlugin {
+        /// The program.
+        program: PathBuf,
+        /// The plugin.
+        plugin: String,
+        /// The end of its log.
+        tail: String,
+    },
+    /// The user that the server runs as may not use a file.
+    #[error("`{}` lacks a permission{}", program.display(), tail_sentence(tail))]
+    NotPermitted {
+        /// The program.
+        program: PathBuf,
+        /// The end of its log.
+        tail: String,
+    },
+    /// It ended, and not because we asked.
+    #[error("`{}` {how} {doing}{}", program.display(), tail_sentence(tail))]
+    Crashed {
+        /// The program.
+        program: PathBuf,
+        /// `was killed by signal 11`, `exited with status 1`.
+        how: String,
+        /// `while starting`, `while running`.
+        doing: &'static str,
+        /// The end of its log.
+        tail: String,
+    },
+    /// A data directory was made, and something is missing in it.
+    #[error(
+        "`{}` made a data directory without {what}: its SQL scripts do not fit this release{}", 
+        program.display(), tail_sentence(tail)
+    )]
+    Incomplete {
+        /// The program.
+        program: PathBuf,
+        /// What is missing.
+        what: String,
+        /// The end of its log.
+        tail: String,
+    },
+    /// It did not get there in time, and was killed.
+    #[error("`{}` was killed {doing}: it took more than {:.0} s{}", program.display(), bound.as_secs_f64(), tail_sentence(tail))]
+    TimedOut {
+        /// The program.
+        program: PathBuf,
+        /// `while starting`, `while stopping`.
+        doing: &'static str,
+        /// The bound.
+        bound: Nanos,
+        /// The end of its log.
+        tail: String,
+    },
+    /// It answers, and refuses us.
+    #[error("`{}` runs and refuses a client: {message}{}", program.display(), tail_sentence(tail))]
+    Refused {
+        /// The program.
+        program: PathBuf,
+        /// In its words.
+        message: String,
+        /// The end of its log.
+        tail: String,
+    },
+    /// The user stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl ServerError {
+    /// For `map_err`: what was tried with which file.
+    pub(super) fn file(action: &'static str, path: &Path) -> impl Fn(io::Error) -> ServerError {
+        move |source| ServerError::File { action, path: path.to_owned(), source }
+    }
+
+    /// Of a program that has ended: what its log says of the reason, else how it ended.
+    pub(super) fn died(
+        program: &Path,
+        doing: &'static str,
+        status: io::Result<ExitStatus>,
+        cause: Option<Cause>,
+        tail: String,
+    ) -> ServerError {
+        let program = program.to_owned();
+        match cause {
+            Some(Cause::UnknownOption(option)) => ServerError::UnknownOption { program, option, tail },
+            Some(Cause::BadValue(option)) => ServerError::BadValue { program, option, tail },
+            Some(Cause::OtherVersion) => ServerError::OtherVersion { program, tail },
+            Some(Cause::MissingPlugin(plugin)) => ServerError::MissingPlugin { program, plugin, tail },
+            Some(Cause::NotPermitted) => ServerError::NotPermitted { program, tail },
+            None => {
+                let how = match status {
+                    Ok(status) => child::how_it_ended(status),
+                    Err(error) => format!("cannot be waited for ({error})"),
+                };
+                ServerError::Crashed { program, how, doing, tail }
+            }
+        }
+    }
+}
+
+fn tail_sentence(tail: &str) -> String {
+    if tail.is_empty() { String::new() } else { format!("; the end of its log:\n{tail}") }
+}

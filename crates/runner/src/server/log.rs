@@ -1,0 +1,273 @@
+//! The log of a server: its end for people, and what it says of why the server ended.
+
+use model::workload::sql::Dialect;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a log that an error shows. Not tuned: the messages of one failed start of each engine fit.
+const TAIL_BYTES: usize = 1500;
+/// The most of a log that is searched for a reason: a server that logs more than this before it dies at its start
+/// has been running.
+const SEARCHED_BYTES: u64 = 4 << 20;
+
+/// What one run of a server writes into its log file.
+#[derive(Debug, Clone)]
+pub struct Log {
+    path: PathBuf,
+    /// Where in the file this run begins.
+    begins: u64,
+    dialect: Dialect,
+}
+
+/// Why a server ended, as its log tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// It does not know this option.
+    UnknownOption(String),
+    /// It does not take the value of this option.
+    BadValue(String),
+    /// The data directory is of another version.
+    OtherVersion,
+    /// This plugin is not there.
+    MissingPlugin(String),
+    /// It may not use a file.
+    NotPermitted,
+}
+
+impl Log {
+    /// A log that begins where the file ends now.
+    pub fn from_here(path: PathBuf, dialect: Dialect) -> Log {
+        let begins = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        Log { path, begins, dialect }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The end of what this run wrote, whole lines; before it the line that tells the reason of an end, where that
+    /// stands further up. Empty where there is nothing.
+    pub fn tail(&self) -> String {
+        let text = self.text();
+        let tail = tail_of(&text);
+        match text.lines().find(|line| cause_in(line, self.dialect).is_some()) {
+            Some(reason) if !tail.contains(reason) => format!("{reason}\n..\n{tail}"),
+            _ => tail,
+        }
+    }
+
+    /// Why the server ended.
+    pub fn cause(&self) -> Option<Cause> {
+        cause(&self.text(), self.dialect)
+    }
+
+    /// The plugin that could not be loaded: MariaDB and MySQL log that and go on.
+    pub fn missing_plugin(&self) -> Option<String> {
+        self.text().lines().find_map(|line| match cause_in(line, self.dialect) {
+            Some(Cause::MissingPlugin(plugin)) => Some(plugin),
+            _ => None,
+        })
+    }
+
+    fn text(&self) -> String {
+        read(&self.path, self.begins)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+}
+
+fn read(path: &Path, begins: u64) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(begins.max(length.saturating_sub(SEARCHED_BYTES))))?;
+    file.take(SEARCHED_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn tail_of(text: &str) -> String {
+    let text = text.trim_end();
+    let mut start = text.len().saturating_sub(TAIL_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let tail = &text[start..];
+    match tail.split_once('\n') {
+        Some((_, whole_lines)) if start > 0 => whole_lines.to_owned(),
+        _ => tail.to_owned(),
+    }
+}
+
+/// The first reason in a log: what comes after it follows from it.
+///
+/// ```text
+/// 2026-11-21 18:50:00.123 UTC [123] FATAL:  unrecognized configuration parameter "no_such"
+/// 2026-11-21 18:50:00 0 [ERROR] mariadbd: unknown variable 'no-such=1'
+/// 2026-11-21T18:50:00.1Z 0 [ERROR] [MY-000067] [Server] unknown variable 'no-such=1'.
+/// ```
+fn cause(text: &str, dialect: Dialect) -> Option<Cause> {
+    text.lines().find_map(|line| cause_in(line, dialect))
+}
+
+fn cause_in(line: &str, dialect: Dialect) -> Option<Cause> {
+    match dialect {
+        Dialect::Postgres => postgres_cause(line),
+        Dialect::Mysql => mysql_cause(line),
+    }
+}
+
+fn postgres_cause(line: &str) -> Option<Cause> {
+    let (_, said) = line.split_once("FATAL:").or_else(|| line.split_once("LOG:"))?;
+    if let Some(option) = quoted(said, "unrecognized configuration parameter \"", '"') {
+        return Some(Cause::UnknownOption(option));
+    }
+    let bad = quoted(said, "invalid value for parameter \"", '"')
+        .or_else(|| quoted(said, "outside the valid range for parameter \"", '"'))
+        .or_else(|| quoted(said, " requires a numeric value for parameter \"", '"'))
+        .or_else(|| quoted(said, "requires a Boolean value for parameter \"", '"'));
+    if let Some(option) = bad.or_else(|| {
+        said.contains("\" cannot be changed").then(|| quoted(said, "parameter \"", '"')).flatten()
+    }) {
+        return Some(Cause::BadValue(option));
+    }
+    if !line.contains("FATAL:") {
+        return None;
+    }
+    if said.contains("database files are incompatible with server") {
+        return Some(Cause::OtherVersion);
+    }
+    if said.contains("No such file or directory") {
+        return quoted(said, "could not access file \"", '"').map(Cause::MissingPlugin);
+    }
+    let denied = ["Permission denied", "has wrong ownership", "has invalid permissions"];
+    denied.iter().any(|words| said.contains(words)).then_some(Cause::NotPermitted)
+}
+
+fn mysql_cause(line: &str) -> Option<Cause> {
+    // A warning of an option with the prefix `loose` reads the same.
+    let (_, said) = line.split_once("[ERROR]")?;
+    let unknown = quoted(said, "unknown variable '", '\'').or_else(|| quoted(said, "unknown option '", '\''));
+    if let Some(option) = unknown {
+        let name = option.split_once('=').map_or(option.as_str(), |(name, _)| name);
+        return Some(Cause::UnknownOption(option_name(name)));
+    }
+    let bad = said
+        .contains("Error while setting value")
+        .then(|| quoted(said, "' to '", '\''))
+        .flatten()
+        .or_else(|| quoted(said, "used for variable '", '\''))
+        .or_else(|| quoted(said, "ambiguous option '", '\''));
+    if let Some(option) = bad {
+        return Some(Cause::BadValue(option_name(&option)));
+    }
+    if let Some(plugin) = quoted(said, "Can't open shared library '", '\'') {
+        return Some(Cause::MissingPlugin(plugin));
+    }
+    let other_version = [
+        "Unsupported redo log format",
+        "Cannot downgrade",
+        "Cannot upgrade",
+        "server downgrade",
+        "server upgrade",
+        "but the flags in file",
+        "Upgrade after a crash is not supported",
+    ];
+    if other_version.iter().any(|words| said.contains(words)) {
+        return Some(Cause::OtherVersion);
+    }
+    let denied = [
+        "Permission denied",
+        "errno: 13",
+        "error: 13",
+        "The error means mysqld does not have the access rights",
+    ];
+    denied.iter().any(|words| said.contains(words)).then_some(Cause::NotPermitted)
+}
+
+/// As configurations spell it: MySQL takes dashes and underscores for the same, and says either.
+fn option_name(said: &str) -> String {
+    said.trim_start_matches('-').replace('-', "_")
+}
+
+/// What stands between `before` and the next `end`.
+fn quoted(text: &str, before: &str, end: char) -> Option<String> {
+    let start = text.find(before)? + before.len();
+    let rest = &text[start..];
+    Some(rest[..rest.find(end)?].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(dialect: Dialect, line: &str, expected: Option<Cause>) {
+        assert_eq!(cause(&format!("something before\n{line}\nand after\n"), dialect), expected, "{line}");
+    }
+
+    #[test]
+    fn the_reason_of_a_failed_start_is_found_in_the_log() {
+        let unknown = |option: &str| Some(Cause::UnknownOption(option.to_owned()));
+        let bad = |option: &str| Some(Cause::BadValue(option.to_owned()));
+        let plugin = |plugin: &str| Some(Cause::MissingPlugin(plugin.to_owned()));
+        check(
+            Dialect::Postgres,
+            "[7] FATAL:  unrecognized configuration parameter \"no_such\"",
+            unknown("no_such"),
+        );
+        check(Dialect::Postgres, "FATAL:  invalid value for parameter \"fsync\": \"maybe\"", bad("fsync"));
+        check(
+            Dialect::Postgres,
+            "FATAL:  1 kB is outside the valid range for parameter \"shared_buffers\" (128 kB .. 8589934584 kB)",
+            bad("shared_buffers"),
+        );
+        check(
+            Dialect::Postgres,
+            "FATAL:  could not access file \"no_such\": No such file or directory",
+            plugin("no_such"),
+        );
+        check(
+            Dialect::Postgres,
+            "FATAL:  database files are incompatible with server",
+            Some(Cause::OtherVersion),
+        );
+        check(Dialect::Postgres, "LOG:  database system is shut down", None);
+        check(
+            Dialect::Mysql,
+            "0 [ERROR] [MY-000067] [Server] unknown variable 'no-such=1'.",
+            unknown("no_such"),
+        );
+        check(Dialect::Mysql, "0 [ERROR] mariadbd: unknown option '--no-such'", unknown("no_such"));
+        check(Dialect::Mysql, "0 [Warning] mariadbd: unknown variable 'loose-mysqlx=OFF'", None);
+        check(
+            Dialect::Mysql,
+            "[ERROR] mariadbd: Error while setting value 'x' to 'innodb_flush_method'",
+            bad("innodb_flush_method"),
+        );
+        check(
+            Dialect::Mysql,
+            "[ERROR] Can't open shared library 'ha_no.so' (errno: 2, cannot open shared object file)",
+            plugin("ha_no.so"),
+        );
+    }
+
+    #[test]
+    fn a_tail_is_whole_lines_of_this_run_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        std::fs::write(&path, "[ERROR] unknown variable 'before=1'\n").unwrap();
+        let log = Log::from_here(path.clone(), Dialect::Mysql);
+        assert_eq!((log.tail().as_str(), log.cause()), ("", None));
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str(&"a line of this run, ünïcödé\n".repeat(200));
+        std::fs::write(&path, text).unwrap();
+        let tail = log.tail();
+        assert!(tail.len() <= TAIL_BYTES && tail.len() > TAIL_BYTES / 2, "{}", tail.len());
+        assert!(tail.lines().all(|line| line == "a line of this run, ünïcödé"), "{tail}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let reason = "[ERROR] unknown variable 'x=1'";
+        std::fs::write(&path, text.replacen("a line of this run, ünïcödé", reason, 1)).unwrap();
+        assert_eq!(log.tail(), format!("{reason}\n..\n{tail}"));
+    }
+}

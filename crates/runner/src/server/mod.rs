@@ -1,0 +1,356 @@
+//! The life of a server under test: its data directory is made, it starts in the foreground as our own child, it is
+//! ready when it greets a client, it stops when asked, and it is killed with all that it started when we are.
+//!
+//! Never in here: queries (they are `load`'s), and a server that we did not start.
+//!
+//! In the directory of a server, which carries our marker: `data`, what an image is copied from; `s`, the socket;
+//! `tmp`; and two logs. Of these only `data` outlives a stop with a meaning.
+
+mod account;
+mod arguments;
+mod error;
+mod guard;
+mod initialise;
+mod launch;
+mod log;
+mod ready;
+
+pub use account::we_are_root;
+pub use error::ServerError;
+pub use initialise::initialise;
+
+use crate::clock::Stopwatch;
+use crate::marked_dir::MARKER;
+use crate::process::tree;
+use account::Account;
+use guard::Guard;
+use launch::{LOOK, Launch, Started};
+use log::Log;
+use model::build::ServerFiles;
+use model::config::Options;
+use model::units::Nanos;
+use model::wire::{Endpoint, ServerAddress};
+use model::workload::sql::Dialect;
+use ready::{Greeting, Progress};
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The database that a server has for us.
+const DATABASE: &str = "bench";
+/// The user of a Postgres that we made. MySQL and MariaDB are made with `root`, without a password.
+const USER: &str = "bench";
+/// The port in the name of a Postgres' socket that listens on no port.
+const NO_PORT: u16 = 5432;
+/// The longest path of a Unix socket, in bytes: unix(7), less the zero at its end.
+const SOCKET_PATH_BYTES: usize = 107;
+/// A start with recovery of a large redo log takes minutes.
+const START_BOUND: Nanos = Nanos::from_secs(300);
+/// A stop writes all dirty pages.
+const STOP_BOUND: Nanos = Nanos::from_secs(300);
+/// `data` within a server's directory: what an image of it is copied from, after a stop.
+pub const DATA: &str = "data";
+
+/// Where a server listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// On a Unix socket in its directory, and nowhere else.
+    Socket,
+    /// On 127.0.0.1 too, where clients are to come.
+    Loopback {
+        /// The port; a free one where absent.
+        port: Option<u16>,
+    },
+}
+
+/// What is needed to make or start a server.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerCommand<'a> {
+    /// Its build.
+    pub files: &'a ServerFiles,
+    /// The program of the server.
+    pub program: &'a Path,
+    /// Options by name, as [`model::config::for_server`] gives them; of MySQL, one without a value is a flag.
+    pub options: &'a Options,
+    /// Its directory, with our marker.
+    pub directory: &'a Path,
+    /// Where it listens: the same on all sides.
+    pub network: Network,
+}
+
+/// A server that runs. Dropped without [`Server::stop`], it is killed.
+///
+/// It dies with the thread that started it: start it from one that lives as long as the run.
+pub struct Server {
+    started: Started,
+    program: PathBuf,
+    address: ServerAddress,
+    log: Log,
+    /// Sent home after the server has ended: fields are dropped in their order.
+    guard: Option<Guard>,
+}
+
+impl Server {
+    /// Starts a server on the data directory that is there, and waits until it greets a client. `started` is told its
+    /// process id at once, before it has children: to put it into a control group.
+    pub fn start(
+        command: &ServerCommand<'_>,
+        started: impl FnOnce(u32) -> io::Result<()>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Server, ServerError> {
+        let places = Places::below(command.directory)?;
+        let account = account::for_servers()?;
+        command.check_files(account.as_ref())?;
+        let (endpoint, port) = endpoint(command.network, command.files.dialect, &places)?;
+        places.make_ready(command.options, account.as_ref())?;
+        let log = Log::from_here(places.log.clone(), command.files.dialect);
+        let launch = Launch {
+            files: command.files,
+            program: command.program,
+            arguments: &arguments::of_server(command, &places, &endpoint, port),
+            directory: &places.data,
+            account: account.as_ref(),
+            input: None,
+            log: &places.log,
+        };
+        let (dialect, storage) = (command.files.dialect, command.files.storage.clone());
+        let user = match dialect {
+            Dialect::Postgres => USER,
+            Dialect::Mysql => "root",
+        };
+        let (user, database) = (user.to_owned(), DATABASE.to_owned());
+        let address = ServerAddress { dialect, endpoint, user, password: None, database, storage };
+        let program = command.program.to_owned();
+        let running = launch::start(&launch)?;
+        let guard = running.guard(dialect, account.as_ref())?;
+        let mut server = Server { started: running, program, address, log, guard };
+        started(server.pid())
+            .map_err(|source| ServerError::Start { program: command.program.to_owned(), source })?;
+        server.wait_until_ready(interrupted)?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
+        let watch = Stopwatch::start();
+        let address = self.address.clone();
+        let mut greeting = Greeting::new(&address);
+        loop {
+            let progress = greeting.look();
+            self.still_runs("while starting")?;
+            match progress {
+                Progress::Ready => break,
+                Progress::Refused(message) => {
+                    let (program, tail) = (self.program.clone(), self.log.tail());
+                    return Err(ServerError::Refused { program, message, tail });
+                }
+                Progress::Waiting => {}
+            }
+            if interrupted() {
+                return Err(ServerError::Interrupted);
+            }
+            if watch.elapsed() > START_BOUND {
+                return Err(self.timed_out("while starting", START_BOUND));
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.started.note_shared();
+        if let Some(guard) = &mut self.guard {
+            guard.remember(self.started.shared());
+        }
+        // MariaDB starts without a storage engine that it cannot load; each statement would fail later.
+        match self.log.missing_plugin() {
+            Some(plugin) => Err(ServerError::MissingPlugin {
+                program: self.program.clone(),
+                plugin,
+                tail: self.log.tail(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Its process id: what freezes and thaws is the tree below it ([`crate::process::tree`]).
+    pub fn pid(&self) -> u32 {
+        self.started.child.id()
+    }
+
+    /// How it is reached.
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
+    /// Whether it still runs; why not, where it does not.
+    pub fn check(&mut self) -> Result<(), ServerError> {
+        self.still_runs("while running")
+    }
+
+    /// The file of its log.
+    pub fn log_file(&self) -> &Path {
+        self.log.path()
+    }
+
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
+        self.log.tail()
+    }
+
+    fn still_runs(&mut self, doing: &'static str) -> Result<(), ServerError> {
+        let status = match self.started.child.try_wait() {
+            Ok(None) => return Ok(()),
+            Ok(Some(status)) => Ok(status),
+            Err(error) => Err(error),
+        };
+        Err(launch::died(&self.program, doing, status, &self.log))
+    }
+
+    fn timed_out(&self, doing: &'static str, bound: Nanos) -> ServerError {
+        ServerError::TimedOut { program: self.program.clone(), doing, bound, tail: self.log.tail() }
+    }
+
+    /// Stops it: no new clients, the present ones are cut off, what is dirty is written. Killed where that does not end.
+    pub fn stop(mut self) -> Result<(), ServerError> {
+        self.check()?;
+        tree::thaw(self.pid());
+        send(self.pid(), stop_signal(self.address.dialect));
+        let watch = Stopwatch::start();
+        loop {
+            match self.started.child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(None) => {}
+                Ok(Some(_)) | Err(_) => return self.still_runs("while stopping"),
+            }
+            if watch.elapsed() > STOP_BOUND {
+                return Err(self.timed_out("while stopping", STOP_BOUND));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// Of Postgres the one that cuts clients off: the usual SIGTERM waits for them.
+fn stop_signal(dialect: Dialect) -> libc::c_int {
+    match dialect {
+        Dialect::Postgres => libc::SIGINT,
+        Dialect::Mysql => libc::SIGTERM,
+    }
+}
+
+fn send(pid: u32, signal: libc::c_int) {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return };
+    // SAFETY: kill(2) of a child of ours that has not been waited for, so its number is still its own.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Where the server will listen, and the port in its arguments.
+fn endpoint(network: Network, dialect: Dialect, places: &Places) -> Result<(Endpoint, u16), ServerError> {
+    let port = match network {
+        Network::Socket => NO_PORT,
+        Network::Loopback { port } => free_port(port.unwrap_or(0))?,
+    };
+    // A server that listens on a port has its socket, too.
+    let path = places.socket(dialect, port);
+    if path.as_os_str().len() > SOCKET_PATH_BYTES {
+        return Err(ServerError::SocketPath { path, most: SOCKET_PATH_BYTES });
+    }
+    let endpoint = match network {
+        Network::Socket => Endpoint::Socket { path },
+        Network::Loopback { .. } => Endpoint::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port },
+    };
+    Ok((endpoint, port))
+}
+
+/// The port, where nothing listens on it; any for 0.
+fn free_port(port: u16) -> Result<u16, ServerError> {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| listener.local_addr());
+    Ok(bound.map_err(|source| ServerError::Port { port, source })?.port())
+}
+
+impl ServerCommand<'_> {
+    /// What must be there and within reach before anything is started.
+    fn check_files(&self, account: Option<&Account>) -> Result<(), ServerError> {
+        let needed = [("the program", self.program), ("the directory", self.files.share.as_path())];
+        for (what, path) in needed {
+            if !path.exists() {
+                return Err(ServerError::MissingFile { what, path: path.to_owned() });
+            }
+        }
+        if let Some(account) = account {
+            account.can_reach(&self.directory.join(MARKER))?;
+            account.can_reach(self.program)?;
+        }
+        Ok(())
+    }
+}
+
+/// The parts of a server's directory.
+struct Places {
+    directory: PathBuf,
+    data: PathBuf,
+    sockets: PathBuf,
+    temporary: PathBuf,
+    first_statements: PathBuf,
+    log: PathBuf,
+    making: PathBuf,
+}
+
+impl Places {
+    fn below(directory: &Path) -> Result<Places, ServerError> {
+        if !directory.join(MARKER).is_file() {
+            return Err(ServerError::NotOurs { path: directory.to_owned() });
+        }
+        // Servers change their working directory.
+        let directory = fs::canonicalize(directory).map_err(ServerError::file("find", directory))?;
+        let below = |name: &str| directory.join(name);
+        Ok(Places {
+            data: below(DATA),
+            sockets: below("s"),
+            temporary: below("tmp"),
+            first_statements: below("first.sql"),
+            log: below("log"),
+            making: below("initialise.log"),
+            directory,
+        })
+    }
+
+    fn socket(&self, dialect: Dialect, port: u16) -> PathBuf {
+        self.sockets.join(arguments::socket_name(dialect, port))
+    }
+
+    /// A directory of the server's user, with the permissions that Postgres asks for.
+    fn make(&self, path: &Path, account: Option<&Account>) -> Result<(), ServerError> {
+        match fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(ServerError::File { action: "make", path: path.to_owned(), source: error });
+            }
+            _ => {}
+        }
+        account.map_or(Ok(()), |account| account.own(path))
+    }
+
+    /// All that a start needs beside the data. A socket that a killed server left is removed; so are its temporary files.
+    fn make_ready(&self, options: &Options, account: Option<&Account>) -> Result<(), ServerError> {
+        if !self.data.is_dir() {
+            return Err(ServerError::NoData { path: self.data.clone() });
+        }
+        // A copy of an image is its maker's, and may have lost the permissions that Postgres insists on.
+        fs::set_permissions(&self.data, fs::Permissions::from_mode(0o700))
+            .map_err(ServerError::file("set the permissions of", &self.data))?;
+        if let Some(account) = account {
+            account.own(&self.data)?;
+        }
+        for directory in [&self.sockets, &self.temporary] {
+            if directory.exists() {
+                fs::remove_dir_all(directory).map_err(ServerError::file("remove", directory))?;
+            }
+            self.make(directory, account)?;
+        }
+        fs::write(&self.first_statements, arguments::first_statements(options))
+            .map_err(ServerError::file("write", &self.first_statements))?;
+        fs::set_permissions(&self.first_statements, fs::Permissions::from_mode(0o644))
+            .map_err(ServerError::file("set the permissions of", &self.first_statements))
+    }
+}
+
+#[cfg(test)]
+mod tests;

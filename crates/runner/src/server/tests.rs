@@ -1,0 +1,205 @@
+//! The life of a server, with shell scripts in place of engines, and greetings from the test.
+
+use super::*;
+use crate::marked_dir::create_marked_dir;
+use model::build::Initialise;
+use std::cell::Cell;
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+
+/// A script that serves as MySQL, with a data directory that is there already.
+struct Scene {
+    _scratch: tempfile::TempDir,
+    directory: PathBuf,
+    program: PathBuf,
+    files: ServerFiles,
+    options: Options,
+}
+
+impl Scene {
+    fn new(script: &str) -> Scene {
+        Scene::below("server", script)
+    }
+
+    fn below(name: &str, script: &str) -> Scene {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let directory = scratch.path().join(name);
+        create_marked_dir(&directory).unwrap();
+        fs::create_dir(directory.join(DATA)).unwrap();
+        let program = scratch.path().join("server.sh");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let files = ServerFiles {
+            dialect: Dialect::Mysql,
+            root: scratch.path().to_owned(),
+            initialise: Initialise::InitializeInsecure,
+            share: scratch.path().to_owned(),
+            character_sets: None,
+            plugins: None,
+            libraries: Vec::new(),
+            storage: None,
+            arguments: Vec::new(),
+        };
+        Scene { _scratch: scratch, directory, program, files, options: Options::new() }
+    }
+
+    fn command(&self) -> ServerCommand<'_> {
+        ServerCommand {
+            files: &self.files,
+            program: &self.program,
+            options: &self.options,
+            directory: &self.directory,
+            network: Network::Socket,
+        }
+    }
+
+    /// While another test forks, its child holds the script open for writing for a moment.
+    fn start(&self, interrupted: &dyn Fn() -> bool) -> Result<Server, ServerError> {
+        loop {
+            match Server::start(&self.command(), |_| Ok(()), interrupted) {
+                Err(ServerError::Start { source, .. })
+                    if source.kind() == io::ErrorKind::ExecutableFileBusy =>
+                {
+                    std::thread::yield_now();
+                }
+                started => return started,
+            }
+        }
+    }
+
+    /// Starts it, and greets in its place.
+    fn start_greeted(&self) -> Server {
+        let socket = self.directory.join("s/mysql.sock");
+        let greeter = std::thread::spawn(move || {
+            let watch = Stopwatch::start();
+            let listener = loop {
+                match UnixListener::bind(&socket) {
+                    Ok(listener) => break listener,
+                    Err(error) => assert!(watch.elapsed() < Nanos::from_secs(20), "{error}"),
+                }
+                std::thread::yield_now();
+            };
+            let (mut client, _) = listener.accept().unwrap();
+            client.write_all(&[2, 0, 0, 0, 10, 0]).unwrap();
+        });
+        let server = self.start(&|| false).unwrap();
+        greeter.join().unwrap();
+        server
+    }
+}
+
+const WAITS: &str = "trap 'kill $!; exit 0' TERM; tail -f /dev/null & wait";
+
+#[test]
+fn a_server_that_ends_at_its_start_is_an_error_with_the_end_of_its_log() {
+    let crash = Scene::new("echo out of luck; echo and of time >&2; exit 3").start(&|| false).err().unwrap();
+    let expected = "exited with status 3 while starting; the end of its log:\nout of luck\nand of time";
+    assert!(crash.to_string().ends_with(expected), "{crash}");
+    let unknown = Scene::new("echo \"0 [ERROR] server: unknown variable 'no_such=1'\" >&2; exit 7");
+    let unknown = unknown.start(&|| false).err().unwrap();
+    assert!(
+        matches!(&unknown, ServerError::UnknownOption { option, .. } if option == "no_such"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_server_that_never_greets_is_waited_for_until_an_interrupt_and_killed() {
+    let scene = Scene::new("exec tail -f /dev/null");
+    let looks = Cell::new(0);
+    let interrupted = || looks.replace(looks.get() + 1) > 3;
+    let pid = Cell::new(0);
+    let started = loop {
+        let told = |told| {
+            pid.set(told);
+            Ok(())
+        };
+        match Server::start(&scene.command(), told, &interrupted) {
+            Err(ServerError::Start { source, .. }) if source.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            started => break started,
+        }
+    };
+    assert!(matches!(started, Err(ServerError::Interrupted)));
+    assert!(pid.get() > 1);
+    assert_eq!(tree::descendants(pid.get()), Vec::<u32>::new());
+}
+
+#[test]
+fn a_server_that_greets_runs_until_it_is_stopped_though_it_is_frozen() {
+    let scene = Scene::new(WAITS);
+    let mut server = scene.start_greeted();
+    server.check().unwrap();
+    let expected =
+        Endpoint::Socket { path: fs::canonicalize(&scene.directory).unwrap().join("s/mysql.sock") };
+    assert_eq!((&server.address().endpoint, server.address().database.as_str()), (&expected, "bench"));
+    let pids = tree::descendants(server.pid());
+    tree::freeze(server.pid()).unwrap();
+    server.check().unwrap();
+    server.stop().unwrap();
+    assert!(pids.iter().all(|pid| tree::descendants(*pid).is_empty()));
+}
+
+#[test]
+fn a_server_that_dies_is_found_and_one_that_is_dropped_is_killed() {
+    let scene = Scene::new(&format!("echo about to listen; {WAITS}"));
+    let mut server = scene.start_greeted();
+    let pid = server.pid();
+    tree::kill(pid);
+    let watch = Stopwatch::start();
+    let error = loop {
+        match server.check() {
+            Err(error) => break error.to_string(),
+            Ok(()) => assert!(watch.elapsed() < Nanos::from_secs(20)),
+        }
+    };
+    assert!(
+        error.contains("was killed by signal 9 while running; the end of its log:\nabout to listen"),
+        "{error}"
+    );
+    let server = Scene::new(WAITS);
+    let server = server.start_greeted();
+    let pids = tree::descendants(server.pid());
+    tree::freeze(server.pid()).unwrap();
+    drop(server);
+    assert!(!pids.is_empty() && pids.iter().all(|pid| tree::descendants(*pid).is_empty()));
+}
+
+#[test]
+fn what_is_missing_before_the_start_is_named() {
+    let scene = Scene::new("exit 1");
+    fs::remove_dir(scene.directory.join(DATA)).unwrap();
+    let no_data = scene.start(&|| false).err().unwrap();
+    assert!(matches!(&no_data, ServerError::NoData { path } if path.ends_with(DATA)), "{no_data}");
+    fs::remove_file(scene.directory.join(MARKER)).unwrap();
+    let not_ours = scene.start(&|| false).err().unwrap();
+    assert!(matches!(not_ours, ServerError::NotOurs { .. }), "{not_ours}");
+    let too_long = Scene::below(&"long".repeat(25), "exit 1").start(&|| false).err().unwrap();
+    assert!(too_long.to_string().contains("shorter path"), "{too_long}");
+    fs::remove_file(&scene.program).unwrap();
+    create_marked_dir(&scene.directory.join("again")).unwrap();
+    let again = scene.directory.join("again");
+    let gone = ServerCommand { directory: &again, ..scene.command() };
+    let gone = Server::start(&gone, |_| Ok(()), &|| false).err().unwrap();
+    assert!(matches!(&gone, ServerError::MissingFile { what: "the program", .. }), "{gone}");
+}
+
+#[test]
+fn making_a_data_directory_leaves_nothing_where_it_fails() {
+    let scene =
+        Scene::new("echo \"0 [ERROR] [MY-1] [Server] unknown variable 'innodb_page_size=1'.\"; exit 1");
+    let refused = initialise(&scene.command(), &|| false).unwrap_err();
+    assert!(matches!(refused, ServerError::NotEmpty { .. }), "{refused}");
+    fs::remove_dir(scene.directory.join(DATA)).unwrap();
+    let failed = loop {
+        match initialise(&scene.command(), &|| false).unwrap_err() {
+            ServerError::Start { source, .. } if source.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            failed => break failed,
+        }
+    };
+    assert!(
+        matches!(&failed, ServerError::UnknownOption { option, .. } if option == "innodb_page_size"),
+        "{failed}"
+    );
+    assert!(!scene.directory.join(DATA).exists());
+}

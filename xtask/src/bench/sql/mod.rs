@@ -1,0 +1,291 @@
+//! `cargo xtask bench sql`: the worker against Debian's sysbench on the same server, with the same statements on the
+//! same table: client CPU per query, and queries per second.
+//!
+//! CPU per query is (CPU of a long run - CPU of a short one) / (queries of the long one - of the short one), of the
+//! whole process, both taking turns of 5 ms: what connecting and preparing cost falls out, and what the machine does
+//! meanwhile meets both alike. Queries per second are of runs alone, one after the other in random order, because a
+//! server answers another one at once where both clients keep it busy.
+
+mod cases;
+mod servers;
+mod sides;
+
+use super::Ending;
+use super::client::race::{self, Used};
+use super::client::{built, difference_ns, on_search_path, ratios::Ratios, scrambled, scratch::Scratch};
+use anyhow::{Context, ensure};
+use cases::{CASES, Case};
+use model::wire::ServerAddress;
+use model::workload::sql::Dialect;
+use serde_json::json;
+use sides::{Amount, Sides};
+use std::path::PathBuf;
+
+/// No median of CPU per query may be above: for point queries on Postgres, and for all else.
+const GOAL_CPU_POINT: f64 = 0.87;
+const GOAL_CPU: f64 = 1.0;
+/// No median of queries per second may be below.
+const GOAL_QUERIES: f64 = 0.95;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+    /// A server that runs, as the JSON that `dbdyno engine start --json` prints; once for each. Its database must have
+    /// no table sbtest1, which is made and dropped [default: a Postgres and a MariaDB that are fetched and started]
+    #[arg(long)]
+    server: Vec<String>,
+    /// Pairs of each case
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pairs: u32,
+    /// Seconds of each run of which queries per second are counted
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
+    /// Seed of values and of the order of runs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where what the programs print is kept while it runs [default: the temporary directory]
+    #[arg(long)]
+    work_dir: Option<PathBuf>,
+    /// A dbdyno that is built already [default: a release build of this workspace]
+    #[arg(long)]
+    dbdyno: Option<PathBuf>,
+    /// Only these cases: point-query-1, update-index-8, ..
+    cases: Vec<String>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
+    let chosen = chosen(&arguments.cases)?;
+    let Some(sysbench) = on_search_path("sysbench") else {
+        let message = "sysbench is not on the search path; apt-get install sysbench";
+        return Ok(Ending::NotInstalled(message.to_owned()));
+    };
+    let dbdyno = match &arguments.dbdyno {
+        Some(path) => path.clone(),
+        None => built()?,
+    };
+    let scratch = Scratch::new(&arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir))?;
+    let own = if arguments.server.is_empty() { servers::start(&dbdyno)? } else { Vec::new() };
+    let mut addresses: Vec<ServerAddress> = own.iter().map(|server| server.address.clone()).collect();
+    for server in &arguments.server {
+        let address = serde_json::from_str(server);
+        addresses.push(address.with_context(|| format!("`{server}` is no address of a server"))?);
+    }
+    let mut results = Vec::new();
+    for (address, number) in addresses.into_iter().zip(0..) {
+        let sides = Sides {
+            sysbench: sysbench.clone(),
+            dbdyno: dbdyno.clone(),
+            address,
+            directory: scratch.empty_directory(&format!("server-{number}"))?,
+        };
+        race::run_alone(sides.load()?)?;
+        sides.worker_queries_per_s().context("failed to load the table")?;
+        let measured = measure(&sides, &chosen, arguments);
+        // Also where measuring failed: the next run needs the name.
+        race::run_alone(sides.unload()?)?;
+        results.extend(measured?);
+    }
+    if arguments.json {
+        println!("{}", as_json(&results, arguments));
+    } else {
+        print_table(&results);
+    }
+    let met = results.iter().all(CaseResult::meets_goals);
+    Ok(if met { Ending::Met } else { Ending::Missed })
+}
+
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
+    let known = CASES.map(|case| case.name());
+    for name in names {
+        let hint = model::names::hint(name, known.iter().map(String::as_str));
+        ensure!(known.contains(name), "unknown case `{name}`{hint}; there are {}", known.join(", "));
+    }
+    Ok(CASES.into_iter().filter(|case| names.is_empty() || names.contains(&case.name())).collect())
+}
+
+/// What one pair gave, the worker's over sysbench's.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    cpu: f64,
+    queries: f64,
+    sysbench_ns: f64,
+    worker_ns: f64,
+}
+
+/// What is known of a case on a server.
+struct CaseResult {
+    case: Case,
+    dialect: Dialect,
+    cpu: Ratios,
+    queries: Ratios,
+    sysbench_ns: f64,
+    worker_ns: f64,
+}
+
+impl CaseResult {
+    fn goal_cpu(&self) -> f64 {
+        match (self.dialect, self.case.test) {
+            (Dialect::Postgres, "point-query") => GOAL_CPU_POINT,
+            _ => GOAL_CPU,
+        }
+    }
+
+    fn meets_goals(&self) -> bool {
+        self.cpu.median <= self.goal_cpu() && self.queries.median >= GOAL_QUERIES
+    }
+
+    fn name(&self) -> String {
+        format!("{}-{}", self.dialect.name(), self.case.name())
+    }
+}
+
+/// The cases take turns too, so that a busy minute of the machine does not fall on one of them.
+fn measure(sides: &Sides, cases: &[Case], arguments: &Arguments) -> anyhow::Result<Vec<CaseResult>> {
+    let mut measured: Vec<Vec<Pair>> = vec![Vec::new(); cases.len()];
+    for number in 0..arguments.pairs {
+        for (case, measured) in cases.iter().zip(&mut measured) {
+            let seed = scrambled(arguments.seed, u64::from(number));
+            let found = pair(sides, case, seed, arguments.seconds).with_context(|| case.name())?;
+            eprintln!(
+                "pair {} of {}, {} {}: sysbench {:.0} ns, worker {:.0} ns, ratio {:.3}; queries {:.3}",
+                number + 1,
+                arguments.pairs,
+                sides.address.dialect.name(),
+                case.name(),
+                found.sysbench_ns,
+                found.worker_ns,
+                found.cpu,
+                found.queries
+            );
+            measured.push(found);
+        }
+    }
+    cases
+        .iter()
+        .zip(measured)
+        .map(|(case, pairs)| {
+            let ratios =
+                |of: fn(&Pair) -> f64| Ratios::of(pairs.iter().map(of).collect()).context("there is no pair");
+            Ok(CaseResult {
+                case: *case,
+                dialect: sides.address.dialect,
+                cpu: ratios(|pair| pair.cpu)?,
+                queries: ratios(|pair| pair.queries)?,
+                sysbench_ns: ratios(|pair| pair.sysbench_ns)?.median,
+                worker_ns: ratios(|pair| pair.worker_ns)?.median,
+            })
+        })
+        .collect()
+}
+
+fn pair(sides: &Sides, case: &Case, seed: u64, seconds: u32) -> anyhow::Result<Pair> {
+    let worker_first = scrambled(seed, 1) & 1 == 0;
+    let short = case.events / 10;
+    let used_long = race_of(sides, case, case.events, seed, worker_first)?;
+    let used_short = race_of(sides, case, short, seed, worker_first)?;
+    let queries = ((case.events - short) * case.queries) as f64;
+    let [sysbench_ns, worker_ns] =
+        [0, 1].map(|side| difference_ns(used_long[side].cpu, used_short[side].cpu) / queries);
+    ensure!(sysbench_ns > 0.0 && worker_ns > 0.0, "a long run took less CPU than a short one");
+    let alone = Amount::Seconds(seconds);
+    let worker = || {
+        race::run_alone(sides.worker(case, alone, seed)?)?;
+        sides.worker_queries_per_s()
+    };
+    let sysbench = || {
+        race::run_alone(sides.sysbench(case, alone, seed)?)?;
+        sides.sysbench_queries_per_s()
+    };
+    let (worker_per_s, sysbench_per_s) = if worker_first {
+        let first = worker()?;
+        (first, sysbench()?)
+    } else {
+        let first = sysbench()?;
+        (worker()?, first)
+    };
+    Ok(Pair { cpu: worker_ns / sysbench_ns, queries: worker_per_s / sysbench_per_s, sysbench_ns, worker_ns })
+}
+
+/// What sysbench and the worker used.
+fn race_of(
+    sides: &Sides,
+    case: &Case,
+    events: u64,
+    seed: u64,
+    worker_first: bool,
+) -> anyhow::Result<[Used; 2]> {
+    let amount = Amount::Events(events);
+    let (worker, sysbench) = (sides.worker(case, amount, seed)?, sides.sysbench(case, amount, seed)?);
+    let used = if worker_first {
+        let [worker, sysbench] = race::race([worker, sysbench])?;
+        [sysbench, worker]
+    } else {
+        race::race([sysbench, worker])?
+    };
+    sides.worker_queries_per_s()?;
+    sides.sysbench_queries_per_s()?;
+    Ok(used)
+}
+
+fn print_table(results: &[CaseResult]) {
+    println!(
+        "{:<26} {:>5}  {:>8} {:>15}  {:>8} {:>15}  {:>11} {:>9}",
+        "case", "pairs", "CPU", "(min..max)", "queries", "(min..max)", "sysbench/ns", "worker/ns"
+    );
+    for result in results {
+        let range = |ratios: &Ratios| format!("({:.3}..{:.3})", ratios.min, ratios.max);
+        println!(
+            "{:<26} {:>5}  {:>8.3} {:>15}  {:>8.3} {:>15}  {:>11.0} {:>9.0}{}",
+            result.name(),
+            result.cpu.pairs,
+            result.cpu.median,
+            range(&result.cpu),
+            result.queries.median,
+            range(&result.queries),
+            result.sysbench_ns,
+            result.worker_ns,
+            if result.meets_goals() { "" } else { "  MISSED" },
+        );
+    }
+    println!(
+        "goals: median of CPU per query at most {GOAL_CPU_POINT:.2} for point queries on Postgres and {GOAL_CPU:.2} \
+         else, of queries per second at least {GOAL_QUERIES:.2}"
+    );
+}
+
+fn as_json(results: &[CaseResult], arguments: &Arguments) -> serde_json::Value {
+    let row = |result: &CaseResult, of: &str, ratios: &Ratios, goal: f64| {
+        json!({
+            "case": format!("{} {of}", result.name()),
+            "median": ratios.median,
+            "min": ratios.min,
+            "max": ratios.max,
+            "pairs": ratios.pairs,
+            "goal": goal,
+            "sysbench_ns": result.sysbench_ns,
+            "worker_ns": result.worker_ns,
+        })
+    };
+    let ratios: Vec<serde_json::Value> = results
+        .iter()
+        .flat_map(|result| {
+            let cpu = row(result, "cpu", &result.cpu, result.goal_cpu());
+            [cpu, row(result, "queries", &result.queries, GOAL_QUERIES)]
+        })
+        .collect();
+    json!({ "bench": "sql", "seed": arguments.seed, "ratios": ratios })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_case_offers_the_nearest() {
+        let message = format!("{:#}", chosen(&["point-qery-8".to_owned()]).err().unwrap());
+        assert!(message.contains("did you mean `point-query-8`"), "{message}");
+        assert_eq!(chosen(&[]).unwrap().len(), CASES.len());
+    }
+}

@@ -1,0 +1,209 @@
+//! The two programs, how each is told to run a case, and what it did.
+
+use super::cases::{Case, DATA, ROWS, tables};
+use anyhow::{Context, bail, ensure};
+use model::units::Nanos;
+use model::wire::{BlockLimit, Endpoint, Library, Reply, Request, ServerAddress, StepSetup};
+use model::workload::sql::Dialect;
+use model::workload::{Operation, Settle};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How long the server is waited for after the load.
+const SETTLE_BOUND: Nanos = Nanos::from_secs(60);
+
+/// How much of a case is run.
+#[derive(Debug, Clone, Copy)]
+pub enum Amount {
+    /// So many events over all connections.
+    Events(u64),
+    /// So many seconds.
+    Seconds(u32),
+}
+
+/// The programs and the server that both are run against.
+pub struct Sides {
+    /// Debian's.
+    pub sysbench: PathBuf,
+    /// A dbdyno.
+    pub dbdyno: PathBuf,
+    /// The server.
+    pub address: ServerAddress,
+    /// For what they are told and what they tell.
+    pub directory: PathBuf,
+}
+
+impl Sides {
+    /// sysbench on a case.
+    pub fn sysbench(&self, case: &Case, amount: Amount, seed: u64) -> anyhow::Result<Command> {
+        let mut command = Command::new(&self.sysbench);
+        command.arg(case.script).args(self.connection()?).args([
+            format!("--table-size={ROWS}"),
+            "--tables=1".to_owned(),
+            format!("--threads={}", case.threads),
+            "--rand-type=uniform".to_owned(),
+            format!("--rand-seed={}", seed % 1_000_000 + 1),
+            "--range-size=100".to_owned(),
+            format!("--skip-trx={}", if case.begin { "off" } else { "on" }),
+        ]);
+        match amount {
+            Amount::Events(events) => command.args([format!("--events={events}"), "--time=0".to_owned()]),
+            Amount::Seconds(seconds) => command.args(["--events=0".to_owned(), format!("--time={seconds}")]),
+        };
+        command.arg("run").stdout(create(&self.output("sysbench"))?);
+        Ok(command)
+    }
+
+    /// The worker on a case.
+    pub fn worker(&self, case: &Case, amount: Amount, seed: u64) -> anyhow::Result<Command> {
+        let limit = match amount {
+            Amount::Events(events) => BlockLimit::Operations { count: events * case.queries },
+            Amount::Seconds(seconds) => BlockLimit::Time { wall: Nanos::from_secs(u64::from(seconds)) },
+        };
+        let setup = setup(case.operation().context("failed to make the statements")?, case.threads, seed)?;
+        self.worker_on(vec![
+            Request::Prepare(setup),
+            Request::RunBlock { limit, warm_up: false, seconds: false },
+            Request::FinishStep,
+        ])
+    }
+
+    /// The worker making the table.
+    pub fn load(&self) -> anyhow::Result<Command> {
+        let mut requests = Vec::new();
+        for operation in [Operation::LoadTables, Operation::BuildIndexes] {
+            let limit = BlockLimit::Operations { count: ROWS };
+            requests.push(Request::Prepare(setup(operation, 1, 1)?));
+            requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
+            requests.push(Request::FinishStep);
+        }
+        requests.push(Request::Settle { to: Settle::Postwrite, bound: SETTLE_BOUND });
+        self.worker_on(requests)
+    }
+
+    /// The worker removing the table.
+    pub fn unload(&self) -> anyhow::Result<Command> {
+        let drop = serde_json::json!({ "prepared": false, "statements": [{ "sql": "DROP TABLE {table}" }] });
+        let drop = serde_json::from_value(drop).context("failed to make the statement")?;
+        self.worker_on(vec![
+            Request::Prepare(setup(Operation::Transaction(drop), 1, 1)?),
+            Request::RunBlock { limit: BlockLimit::Operations { count: 1 }, warm_up: false, seconds: false },
+        ])
+    }
+
+    fn worker_on(&self, steps: Vec<Request>) -> anyhow::Result<Command> {
+        let load = Request::Load { library: Library::Server { address: self.address.clone() } };
+        let mut text = String::new();
+        for request in [vec![load], steps, vec![Request::Close, Request::Exit]].concat() {
+            text += &serde_json::to_string(&request).context("failed to write a request")?;
+            text.push('\n');
+        }
+        let input = self.directory.join("worker.in");
+        fs::write(&input, text).with_context(|| format!("failed to write `{}`", input.display()))?;
+        let mut command = Command::new(&self.dbdyno);
+        let input = File::open(&input).with_context(|| format!("failed to open `{}`", input.display()))?;
+        command.arg("worker").stdin(input).stdout(create(&self.output("worker"))?);
+        Ok(command)
+    }
+
+    fn output(&self, program: &str) -> PathBuf {
+        self.directory.join(format!("{program}.out"))
+    }
+
+    /// Queries per second of the worker's last run, in which nothing failed.
+    pub fn worker_queries_per_s(&self) -> anyhow::Result<f64> {
+        let text = read(&self.output("worker"))?;
+        let mut found = None;
+        for line in text.lines() {
+            match serde_json::from_str(line).context("the worker said what is no reply")? {
+                Reply::Failed { message, .. } => bail!("the worker failed: {message}"),
+                Reply::Block(block) => {
+                    ensure!(block.failed_operations == 0, "operations failed: {:?}", block.first_error);
+                    found = Some(block.operations as f64 / block.wall.as_secs_f64());
+                }
+                _ => {}
+            }
+        }
+        found.context("the worker reported no block")
+    }
+
+    /// Queries per second of sysbench's last run.
+    pub fn sysbench_queries_per_s(&self) -> anyhow::Result<f64> {
+        let text = read(&self.output("sysbench"))?;
+        queries_per_s(&text).with_context(|| format!("sysbench reported no queries: {text}"))
+    }
+
+    fn connection(&self) -> anyhow::Result<Vec<String>> {
+        let address = &self.address;
+        let prefix = match address.dialect {
+            Dialect::Postgres => "pgsql",
+            Dialect::Mysql => "mysql",
+        };
+        let mut options = vec![
+            format!("--db-driver={prefix}"),
+            format!("--{prefix}-user={}", address.user),
+            format!("--{prefix}-db={}", address.database),
+        ];
+        options.extend(address.password.iter().map(|password| format!("--{prefix}-password={password}")));
+        match (&address.endpoint, address.dialect) {
+            (Endpoint::Socket { path }, Dialect::Mysql) => {
+                options.push(format!("--mysql-socket={}", path.display()));
+            }
+            (Endpoint::Socket { path }, Dialect::Postgres) => {
+                // `.s.PGSQL.5432` in the directory that libpq wants.
+                let port = path.extension().context("the name of a Postgres socket ends with its port")?;
+                let directory = path.parent().context("the socket is in no directory")?;
+                options.push(format!("--pgsql-host={}", directory.display()));
+                options.push(format!("--pgsql-port={}", port.display()));
+            }
+            (Endpoint::Tcp { host, port }, _) => {
+                options.push(format!("--{prefix}-host={host}"));
+                options.push(format!("--{prefix}-port={port}"));
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Of sysbench 1.0.20: `    queries:                             150873 (15077.89 per sec.)`.
+fn queries_per_s(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix("queries:"))?;
+    line.split_once('(')?.1.split_once(' ')?.0.parse().ok()
+}
+
+fn setup(operation: Operation, threads: u32, seed: u64) -> anyhow::Result<StepSetup> {
+    Ok(StepSetup {
+        operation,
+        data: DATA,
+        tables: Some(tables().context("failed to make the table's description")?),
+        threads,
+        rate: None,
+        wal: true,
+        sync: false,
+        background_write_bytes_per_s: None,
+        seed,
+        planted_slowdown_percent: 0.0,
+        all_keys_exist: true,
+    })
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("failed to create `{}`", path.display()))
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("failed to read `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_of_queries_is_found_in_what_sysbench_prints() {
+        let text = "    transactions:  10 (1.00 per sec.)\n    queries:      150873 (15077.89 per sec.)\n";
+        assert_eq!(queries_per_s(text), Some(15077.89));
+        assert_eq!(queries_per_s("queries performed:\n"), None);
+    }
+}

@@ -1,0 +1,225 @@
+//! Cases on SQL servers: both dialects and both storage engines of MariaDB, interleaved and in rounds; options that a
+//! release does not know, statements that fail, servers and controllers that die.
+
+use super::expect;
+use super::processes;
+use super::scratch::Scratch;
+use super::tool::{Call, Finished, Running};
+use super::{Case, Ending};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const WORKLOAD: &str = include_str!("tiny-sql.toml");
+const STEPS: [&str; 5] = ["point", "points", "update", "move", "scan"];
+const POSTGRES: [&str; 2] = ["postgres@15.7", "postgres@16.3"];
+/// One package version of one suite: the tables differ in their storage engine only.
+const MARIADB: [&str; 2] = ["mariadb@10.11.19", "myrocks@10.11.19"];
+/// A server is seen within this: it is initialised first.
+const SEEN_BOUND: Duration = Duration::from_secs(120);
+const CLEAN_UP_BOUND: Duration = Duration::from_secs(40);
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("servers compare postgres", |scratch| compare(scratch, POSTGRES)),
+        Case::new("servers compare mariadb with myrocks", |scratch| compare(scratch, MARIADB)),
+        Case::new("servers rounds", rounds),
+        Case::new("servers unknown option", unknown_option),
+        Case::new("servers wrong statement", wrong_statement),
+        Case::new("servers killed server", killed_server),
+        Case::new("servers killed controller", killed_controller),
+    ]
+}
+
+fn call<'a>(scratch: &'a Scratch, subjects: [&str; 2], budget: &str) -> anyhow::Result<Call<'a>> {
+    let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
+    Ok(Call::new(scratch, ["compare", subjects[0], subjects[1], "--budget", budget, "--json", "--workload"])
+        .and([workload]))
+}
+
+fn compare(scratch: &Scratch, subjects: [&str; 2]) -> anyhow::Result<Ending> {
+    let finished = call(scratch, subjects, "40s")?.run()?.expect_code(&[0])?;
+    let report = finished.json()?;
+    check_steps(&report)?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
+    let groups = report["groups"].as_array().context("groups is no array")?;
+    ensure!(groups.iter().any(|group| group["group"] == "writes"), "no group of writes: {groups:?}");
+    for metric in ["client_cpu_ns_per_op", "voluntary_switches_per_op", "cpu_us_per_op"] {
+        let rows = report["comparisons"].as_array().into_iter().flatten();
+        let positive = |row: &Value| {
+            row["metric"] == metric && row["base_value"].as_f64().is_some_and(|value| value > 0.0)
+        };
+        ensure!(
+            rows.filter(|row| positive(row)).count() == STEPS.len(),
+            "{metric} is not positive in each step"
+        );
+    }
+    Ok(Ending::Passed)
+}
+
+/// Every step has one object that decides, and a rate.
+fn check_steps(report: &Value) -> anyhow::Result<()> {
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    for step in STEPS {
+        let deciding = rows.iter().filter(|row| row["step"] == step && row["decides"] == true).count();
+        ensure!(deciding == 1, "{step}: {deciding} objects decide");
+        let has_rate = rows.iter().any(|row| {
+            row["step"] == step
+                && row["metric"] == "ops_per_s"
+                && row["base_value"].as_f64().is_some_and(|v| v > 10.0)
+        });
+        ensure!(has_rate, "{step} has no rate");
+    }
+    Ok(())
+}
+
+/// A plan of both dialects: one subject is left out because it cannot start, the others run the whole sequence.
+fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
+    write_config(scratch, "postgres", "shared_buffers = \"1kB\"")?;
+    let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
+    let plan = scratch.write(
+        "plan.toml",
+        &format!(
+            "name = \"both\"\nworkloads = [\"{}\"]\nrounds = 1\nseed = 7\n\
+             subjects = [\"{}\", \"{}\", \"postgres@16.3+broken\"]\n",
+            workload.display(),
+            POSTGRES[0],
+            MARIADB[1],
+        ),
+    )?;
+    let report = Call::new(scratch, ["run", "--json"]).and([plan]).run()?.expect_code(&[0])?.json()?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.failed == 0, "{} trials failed", trials.failed);
+    // The load and the building of indexes are measured too.
+    ensure!(trials.done == 2 * (STEPS.len() as u64 + 2), "{} trials are done", trials.done);
+    let text = Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?.stdout;
+    for part in ["broken", "shared_buffers", "point", "move"] {
+        ensure!(text.contains(part), "the report does not show `{part}`:\n{text}");
+    }
+    Ok(Ending::Passed)
+}
+
+fn write_config(scratch: &Scratch, engine: &str, options: &str) -> anyhow::Result<()> {
+    let text = format!(
+        "engine = \"{engine}\"\n[[config]]\nname = \"broken\"\ndescription = \"broken on purpose\"\n\
+         [config.options]\n{options}\n"
+    );
+    scratch.write_config(&format!("configs/{engine}.toml"), &text)
+}
+
+/// Wrong usage that is found before anything is measured, in either dialect.
+fn unknown_option(scratch: &Scratch) -> anyhow::Result<Ending> {
+    for (engine, version) in [("postgres", "15.7"), ("mariadb", "10.11.19")] {
+        write_config(scratch, engine, "no_such_option = \"1\"")?;
+        let subject = format!("{engine}@{version}");
+        let broken = format!("{subject}+broken");
+        call(scratch, [&subject, &broken], "10s")?
+            .run()?
+            .expect_code(&[2])?
+            .expect_stderr(&["no_such_option", &subject])?;
+    }
+    Ok(Ending::Passed)
+}
+
+/// A statement that the server refuses is a failed trial with the server's words; the other steps are measured.
+fn wrong_statement(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let text =
+        WORKLOAD.replace("SELECT k FROM {table} WHERE k IN", "SELECT no_such_column FROM {table} WHERE k IN");
+    let workload = scratch.write("wrong.toml", &text)?;
+    let plan = scratch.write(
+        "plan.toml",
+        &format!(
+            "name = \"wrong\"\nworkloads = [\"{}\"]\nrounds = 1\nseed = 7\nsubjects = [\"{}\"]\n",
+            workload.display(),
+            POSTGRES[0]
+        ),
+    )?;
+    let finished = Call::new(scratch, ["run", "--json"]).and([plan]).run()?;
+    let finished = finished.expect_code(&[0, 3])?;
+    let shown = format!("{}{}", finished.stdout, finished.stderr);
+    ensure!(shown.contains("no_such_column"), "the server's words are not told: {shown}");
+    let trials = expect::trials(&finished.json()?)?;
+    ensure!(trials.failed >= 1 && trials.done >= 3, "{} failed, {} done", trials.failed, trials.done);
+    Ok(Ending::Passed)
+}
+
+/// Servers to kill, in different launches.
+const VICTIMS: usize = 2;
+/// What makes a data directory is a server too, but not for so long.
+const VICTIM_AGE: Duration = Duration::from_millis(2500);
+
+/// A server that is killed in the middle is a failed trial with its log's tail; later launches go on.
+fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let mut controller = call(scratch, POSTGRES, "45s")?.start()?;
+    let mut first_seen: BTreeMap<u32, Instant> = BTreeMap::new();
+    let mut killed = 0;
+    let began = Instant::now();
+    while killed < VICTIMS && controller.is_running()? && began.elapsed() < SEEN_BOUND {
+        for server in servers(scratch)? {
+            let seen = *first_seen.entry(server).or_insert_with(Instant::now);
+            if seen.elapsed() > VICTIM_AGE && killed < VICTIMS {
+                processes::signal(server, libc::SIGKILL)?;
+                killed += 1;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ensure!(killed == VICTIMS, "only {killed} servers lived for {VICTIM_AGE:?}");
+    let finished = controller.finish(SEEN_BOUND)?.expect_code(&[0, 3])?;
+    let report = finished.json()?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.failed > 0, "no trial failed although servers were killed");
+    ensure!(trials.done > 0, "the run did not go on");
+    let reasons = expect::texts(&report, "reason").join("; ");
+    ensure!(
+        reasons.contains("killed by signal 9"),
+        "the reasons do not tell how the server ended: {reasons}"
+    );
+    Ok(Ending::Passed)
+}
+
+/// No server outlives its controller, frozen or not.
+fn killed_controller(scratch: &Scratch) -> anyhow::Result<Ending> {
+    for subjects in [POSTGRES, MARIADB] {
+        let mut controller = call(scratch, subjects, "60s")?.start()?;
+        let began = Instant::now();
+        let mut seen = std::collections::BTreeSet::new();
+        while seen.len() < 6 {
+            seen.extend(servers(scratch)?);
+            ensure!(controller.is_running()?, "it ended when {} servers had been seen", seen.len());
+            ensure!(began.elapsed() < SEEN_BOUND, "only {} servers in {SEEN_BOUND:?}", seen.len());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(1500));
+        controller.signal(libc::SIGKILL)?;
+        let ended: Result<Finished, _> = Running::finish(controller, CLEAN_UP_BOUND);
+        ended.context("after SIGKILL")?;
+        processes::none_below(&scratch.shared.cache)?;
+        // What a killed one left is removed by the next.
+        call(scratch, subjects, "10s")?.run()?.expect_code(&[0, 3])?;
+    }
+    Ok(Ending::Passed)
+}
+
+/// The first processes of the servers that run from the cache.
+fn servers(scratch: &Scratch) -> anyhow::Result<Vec<u32>> {
+    processes::roots_below(&scratch.shared.cache)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workload_has_the_steps_that_are_expected() {
+        let workload: toml::Table = WORKLOAD.parse().unwrap();
+        let steps = workload["step"].as_array().unwrap().iter();
+        let names: Vec<&str> = steps
+            .filter(|step| step.get("helper").is_none())
+            .filter_map(|step| step["name"].as_str())
+            .collect();
+        assert_eq!(names, STEPS);
+    }
+}
