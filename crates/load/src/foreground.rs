@@ -28,6 +28,8 @@ pub struct ThreadBlock {
     pub lost: bool,
     /// How often operations were done again because a server wanted that.
     pub retries: Retries,
+    /// By how much operations began after they were due, in an open loop.
+    pub lags: Option<Recorder>,
 }
 
 /// How a thread runs its blocks.
@@ -129,6 +131,7 @@ fn open_loop<O: Operate>(
     seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
     let mut burner = Burner::new(manner.planted_slowdown_percent);
+    let mut lags = Recorder::new();
     let mut now = tally.start;
     loop {
         let due = schedule.due(tally.start, tally.tried);
@@ -155,9 +158,10 @@ fn open_loop<O: Operate>(
             break;
         }
         recorder.record(done.saturating_sub(due));
+        lags.record(began.saturating_sub(due));
     }
     seconds.tell_rest(tally.completed(), recorder);
-    tally.end(now)
+    ThreadBlock { lags: Some(lags), ..tally.end(now) }
 }
 
 fn bounds(limit: BlockLimit, start: Nanos) -> (Nanos, u64) {
@@ -228,6 +232,7 @@ impl Tally {
             first_error: self.first_error,
             lost: self.lost,
             retries: Retries::default(),
+            lags: None,
         }
     }
 }
@@ -391,6 +396,8 @@ mod tests {
         let schedule = Schedule::new(10_000.0, 1, 0);
         let (block, _) = run(u64::MAX, BlockLimit::Time { wall: Nanos::from_millis(20) }, Some(schedule));
         assert_eq!(block.operations + block.failed_operations, 200);
+        let lags = block.lags.unwrap();
+        assert!(lags.summary().count == 200 && lags.lag().p50 <= lags.lag().max, "{:?}", lags.lag());
     }
 
     #[test]

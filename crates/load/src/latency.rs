@@ -5,12 +5,14 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use model::block::Latency;
 use model::units::Nanos;
+use model::wire::Lag;
 use std::fmt::Write;
 
 /// The longest latency that is told apart; longer ones count as this.
 const LONGEST: Nanos = Nanos::from_secs(600);
 
 /// A histogram of nanoseconds.
+#[derive(Debug, Clone)]
 pub struct Recorder {
     histogram: Histogram<u64>,
 }
@@ -48,6 +50,12 @@ impl Recorder {
             max: Nanos(self.histogram.max()),
             histogram: self.encoded(),
         }
+    }
+
+    /// The same as the lag of an open loop.
+    pub fn lag(&self) -> Lag {
+        let at = |quantile| Nanos(self.histogram.value_at_quantile(quantile));
+        Lag { p50: at(0.5), p99: at(0.99), max: Nanos(self.histogram.max()) }
     }
 
     /// The same counts in coarse buckets.

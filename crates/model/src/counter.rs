@@ -63,6 +63,8 @@ pub enum Counter {
     ResidentBytes,
     /// Largest resident memory of the processes so far, in bytes: a level, not a delta.
     ResidentPeakBytes,
+    /// Events that a SQL server wanted to be sent again: deadlocks, lock timeouts, and the like.
+    Retries,
     /// CPU time that processes without a part in the run and other guests of the hypervisor took,
     /// in microseconds: only of steps that are measured in one go.
     OtherCpuMicros,
@@ -70,7 +72,7 @@ pub enum Counter {
 
 impl Counter {
     /// Every counter, in the order of reports.
-    pub const ALL: [Counter; 28] = [
+    pub const ALL: [Counter; 29] = [
         Counter::ForegroundCpuNanos,
         Counter::BackgroundCpuNanos,
         Counter::ClientCpuNanos,
@@ -98,6 +100,7 @@ impl Counter {
         Counter::DiskBusyMicros,
         Counter::ResidentBytes,
         Counter::ResidentPeakBytes,
+        Counter::Retries,
         Counter::OtherCpuMicros,
     ];
 
@@ -131,6 +134,7 @@ impl Counter {
             Counter::DiskBusyMicros => "disk_busy_us_per_op",
             Counter::ResidentBytes => "resident_bytes",
             Counter::ResidentPeakBytes => "resident_peak_bytes",
+            Counter::Retries => "retries_per_op",
             Counter::OtherCpuMicros => "other_cpu_us_per_op",
         }
     }
@@ -151,6 +155,7 @@ impl Counter {
             | Counter::RunDelayNanos => 1.0,
             Counter::VoluntarySwitches
             | Counter::InvoluntarySwitches
+            | Counter::Retries
             | Counter::MinorFaults
             | Counter::MajorFaults
             | Counter::ReadCalls

@@ -63,6 +63,7 @@ impl Metric {
                 | Counter::ResidentPeakBytes => "B",
                 Counter::VoluntarySwitches
                 | Counter::InvoluntarySwitches
+                | Counter::Retries
                 | Counter::MinorFaults
                 | Counter::MajorFaults
                 | Counter::ReadCalls

@@ -318,6 +318,9 @@ pub struct BlockReport {
     /// `duplicate-key`, `serialization`.
     #[serde(default)]
     pub retries: BTreeMap<String, u64>,
+    /// By how much operations of an open loop began after they were due; absent in a closed loop.
+    #[serde(default)]
+    pub lag: Option<Lag>,
     /// Wall time from the first thread's start to the last one's end.
     pub wall: Nanos,
     /// CPU time of each foreground thread.
@@ -328,4 +331,15 @@ pub struct BlockReport {
     pub process_cpu: Nanos,
     /// Whether the engine was delaying or stopping writes when the block ended.
     pub writes_delayed: bool,
+}
+
+/// By how much operations of an open loop began after they were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lag {
+    /// Median.
+    pub p50: Nanos,
+    /// 99th percentile.
+    pub p99: Nanos,
+    /// Largest.
+    pub max: Nanos,
 }

@@ -37,6 +37,7 @@ pub(crate) fn is_tiny(counter: Counter, count: f64) -> bool {
         | Counter::DiskBusyMicros
         | Counter::ResidentBytes
         | Counter::ResidentPeakBytes
+        | Counter::Retries
         | Counter::OtherCpuMicros => false,
     }
 }

@@ -228,6 +228,7 @@ impl BlockRunner for TableWork {
             first_error: error.as_ref().map(OperationError::with_causes),
             lost: error.as_ref().is_some_and(OperationError::ends_block),
             retries: Retries::default(),
+            lags: None,
         }
     }
 }

@@ -241,6 +241,7 @@ pub const COLUMNS: &[Column] = &[
     column(PerOperation, "delay_us", "run_delay_ns_per_op", "ns", 1000.0, "run delay/op"),
     column(PerOperation, "cs", "voluntary_switches_per_op", "1", 1.0, "voluntary switches/op"),
     column(PerOperation, "ics", "involuntary_switches_per_op", "1", 1.0, "involuntary switches/op"),
+    column(PerOperation, "retries", "retries_per_op", "1", 1.0, "events sent again/op"),
     column(PerOperation, "minflt", "minor_faults_per_op", "1", 1.0, "minor faults/op"),
     column(PerOperation, "majflt", "major_faults_per_op", "1", 1.0, "major faults/op"),
     column(PerOperation, "rcalls", "read_calls_per_op", "1", 1.0, "read calls/op"),

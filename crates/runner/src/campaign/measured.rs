@@ -22,6 +22,7 @@ impl MeasuredBlock {
         let mut in_engine = foreground_cpu;
         if let Some(serving) = self.serving {
             counters.insert(Counter::ClientCpuNanos, report.process_cpu.0);
+            counters.insert(Counter::Retries, report.retries.values().sum());
             in_engine = serving.cpu;
             foreground_cpu += serving.cpu;
             run_delay += serving.run_delay;
@@ -42,6 +43,21 @@ impl MeasuredBlock {
             process_cpu,
             counters,
         }
+    }
+
+    /// The warning that events were sent again, with how often of each kind; absent where none was.
+    pub fn retries(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
+        let kinds: Vec<String> =
+            self.report.retries.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        (!kinds.is_empty()).then(|| RunEvent::Warned {
+            step: Some(trial.step.clone()),
+            id: "retries".to_owned(),
+            text: format!(
+                "{} wanted events to be sent again, in the first block in which it did: {}",
+                plan.subjects[trial.side].reference,
+                kinds.join(", ")
+            ),
+        })
     }
 
     /// The warning that operations failed; absent where none did.

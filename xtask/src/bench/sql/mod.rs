@@ -15,10 +15,10 @@ use super::client::race::{self, Used};
 use super::client::{built, difference_ns, on_search_path, ratios::Ratios, scrambled, scratch::Scratch};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case};
-use model::wire::ServerAddress;
+use model::wire::{Lag, ServerAddress};
 use model::workload::sql::Dialect;
 use serde_json::json;
-use sides::{Amount, Sides};
+use sides::{Amount, OpenLoop, Sides};
 use std::path::PathBuf;
 
 /// No median of CPU per query may be above: for point queries on Postgres, and for all else.
@@ -26,6 +26,9 @@ const GOAL_CPU_POINT: f64 = 0.87;
 const GOAL_CPU: f64 = 1.0;
 /// No median of queries per second may be below.
 const GOAL_QUERIES: f64 = 0.95;
+/// In this open loop the median of what operations begin after they are due may not be above.
+const GOAL_LAG_US: f64 = 50.0;
+const OPEN_LOOP: OpenLoop = OpenLoop { rate: 2000.0, connections: 8, seconds: 5 };
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -73,6 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         addresses.push(address.with_context(|| format!("`{server}` is no address of a server"))?);
     }
     let mut results = Vec::new();
+    let mut lags = Vec::new();
     for (address, number) in addresses.into_iter().zip(0..) {
         let sides = Sides {
             sysbench: sysbench.clone(),
@@ -83,16 +87,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         race::run_alone(sides.load()?)?;
         sides.worker_queries_per_s().context("failed to load the table")?;
         let measured = measure(&sides, &chosen, arguments);
+        lags.push(lag(&sides, arguments.seed)?);
         // Also where measuring failed: the next run needs the name.
         race::run_alone(sides.unload()?)?;
         results.extend(measured?);
     }
     if arguments.json {
-        println!("{}", as_json(&results, arguments));
+        println!("{}", as_json(&results, &lags, arguments));
     } else {
         print_table(&results);
+        print_lags(&lags);
     }
-    let met = results.iter().all(CaseResult::meets_goals);
+    let met =
+        results.iter().all(CaseResult::meets_goals) && lags.iter().all(|(_, lag)| lag_us(lag) <= GOAL_LAG_US);
     Ok(if met { Ending::Met } else { Ending::Missed })
 }
 
@@ -229,6 +236,33 @@ fn race_of(
     Ok(used)
 }
 
+/// By how much operations of an open loop begin late on this server.
+fn lag(sides: &Sides, seed: u64) -> anyhow::Result<(Dialect, Lag)> {
+    let point = CASES.first().context("there is no case")?;
+    race::run_alone(sides.open_loop(point, OPEN_LOOP, seed)?)?;
+    let lag = sides.worker_block()?.lag.context("the worker told no lag of an open loop")?;
+    Ok((sides.address.dialect, lag))
+}
+
+fn lag_us(lag: &Lag) -> f64 {
+    lag.p50.as_micros_f64()
+}
+
+fn print_lags(lags: &[(Dialect, Lag)]) {
+    let OpenLoop { rate, connections, .. } = OPEN_LOOP;
+    for (dialect, lag) in lags {
+        println!(
+            "{}: {rate} point queries a second over {connections} connections begin {:.1} us after they are due \
+             (median; p99 {:.0} us, largest {:.0} us; goal {GOAL_LAG_US} us){}",
+            dialect.name(),
+            lag_us(lag),
+            lag.p99.as_micros_f64(),
+            lag.max.as_micros_f64(),
+            if lag_us(lag) <= GOAL_LAG_US { "" } else { "  MISSED" },
+        );
+    }
+}
+
 fn print_table(results: &[CaseResult]) {
     println!(
         "{:<26} {:>5}  {:>8} {:>15}  {:>8} {:>15}  {:>11} {:>9}",
@@ -255,7 +289,7 @@ fn print_table(results: &[CaseResult]) {
     );
 }
 
-fn as_json(results: &[CaseResult], arguments: &Arguments) -> serde_json::Value {
+fn as_json(results: &[CaseResult], lags: &[(Dialect, Lag)], arguments: &Arguments) -> serde_json::Value {
     let row = |result: &CaseResult, of: &str, ratios: &Ratios, goal: f64| {
         json!({
             "case": format!("{} {of}", result.name()),
@@ -275,7 +309,14 @@ fn as_json(results: &[CaseResult], arguments: &Arguments) -> serde_json::Value {
             [cpu, row(result, "queries", &result.queries, GOAL_QUERIES)]
         })
         .collect();
-    json!({ "bench": "sql", "seed": arguments.seed, "ratios": ratios })
+    let lags: Vec<serde_json::Value> = lags
+        .iter()
+        .map(|(dialect, lag)| {
+            json!({ "case": dialect.name(), "lag_us_p50": lag_us(lag), "lag_us_p99": lag.p99.as_micros_f64(),
+                    "goal": GOAL_LAG_US })
+        })
+        .collect();
+    json!({ "bench": "sql", "seed": arguments.seed, "ratios": ratios, "lags": lags })
 }
 
 #[cfg(test)]

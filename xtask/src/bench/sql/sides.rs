@@ -3,7 +3,7 @@
 use super::cases::{Case, DATA, ROWS, tables};
 use anyhow::{Context, bail, ensure};
 use model::units::Nanos;
-use model::wire::{BlockLimit, Endpoint, Library, Reply, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, BlockReport, Endpoint, Library, Reply, Request, ServerAddress, StepSetup};
 use model::workload::sql::Dialect;
 use model::workload::{Operation, Settle};
 use std::fs::{self, File};
@@ -32,6 +32,14 @@ pub struct Sides {
     pub address: ServerAddress,
     /// For what they are told and what they tell.
     pub directory: PathBuf,
+}
+
+/// An open loop: operations per second over so many connections, for so long.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenLoop {
+    pub rate: f64,
+    pub connections: u32,
+    pub seconds: u32,
 }
 
 impl Sides {
@@ -65,6 +73,18 @@ impl Sides {
         self.worker_on(vec![
             Request::Prepare(setup),
             Request::RunBlock { limit, warm_up: false, seconds: false },
+            Request::FinishStep,
+        ])
+    }
+
+    /// The worker on point queries at a rate that any server keeps.
+    pub fn open_loop(&self, case: &Case, schedule: OpenLoop, seed: u64) -> anyhow::Result<Command> {
+        let operation = case.operation().context("failed to make the statements")?;
+        let closed = setup(operation, schedule.connections, seed)?;
+        let wall = Nanos::from_secs(u64::from(schedule.seconds));
+        self.worker_on(vec![
+            Request::Prepare(StepSetup { rate: Some(schedule.rate), ..closed }),
+            Request::RunBlock { limit: BlockLimit::Time { wall }, warm_up: false, seconds: false },
             Request::FinishStep,
         ])
     }
@@ -113,6 +133,12 @@ impl Sides {
 
     /// Queries per second of the worker's last run, in which nothing failed.
     pub fn worker_queries_per_s(&self) -> anyhow::Result<f64> {
+        let block = self.worker_block()?;
+        Ok(block.operations as f64 / block.wall.as_secs_f64())
+    }
+
+    /// The last block of the worker's last run, in which nothing failed.
+    pub fn worker_block(&self) -> anyhow::Result<BlockReport> {
         let text = read(&self.output("worker"))?;
         let mut found = None;
         for line in text.lines() {
@@ -120,7 +146,7 @@ impl Sides {
                 Reply::Failed { message, .. } => bail!("the worker failed: {message}"),
                 Reply::Block(block) => {
                     ensure!(block.failed_operations == 0, "operations failed: {:?}", block.first_error);
-                    found = Some(block.operations as f64 / block.wall.as_secs_f64());
+                    found = Some(block);
                 }
                 _ => {}
             }

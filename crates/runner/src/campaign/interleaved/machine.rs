@@ -10,7 +10,7 @@ use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
 use crate::campaign::draws::data_seed;
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
-use model::block::{Block, Outcome, TrialKey};
+use model::block::{Block, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::units::Nanos;
@@ -37,6 +37,8 @@ pub struct Campaign<R> {
     last_cost: LaunchCost,
     failed_launches: BTreeMap<String, u32>,
     delayed_steps: BTreeSet<String>,
+    /// Steps and sides of which it was told that events were sent again.
+    retried: BTreeSet<(String, Side)>,
     events: Vec<RunEvent>,
     epoch_us: i64,
 }
@@ -96,6 +98,7 @@ impl<R: Referee> Campaign<R> {
             last_cost: LaunchCost::default(),
             failed_launches: BTreeMap::new(),
             delayed_steps: BTreeSet::new(),
+            retried: BTreeSet::new(),
             events: Vec::new(),
             epoch_us: 0,
         }
@@ -231,6 +234,11 @@ impl<R: Referee> Campaign<R> {
     fn take_block(&mut self, line: &Line, measured: MeasuredBlock) {
         let Action::RunBlock { trial, cycle, position, .. } = &line.action else { return };
         self.events.extend(measured.failed_operations(&self.plan, trial));
+        if let Some(retries) = measured.retries(&self.plan, trial)
+            && self.retried.insert((trial.step.clone(), trial.side))
+        {
+            self.events.push(retries);
+        }
         if measured.report.writes_delayed {
             self.warn_of_delay(&trial.step);
         }

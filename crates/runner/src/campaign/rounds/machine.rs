@@ -246,6 +246,7 @@ impl Rounds {
             current.measured_anything = true;
         }
         self.events.extend(measured.failed_operations(&self.plan, trial));
+        self.events.extend(measured.retries(&self.plan, trial));
         if let Some(call) = &measured.report.api {
             self.calls.insert((trial.step.clone(), trial.side), call.clone());
             self.tell_different_calls(&trial.step);
