@@ -1,7 +1,7 @@
 //! A workload at another size: fewer keys, shorter steps.
 
 use super::{DataSet, Extent, Workload};
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// What a plan changes of a workload's size; what is absent stays.
@@ -14,6 +14,8 @@ pub struct Scale {
     pub tables: Option<u32>,
     /// Rows of each table.
     pub rows: Option<u64>,
+    /// Memory that a server is given, in units of 1,000,000 bytes.
+    pub memory_mb: Option<u64>,
     /// Seconds of each step that is measured by time and reads only.
     pub read_seconds: Option<f64>,
     /// Seconds of each step that is measured by time and writes, or reads while a writer writes.
@@ -32,6 +34,9 @@ impl Workload {
             tables.count = scale.tables.unwrap_or(tables.count);
             tables.rows = scale.rows.unwrap_or(tables.rows);
             self.data = DataSet::of_tables(tables);
+        }
+        if let Some(megabytes) = scale.memory_mb {
+            self.memory = Some(Bytes(megabytes * 1_000_000));
         }
         for step in &mut self.steps {
             let seconds = if step.writes() { scale.write_seconds } else { scale.read_seconds };

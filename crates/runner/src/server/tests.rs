@@ -68,18 +68,18 @@ impl Scene {
         }
     }
 
-    /// Starts it, and greets in its place.
+    /// Starts it, and greets in its place as soon as it says that it can be stopped: before that its start may still
+    /// remove what lies in the place of the socket, and a signal may still be ignored.
     fn start_greeted(&self) -> Server {
         let socket = self.directory.join("s/mysql.sock");
+        let log = self.directory.join("log");
         let greeter = std::thread::spawn(move || {
             let watch = Stopwatch::start();
-            let listener = loop {
-                match UnixListener::bind(&socket) {
-                    Ok(listener) => break listener,
-                    Err(error) => assert!(watch.elapsed() < Nanos::from_secs(20), "{error}"),
-                }
+            while !fs::read_to_string(&log).is_ok_and(|log| log.contains(CAN_BE_STOPPED)) {
+                assert!(watch.elapsed() < Nanos::from_secs(60), "the script does not run");
                 std::thread::yield_now();
-            };
+            }
+            let listener = UnixListener::bind(&socket).unwrap();
             let (mut client, _) = listener.accept().unwrap();
             client.write_all(&[2, 0, 0, 0, 10, 0]).unwrap();
         });
@@ -89,7 +89,8 @@ impl Scene {
     }
 }
 
-const WAITS: &str = "trap 'kill $!; exit 0' TERM; tail -f /dev/null & wait";
+const WAITS: &str = "trap 'kill $!; exit 0' TERM; tail -f /dev/null & echo can be stopped; wait";
+const CAN_BE_STOPPED: &str = "can be stopped";
 
 #[test]
 fn a_server_that_ends_at_its_start_is_an_error_with_the_end_of_its_log() {
