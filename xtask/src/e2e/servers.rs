@@ -147,8 +147,8 @@ fn wrong_statement(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// Servers to kill, in different launches.
 const VICTIMS: usize = 2;
-/// What makes a data directory is a server too, but not for so long.
-const VICTIM_AGE: Duration = Duration::from_millis(2500);
+/// By then it has clients.
+const VICTIM_AGE: Duration = Duration::from_millis(800);
 
 /// A server that is killed in the middle is a failed trial with its log's tail; later launches go on.
 fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
@@ -157,7 +157,7 @@ fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut killed = 0;
     let began = Instant::now();
     while killed < VICTIMS && controller.is_running()? && began.elapsed() < SEEN_BOUND {
-        for server in servers(scratch)? {
+        for server in servers(scratch)?.into_iter().filter(|pid| listens(*pid)) {
             let seen = *first_seen.entry(server).or_insert_with(Instant::now);
             if seen.elapsed() > VICTIM_AGE && killed < VICTIMS {
                 processes::signal(server, libc::SIGKILL)?;
@@ -201,6 +201,12 @@ fn killed_controller(scratch: &Scratch) -> anyhow::Result<Ending> {
         call(scratch, subjects, "10s")?.run()?.expect_code(&[0, 3])?;
     }
     Ok(Ending::Passed)
+}
+
+/// Whether it was started to serve clients: what makes a data directory is a server, too.
+fn listens(pid: u32) -> bool {
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&arguments).contains("unix_socket_directories")
 }
 
 /// The first processes of the servers that run from the cache.

@@ -175,7 +175,14 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
             gb(workload.data.size().0 as f64)
         ),
     );
-    line("block cache", cache.map_or("the default".to_owned(), gb));
+    match &workload.tables {
+        Some(tables) => {
+            let memory = workload.memory.unwrap_or(super::servers::DEFAULT_MEMORY);
+            line("tables", format!("{} of {} rows", tables.count, tables.rows));
+            line("server", format!("caches sized by {} of memory", gb(memory.0 as f64)));
+        }
+        None => line("block cache", cache.map_or("the default".to_owned(), gb)),
+    }
     line(
         "memory",
         match file.memory_limit {
