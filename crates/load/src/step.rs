@@ -31,6 +31,9 @@ pub enum StepError {
     /// A thread could not make itself ready.
     #[error(transparent)]
     NotReady(OperationError),
+    /// A table was left half loaded, or without an index.
+    #[error("the tables are not complete: {0}")]
+    Incomplete(String),
     /// A thread lost its connection in the middle of a block.
     #[error("{0}")]
     ConnectionLost(String),
@@ -66,6 +69,8 @@ pub struct RunningStep {
     /// Whether it says how many keys it found.
     finds: bool,
     api: Option<&'static str>,
+    /// Whether what follows needs all of it: a load that failed leaves half a table.
+    must_succeed: bool,
     threads: Vec<Foreground>,
     writer: Option<BackgroundWriter>,
 }
@@ -79,6 +84,7 @@ impl RunningStep {
             target: target.clone(),
             finds: !setup.operation.writes() && !setup.operation.is_sql(),
             api: operation::api_of(target, &setup.operation),
+            must_succeed: matches!(setup.operation, Operation::LoadTables | Operation::BuildIndexes),
             threads: Vec::new(),
             writer: None,
         };
@@ -123,6 +129,9 @@ impl RunningStep {
             Target::Server(_) => false,
         };
         let report = gathered(reports, background, process_cpu);
+        if let (true, Some(error)) = (self.must_succeed, &report.first_error) {
+            return Err(StepError::Incomplete(error.clone()));
+        }
         Ok(BlockReport {
             writes_delayed,
             found: if self.finds { report.found } else { None },

@@ -9,7 +9,7 @@ use crate::rocksdb::image::{ImagePlan, bulk_load};
 use crate::rocksdb::nothing;
 use crate::rocksdb::settle::{SettleError, settle};
 use crate::sql::connection::Connection;
-use crate::sql::{self, SqlError};
+use crate::sql::{self, SqlError, WireError};
 use crate::step::{BlockOrder, RunningStep, StepError};
 use model::block::Second;
 use model::units::Bytes;
@@ -122,6 +122,10 @@ impl Worker {
             }
             Request::ReadShape => Ok(Reply::Shape(self.open()?.0.shape())),
             Request::ReadText { what } => Ok(Reply::Text { text: self.text(what)? }),
+            Request::AbandonStep => {
+                self.step = None;
+                Ok(Reply::Abandoned)
+            }
             Request::Close => {
                 // A step whose block failed is closed with the rest: nobody asks for its latency any more.
                 self.step = None;
@@ -265,12 +269,15 @@ fn kind_of(error: &SqlError) -> FailureKind {
         SqlError::NoStorageEngine { .. } | SqlError::NotSupported(_) | SqlError::LoginMethod { .. } => {
             FailureKind::NotSupported
         }
+        // This server refuses this statement: other steps have others.
+        SqlError::Statement { source: WireError::Server(_), .. } | SqlError::Unfit { .. } => {
+            FailureKind::NotSupported
+        }
         SqlError::Workload(_) => FailureKind::BadOption,
         SqlError::Connect { .. }
         | SqlError::Login { .. }
         | SqlError::NoPassword { .. }
-        | SqlError::Statement { .. }
-        | SqlError::Unfit { .. } => FailureKind::Engine,
+        | SqlError::Statement { .. } => FailureKind::Engine,
     }
 }
 

@@ -63,6 +63,8 @@ pub enum Request {
     },
     /// The step is over: give its latency, let its threads go.
     FinishStep,
+    /// The step is given up, if there is one: let its threads go.
+    AbandonStep,
     /// Wait until the tree is in a stated shape.
     Settle {
         /// The shape.
@@ -251,6 +253,8 @@ pub enum Reply {
         /// Latency of its operations.
         latency: Latency,
     },
+    /// No step is prepared any more.
+    Abandoned,
     /// The tree has the shape asked for.
     Settled {
         /// How long that took.

@@ -141,7 +141,31 @@ fn wrong_statement(scratch: &Scratch) -> anyhow::Result<Ending> {
     let shown = format!("{}{}", finished.stdout, finished.stderr);
     ensure!(shown.contains("no_such_column"), "the server's words are not told: {shown}");
     let trials = expect::trials(&finished.json()?)?;
-    ensure!(trials.failed >= 1 && trials.done >= 3, "{} failed, {} done", trials.failed, trials.done);
+    ensure!(trials.failed == 1 && trials.done == 6, "{} failed, {} done", trials.failed, trials.done);
+    one_side_refuses(scratch)
+}
+
+/// Interleaved, a statement that one side refuses costs its own step and no other.
+fn one_side_refuses(scratch: &Scratch) -> anyhow::Result<Ending> {
+    // A function of the candidate alone.
+    let text =
+        WORKLOAD.replace("SELECT k FROM {table} WHERE k IN", "SELECT any_value(k) FROM {table} WHERE k IN");
+    let workload = scratch.write("one-side.toml", &text)?;
+    let finished =
+        Call::new(scratch, ["compare", POSTGRES[0], POSTGRES[1], "--budget", "30s", "--json", "--workload"])
+            .and([workload])
+            .run()?
+            .expect_code(&[0, 3])?;
+    let report = finished.json()?;
+    let reasons = expect::texts(&report, "reason").join("; ");
+    ensure!(reasons.contains("any_value"), "the reasons do not show the statement: {reasons}");
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    for step in STEPS {
+        let measured = rows.iter().any(|row| {
+            row["step"] == step && row["metric"] == "ops_per_s" && row["base_value"].as_f64().is_some()
+        });
+        ensure!(measured == (step != "points"), "{step} measured: {measured}");
+    }
     Ok(Ending::Passed)
 }
 

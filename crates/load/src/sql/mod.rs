@@ -14,7 +14,7 @@ pub mod status;
 pub mod tables;
 pub mod transaction;
 
-pub use error::{Retries, SqlError};
+pub use error::{Retries, SqlError, WireError};
 
 #[cfg(test)]
 mod scripted;

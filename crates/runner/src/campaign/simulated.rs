@@ -10,6 +10,7 @@ use model::host::HarnessCost;
 use model::shape::Shape;
 use model::units::{Bytes, Nanos};
 use model::wire::{BlockLimit, BlockReport, Reply, Request};
+use model::workload::Operation;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that goes wrong once.
@@ -19,6 +20,8 @@ pub enum Fault {
     Crash { role: Role, side: usize, step: String, launch: u32 },
     /// A release does not support a step.
     Unsupported { side: usize, step: String },
+    /// A side refuses a step when it is made ready.
+    Refused { side: usize, step: String },
     /// Directories cannot be made any more from this launch on.
     FullDisk { launch: u32 },
     /// The user stops the run in this launch.
@@ -102,7 +105,10 @@ impl SimulatedWorld {
             Fault::Crash { role, side, step: at, launch: when } => {
                 (*role, *side, at, *when) == (id.role, id.side, &step, launch)
             }
-            Fault::FullDisk { .. } | Fault::Interrupt { .. } | Fault::Unsupported { .. } => false,
+            Fault::FullDisk { .. }
+            | Fault::Interrupt { .. }
+            | Fault::Unsupported { .. }
+            | Fault::Refused { .. } => false,
         };
         let position = self.faults.iter().position(due)?;
         self.faults.remove(position);
@@ -113,9 +119,23 @@ impl SimulatedWorld {
         })
     }
 
+    /// The step that was just made ready is one that this side's release does not support.
+    fn refusal(&self, id: WorkerId) -> Option<Failure> {
+        let refused = |fault: &Fault| matches!(fault, Fault::Refused { side, step } if (*side, step) == (id.side, &self.step));
+        self.faults.iter().any(refused).then(|| Failure {
+            side: Some(id.side),
+            reason: "the server refuses the statement".to_owned(),
+            severity: Severity::Step,
+        })
+    }
+
     fn reply(&mut self, id: WorkerId, request: &Request) -> Reply {
         if let Request::Prepare(setup) = request {
-            self.step = if setup.wal { "overwrite".to_owned() } else { "fillseq".to_owned() };
+            self.step = match setup.operation {
+                Operation::FillSequential => "fillseq".to_owned(),
+                Operation::ReadRandom => "readrandom".to_owned(),
+                _ => "overwrite".to_owned(),
+            };
         }
         let worker = self.worker(id);
         assert!(!worker.frozen, "{request:?} was sent to the frozen {id:?}");
@@ -138,6 +158,10 @@ impl SimulatedWorld {
             Request::FinishStep => {
                 assert!(std::mem::replace(&mut worker.prepared, false));
                 Reply::StepFinished { latency: latency() }
+            }
+            Request::AbandonStep => {
+                worker.prepared = false;
+                Reply::Abandoned
             }
             Request::Settle { .. } => Reply::Settled { waited: Nanos(0) },
             Request::ReadShape => Reply::Shape(Shape::default()),
@@ -218,7 +242,8 @@ impl World for SimulatedWorld {
                         Fault::FullDisk { .. }
                         | Fault::Interrupt { .. }
                         | Fault::Crash { .. }
-                        | Fault::Unsupported { .. } => {}
+                        | Fault::Unsupported { .. }
+                        | Fault::Refused { .. } => {}
                     }
                 }
                 self.directories.extend(workers);
@@ -240,6 +265,10 @@ impl World for SimulatedWorld {
                 let mut replies = Vec::new();
                 for (id, request) in requests {
                     replies.push((*id, self.reply(*id, request)));
+                    if let (Request::Prepare(_), Some(failure)) = (request, self.refusal(*id)) {
+                        self.worker(*id).prepared = false;
+                        return Err(failure);
+                    }
                     let runs = matches!(request, Request::RunBlock { .. });
                     if let Some(failure) = runs.then(|| self.crash(*id)).flatten() {
                         return Err(failure);

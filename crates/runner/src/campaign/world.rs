@@ -80,8 +80,8 @@ pub struct Failure {
     pub severity: Severity,
 }
 
-/// How far a failure reaches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How far a failure reaches, the farther the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// This step on this side: what follows can go on.
     Step,

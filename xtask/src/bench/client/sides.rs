@@ -239,6 +239,7 @@ pub fn operations_of_worker(directory: &Path) -> anyhow::Result<u64> {
             | Reply::StepFinished { .. }
             | Reply::Settled { .. }
             | Reply::Shape(_)
+            | Reply::Abandoned
             | Reply::Closed
             | Reply::Bye { .. } => {}
         }

@@ -14,12 +14,14 @@ use model::block::{Block, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::units::Nanos;
-use model::wire::Reply;
+use model::wire::{Reply, Request};
 use model::workload::DatabaseKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A step that failed in this many launches leaves: the next one would fail too.
 const MOST_FAILED_LAUNCHES: u32 = 3;
+/// Threads that do nothing end within this.
+const ABANDON_BOUND: Nanos = Nanos::from_secs(60);
 /// Kept of the budget for the report.
 const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
 
@@ -313,6 +315,13 @@ impl<R: Referee> Campaign<R> {
         if failure.severity == Severity::Interrupted {
             return Some(RunOutcome::Interrupted);
         }
+        if let (Severity::Step, Some(step), Action::Ask { requests, .. }) =
+            (failure.severity, &line.step, &line.action)
+        {
+            let workers: Vec<WorkerId> = requests.iter().map(|(worker, _)| *worker).collect();
+            self.fail_step(&line, step, &workers, failure);
+            return None;
+        }
         self.fail_trials(&line, failure);
         if failure.severity == Severity::Run {
             return Some(RunOutcome::Failed);
@@ -322,6 +331,28 @@ impl<R: Referee> Campaign<R> {
             self.script.push_front(Line { meaning: Meaning::Done, action: Action::Abandon, ..line });
         }
         None
+    }
+
+    /// One step failed before it was measured, and what it runs on is sound: the others of its part go on without it.
+    fn fail_step(&mut self, line: &Line, step: &str, workers: &[WorkerId], failure: &Failure) {
+        self.script.retain(|other| other.step.as_deref() != Some(step));
+        // The sides that were ready for it wait for blocks that do not come.
+        let requests = workers.iter().map(|worker| (*worker, Request::AbandonStep)).collect();
+        let action = Action::Ask { requests, bound: ABANDON_BOUND };
+        self.script.push_front(Line { part: line.part, step: None, meaning: Meaning::Done, action });
+        self.launch.failed.insert(step.to_owned());
+        for side in 0..self.plan.subjects.len() {
+            let outcome = if failure.side.is_none_or(|failed| failed == side) {
+                Outcome::Failed { reason: failure.reason.clone() }
+            } else {
+                Outcome::Skipped { reason: self.skip_reason(line, failure) }
+            };
+            let trial = TrialKey { launch: self.launch.number, step: step.to_owned(), side };
+            self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
+        }
+        if line.part == Part::Pilot {
+            self.leave(step, format!("dropped: the pilot failed: {}", failure.reason));
+        }
     }
 
     /// The step under way failed on the side named, or on all; what would have followed it is skipped.

@@ -305,3 +305,33 @@ fn servers_run_the_sequence_in_its_order_on_one_load() {
     let by_time = |block: &&&Block| block.trial.step == "read" && block.wall == Nanos::from_millis(50);
     assert_eq!(told.blocks().iter().filter(by_time).count(), 3 * 2 * 3);
 }
+
+/// A statement that one side refuses costs its own step, on both sides, and no other.
+#[test]
+fn a_step_that_one_side_refuses_leaves_the_others_alone() {
+    let plan = plan(&["rocksdb@8.5.4", "rocksdb@8.7.3"], &["fillseq", "overwrite", "readrandom"], LONG);
+    let refused = Fault::Refused { side: 1, step: "overwrite".to_owned() };
+    let told = run(&plan, referee(5, &[]), vec![refused]);
+    assert_eq!(told.outcome, RunOutcome::Done);
+    assert_eq!(told.launches_of("overwrite"), BTreeSet::new());
+    assert_eq!(told.launches_of("fillseq"), BTreeSet::from([1, 2, 3, 4, 5]));
+    assert_eq!(told.launches_of("readrandom"), BTreeSet::from([1, 2, 3, 4, 5]));
+    let outcomes: Vec<(&str, usize, bool)> = told
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::TrialEnded { trial, outcome, .. } if trial.step == "overwrite" => {
+                Some((trial.step.as_str(), trial.side, matches!(outcome, Outcome::Failed { .. })))
+            }
+            _ => None,
+        })
+        .collect();
+    // In three launches, after which it leaves.
+    assert_eq!(outcomes, [("overwrite", 0, false), ("overwrite", 1, true)].repeat(3));
+    let abandoned = |action: &&Action| {
+        matches!(action, Action::Ask { requests, .. }
+            if requests.iter().all(|(_, request)| *request == Request::AbandonStep))
+    };
+    assert_eq!(told.world.actions.iter().filter(abandoned).count(), 3);
+    assert_eq!(told.world.alive(), 0);
+}

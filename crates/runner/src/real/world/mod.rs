@@ -239,10 +239,23 @@ impl RealWorld {
         let watch = Stopwatch::start();
         let interrupted = Arc::clone(&self.interrupted);
         let mut replies = Vec::new();
+        let mut worst: Option<Failure> = None;
         for (id, request) in requests {
             let name = request_name(request);
             let reply = self.worker(*id)?.receive(name, bound, &|| interrupted.load(Ordering::Relaxed));
-            replies.push((*id, reply.map_err(|error| self.fail_worker(*id, name, &error))?));
+            match reply {
+                Ok(reply) => replies.push((*id, reply)),
+                Err(error) => {
+                    // The others' replies are taken all the same: a later request must not find them.
+                    let failure = self.fail_worker(*id, name, &error);
+                    if worst.as_ref().is_none_or(|worst| failure.severity > worst.severity) {
+                        worst = Some(failure);
+                    }
+                }
+            }
+        }
+        if let Some(failure) = worst {
+            return Err(failure);
         }
         if requests.iter().any(|(_, request)| is_the_engines_work(request)) {
             self.pauses.engine_worked(watch.elapsed());
@@ -460,6 +473,7 @@ fn request_name(request: &Request) -> &'static str {
         Request::ReadShape => "reading the tree's shape",
         Request::ReadText { what: EngineText::Settings } => "reading the server's settings",
         Request::ReadText { .. } => "reading the engine's statistics",
+        Request::AbandonStep => "giving up a step",
         Request::Close => "closing the database",
         Request::Exit => "exiting",
     }
