@@ -127,11 +127,12 @@ fn open_loop<O: Operate>(
     mut seconds: Seconds<'_>,
 ) -> ThreadBlock {
     clock::make_timers_exact();
+    // Before the block begins: its counts are a quarter of a megabyte to allocate.
+    let mut lags = Recorder::new();
     let mut tally = Tally::begin(operation.per_call());
     seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
     let mut burner = Burner::new(manner.planted_slowdown_percent);
-    let mut lags = Recorder::new();
     let mut now = tally.start;
     loop {
         let due = schedule.due(tally.start, tally.tried);

@@ -206,11 +206,10 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
     let start = reports.iter().map(|report| report.block.start).min().unwrap_or_default();
     let end = reports.iter().map(|report| report.block.end).max().unwrap_or_default();
     let first_error = reports.iter().find_map(|report| report.block.first_error.clone());
-    let lags = reports.iter().filter_map(|report| report.block.lags.as_ref());
-    let lag = lags.cloned().reduce(|mut all, one| {
-        all.merge(&one);
-        all
-    });
+    let mut lags: Option<Recorder> = None;
+    for of_thread in reports.iter().filter_map(|report| report.block.lags.as_ref()) {
+        lags.get_or_insert_with(Recorder::new).merge(of_thread);
+    }
     let mut retries = BTreeMap::new();
     reports.iter().for_each(|report| report.block.retries.add_to(&mut retries));
     BlockReport {
@@ -221,7 +220,7 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
         api: None,
         first_error: first_error.or(background.first_error),
         retries,
-        lag: lag.map(|lag| lag.lag()),
+        lag: lags.map(|lags| lags.lag()),
         wall: end.saturating_sub(start),
         thread_cpu: reports.iter().map(|report| report.cpu).collect(),
         thread_run_delay: reports.iter().map(|report| report.run_delay).collect(),
