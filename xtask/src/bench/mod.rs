@@ -6,6 +6,7 @@ mod client;
 mod power;
 mod sql;
 
+use anyhow::ensure;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -25,6 +26,17 @@ enum Bench {
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
     /// goals
     Sql(sql::Arguments),
+}
+
+/// The cases of these names, in their order; all of them where none is named.
+fn chosen<C: Clone>(cases: &[C], name: fn(&C) -> String, wanted: &[String]) -> anyhow::Result<Vec<C>> {
+    let known: Vec<String> = cases.iter().map(name).collect();
+    for one in wanted {
+        let hint = model::names::hint(one, known.iter().map(String::as_str));
+        ensure!(known.contains(one), "unknown case `{one}`{hint}; there are {}", known.join(", "));
+    }
+    let is_chosen = |case: &&C| wanted.is_empty() || wanted.contains(&name(case));
+    Ok(cases.iter().filter(is_chosen).cloned().collect())
 }
 
 /// How a bench that could run ended.

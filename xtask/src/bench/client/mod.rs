@@ -11,7 +11,7 @@ mod same_options;
 pub(super) mod scratch;
 mod sides;
 
-use super::Ending;
+use super::{Ending, chosen};
 use crate::workspace;
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, PERF_LEVEL};
@@ -56,7 +56,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let chosen = chosen(&arguments.cases)?;
+    let chosen = chosen(&CASES, Case::name, &arguments.cases)?;
     let Some(db_bench) = on_search_path("db_bench") else {
         return Ok(Ending::NotInstalled(
             "db_bench is not on the search path; apt-get install rocksdb-tools librocksdb7.8".to_owned(),
@@ -80,15 +80,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     }
     let met = results.iter().all(|result| result.ratios.meet_goals());
     Ok(if met { Ending::Met } else { Ending::Missed })
-}
-
-fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
-    let known = CASES.map(|case| case.name());
-    for name in names {
-        let hint = model::names::hint(name, known.iter().map(String::as_str));
-        ensure!(known.contains(name), "unknown case `{name}`{hint}; there are {}", known.join(", "));
-    }
-    Ok(CASES.into_iter().filter(|case| names.is_empty() || names.contains(&case.name())).collect())
 }
 
 pub(super) fn on_search_path(program: &str) -> Option<PathBuf> {
@@ -370,10 +361,10 @@ mod tests {
 
     #[test]
     fn an_unknown_case_offers_the_nearest() {
-        let message = format!("{:#}", chosen(&["filseq-1".to_owned()]).err().unwrap());
+        let message = format!("{:#}", chosen(&CASES, Case::name, &["filseq-1".to_owned()]).err().unwrap());
         assert!(message.contains("did you mean `fillseq-1`?"), "{message}");
-        assert_eq!(chosen(&[]).unwrap().len(), CASES.len());
-        assert_eq!(chosen(&["fillseq-1".to_owned()]).unwrap()[0].test, "fillseq");
+        assert_eq!(chosen(&CASES, Case::name, &[]).unwrap().len(), CASES.len());
+        assert_eq!(chosen(&CASES, Case::name, &["fillseq-1".to_owned()]).unwrap()[0].test, "fillseq");
     }
 
     #[test]

@@ -10,9 +10,9 @@ mod cases;
 mod servers;
 mod sides;
 
-use super::Ending;
 use super::client::race::{self, Used};
 use super::client::{built, difference_ns, on_search_path, ratios::Ratios, scrambled, scratch::Scratch};
+use super::{Ending, chosen};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case};
 use model::wire::{Lag, ServerAddress};
@@ -59,7 +59,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let chosen = chosen(&arguments.cases)?;
+    let chosen = chosen(&CASES, Case::name, &arguments.cases)?;
     let Some(sysbench) = on_search_path("sysbench") else {
         let message = "sysbench is not on the search path; apt-get install sysbench";
         return Ok(Ending::NotInstalled(message.to_owned()));
@@ -101,15 +101,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     let met =
         results.iter().all(CaseResult::meets_goals) && lags.iter().all(|(_, lag)| lag_us(lag) <= GOAL_LAG_US);
     Ok(if met { Ending::Met } else { Ending::Missed })
-}
-
-fn chosen(names: &[String]) -> anyhow::Result<Vec<Case>> {
-    let known = CASES.map(|case| case.name());
-    for name in names {
-        let hint = model::names::hint(name, known.iter().map(String::as_str));
-        ensure!(known.contains(name), "unknown case `{name}`{hint}; there are {}", known.join(", "));
-    }
-    Ok(CASES.into_iter().filter(|case| names.is_empty() || names.contains(&case.name())).collect())
 }
 
 /// What one pair gave, the worker's over sysbench's.
@@ -325,8 +316,9 @@ mod tests {
 
     #[test]
     fn an_unknown_case_offers_the_nearest() {
-        let message = format!("{:#}", chosen(&["point-qery-8".to_owned()]).err().unwrap());
+        let message =
+            format!("{:#}", chosen(&CASES, Case::name, &["point-qery-8".to_owned()]).err().unwrap());
         assert!(message.contains("did you mean `point-query-8`"), "{message}");
-        assert_eq!(chosen(&[]).unwrap().len(), CASES.len());
+        assert_eq!(chosen(&CASES, Case::name, &[]).unwrap().len(), CASES.len());
     }
 }
