@@ -340,19 +340,7 @@ impl<R: Referee> Campaign<R> {
         let requests = workers.iter().map(|worker| (*worker, Request::AbandonStep)).collect();
         let action = Action::Ask { requests, bound: ABANDON_BOUND };
         self.script.push_front(Line { part: line.part, step: None, meaning: Meaning::Done, action });
-        self.launch.failed.insert(step.to_owned());
-        for side in 0..self.plan.subjects.len() {
-            let outcome = if failure.side.is_none_or(|failed| failed == side) {
-                Outcome::Failed { reason: failure.reason.clone() }
-            } else {
-                Outcome::Skipped { reason: self.skip_reason(line, failure) }
-            };
-            let trial = TrialKey { launch: self.launch.number, step: step.to_owned(), side };
-            self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
-        }
-        if line.part == Part::Pilot {
-            self.leave(step, format!("dropped: the pilot failed: {}", failure.reason));
-        }
+        self.end_failed(step, line, failure);
     }
 
     /// The step under way failed on the side named, or on all; what would have followed it is skipped.
@@ -366,21 +354,26 @@ impl<R: Referee> Campaign<R> {
             .map(|step| step.name.clone())
             .collect();
         for step in pending {
-            let under_way = line.step.as_ref().is_none_or(|current| *current == step);
-            self.launch.failed.insert(step.clone());
-            for side in 0..self.plan.subjects.len() {
-                let here = failure.side.is_none_or(|failed| failed == side);
-                let outcome = if under_way && here {
-                    Outcome::Failed { reason: failure.reason.clone() }
-                } else {
-                    Outcome::Skipped { reason: self.skip_reason(line, failure) }
-                };
-                let trial = TrialKey { launch: self.launch.number, step: step.clone(), side };
-                self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
-            }
-            if line.part == Part::Pilot {
-                self.leave(&step, format!("dropped: the pilot failed: {}", failure.reason));
-            }
+            self.end_failed(&step, line, failure);
+        }
+    }
+
+    /// Ends the trials of a step on all sides: failed where the line at which it happened is about it, else skipped.
+    fn end_failed(&mut self, step: &str, line: &Line, failure: &Failure) {
+        let under_way = line.step.as_ref().is_none_or(|current| current == step);
+        self.launch.failed.insert(step.to_owned());
+        for side in 0..self.plan.subjects.len() {
+            let here = failure.side.is_none_or(|failed| failed == side);
+            let outcome = if under_way && here {
+                Outcome::Failed { reason: failure.reason.clone() }
+            } else {
+                Outcome::Skipped { reason: self.skip_reason(line, failure) }
+            };
+            let trial = TrialKey { launch: self.launch.number, step: step.to_owned(), side };
+            self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
+        }
+        if line.part == Part::Pilot {
+            self.leave(step, format!("dropped: the pilot failed: {}", failure.reason));
         }
     }
 
