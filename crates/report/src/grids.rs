@@ -10,20 +10,26 @@ use model::verdict::Verdict;
 use std::borrow::Cow;
 
 /// A table.
-pub(crate) struct Grid {
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Vec<String>>,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grid {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Cells in rows, one for each column.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// A column's header and what its cells are.
-pub(crate) struct Column {
-    pub(crate) header: Cow<'static, str>,
-    pub(crate) kind: Kind,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// What stands over it; it may have several lines.
+    pub header: Cow<'static, str>,
+    /// What its cells are.
+    pub kind: Kind,
 }
 
 /// What the cells of a column are, which decides how they are laid out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
     /// To the right, so that digits line up; never broken.
     Number,
     /// To the left; shortened in the middle where there is no room.

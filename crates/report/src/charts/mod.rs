@@ -1,0 +1,102 @@
+//! Charts: what they show, and how they become SVG and PNG, the same bytes on every machine.
+
+/// A chart, before any drawing. All values are finite.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Chart {
+    /// Values over releases, with intervals and marks where they change.
+    Releases(Releases),
+    /// Groups of bars: steps by subjects, from a line that stands for no change.
+    Bars(Bars),
+    /// How latency is spread: shares of operations by latency, a row for each subject.
+    Latency(LatencyShares),
+}
+
+/// Values over releases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Releases {
+    /// Stands over the chart.
+    pub title: String,
+    /// What is on the vertical axis, with its unit: `relative rate`.
+    pub axis: String,
+    /// The value that stands for no change, drawn as a line; absent where there is none.
+    pub reference: Option<f64>,
+    /// The releases in their order.
+    pub releases: Vec<String>,
+    /// One for each step.
+    pub lines: Vec<Line>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// What it is of.
+    pub name: String,
+    /// For each release; absent where there is no value.
+    pub points: Vec<Option<Point>>,
+    /// Where it changes.
+    pub changes: Vec<Mark>,
+}
+
+/// A value with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// The value.
+    pub value: f64,
+    /// Lower end; absent where it is not known.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// A change at a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Index of the first release that differs.
+    pub release: usize,
+    /// Whether it is confirmed and not only a candidate.
+    pub confirmed: bool,
+}
+
+/// Groups of bars.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// Stands over the chart.
+    pub title: String,
+    /// What is on the value axis.
+    pub axis: String,
+    /// The value that bars begin at, 1 for ratios.
+    pub reference: f64,
+    /// What each group of bars is of: steps.
+    pub labels: Vec<String>,
+    /// One for each subject.
+    pub series: Vec<BarSeries>,
+}
+
+/// The bars of one subject.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarSeries {
+    /// The subject.
+    pub name: String,
+    /// For each label; absent where there is no value.
+    pub values: Vec<Option<Point>>,
+}
+
+/// Shares of operations by latency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyShares {
+    /// Stands over the chart.
+    pub title: String,
+    /// Upper ends of the buckets in microseconds, rising; the last bucket has none and is not named here.
+    pub upper_us: Vec<f64>,
+    /// One for each subject.
+    pub rows: Vec<LatencyRow>,
+}
+
+/// The latency of one subject.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyRow {
+    /// The subject.
+    pub name: String,
+    /// Share of the operations in each bucket; one more than there are upper ends.
+    pub shares: Vec<f64>,
+}
