@@ -41,6 +41,10 @@ pub struct Block {
     pub cycle: u32,
     /// The place within its cycle, from 0, drawn at random.
     pub position: u32,
+    /// When it began, in microseconds since the epoch, to within a message to the worker; absent in runs of older
+    /// versions and where a db_bench ran it.
+    #[serde(default)]
+    pub started_at_us: Option<i64>,
     /// Completed operations.
     pub operations: u64,
     /// Operations that returned an error or a wrong answer.

@@ -227,15 +227,16 @@ pub(crate) fn second(connection: &Connection, trial_key: i64, second: &Second) -
 pub(crate) fn block(connection: &Connection, trial_key: i64, block: &Block) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO blocks (trial_key, image, cycle, position, operations, failed_operations, wall_ns,
-                 run_delay_ns, foreground_cpu_ns, foreground_threads, process_cpu_ns)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO blocks (trial_key, image, cycle, position, started_at_us, operations, failed_operations,
+                 wall_ns, run_delay_ns, foreground_cpu_ns, foreground_threads, process_cpu_ns)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             trial_key,
             block.image,
             block.cycle,
             block.position,
+            block.started_at_us,
             signed(block.operations),
             signed(block.failed_operations),
             signed(block.wall.0),

@@ -282,6 +282,7 @@ fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
         image: small(row, "image")?,
         cycle: small(row, "cycle")?,
         position: small(row, "position")?,
+        started_at_us: row.get("started_at_us")?,
         operations: unsigned(row, "operations")?,
         failed_operations: unsigned(row, "failed_operations")?,
         wall: Nanos(unsigned(row, "wall_ns")?),

@@ -61,6 +61,7 @@ pub fn block(spec: &BlockSpec) -> Block {
         image: if spec.image == 0 { spec.launch } else { spec.image },
         cycle: spec.cycle,
         position: 0,
+        started_at_us: None,
         operations: spec.operations,
         failed_operations: spec.failed_operations,
         wall: micros(spec.wall_us),

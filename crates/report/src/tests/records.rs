@@ -149,6 +149,7 @@ fn block(trial: TrialKey, cycle: u32, rate: f64) -> Block {
         image: trial.launch,
         cycle,
         position: u32::try_from(trial.side).unwrap(),
+        started_at_us: None,
         operations: format!("{operations}").parse().unwrap(),
         failed_operations: 0,
         wall: Nanos::from_millis(100),

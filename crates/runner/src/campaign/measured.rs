@@ -34,6 +34,7 @@ impl MeasuredBlock {
             trial,
             cycle,
             position,
+            started_at_us: self.started_at_us,
             operations: report.operations,
             failed_operations: report.failed_operations,
             wall: report.wall,

@@ -195,6 +195,7 @@ impl SimulatedWorld {
 
 fn measured(report: BlockReport) -> Performed {
     Performed::Block(Box::new(MeasuredBlock {
+        started_at_us: None,
         process_cpu: Some(report.process_cpu),
         serving: None,
         report,
@@ -331,6 +332,7 @@ impl World for SimulatedWorld {
                 self.step.clone_from(&trial.step);
                 let measured = MeasuredBlock {
                     report: BlockReport::default(),
+                    started_at_us: None,
                     process_cpu: None,
                     serving: None,
                     counters: Counters::new(),

@@ -61,6 +61,8 @@ pub struct DbBenchRun {
 pub struct MeasuredBlock {
     /// The worker's report.
     pub report: BlockReport,
+    /// When it began, in microseconds since the epoch; absent where nobody knows.
+    pub started_at_us: Option<i64>,
     /// CPU time of the side's processes from thaw to freeze.
     pub process_cpu: Option<Nanos>,
     /// What the threads had that served the client, where the side is a server: then the worker is no part of it.

@@ -47,7 +47,13 @@ pub fn result_of(benchmark: &str, threads: u32, run: ToolRun) -> Result<DbBenchR
         ..BlockReport::default()
     };
     Ok(DbBenchRun {
-        measured: MeasuredBlock { report, process_cpu: Some(run.cpu), serving: None, counters: run.counters },
+        measured: MeasuredBlock {
+            report,
+            started_at_us: None, // it opens the database first, and does not tell how long that takes
+            process_cpu: Some(run.cpu),
+            serving: None,
+            counters: run.counters,
+        },
         latency: latency(result),
         output: run.output,
     })

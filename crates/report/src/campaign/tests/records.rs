@@ -278,6 +278,7 @@ fn block(trial: TrialKey, cycle: u32, seconds: f64, operations: f64, lost: bool)
         image: trial.launch,
         cycle,
         position: 0,
+        started_at_us: None,
         operations: whole(operations),
         failed_operations: 0,
         wall: Nanos(whole(seconds * 1e9)),

@@ -3,7 +3,7 @@
 use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
 use crate::campaign::action::WorkerId;
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
-use crate::clock::Stopwatch;
+use crate::clock::{self, Stopwatch};
 use crate::proc::others::{self, OthersCpu};
 use crate::proc::side::{self, SideReading};
 use crate::process::tool::{self, Tool, ToolError};
@@ -28,6 +28,7 @@ impl RealWorld {
         let before = side::read(pid, device.as_deref());
         self.thaw_side(id);
         let worker = self.worker(id)?;
+        let started_at_us = clock::epoch_us();
         let replied = worker
             .send(&Request::RunBlock { limit, warm_up: false, seconds: false })
             .and_then(|()| worker.receive("run-block", BLOCK_BOUND, &|| interrupted.load(Ordering::Relaxed)));
@@ -40,7 +41,7 @@ impl RealWorld {
         };
         self.edges += watch.elapsed().saturating_sub(report.wall);
         self.blocks += 1;
-        Ok(self.measured(id, report, spent))
+        Ok(self.measured(id, started_at_us, report, spent))
     }
 
     /// Runs a step in one go.
@@ -59,6 +60,7 @@ impl RealWorld {
         let pid = self.measured_pid(id)?;
         let worker = self.worker(id)?;
         let began = Began::now(|| side::read(pid, device.as_deref()));
+        let started_at_us = clock::epoch_us();
         let replied = worker.send(&request).and_then(|()| {
             worker.receive_seconds(
                 request_name(&request),
@@ -77,7 +79,7 @@ impl RealWorld {
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
         };
-        Ok(self.measured(id, report, spent))
+        Ok(self.measured(id, started_at_us, report, spent))
     }
 
     /// Waits for a shape of the tree; what that costs is a block without operations of the client.
@@ -85,6 +87,7 @@ impl RealWorld {
         let device = self.device.clone();
         let pid = self.measured_pid(id)?;
         let began = Began::now(|| side::read(pid, device.as_deref()));
+        let started_at_us = clock::epoch_us();
         // The worker gives up at the bound; it is given a while to say so.
         let patience = bound + REPLY_GRACE;
         let Performed::Replies(replies) = self.ask(&[(id, Request::Settle { to, bound })], patience)? else {
@@ -96,7 +99,7 @@ impl RealWorld {
             _ => None,
         });
         let report = BlockReport { wall: waited.unwrap_or_default(), ..BlockReport::default() };
-        Ok(self.measured(id, report, spent))
+        Ok(self.measured(id, started_at_us, report, spent))
     }
 
     /// Runs a step by the user's db_bench.
@@ -157,10 +160,17 @@ impl RealWorld {
         Ok(Performed::DbBench(Box::new(result)))
     }
 
-    fn measured(&self, id: WorkerId, report: BlockReport, spent: SideReading) -> Performed {
+    fn measured(
+        &self,
+        id: WorkerId,
+        started_at_us: i64,
+        report: BlockReport,
+        spent: SideReading,
+    ) -> Performed {
         let serving = self.servers.contains_key(&id).then(|| spent.busiest(report.thread_cpu.len()));
         Performed::Block(Box::new(MeasuredBlock {
             report,
+            started_at_us: Some(started_at_us),
             process_cpu: spent.process_cpu,
             serving,
             counters: spent.counters,
