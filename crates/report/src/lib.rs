@@ -22,6 +22,8 @@ pub mod text;
 pub mod view;
 
 mod assemble;
+mod comparison_document;
+mod documents;
 mod figures;
 mod group_rows;
 pub mod groups;
@@ -33,6 +35,7 @@ mod summary;
 mod tiny;
 
 pub use assemble::build;
+pub use comparison_document::comparison_document;
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,11 @@
 //! base, `findings` looks along the releases of each configuration.
 
 mod assemble;
+mod charts;
 mod columns;
 mod compare;
 mod disturbed;
+mod document;
 mod drift;
 mod engine;
 mod findings;
@@ -30,6 +32,7 @@ mod tests;
 
 pub use assemble::build;
 pub use columns::{COLUMNS, Column, ColumnGroup};
+pub use document::document;
 pub use json::json;
 pub use markdown::markdown;
 pub(crate) use observed::series_of;

@@ -5,6 +5,7 @@
 //! Markdown and JSON lay out.
 
 mod build;
+mod document;
 mod from_campaign;
 mod from_values;
 mod joined;
@@ -21,6 +22,7 @@ mod view;
 mod tests;
 
 pub use build::{Question, build};
+pub use document::document;
 pub use from_campaign::of_campaign;
 pub use from_values::of_values;
 pub use joined::{Apart, of_campaigns};

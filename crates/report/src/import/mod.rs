@@ -3,6 +3,7 @@
 //! Such a file has one number per test and version. There is no interval and no verdict of that: only the ratio to
 //! the first version, and where each number stands.
 
+mod document;
 mod json;
 mod text;
 mod view;
@@ -10,6 +11,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use document::document;
 pub use json::json;
 pub use text::{csv, markdown, text, tsv};
 pub use view::{Compared, ImportView, RowView, StepView, build};

@@ -88,7 +88,7 @@ fn table(view: &ImportView, separator: &str, field: impl Fn(&str) -> String) -> 
     lines.into_iter().map(joined).collect()
 }
 
-fn grid(step: &StepView) -> Grid {
+pub(super) fn grid(step: &StepView) -> Grid {
     let column = |header: &str, kind| Column { header: Cow::Owned(header.to_owned()), kind };
     let metrics: Vec<&String> =
         step.metrics.iter().filter(|metric| !ONLY_IN_TABLES.contains(&metric.as_str())).collect();
@@ -112,7 +112,7 @@ fn grid(step: &StepView) -> Grid {
 
 /// All ratios: a row per test, a column per version, as the posts summarise them. None where it would only repeat one
 /// test, or where a test has a version twice.
-fn summary(view: &ImportView) -> Option<Grid> {
+pub(super) fn summary(view: &ImportView) -> Option<Grid> {
     if view.steps.len() < WORTH_A_SUMMARY || view.subjects.len() < WORTH_A_SUMMARY || view.compared.is_empty()
     {
         return None;
@@ -150,7 +150,7 @@ fn said(row: &RowView, metric: &str) -> String {
     said.unwrap_or(NONE).to_owned()
 }
 
-fn headline(view: &ImportView) -> String {
+pub(super) fn headline(view: &ImportView) -> String {
     let name = view.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let (steps, subjects) = (view.steps.len(), view.subjects.len());
     format!(
@@ -161,7 +161,7 @@ fn headline(view: &ImportView) -> String {
     )
 }
 
-fn origin(view: &ImportView) -> Vec<String> {
+pub(super) fn origin(view: &ImportView) -> Vec<String> {
     let several = view.files.len() > 1;
     view.files
         .iter()
@@ -174,7 +174,7 @@ fn origin(view: &ImportView) -> Vec<String> {
         .collect()
 }
 
-fn closing(view: &ImportView) -> Vec<String> {
+pub(super) fn closing(view: &ImportView) -> Vec<String> {
     let mut lines: Vec<String> = view.warnings.iter().map(|warning| format!("from {warning}")).collect();
     let units = match view.format.as_str() {
         "db_bench-report" | "db_bench-text" => "Columns, units and digits are those of the file",

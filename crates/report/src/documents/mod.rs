@@ -1,0 +1,25 @@
+//! What the documents of comparisons and campaigns have in common: builds, latency, series in time, raw output.
+
+pub(crate) mod builds;
+pub(crate) mod host;
+pub(crate) mod ids;
+pub(crate) mod latency;
+pub(crate) mod raw;
+pub(crate) mod series;
+
+use crate::document::Caution;
+use crate::grids::{Column, Kind};
+use model::record::RunWarning;
+use std::borrow::Cow;
+
+/// A column whose header is only known now.
+pub(crate) fn column(header: &str, kind: Kind) -> Column {
+    Column { header: Cow::Owned(header.to_owned()), kind }
+}
+
+/// Warnings of a run as those of a document.
+pub(crate) fn cautions(warnings: &[RunWarning]) -> Vec<Caution> {
+    let of =
+        |one: &RunWarning| Caution { id: one.id.clone(), step: one.step.clone(), text: one.text.clone() };
+    warnings.iter().map(of).collect()
+}
