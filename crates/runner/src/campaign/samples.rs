@@ -37,7 +37,8 @@ pub const WORKLOAD: &str = r#"
     cycles = 3
 "#;
 
-/// A load, two reads with a write between them, and a settling.
+/// A load that settles after the read that follows it, as that of the 42 microbenchmarks does, and two reads with a write
+/// between them.
 pub const SQL_WORKLOAD: &str = r#"
     name = "sql"
     engine = "sql"
@@ -63,6 +64,14 @@ pub const SQL_WORKLOAD: &str = r#"
     name = "load"
     group = "writes"
     operation = "load-tables"
+    settle = "none"
+    helper = true
+    [[step]]
+    name = "read.warm"
+    group = "point-1"
+    operation = "transaction"
+    transaction = "read"
+    same_process = true
     settle = "postwrite"
     helper = true
     [[step]]

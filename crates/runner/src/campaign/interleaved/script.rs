@@ -89,8 +89,11 @@ impl<'a> Script<'a> {
             } else if step.writes() {
                 self.write_step(step, &writers, sizes, active.contains(&step.name));
                 self.settle(part, step, &writers, step.settle);
-            } else if active.contains(&step.name) {
-                self.read_step(part, step, &writers);
+            } else {
+                if active.contains(&step.name) {
+                    self.read_step(part, step, &writers);
+                }
+                // Also where nothing was read: what was written before it, a load too, settles here for those after it.
                 self.settle(part, step, &writers, step.settle);
             }
         }
@@ -239,7 +242,9 @@ impl<'a> Script<'a> {
                 continue;
             }
             if !step.writes() {
-                continue; // its blocks are of the time that it states
+                // Its blocks are of the time that it states; what was written before it settles here all the same.
+                self.settle(part, step, &workers, step.settle);
+                continue;
             }
             self.prepare(part, step, &workers);
             let fills = step.operation.fills();

@@ -300,7 +300,7 @@ fn servers_run_the_sequence_in_its_order_on_one_load() {
     // The pilot on the base, and three launches on both sides.
     let is_load = |request: &Request| matches!(request, Request::Prepare(setup) if setup.operation == Operation::LoadTables);
     assert_eq!(count(is_load), 1 + 3 * 2);
-    // After the load and after the write.
+    // After the read that follows the load, which nobody chose and is not run, and after the write.
     assert_eq!(count(|request| matches!(request, Request::Settle { .. })), 2 * (1 + 3 * 2));
     let by_time = |block: &&&Block| block.trial.step == "read" && block.wall == Nanos::from_millis(50);
     assert_eq!(told.blocks().iter().filter(by_time).count(), 3 * 2 * 3);

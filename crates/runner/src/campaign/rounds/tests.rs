@@ -250,8 +250,8 @@ fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
         .filter(|block| block.cycle == MEASURED)
         .map(|block| block.trial.step.as_str())
         .collect();
-    assert_eq!(measured.len(), 2 * 4);
-    assert_eq!(measured[..4], ["load", "read.pre", "write", "read"]);
+    assert_eq!(measured.len(), 2 * 5);
+    assert_eq!(measured[..5], ["load", "read.warm", "read.pre", "write", "read"]);
     let texts = |what: EngineText| {
         let asked = told.world.actions.iter().filter_map(|action| match action {
             Action::Ask { requests, .. } => Some(requests),
@@ -260,5 +260,5 @@ fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
         asked.flatten().filter(|(_, request)| *request == Request::ReadText { what }).count()
     };
     assert_eq!(texts(EngineText::Settings), 2);
-    assert!(texts(EngineText::Status) > 2 * 4 && texts(EngineText::Stats) == 0);
+    assert!(texts(EngineText::Status) > 2 * 5 && texts(EngineText::Stats) == 0);
 }
