@@ -39,6 +39,19 @@ pub enum Error {
         /// The last schema that is known.
         known: u32,
     },
+    /// The file was written by an earlier version, or is being made, and must not be changed now.
+    #[error(
+        "the store `{path}` has schema {found} and this reader needs {known}; any other command of this dbdyno \
+         brings it up to date: `dbdyno report --list`"
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its schema; 0 where it has none yet.
+        found: u32,
+        /// The schema that is needed.
+        known: u32,
+    },
     /// Another process writes to it.
     #[error(
         "another dbdyno ({holder}) writes to the store `{path}`; wait for it, or name another file with \

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// only a migration or a checkpoint can be in the way, and those take far less.
 const BUSY_BOUND: Duration = Duration::from_secs(5);
 
+/// How long a reader that answers somebody waits: less than a person does. He is told to come again.
+const BROWSE_BUSY_BOUND: Duration = Duration::from_millis(500);
+
 /// Statements kept prepared: all of one writer, all of one reader.
 const PREPARED_STATEMENTS: usize = 64;
 
@@ -41,6 +44,22 @@ impl Store {
             return Err(Error::Missing { path: path.to_path_buf() });
         }
         Store::open(path)
+    }
+
+    /// Opens the store of a reader that changes nothing, not even an older schema, and that does not wait long for
+    /// others: [`Error::Older`] and [`Error::Busy`] are to be told to whoever asked.
+    pub fn open_to_browse(path: &Path) -> Result<Store, Error> {
+        if !path.exists() {
+            return Err(Error::Missing { path: path.to_path_buf() });
+        }
+        let failed = |source| Error::from_sqlite(path, "open the file", source);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
+        connection.busy_timeout(BROWSE_BUSY_BOUND).map_err(failed)?;
+        connection.pragma_update(None, "query_only", true).map_err(failed)?;
+        migrations::check_current(&connection, path)?;
+        Ok(Store { connection, path: path.to_path_buf() })
     }
 
     /// An empty store in memory, for tests and trials.

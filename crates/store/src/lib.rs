@@ -3,6 +3,7 @@
 //! The only SQL of results is in here; nothing in here starts a process, reads a clock or formats a report.
 //! The schema is described in docs/store.md.
 
+mod browse;
 mod columns;
 mod error;
 mod file;
@@ -14,6 +15,10 @@ mod resume;
 mod runs;
 mod writer;
 
+pub use browse::{
+    Choices, Entry, EntryKind, EntryPage, Filter, LiveFacts, LiveStep, LiveTrial, RunHead, StepRates,
+    TrialCounts, TrialEnd, TrialRate,
+};
 pub use error::Error;
 pub use file::Store;
 pub use imports::ImportListing;

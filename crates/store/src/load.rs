@@ -15,7 +15,7 @@ use model::record::{
     RunWarning, ShapeRecord, StepExit, TrialRecord, engine_text_of,
 };
 use model::units::Nanos;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 
 impl Store {
@@ -53,7 +53,17 @@ impl Store {
         })
     }
 
-    fn run_key(&self, id: &str) -> Result<i64, Error> {
+    pub(crate) fn run_key(&self, id: &str) -> Result<i64, Error> {
+        // An id in full needs no list of all runs.
+        let exact = self.sql(format!("look for run {id}"), |connection| {
+            connection
+                .prepare_cached("SELECT run_key FROM runs WHERE id = ?")?
+                .query_row([id], |row| row.get(0))
+                .optional()
+        })?;
+        if let Some(key) = exact {
+            return Ok(key);
+        }
         let id = self.find_run(id)?;
         self.sql(format!("look for run {id}"), |connection| {
             connection.query_row("SELECT run_key FROM runs WHERE id = ?", [id], |row| row.get(0))

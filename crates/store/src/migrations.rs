@@ -9,15 +9,29 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
+    include_str!("../migrations/0004_browsing.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     migrate_by(connection, path, &MIGRATIONS)
+}
+
+/// Refuses what [`migrate`] would refuse or change: for readers that must leave the file as it is.
+pub(crate) fn check_current(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let known = MIGRATIONS.len();
+    match applied(connection, path, known)? {
+        found if found == known => Ok(()),
+        found => Err(Error::Older {
+            path: path.to_path_buf(),
+            found: u32::try_from(found).unwrap_or(u32::MAX),
+            known: u32::try_from(known).unwrap_or(u32::MAX),
+        }),
+    }
 }
 
 fn migrate_by(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), Error> {
@@ -196,7 +210,10 @@ mod tests {
         connection.execute("INSERT INTO launches VALUES (8, 1, 1, NULL, NULL, NULL)", []).unwrap_err();
         let indexes = "SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index'
             AND tbl_name IN ('runs', 'shapes') AND sql IS NOT NULL ORDER BY name)";
-        assert_eq!(text(indexes), "runs_by_name,runs_by_start,shapes_by_trial");
+        assert_eq!(
+            text(indexes),
+            "runs_by_name,runs_by_purpose,runs_by_start,runs_by_workload,shapes_by_trial"
+        );
     }
 
     #[test]

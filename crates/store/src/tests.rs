@@ -18,6 +18,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+mod browse;
 mod campaigns;
 mod imports;
 

@@ -1,0 +1,431 @@
+//! What pages show: lists of runs and imports by page, one step over runs, how far a run has come. Each answer is a few
+//! lookups by index, however much the store holds; a whole run is read by [`Store::load_run`].
+
+mod live;
+
+pub use live::{LiveFacts, LiveStep, LiveTrial};
+
+use crate::columns::{from_json, purpose, purpose_name, run_outcome, side, small, unreadable, unsigned};
+use crate::error::Error;
+use crate::file::Store;
+use crate::resume::PUT_ASIDE;
+use model::block::{MEASURED, Side};
+use model::event::RunOutcome;
+use model::host::Host;
+use model::plan::{Plan, Purpose};
+use model::record::{RawOutputName, RunStatus};
+use model::units::Nanos;
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+/// What a list is narrowed down to; what is absent narrows nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Stands in the id, the name, the workload, the host, a subject or a file; case of ASCII letters does not matter.
+    pub text: Option<String>,
+    /// An engine of a subject: `rocksdb`.
+    pub engine: Option<String>,
+    /// The workload of a run, the format of an import.
+    pub workload: Option<String>,
+    /// What it is.
+    pub kind: Option<EntryKind>,
+    /// How it ended; imports are done.
+    pub status: Option<RunStatus>,
+    /// Name of the host.
+    pub host: Option<String>,
+    /// Began at or after this, in microseconds since the epoch.
+    pub since_us: Option<i64>,
+    /// Began before this.
+    pub before_us: Option<i64>,
+}
+
+/// What an entry of the list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A run of ours.
+    Run(Purpose),
+    /// Results of another program.
+    Import,
+}
+
+/// One page of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryPage {
+    /// Newest first.
+    pub entries: Vec<Entry>,
+    /// How many there are on all pages.
+    pub total: u64,
+}
+
+/// A run or an import in the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its id.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// What it is.
+    pub kind: EntryKind,
+    /// How it ended, or that it did not.
+    pub status: RunStatus,
+    /// Microseconds since the epoch.
+    pub began_at_us: i64,
+    /// Microseconds since the epoch; absent where it is unfinished.
+    pub ended_at_us: Option<i64>,
+    /// The workload; of an import its format.
+    pub workload: String,
+    /// Name of the host; absent for an import.
+    pub host: Option<String>,
+    /// The base, then the candidates; of an import its files.
+    pub subjects: Vec<String>,
+    /// How its trials ended.
+    pub trials: TrialCounts,
+}
+
+/// How trials ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TrialCounts {
+    /// All blocks measured.
+    pub done: u64,
+    /// Something broke.
+    pub failed: u64,
+    /// Not tried.
+    pub skipped: u64,
+    /// Without an end: being measured, or cut off.
+    pub unfinished: u64,
+}
+
+/// What there is to choose from, each in the order of the alphabet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Engines of builds.
+    pub engines: Vec<String>,
+    /// Workloads of runs.
+    pub workloads: Vec<String>,
+    /// Names of hosts.
+    pub hosts: Vec<String>,
+}
+
+/// A run's own row, without its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunHead {
+    /// Its id.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// How it ended, or that it did not.
+    pub status: RunStatus,
+    /// Microseconds since the epoch.
+    pub started_at_us: i64,
+    /// Microseconds since the epoch; absent where it is unfinished.
+    pub ended_at_us: Option<i64>,
+    /// The boot of its host.
+    pub boot_id: String,
+    /// Version of dbdyno that measured.
+    pub tool_version: String,
+}
+
+/// One step of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRates {
+    /// The run.
+    pub head: RunHead,
+    /// Its trials of the step, by launch and side; those without an end too.
+    pub trials: Vec<TrialRate>,
+}
+
+/// How fast one trial was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialRate {
+    /// The launch.
+    pub launch: u32,
+    /// The side.
+    pub side: Side,
+    /// How it ended.
+    pub ended: TrialEnd,
+    /// Operations of its measured blocks.
+    pub operations: u64,
+    /// Wall time of these.
+    pub wall: Nanos,
+}
+
+/// How a trial ended, without the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TrialEnd {
+    /// All blocks measured.
+    Done,
+    /// Something broke.
+    Failed,
+    /// Not tried.
+    Skipped,
+    /// It has no end.
+    Unfinished,
+}
+
+/// Runs and imports as one list.
+const ENTRIES: &str = "
+    WITH entries AS (
+        SELECT run_key AS entry_key, 0 AS is_import, id, runs.name AS name, purpose AS kind, outcome,
+               started_at_us AS began_at_us, ended_at_us, workload_name AS workload, hosts.name AS host
+        FROM runs JOIN hosts USING (host_key)
+        UNION ALL
+        SELECT import_key, 1, id, name, 'import', 'done', imported_at_us, imported_at_us, format, NULL FROM imports)";
+
+/// What the filter leaves of them.
+const MATCHING: &str = "
+    FROM entries
+    WHERE (:kind IS NULL OR kind = :kind)
+      AND (:status IS NULL OR coalesce(outcome, 'unfinished') = :status)
+      AND (:workload IS NULL OR workload = :workload)
+      AND (:host IS NULL OR host = :host)
+      AND (:since_us IS NULL OR began_at_us >= :since_us)
+      AND (:before_us IS NULL OR began_at_us < :before_us)
+      AND (:engine IS NULL OR NOT is_import AND EXISTS (
+              SELECT 1 FROM subjects WHERE run_key = entry_key AND instr(reference, :engine || '@') = 1))
+      AND (:text IS NULL
+           OR instr(lower(concat_ws(' ', id, name, workload, host)), :text) > 0
+           OR NOT is_import AND EXISTS (
+                  SELECT 1 FROM subjects WHERE run_key = entry_key AND instr(lower(reference), :text) > 0)
+           OR is_import AND EXISTS (
+                  SELECT 1 FROM import_files WHERE import_key = entry_key AND instr(lower(file), :text) > 0))";
+
+/// A step of a run, by its id, its name, the first launch that is no part of it and the cycle that counts.
+pub(crate) const STEP_RATES: &str = "
+    SELECT launch, side, trials.outcome AS outcome, sum(operations) AS operations, sum(wall_ns) AS wall_ns
+    FROM runs JOIN trials INDEXED BY trials_by_step USING (run_key)
+         LEFT JOIN blocks ON blocks.trial_key = trials.trial_key AND (?4 IS NULL OR cycle = ?4)
+    WHERE runs.id = ?1 AND step = ?2 AND launch < ?3
+    GROUP BY trials.trial_key ORDER BY launch, side";
+
+/// How many trials of a run ended how.
+pub(crate) const TRIAL_COUNTS: &str = "
+    SELECT outcome, count(*) AS trials FROM trials INDEXED BY trials_by_step
+    WHERE run_key = ? AND launch < ? GROUP BY outcome";
+
+impl Store {
+    /// The runs and imports that a filter leaves, newest first: `limit` of them from the one at `offset` on.
+    pub fn entries(&self, filter: &Filter, offset: u64, limit: u32) -> Result<EntryPage, Error> {
+        self.sql("list runs and imports", |connection| {
+            let text = filter.text.as_ref().map(|text| text.to_ascii_lowercase());
+            let kind = filter.kind.map(|kind| match kind {
+                EntryKind::Run(purpose) => purpose_name(purpose),
+                EntryKind::Import => "import",
+            });
+            let total = format!("{ENTRIES} SELECT count(*) {MATCHING}");
+            let total: i64 = connection.prepare_cached(&total)?.query_row(
+                named_params! {
+                    ":kind": kind, ":status": filter.status.map(RunStatus::name), ":workload": filter.workload,
+                    ":host": filter.host, ":since_us": filter.since_us, ":before_us": filter.before_us,
+                    ":engine": filter.engine, ":text": text,
+                },
+                |row| row.get(0),
+            )?;
+            let page = format!(
+                "{ENTRIES} SELECT * {MATCHING} ORDER BY began_at_us DESC, id DESC LIMIT :limit OFFSET :offset"
+            );
+            let entries = connection
+                .prepare_cached(&page)?
+                .query_map(
+                    named_params! {
+                        ":kind": kind, ":status": filter.status.map(RunStatus::name),
+                        ":workload": filter.workload, ":host": filter.host, ":since_us": filter.since_us,
+                        ":before_us": filter.before_us, ":engine": filter.engine, ":text": text,
+                        ":limit": limit, ":offset": i64::try_from(offset).unwrap_or(i64::MAX),
+                    },
+                    |row| entry(connection, row),
+                )?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(EntryPage { entries, total: total.unsigned_abs() })
+        })
+    }
+
+    /// What lists can be narrowed down to.
+    pub fn choices(&self) -> Result<Choices, Error> {
+        self.sql("list engines, workloads and hosts", |connection| {
+            let names = |sql: &str| -> rusqlite::Result<Vec<String>> {
+                connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect()
+            };
+            Ok(Choices {
+                engines: names(
+                    "SELECT DISTINCT substr(reference, 1, instr(reference, '@') - 1) FROM builds ORDER BY 1",
+                )?,
+                workloads: names("SELECT DISTINCT workload_name FROM runs ORDER BY 1")?,
+                hosts: names("SELECT DISTINCT name FROM hosts ORDER BY 1")?,
+            })
+        })
+    }
+
+    /// The run of exactly this id; absent where there is none.
+    pub fn run_head(&self, id: &str) -> Result<Option<RunHead>, Error> {
+        self.sql(format!("look for run {id}"), |connection| {
+            connection.prepare_cached(&format!("{HEADS} WHERE id = ?"))?.query_row([id], head).optional()
+        })
+    }
+
+    /// The plan and the host of the run of this id.
+    pub fn run_plan(&self, id: &str) -> Result<(Plan, Host), Error> {
+        self.sql(format!("read the plan of run {id}"), |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT plan_json, host_json, load_1m FROM runs JOIN hosts USING (host_key) WHERE id = ?",
+                )?
+                .query_row([id], |row| {
+                    let host = Host { load_1m: row.get("load_1m")?, ..from_json(row, "host_json")? };
+                    Ok((from_json(row, "plan_json")?, host))
+                })
+        })
+    }
+
+    /// The newest runs of a workload, at most `limit`, newest first.
+    pub fn runs_of(&self, workload: &str, limit: u32) -> Result<Vec<RunHead>, Error> {
+        self.sql(format!("list the runs of {workload}"), |connection| {
+            let sql = format!("{HEADS} WHERE workload_name = ? ORDER BY started_at_us DESC, id DESC LIMIT ?");
+            connection.prepare_cached(&sql)?.query_map(params![workload, limit], head)?.collect()
+        })
+    }
+
+    /// How many runs a workload has.
+    pub fn count_runs_of(&self, workload: &str) -> Result<u64, Error> {
+        self.sql(format!("count the runs of {workload}"), |connection| {
+            let count: i64 = connection
+                .prepare_cached("SELECT count(*) FROM runs WHERE workload_name = ?")?
+                .query_row([workload], |row| row.get(0))?;
+            Ok(count.unsigned_abs())
+        })
+    }
+
+    /// The trials of one step of a run: what was measured in them, drains left out.
+    pub fn step_rates(&self, head: &RunHead, step: &str) -> Result<StepRates, Error> {
+        self.sql(format!("read {step} of run {}", head.id), |connection| {
+            let trials = connection
+                .prepare_cached(STEP_RATES)?
+                .query_map(params![head.id, step, PUT_ASIDE, only_cycle(head.purpose)], trial_rate)?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(StepRates { head: head.clone(), trials })
+        })
+    }
+
+    /// Names of the raw output that a run keeps.
+    pub fn raw_output_names(&self, id: &str) -> Result<Vec<RawOutputName>, Error> {
+        let key = self.run_key(id)?;
+        self.sql(format!("list the raw output of run {id}"), |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ?
+                     ORDER BY launch, side, name",
+                )?
+                .query_map([key], |row| {
+                    Ok(RawOutputName {
+                        launch: small(row, "launch")?,
+                        side: side(row, "side")?,
+                        name: row.get("name")?,
+                    })
+                })?
+                .collect()
+        })
+    }
+}
+
+/// In a campaign only the block in which a step ran counts, and not the drain behind it.
+fn only_cycle(purpose: Purpose) -> Option<u32> {
+    match purpose {
+        Purpose::Campaign => Some(MEASURED),
+        Purpose::Compare | Purpose::Calibrate => None,
+    }
+}
+
+pub(crate) const HEADS: &str =
+    "SELECT id, runs.name AS name, purpose, outcome, started_at_us, ended_at_us, boot_id, tool_version
+                     FROM runs JOIN hosts USING (host_key)";
+
+fn head(row: &Row<'_>) -> rusqlite::Result<RunHead> {
+    Ok(RunHead {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        purpose: purpose(row, "purpose")?,
+        status: status(row)?,
+        started_at_us: row.get("started_at_us")?,
+        ended_at_us: row.get("ended_at_us")?,
+        boot_id: row.get("boot_id")?,
+        tool_version: row.get("tool_version")?,
+    })
+}
+
+fn status(row: &Row<'_>) -> rusqlite::Result<RunStatus> {
+    Ok(run_outcome(row, "outcome")?.map_or(RunStatus::Unfinished, RunStatus::Ended))
+}
+
+fn entry(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let key: i64 = row.get("entry_key")?;
+    let names = |sql: &str| -> rusqlite::Result<Vec<String>> {
+        connection.prepare_cached(sql)?.query_map([key], |row| row.get(0))?.collect()
+    };
+    let (kind, subjects, trials) = if row.get("is_import")? {
+        let files = names("SELECT file FROM import_files WHERE import_key = ? ORDER BY import_file_key")?;
+        (EntryKind::Import, files, TrialCounts::default())
+    } else {
+        let subjects = names("SELECT reference FROM subjects WHERE run_key = ? ORDER BY side")?;
+        (EntryKind::Run(purpose(row, "kind")?), subjects, trial_counts(connection, key)?)
+    };
+    Ok(Entry {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        kind,
+        status: match kind {
+            EntryKind::Run(_) => status(row)?,
+            EntryKind::Import => RunStatus::Ended(RunOutcome::Done),
+        },
+        began_at_us: row.get("began_at_us")?,
+        ended_at_us: row.get("ended_at_us")?,
+        workload: row.get("workload")?,
+        host: row.get("host")?,
+        subjects,
+        trials,
+    })
+}
+
+fn trial_counts(connection: &Connection, run_key: i64) -> rusqlite::Result<TrialCounts> {
+    let mut counts = TrialCounts::default();
+    let mut statement = connection.prepare_cached(TRIAL_COUNTS)?;
+    let mut rows = statement.query(params![run_key, PUT_ASIDE])?;
+    while let Some(row) = rows.next()? {
+        counts.add(trial_end(row)?, unsigned(row, "trials")?);
+    }
+    Ok(counts)
+}
+
+impl TrialCounts {
+    fn add(&mut self, ended: TrialEnd, trials: u64) {
+        match ended {
+            TrialEnd::Done => self.done += trials,
+            TrialEnd::Failed => self.failed += trials,
+            TrialEnd::Skipped => self.skipped += trials,
+            TrialEnd::Unfinished => self.unfinished += trials,
+        }
+    }
+}
+
+fn trial_end(row: &Row<'_>) -> rusqlite::Result<TrialEnd> {
+    match row.get::<_, Option<String>>("outcome")?.as_deref() {
+        None => Ok(TrialEnd::Unfinished),
+        Some("done") => Ok(TrialEnd::Done),
+        Some("failed") => Ok(TrialEnd::Failed),
+        Some("skipped") => Ok(TrialEnd::Skipped),
+        Some(other) => Err(unreadable("outcome", format!("`{other}` is not known to this version").into())),
+    }
+}
+
+/// A trial without blocks has sums that are NULL: nothing was measured.
+fn trial_rate(row: &Row<'_>) -> rusqlite::Result<TrialRate> {
+    let sum = |column: &str| -> rusqlite::Result<u64> {
+        Ok(row.get::<_, Option<i64>>(column)?.unwrap_or(0).cast_unsigned())
+    };
+    Ok(TrialRate {
+        launch: small(row, "launch")?,
+        side: side(row, "side")?,
+        ended: trial_end(row)?,
+        operations: sum("operations")?,
+        wall: Nanos(sum("wall_ns")?),
+    })
+}

@@ -1,0 +1,175 @@
+//! How far a run has come, read beside the process that writes it.
+
+use super::{RunHead, TrialCounts, TrialRate, only_cycle, trial_end, trial_rate};
+use crate::columns::{small, unsigned};
+use crate::error::Error;
+use crate::file::Store;
+use crate::resume::PUT_ASIDE;
+use model::block::Second;
+use model::record::{RunWarning, StepExit};
+use model::units::Nanos;
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// How far a run has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveFacts {
+    /// The last launch that began, and when, in microseconds since the epoch.
+    pub launch: Option<(u32, i64)>,
+    /// Launches that ended.
+    pub launches_ended: u32,
+    /// The most that there may be; absent until it is fixed.
+    pub launches_max: Option<u32>,
+    /// Trials by step, in the order of the alphabet.
+    pub steps: Vec<LiveStep>,
+    /// The trials that were begun last, newest first.
+    pub newest: Vec<LiveTrial>,
+    /// The last second that was measured of the newest trial, where it is measured in one go.
+    pub last_second: Option<Second>,
+    /// When the host was sampled last, in microseconds since the epoch: the run was alive then.
+    pub alive_at_us: Option<i64>,
+    /// Steps that left, in that order.
+    pub exits: Vec<StepExit>,
+    /// Warnings in the order they were given.
+    pub warnings: Vec<RunWarning>,
+}
+
+/// One step of a run in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveStep {
+    /// The step.
+    pub step: String,
+    /// Its trials.
+    pub trials: TrialCounts,
+}
+
+/// A trial of a run in progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveTrial {
+    /// The step.
+    pub step: String,
+    /// What was measured of it so far.
+    pub rate: TrialRate,
+}
+
+/// Trials that stand on the page of a run in progress.
+const NEWEST_TRIALS: u32 = 12;
+
+impl Store {
+    /// How far the run of this id has come.
+    pub fn live(&self, head: &RunHead) -> Result<LiveFacts, Error> {
+        let key = self.run_key(&head.id)?;
+        self.sql(format!("read the progress of run {}", head.id), |connection| {
+            live_facts(connection, key, only_cycle(head.purpose))
+        })
+    }
+}
+
+fn live_facts(connection: &Connection, key: i64, cycle: Option<u32>) -> rusqlite::Result<LiveFacts> {
+    let launch = connection
+        .prepare_cached(
+            "SELECT launch, started_at_us FROM launches WHERE run_key = ? AND launch < ?
+             ORDER BY launch DESC LIMIT 1",
+        )?
+        .query_row(params![key, PUT_ASIDE], |row| Ok((small(row, "launch")?, row.get("started_at_us")?)))
+        .optional()?;
+    let launches_ended = connection
+        .prepare_cached(
+            "SELECT count(*) FROM launches WHERE run_key = ? AND launch < ? AND took_ns IS NOT NULL",
+        )?
+        .query_row(params![key, PUT_ASIDE], |row| row.get(0))?;
+    // The last launch that ended knows better than the run's own row, which has it from the first ones.
+    let launches_max = connection
+        .prepare_cached(
+            "SELECT coalesce((SELECT launches_max FROM launches
+                              WHERE run_key = ?1 AND launch < ?2 AND launches_max IS NOT NULL
+                              ORDER BY launch DESC LIMIT 1), launches_max)
+             FROM runs WHERE run_key = ?1",
+        )?
+        .query_row(params![key, PUT_ASIDE], |row| row.get(0))?;
+    let newest = newest_trials(connection, key, cycle)?;
+    Ok(LiveFacts {
+        launch,
+        launches_ended,
+        launches_max,
+        steps: live_steps(connection, key)?,
+        last_second: match newest.first() {
+            Some((trial_key, _)) => last_second(connection, *trial_key)?,
+            None => None,
+        },
+        newest: newest.into_iter().map(|(_, trial)| trial).collect(),
+        alive_at_us: connection
+            .prepare_cached("SELECT max(at_us) FROM host_samples WHERE run_key = ?")?
+            .query_row([key], |row| row.get(0))?,
+        exits: connection
+            .prepare_cached(
+                "SELECT step, launch, reason FROM step_exits WHERE run_key = ? AND launch < ?
+                 ORDER BY step_exit_key",
+            )?
+            .query_map(params![key, PUT_ASIDE], |row| {
+                let launch = small(row, "launch")?;
+                Ok(StepExit { step: row.get("step")?, launch, reason: row.get("reason")? })
+            })?
+            .collect::<rusqlite::Result<_>>()?,
+        warnings: connection
+            .prepare_cached("SELECT step, id, text FROM warnings WHERE run_key = ? ORDER BY warning_key")?
+            .query_map([key], |row| {
+                Ok(RunWarning { step: row.get("step")?, id: row.get("id")?, text: row.get("text")? })
+            })?
+            .collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+fn live_steps(connection: &Connection, key: i64) -> rusqlite::Result<Vec<LiveStep>> {
+    let mut steps: Vec<LiveStep> = Vec::new();
+    let mut statement = connection.prepare_cached(
+        "SELECT step, outcome, count(*) AS trials FROM trials INDEXED BY trials_by_step
+         WHERE run_key = ? AND launch < ? GROUP BY step, outcome ORDER BY step",
+    )?;
+    let mut rows = statement.query(params![key, PUT_ASIDE])?;
+    while let Some(row) = rows.next()? {
+        let step: String = row.get("step")?;
+        if steps.last().is_none_or(|last| last.step != step) {
+            steps.push(LiveStep { step, trials: TrialCounts::default() });
+        }
+        if let Some(last) = steps.last_mut() {
+            last.trials.add(trial_end(row)?, unsigned(row, "trials")?);
+        }
+    }
+    Ok(steps)
+}
+
+/// Keys of trials grow with time; those of a run that was gone on with are the newest too.
+fn newest_trials(
+    connection: &Connection,
+    key: i64,
+    cycle: Option<u32>,
+) -> rusqlite::Result<Vec<(i64, LiveTrial)>> {
+    connection
+        .prepare_cached(
+            "SELECT newest.trial_key, step, launch, side, outcome,
+                    sum(operations) AS operations, sum(wall_ns) AS wall_ns
+             FROM (SELECT * FROM trials WHERE run_key = ?1 AND launch < ?2
+                   ORDER BY trial_key DESC LIMIT ?3) AS newest
+                  LEFT JOIN blocks ON blocks.trial_key = newest.trial_key AND (?4 IS NULL OR cycle = ?4)
+             GROUP BY newest.trial_key ORDER BY newest.trial_key DESC",
+        )?
+        .query_map(params![key, PUT_ASIDE, NEWEST_TRIALS, cycle], |row| {
+            Ok((row.get("trial_key")?, LiveTrial { step: row.get("step")?, rate: trial_rate(row)? }))
+        })?
+        .collect()
+}
+
+fn last_second(connection: &Connection, trial_key: i64) -> rusqlite::Result<Option<Second>> {
+    connection
+        .prepare_cached("SELECT * FROM seconds WHERE trial_key = ? ORDER BY second DESC LIMIT 1")?
+        .query_row([trial_key], |row| {
+            Ok(Second {
+                second: small(row, "second")?,
+                operations: unsigned(row, "operations")?,
+                p50: Nanos(unsigned(row, "latency_ns_p50")?),
+                p99: Nanos(unsigned(row, "latency_ns_p99")?),
+                max: Nanos(unsigned(row, "latency_ns_max")?),
+            })
+        })
+        .optional()
+}
