@@ -18,6 +18,7 @@ pub mod import;
 pub mod json;
 pub mod markdown;
 pub mod options_file;
+pub mod site;
 pub mod text;
 pub mod view;
 

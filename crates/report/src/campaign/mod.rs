@@ -28,7 +28,7 @@ mod values;
 mod view;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use assemble::build;
 pub use columns::{COLUMNS, Column, ColumnGroup};

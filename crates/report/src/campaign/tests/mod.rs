@@ -18,6 +18,11 @@ use model::wire::EngineText;
 use records::{ROUNDS, STEPS, disturb, record};
 use serde_json::Value;
 
+/// The campaign of these tests, for those of other pages.
+pub(crate) fn campaign_record() -> RunRecord {
+    record()
+}
+
 const STATS: &str = include_str!("../../../../formats/fixtures/rocksdb/8.1.1.stats.txt");
 const TICKERS: &str = include_str!("../../../../formats/fixtures/rocksdb/8.1.1.tickers.txt");
 

@@ -1,0 +1,73 @@
+//! What several pages write alike: times, how a run stands, tables.
+
+use crate::figures::NONE;
+use crate::layout::shortened;
+use maud::{Markup, html};
+use model::event::RunOutcome;
+use model::plan::Purpose;
+use model::record::RunStatus;
+
+/// Names longer than this are cut in the middle; the whole stands in the title.
+const LONGEST_NAME: usize = 60;
+
+/// Microseconds since the epoch as a person reads it, in UTC.
+pub(super) fn moment(at_us: i64) -> String {
+    match jiff::Timestamp::from_microsecond(at_us) {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => NONE.to_owned(),
+    }
+}
+
+/// A moment with its exact time for programs.
+pub(super) fn time(at_us: i64) -> Markup {
+    let shown = moment(at_us);
+    html! { time datetime=(shown.replace(' ', "T") + "Z") title="UTC" { (shown) } }
+}
+
+/// A name of any length and content, in one line.
+pub(super) fn name(text: &str) -> Markup {
+    let short = shortened(text, LONGEST_NAME);
+    html! {
+        @if short == text { (text) } @else { span title=(text) { (short) } }
+    }
+}
+
+pub(super) fn purpose_word(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Compare => "comparison",
+        Purpose::Calibrate => "calibration",
+        Purpose::Campaign => "campaign",
+    }
+}
+
+pub(super) fn status_word(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Ended(RunOutcome::Done) => "done",
+        RunStatus::Ended(RunOutcome::Interrupted) => "interrupted",
+        RunStatus::Ended(RunOutcome::Failed) => "failed",
+        RunStatus::Unfinished => "unfinished",
+    }
+}
+
+/// A choice of a form; the empty one stands for all.
+pub(super) fn select(label: &str, field: &str, chosen: &str, choices: &[(String, String)]) -> Markup {
+    // What a URL names stays chosen, although the store has nothing of it.
+    let is_stranger = !chosen.is_empty() && !choices.iter().any(|(value, _)| value == chosen);
+    html! {
+        label {
+            (label) " "
+            select name=(field) {
+                option value="" selected[chosen.is_empty()] { "all" }
+                @if is_stranger { option value=(chosen) selected { (shortened(chosen, LONGEST_NAME)) } }
+                @for (value, shown) in choices {
+                    option value=(value) selected[value == chosen] { (shortened(shown, LONGEST_NAME)) }
+                }
+            }
+        }
+    }
+}
+
+/// Names that are their own values.
+pub(super) fn own_values(names: &[String]) -> Vec<(String, String)> {
+    names.iter().map(|name| (name.clone(), name.clone())).collect()
+}

@@ -1,0 +1,240 @@
+//! Two runs side by side. Where they may be compared, a subject that both have gets the ratio of its rates; where they
+//! may not, they are shown as what they are, with what differs and without a ratio.
+
+use super::cells::{name, purpose_word, status_word, time};
+use super::conditions::{Differing, RunConditions};
+use super::links;
+use super::shell::{self, Here};
+use crate::document::Sentence;
+use crate::figures::{NONE, quantity_or_none, ratio, span};
+use maud::{Markup, html};
+use model::plan::Purpose;
+use model::record::RunStatus;
+
+mod figures_of;
+
+pub use figures_of::{RunFigures, SubjectFigure, of_campaign, of_comparison};
+
+/// One of the two runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Side {
+    /// Its id.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// What it was for.
+    pub purpose: Purpose,
+    /// How it ended, or that it did not.
+    pub status: RunStatus,
+    /// Microseconds since the epoch.
+    pub began_at_us: i64,
+    /// Microseconds since the epoch; absent where it is unfinished.
+    pub ended_at_us: Option<i64>,
+    /// What it was measured under.
+    pub conditions: RunConditions,
+    /// What its report says.
+    pub figures: RunFigures,
+}
+
+/// The page.
+pub fn page(a: &Side, b: &Side) -> String {
+    let title = format!("{} and {}", a.id, b.id);
+    let apart = a.conditions.apart_in_all(&b.conditions);
+    let body = html! {
+        h1 { "Two runs side by side" }
+        (heads(a, b))
+        (standing(&apart))
+        (differences(a, b, &apart))
+        (steps(a, b))
+    };
+    shell::page(&title, Here::Elsewhere, body)
+}
+
+fn heads(a: &Side, b: &Side) -> Markup {
+    let took = |side: &Side| {
+        let seconds = side.ended_at_us.map(|ended| (ended - side.began_at_us) as f64 / 1e6);
+        seconds.map_or_else(|| NONE.to_owned(), span)
+    };
+    let subjects = |side: &Side| {
+        let names: Vec<String> = side.conditions.subjects.iter().map(|one| one.reference.clone()).collect();
+        names.join(", ")
+    };
+    html! {
+        div.site-scroll {
+            table {
+                thead {
+                    tr { th scope="col" { "" } th scope="col" { "A" } th scope="col" { "B" } }
+                }
+                tbody {
+                    tr {
+                        th scope="row" { "run" }
+                        @for side in [a, b] {
+                            td.site-names {
+                                a href=(links::report(&side.id)) { (side.id) }
+                                @if let Some(given) = &side.name { " " (name(given)) }
+                            }
+                        }
+                    }
+                    tr {
+                        th scope="row" { "began (UTC)" }
+                        @for side in [a, b] { td { (time(side.began_at_us)) } }
+                    }
+                    tr { th scope="row" { "took" } @for side in [a, b] { td { (took(side)) } } }
+                    tr {
+                        th scope="row" { "what" }
+                        @for side in [a, b] {
+                            td { (purpose_word(side.purpose)) ", " (status_word(side.status)) }
+                        }
+                    }
+                    tr {
+                        th scope="row" { "subjects" }
+                        @for side in [a, b] { td.site-names { (name(&subjects(side))) } }
+                    }
+                    tr {
+                        th scope="row" { "found" }
+                        @for side in [a, b] { td.site-names { (found(&side.figures.sentences)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn found(sentences: &[Sentence]) -> Markup {
+    html! { @for sentence in sentences { p { (sentence.text) } } }
+}
+
+/// Whether the rates of the two may be compared, and why not.
+fn standing(apart: &[Differing]) -> Markup {
+    let what: Vec<String> = apart.iter().map(|one| one.what.clone()).collect();
+    html! {
+        p role="note" {
+            @if apart.is_empty() {
+                "Workload, size, host and design are the same. B / A is the ratio of the rates as they are: measured at \
+                 different times, so whatever the host did meanwhile is in it. It carries no interval and no verdict; \
+                 a verdict takes both in one run."
+            } @else {
+                "These runs cannot be compared: they differ in " (crate::figures::and_list(&what)) ". Each is shown as \
+                 what it is, without a ratio between the two."
+            }
+        }
+    }
+}
+
+fn differences(a: &Side, b: &Side, apart: &[Differing]) -> Markup {
+    let besides = a.conditions.also_differs(&b.conditions);
+    html! {
+        @if !(apart.is_empty() && besides.is_empty()) {
+            h2 { "What differs" }
+            div.site-scroll {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "" } th scope="col" { "A" } th scope="col" { "B" }
+                            th scope="col" { "compared" }
+                        }
+                    }
+                    tbody {
+                        @for (one, says) in apart.iter().map(|one| (one, "no")).chain(besides.iter().map(|one| (one, "yes"))) {
+                            tr {
+                                th scope="row" { (one.what) }
+                                td.site-names { (name(&one.a)) }
+                                td.site-names { (name(&one.b)) }
+                                td { (says) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn steps(a: &Side, b: &Side) -> Markup {
+    let mut names: Vec<&String> = a.conditions.step_names.iter().collect();
+    names.extend(b.conditions.step_names.iter().filter(|name| !a.conditions.step_names.contains(name)));
+    html! {
+        h2 { "Operations per second" }
+        p {
+            "Relative is the subject over the base of its own run, with its interval and verdict, as the report of that \
+             run has it; ~ means no difference found."
+        }
+        div.site-scroll {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "step" }
+                        th scope="col" { "subject" }
+                        th.site-number scope="col" { "A" }
+                        th.site-number scope="col" { "B" }
+                        th.site-number scope="col" { "B / A" }
+                        th scope="col" { "A relative" }
+                        th scope="col" { "B relative" }
+                        th scope="col" { "must be known" }
+                    }
+                }
+                tbody {
+                    @for step in names { @for row in rows(a, b, step) { (row) } }
+                }
+            }
+        }
+    }
+}
+
+/// The subjects of a step: those of A, then those that only B has.
+fn rows(a: &Side, b: &Side, step: &str) -> Vec<Markup> {
+    let of = |side: &Side| side.figures.steps.get(step).cloned().unwrap_or_default();
+    let (of_a, of_b) = (of(a), of(b));
+    let apart = a.conditions.apart(&b.conditions, step);
+    let mut subjects: Vec<&str> = of_a.iter().map(|one| one.subject.as_str()).collect();
+    subjects.extend(
+        of_b.iter()
+            .map(|one| one.subject.as_str())
+            .filter(|name| !of_a.iter().any(|one| one.subject == *name)),
+    );
+    // A calibration has one name on both sides.
+    subjects.dedup();
+    let row = |subject: &&str| {
+        let own = |figures: &[SubjectFigure]| figures.iter().find(|one| one.subject == *subject).cloned();
+        let (in_a, in_b) = (own(&of_a), own(&of_b));
+        let rate = |own: &Option<SubjectFigure>| own.as_ref().and_then(|own| own.rate);
+        let quotient = rate(&in_a).zip(rate(&in_b)).filter(|(a, _)| apart.is_empty() && *a > 0.0);
+        let relative =
+            |own: &Option<SubjectFigure>| own.as_ref().map_or_else(String::new, |own| own.relative.clone());
+        html! {
+            tr {
+                th scope="row" { (name(step)) }
+                td.site-names { (name(subject)) }
+                td.site-number { (quantity_or_none(rate(&in_a))) }
+                td.site-number { (quantity_or_none(rate(&in_b))) }
+                td.site-number { (quotient.map_or_else(|| NONE.to_owned(), |(a, b)| ratio(b / a))) }
+                td.site-whole { (relative(&in_a)) }
+                td.site-whole { (relative(&in_b)) }
+                td.site-names { (known(a, b, subject, &apart, [&in_a, &in_b])) }
+            }
+        }
+    };
+    subjects.iter().map(row).collect()
+}
+
+fn known(a: &Side, b: &Side, subject: &str, apart: &[Differing], own: [&Option<SubjectFigure>; 2]) -> String {
+    let mut notes: Vec<String> = Vec::new();
+    for (letter, own) in ["A", "B"].into_iter().zip(own) {
+        match own {
+            None => notes.push(format!("not in {letter}")),
+            Some(own) => notes.extend(own.notes.iter().map(|note| format!("{letter}: {note}"))),
+        }
+    }
+    let facts = |side: &Side| side.conditions.subjects.iter().find(|one| one.reference == subject).cloned();
+    if let (Some(in_a), Some(in_b)) = (facts(a), facts(b)) {
+        if in_a.sha256 != in_b.sha256 {
+            notes.push("two binaries of this name".to_owned());
+        }
+        if in_a.planted || in_b.planted {
+            notes.push("a slowdown was planted: a test".to_owned());
+        }
+    }
+    let definition = apart.iter().find(|one| one.what.starts_with("definition of"));
+    notes.extend(definition.map(|one| format!("defined otherwise: {} in A, {} in B", one.a, one.b)));
+    notes.join("; ")
+}

@@ -1,0 +1,298 @@
+//! A run in progress: how far it has come, its newest figures, whether it is still alive. The same texts make the page
+//! and the JSON that its script asks for, so that the two cannot disagree.
+
+use super::cells::{name, purpose_word, time};
+use super::links;
+use super::shell::{self, Here};
+use crate::figures::{NONE, count, quantity, span};
+use maud::{Markup, html};
+use model::block::Second;
+use model::plan::{Design, Purpose};
+use model::record::{RunStatus, RunWarning, StepExit};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A run in progress, ready to be laid out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveView {
+    /// Its id.
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// How it ended, or that it did not.
+    pub status: RunStatus,
+    /// The workload.
+    pub workload: String,
+    /// How its trials are laid out in time.
+    pub design: Design,
+    /// The subjects by their sides.
+    pub subjects: Vec<String>,
+    /// The steps to measure, in the order of the workload.
+    pub steps: Vec<String>,
+    /// Rounds of the plan; 0 where sides are interleaved.
+    pub rounds: u32,
+    /// Wall time that it may take, in seconds.
+    pub budget_s: f64,
+    /// Microseconds since the epoch.
+    pub began_at_us: i64,
+    /// Wall time since then, in seconds.
+    pub elapsed_s: f64,
+    /// Seconds since the host was sampled last; absent before the first sample.
+    pub silent_s: Option<f64>,
+    /// The last launch that began; absent before the first.
+    pub launch: Option<u32>,
+    /// Launches that ended.
+    pub launches_ended: u32,
+    /// The most that there may be; absent until it is fixed.
+    pub launches_max: Option<u32>,
+    /// Trials of each step: done, failed, skipped, without an end.
+    pub trials: BTreeMap<String, [u64; 4]>,
+    /// The trials that were begun last, newest first.
+    pub newest: Vec<NewestTrial>,
+    /// The last second of the newest of them, where it is measured in one go.
+    pub last_second: Option<Second>,
+    /// Steps that left.
+    pub exits: Vec<StepExit>,
+    /// Warnings.
+    pub warnings: Vec<RunWarning>,
+}
+
+/// A trial that was begun lately.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewestTrial {
+    /// The launch.
+    pub launch: u32,
+    /// The step.
+    pub step: String,
+    /// The subject.
+    pub subject: String,
+    /// How it stands: `done`, `being measured`.
+    pub standing: &'static str,
+    /// Operations per second so far; absent before the first block.
+    pub rate: Option<f64>,
+}
+
+/// The host is sampled once a second: silent for this long, and the run may have been killed.
+const SILENT_BOUND_S: f64 = 15.0;
+
+/// How often the page asks.
+const WAIT_S: u32 = 2;
+/// How often it loads itself where no script runs.
+const RELOAD_S: u32 = 5;
+
+/// What the script is told.
+#[derive(Debug, Serialize)]
+struct Told {
+    schema: u32,
+    run: String,
+    status: &'static str,
+    /// Whether there is a report to go to.
+    ended: bool,
+    report: String,
+    /// Of the whole, 0 to 1; absent where nobody knows.
+    share: Option<f64>,
+    fields: BTreeMap<&'static str, String>,
+    tables: BTreeMap<&'static str, Vec<Vec<String>>>,
+}
+
+/// The page.
+pub fn page(view: &LiveView) -> String {
+    let told = told(view);
+    let field = |field: &'static str| told.fields.get(field).cloned().unwrap_or_default();
+    let title = format!("Run {}", view.id);
+    let body = html! {
+        div data-live=(links::live_json(&view.id)) data-wait=(WAIT_S) {
+            h1 { "Run " (view.id) @if let Some(given) = &view.name { " " (name(given)) } }
+            p {
+                (purpose_word(view.purpose)) " of " (name(&view.workload)) ", " (view.design.name()) ", began "
+                (time(view.began_at_us)) " UTC: " (name(&view.subjects.join(", ")))
+            }
+            p {
+                progress max="1" value=[told.share] aria-label="progress" {}
+                " " span data-field="progress" { (field("progress")) }
+            }
+            p data-field="alive" { (field("alive")) }
+            p data-field="second" { (field("second")) }
+            p role="status" data-state="" {}
+            (table("Steps", "steps", &["step", "done", "failed", "skipped", "being measured", "left"], &told))
+            (table("Newest trials", "newest", &["step", "subject", "launch", "ops/s so far", "stands"], &told))
+            (table("Warnings", "warnings", &["id", "step", "says"], &told))
+            p {
+                a href=(links::report(&view.id)) { "The report of what was measured so far" } " · "
+                a href=(links::raw_list(&view.id)) { "raw output" }
+            }
+            noscript { meta http-equiv="refresh" content=(RELOAD_S); }
+        }
+    };
+    shell::page(&title, Here::Elsewhere, body)
+}
+
+/// What the page's script asks for.
+///
+/// # Errors
+/// None that is known: it is text and finite numbers.
+pub fn json(view: &LiveView) -> Result<String, serde_json::Error> {
+    serde_json::to_string(&told(view))
+}
+
+fn table(title: &str, rows: &'static str, columns: &[&str], told: &Told) -> Markup {
+    let cells = told.tables.get(rows).map(Vec::as_slice).unwrap_or_default();
+    html! {
+        h2 { (title) }
+        div.site-scroll {
+            table {
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody data-rows=(rows) {
+                    @for row in cells {
+                        tr {
+                            @for (index, cell) in row.iter().enumerate() {
+                                @if index == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn told(view: &LiveView) -> Told {
+    let ended = view.status != RunStatus::Unfinished;
+    Told {
+        schema: crate::json::SCHEMA,
+        run: view.id.clone(),
+        status: view.status.name(),
+        ended,
+        report: links::report(&view.id),
+        share: share(view).filter(|share| share.is_finite()),
+        fields: BTreeMap::from([
+            ("progress", progress(view)),
+            ("alive", alive(view)),
+            ("second", second(view)),
+        ]),
+        tables: BTreeMap::from([
+            ("steps", steps(view)),
+            ("newest", newest(view)),
+            ("warnings", warnings(view)),
+        ]),
+    }
+}
+
+/// Trials that a campaign has in all: every subject's sequence in every round.
+fn planned(view: &LiveView) -> u64 {
+    (view.subjects.len() * view.steps.len()) as u64 * u64::from(view.rounds)
+}
+
+fn ended_trials(view: &LiveView) -> u64 {
+    view.trials.values().map(|[done, failed, skipped, _]| done + failed + skipped).sum()
+}
+
+/// In rounds by trials. Interleaved by time: a run ends with its budget, or before.
+fn share(view: &LiveView) -> Option<f64> {
+    match (view.design, planned(view)) {
+        (Design::Interleaved, _) => (view.budget_s > 0.0).then(|| (view.elapsed_s / view.budget_s).min(1.0)),
+        (Design::Rounds | Design::Sequential, 0) => None,
+        (Design::Rounds | Design::Sequential, planned) => {
+            Some((ended_trials(view) as f64 / planned as f64).min(1.0))
+        }
+    }
+}
+
+fn progress(view: &LiveView) -> String {
+    let elapsed = span(view.elapsed_s);
+    match view.design {
+        Design::Interleaved => {
+            let most = view.launches_max.map_or_else(String::new, |most| format!(" of at most {most}"));
+            let launch = view.launch.map_or_else(
+                || "before the first launch".to_owned(),
+                |launch| format!("launch {launch}{most}"),
+            );
+            format!("{launch}, {elapsed} of at most {}", span(view.budget_s))
+        }
+        Design::Rounds | Design::Sequential => {
+            let (ended, planned) = (ended_trials(view), planned(view));
+            let left = (ended > 0 && planned > ended).then(|| {
+                let seconds = view.elapsed_s / ended as f64 * (planned - ended) as f64;
+                format!(", about {} left at this pace", span(seconds))
+            });
+            let round =
+                view.launch.map_or_else(String::new, |round| format!("round {round} of {}, ", view.rounds));
+            format!("{round}{ended} of {planned} trials, {elapsed}{}", left.unwrap_or_default())
+        }
+    }
+}
+
+fn alive(view: &LiveView) -> String {
+    match view.silent_s {
+        None => "The host was not sampled yet.".to_owned(),
+        Some(silent) if silent <= SILENT_BOUND_S => {
+            format!("Alive: last heard of {} ago.", span(silent.max(0.0)))
+        }
+        Some(silent) => {
+            let resume = match view.purpose {
+                Purpose::Campaign => format!(" If so, `dbdyno run --resume {}` goes on with it.", view.id),
+                Purpose::Compare | Purpose::Calibrate => String::new(),
+            };
+            format!("Nothing was heard of it for {}: it may have been killed.{resume}", span(silent))
+        }
+    }
+}
+
+fn second(view: &LiveView) -> String {
+    let (Some(second), Some(trial)) = (view.last_second, view.newest.first()) else { return String::new() };
+    format!(
+        "Second {} of {} on {}: {} operations, median {} us, 99th percentile {} us.",
+        second.second,
+        trial.step,
+        trial.subject,
+        quantity(second.operations as f64),
+        quantity(second.p50.as_micros_f64()),
+        quantity(second.p99.as_micros_f64()),
+    )
+}
+
+fn steps(view: &LiveView) -> Vec<Vec<String>> {
+    let row = |step: &String| {
+        let counts = view.trials.get(step).copied().unwrap_or_default();
+        let left = view.exits.iter().rfind(|exit| exit.step == *step);
+        let left = left.map(|exit| format!("{} (launch {})", exit.reason, exit.launch)).unwrap_or_default();
+        let cells = counts.iter().map(ToString::to_string);
+        std::iter::once(step.clone()).chain(cells).chain([left]).collect()
+    };
+    view.steps.iter().map(row).collect()
+}
+
+fn newest(view: &LiveView) -> Vec<Vec<String>> {
+    let row = |trial: &NewestTrial| {
+        vec![
+            trial.step.clone(),
+            trial.subject.clone(),
+            trial.launch.to_string(),
+            trial.rate.map_or_else(|| NONE.to_owned(), quantity),
+            trial.standing.to_owned(),
+        ]
+    };
+    view.newest.iter().map(row).collect()
+}
+
+/// Warnings that are the same but for their step stand once.
+fn warnings(view: &LiveView) -> Vec<Vec<String>> {
+    let mut gathered: Vec<(&RunWarning, u64)> = Vec::new();
+    for warning in &view.warnings {
+        match gathered.iter_mut().find(|(known, _)| known.id == warning.id && known.text == warning.text) {
+            Some((_, times)) => *times += 1,
+            None => gathered.push((warning, 1)),
+        }
+    }
+    let row = |(warning, times): (&RunWarning, u64)| {
+        let step = match (times, &warning.step) {
+            (1, Some(step)) => step.clone(),
+            (1, None) => "all".to_owned(),
+            (times, _) => count(times, "time", "times"),
+        };
+        vec![warning.id.clone(), step, warning.text.clone()]
+    };
+    gathered.into_iter().map(row).collect()
+}

@@ -1,0 +1,423 @@
+//! Pages made of views: what stands in them, that nothing of a name becomes markup, that the policy lets our own script
+//! and style run and nothing else.
+
+use super::compare::{self, RunFigures, SubjectFigure};
+use super::conditions::RunConditions;
+use super::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
+use super::live::{self, LiveView, NewestTrial};
+use super::message::{self, Message};
+use super::raw;
+use super::runs::{self, FilterChoices, FilterFields, RunRow, RunsView};
+use super::select::Selection;
+use super::shell;
+use crate::campaign::tests::campaign_record;
+use crate::document::Sentence;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use model::block::Second;
+use model::event::RunOutcome;
+use model::host::Host;
+use model::plan::{Design, Purpose};
+use model::record::{RawOutputName, RunStatus, RunWarning, StepExit};
+use model::units::Nanos;
+use model::verdict::Verdict;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+const NASTY: &str = "</script><img src=x onerror=alert(1)>'\"&\n/..";
+
+fn row(id: &str) -> RunRow {
+    RunRow {
+        id: id.to_owned(),
+        name: Some(NASTY.to_owned()),
+        purpose: Some(Purpose::Compare),
+        status: RunStatus::Ended(RunOutcome::Done),
+        began_at_us: 1_795_000_000_000_000,
+        ended_at_us: Some(1_795_000_090_000_000),
+        workload: NASTY.to_owned(),
+        host: Some(NASTY.to_owned()),
+        subjects: vec![NASTY.to_owned(); 5],
+        done: 8,
+        not_done: vec![(2, "failed")],
+        verdicts: vec![Sentence { verdict: Some(Verdict::Regression), text: NASTY.to_owned() }],
+    }
+}
+
+fn list(rows: Vec<RunRow>, total: u64) -> RunsView {
+    RunsView {
+        fields: FilterFields::default(),
+        choices: FilterChoices {
+            engines: vec!["rocksdb".to_owned()],
+            workloads: vec![NASTY.to_owned()],
+            hosts: vec![NASTY.to_owned()],
+        },
+        rows,
+        total,
+        page: 1,
+        per_page: 50,
+        problems: vec![NASTY.to_owned()],
+    }
+}
+
+fn conditions(change: impl Fn(&mut model::plan::Plan, &mut Host)) -> RunConditions {
+    let record = campaign_record();
+    let (mut plan, mut host) = (record.plan, record.host);
+    change(&mut plan, &mut host);
+    RunConditions::of(&plan, &host)
+}
+
+fn rates(id: &str, began_at_us: i64, conditions: &RunConditions, rates: &[f64]) -> (RunConditions, RunRates) {
+    let subject = |side: usize| SubjectRates {
+        side,
+        facts: conditions.subjects[side].clone(),
+        other_binary: false,
+        rates: rates.to_vec(),
+        not_done: vec![(1, "failed")],
+    };
+    let run = RunRates {
+        id: id.to_owned(),
+        name: Some(NASTY.to_owned()),
+        step: "readrandom".to_owned(),
+        purpose: Purpose::Campaign,
+        status: RunStatus::Unfinished,
+        began_at_us,
+        subjects: vec![subject(0), subject(2)],
+    };
+    (conditions.clone(), run)
+}
+
+fn history_page() -> String {
+    let own = conditions(|_, _| {});
+    let elsewhere = conditions(|_, host| host.name = NASTY.to_owned());
+    let runs = vec![
+        rates("r1", 1_000_000, &own, &[100.0, 101.0, 102.0]),
+        rates("r2", 2_000_000, &elsewhere, &[50.0]),
+        rates("r3", 3_000_000, &own, &[110.0, 111.0]),
+    ];
+    history::page(&HistoryPage {
+        workload: NASTY.to_owned(),
+        step: "readrandom".to_owned(),
+        engine: String::new(),
+        workloads: vec![NASTY.to_owned()],
+        steps: vec![NASTY.to_owned()],
+        engines: Vec::new(),
+        comparable: gathered(runs),
+        older_runs: 7,
+    })
+}
+
+fn side(id: &str, conditions: RunConditions, rate: f64) -> compare::Side {
+    let figure = |subject: &str| SubjectFigure {
+        subject: subject.to_owned(),
+        rate: Some(rate),
+        relative: "0.959 [0.948, 0.970] regression, 14 launches".to_owned(),
+        notes: vec![NASTY.to_owned()],
+    };
+    let names: Vec<String> = conditions.subjects.iter().map(|one| one.reference.clone()).collect();
+    compare::Side {
+        id: id.to_owned(),
+        name: Some(NASTY.to_owned()),
+        purpose: Purpose::Campaign,
+        status: RunStatus::Ended(RunOutcome::Done),
+        began_at_us: 1_000_000,
+        ended_at_us: Some(9_000_000),
+        figures: RunFigures {
+            sentences: vec![Sentence { verdict: None, text: NASTY.to_owned() }],
+            steps: BTreeMap::from([(
+                "readrandom".to_owned(),
+                names.iter().take(2).map(|name| figure(name)).collect(),
+            )]),
+        },
+        conditions,
+    }
+}
+
+fn live_view() -> LiveView {
+    LiveView {
+        id: "20261121-091500-3fa9".to_owned(),
+        name: Some(NASTY.to_owned()),
+        purpose: Purpose::Campaign,
+        status: RunStatus::Unfinished,
+        workload: NASTY.to_owned(),
+        design: Design::Rounds,
+        subjects: vec!["rocksdb@8.5.4".to_owned(), NASTY.to_owned()],
+        steps: vec!["fillseq".to_owned(), NASTY.to_owned()],
+        rounds: 3,
+        budget_s: 600.0,
+        began_at_us: 1_795_000_000_000_000,
+        elapsed_s: 90.0,
+        silent_s: Some(1.0),
+        launch: Some(1),
+        launches_ended: 0,
+        launches_max: None,
+        trials: BTreeMap::from([("fillseq".to_owned(), [2, 1, 0, 1])]),
+        newest: vec![NewestTrial {
+            launch: 1,
+            step: NASTY.to_owned(),
+            subject: "rocksdb@8.5.4".to_owned(),
+            standing: "being measured",
+            rate: Some(123_456.0),
+        }],
+        last_second: Some(Second {
+            second: 4,
+            operations: 99,
+            p50: Nanos(1500),
+            p99: Nanos(20_000),
+            max: Nanos(3),
+        }),
+        exits: vec![StepExit { step: "fillseq".to_owned(), launch: 1, reason: NASTY.to_owned() }],
+        warnings: vec![RunWarning { step: None, id: "busy-host".to_owned(), text: NASTY.to_owned() }; 2],
+    }
+}
+
+fn all_pages() -> Vec<String> {
+    let own = conditions(|_, _| {});
+    let output = RawOutputName { launch: 0, side: 1, name: NASTY.to_owned() };
+    vec![
+        runs::page(&list(vec![row("a"), row("b")], 120)),
+        history_page(),
+        compare::page(&side("a", own.clone(), 100.0), &side("b", own, 90.0)),
+        live::page(&live_view()),
+        raw::page("a", &[NASTY.to_owned()], &[output]),
+        message::page(&Message {
+            title: NASTY.to_owned(),
+            paragraphs: vec![NASTY.to_owned()],
+            commands: vec![NASTY.to_owned()],
+            links: vec![("/runs/a".to_owned(), NASTY.to_owned())],
+        }),
+    ]
+}
+
+#[test]
+fn nothing_of_a_name_becomes_markup() {
+    for page in all_pages() {
+        assert!(!page.contains("<img") && !page.contains(NASTY), "{page}");
+        assert!(page.contains("&lt;img src=x"), "the name is missing: {page}");
+        assert!(!page.contains(" style=") && !page.contains("javascript:"), "{page}");
+    }
+    let json = live::json(&live_view()).unwrap();
+    let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(read["tables"]["newest"][0][0], NASTY);
+}
+
+#[test]
+fn a_name_of_10_kb_is_shortened_where_it_is_shown() {
+    let long = "x".repeat(10_000);
+    let page = runs::page(&list(vec![RunRow { name: Some(long.clone()), ..row("a") }], 1));
+    assert!(
+        page.contains(&format!("title=\"{long}\"")) && !page.contains(&format!(">{long}")),
+        "{}",
+        page.len()
+    );
+}
+
+#[test]
+fn the_policy_names_every_style_and_script_of_a_page_and_is_the_one_that_the_page_brings() {
+    let policy = shell::policy();
+    assert!(policy.contains("connect-src 'self'") && policy.contains("form-action 'self'"), "{policy}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    for page in all_pages() {
+        assert!(page.contains(&format!("content=\"{policy}\"")), "{page}");
+        for (tag, least) in [("style", 2), ("script", 2)] {
+            let texts: Vec<&str> = page
+                .split(&format!("<{tag}>"))
+                .skip(1)
+                .filter_map(|rest| rest.split(&format!("</{tag}>")).next())
+                .collect();
+            assert!(texts.len() >= least, "{tag}");
+            for text in texts {
+                let hash = STANDARD.encode(Sha256::digest(text.as_bytes()));
+                assert!(policy.contains(&format!("'sha256-{hash}'")), "{tag} is not in the policy");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_list_leads_to_its_pages_and_keeps_what_was_chosen() {
+    let mut view = list(vec![row("a")], 120);
+    view.fields.engine = "rocksdb".to_owned();
+    view.fields.host = "a&b".to_owned();
+    view.page = 2;
+    let page = runs::page(&view);
+    for part in [
+        "51 to 51 of 120 runs and imports",
+        "href=\"/?engine=rocksdb&amp;host=a%26b\"",
+        "href=\"/?engine=rocksdb&amp;host=a%26b&amp;page=3\"",
+        "page 2 of 3",
+        "<option value=\"rocksdb\" selected>",
+        "name=\"run\" value=\"a\"",
+        "href=\"/runs/a\"",
+        "2 failed",
+        "1 min 30 s",
+        "and 2 more",
+    ] {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    let unfinished = RunRow { status: RunStatus::Unfinished, ended_at_us: None, ..row("a") };
+    assert!(runs::page(&list(vec![unfinished], 1)).contains("href=\"/live/a\""));
+    let none = RunsView { fields: view.fields, ..list(Vec::new(), 0) };
+    assert!(runs::page(&none).contains("Nothing in the store is like that."));
+}
+
+#[test]
+fn runs_stand_together_only_where_they_may_be_compared() {
+    let page = history_page();
+    for part in [
+        "2 runs on bench-1",
+        "apart",
+        "Not to be compared with the runs above:",
+        "host: ",
+        "7 older runs are",
+    ] {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    // 110.5 of two launches has no interval; 101 of three has one.
+    assert!(page.contains(">110<") || page.contains(">111<"), "{page}");
+    assert!(page.contains("run unfinished") && page.contains("1 failed"), "{page}");
+    let own = conditions(|_, _| {});
+    for (what, other) in [
+        ("text of the workload", conditions(|plan, _| plan.workload_sha256 = "ef".repeat(32))),
+        ("rows", conditions(|plan, _| plan.workload.data.keys += 1)),
+        ("design", conditions(|plan, _| plan.layout.design = Design::Sequential)),
+        ("CPU", conditions(|_, host| host.cpus += 1)),
+        (
+            "definition of readrandom",
+            conditions(|plan, _| {
+                for step in &mut plan.workload.steps {
+                    step.threads += 1;
+                }
+            }),
+        ),
+    ] {
+        let apart = own.apart(&other, "readrandom");
+        assert!(apart.iter().any(|one| one.what == what), "{what}: {apart:?}");
+    }
+    let kernel = conditions(|plan, host| {
+        host.kernel = "6.18".to_owned();
+        plan.seed += 1;
+    });
+    assert_eq!(own.apart(&kernel, "readrandom"), Vec::new());
+    assert_eq!(own.also_differs(&kernel).len(), 2);
+}
+
+#[test]
+fn another_binary_of_the_same_name_is_told() {
+    let own = conditions(|_, _| {});
+    let rebuilt = conditions(|plan, _| plan.subjects[2].build.sha256 = "ef".repeat(32));
+    let groups = gathered(vec![rates("old", 1, &rebuilt, &[1.0]), rates("new", 2, &own, &[1.0])]);
+    assert_eq!(groups.len(), 1);
+    let other: Vec<(&str, Vec<bool>)> = groups[0]
+        .runs
+        .iter()
+        .map(|run| (run.id.as_str(), run.subjects.iter().map(|subject| subject.other_binary).collect()))
+        .collect();
+    assert_eq!(other, [("new", vec![false, false]), ("old", vec![false, true])]);
+}
+
+#[test]
+fn a_ratio_stands_only_between_runs_that_may_be_compared() {
+    let own = conditions(|_, _| {});
+    let together = compare::page(&side("a", own.clone(), 100.0), &side("b", own.clone(), 90.0));
+    assert!(
+        together.contains(">0.900<") && together.contains("carries no interval and no verdict"),
+        "{together}"
+    );
+    let larger = conditions(|plan, _| plan.workload.data.keys *= 2);
+    let apart = compare::page(&side("a", own, 100.0), &side("b", larger, 90.0));
+    assert!(!apart.contains(">0.900<"), "{apart}");
+    assert!(apart.contains("cannot be compared: they differ in rows and data"), "{apart}");
+    assert!(apart.contains(">100<") && apart.contains(">90.0<"), "{apart}");
+}
+
+#[test]
+fn a_run_in_progress_says_how_far_it_has_come_and_whether_it_lives() {
+    let read =
+        |view: &LiveView| -> serde_json::Value { serde_json::from_str(&live::json(view).unwrap()).unwrap() };
+    let view = live_view();
+    let told = read(&view);
+    assert_eq!((&told["schema"], &told["ended"], &told["share"]), (&1.into(), &false.into(), &0.25.into()));
+    assert_eq!(
+        told["fields"]["progress"],
+        "round 1 of 3, 3 of 12 trials, 1 min 30 s, about 4 min 30 s left at this pace"
+    );
+    assert_eq!(told["tables"]["steps"][0][1], "2");
+    assert_eq!(told["tables"]["warnings"][0][1], "2 times");
+    assert!(live::page(&view).contains("http-equiv=\"refresh\""));
+
+    let silent = read(&LiveView { silent_s: Some(61.0), ..view.clone() });
+    let said = silent["fields"]["alive"].as_str().unwrap();
+    assert!(
+        said.contains("may have been killed") && said.contains("run --resume 20261121-091500-3fa9"),
+        "{said}"
+    );
+    let interleaved =
+        LiveView { design: Design::Interleaved, launches_max: Some(14), rounds: 0, ..view.clone() };
+    let told = read(&interleaved);
+    assert_eq!(told["fields"]["progress"], "launch 1 of at most 14, 1 min 30 s of at most 10 min 0 s");
+    assert_eq!(told["share"], 0.15);
+    let ended = LiveView { status: RunStatus::Ended(RunOutcome::Done), subjects: Vec::new(), ..view };
+    let told = read(&ended);
+    assert_eq!((&told["ended"], &told["share"]), (&true.into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn a_selection_leaves_verdicts_as_they_are_and_refuses_strangers() {
+    let record = campaign_record();
+    let view = crate::campaign::build(&record);
+    let selection =
+        Selection { steps: vec!["readrandom".to_owned()], subjects: vec!["rocksdb@8.7.3".to_owned()] };
+    selection.check(&record).unwrap();
+    let mut selected = view.clone();
+    selection.apply_to_campaign(&mut selected, &record);
+    let mut narrowed = record.clone();
+    selection.apply_to_record(&mut narrowed);
+    assert_eq!(selected.steps.len(), 1);
+    let names: Vec<&str> = selected.subjects.iter().map(|subject| subject.subject.as_str()).collect();
+    assert_eq!(names, ["rocksdb@8.4.4", "rocksdb@8.7.3"]);
+    // Views, records and labels count the sides alike.
+    let sides: Vec<usize> = selected.steps[0].rows.iter().map(|row| row.side).collect();
+    assert_eq!(sides, [0, 1]);
+    assert_eq!(narrowed.plan.subjects[1].reference.to_string(), "rocksdb@8.7.3");
+    let last =
+        record.plan.subjects.iter().position(|one| one.reference.to_string() == "rocksdb@8.7.3").unwrap();
+    let of_side = |record: &model::record::RunRecord, side: usize| -> Vec<u64> {
+        let own = |block: &&model::block::Block| block.trial.side == side && block.trial.step == "readrandom";
+        record.blocks.iter().filter(own).map(|block| block.operations).collect()
+    };
+    assert_eq!(of_side(&narrowed, 1), of_side(&record, last));
+    assert!(narrowed.blocks.iter().all(|block| block.trial.side < 2 && block.trial.step == "readrandom"));
+    let whole = view.steps.iter().find(|step| step.name == "readrandom").unwrap();
+    for one in &selected.steps[0].comparisons {
+        assert_eq!(one.side, 1);
+        let same = |other: &&crate::campaign::Comparison| other.side == last && other.column == one.column;
+        let before = whole.comparisons.iter().find(same).unwrap();
+        assert_eq!((one.verdict, one.ratio, one.low), (before.verdict, before.ratio, before.low));
+    }
+    let text = crate::campaign::text(&selected, crate::text::TextOptions { width: 120, colour: false }, true);
+    assert!(text.contains("8.7.3"), "{text}");
+    assert!(selection.sentence(&record).unwrap().contains("1 of 3 steps"));
+
+    let stranger = Selection { steps: vec!["readrandm".to_owned()], subjects: Vec::new() };
+    assert_eq!(
+        stranger.check(&record).unwrap_err().to_string(),
+        "the run has no step `readrandm`; did you mean `readrandom`?"
+    );
+    assert!(Selection::default().is_all() && Selection::default().sentence(&record).is_none());
+}
+
+#[test]
+fn a_report_gets_its_frame_and_keeps_its_own_text() {
+    let report = crate::html::shell::page("r", maud::html! { p { "the report" } });
+    let framed = shell::framed_report(&report, "a/b", &[("json", "JSON")]);
+    for part in [
+        "<p>the report</p>",
+        "href=\"/runs/a%2Fb/report.json\"",
+        "href=\"/runs/a%2Fb/raw\"",
+        "aria-label=\"dbdyno\"",
+    ] {
+        assert!(framed.contains(part), "{part} is missing: {framed}");
+    }
+    let (nav, text) = (framed.find("<nav").unwrap(), framed.find("the report").unwrap());
+    assert!(framed.find("<body").unwrap() < nav && nav < text);
+}
