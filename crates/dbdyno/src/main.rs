@@ -11,6 +11,7 @@ mod planning;
 mod progress;
 mod referee;
 mod resources;
+mod serving;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
         Command::Import(arguments) => commands::import::run(&cli.places, &arguments),
         Command::History(arguments) => commands::history::run(&cli.places, &arguments),
+        Command::Serve(arguments) => commands::serve::run(&cli.places, &arguments),
         Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
         Command::Workload(arguments) => commands::workload::run(&arguments),
         Command::Completions { shell } => commands::completions::run(shell),

@@ -5,6 +5,7 @@ mod imports;
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub enum Command {
     Import(Import),
     /// Search series of releases for changes: of campaigns, or of tables that others published
     History(History),
+    /// Show the store in a browser; nothing is changed by it
+    Serve(Serve),
     /// Releases that can be had, builds that are here, your own builds
     Engine(Engine),
     /// The workloads and their steps
@@ -319,6 +322,23 @@ impl Output {
         if self.json { Format::Json } else { self.format }
     }
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct Serve {
+    /// Address to listen on; any other than the loopback needs a token
+    #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDR:PORT")]
+    pub listen: SocketAddr,
+    /// File whose first line is the token [default: drawn and printed once, where one is needed]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  dbdyno serve                                     then open http://127.0.0.1:7117/
+  dbdyno serve --listen 127.0.0.1:0                any free port; the address is printed
+  dbdyno serve --listen 10.0.0.5:7117 --token-file ~/.config/dbdyno/token";
 
 #[derive(Debug, Args)]
 pub struct Engine {

@@ -13,5 +13,6 @@ pub mod measure;
 mod print;
 pub mod report;
 pub mod run;
+pub mod serve;
 pub mod worker;
 pub mod workload;

@@ -1,0 +1,16 @@
+//! The store in a browser: one process that answers GET and HEAD and changes nothing.
+//!
+//! `server` knows the HTTP library and threads, `access` who may ask, `router` what an address means, `answers` what is
+//! said; the pages themselves are made by `report::site` and `report::html`.
+
+mod access;
+mod answers;
+mod asked;
+mod cache;
+mod pages;
+mod router;
+mod server;
+
+pub use access::{Access, Token};
+pub use answers::Site;
+pub use server::run;
