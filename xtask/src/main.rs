@@ -11,6 +11,7 @@
 mod bench;
 mod ci;
 mod e2e;
+mod http;
 mod simulate;
 mod tidy;
 mod workspace;

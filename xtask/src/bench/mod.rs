@@ -1,9 +1,10 @@
 //! `cargo xtask bench`: what measuring costs, held against its goals. It measures the real programs and prints;
-//! it knows nothing of campaigns and stores.
+//! only `serve` makes a store.
 
 mod analysis;
 mod client;
 mod power;
+mod serve;
 mod sql;
 
 use anyhow::ensure;
@@ -23,6 +24,8 @@ enum Bench {
     Analysis(analysis::Arguments),
     /// Whether a planted slowdown of 5 and 10 % is found in time; fails below 9 of 10
     Power(power::Arguments),
+    /// Seconds for each page of `dbdyno serve` with a million measurements in the store; fails above the goal
+    Serve(serve::Arguments),
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
     /// goals
     Sql(sql::Arguments),
@@ -55,6 +58,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Client(arguments) => client::run(arguments),
         Bench::Analysis(arguments) => analysis::run(arguments),
         Bench::Power(arguments) => power::run(arguments),
+        Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
     };
     match ending {

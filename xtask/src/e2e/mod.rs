@@ -13,6 +13,7 @@ mod leftovers;
 mod places;
 mod processes;
 mod scratch;
+mod serve;
 mod servers;
 mod signals;
 mod tool;
@@ -75,6 +76,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(signals::cases());
+    cases.extend(serve::cases());
     cases.extend(servers::cases());
     cases.retain(|case| {
         arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))

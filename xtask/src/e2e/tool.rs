@@ -121,6 +121,18 @@ impl Running {
         Ok(self.ended.is_none())
     }
 
+    /// What it has printed so far.
+    pub fn stdout_so_far(&self) -> anyhow::Result<String> {
+        fs::read_to_string(&self.stdout)
+            .with_context(|| format!("failed to read `{}`", self.stdout.display()))
+    }
+
+    /// What it has said so far on standard error.
+    pub fn stderr_so_far(&self) -> anyhow::Result<String> {
+        fs::read_to_string(&self.stderr)
+            .with_context(|| format!("failed to read `{}`", self.stderr.display()))
+    }
+
     /// Waits for its end.
     pub fn finish(mut self, bound: Duration) -> anyhow::Result<Finished> {
         let waiting = Instant::now();

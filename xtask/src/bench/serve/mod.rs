@@ -1,0 +1,178 @@
+//! `cargo xtask bench serve`: how long a page takes with a million measurements in the store.
+
+mod made;
+
+use super::Ending;
+use crate::{http, workspace};
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Measurements in the store: numbers of trials
+    #[arg(long, default_value_t = 1_000_000)]
+    measurements: u64,
+    /// Requests of each page
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    requests: u32,
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Seconds at the 95th percentile (issue 6).
+const GOAL_S: f64 = 0.2;
+
+/// A kind of page and the addresses of it that are asked for in turn.
+struct Page {
+    name: &'static str,
+    targets: Vec<String>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
+    let built = workspace::cargo()
+        .args(["build", "--release", "--package", "dbdyno"])
+        .current_dir(workspace::root()?)
+        .status()
+        .context("failed to start cargo build")?;
+    ensure!(built.success(), "cargo build failed");
+    let directory = workspace::target_directory()?.join("bench-serve");
+    std::fs::create_dir_all(&directory)
+        .with_context(|| format!("failed to make `{}`", directory.display()))?;
+    let path = directory.join(format!("{}.sqlite", arguments.measurements));
+    let made = made::store(&path, arguments.measurements)?;
+    let server = Serving::start(&path)?;
+    let mut rows = Vec::new();
+    for page in pages(&made) {
+        rows.push(measured(&page, server.address, arguments.requests)?);
+    }
+    let met = rows.iter().all(|row| row["p95_s"].as_f64().is_some_and(|p95| p95 <= GOAL_S));
+    if arguments.json {
+        println!("{}", json!({ "bench": "serve", "measurements": made.measurements, "ratios": rows }));
+    } else {
+        println!("{} measurements, {} runs, {} bytes", made.measurements, made.runs, made.bytes);
+        println!("page                          p50 ms   p95 ms   max ms   first ms      bytes");
+        for row in &rows {
+            print_row(row);
+        }
+    }
+    Ok(if met { Ending::Met } else { Ending::Missed })
+}
+
+/// A server of the store that is measured. Killed when dropped.
+struct Serving {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Serving {
+    fn start(store: &Path) -> anyhow::Result<Serving> {
+        let program = workspace::target_directory()?.join("release/dbdyno");
+        let mut child = Command::new(&program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--store"])
+            .arg(store)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("failed to start `{}`", program.display()))?;
+        let mut line = String::new();
+        let out = child.stdout.take().context("standard output is not piped")?;
+        let told = BufReader::new(out).read_line(&mut line);
+        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').parse();
+        match (told, address) {
+            (Ok(_), Ok(address)) => Ok(Serving { child, address }),
+            (_, _) => {
+                // It said nothing: it has ended, or is of no use.
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("`dbdyno serve` told no address but {line:?}")
+            }
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It changes nothing that could be left half done.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pages(made: &made::Made) -> Vec<Page> {
+    let page = |name, targets: Vec<String>| Page { name, targets };
+    let several = |prefix: &str, ids: &[String]| ids.iter().map(|id| format!("{prefix}{id}")).collect();
+    let older: Vec<String> = (1..=made.runs / 50).map(|number| format!("/?page={number}")).collect();
+    let pairs = made.comparisons.windows(2).map(|pair| format!("/compare?a={}&b={}", pair[1], pair[0]));
+    vec![
+        page("list", vec!["/".to_owned()]),
+        page("list, older pages", older),
+        page(
+            "list, search",
+            vec!["/?q=8.7.3".to_owned(), "/?q=nowhere".to_owned(), "/?engine=rocksdb&q=made".to_owned()],
+        ),
+        page("report of a comparison", several("/runs/", &made.comparisons)),
+        page("report of a campaign", several("/runs/", &made.campaigns)),
+        page("report of 42 steps x 10", several("/runs/", &made.largest)),
+        page(
+            "history of a step",
+            made.steps
+                .iter()
+                .map(|(workload, step)| format!("/history?workload={workload}&step={step}"))
+                .collect(),
+        ),
+        page("two runs side by side", pairs.take(20).collect()),
+        page("run in progress", several("/live/", &made.unfinished)),
+        page("run in progress, JSON", made.unfinished.iter().map(|id| format!("/live/{id}.json")).collect()),
+        page("raw output, list", made.campaigns.iter().map(|id| format!("/runs/{id}/raw")).collect()),
+    ]
+}
+
+/// Requests in turn over the addresses of a page, so that some find it kept and some do not, as people do.
+fn measured(page: &Page, server: SocketAddr, requests: u32) -> anyhow::Result<Value> {
+    ensure!(!page.targets.is_empty(), "{} has no address", page.name);
+    let mut seconds = Vec::new();
+    let mut bytes = 0;
+    for target in page.targets.iter().cycle().take(requests as usize) {
+        let began = Instant::now();
+        let reply = http::get(server, target)?;
+        seconds.push(began.elapsed().as_secs_f64());
+        ensure!(reply.status == 200, "{target} is answered with {}: {:.300}", reply.status, reply.body);
+        bytes = bytes.max(reply.body.len());
+    }
+    let first = seconds[0];
+    seconds.sort_by(f64::total_cmp);
+    let rank = |hundredths: usize| seconds[(seconds.len() * hundredths).div_ceil(100).max(1) - 1];
+    Ok(json!({
+        "case": page.name,
+        "median": rank(50) / GOAL_S,
+        "min": seconds[0] / GOAL_S,
+        "max": rank(100) / GOAL_S,
+        "pairs": seconds.len(),
+        "goal": 1.0,
+        "p50_s": rank(50),
+        "p95_s": rank(95),
+        "max_s": rank(100),
+        "first_s": first,
+        "bytes": bytes,
+    }))
+}
+
+fn print_row(row: &Value) {
+    let millis = |name: &str| 1e3 * row[name].as_f64().unwrap_or(f64::NAN);
+    let missed = if millis("p95_s") > 1e3 * GOAL_S { "  MISSED" } else { "" };
+    println!(
+        "{:<28} {:>7.1}  {:>7.1}  {:>7.1}    {:>7.1}  {:>9}{missed}",
+        row["case"].as_str().unwrap_or(""),
+        millis("p50_s"),
+        millis("p95_s"),
+        millis("max_s"),
+        millis("first_s"),
+        row["bytes"],
+    );
+}
