@@ -1,4 +1,23 @@
 //! Charts: what they show, and how they become SVG and PNG, the same bytes on every machine.
+//!
+//! [`svg`] and [`png`] write what `draw` lays out. Colours and text are in `palette` and `lettering`, axes in
+//! `scale`, what all charts share in `frame`; each kind of chart has a module of its own.
+
+pub mod png;
+pub mod svg;
+
+mod bars;
+mod end_labels;
+mod frame;
+mod latency;
+mod lettering;
+mod palette;
+mod releases;
+mod scale;
+mod scene;
+
+#[cfg(test)]
+mod tests;
 
 /// A chart, before any drawing. All values are finite.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,4 +118,13 @@ pub struct LatencyRow {
     pub name: String,
     /// Share of the operations in each bucket; one more than there are upper ends.
     pub shares: Vec<f64>,
+}
+
+/// Lays a chart out.
+fn draw(chart: &Chart) -> scene::Scene {
+    match chart {
+        Chart::Releases(chart) => releases::scene(chart),
+        Chart::Bars(chart) => bars::scene(chart),
+        Chart::Latency(chart) => latency::scene(chart),
+    }
 }
