@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Bisect(arguments) => commands::bisect::run(&cli.places, &arguments),
         Command::Run(arguments) => commands::run::run(&cli.places, &arguments),
         Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
+        Command::Export(arguments) => commands::export::run(&cli.places, &arguments),
         Command::Import(arguments) => commands::import::run(&cli.places, &arguments),
         Command::History(arguments) => commands::history::run(&cli.places, &arguments),
         Command::Serve(arguments) => commands::serve::run(&cli.places, &arguments),

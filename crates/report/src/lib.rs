@@ -4,22 +4,35 @@
 //! formats only lay out what is in the view: a number that is in one of them is in all of them. Nothing in
 //! here does IO, reads a clock, starts a process or speaks SQL.
 
+pub mod benchstat;
 pub mod bisect;
 pub mod build_noise;
 pub mod calibration;
 pub mod campaign;
 pub mod charts;
+pub mod chosen_steps;
+pub mod command;
+pub mod comparison_table;
 pub mod differs;
 pub mod document;
 pub mod evidence;
+pub mod export;
+pub mod gate;
 pub mod grids;
 pub mod history;
+pub mod html;
 pub mod import;
 pub mod json;
+pub mod junit;
 pub mod markdown;
+pub mod openmetrics;
 pub mod options_file;
+pub mod post;
 pub mod site;
+pub mod step_summary;
 pub mod text;
+pub mod together;
+pub mod verdicts;
 pub mod view;
 
 mod assemble;
@@ -31,6 +44,7 @@ pub mod groups;
 mod json_groups;
 mod layout;
 mod phrases;
+mod separated;
 mod split_tables;
 mod summary;
 mod tiny;
@@ -38,5 +52,7 @@ mod tiny;
 pub use assemble::build;
 pub use comparison_document::comparison_document;
 
+#[cfg(test)]
+mod schema_check;
 #[cfg(test)]
 mod tests;

@@ -229,6 +229,15 @@ pub struct ShapeRow {
     pub shape: Shape,
 }
 
+impl Trials {
+    /// Trials of a step of a subject that failed.
+    pub fn failed_of(&self, step: &str, subject: &str) -> usize {
+        let failed = self.reasons.iter().filter(|one| !one.skipped);
+        let of_it = failed.filter(|one| one.step == step && one.subject == subject);
+        of_it.map(|one| one.launches.len()).sum()
+    }
+}
+
 impl StepRow {
     /// The figure that carries the verdict.
     pub fn deciding(&self) -> &Figure {

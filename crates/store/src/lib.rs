@@ -6,6 +6,7 @@
 mod browse;
 mod columns;
 mod error;
+mod export;
 mod file;
 mod imports;
 mod insert;
@@ -20,6 +21,7 @@ pub use browse::{
     TrialCounts, TrialEnd, TrialRate,
 };
 pub use error::Error;
+pub use export::{RunHead, TrialRow};
 pub use file::Store;
 pub use imports::ImportListing;
 pub use runs::RunListing;

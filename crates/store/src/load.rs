@@ -4,6 +4,7 @@ use crate::columns::{
     counter, from_json, moment, run_outcome, shape, side, signed, small, unreadable, unsigned,
 };
 use crate::error::Error;
+use crate::export::{RunHead, second};
 use crate::file::Store;
 use crate::resume::PUT_ASIDE;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
@@ -71,28 +72,29 @@ impl Store {
     }
 }
 
+/// A run's own row with its host.
+const RUN_ROW: &str =
+    "SELECT runs.name AS run_name, * FROM runs JOIN hosts USING (host_key) WHERE run_key = ?";
+
+/// What stands in a run's own row, of what concerns the whole of it.
+pub(crate) fn run_head(connection: &Connection, key: i64) -> rusqlite::Result<RunHead> {
+    let head = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
+    Ok(RunHead {
+        id: head.id,
+        name: head.name,
+        status: head.status,
+        started_at_us: head.started_at_us,
+        ended_at_us: head.ended_at_us,
+        plan: head.plan,
+        host: head.host,
+    })
+}
+
 fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> {
-    let head = connection
-        .prepare_cached(
-            "SELECT runs.name AS run_name, * FROM runs JOIN hosts USING (host_key) WHERE run_key = ?",
-        )?
-        .query_row([key], head)?;
+    let head = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
     let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ?
                   ORDER BY block_key";
-    let mut counters = connection.prepare_cached(
-        "SELECT name, value FROM block_counters JOIN counters USING (counter_key) WHERE block_key = ?",
-    )?;
-    let blocks = rows(connection, blocks, key, |row| {
-        let mut read = Counters::new();
-        let mut found = counters.query([row.get::<_, i64>("block_key")?])?;
-        while let Some(found) = found.next()? {
-            // A counter that only a later version knows says nothing to this one.
-            if let Some(counter) = counter(&found.get::<_, String>("name")?) {
-                read.insert(counter, unsigned(found, "value")?);
-            }
-        }
-        block(row, read)
-    })?;
+    let blocks = rows(connection, blocks, key, |row| block_with_counters(connection, row))?;
     let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2 AND launch < ?3
                    ORDER BY raw_output_key DESC";
     let options_in_effect: BTreeMap<Side, String> = connection
@@ -184,16 +186,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
 fn seconds(connection: &Connection, key: i64) -> rusqlite::Result<BTreeMap<TrialKey, Vec<Second>>> {
     let sql = "SELECT launch, step, side, seconds.* FROM seconds JOIN trials USING (trial_key)
                WHERE run_key = ? AND launch < ? ORDER BY trial_key, second";
-    let found = rows(connection, sql, key, |row| {
-        let second = Second {
-            second: small(row, "second")?,
-            operations: unsigned(row, "operations")?,
-            p50: Nanos(unsigned(row, "latency_ns_p50")?),
-            p99: Nanos(unsigned(row, "latency_ns_p99")?),
-            max: Nanos(unsigned(row, "latency_ns_max")?),
-        };
-        Ok((trial_key(row)?, second))
-    })?;
+    let found = rows(connection, sql, key, |row| Ok((trial_key(row)?, second(row)?)))?;
     let mut seconds: BTreeMap<TrialKey, Vec<Second>> = BTreeMap::new();
     for (trial, second) in found {
         seconds.entry(trial).or_default().push(second);
@@ -286,6 +279,22 @@ fn image(row: &Row<'_>) -> rusqlite::Result<ImageRecord> {
     })
 }
 
+/// A block, with a query of its own for its counters.
+pub(crate) fn block_with_counters(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Block> {
+    let mut statement = connection.prepare_cached(
+        "SELECT name, value FROM block_counters JOIN counters USING (counter_key) WHERE block_key = ?",
+    )?;
+    let mut read = Counters::new();
+    let mut found = statement.query([row.get::<_, i64>("block_key")?])?;
+    while let Some(found) = found.next()? {
+        // A counter that only a later version knows says nothing to this one.
+        if let Some(counter) = counter(&found.get::<_, String>("name")?) {
+            read.insert(counter, unsigned(found, "value")?);
+        }
+    }
+    block(row, read)
+}
+
 fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
     Ok(Block {
         trial: trial_key(row)?,
@@ -304,7 +313,7 @@ fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
     })
 }
 
-fn trial(row: &Row<'_>) -> rusqlite::Result<TrialRecord> {
+pub(crate) fn trial(row: &Row<'_>) -> rusqlite::Result<TrialRecord> {
     let reason = row.get::<_, Option<String>>("reason")?.unwrap_or_default();
     let outcome = match row.get::<_, String>("outcome")?.as_str() {
         "done" => Outcome::Done,
@@ -331,7 +340,7 @@ fn shape_record(row: &Row<'_>) -> rusqlite::Result<ShapeRecord> {
     Ok(ShapeRecord { trial: trial_key(row)?, moment: moment(row, "moment")?, shape: shape(row)? })
 }
 
-fn trial_key(row: &Row<'_>) -> rusqlite::Result<TrialKey> {
+pub(crate) fn trial_key(row: &Row<'_>) -> rusqlite::Result<TrialKey> {
     Ok(TrialKey { launch: small(row, "launch")?, step: row.get("step")?, side: side(row, "side")? })
 }
 

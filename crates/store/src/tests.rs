@@ -20,6 +20,7 @@ use std::path::Path;
 
 mod browse;
 mod campaigns;
+mod export;
 mod imports;
 
 const RUN: &str = "20261121-091500-3fa9";

@@ -8,6 +8,7 @@ mod campaigns;
 mod compare;
 mod engines;
 mod expect;
+mod formats;
 mod histories;
 mod leftovers;
 mod places;
@@ -72,6 +73,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(compare::cases());
     cases.extend(bisect::cases(releases));
     cases.extend(campaigns::cases());
+    cases.extend(formats::cases());
     cases.extend(histories::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());

@@ -7,7 +7,7 @@ pub use versions::Versions;
 
 use crate::cli::{Measuring, Places};
 use crate::commands::measure::{self, Ready};
-use crate::commands::report::calibration_of;
+use crate::commands::render::calibration_of;
 use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;

@@ -1,8 +1,10 @@
 //! The command line as data: arguments, help and examples. No behaviour.
 
 mod imports;
+mod reports;
 
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
+pub use reports::{Export, ExportFormat, ExportTable, Format, Gate, Output, Report};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -52,6 +54,8 @@ pub enum Command {
     Run(Run),
     /// Show a run again
     Report(Report),
+    /// Write every value of runs in long form, for other programs
+    Export(Export),
     /// Store and show results that another program wrote
     Import(Import),
     /// Search series of releases for changes: of campaigns, or of tables that others published
@@ -97,12 +101,8 @@ pub struct Compare {
     /// A name for the run
     #[arg(long)]
     pub name: Option<String>,
-    /// Exit status 1 if there is a regression, 4 if a step is inconclusive
-    #[arg(long)]
-    pub gate: bool,
-    /// With --gate: a regression counts when it is larger than this (percent) [default: the margin]
-    #[arg(long, value_name = "PERCENT", requires = "gate")]
-    pub gate_threshold: Option<f64>,
+    #[command(flatten)]
+    pub gate: Gate,
     #[command(flatten)]
     pub output: Output,
     /// Test hook: burn this share of each operation's time again on the candidates, in percent
@@ -270,75 +270,6 @@ Examples:
   dbdyno run plans/rocksdb-releases-small.toml
   dbdyno run --resume last
   dbdyno report last --format tsv -o columns.tsv";
-
-#[derive(Debug, Args)]
-pub struct Report {
-    /// A run's id, a unique beginning of it, its name, or `last`; several only for calibrations
-    #[arg(default_value = "last", value_name = "RUN")]
-    pub runs: Vec<String>,
-    #[command(flatten)]
-    pub output: Output,
-    /// All columns of all steps, where the run is a campaign
-    #[arg(long)]
-    pub detail: bool,
-    /// List the runs of the store instead
-    #[arg(long)]
-    pub list: bool,
-    /// Print raw output that was kept: LAUNCH/SIDE/NAME, for example 1/0/read/LOG; `list` lists it
-    #[arg(long, value_name = "WHICH")]
-    pub raw: Option<String>,
-}
-
-/// How results are shown.
-#[derive(Debug, Clone, Args)]
-pub struct Output {
-    /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    pub json: bool,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Width of text tables [default: the terminal's, else 120]
-    #[arg(long, value_name = "COLUMNS")]
-    pub width: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Markdown,
-    Json,
-    /// All columns of a campaign, tab separated
-    Tsv,
-    /// All columns of a campaign, comma separated
-    Csv,
-}
-
-impl Output {
-    pub fn chosen_format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
-    }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = SERVE_EXAMPLES)]
-pub struct Serve {
-    /// Address to listen on; any other than the loopback needs a token
-    #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDR:PORT")]
-    pub listen: SocketAddr,
-    /// File whose first line is the token [default: drawn and printed once, where one is needed]
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-}
-
-const SERVE_EXAMPLES: &str = "\
-Examples:
-  dbdyno serve                                     then open http://127.0.0.1:7117/
-  dbdyno serve --listen 127.0.0.1:0                any free port; the address is printed
-  dbdyno serve --listen 10.0.0.5:7117 --token-file ~/.config/dbdyno/token";
 
 #[derive(Debug, Args)]
 pub struct Engine {

@@ -99,7 +99,18 @@ fn view(
 fn render(view: &BisectView, manner: &Manner) -> anyhow::Result<String> {
     match manner.format {
         Format::Json => report::bisect::json(view).context("failed to render JSON"),
-        Format::Text | Format::Markdown | Format::Tsv | Format::Csv => {
+        Format::Text
+        | Format::Markdown
+        | Format::Tsv
+        | Format::Csv
+        | Format::Html
+        | Format::Svg
+        | Format::Png
+        | Format::Post
+        | Format::StepSummary
+        | Format::Benchstat
+        | Format::Junit
+        | Format::Openmetrics => {
             Ok(report::bisect::text(view, TextOptions { width: manner.width, colour: manner.colour }))
         }
     }

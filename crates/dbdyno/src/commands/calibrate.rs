@@ -1,11 +1,11 @@
 //! `dbdyno calibrate BUILD`: the build against itself, again and again: is the harness honest here, and how
 //! small a change can it see?
 
-use crate::cli::{Calibrate, Format, Places};
+use crate::cli::{Calibrate, Places};
 use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Ready};
-use crate::commands::print;
-use crate::commands::report::{no_table, render_calibration};
+use crate::commands::print::{self, Plain};
+use crate::commands::render::calibration;
 use crate::exit::Ending;
 use crate::interrupt;
 use crate::planning::{self, Request};
@@ -18,6 +18,7 @@ use runner::clock::Stopwatch;
 
 /// The build against itself, or against other builds of its source.
 pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
+    print::plain(arguments.output.chosen_format(), "a calibration")?;
     if arguments.builds.is_empty() {
         against_itself(places, arguments)
     } else {
@@ -42,14 +43,13 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     let measured = measure::measure(places, &ready, Some("build-noise"), &mut writer, &mut progress)?;
     let view = report::build_noise::build(&writer.store().load_run(&measured.run)?);
     let manner = print::manner(&arguments.output);
-    let rendered = match manner.format {
-        Format::Text => {
+    let rendered = match print::plain(manner.format, "build noise")? {
+        Plain::Text => {
             let options = TextOptions { width: manner.width, colour: manner.colour };
             report::build_noise::text(&view, options)
         }
-        Format::Markdown => report::build_noise::markdown(&view),
-        Format::Json => report::build_noise::json(&view).context("failed to render JSON")?,
-        Format::Tsv | Format::Csv => return Err(no_table()),
+        Plain::Markdown => report::build_noise::markdown(&view),
+        Plain::Json => report::build_noise::json(&view).context("failed to render JSON")?,
     };
     print::report(&arguments.output, &rendered)?;
     Ok(measured.outcome.into())
@@ -82,7 +82,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
             break;
         }
     }
-    let rendered = render_calibration(&records, &print::manner(&arguments.output))?;
+    let rendered = calibration(&records, &print::manner(&arguments.output))?;
     print::report(&arguments.output, &rendered)?;
     Ok(ending)
 }

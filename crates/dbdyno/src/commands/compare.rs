@@ -3,8 +3,9 @@
 use crate::cli::{Compare, DesignName, Places};
 use crate::commands::measure::{self, Ready};
 use crate::commands::print;
-use crate::commands::report::{ending, render};
-use crate::commands::run::{self, Shown};
+use crate::commands::render::{self, Shown, Wanted};
+use crate::commands::report::{ending, threshold};
+use crate::commands::run::{self, Reported};
 use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
@@ -25,9 +26,12 @@ const FAST: Duration = Duration::from_secs(120);
 
 /// Plans, measures, judges, prints.
 pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
+    // A mistake is told before anything is measured.
+    threshold(arguments.gate)?;
+    print::check(&arguments.output)?;
     if arguments.design != DesignName::Interleaved {
-        let shown = Shown { output: &arguments.output, detail: false };
-        return run::measure_file(places, &plan_file(arguments)?, shown);
+        let wanted = Reported { output: &arguments.output, detail: false, gate: Some(arguments.gate) };
+        return run::measure_file(places, &plan_file(arguments)?, wanted);
     }
     interrupt::listen()?;
     let mut progress = Progress::new();
@@ -45,11 +49,10 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
     let measured = measure::measure(places, &ready, arguments.name.as_deref(), &mut writer, &mut progress)?;
     let record = writer.store().load_run(&measured.run)?;
-    let calibration = super::report::calibration_of(writer.store(), &record)?;
-    let view = report::build(&record, calibration.as_ref());
-    let rendered = render(&view, &print::manner(&arguments.output))?;
-    print::report(&arguments.output, &rendered)?;
-    Ok(ending(measured.outcome, &record, &view, arguments))
+    let shown = Shown::new(writer.store(), record, &[])?;
+    let wanted = Wanted { output: &arguments.output, detail: false, threshold: threshold(arguments.gate)? };
+    render::show(writer.store(), std::slice::from_ref(&shown), &wanted)?;
+    ending(measured.outcome, &shown.verdicts(), arguments.gate)
 }
 
 /// The comparison as a plan: the whole sequence, each step in one go.

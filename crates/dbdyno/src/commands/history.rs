@@ -1,8 +1,8 @@
 //! `dbdyno history RUN|FILE...`: change points over releases, and what to measure again.
 
-use crate::cli::{Format, History, Places};
+use crate::cli::{History, Places};
 use crate::commands::import::read_files;
-use crate::commands::print;
+use crate::commands::print::{self, Plain};
 use crate::commands::report::import_called;
 use crate::exit::{Ending, usage};
 use crate::paths;
@@ -157,13 +157,10 @@ fn schedule(path: &Path, again: Option<&Again>, view: &HistoryView) -> anyhow::R
 
 fn rendered(view: &HistoryView, arguments: &History) -> anyhow::Result<String> {
     let manner = print::manner(&arguments.output);
-    Ok(match manner.format {
-        Format::Text => text(view, TextOptions { width: manner.width, colour: manner.colour }),
-        Format::Markdown => markdown(view),
-        Format::Json => json(view).context("failed to render JSON")?,
-        Format::Tsv | Format::Csv => {
-            return Err(usage(anyhow!("a history has no table of columns: use text, markdown or json")));
-        }
+    Ok(match print::plain(manner.format, "a history")? {
+        Plain::Text => text(view, TextOptions { width: manner.width, colour: manner.colour }),
+        Plain::Markdown => markdown(view),
+        Plain::Json => json(view).context("failed to render JSON")?,
     })
 }
 

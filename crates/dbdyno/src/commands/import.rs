@@ -79,6 +79,18 @@ pub fn show(import: &ImportRecord, output: &Output) -> anyhow::Result<Ending> {
         Format::Json => report::import::json(&view).context("failed to render JSON")?,
         Format::Tsv => report::import::tsv(&view),
         Format::Csv => report::import::csv(&view),
+        Format::Html
+        | Format::Svg
+        | Format::Png
+        | Format::Post
+        | Format::StepSummary
+        | Format::Benchstat
+        | Format::Junit
+        | Format::Openmetrics => {
+            return Err(usage(anyhow!(
+                "an import is shown as text, markdown, json, tsv or csv: take one of these as --format"
+            )));
+        }
     };
     print::report(output, &rendered)?;
     Ok(Ending::Done)

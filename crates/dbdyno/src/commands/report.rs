@@ -1,23 +1,24 @@
 //! `dbdyno report RUN`: a run again, from the store.
 
-use crate::cli::{Compare, Format, Places, Report};
+use crate::cli::{Gate, Places, Report};
 use crate::commands::import;
-use crate::commands::print::{self, Manner};
+use crate::commands::print;
+use crate::commands::render::{self, Shown, Wanted};
 use crate::exit::{Ending, usage};
 use crate::paths;
+use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use model::block::Outcome;
 use model::event::RunOutcome;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord};
-use model::verdict::Verdict;
-use report::text::TextOptions;
-use report::view::{ReportView, StepRow};
+use report::gate::{self, Passage};
+use report::verdicts::RunVerdicts;
 use std::fmt::Write;
 use store::Store;
 
-/// Finds the run, prints its report.
+/// Finds the runs, shows them, and with --gate says whether they let a change through.
 pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
+    let threshold = threshold(arguments.gate)?;
     let store = Store::open_existing(&paths::store_file(places)?)?;
     if arguments.list {
         return list(&store);
@@ -25,6 +26,9 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     if let [wanted] = &arguments.runs[..]
         && let Some(id) = import_called(&store, wanted)?
     {
+        if arguments.gate.gate || !arguments.steps.is_empty() {
+            return Err(usage(anyhow!("`{wanted}` is an import: it has no verdicts and no steps to choose")));
+        }
         return import::show(&store.load_import(&id)?, &arguments.output);
     }
     let ids: Vec<String> = arguments
@@ -37,104 +41,89 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     }
     let records: Vec<RunRecord> =
         ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>().context("failed to load a run")?;
-    let manner = print::manner(&arguments.output);
-    let calibrations = records.iter().all(|record| record.plan.purpose == Purpose::Calibrate);
-    let rendered = if calibrations {
-        render_calibration(&records, &manner)?
-    } else {
-        let [record] = &records[..] else {
-            return Err(usage(anyhow!("name one run; only calibrations are reported together")));
-        };
-        match record.plan.purpose {
-            Purpose::Campaign => render_campaign(record, &manner, arguments.detail)?,
-            Purpose::Compare | Purpose::Calibrate => {
-                render(&report::build(record, calibration_of(&store, record)?.as_ref()), &manner)?
-            }
-        }
-    };
+    if records.iter().all(|record| record.plan.purpose == Purpose::Calibrate) {
+        return show_calibration(&records, arguments);
+    }
+    comparable(&records)?;
+    let shown: Vec<Shown> = records
+        .into_iter()
+        .map(|record| Shown::new(&store, record, &arguments.steps))
+        .collect::<anyhow::Result<_>>()?;
+    let wanted = Wanted { output: &arguments.output, detail: arguments.detail, threshold };
+    render::show(&store, &shown, &wanted)?;
+    if !arguments.gate.gate {
+        return Ok(Ending::Done);
+    }
+    let passages: Vec<Passage> = shown.iter().map(|shown| gated(&shown.verdicts(), threshold)).collect();
+    Ok(passages.into_iter().min().map_or(Ending::Done, ending_of))
+}
+
+fn show_calibration(records: &[RunRecord], arguments: &Report) -> anyhow::Result<Ending> {
+    if arguments.gate.gate || !arguments.steps.is_empty() {
+        return Err(usage(anyhow!(
+            "a calibration has no candidate: neither --gate nor --step applies to it"
+        )));
+    }
+    let rendered = render::calibration(records, &print::manner(&arguments.output))?;
     print::report(&arguments.output, &rendered)?;
     Ok(Ending::Done)
 }
 
-/// The comparison in the form asked for.
-pub fn render(view: &ReportView, manner: &Manner) -> anyhow::Result<String> {
-    Ok(match manner.format {
-        Format::Text => report::text::render(view, text_options(manner)),
-        Format::Markdown => report::markdown::render(view),
-        Format::Json => report::json::render(view).context("failed to render JSON")?,
-        Format::Tsv | Format::Csv => return Err(no_table()),
-    })
-}
-
-/// A campaign in the form asked for.
-pub fn render_campaign(record: &RunRecord, manner: &Manner, detail: bool) -> anyhow::Result<String> {
-    let view = report::campaign::build(record);
-    Ok(match manner.format {
-        Format::Text => report::campaign::text(&view, text_options(manner), detail),
-        Format::Markdown => report::campaign::markdown(&view),
-        Format::Json => report::campaign::json(&view).context("failed to render JSON")?,
-        Format::Tsv => report::campaign::tsv(&view),
-        Format::Csv => report::campaign::csv(&view),
-    })
-}
-
-pub fn no_table() -> anyhow::Error {
-    usage(anyhow!("only campaigns (`dbdyno run`) have a table of columns: take --format json"))
-}
-
-/// Calibrations together, in the form asked for.
-pub fn render_calibration(records: &[RunRecord], manner: &Manner) -> anyhow::Result<String> {
-    let view = report::calibration::build(records).ok_or_else(|| anyhow!("no calibration was run"))?;
-    Ok(match manner.format {
-        Format::Text => report::calibration::text(&view, text_options(manner)),
-        Format::Markdown => report::calibration::markdown(&view),
-        Format::Json => report::calibration::json(&view).context("failed to render JSON")?,
-        Format::Tsv | Format::Csv => return Err(no_table()),
-    })
-}
-
-fn text_options(manner: &Manner) -> TextOptions {
-    TextOptions { width: manner.width, colour: manner.colour }
-}
-
-/// The last calibration of the host that a run was made on, in the same boot and by the same version.
-pub fn calibration_of(store: &Store, record: &RunRecord) -> anyhow::Result<Option<RunRecord>> {
-    let id = store.last_calibration(&record.host.boot_id, &record.plan.tool_version)?;
-    Ok(id.map(|id| store.load_run(&id)).transpose()?)
-}
-
-/// The exit status of a comparison: wrong usage came before; then failed, regression, inconclusive.
-pub fn ending(outcome: RunOutcome, record: &RunRecord, view: &ReportView, arguments: &Compare) -> Ending {
-    let failed = record.trials.iter().any(|trial| matches!(trial.outcome, Outcome::Failed { .. }));
-    match outcome {
-        RunOutcome::Interrupted => return Ending::Interrupted,
-        RunOutcome::Failed => return Ending::RunFailed,
-        RunOutcome::Done if failed => return Ending::RunFailed,
-        RunOutcome::Done => {}
+/// Runs that stand side by side are compared by whoever reads them: those that cannot be are refused.
+fn comparable(records: &[RunRecord]) -> anyhow::Result<()> {
+    let Some((first, others)) = records.split_first() else { return Ok(()) };
+    for other in others {
+        if let Some(why) = report::together::why_apart(first, other) {
+            return Err(usage(anyhow!(
+                "runs {} and {} cannot be compared: they {why}; report them one by one",
+                first.id,
+                other.id
+            )));
+        }
     }
-    if !arguments.gate {
-        return Ending::Done;
-    }
-    let threshold = arguments.gate_threshold.map_or(record.plan.rule.margin, |percent| percent / 100.0);
-    let mut rows = view.candidates.iter().flat_map(|candidate| &candidate.rows);
-    if rows.clone().any(|row| fails_gate(row, threshold)) {
-        Ending::Regression
-    } else if rows.any(|row| row.verdict == Verdict::Inconclusive) {
-        Ending::Inconclusive
-    } else {
-        Ending::Done
+    Ok(())
+}
+
+/// The threshold of a gate as a share; the margin of the run is meant where it is absent.
+pub fn threshold(gate: Gate) -> anyhow::Result<Option<f64>> {
+    match gate.gate_threshold {
+        Some(percent) if !(percent >= 0.0 && percent.is_finite()) => {
+            Err(usage(anyhow!("--gate-threshold is {percent}, must be 0 percent or more")))
+        }
+        percent => Ok(percent.map(|percent| percent / 100.0)),
     }
 }
 
-/// A regression that holds among all steps, beyond what the layout of code can make, and not wholly within the
-/// threshold (0.02 is 2 %).
-fn fails_gate(row: &StepRow, threshold: f64) -> bool {
-    let figure = row.deciding();
-    let within = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() <= threshold.ln_1p());
-    row.verdict == Verdict::Regression
-        && row.confirmed
-        && !row.notes.iter().any(|note| note.id == "within-layout-noise")
-        && !(within(figure.low) && within(figure.high))
+/// What the gate says of a run, told with its reasons.
+fn gated(verdicts: &RunVerdicts<'_>, threshold: Option<f64>) -> Passage {
+    let gated = gate::judge(verdicts, threshold.unwrap_or(verdicts.margin));
+    let progress = Progress::new();
+    for reason in &gated.reasons {
+        progress.say(&format!("gate: {reason}"));
+    }
+    gated.passage
+}
+
+fn ending_of(passage: Passage) -> Ending {
+    match passage {
+        Passage::RunFailed => Ending::RunFailed,
+        Passage::Regression => Ending::Regression,
+        Passage::Inconclusive => Ending::Inconclusive,
+        Passage::Passed => Ending::Done,
+    }
+}
+
+/// The ending of a comparison that was just measured: one that was stopped or failed, with or without a gate, then
+/// what the gate says.
+pub fn ending(outcome: RunOutcome, verdicts: &RunVerdicts<'_>, gate: Gate) -> anyhow::Result<Ending> {
+    let threshold = threshold(gate)?;
+    Ok(match outcome {
+        RunOutcome::Interrupted => Ending::Interrupted,
+        RunOutcome::Failed => Ending::RunFailed,
+        RunOutcome::Done if gate.gate => ending_of(gated(verdicts, threshold)),
+        RunOutcome::Done if verdicts.trials.failed > 0 => Ending::RunFailed,
+        RunOutcome::Done => Ending::Done,
+    })
 }
 
 /// The import that is meant, where no run is.

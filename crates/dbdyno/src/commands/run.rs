@@ -1,10 +1,11 @@
 //! `dbdyno run PLAN.toml`: a matrix of builds, configurations and workloads, in rounds or one after another.
 
-use crate::cli::{Output, Places, Run};
+use crate::cli::{Gate, Output, Places, Run};
 use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Measured, Ready};
 use crate::commands::print;
-use crate::commands::report::render_campaign;
+use crate::commands::render::{self, Shown, Wanted};
+use crate::commands::report::{ending as ending_with_gate, threshold};
 use crate::exit::{Ending, usage};
 use crate::interrupt;
 use crate::planning::campaign::{self, Campaign};
@@ -22,6 +23,7 @@ use store::Writer;
 
 /// Plans, measures workload after workload, prints each report.
 pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
+    print::check(&arguments.output)?;
     if let Some(wanted) = &arguments.resume {
         return resume(places, arguments, wanted);
     }
@@ -34,15 +36,15 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         }
         return Ok(Ending::Done);
     }
-    measure_file(places, &file, shown(arguments))
+    measure_file(places, &file, reported(arguments))
 }
 
-fn shown(arguments: &Run) -> Shown<'_> {
-    Shown { output: &arguments.output, detail: arguments.detail }
+fn reported(arguments: &Run) -> Reported<'_> {
+    Reported { output: &arguments.output, detail: arguments.detail, gate: None }
 }
 
 /// Measures every workload of a plan; also the way of `compare --design rounds`.
-pub fn measure_file(places: &Places, file: &PlanFile, shown: Shown<'_>) -> anyhow::Result<Ending> {
+pub fn measure_file(places: &Places, file: &PlanFile, reported: Reported<'_>) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let mut progress = Progress::new();
     let mut writer = open_store(places)?;
@@ -53,7 +55,7 @@ pub fn measure_file(places: &Places, file: &PlanFile, shown: Shown<'_>) -> anyho
         let name = if several { format!("{}/{}", file.name, plan.workload.name) } else { file.name.clone() };
         let ready = Ready { plan, written_options, watch: Stopwatch::start() };
         let measured = measure::measure(places, &ready, Some(&name), &mut writer, &mut progress)?;
-        worst = worse(worst, show(&writer, &measured, shown)?);
+        worst = worse(worst, show(&writer, &measured, reported)?);
         if worst == Ending::Interrupted {
             break;
         }
@@ -78,22 +80,28 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
     let done: BTreeSet<(u32, Side)> = writer.resume(&run)?.into_iter().collect();
     let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
     let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;
-    show(&writer, &measured, shown(arguments))
+    show(&writer, &measured, reported(arguments))
 }
 
 /// How the report of a campaign is shown.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
+pub struct Reported<'a> {
     pub output: &'a Output,
     /// All columns of all steps.
     pub detail: bool,
+    /// Of `compare --design rounds`.
+    pub gate: Option<Gate>,
 }
 
-fn show(writer: &Writer, measured: &Measured, shown: Shown<'_>) -> anyhow::Result<Ending> {
-    let record = writer.store().load_run(&measured.run)?;
-    let rendered = render_campaign(&record, &print::manner(shown.output), shown.detail)?;
-    print::report(shown.output, &rendered)?;
-    Ok(ending(measured.outcome, &record))
+fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow::Result<Ending> {
+    let shown = Shown::new(writer.store(), writer.store().load_run(&measured.run)?, &[])?;
+    let threshold = reported.gate.map(threshold).transpose()?.flatten();
+    let wanted = Wanted { output: reported.output, detail: reported.detail, threshold };
+    render::show(writer.store(), std::slice::from_ref(&shown), &wanted)?;
+    match reported.gate.filter(|gate| gate.gate) {
+        Some(gate) => ending_with_gate(measured.outcome, &shown.verdicts(), gate),
+        None => Ok(ending(measured.outcome, &shown.record)),
+    }
 }
 
 /// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed where

@@ -132,6 +132,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
 #[test]
 fn the_contract_comes_first_in_json() {
     let shown = json(&view()).unwrap();
+    crate::schema_check::check("bisect", &shown);
     let keys: Vec<&str> = shown
         .lines()
         .filter(|line| line.starts_with("  \""))

@@ -36,6 +36,7 @@ pub use document::document;
 pub use json::json;
 pub use markdown::markdown;
 pub(crate) use observed::series_of;
+pub(crate) use phrases::{disturbed as disturbed_lines, finding, finding_with, headline, run_line};
 pub use tables::{csv, tsv};
 pub use text::text;
 pub use values::Values;

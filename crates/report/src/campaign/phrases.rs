@@ -21,7 +21,7 @@ const MOVED_SHOWN: usize = 4;
 const TWINS_SHOWN: usize = 3;
 
 /// The first line: what the workload tells and does not tell.
-pub(super) fn headline(view: &CampaignView) -> String {
+pub(crate) fn headline(view: &CampaignView) -> String {
     format!("Workload {} tells {}. It does not tell {}.", view.run.workload, view.tells, view.does_not_tell)
 }
 
@@ -79,7 +79,7 @@ fn loop_device(device: &LoopDevice) -> String {
 }
 
 /// Which run, how it ended, how far it came.
-pub(super) fn run_line(view: &CampaignView) -> String {
+pub(crate) fn run_line(view: &CampaignView) -> String {
     let run = &view.run;
     let name = run.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     let status = match run.status {
@@ -143,7 +143,7 @@ pub(super) fn trial_reasons(view: &CampaignView) -> Vec<String> {
 }
 
 /// Trials that others disturbed, those of one visit in one line.
-pub(super) fn disturbed(view: &CampaignView) -> Vec<String> {
+pub(crate) fn disturbed(view: &CampaignView) -> Vec<String> {
     let mut visits: BTreeMap<(u32, Side), Vec<&Disturbed>> = BTreeMap::new();
     for one in &view.disturbed {
         visits.entry((one.round, one.side)).or_default().push(one);
@@ -274,7 +274,12 @@ pub(super) fn own_findings(view: &CampaignView) -> Vec<String> {
 }
 
 /// A finding as a sentence.
-pub(super) fn finding(finding: &Finding, view: &CampaignView) -> String {
+pub(crate) fn finding(finding: &Finding, view: &CampaignView) -> String {
+    finding_with(finding, &finding.moved, view)
+}
+
+/// The same, with these of the metrics that moved with it.
+pub(crate) fn finding_with(finding: &Finding, moved: &[Moved], view: &CampaignView) -> String {
     let config = if has_one_config(view) { String::new() } else { format!(" +{}", finding.config) };
     let place = match finding.kind {
         Kind::Step | Kind::Candidate => format!("from {} on ({} before it)", finding.version, finding.before),
@@ -290,10 +295,10 @@ pub(super) fn finding(finding: &Finding, view: &CampaignView) -> String {
         (_, false) if finding.at_edge => "; one release stands alone on one side of it",
         (_, false) => "",
     };
-    let moved = match finding.moved.as_slice() {
+    let moved = match moved {
         [] => String::new(),
         all => {
-            let shown: Vec<String> = all.iter().take(MOVED_SHOWN).map(moved).collect();
+            let shown: Vec<String> = all.iter().take(MOVED_SHOWN).map(moved_with).collect();
             let more = match all.len().saturating_sub(MOVED_SHOWN) {
                 0 => String::new(),
                 more => format!(", and {more} more in --format json"),
@@ -340,7 +345,7 @@ fn slower_or_faster(finding: &Finding) -> String {
     format!("{word} by {} % [{}, {}]", shown(finding.ratio), shown(near), shown(far))
 }
 
-fn moved(one: &Moved) -> String {
+fn moved_with(one: &Moved) -> String {
     let shown: Vec<String> = one.twins.iter().take(TWINS_SHOWN).map(|twin| shift(twin, None)).collect();
     let twins = match (shown.as_slice(), one.twins.len().saturating_sub(TWINS_SHOWN)) {
         ([], _) => String::new(),

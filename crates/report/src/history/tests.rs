@@ -115,6 +115,7 @@ fn a_long_series_has_the_steps_that_its_maintainers_know() {
 fn json_keeps_the_contract() {
     let view = history(&[("iostat.tsv", IOSTAT)]);
     let text = json(&view).unwrap();
+    crate::schema_check::check("history", &text);
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["schema"], 1);
     let one = document["series"].as_array().unwrap().iter().find(|one| one["metric"] == "rareqsz").unwrap();

@@ -79,6 +79,7 @@ fn markdown_of_an_import() {
 #[test]
 fn json_of_an_import() {
     let rendered = json(&of_summary()).unwrap();
+    crate::schema_check::check("import", &rendered);
     let parsed: serde_json::Value = serde_json::from_str(&rendered).unwrap();
     let failed = &parsed["steps"][0]["rows"][1];
     assert_eq!(failed["values"][0]["said"], "failed");

@@ -1,5 +1,6 @@
 //! Campaigns made of records: what is found in them, and how it reads.
 
+mod read_back;
 mod records;
 
 use super::columns::{DRAINED_RATE, RATE};
@@ -420,7 +421,9 @@ fn a_campaign_in_which_nothing_was_measured_is_a_report_without_numbers() {
     let text = text(&view, plain(80), true);
     assert!(text.contains("Trials: 0 done, 0 failed, 0 skipped."), "{text}");
     assert!(!json(&view).unwrap().contains("null"));
-    assert_eq!(tsv(&view).lines().count(), 1);
+    let table = tsv(&view);
+    assert_eq!(table.lines().count(), 1 + view.steps.len() * view.subjects.len());
+    assert!(table.lines().skip(1).all(|line| line.ends_with("\t0\t-\t-\t-\t-\t0\tdone")), "{table}");
     assert!(markdown(&view).contains("## Relative rate"));
 }
 

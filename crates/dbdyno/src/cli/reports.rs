@@ -1,0 +1,147 @@
+//! Showing what was measured: the arguments of `report` and `export`, and those of every command that prints results.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct Report {
+    /// A run's id, a unique beginning of it, its name, or `last`; several of the same workload, scale and host
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Only these steps, several; what holds for all steps together stays judged on all
+    #[arg(long = "step", value_name = "STEP")]
+    pub steps: Vec<String>,
+    #[command(flatten)]
+    pub gate: Gate,
+    #[command(flatten)]
+    pub output: Output,
+    /// All columns of all steps, where the run is a campaign
+    #[arg(long)]
+    pub detail: bool,
+    /// List the runs of the store instead
+    #[arg(long)]
+    pub list: bool,
+    /// Print raw output that was kept: LAUNCH/SIDE/NAME, for example 1/0/read/LOG; `list` lists it
+    #[arg(long, value_name = "WHICH")]
+    pub raw: Option<String>,
+}
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  dbdyno report last --format html -o report.html     one file for a browser, no network needed
+  dbdyno report last --format post -o post/           a blog post with its charts
+  dbdyno report last --format step-summary >> \"$GITHUB_STEP_SUMMARY\"
+  dbdyno report last --gate --format junit -o dbdyno.xml
+  dbdyno report last --step readrandom --format benchstat";
+
+/// The gate of CI.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Gate {
+    /// Exit status 3 if a trial failed, 1 if there is a regression, 4 if a step is inconclusive
+    #[arg(long)]
+    pub gate: bool,
+    /// With --gate: a regression counts when it is larger than this (percent) [default: the margin]
+    #[arg(long, value_name = "PERCENT", requires = "gate")]
+    pub gate_threshold: Option<f64>,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
+    /// Form of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Write to a file instead of standard output; of svg and png, and of a post with its charts, a directory
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+    /// Width of text tables [default: the terminal's, else 120]
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Markdown,
+    Json,
+    /// A line for each step and subject under the posts' column names, tab separated
+    Tsv,
+    /// The same, comma separated
+    Csv,
+    /// One self-contained page
+    Html,
+    /// The charts as files in the directory given by -o
+    Svg,
+    /// The same as images
+    Png,
+    /// A blog post in Markdown: tl;dr, builds, hardware, benchmark, results
+    Post,
+    /// Markdown for the summary of a GitHub job: the verdict first, the rest folded
+    StepSummary,
+    /// Text in the layout of Go's benchstat
+    Benchstat,
+    /// JUnit XML: a test case for each step and candidate
+    Junit,
+    /// OpenMetrics text for a scraper
+    Openmetrics,
+}
+
+impl Output {
+    pub fn chosen_format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct Export {
+    /// A run's id, a unique beginning of it, its name, or `last`; several
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Form of the values
+    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+    pub format: ExportFormat,
+    /// Only this, several [default: everything]
+    #[arg(long = "table", value_enum, value_name = "TABLE")]
+    pub tables: Vec<ExportTable>,
+    /// Only these steps, several; readings of the host belong to none
+    #[arg(long = "step", value_name = "STEP")]
+    pub steps: Vec<String>,
+    /// Write to a file instead of standard output; to a directory, a file for each table
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  dbdyno export last -o last.csv                      one line for each value
+  dbdyno export last --table seconds --step overwrite --format json
+  dbdyno export nov nov-again -o tables/              values.csv, trials.csv, seconds.csv, ...";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Comma separated, quoted as RFC 4180 says
+    Csv,
+    /// One object with the runs and an array of values
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportTable {
+    /// The metrics of each trial that counts
+    Values,
+    /// How each trial ended, and its latency
+    Trials,
+    /// Second by second, of trials that were measured in one go
+    Seconds,
+    /// Every block as it was measured
+    Blocks,
+    /// The counters of every block
+    Counters,
+    /// The readings of the host
+    Host,
+}

@@ -1,0 +1,201 @@
+//! What a post says of its set-up: builds, hardware, the benchmark with its command line.
+
+use super::fenced;
+use crate::command;
+use crate::figures::{NONE, bytes, count, quantity, span};
+use crate::grids::{Grid, Kind};
+use crate::markdown::{escaped, list_item, table};
+use model::build::{BuildSource, EngineBuild};
+use model::config::Options;
+use model::plan::{Design, Plan, Subject};
+use model::record::RunRecord;
+use model::units::Bytes;
+use model::workload::{Extent, Step};
+use std::collections::BTreeMap;
+
+/// What `engine add` learns of an own build of Postgres begins like this.
+const OF_PG_CONFIG: &str = "pg_config: ";
+
+/// Version, compiler, flags and checksum of every build.
+pub(super) fn builds(record: &RunRecord) -> Vec<String> {
+    let mut grid = Grid::new(&[
+        ("subject", Kind::Name),
+        ("version", Kind::Prose),
+        ("compiler", Kind::Prose),
+        ("flags", Kind::Prose),
+        ("size", Kind::Number),
+        ("SHA-256", Kind::Name),
+        ("from", Kind::Prose),
+    ]);
+    grid.rows = record.plan.subjects.iter().map(build).collect();
+    let left_out = record.plan.layout.left_out.iter();
+    let left_out: Vec<String> =
+        left_out.map(|one| list_item(&format!("left out: {}: {}", one.reference, one.reason))).collect();
+    vec![table(&grid), left_out.join("\n")].into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+fn build(subject: &Subject) -> Vec<String> {
+    let EngineBuild { reference, sha256, size, source, compilers, probe, .. } = &subject.build;
+    let version = probe.as_ref().and_then(|probe| probe.facts.get("version")).cloned();
+    let flags: Vec<&str> = compilers.iter().filter_map(|text| text.strip_prefix(OF_PG_CONFIG)).collect();
+    let compilers: Vec<&str> =
+        compilers.iter().map(String::as_str).filter(|text| !text.starts_with(OF_PG_CONFIG)).collect();
+    let or_unknown =
+        |texts: Vec<&str>| if texts.is_empty() { "unknown".to_owned() } else { texts.join("; ") };
+    vec![
+        subject.reference.to_string(),
+        version.unwrap_or_else(|| reference.version.clone()),
+        or_unknown(compilers),
+        or_unknown(flags),
+        bytes(*size),
+        sha256.clone(),
+        match source {
+            BuildSource::Published { coordinates } => coordinates.clone(),
+            BuildSource::Own { .. } => "own build".to_owned(),
+        },
+    ]
+}
+
+/// The host, a fact in each line.
+pub(super) fn hardware(record: &RunRecord) -> Vec<String> {
+    let host = &record.host;
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: Option<String>| {
+        facts.extend(value.filter(|value| !value.is_empty()).map(|value| format!("{name}: {value}")));
+    };
+    fact("host", Some(host.name.clone()));
+    fact("CPU", Some(host.cpu_model.clone()));
+    fact("CPUs", (host.cpus > 0).then(|| host.cpus.to_string()));
+    fact("memory", (host.memory_bytes > 0).then(|| bytes(Bytes(host.memory_bytes))));
+    fact("kernel", Some(host.kernel.clone()));
+    fact("governor", host.governor.clone());
+    fact("transparent huge pages", host.transparent_huge_pages.clone());
+    fact("file system", host.file_system.clone());
+    fact("device", host.device.clone());
+    fact("virtual machine", Some(if host.virtual_machine { "yes" } else { "no" }.to_owned()));
+    fact("load at the start", host.load_1m.clone());
+    vec![facts.iter().map(|fact| list_item(fact)).collect::<Vec<_>>().join("\n")]
+}
+
+/// Sizes, steps, options, and the exact command.
+pub(super) fn benchmark(record: &RunRecord) -> Vec<String> {
+    let plan = &record.plan;
+    let mut parts = vec![escaped(&sizes(plan)), escaped(&design(record)), table(&steps(plan))];
+    let (common, own) = options(plan);
+    if !common.is_empty() {
+        let lines: Vec<String> = common.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        parts.push("Options of all:".to_owned());
+        parts.push(fenced(&lines.join("\n")));
+    }
+    parts.extend(own.map(|grid| format!("Options that differ:\n\n{}", table(&grid))));
+    let again = command::again(plan);
+    parts.push("Measured by:".to_owned());
+    parts.push(fenced(&again.command));
+    if let Some(plan) = &again.plan {
+        parts.push("with `plan.toml`:".to_owned());
+        parts.push(fenced(plan));
+    }
+    parts
+}
+
+fn sizes(plan: &Plan) -> String {
+    let workload = &plan.workload;
+    let data = &workload.data;
+    let mut facts =
+        vec![format!("{} rows", quantity(data.keys as f64)), format!("{} of data", bytes(data.size()))];
+    if let Some(tables) = &workload.tables {
+        let of = count(u64::from(tables.count), "table", "tables");
+        facts.push(format!("{of} of {} rows each", quantity(tables.rows as f64)));
+    } else {
+        facts.push(format!("keys of {} B, values of {} B", data.key_bytes, data.value_bytes));
+    }
+    facts.extend(workload.memory.map(|memory| format!("{} of memory for a server", bytes(memory))));
+    facts.extend(plan.layout.memory_limit.map(|limit| format!("memory limit {}", bytes(limit))));
+    format!("{}. Workload {}, SHA-256 {}.", facts.join(", "), workload.name, plan.workload_sha256)
+}
+
+fn design(record: &RunRecord) -> String {
+    let plan = &record.plan;
+    let layout = &plan.layout;
+    let launches = record.launches.iter().filter(|launch| launch.took.is_some()).count() as u64;
+    match layout.design {
+        Design::Interleaved => format!(
+            "All sides alive at once, short blocks in turn; {}, each on data of its own seed; seed {}.",
+            count(launches, "launch", "launches"),
+            plan.seed
+        ),
+        Design::Rounds => format!(
+            "{launches} of {} in random order, each subject on its own database in each; seed {}.",
+            count(u64::from(layout.rounds), "round", "rounds"),
+            plan.seed
+        ),
+        Design::Sequential => format!(
+            "One subject after another, {} each: drift of the host looks like a difference; seed {}.",
+            count(u64::from(layout.rounds), "time", "times"),
+            plan.seed
+        ),
+    }
+}
+
+fn steps(plan: &Plan) -> Grid {
+    let mut grid = Grid::new(&[
+        ("step", Kind::Name),
+        ("group", Kind::Word),
+        ("threads", Kind::Number),
+        ("extent", Kind::Word),
+        ("note", Kind::Word),
+    ]);
+    grid.rows = plan
+        .chosen_steps()
+        .map(|step| {
+            vec![
+                step.name.clone(),
+                step.group.name().to_owned(),
+                step.threads.to_string(),
+                extent(step, plan.layout.design),
+                if step.helper { "helper: in no summary" } else { "" }.to_owned(),
+            ]
+        })
+        .collect();
+    grid
+}
+
+fn extent(step: &Step, design: Design) -> String {
+    let blocks = || {
+        let block = format!("blocks of {}", span(step.block.as_secs_f64()));
+        format!("{} {block}", step.cycles)
+    };
+    match (design, step.extent) {
+        (Design::Interleaved, _) | (Design::Rounds | Design::Sequential, Extent::Blocks) => blocks(),
+        (_, Extent::Time { wall }) => span(wall.as_secs_f64()),
+        (_, Extent::Operations { count }) => format!("{} operations", quantity(count as f64)),
+        (_, Extent::PerKey { share }) => format!("{} operations per key", quantity(share)),
+    }
+}
+
+/// Options that all subjects were given alike, and those that they were not.
+fn options(plan: &Plan) -> (Options, Option<Grid>) {
+    let mut values: BTreeMap<&String, Vec<Option<&String>>> = BTreeMap::new();
+    for subject in &plan.subjects {
+        for name in subject.options.keys() {
+            values.entry(name).or_default();
+        }
+    }
+    for (name, of_subjects) in &mut values {
+        *of_subjects = plan.subjects.iter().map(|subject| subject.options.get(*name)).collect();
+    }
+    let is_common = |of_subjects: &[Option<&String>]| of_subjects.windows(2).all(|pair| pair[0] == pair[1]);
+    let common = values
+        .iter()
+        .filter(|(_, of_subjects)| is_common(of_subjects))
+        .filter_map(|(name, of_subjects)| Some(((*name).clone(), (*of_subjects.first()?)?.clone())))
+        .collect();
+    let mut grid = Grid::new(&[("option", Kind::Name), ("subject", Kind::Name), ("value", Kind::Prose)]);
+    for (name, of_subjects) in values.iter().filter(|(_, of_subjects)| !is_common(of_subjects)) {
+        for (subject, value) in plan.subjects.iter().zip(of_subjects) {
+            let value = value.map_or_else(|| NONE.to_owned(), Clone::clone);
+            grid.rows.push(vec![(*name).clone(), subject.reference.to_string(), value]);
+        }
+    }
+    (common, (!grid.rows.is_empty()).then_some(grid))
+}
