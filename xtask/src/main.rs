@@ -12,6 +12,7 @@ mod bench;
 mod ci;
 mod e2e;
 mod http;
+mod made_reports;
 mod simulate;
 mod tidy;
 mod workspace;

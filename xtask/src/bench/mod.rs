@@ -4,6 +4,7 @@
 mod analysis;
 mod client;
 mod power;
+mod report;
 mod serve;
 mod sql;
 
@@ -29,6 +30,8 @@ enum Bench {
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
     /// goals
     Sql(sql::Arguments),
+    /// Seconds to build the page of 42 steps of ten builds with an hour of seconds, and its size; fails above the goals
+    Report(report::Arguments),
 }
 
 /// The cases of these names, in their order; all of them where none is named.
@@ -60,6 +63,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Power(arguments) => power::run(arguments),
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
+        Bench::Report(arguments) => report::run(arguments),
     };
     match ending {
         Ok(Ending::Met) => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ mod expect;
 mod formats;
 mod histories;
 mod leftovers;
+mod pages;
 mod places;
 mod processes;
 mod scratch;
@@ -80,6 +81,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(signals::cases());
     cases.extend(serve::cases());
     cases.extend(servers::cases());
+    cases.extend(pages::cases());
     cases.retain(|case| {
         arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))
     });

@@ -1,0 +1,153 @@
+//! How many points of timelines fit into a page: where not all do, neighbours become one, alike in all timelines.
+
+use super::pack::{self, Packed};
+use crate::document::{Block, Document, Timeline};
+use std::collections::BTreeMap;
+
+/// Characters of all points together. With the tables of 42 steps a page then stays below 2 MB, which a browser
+/// shows at once and a CI job keeps as an artifact without thinking.
+const MOST_BYTES: usize = 1_300_000;
+
+/// How many points become one, tried in this order: steps that people count seconds in.
+const STRIDES: [usize; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
+
+/// Points that are packed to estimate what all of them take.
+const SAMPLED_POINTS: usize = 200_000;
+
+/// The timelines of a page, packed.
+pub(super) struct Packs<'a> {
+    /// Points that became one.
+    pub stride: usize,
+    /// The run to ask for single points.
+    pub run: &'a str,
+    by_id: BTreeMap<&'a str, Packed>,
+}
+
+impl<'a> Packs<'a> {
+    /// Those of a document, in as many points as fit.
+    pub fn of(document: &'a Document) -> Packs<'a> {
+        Packs::within(document, MOST_BYTES)
+    }
+
+    fn within(document: &'a Document, most_bytes: usize) -> Packs<'a> {
+        let timelines = timelines(document);
+        let run = document.runs.first().map_or("RUN", String::as_str);
+        let last = STRIDES[STRIDES.len() - 1];
+        for stride in STRIDES {
+            if stride != last && estimated_bytes(&timelines, stride) > most_bytes {
+                continue;
+            }
+            let by_id: BTreeMap<&str, Packed> =
+                timelines.iter().map(|one| (one.id.as_str(), pack::packed(one, stride))).collect();
+            let bytes: usize = by_id.values().map(|packed| packed.points.len()).sum();
+            if stride == last || bytes <= most_bytes {
+                return Packs { stride, run, by_id };
+            }
+        }
+        Packs::none()
+    }
+
+    /// No timeline is packed before it is shown: each keeps all of its points.
+    pub fn none() -> Packs<'a> {
+        Packs { stride: 1, run: "RUN", by_id: BTreeMap::new() }
+    }
+
+    /// One of them.
+    pub fn get(&self, timeline: &Timeline) -> Packed {
+        self.by_id.get(timeline.id.as_str()).cloned().unwrap_or_else(|| pack::packed(timeline, self.stride))
+    }
+}
+
+fn timelines<'a>(document: &'a Document) -> Vec<&'a Timeline> {
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    let timeline = |block: &'a Block| match block {
+        Block::Timeline(timeline) => Some(timeline),
+        Block::Paragraph(_)
+        | Block::Items(_)
+        | Block::Table(_)
+        | Block::Matrix(_)
+        | Block::Figure(_)
+        | Block::Verbatim(_) => None,
+    };
+    blocks.filter_map(timeline).collect()
+}
+
+/// What they would take, from every so many lines: packing all of them for each stride would take seconds.
+fn estimated_bytes(timelines: &[&Timeline], stride: usize) -> usize {
+    let lines = timelines.iter().flat_map(|timeline| &timeline.lines).flat_map(|line| &line.values);
+    let points: usize = lines.map(|values| values.len().div_ceil(stride)).sum();
+    // An odd distance, so that not always the same metric or subject has its turn.
+    let every = points.div_ceil(SAMPLED_POINTS).max(1) | 1;
+    let sample = pack::sample(timelines, stride, every);
+    sample.bytes * points / sample.points.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::noise;
+    use super::*;
+    use crate::document::{Merge, Section, TimelineLine, TimelineMetric};
+
+    fn document(timelines: usize, points: u64) -> Document {
+        let noisy = |salt: u64| (1..=points).map(|at| Some(noise(at + 10_000 * salt) >> 50)).collect();
+        let timeline = |index: usize| {
+            Block::Timeline(Timeline {
+                id: format!("t{index}"),
+                caption: String::new(),
+                x: "second",
+                metrics: vec![TimelineMetric {
+                    name: "operations".into(),
+                    unit: "1/s".into(),
+                    scale: 1.0,
+                    merge: Merge::Mean,
+                }],
+                lines: (0..3)
+                    .map(|round| TimelineLine {
+                        subject: "s".into(),
+                        round,
+                        values: vec![noisy(u64::from(round))],
+                    })
+                    .collect(),
+            })
+        };
+        let section = Section {
+            id: "s".into(),
+            title: "s".into(),
+            folded: false,
+            blocks: (0..timelines).map(timeline).collect(),
+        };
+        Document {
+            title: "t".into(),
+            kind: "comparison",
+            runs: vec!["r1".into()],
+            verdicts: vec![],
+            preface: vec![],
+            cautions: vec![],
+            sections: vec![section],
+            command: None,
+            colophon: vec![],
+        }
+    }
+
+    fn bytes(packs: &Packs<'_>) -> usize {
+        packs.by_id.values().map(|packed| packed.points.len()).sum()
+    }
+
+    #[test]
+    fn what_fits_keeps_every_point() {
+        let document = document(2, 500);
+        let packs = Packs::of(&document);
+        assert_eq!((packs.stride, packs.run), (1, "r1"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_merged_as_little_as_can_be() {
+        let document = document(4, 2000);
+        let all = bytes(&Packs::within(&document, usize::MAX));
+        let packs = Packs::within(&document, all / 4);
+        assert!(bytes(&packs) <= all / 4);
+        assert_eq!(packs.stride, 5, "{} of {all}", bytes(&packs));
+        // However little there is, something is shown.
+        assert_eq!(Packs::within(&document, 1).stride, 3600);
+    }
+}

@@ -1,0 +1,146 @@
+//! A report as one HTML file that opens without a network: style, script and data are in it.
+//!
+//! [`render`] lays a [`Document`] out; [`shell`] is the frame that the pages of `serve` share, [`blocks`] and [`table`]
+//! the pieces. Everything can be read without a script: the script sorts, filters, unfolds and draws timelines.
+
+pub mod blocks;
+pub mod shell;
+pub mod table;
+
+mod budget;
+mod matrix;
+mod navigation;
+mod pack;
+mod preview;
+mod signs;
+mod text;
+mod timeline;
+
+#[cfg(test)]
+mod tests;
+
+use crate::document::{Block, Caution, Document, Section, Sentence};
+use budget::Packs;
+use maud::{Markup, html};
+
+/// A document as one file. Where all points of its timelines would make it too large, neighbours become one, and
+/// the captions say so.
+pub fn render(document: &Document) -> String {
+    shell::page(&text::short(&document.title, text::MOST_OF_A_HEADING), body(document))
+}
+
+/// What stands between the document's head and its script.
+fn body(document: &Document) -> Markup {
+    let packs = Packs::of(document);
+    // What was found comes before what the numbers tell and do not tell; the rest is in the order of reading.
+    let overview = document.sections.iter().position(has_matrix);
+    let rest = document.sections.iter().enumerate().filter(|(index, _)| Some(*index) != overview);
+    html! {
+        a.skip href="#_content" { "Skip to the report" }
+        div.columns {
+            (navigation::navigation(document))
+            main id="_content" tabindex="-1" {
+                (head(document))
+                @if let Some(overview) = overview { (unfolded(&document.sections[overview], &packs)) }
+                @if !document.preface.is_empty() {
+                    section.preface aria-label="What the numbers tell" {
+                        @for paragraph in &document.preface { p { (text::plain(paragraph)) } }
+                    }
+                }
+                @for (_, section) in rest {
+                    @if section.folded { (folded(section, &packs)) } @else { (unfolded(section, &packs)) }
+                }
+                @if let Some(command) = &document.command {
+                    section.again {
+                        h2 { "The same again" }
+                        pre { code { (text::verbatim(command)) } }
+                    }
+                }
+                footer { @for line in &document.colophon { p { (text::plain(line)) } } }
+            }
+        }
+    }
+}
+
+fn has_matrix(section: &Section) -> bool {
+    section.blocks.iter().any(|block| matches!(block, Block::Matrix(_)))
+}
+
+/// What was compared, what was found, what to know before believing it.
+fn head(document: &Document) -> Markup {
+    html! {
+        header.head {
+            p.kind { (document.kind) @for run in &document.runs { " " code { (text::name(run)) } } }
+            h1 { (text::heading(&document.title)) }
+        }
+        (listed(&document.verdicts, MOST_VERDICTS, "verdicts", "What was found", verdict))
+        (listed(&document.cautions, MOST_CAUTIONS, "cautions", "Warnings", caution))
+    }
+}
+
+/// Of several candidates each has a sentence; more than these would push the overview off the first screen.
+const MOST_VERDICTS: usize = 10;
+/// Warnings repeat from step to step; the first ones show of what kind they are.
+const MOST_CAUTIONS: usize = 5;
+
+/// A list whose tail is folded away where it is long.
+fn listed<T>(items: &[T], most: usize, class: &str, label: &str, item: fn(&T) -> Markup) -> Markup {
+    let (first, more) = items.split_at(items.len().min(most));
+    html! {
+        @if !first.is_empty() {
+            section class=(class) aria-label=(label) {
+                ul { @for one in first { (item(one)) } }
+                @if !more.is_empty() {
+                    details {
+                        summary { (more.len()) " more" }
+                        ul { @for one in more { (item(one)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn verdict(sentence: &Sentence) -> Markup {
+    html! {
+        li class=[sentence.verdict.map(signs::class)] {
+            @if let Some(verdict) = sentence.verdict {
+                strong.badge { span aria-hidden="true" { (signs::sign(verdict)) } " " (signs::word(verdict)) } " "
+            }
+            (text::plain(&sentence.text))
+        }
+    }
+}
+
+fn caution(caution: &Caution) -> Markup {
+    html! {
+        li {
+            strong { span aria-hidden="true" { "! " } (text::name(&caution.id)) }
+            @if let Some(step) = &caution.step { " " (text::name(step)) }
+            ": " (text::plain(&caution.text))
+        }
+    }
+}
+
+fn unfolded(section: &Section, packs: &Packs<'_>) -> Markup {
+    html! {
+        section.part id=(section.id) {
+            h2 { (text::heading(&section.title)) }
+            (content(section, packs))
+        }
+    }
+}
+
+/// The id stands within what is folded: a browser unfolds what a link leads into, without a script too.
+fn folded(section: &Section, packs: &Packs<'_>) -> Markup {
+    html! {
+        details.part {
+            summary { h2 { (text::heading(&section.title)) } }
+            div.unfolded id=(section.id) { (content(section, packs)) }
+        }
+    }
+}
+
+fn content(section: &Section, packs: &Packs<'_>) -> Markup {
+    html! { @for block in &section.blocks { (blocks::block_with(block, packs)) } }
+}

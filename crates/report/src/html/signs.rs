@@ -1,0 +1,46 @@
+//! Verdicts as signs, words and classes: colour never says anything alone.
+
+use model::verdict::Verdict;
+
+/// Stands beside a ratio.
+pub(super) fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "\u{25bc}",
+        Verdict::Improvement => "\u{25b2}",
+        Verdict::NoChange => "=",
+        Verdict::Inconclusive => "?",
+        Verdict::Suspect => "!",
+        Verdict::RatioOnly => "",
+    }
+}
+
+/// The words of the text report.
+pub(super) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "regression",
+        Verdict::Improvement => "improvement",
+        Verdict::NoChange => "no difference",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Suspect => "suspect",
+        Verdict::RatioOnly => "no verdict",
+    }
+}
+
+/// The class that colours it.
+pub(super) fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "slower",
+        Verdict::Improvement => "faster",
+        Verdict::NoChange => "same",
+        Verdict::Inconclusive | Verdict::Suspect => "open",
+        Verdict::RatioOnly => "none",
+    }
+}
+
+/// Whether something was found to have changed.
+pub(super) fn moved(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::Regression | Verdict::Improvement | Verdict::Suspect => true,
+        Verdict::NoChange | Verdict::Inconclusive | Verdict::RatioOnly => false,
+    }
+}
