@@ -4,7 +4,7 @@
 use crate::columns::{from_json, small, unsigned};
 use crate::error::Error;
 use crate::file::Store;
-use crate::load::{block_with_counters, run_head, trial, trial_key};
+use crate::load::{block_with_counters, planned_run, trial, trial_key};
 use crate::resume::PUT_ASIDE;
 use model::block::{Block, Second, TrialKey};
 use model::host::{Host, HostSample};
@@ -13,9 +13,9 @@ use model::record::{RunStatus, TrialRecord};
 use model::units::Nanos;
 use rusqlite::{Row, params};
 
-/// What stands in a run's own row.
+/// A run with its plan, before its values are read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunHead {
+pub struct PlannedRun {
     /// Its id.
     pub id: String,
     /// The name that the user gave it.
@@ -46,9 +46,9 @@ impl Store {
     ///
     /// # Errors
     /// A run that is not there, and what SQLite says.
-    pub fn load_head(&self, id: &str) -> Result<RunHead, Error> {
+    pub fn load_head(&self, id: &str) -> Result<PlannedRun, Error> {
         let key = self.run_key(id)?;
-        self.sql(format!("read run {id}"), |connection| run_head(connection, key))
+        self.sql(format!("read run {id}"), |connection| planned_run(connection, key))
     }
 
     /// Hands on every trial, by launch, step and side.

@@ -21,7 +21,7 @@ pub use browse::{
     TrialCounts, TrialEnd, TrialRate,
 };
 pub use error::Error;
-pub use export::{RunHead, TrialRow};
+pub use export::{PlannedRun, TrialRow};
 pub use file::Store;
 pub use imports::ImportListing;
 pub use runs::RunListing;

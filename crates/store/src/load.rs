@@ -4,7 +4,7 @@ use crate::columns::{
     counter, from_json, moment, run_outcome, shape, side, signed, small, unreadable, unsigned,
 };
 use crate::error::Error;
-use crate::export::{RunHead, second};
+use crate::export::{PlannedRun, second};
 use crate::file::Store;
 use crate::resume::PUT_ASIDE;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
@@ -77,9 +77,9 @@ const RUN_ROW: &str =
     "SELECT runs.name AS run_name, * FROM runs JOIN hosts USING (host_key) WHERE run_key = ?";
 
 /// What stands in a run's own row, of what concerns the whole of it.
-pub(crate) fn run_head(connection: &Connection, key: i64) -> rusqlite::Result<RunHead> {
+pub(crate) fn planned_run(connection: &Connection, key: i64) -> rusqlite::Result<PlannedRun> {
     let head = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
-    Ok(RunHead {
+    Ok(PlannedRun {
         id: head.id,
         name: head.name,
         status: head.status,

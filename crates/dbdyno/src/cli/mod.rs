@@ -272,6 +272,23 @@ Examples:
   dbdyno report last --format tsv -o columns.tsv";
 
 #[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct Serve {
+    /// Address to listen on; any other than the loopback needs a token
+    #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDR:PORT")]
+    pub listen: SocketAddr,
+    /// File whose first line is the token [default: drawn and printed once, where one is needed]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  dbdyno serve                                     then open http://127.0.0.1:7117/
+  dbdyno serve --listen 127.0.0.1:0                any free port; the address is printed
+  dbdyno serve --listen 10.0.0.5:7117 --token-file ~/.config/dbdyno/token";
+
+#[derive(Debug, Args)]
 pub struct Engine {
     #[command(subcommand)]
     pub action: EngineAction,

@@ -8,12 +8,12 @@ use anyhow::{Context, anyhow};
 use report::export::{self, ExportedRun, LongRow, Table};
 use std::collections::BTreeSet;
 use std::path::Path;
-use store::{RunHead, Store};
+use store::{PlannedRun, Store};
 
 /// Finds the runs, writes table by table.
 pub fn run(places: &Places, arguments: &Export) -> anyhow::Result<Ending> {
     let store = Store::open_existing(&paths::store_file(places)?)?;
-    let mut heads: Vec<RunHead> = Vec::new();
+    let mut heads: Vec<PlannedRun> = Vec::new();
     for wanted in &arguments.runs {
         let id = store.find_run(wanted).map_err(usage)?;
         heads.push(store.load_head(&id).with_context(|| format!("failed to load run {id}"))?);
@@ -68,7 +68,7 @@ fn table_of(table: ExportTable) -> Table {
 /// What is exported.
 struct Source<'a> {
     store: &'a Store,
-    heads: &'a [RunHead],
+    heads: &'a [PlannedRun],
     /// All where empty.
     steps: &'a [String],
 }
@@ -101,7 +101,7 @@ impl Source<'_> {
     }
 
     /// One table of one run, a record at a time; only values are computed from the run as a whole.
-    fn table(&self, table: Table, head: &RunHead, lines: &mut Lines<'_>) -> anyhow::Result<()> {
+    fn table(&self, table: Table, head: &PlannedRun, lines: &mut Lines<'_>) -> anyhow::Result<()> {
         let run = ExportedRun::new(&head.id, &head.plan, head.started_at_us);
         match table {
             Table::Values => {
@@ -153,7 +153,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn begin(&mut self, heads: &[RunHead]) -> anyhow::Result<()> {
+    fn begin(&mut self, heads: &[PlannedRun]) -> anyhow::Result<()> {
         match self.format {
             ExportFormat::Csv => self.sink.write(&export::csv_header()),
             ExportFormat::Json => {
@@ -189,7 +189,7 @@ impl Lines<'_> {
 }
 
 /// The run as such: what its values were measured with.
-fn run_object(head: &RunHead) -> serde_json::Value {
+fn run_object(head: &PlannedRun) -> serde_json::Value {
     let mut object = serde_json::json!({
         "run": head.id,
         "status": head.status.name(),

@@ -241,6 +241,7 @@ fn block(trial: &TrialKey, cycle: u32, rate: u64) -> Block {
         image: trial.launch,
         cycle,
         position: 0,
+        started_at_us: None,
         operations: rate / 10 + u64::from(cycle) * 13,
         failed_operations: 0,
         wall: Nanos::from_millis(100),

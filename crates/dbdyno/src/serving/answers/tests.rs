@@ -107,6 +107,7 @@ fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
                     image: launch,
                     cycle: 0,
                     position: 0,
+                    started_at_us: None,
                     operations: 1000 * (1 + side as u64),
                     failed_operations: 0,
                     wall: Nanos::from_secs(1),
