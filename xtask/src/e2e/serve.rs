@@ -307,8 +307,8 @@ impl Locked {
             OpenOptions::new().read(true).write(true).open(store).context("failed to open the store")?;
         // SAFETY: a structure of numbers, for which zero is a value.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = libc::F_WRLCK as libc::c_short;
-        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_type = libc::c_short::try_from(libc::F_WRLCK)?;
+        lock.l_whence = libc::c_short::try_from(libc::SEEK_SET)?;
         // SAFETY: the descriptor is open and the structure outlives the call.
         let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &lock) };
         if status != 0 {

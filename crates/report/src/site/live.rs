@@ -68,7 +68,7 @@ pub struct NewestTrial {
     pub step: String,
     /// The subject.
     pub subject: String,
-    /// How it stands: `done`, `being measured`.
+    /// How it stands: `done`, `unfinished`.
     pub standing: &'static str,
     /// Operations per second so far; absent before the first block.
     pub rate: Option<f64>,
@@ -116,7 +116,7 @@ pub fn page(view: &LiveView) -> String {
             p data-field="alive" { (field("alive")) }
             p data-field="second" { (field("second")) }
             p role="status" data-state="" {}
-            (table("Steps", "steps", &["step", "done", "failed", "skipped", "being measured", "left"], &told))
+            (table("Steps", "steps", &["step", "done", "failed", "skipped", "unfinished", "left the run"], &told))
             (table("Newest trials", "newest", &["step", "subject", "launch", "ops/s so far", "stands"], &told))
             (table("Warnings", "warnings", &["id", "step", "says"], &told))
             p {

@@ -328,6 +328,12 @@ fn a_ratio_stands_only_between_runs_that_may_be_compared() {
     assert!(!apart.contains(">0.900<"), "{apart}");
     assert!(apart.contains("cannot be compared: they differ in rows and data"), "{apart}");
     assert!(apart.contains(">100<") && apart.contains(">90.0<"), "{apart}");
+    // What the reports note stands once, with all that it is about.
+    assert_eq!(apart.matches("Notes of A").count(), 1, "{apart}");
+    assert!(
+        apart.contains("<li>readrandom of rocksdb@8.4.4, readrandom of rocksdb@8.4.4+defaults: "),
+        "{apart}"
+    );
 }
 
 #[test]

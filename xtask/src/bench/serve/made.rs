@@ -291,11 +291,15 @@ fn plan(shape: &Shape, seed: u64) -> anyhow::Result<Plan> {
         shape.workload
     );
     for step in 0..shape.steps {
+        let (group, operation, rest) = match (interleaved, step) {
+            (true, _) => ("point", "read-random", "database = \"image\""),
+            (false, 0) => ("writes", "fill-sequential", ""),
+            (false, _) => ("point", "read-random", "seconds = 60"),
+        };
+        let name = step_name(step);
         write!(
             text,
-            "[[step]]\nname = \"{}\"\ngroup = \"point\"\noperation = \"read-random\"\n{}\n",
-            step_name(step),
-            if interleaved { "database = \"image\"" } else { "seconds = 60" },
+            "[[step]]\nname = \"{name}\"\ngroup = \"{group}\"\noperation = \"{operation}\"\n{rest}\n"
         )?;
     }
     let workload = Workload::parse(&text, "made").context("the made workload is no workload")?;

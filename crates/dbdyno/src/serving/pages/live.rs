@@ -68,7 +68,7 @@ fn newest(trial: LiveTrial, subjects: &[String]) -> NewestTrial {
             TrialEnd::Done => "done",
             TrialEnd::Failed => "failed",
             TrialEnd::Skipped => "skipped",
-            TrialEnd::Unfinished => "being measured",
+            TrialEnd::Unfinished => "unfinished",
         },
         rate: (seconds > 0.0).then(|| trial.rate.operations as f64 / seconds),
         step: trial.step,

@@ -131,7 +131,7 @@ fn differences(a: &Side, b: &Side, apart: &[Differing]) -> Markup {
                     thead {
                         tr {
                             th scope="col" { "" } th scope="col" { "A" } th scope="col" { "B" }
-                            th scope="col" { "compared" }
+                            th scope="col" { "rates comparable" }
                         }
                     }
                     tbody {
@@ -178,6 +178,12 @@ fn steps(a: &Side, b: &Side) -> Markup {
                 }
             }
         }
+        @for (letter, notes) in [("A", notes(a)), ("B", notes(b))] {
+            @if !notes.is_empty() {
+                h2 { "Notes of " (letter) }
+                ul { @for note in notes { li { (note) } } }
+            }
+        }
     }
 }
 
@@ -217,14 +223,10 @@ fn rows(a: &Side, b: &Side, step: &str) -> Vec<Markup> {
     subjects.iter().map(row).collect()
 }
 
+/// What stands beside a row: of reports it stands below the table, where the same note is told once.
 fn known(a: &Side, b: &Side, subject: &str, apart: &[Differing], own: [&Option<SubjectFigure>; 2]) -> String {
-    let mut notes: Vec<String> = Vec::new();
-    for (letter, own) in ["A", "B"].into_iter().zip(own) {
-        match own {
-            None => notes.push(format!("not in {letter}")),
-            Some(own) => notes.extend(own.notes.iter().map(|note| format!("{letter}: {note}"))),
-        }
-    }
+    let missing = ["A", "B"].into_iter().zip(own).filter(|(_, own)| own.is_none());
+    let mut notes: Vec<String> = missing.map(|(letter, _)| format!("not in {letter}")).collect();
     let facts = |side: &Side| side.conditions.subjects.iter().find(|one| one.reference == subject).cloned();
     if let (Some(in_a), Some(in_b)) = (facts(a), facts(b)) {
         if in_a.sha256 != in_b.sha256 {
@@ -234,7 +236,35 @@ fn known(a: &Side, b: &Side, subject: &str, apart: &[Differing], own: [&Option<S
             notes.push("a slowdown was planted: a test".to_owned());
         }
     }
-    let definition = apart.iter().find(|one| one.what.starts_with("definition of"));
-    notes.extend(definition.map(|one| format!("defined otherwise: {} in A, {} in B", one.a, one.b)));
+    // Where the runs differ as a whole, that is said above.
+    if let [one] = apart
+        && one.what.starts_with("definition of")
+    {
+        notes.push(format!("defined otherwise: {} in A, {} in B", one.a, one.b));
+    }
     notes.join("; ")
 }
+
+/// What the reports note, each sentence once, with the steps and subjects that it is about.
+fn notes(side: &Side) -> Vec<String> {
+    let mut gathered: Vec<(&str, Vec<String>)> = Vec::new();
+    for step in &side.conditions.step_names {
+        for figure in side.figures.steps.get(step).into_iter().flatten() {
+            for note in &figure.notes {
+                let place = format!("{step} of {}", figure.subject);
+                match gathered.iter_mut().find(|(known, _)| *known == note.as_str()) {
+                    Some((_, places)) => places.push(place),
+                    None => gathered.push((note.as_str(), vec![place])),
+                }
+            }
+        }
+    }
+    let line = |(note, places): (&str, Vec<String>)| match places.len() {
+        few @ ..=MOST_PLACES => format!("{}: {note}", places[..few].join(", ")),
+        many => format!("{} and {} more: {note}", places[..MOST_PLACES].join(", "), many - MOST_PLACES),
+    };
+    gathered.into_iter().map(line).collect()
+}
+
+/// More places than these are counted.
+const MOST_PLACES: usize = 4;
