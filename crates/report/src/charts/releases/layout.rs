@@ -16,8 +16,10 @@ const MOST_END_LABELS: usize = 12;
 pub(super) const END_LABEL_ROOM: f64 = 190.0;
 /// From the end of a line to its name: a connecting stroke and a marker.
 pub(super) const LEADER: f64 = 32.0;
-/// Names of releases are cut to this width.
+/// Names of releases are cut to this width, or to their share of the plot where that is more.
 const RELEASE_ROOM: f64 = 120.0;
+/// The plot is at least about as wide, however long the names beside it are.
+const LEAST_PLOT_WIDTH: f64 = 640.0;
 /// Markers of a line are at least this far apart; where points are nearer, some have none.
 const MARKER_PITCH: f64 = 14.0;
 /// Intervals of lines at one release stand beside each other, so far apart.
@@ -59,8 +61,9 @@ impl Layout {
         let ticks = domain.ticks(7);
         let named: Vec<&Drawn> = lines.iter().filter(|line| line.last().is_some()).collect();
         let has_end_labels = named.len() <= MOST_END_LABELS;
+        let name_room = (LEAST_PLOT_WIDTH / count.max(1) as f64 - 12.0).max(RELEASE_ROOM);
         let names: Vec<String> =
-            chart.releases.iter().map(|release| fitted(release, SMALL, RELEASE_ROOM)).collect();
+            chart.releases.iter().map(|release| fitted(release, SMALL, name_room)).collect();
         let widest_name = names.iter().map(|name| width(name, SMALL)).fold(0.0, f64::max);
 
         let tick_room = ticks.iter().map(|tick| width(&tick.text, SMALL)).fold(0.0, f64::max) + 8.0;

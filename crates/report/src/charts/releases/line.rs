@@ -74,9 +74,11 @@ impl<'a> Drawn<'a> {
             Some((release, point, at, has_marker.then(|| marker(self.look, at, 3.0))))
         });
         if notes == Notes::None {
-            let intervals = drawn.clone().flat_map(|(_, point, at, _)| interval(point, at, layout)).collect();
-            let shapes = std::iter::once(faint(intervals)).chain(drawn.filter_map(|(.., marker)| marker));
-            return vec![Item::plain(shapes.collect())];
+            let intervals: Vec<Vec<Spot>> =
+                drawn.clone().flat_map(|(_, point, at, _)| interval(point, at, layout)).collect();
+            let mut shapes = if intervals.is_empty() { Vec::new() } else { vec![faint(intervals)] };
+            shapes.extend(drawn.filter_map(|(.., marker)| marker));
+            return vec![Item::plain(shapes)];
         }
         let item = |(release, point, at, marker): (usize, Point, Spot, Option<Shape>)| {
             let pieces = interval(point, at, layout);

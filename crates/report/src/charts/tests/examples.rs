@@ -178,6 +178,43 @@ fn many_lines() -> Chart {
     })
 }
 
+/// What nobody should call a subject, and intervals without end.
+fn hostile() -> Chart {
+    let long = "x".repeat(10_000);
+    let labels = ["<script>alert(1)</script>", "שלום עולם", "微基准测试 and \"quotes\"", &long, "zero", ""];
+    let series = vec![
+        (
+            "line\nbreak & <b>bold</b>",
+            vec![
+                within(0.97, 0.2, 9.0),
+                within(1.0, 1.0, 1.0),
+                Some(Point { value: 0.91, low: Some(0.9), high: None }),
+                exact(1.2),
+                exact(0.0),
+                None,
+            ],
+        ),
+        (long.as_str(), vec![exact(0.99); 6]),
+    ];
+    bars(&labels, series)
+}
+
+fn hostile_releases() -> Chart {
+    let names = ["<i>1.0</i>", "العربية", "rocksdb@8.6.7+a-configuration-with-a-long-name", "v2"];
+    let line = |name: &str, value: f64| Line {
+        name: name.to_owned(),
+        points: vec![exact(1.0), within(value, value / 9.0, value * 9.0), None, exact(value)],
+        changes: vec![Mark { release: 2, confirmed: true }],
+    };
+    let lines = vec![
+        line("&lt; \u{202e}reversed", 0.99),
+        line("שלום", 1.01),
+        line(&"微".repeat(3000), 1.005),
+        line("z\u{300}\u{301}\u{302}\u{303}\u{304}", 30.0),
+    ];
+    releases(&names, lines)
+}
+
 fn names(subjects: &[String]) -> Vec<&str> {
     subjects.iter().map(String::as_str).collect()
 }
@@ -194,6 +231,8 @@ fn charts_of_real_size_are_sound_and_become_images() {
         ("bars-12x1", microbenchmarks(&names(&subjects(1)), &MICROBENCHMARKS[..12])),
         ("bars-8x2", microbenchmarks(&names(&subjects(2)), &MICROBENCHMARKS[24..32])),
         ("latency", latency()),
+        ("hostile", hostile()),
+        ("hostile-releases", hostile_releases()),
         ("small-releases", small_releases()),
         ("small-bars", small_bars()),
         ("small-latency", small_latency()),
