@@ -115,7 +115,7 @@ pub fn show(store: &Store, runs: &[Shown], wanted: &Wanted<'_>) -> anyhow::Resul
             return draw_charts(&document(store, runs)?, wanted.output, "svg", &draw);
         }
         Format::Png => {
-            let draw = |chart: &Chart| report::charts::png::render(chart).context("failed to draw a chart");
+            let draw = |chart: &Chart| Ok(report::charts::png::render(chart)?);
             return draw_charts(&document(store, runs)?, wanted.output, "png", &draw);
         }
     };
@@ -265,7 +265,8 @@ fn draw_charts(
         return Err(usage(anyhow!("there is no chart in this report: nothing of it can be drawn")));
     }
     for (file, figure) in figures {
-        print::file(&directory.join(file), &draw(&figure.chart)?)?;
+        let content = draw(&figure.chart).with_context(|| format!("failed to draw `{file}`"))?;
+        print::file(&directory.join(file), &content)?;
     }
     Ok(())
 }

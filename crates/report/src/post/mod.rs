@@ -5,6 +5,7 @@ mod results;
 mod setup;
 
 use crate::campaign::{self, CampaignView};
+use crate::groups::GroupRow;
 use crate::layout::printable;
 use crate::markdown::{escaped, list_item};
 use crate::phrases;
@@ -25,7 +26,8 @@ pub struct Illustration {
 pub fn of_comparison(view: &ReportView, record: &RunRecord, charts: &[Illustration]) -> String {
     let run = verdicts::of_comparison(view);
     let groups = view.candidates.iter().flat_map(|candidate| &candidate.groups).collect();
-    let parts = Parts { run: &run, record, charts, findings: results::of_rows(view), groups };
+    let differs = view.candidates.iter().flat_map(|candidate| results::differs(candidate, view)).collect();
+    let parts = Parts { run: &run, record, charts, findings: results::of_rows(view), groups, differs };
     parts.render(&phrases::run_line(view), &phrases::headline(view), &run.telling())
 }
 
@@ -36,7 +38,14 @@ pub fn of_campaign(view: &CampaignView, record: &RunRecord, charts: &[Illustrati
     let findings = own().map(|one| campaign::finding(one, view)).collect();
     let mut short: Vec<String> = own().map(|one| campaign::finding_with(one, &[], view)).collect();
     short.extend(run.telling());
-    let parts = Parts { run: &run, record, charts, findings, groups: view.groups.iter().collect() };
+    let parts = Parts {
+        run: &run,
+        record,
+        charts,
+        findings,
+        groups: view.groups.iter().collect(),
+        differs: Vec::new(),
+    };
     parts.render(&campaign::run_line(view), &campaign::headline(view), &short)
 }
 
@@ -47,7 +56,9 @@ struct Parts<'a> {
     charts: &'a [Illustration],
     /// A paragraph each.
     findings: Vec<String>,
-    groups: Vec<&'a crate::groups::GroupRow>,
+    groups: Vec<&'a GroupRow>,
+    /// What differs between the sides beside the code, laid out.
+    differs: Vec<String>,
 }
 
 /// More sentences than this are no summary: the rest stands among the findings.
@@ -73,6 +84,9 @@ impl Parts<'_> {
         let findings: Vec<String> = self.findings.iter().map(|finding| escaped(finding)).collect();
         let none = "No step differs from the base by more than can be told.".to_owned();
         parts.extend(section("Findings", if findings.is_empty() { vec![none] } else { findings }));
+        if !self.differs.is_empty() {
+            parts.extend(section("What differs beside the code", self.differs.iter().cloned()));
+        }
         parts.extend(section("What to know", self.cautions()));
         parts.retain(|part| !part.is_empty());
         parts.join("\n\n") + "\n"

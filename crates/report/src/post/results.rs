@@ -1,8 +1,9 @@
 //! The tables of a post's results, and a paragraph for each finding of a comparison.
 
 use crate::figures::{NONE, chosen_percent, interval, quantity, quantity_or_none, ratio};
-use crate::grids::{Column, Grid, Kind};
+use crate::grids::{self, Column, Grid, Kind};
 use crate::groups::{self, GroupRow};
+use crate::layout::printable;
 use crate::markdown::{escaped, table};
 use crate::phrases;
 use crate::verdicts::{RunVerdicts, StepVerdict};
@@ -164,6 +165,17 @@ fn legend(run: &RunVerdicts<'_>) -> String {
             ""
         }
     )
+}
+
+/// What differs between a candidate and the base beside the code: each of it may be the reason.
+pub(super) fn differs(candidate: &CandidateView, view: &ReportView) -> Vec<String> {
+    let tables = grids::differs(candidate).map(|grid| table(&grid));
+    let lists = grids::differing_lists(candidate, view);
+    let mut parts: Vec<String> = tables.into_iter().chain(lists.iter().map(|list| escaped(list))).collect();
+    if !parts.is_empty() && view.candidates.len() > 1 {
+        parts.insert(0, format!("### {}", escaped(&printable(&candidate.subject))));
+    }
+    parts
 }
 
 /// A paragraph for each step of a comparison that differs.

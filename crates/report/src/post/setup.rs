@@ -28,6 +28,8 @@ pub(super) fn builds(record: &RunRecord) -> Vec<String> {
         ("from", Kind::Prose),
     ]);
     grid.rows = record.plan.subjects.iter().map(build).collect();
+    // A build that is compared with itself stands there once.
+    grid.rows.dedup();
     let left_out = record.plan.layout.left_out.iter();
     let left_out: Vec<String> =
         left_out.map(|one| list_item(&format!("left out: {}: {}", one.reference, one.reason))).collect();
@@ -162,8 +164,8 @@ fn steps(plan: &Plan) -> Grid {
 
 fn extent(step: &Step, design: Design) -> String {
     let blocks = || {
-        let block = format!("blocks of {}", span(step.block.as_secs_f64()));
-        format!("{} {block}", step.cycles)
+        let milliseconds = 1e3 * step.block.as_secs_f64();
+        format!("{} blocks of {} ms", step.cycles, quantity(milliseconds))
     };
     match (design, step.extent) {
         (Design::Interleaved, _) | (Design::Rounds | Design::Sequential, Extent::Blocks) => blocks(),

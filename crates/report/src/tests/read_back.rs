@@ -509,3 +509,20 @@ fn exported_records_have_every_value_of_the_store() {
     let operations: u64 = blocks.map(|one| one.operations).sum();
     assert!((rate.unwrap() - operations as f64 / 0.4).abs() < 1e-6, "{rate:?}");
 }
+
+#[test]
+fn a_summary_of_long_names_and_many_candidates_is_cut_at_what_github_takes() {
+    let mut view = comparison();
+    for (index, row) in view.candidates[0].rows.iter_mut().enumerate() {
+        row.step = format!("{index}{}", "long".repeat(2_500));
+    }
+    view.candidates =
+        (1..=30).map(|side| crate::view::CandidateView { side, ..view.candidates[0].clone() }).collect();
+    assert!(crate::markdown::render(&view).len() > 2 * step_summary::MOST_BYTES);
+    let text = summary_of(&view);
+    assert!(text.len() <= step_summary::MOST_BYTES, "{}", text.len());
+    assert!(text.starts_with("### dbdyno quick, base rocksdb@8.5.4: 30 slower"), "{}", &text[..200]);
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("Cut here: ") && last.contains("dbdyno report 20261121-091500-3fa9"), "{last}");
+    assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+}

@@ -3,20 +3,17 @@
 //!
 //! What the numbers mean is ours: the change is that of the pairs, and `~` stands wherever no difference was found.
 
+mod spread;
+
 use crate::campaign::CampaignView;
-use crate::evidence::{self, Case};
 use crate::groups::GroupRow;
 use crate::layout::printable;
 use crate::verdicts::{self, ComparedMetric, RunVerdicts, StepVerdict};
 use crate::view::ReportView;
-use analysis::student;
-use model::block::{BASE, Block, Side};
+use model::block::{BASE, Side};
 use model::record::RunRecord;
 use model::verdict::Verdict;
-use std::collections::BTreeMap;
-
-/// Confidence of the spread of one side, as there.
-const SPREAD_ALPHA: f64 = 0.05;
+use spread::{SpreadKey, Spreads};
 
 /// The metrics that have a table of their own, with their units in its head.
 const SHOWN: [(&str, &str); 2] = [("ops_per_s", "op/s"), ("cpu_us_per_op", "CPU-sec/op")];
@@ -24,124 +21,13 @@ const SHOWN: [(&str, &str); 2] = [("ops_per_s", "op/s"), ("cpu_us_per_op", "CPU-
 /// The verdicts of a comparison; the record is that of the view.
 pub fn of_comparison(view: &ReportView, record: &RunRecord) -> String {
     let groups: Vec<&GroupRow> = view.candidates.iter().flat_map(|candidate| &candidate.groups).collect();
-    render(&verdicts::of_comparison(view), &spreads_of_launches(view, record), &groups)
+    render(&verdicts::of_comparison(view), &spread::of_launches(view, record), &groups)
 }
 
 /// The verdicts of a campaign.
 pub fn of_campaign(view: &CampaignView) -> String {
     let groups: Vec<&GroupRow> = view.groups.iter().collect();
-    render(&verdicts::of_campaign(view), &spreads_of_rounds(view), &groups)
-}
-
-/// Half width of the interval of one side's mean, as a share of it, by step, candidate, side and metric. The base's
-/// differs from candidate to candidate where their launches do.
-type Spreads = BTreeMap<SpreadKey, f64>;
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct SpreadKey {
-    step: String,
-    candidate: Side,
-    side: Side,
-    metric: &'static str,
-}
-
-fn spreads_of_launches(view: &ReportView, record: &RunRecord) -> Spreads {
-    let mut spreads = Spreads::new();
-    for candidate in &view.candidates {
-        for row in &candidate.rows {
-            let Some(step) = record.plan.workload.steps.iter().find(|step| step.name == row.step) else {
-                continue;
-            };
-            let launches = evidence::launches(Case { record, step, candidate: candidate.side });
-            let judged = &launches[..launches.len().min(row.launches as usize)];
-            let of_side = |block: fn(&analysis::launch::BlockPair<'_>) -> Totals| {
-                let totals = judged.iter().map(|launch| launch.pairs.iter().map(block).sum::<Totals>());
-                totals.collect::<Vec<Totals>>()
-            };
-            let sides = [
-                (BASE, of_side(|pair| Totals::of(pair.base))),
-                (candidate.side, of_side(|pair| Totals::of(pair.candidate))),
-            ];
-            for (side, totals) in sides {
-                let rates: Vec<f64> = totals.iter().map(Totals::rate).collect();
-                let costs: Vec<f64> = totals.iter().map(Totals::cpu_per_operation).collect();
-                for (metric, values) in [(SHOWN[0].0, rates), (SHOWN[1].0, costs)] {
-                    let key = SpreadKey { step: row.step.clone(), candidate: candidate.side, side, metric };
-                    spreads.extend(spread(&values).map(|spread| (key, spread)));
-                }
-            }
-        }
-    }
-    spreads
-}
-
-/// What the blocks of one side of one launch did together.
-#[derive(Debug, Clone, Copy, Default)]
-struct Totals {
-    operations: f64,
-    seconds: f64,
-    cpu_seconds: f64,
-}
-
-impl Totals {
-    fn of(block: &Block) -> Totals {
-        Totals {
-            operations: block.operations as f64,
-            seconds: block.wall.as_secs_f64(),
-            cpu_seconds: block.process_cpu.as_secs_f64(),
-        }
-    }
-
-    fn rate(&self) -> f64 {
-        self.operations / self.seconds
-    }
-
-    fn cpu_per_operation(&self) -> f64 {
-        self.cpu_seconds / self.operations
-    }
-}
-
-impl std::iter::Sum for Totals {
-    fn sum<I: Iterator<Item = Totals>>(all: I) -> Totals {
-        all.fold(Totals::default(), |sum, one| Totals {
-            operations: sum.operations + one.operations,
-            seconds: sum.seconds + one.seconds,
-            cpu_seconds: sum.cpu_seconds + one.cpu_seconds,
-        })
-    }
-}
-
-fn spreads_of_rounds(view: &CampaignView) -> Spreads {
-    let mut spreads = Spreads::new();
-    for step in &view.steps {
-        for row in &step.rows {
-            for (metric, _) in SHOWN {
-                let values: Vec<f64> =
-                    row.rounds.iter().filter_map(|(_, values)| values.get(metric)).collect();
-                let Some(spread) = spread(&values) else { continue };
-                // The base is the same beside every candidate.
-                let candidates: Vec<Side> = match row.side {
-                    BASE => view.subjects.iter().map(|subject| subject.side).collect(),
-                    side => vec![side],
-                };
-                spreads.extend(candidates.into_iter().map(|candidate| {
-                    let key = SpreadKey { step: step.name.clone(), candidate, side: row.side, metric };
-                    (key, spread)
-                }));
-            }
-        }
-    }
-    spreads
-}
-
-/// Half width of Student's interval of the mean of the logarithms, as a share; absent below three values.
-fn spread(values: &[f64]) -> Option<f64> {
-    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    if logarithms.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let (low, high) = student::interval(&logarithms, SPREAD_ALPHA)?;
-    Some((0.5 * (high - low)).exp_m1())
+    render(&verdicts::of_campaign(view), &spread::of_rounds(view), &groups)
 }
 
 fn render(run: &RunVerdicts<'_>, spreads: &Spreads, groups: &[&GroupRow]) -> String {
@@ -401,16 +287,5 @@ mod tests {
         let expected = ["612.3k", "1.204M", "1.634\u{b5}", "1.000", "1.000k", "12.34", "0.000", "0.000"];
         assert_eq!(values.map(scaled), expected);
         assert_eq!([0.9590, 1.2].map(percent), ["-4.10%", "+20.00%"]);
-    }
-
-    #[test]
-    fn a_spread_needs_three_values_and_is_a_share() {
-        assert_eq!(spread(&[1.0, 2.0]), None);
-        assert_eq!(spread(&[1.0, 0.0, 2.0]), None);
-        let narrow = spread(&[100.0, 101.0, 99.0]).unwrap();
-        // t(0.975, 2) = 4.303, sd of the logarithms 0.01, over the root of 3.
-        assert!((narrow - 0.0252).abs() < 0.0005, "{narrow}");
-        let other_unit = spread(&[700.0, 707.0, 693.0]).unwrap();
-        assert!((narrow - other_unit).abs() < 1e-12, "{narrow} {other_unit}");
     }
 }

@@ -1,9 +1,14 @@
 //! What a run says of each step and candidate, whatever its design: what gates, test reports, scrapers and summaries
 //! are made from. Every number in here is one of a view; none is computed.
 
-use crate::campaign::{self, CampaignView, Comparison, StepView};
-use crate::figures::{and_list, change, chosen_percent, count};
-use crate::view::{CandidateView, Figure, Note, ReportView, RunFacts, StepRow, TrialReason, Trials};
+mod campaign;
+mod comparison;
+
+pub use campaign::of_campaign;
+pub use comparison::of_comparison;
+
+use crate::figures::{and_list, count};
+use crate::view::{Note, RunFacts, TrialReason, Trials};
 use model::block::Side;
 use model::event::RunOutcome;
 use model::host::Host;
@@ -222,79 +227,10 @@ impl StepVerdict<'_> {
     }
 }
 
-/// The verdicts of a comparison.
-pub fn of_comparison(view: &ReportView) -> RunVerdicts<'_> {
-    RunVerdicts {
-        run: &view.run,
-        base: &view.base,
-        margin: view.margin,
-        alpha: view.alpha,
-        host: &view.host,
-        warnings: &view.warnings,
-        trials: &view.trials,
-        left_out: &[],
-        repeats: Repeats::Launches,
-        set_aside: Vec::new(),
-        summaries: view
-            .candidates
-            .iter()
-            .map(|candidate| CandidateSummary {
-                side: candidate.side,
-                candidate: &candidate.subject,
-                text: candidate.summary.clone(),
-            })
-            .collect(),
-        steps: view
-            .candidates
-            .iter()
-            .flat_map(|candidate| candidate.rows.iter().map(move |row| of_row(row, candidate, view)))
-            .collect(),
-    }
-}
+/// More names than this are counted.
+const MOST_NAMES: usize = 8;
 
-fn of_row<'a>(row: &'a StepRow, candidate: &'a CandidateView, view: &'a ReportView) -> StepVerdict<'a> {
-    let rates = [Some(&row.wall), row.adjusted.as_ref(), Some(&row.cpu)].into_iter().flatten();
-    let counters = row.counters.iter().map(|counter| &counter.figure);
-    let deciding = row.deciding();
-    let said = || row.notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("; ");
-    StepVerdict {
-        step: &row.step,
-        group: row.group,
-        side: candidate.side,
-        candidate: &candidate.subject,
-        verdict: row.verdict,
-        confirmed: row.confirmed,
-        deciding: of_figure(deciding),
-        metrics: rates.chain(counters).map(of_figure).collect(),
-        p_value: row.p_value,
-        repeats: row.launches,
-        seconds: row.seconds,
-        notes: row.notes.iter().collect(),
-        not_measured: match deciding.ratio {
-            Some(_) => None,
-            None => Some(why_not(
-                (&view.trials, Repeats::Launches),
-                &row.step,
-                [&candidate.subject, &view.base],
-                said(),
-            )),
-        },
-    }
-}
-
-fn of_figure(figure: &Figure) -> ComparedMetric {
-    ComparedMetric {
-        metric: figure.metric.name(),
-        unit: figure.metric.unit(),
-        base: finite(figure.base),
-        candidate: finite(figure.candidate),
-        ratio: finite(figure.ratio),
-        low: finite(figure.low),
-        high: finite(figure.high),
-        confidence: figure.confidence,
-    }
-}
-
+/// A number that can be shown.
 fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
@@ -309,158 +245,5 @@ fn why_not((trials, repeats): (&Trials, Repeats), step: &str, subjects: [&str; 2
         Some(reason) => reason,
         None if said.is_empty() => "no trial of it is done on both sides".to_owned(),
         None => said,
-    }
-}
-
-/// The verdicts of a campaign; helper steps have none.
-pub fn of_campaign(view: &CampaignView) -> RunVerdicts<'_> {
-    let candidates = || view.subjects.iter().skip(1);
-    let mut steps: Vec<StepVerdict<'_>> = candidates()
-        .flat_map(|subject| {
-            let judged = view.steps.iter().filter(|step| !step.helper);
-            judged.map(move |step| of_step(step, subject.side, &subject.subject, view))
-        })
-        .collect();
-    confirm(&mut steps, view.alpha, candidates().count());
-    let summaries = candidates()
-        .map(|subject| {
-            let of_side: Vec<&StepVerdict<'_>> =
-                steps.iter().filter(|step| step.side == subject.side).collect();
-            CandidateSummary {
-                side: subject.side,
-                candidate: &subject.subject,
-                text: sentence(&of_side, &subject.subject, view),
-            }
-        })
-        .collect();
-    RunVerdicts {
-        run: &view.run,
-        base: &view.base,
-        margin: view.margin,
-        alpha: view.alpha,
-        host: &view.host,
-        warnings: &view.warnings,
-        trials: &view.trials,
-        left_out: &view.left_out,
-        repeats: Repeats::Rounds,
-        set_aside: campaign::disturbed_lines(view),
-        summaries,
-        steps,
-    }
-}
-
-fn of_step<'a>(
-    step: &'a StepView,
-    side: Side,
-    candidate: &'a str,
-    view: &'a CampaignView,
-) -> StepVerdict<'a> {
-    let of_side = || step.comparisons.iter().filter(move |one| one.side == side);
-    let decides = of_side().find(|one| one.decides);
-    let deciding = decides.map_or_else(no_rate, of_column);
-    let said = || {
-        let texts = decides.iter().flat_map(|one| &one.notes).map(|note| note.text.as_str());
-        texts.collect::<Vec<_>>().join("; ")
-    };
-    StepVerdict {
-        step: &step.name,
-        group: step.group,
-        side,
-        candidate,
-        verdict: decides.map_or(Verdict::RatioOnly, |one| one.verdict),
-        confirmed: false,
-        deciding,
-        metrics: of_side().map(of_column).collect(),
-        p_value: decides.and_then(|one| finite(one.p_value)),
-        repeats: decides.map_or(0, |one| one.rounds),
-        seconds: decides.map_or(0.0, |one| one.seconds),
-        notes: decides.iter().flat_map(|one| &one.notes).collect(),
-        not_measured: match deciding.ratio {
-            Some(_) => None,
-            None => {
-                Some(why_not((&view.trials, Repeats::Rounds), &step.name, [candidate, &view.base], said()))
-            }
-        },
-    }
-}
-
-/// What stands where no trial has a rate.
-fn no_rate() -> ComparedMetric {
-    let metric = Metric::OpsPerSecond;
-    ComparedMetric {
-        metric: metric.name(),
-        unit: metric.unit(),
-        base: None,
-        candidate: None,
-        ratio: None,
-        low: None,
-        high: None,
-        confidence: None,
-    }
-}
-
-fn of_column(one: &Comparison) -> ComparedMetric {
-    ComparedMetric {
-        metric: one.column.metric,
-        unit: one.column.unit,
-        base: finite(one.base_value),
-        candidate: finite(one.candidate_value),
-        ratio: finite(one.ratio),
-        low: finite(one.low),
-        high: finite(one.high),
-        confidence: one.confidence,
-    }
-}
-
-/// Holm over all steps and candidates, as in a comparison: a verdict of a campaign holds for the candidates of its
-/// step together, and many steps have many chances.
-fn confirm(steps: &mut [StepVerdict<'_>], alpha: f64, candidates: usize) {
-    let of_one = |step: &StepVerdict<'_>| step.p_value.unwrap_or(1.0) / candidates.max(1) as f64;
-    let p_values: Vec<f64> = steps.iter().map(of_one).collect();
-    for (step, passed) in steps.iter_mut().zip(analysis::family::holm(&p_values, alpha)) {
-        step.confirmed = passed
-            && step.p_value.is_some()
-            && matches!(step.verdict, Verdict::Regression | Verdict::Improvement);
-    }
-}
-
-/// More names than this are counted.
-const MOST_NAMES: usize = 8;
-
-/// "rocksdb@8.7.3 against rocksdb@8.5.4: slower on readrandom (-4.1 %); no difference beyond 2 % on seekrandom."
-fn sentence(steps: &[&StepVerdict<'_>], candidate: &str, view: &CampaignView) -> String {
-    let margin = chosen_percent(view.margin);
-    let parts = [
-        (Verdict::Regression, "slower on".to_owned()),
-        (Verdict::Improvement, "faster on".to_owned()),
-        (Verdict::Suspect, "no more than a suspicion on".to_owned()),
-        (Verdict::NoChange, format!("no difference beyond {margin} on")),
-        (Verdict::Inconclusive, "no difference found, nor ruled out, on".to_owned()),
-        (Verdict::RatioOnly, "no verdict on".to_owned()),
-    ];
-    let said: Vec<String> = parts
-        .iter()
-        .filter_map(|(verdict, words)| {
-            let of_verdict: Vec<&&StepVerdict<'_>> =
-                steps.iter().filter(|step| step.verdict == *verdict).collect();
-            match of_verdict.len() {
-                0 => None,
-                many if many > MOST_NAMES => Some(format!("{words} {many} steps")),
-                _ => {
-                    let names: Vec<String> = of_verdict.iter().map(|step| named(step)).collect();
-                    Some(format!("{words} {}", and_list(&names)))
-                }
-            }
-        })
-        .collect();
-    let said = if said.is_empty() { "no step was measured".to_owned() } else { said.join("; ") };
-    format!("{candidate} against {}: {said}.", view.base)
-}
-
-/// A change that is none has no number beside its name.
-fn named(step: &StepVerdict<'_>) -> String {
-    match step.deciding.ratio.filter(|_| step.is_directional()) {
-        Some(ratio) => format!("{} ({})", step.step, change(ratio)),
-        None => step.step.to_owned(),
     }
 }
