@@ -4,9 +4,13 @@ use super::pack::{self, Packed};
 use crate::document::{Block, Document, Timeline};
 use std::collections::BTreeMap;
 
-/// Characters of all points together. With the tables of 42 steps a page then stays below 2 MB, which a browser
-/// shows at once and a CI job keeps as an artifact without thinking.
+/// Characters of a whole page: 2 MB, which a browser shows at once and a CI job keeps as an artifact without thinking,
+/// with some room, because what is measured before the points are packed is not the last byte of it.
+const PAGE_BYTES: usize = 1_970_000;
+/// Characters of all points together, however little else there is.
 const MOST_BYTES: usize = 1_300_000;
+/// And however much: a page of many charts is larger than planned rather than without its seconds.
+const LEAST_BYTES: usize = 200_000;
 
 /// How many points become one, tried in this order: steps that people count seconds in.
 const STRIDES: [usize; 12] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
@@ -21,17 +25,27 @@ pub(super) struct Packs<'a> {
     /// The run to ask for single points.
     pub run: &'a str,
     by_id: BTreeMap<&'a str, Packed>,
+    absent: Absent,
+}
+
+/// What becomes of a timeline that was not packed with the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Absent {
+    /// It is packed when it is shown.
+    Packed,
+    /// Its points are left out.
+    LeftOut,
 }
 
 impl<'a> Packs<'a> {
-    /// Those of a document, in as many points as fit.
-    pub fn of(document: &'a Document) -> Packs<'a> {
-        Packs::within(document, MOST_BYTES)
+    /// Those of a document, in as many points as fit beside the rest of the page.
+    pub fn beside(document: &'a Document, rest_bytes: usize) -> Packs<'a> {
+        Packs::within(document, PAGE_BYTES.saturating_sub(rest_bytes).clamp(LEAST_BYTES, MOST_BYTES))
     }
 
     fn within(document: &'a Document, most_bytes: usize) -> Packs<'a> {
         let timelines = timelines(document);
-        let run = document.runs.first().map_or("RUN", String::as_str);
+        let run = run(document);
         let last = STRIDES[STRIDES.len() - 1];
         for stride in STRIDES {
             if stride != last && estimated_bytes(&timelines, stride) > most_bytes {
@@ -41,7 +55,7 @@ impl<'a> Packs<'a> {
                 timelines.iter().map(|one| (one.id.as_str(), pack::packed(one, stride))).collect();
             let bytes: usize = by_id.values().map(|packed| packed.points.len()).sum();
             if stride == last || bytes <= most_bytes {
-                return Packs { stride, run, by_id };
+                return Packs { stride, run, by_id, absent: Absent::Packed };
             }
         }
         Packs::none()
@@ -49,13 +63,26 @@ impl<'a> Packs<'a> {
 
     /// No timeline is packed before it is shown: each keeps all of its points.
     pub fn none() -> Packs<'a> {
-        Packs { stride: 1, run: "RUN", by_id: BTreeMap::new() }
+        Packs { stride: 1, run: "RUN", by_id: BTreeMap::new(), absent: Absent::Packed }
+    }
+
+    /// Points are left out, and captions say all that they may have to: what a page takes without points.
+    pub fn left_out(document: &'a Document) -> Packs<'a> {
+        Packs { stride: STRIDES[1], run: run(document), by_id: BTreeMap::new(), absent: Absent::LeftOut }
     }
 
     /// One of them.
     pub fn get(&self, timeline: &Timeline) -> Packed {
-        self.by_id.get(timeline.id.as_str()).cloned().unwrap_or_else(|| pack::packed(timeline, self.stride))
+        self.by_id.get(timeline.id.as_str()).cloned().unwrap_or_else(|| match self.absent {
+            Absent::Packed => pack::packed(timeline, self.stride),
+            Absent::LeftOut => pack::without_points(timeline),
+        })
     }
+}
+
+/// The run to ask for single points.
+fn run(document: &Document) -> &str {
+    document.runs.first().map_or("RUN", String::as_str)
 }
 
 fn timelines<'a>(document: &'a Document) -> Vec<&'a Timeline> {
@@ -136,8 +163,17 @@ mod tests {
     #[test]
     fn what_fits_keeps_every_point() {
         let document = document(2, 500);
-        let packs = Packs::of(&document);
+        let packs = Packs::beside(&document, 0);
         assert_eq!((packs.stride, packs.run), (1, "r1"));
+    }
+
+    #[test]
+    fn a_page_full_of_other_things_leaves_less_room() {
+        let document = document(8, 30_000);
+        let alone = Packs::beside(&document, 0);
+        let crowded = Packs::beside(&document, 1_500_000);
+        assert!(bytes(&alone) <= MOST_BYTES && bytes(&crowded) <= PAGE_BYTES - 1_500_000);
+        assert!(alone.stride < crowded.stride, "{} and {}", alone.stride, crowded.stride);
     }
 
     #[test]

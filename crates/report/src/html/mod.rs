@@ -26,12 +26,14 @@ use maud::{Markup, html};
 /// A document as one file. Where all points of its timelines would make it too large, neighbours become one, and
 /// the captions say so.
 pub fn render(document: &Document) -> String {
-    shell::page(&text::short(&document.title, text::MOST_OF_A_HEADING), body(document))
+    let title = text::short(&document.title, text::MOST_OF_A_HEADING);
+    let page = |packs: &Packs<'_>| shell::page(&title, body(document, packs));
+    let rest_bytes = page(&Packs::left_out(document)).len();
+    page(&Packs::beside(document, rest_bytes))
 }
 
 /// What stands between the document's head and its script.
-fn body(document: &Document) -> Markup {
-    let packs = Packs::of(document);
+fn body(document: &Document, packs: &Packs<'_>) -> Markup {
     // What was found comes before what the numbers tell and do not tell; the rest is in the order of reading.
     let overview = document.sections.iter().position(has_matrix);
     let rest = document.sections.iter().enumerate().filter(|(index, _)| Some(*index) != overview);
@@ -41,14 +43,14 @@ fn body(document: &Document) -> Markup {
             (navigation::navigation(document))
             main id="_content" tabindex="-1" {
                 (head(document))
-                @if let Some(overview) = overview { (unfolded(&document.sections[overview], &packs)) }
+                @if let Some(overview) = overview { (unfolded(&document.sections[overview], packs)) }
                 @if !document.preface.is_empty() {
                     section.preface aria-label="What the numbers tell" {
                         @for paragraph in &document.preface { p { (text::plain(paragraph)) } }
                     }
                 }
                 @for (_, section) in rest {
-                    @if section.folded { (folded(section, &packs)) } @else { (unfolded(section, &packs)) }
+                    @if section.folded { (folded(section, packs)) } @else { (unfolded(section, packs)) }
                 }
                 @if let Some(command) = &document.command {
                     section.again {

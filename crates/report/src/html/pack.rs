@@ -47,6 +47,12 @@ pub(super) fn packed(timeline: &Timeline, stride: usize) -> Packed {
     Packed { points: STANDARD.encode(deflated(&bytes)), metrics }
 }
 
+/// A timeline of which only the metrics are known.
+pub(super) fn without_points(timeline: &Timeline) -> Packed {
+    let metrics = timeline.metrics.iter().map(|metric| Numbers { scale: metric.scale, digits: Some(0) });
+    Packed { points: String::new(), metrics: metrics.collect() }
+}
+
 /// What some lines of a document take.
 pub(super) struct Sample {
     /// Points, as they are shown.

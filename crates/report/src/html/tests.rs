@@ -154,12 +154,12 @@ fn a_small_page() {
     for section in &mut document.sections {
         section.blocks.retain(|block| !matches!(block, Block::Figure(_)));
     }
-    insta::assert_snapshot!(lines(&body(&document).into_string()));
+    insta::assert_snapshot!(lines(&body(&document, &Packs::none()).into_string()));
 }
 
 #[test]
 fn what_was_found_stands_before_all_else() {
-    let page = body(&small()).into_string();
+    let page = body(&small(), &Packs::none()).into_string();
     let places =
         ["<h1>", "It is slower", "busy-host", "id=\"overview\"", "tells the CPU cost", "id=\"facts\""]
             .map(|part| page.find(part).unwrap_or_else(|| panic!("no {part}")));
@@ -182,7 +182,7 @@ fn nothing_is_fetched_and_no_style_stands_in_an_attribute() {
 
 #[test]
 fn ids_are_unique_and_links_lead_somewhere() {
-    let page = body(&small()).into_string();
+    let page = body(&small(), &Packs::none()).into_string();
     let ids = values(&page, "id");
     assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "{ids:?}");
     for address in values(&page, "href") {
@@ -272,7 +272,7 @@ fn forty_two_steps_of_ten_builds_and_an_hour_stay_below_two_megabytes() {
 fn a_long_list_of_warnings_is_folded_after_the_first() {
     let mut document = small();
     document.cautions = vec![document.cautions[0].clone(); 9];
-    let page = body(&document).into_string();
+    let page = body(&document, &Packs::none()).into_string();
     assert!(page.contains("<summary>4 more</summary>"), "{page}");
 }
 
