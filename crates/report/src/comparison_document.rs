@@ -1,6 +1,7 @@
 //! A comparison as a document.
 
 use crate::charts::{BarSeries, Bars, Chart, Point};
+use crate::command;
 use crate::document::{
     Block, Caution, Document, Figure, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table,
 };
@@ -46,7 +47,7 @@ pub fn comparison_document(view: &ReportView, record: &RunRecord, host: &[HostSa
         preface: vec![phrases::headline(view), phrases::run_line(view)],
         cautions: all_cautions(view),
         sections,
-        command: Some(command(record)),
+        command: Some(command::again(&record.plan).command),
         colophon,
     }
 }
@@ -135,11 +136,11 @@ fn matrix_cell(row: &StepRow) -> MatrixCell {
     let figure = row.deciding();
     let text = match (row.verdict, figure.ratio) {
         (_, None) => NONE.to_owned(),
-        (Verdict::Regression | Verdict::Improvement, Some(ratio)) => format!("{}*", figures::ratio(ratio)),
-        (Verdict::Suspect, Some(ratio)) => format!("{}s", figures::ratio(ratio)),
-        (Verdict::RatioOnly, Some(ratio)) => figures::ratio(ratio),
-        (Verdict::NoChange, Some(_)) => "~".to_owned(),
-        (Verdict::Inconclusive, Some(_)) => "?".to_owned(),
+        (Verdict::Regression | Verdict::Improvement | Verdict::Suspect | Verdict::RatioOnly, Some(ratio)) => {
+            figures::ratio(ratio)
+        }
+        // No number where it would be noise.
+        (Verdict::NoChange | Verdict::Inconclusive, Some(_)) => String::new(),
     };
     let interval = match figure.confidence {
         Some(confidence) => {
@@ -364,35 +365,4 @@ fn trials(view: &ReportView) -> Section {
     let mut blocks = vec![Block::Paragraph(phrases::trials(view))];
     blocks.extend((!reasons.is_empty()).then_some(Block::Items(reasons)));
     Section { id: "trials".to_owned(), title: "Trials".to_owned(), folded: true, blocks }
-}
-
-/// The command that measures the same again, with the same seed.
-fn command(record: &RunRecord) -> String {
-    let plan = &record.plan;
-    let verb = match plan.purpose {
-        Purpose::Calibrate => "calibrate",
-        Purpose::Compare | Purpose::Campaign => "compare",
-    };
-    let sides = if plan.purpose == Purpose::Calibrate { 1 } else { plan.subjects.len() };
-    let mut words = vec!["dbdyno".to_owned(), verb.to_owned()];
-    words.extend(plan.subjects.iter().take(sides).map(|subject| subject.reference.to_string()));
-    words.extend(["--workload".to_owned(), plan.workload.name.clone()]);
-    if plan.steps_named {
-        words.extend(plan.steps.iter().flat_map(|step| ["--step".to_owned(), quoted(step)]));
-    }
-    words.extend(plan.own_image.then(|| "--own-image".to_owned()));
-    words.push(format!("--budget {:.0}s", plan.budget.as_secs_f64()));
-    words.push(format!("--margin {} --alpha {}", 100.0 * plan.rule.margin, 100.0 * plan.rule.alpha));
-    words.push(format!("--seed {}", plan.seed));
-    words.join(" ")
-}
-
-/// A word for a shell: quoted where it would read it as anything else.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./@+=:,".contains(character);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }

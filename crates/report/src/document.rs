@@ -125,7 +125,8 @@ pub struct MatrixRow {
 /// One candidate in one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixCell {
-    /// As tables show it: `0.94*`, `~`.
+    /// The ratio as tables show it, without marks: `0.94`; empty where a number would be noise. The layout adds the sign
+    /// of the verdict.
     pub text: String,
     /// Candidate over base; absent where there is none.
     pub ratio: Option<f64>,

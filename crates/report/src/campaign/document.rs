@@ -5,6 +5,7 @@ use super::columns::{ColumnGroup, RATE};
 use super::grids;
 use super::phrases;
 use super::view::{CampaignView, Comparison, Finding, StepView};
+use crate::command;
 use crate::document::{Block, Caution, Document, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table};
 use crate::documents::ids::Ids;
 use crate::documents::{self, builds, cautions, latency, raw, series};
@@ -33,6 +34,16 @@ pub fn document(view: &CampaignView, record: &RunRecord, host: &[HostSample]) ->
     sections.extend(steps.iter().map(|(id, step)| one_step(id, step, &run, &mut ids)));
     sections.extend(documents::host::section(host, &record.host, &mut ids));
     sections.push(builds::section(&record.plan, &labels));
+    let again = command::again(&record.plan);
+    sections.extend(again.plan.map(|plan| Section {
+        id: "plan".to_owned(),
+        title: "The plan".to_owned(),
+        folded: true,
+        blocks: vec![
+            Block::Paragraph("As a file, this measures the same again by the command above:".to_owned()),
+            Block::Verbatim(plan),
+        ],
+    }));
     sections.push(trials(view));
     sections.extend(raw::section(record));
     let mut colophon = vec![crate::phrases::host_line(&view.host)];
@@ -53,7 +64,7 @@ pub fn document(view: &CampaignView, record: &RunRecord, host: &[HostSample]) ->
         ],
         cautions: all_cautions(view),
         sections,
-        command: None,
+        command: Some(again.command),
         colophon,
     }
 }
@@ -135,7 +146,12 @@ fn overview(view: &CampaignView, steps: &[(String, &StepView)], ids: &mut Ids) -
             .filter(|(_, step)| !step.helper)
             .map(|(id, step)| matrix_row(id, step, view))
             .collect(),
-        legend: phrases::rate_legend(view),
+        legend: format!(
+            "Means over rounds, candidate over {}; the intervals of a step hold at {} for all candidates together. No \
+             number stands where it would be noise.",
+            view.base,
+            chosen_percent(1.0 - view.alpha)
+        ),
     };
     let mut blocks = vec![Block::Matrix(matrix)];
     blocks.extend(phrases::discovered(view).map(Block::Paragraph));
@@ -170,7 +186,9 @@ fn matrix_cell(comparison: &Comparison, view: &CampaignView) -> MatrixCell {
     };
     let value = |value: Option<f64>| value.map_or_else(|| NONE.to_owned(), quantity);
     MatrixCell {
-        text: phrases::relative_rate(comparison, view.margin),
+        text: phrases::relative_rate(comparison, view.margin)
+            .trim_end_matches(['*', '~', '?', 's'])
+            .to_owned(),
         ratio: comparison.ratio,
         low: comparison.low,
         high: comparison.high,
