@@ -12,9 +12,8 @@ use model::units::Bytes;
 use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::marked_dir;
 use runner::real::run_directory::RunDirectory;
-use runner::server::{self, Network, Server, ServerCommand};
+use runner::server::{FreshServer, Network};
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,23 +41,14 @@ pub fn run(
     let config = catalog.config(&reference.build.engine, &reference.config).map_err(usage)?;
     let progress = Progress::new();
     let build = cache.fetch(catalog, &reference.build, &mut |text| progress.say(text))?;
-    let files = build
-        .server
-        .as_ref()
-        .ok_or_else(|| usage(anyhow!("{} is a library that is loaded, not a server", build.reference)))?;
+    if build.server.is_none() {
+        return Err(usage(anyhow!("{} is a library that is loaded, not a server", build.reference)));
+    }
     let options = config::for_server(config, &reference.build.version, memory);
     let run = RunDirectory::create(&paths::work_dir(places)?, &format!("server-{}", std::process::id()))?;
     let directory = run.path().join("db");
-    marked_dir::create_marked_dir(&directory)?;
-    let command = ServerCommand {
-        files,
-        program: &build.library,
-        options: &options,
-        directory: &directory,
-        network: Network::Socket,
-    };
-    server::initialise(&command, &interrupt::requested)?;
-    let mut server = Server::start(&command, |_| Ok(()), &interrupt::requested)?;
+    let fresh = FreshServer { build: &build, options: &options, directory, network: Network::Socket };
+    let mut server = fresh.run(&interrupt::requested)?;
     if wanted.as_json {
         let line = serde_json::to_string(server.address()).context("failed to render JSON")?;
         print::text(&format!("{line}\n"))?;

@@ -41,10 +41,7 @@ pub fn prepare(
         };
         let refused = match &error {
             ProbeError::Server(ServerError::UnknownOption { option, .. }) => option.clone(),
-            ProbeError::Server(_)
-            | ProbeError::Directory(_)
-            | ProbeError::Worker(_)
-            | ProbeError::NoServer { .. } => String::new(),
+            ProbeError::Server(_) | ProbeError::Worker(_) => String::new(),
         };
         if unknown == UnknownOptions::LeaveOut && options.contains_key(&refused) {
             omit(&[refused], &mut options, &mut omitted);

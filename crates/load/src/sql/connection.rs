@@ -213,9 +213,10 @@ impl Connection {
 
     /// Runs a statement and gives what it returns.
     pub fn read(&mut self, sql: &str) -> Result<Rows, SqlError> {
+        let message = self.encoded(sql);
         let rows = match &mut self.protocol {
-            Protocol::Postgres(postgres) => postgres.read(sql),
-            Protocol::Mysql(mysql) => mysql.read(sql),
+            Protocol::Postgres(postgres) => postgres.read(&message),
+            Protocol::Mysql(mysql) => mysql.read(&message),
         };
         rows.map_err(|source| self.failed(sql, source))
     }

@@ -2,9 +2,8 @@
 //! starting it on an empty data directory before anything is measured.
 
 use super::probe::ProbePlace;
-use crate::marked_dir::{self, MarkedDirError};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
-use crate::server::{self, Network, Server, ServerCommand, ServerError};
+use crate::server::{FreshServer, Network, Server, ServerError};
 use model::build::EngineBuild;
 use model::config::Options;
 use model::units::Nanos;
@@ -28,21 +27,12 @@ pub struct ServerLook {
 /// Why a server could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// Its directory could not be made.
-    #[error(transparent)]
-    Directory(#[from] MarkedDirError),
     /// It could not be made or started.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// It runs, and the client cannot use it.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// The build is no server.
-    #[error("{reference} is no server")]
-    NoServer {
-        /// The build.
-        reference: String,
-    },
 }
 
 /// Makes a data directory in the place, starts a server on it with these options, asks, and stops it.
@@ -52,18 +42,8 @@ pub fn look(
     options: &Options,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<ServerLook, ProbeError> {
-    let no_server = || ProbeError::NoServer { reference: build.reference.to_string() };
     let directory = place.directory.join("db");
-    marked_dir::create_marked_dir(&directory)?;
-    let command = ServerCommand {
-        files: build.server.as_ref().ok_or_else(no_server)?,
-        program: &build.library,
-        options,
-        directory: &directory,
-        network: Network::Socket,
-    };
-    server::initialise(&command, interrupted)?;
-    let server = Server::start(&command, |_| Ok(()), interrupted)?;
+    let server = FreshServer { build, options, directory, network: Network::Socket }.run(interrupted)?;
     let look = ask(place, &server, interrupted);
     let stopped = server.stop();
     let look = look?;

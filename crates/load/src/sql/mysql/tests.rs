@@ -117,7 +117,7 @@ fn a_result_is_read_with_names_and_nulls() {
     let row = b"\x02on\xfb";
     let payloads: [&[u8]; 5] = [b"\x02", COLUMN, COLUMN, row, OK_END];
     let (mut mysql, _peer) = connected(Server::New, &[packets(&payloads)]);
-    let rows = mysql.read("SHOW x").unwrap();
+    let rows = mysql.read(b"SHOW x").unwrap();
     assert_eq!(rows.names, ["c", "c"]);
     assert_eq!(rows.rows, [vec![Some("on".to_owned()), None]]);
 }
@@ -168,7 +168,7 @@ fn answers_that_lie_are_errors() {
     let (mut mysql, _peer) = connected(Server::New, &[vec![0, 0, 0, 1, 0]]);
     assert!(matches!(mysql.send(b"x"), Err(WireError::Malformed("a packet is empty"))));
     let (mut mysql, _peer) = connected(Server::New, &[packets(&[b"\x01", COLUMN, b"\x7fab"])]);
-    assert!(matches!(mysql.read("x"), Err(WireError::Malformed(_))));
+    assert!(matches!(mysql.read(b"x"), Err(WireError::Malformed(_))));
     let (mut mysql, _peer) = connected(Server::New, &[packets(&[b"\0\x01\0"])]);
     assert!(matches!(mysql.prepare("x", &[]), Err(WireError::Malformed(_))));
 }

@@ -107,7 +107,7 @@ fn a_result_is_read_with_names_and_nulls() {
     answer
         .extend_from_slice(b"D\0\0\0\x10\0\x02\0\0\0\x02on\xff\xff\xff\xffC\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I");
     let (postgres, _peer) = connected(&[&answer]);
-    let rows = postgres.unwrap().read("SHOW x").unwrap();
+    let rows = postgres.unwrap().read(b"SHOW x").unwrap();
     assert_eq!(rows.names, ["a", "b2"]);
     assert_eq!(rows.rows, [vec![Some("on".to_owned()), None]]);
 }
@@ -118,7 +118,7 @@ fn answers_that_are_cut_are_errors_wherever_they_are_cut() {
         for length in 0..answer.len() {
             let (postgres, _peer) = connected(&[&answer[..length]]);
             let mut postgres = postgres.unwrap();
-            assert!(matches!(postgres.read("SELECT 1"), Err(WireError::Lost(_))), "{length}");
+            assert!(matches!(postgres.read(b"SELECT 1"), Err(WireError::Lost(_))), "{length}");
             let (postgres, _peer) = connected(&[&answer[..length]]);
             assert!(postgres.unwrap().prepare("SELECT", &[]).is_err(), "{length}");
         }
@@ -147,7 +147,7 @@ fn answers_that_lie_are_errors() {
     ];
     for lie in lies {
         let (postgres, _peer) = connected(&[lie]);
-        let error = postgres.unwrap().read("SELECT 1").unwrap_err();
+        let error = postgres.unwrap().read(b"SELECT 1").unwrap_err();
         assert!(matches!(error, WireError::Malformed(_) | WireError::Lost(_)), "{lie:?}: {error:?}");
     }
     let (postgres, _peer) = connected(&[b"t\0\0\0\x06\0\x09Z\0\0\0\x05I"]);

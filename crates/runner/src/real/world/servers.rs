@@ -5,56 +5,62 @@ use super::RealWorld;
 use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Severity};
 use crate::clock::Stopwatch;
-use crate::marked_dir;
 use crate::process::tree;
 use crate::process::worker::WorkerError;
-use crate::server::{self, Network, Server, ServerCommand, ServerError};
+use crate::server::{FreshServer, Network, Server, ServerError};
 use model::wire::Library;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 impl RealWorld {
     /// Makes and starts the servers of those workers that are clients of one.
     pub(super) fn start_servers(&mut self, workers: &[WorkerId]) -> Result<(), Failure> {
-        let directories: Vec<(WorkerId, PathBuf)> = workers
-            .iter()
-            .filter(|id| self.plan.subjects[id.side].build.server.is_some())
-            .map(|id| (*id, self.worker_directory(*id).join(DATABASE)))
-            .collect();
-        for (id, directory) in &directories {
-            let made = marked_dir::create_marked_dir(directory);
-            made.map_err(|error| self.fail(*id, "making the directory of its server", &error))?;
-        }
         let watch = Stopwatch::start();
-        let initialised: Vec<(WorkerId, Result<(), ServerError>)> = std::thread::scope(|scope| {
-            let world = &*self;
-            let running: Vec<_> = directories
+        let started = self.started_servers(workers)?;
+        self.servers.extend(started);
+        self.pauses.engine_worked(watch.elapsed());
+        Ok(())
+    }
+
+    fn started_servers(&self, workers: &[WorkerId]) -> Result<Vec<(WorkerId, Server)>, Failure> {
+        let fresh: Vec<(WorkerId, FreshServer<'_>)> =
+            workers.iter().filter_map(|id| Some((*id, self.fresh_server(*id)?))).collect();
+        let asked = &self.interrupted;
+        let interrupted = || asked.load(Ordering::Relaxed);
+        let made: Vec<(WorkerId, Result<(), ServerError>)> = std::thread::scope(|scope| {
+            let running: Vec<_> = fresh
                 .iter()
-                .filter_map(|(id, directory)| {
-                    let command = world.server_command(*id, directory)?;
-                    let interrupted = &world.interrupted;
-                    let make = move || server::initialise(&command, &|| interrupted.load(Ordering::Relaxed));
-                    Some((*id, scope.spawn(make)))
-                })
+                .map(|(id, server)| (*id, scope.spawn(move || server.make(&interrupted))))
                 .collect();
             running.into_iter().filter_map(|(id, thread)| Some((id, thread.join().ok()?))).collect()
         });
-        for (id, made) in initialised {
+        for (id, made) in made {
             made.map_err(|error| self.fail_server(id, "making its data directory", &error))?;
         }
-        for (id, directory) in &directories {
-            let Some(command) = self.server_command(*id, directory) else { continue };
-            let limited = |pid| match &self.memory_group {
-                Some(group) => group.add(pid).map_err(io::Error::other),
-                None => Ok(()),
-            };
-            let started = Server::start(&command, limited, &|| self.interrupted.load(Ordering::Relaxed));
-            let server = started.map_err(|error| self.fail_server(*id, "starting its server", &error))?;
-            self.servers.insert(*id, server);
-        }
-        self.pauses.engine_worked(watch.elapsed());
-        Ok(())
+        let limited = |pid| match &self.memory_group {
+            Some(group) => group.add(pid).map_err(io::Error::other),
+            None => Ok(()),
+        };
+        fresh
+            .iter()
+            .map(|(id, server)| {
+                let started = server.start(limited, &interrupted);
+                let server = started.map_err(|error| self.fail_server(*id, "starting its server", &error))?;
+                Ok((*id, server))
+            })
+            .collect()
+    }
+
+    /// The server that a worker will be a client of; none where the engine is a library.
+    fn fresh_server(&self, id: WorkerId) -> Option<FreshServer<'_>> {
+        let subject = &self.plan.subjects[id.side];
+        subject.build.server.as_ref()?;
+        Some(FreshServer {
+            build: &subject.build,
+            options: &subject.options,
+            directory: self.worker_directory(id).join(DATABASE),
+            network: Network::Socket,
+        })
     }
 
     /// What a worker loads, or connects to.
@@ -91,17 +97,6 @@ impl RealWorld {
             Some(server) => Ok(server.pid()),
             None => Ok(self.worker(id)?.pid()),
         }
-    }
-
-    fn server_command<'a>(&'a self, id: WorkerId, directory: &'a PathBuf) -> Option<ServerCommand<'a>> {
-        let subject = &self.plan.subjects[id.side];
-        Some(ServerCommand {
-            files: subject.build.server.as_ref()?,
-            program: &subject.build.library,
-            options: &subject.options,
-            directory,
-            network: Network::Socket,
-        })
     }
 
     fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {
