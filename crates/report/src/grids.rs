@@ -189,7 +189,8 @@ fn remark(kind: DifferenceKind) -> &'static str {
         DifferenceKind::DefaultInEffect => "in effect",
         DifferenceKind::DefaultPinned => "pinned",
         DifferenceKind::Unknown => "unknown",
-        DifferenceKind::Config
+        DifferenceKind::Elsewhere
+        | DifferenceKind::Config
         | DifferenceKind::OptionOfOneRelease
         | DifferenceKind::Compiler
         | DifferenceKind::Library

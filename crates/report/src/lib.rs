@@ -9,6 +9,7 @@ pub mod build_noise;
 pub mod calibration;
 pub mod campaign;
 pub mod differs;
+pub mod elsewhere;
 pub mod evidence;
 pub mod history;
 pub mod import;

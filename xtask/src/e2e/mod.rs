@@ -6,10 +6,12 @@
 mod bisect;
 mod campaigns;
 mod compare;
+mod elsewhere;
 mod engines;
 mod expect;
 mod histories;
 mod leftovers;
+mod neighbour;
 mod places;
 mod processes;
 mod scratch;
@@ -76,6 +78,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(places::cases());
     cases.extend(signals::cases());
     cases.extend(servers::cases());
+    cases.extend(elsewhere::cases());
     cases.retain(|case| {
         arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))
     });

@@ -2,7 +2,7 @@
 //! out with its reason: one broken build never ends a campaign.
 
 use super::subjects::{self, Prepared, Sources};
-use super::{drawn_seed, sha256};
+use super::{drawn_seed, elsewhere, sha256};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
@@ -133,6 +133,7 @@ fn plan(
         seed,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    elsewhere::check(&plan)?;
     Ok(Campaign { plan, written_options })
 }
 

@@ -3,6 +3,7 @@
 
 pub mod again;
 pub mod campaign;
+mod elsewhere;
 mod servers;
 mod subjects;
 
@@ -84,6 +85,7 @@ pub fn plan(
         },
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    elsewhere::check(&plan)?;
     check_memory(&plan)?;
     Ok((plan, written_options))
 }
@@ -141,6 +143,9 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
         .subjects
         .iter()
         .map(|subject| {
+            if subject.build.elsewhere().is_some() {
+                return 0; // whatever it takes, it has taken already
+            }
             if plan.workload.is_sql() {
                 // The pages of its files are in the page cache too, and writes make more of them.
                 return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0

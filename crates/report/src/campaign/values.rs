@@ -97,7 +97,7 @@ pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
     trials
 }
 
-/// Processes count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
+/// Processes, and hosts, count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
 const LEAST_SECONDS_OF_OTHERS: f64 = 1.0;
 
 /// Everything that blocks and latency say of a trial; what the engine says is added by [`super::engine`].
@@ -153,7 +153,7 @@ fn per_operation(values: &mut Values, measured: &Block) {
     if operations <= 0.0 {
         return;
     }
-    values.set("cpu_us_per_op", Some(measured.process_cpu.as_micros_f64() / operations));
+    values.set("cpu_us_per_op", measured.process_cpu.map(|cpu| cpu.as_micros_f64() / operations));
     for counter in Counter::ALL.into_iter().filter(|counter| !counter.is_level()) {
         let column = super::columns::column_of(counter.metric_name());
         let count = measured.counters.get(&counter).map(|count| *count as f64 / operations);
@@ -167,7 +167,7 @@ fn with_drain(values: &mut Values, trial: &TrialData<'_>, whole: &Work<'_>, step
     device(values, whole, &DEVICE_WITH_DRAIN);
     let Some(operations) = trial.operations() else { return };
     let per_operation = |count: Option<f64>| count.map(|count| count / operations);
-    values.set("cpu_us_per_op_with_drain", Some(whole.cpu_us() / operations));
+    values.set("cpu_us_per_op_with_drain", per_operation(whole.cpu_us()));
     values.set("disk_reads_per_op_with_drain", per_operation(whole.count(Counter::DiskReads)));
     values.set("disk_writes_per_op_with_drain", per_operation(whole.count(Counter::DiskWrites)));
     // A rate of reads over a time in which nothing was read would say nothing.
@@ -186,8 +186,9 @@ impl Work<'_> {
         self.blocks.iter().map(|block| block.wall.as_secs_f64()).sum()
     }
 
-    fn cpu_us(&self) -> f64 {
-        self.blocks.iter().map(|block| block.process_cpu.as_micros_f64()).sum()
+    /// Absent where it is not known of a block.
+    fn cpu_us(&self) -> Option<f64> {
+        self.blocks.iter().map(|block| block.process_cpu.map(model::units::Nanos::as_micros_f64)).sum()
     }
 
     /// The sum of a counter; absent where a block has not got it.

@@ -42,9 +42,9 @@ const WORKLOAD: &str = r#"
 "#;
 
 /// The rate of the candidate over that of the base, by step.
-struct Truth {
-    write: f64,
-    read: f64,
+pub(super) struct Truth {
+    pub(super) write: f64,
+    pub(super) read: f64,
 }
 
 const EQUAL: Truth = Truth { write: 1.0, read: 1.0 };
@@ -82,7 +82,7 @@ fn subject(version: &str, defaults: &str) -> Subject {
 }
 
 /// A run of two steps with launches that scatter by about 0.3 %, the same in every test.
-fn record(truth: &Truth) -> RunRecord {
+pub(super) fn record(truth: &Truth) -> RunRecord {
     let mut record = RunRecord {
         id: "20261121-091500-3fa9".to_owned(),
         name: None,
@@ -155,7 +155,7 @@ fn block(trial: TrialKey, cycle: u32, rate: f64) -> Block {
         run_delay: Nanos(0),
         foreground_cpu: Nanos::from_millis(99),
         foreground_threads: 1,
-        process_cpu: Nanos::from_millis(99),
+        process_cpu: Some(Nanos::from_millis(99)),
         counters: Counters::from([(Counter::ReadCalls, 1000 + u64::from(cycle))]),
         trial,
     }

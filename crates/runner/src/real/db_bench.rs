@@ -1,6 +1,6 @@
 //! A step run by the user's db_bench: its output read, its resources from the kernel.
 
-use crate::campaign::world::{DbBenchRun, MeasuredBlock};
+use crate::campaign::world::{DbBenchRun, EngineIn, MeasuredBlock};
 use crate::process::tool::ToolRun;
 use formats::ParseError;
 use formats::db_bench::{self, BenchmarkResult};
@@ -47,7 +47,12 @@ pub fn result_of(benchmark: &str, threads: u32, run: ToolRun) -> Result<DbBenchR
         ..BlockReport::default()
     };
     Ok(DbBenchRun {
-        measured: MeasuredBlock { report, process_cpu: Some(run.cpu), serving: None, counters: run.counters },
+        measured: MeasuredBlock {
+            report,
+            process_cpu: Some(run.cpu),
+            engine: EngineIn::Worker,
+            counters: run.counters,
+        },
         latency: latency(result),
         output: run.output,
     })

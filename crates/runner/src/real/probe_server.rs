@@ -4,10 +4,10 @@
 use super::probe::ProbePlace;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::server::{FreshServer, Network, Server, ServerError};
-use model::build::EngineBuild;
+use model::build::{EngineBuild, OTHERS_WATCHED};
 use model::config::Options;
 use model::units::Nanos;
-use model::wire::{EngineText, Library, Reply, Request};
+use model::wire::{EngineText, Library, Reply, Request, ServerAddress};
 use std::collections::BTreeMap;
 
 const BOUND: Nanos = Nanos::from_secs(60);
@@ -22,6 +22,15 @@ pub struct ServerLook {
     pub facts: BTreeMap<String, String>,
     /// Its settings as an options file of one section.
     pub settings: String,
+}
+
+/// What a server that is not ours said of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookElsewhere {
+    /// As of any server.
+    pub server: ServerLook,
+    /// What others asked of it in [`OTHERS_WATCHED`]; absent where it does not tell.
+    pub statements_of_others: Option<u64>,
 }
 
 /// Why a server could not be looked at.
@@ -51,28 +60,67 @@ pub fn look(
     Ok(look)
 }
 
+/// Connects to a server that is not ours, asks, and sees whether these tables can be made there. Nothing stays.
+pub fn look_elsewhere(
+    place: &ProbePlace<'_>,
+    address: ServerAddress,
+    tables: Vec<String>,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<LookElsewhere, WorkerError> {
+    let mut client = Client::start(place, interrupted)?;
+    let server = client.look(address)?;
+    client.ask(&Request::ClaimTables { names: tables })?;
+    let watched = client.ask(&Request::WatchOthers { wall: OTHERS_WATCHED });
+    client.ask(&Request::DropTables)?;
+    client.worker.stop(interrupted);
+    match watched? {
+        Reply::OthersWatched { statements } => Ok(LookElsewhere { server, statements_of_others: statements }),
+        other => Err(WorkerError::Protocol(format!("{other:?}"))),
+    }
+}
+
 fn ask(
     place: &ProbePlace<'_>,
     server: &Server,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<ServerLook, WorkerError> {
-    let mut worker = Worker::start(&WorkerCommand {
-        program: place.program.to_owned(),
-        stderr: place.directory.join("stderr"),
-        directory: place.directory.to_owned(),
-    })?;
-    let mut ask = |request: &Request| {
-        worker.send(request)?;
-        worker.receive("probe", BOUND, interrupted)
-    };
-    let loaded = ask(&Request::Load { library: Library::Server { address: server.address().clone() } })?;
-    let settings = ask(&Request::ReadText { what: EngineText::Settings })?;
-    worker.stop(interrupted);
-    match (loaded, settings) {
-        (Reply::Loaded { facts, .. }, Reply::Text { text }) => {
-            let settings = format!("{SETTINGS_SECTION}\n{}", text.unwrap_or_default());
-            Ok(ServerLook { facts, settings })
+    let mut client = Client::start(place, interrupted)?;
+    let look = client.look(server.address().clone())?;
+    client.worker.stop(interrupted);
+    Ok(look)
+}
+
+/// A worker that asks.
+struct Client<'a> {
+    worker: Worker,
+    interrupted: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Client<'a> {
+    fn start(place: &ProbePlace<'_>, interrupted: &'a dyn Fn() -> bool) -> Result<Client<'a>, WorkerError> {
+        let worker = Worker::start(&WorkerCommand {
+            program: place.program.to_owned(),
+            stderr: place.directory.join("stderr"),
+            directory: place.directory.to_owned(),
+        })?;
+        Ok(Client { worker, interrupted })
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, WorkerError> {
+        self.worker.send(request)?;
+        self.worker.receive("probe", BOUND, self.interrupted)
+    }
+
+    /// Facts and settings.
+    fn look(&mut self, address: ServerAddress) -> Result<ServerLook, WorkerError> {
+        let loaded = self.ask(&Request::Load { library: Library::Server { address } })?;
+        let settings = self.ask(&Request::ReadText { what: EngineText::Settings })?;
+        match (loaded, settings) {
+            (Reply::Loaded { facts, .. }, Reply::Text { text }) => {
+                let settings = format!("{SETTINGS_SECTION}\n{}", text.unwrap_or_default());
+                Ok(ServerLook { facts, settings })
+            }
+            (loaded, settings) => Err(WorkerError::Protocol(format!("{loaded:?}, {settings:?}"))),
         }
-        (loaded, settings) => Err(WorkerError::Protocol(format!("{loaded:?}, {settings:?}"))),
     }
 }

@@ -8,6 +8,7 @@
 
 mod account;
 mod arguments;
+pub mod elsewhere;
 mod error;
 mod fresh;
 mod guard;
@@ -106,7 +107,8 @@ impl Server {
         let places = Places::below(command.directory)?;
         let account = account::for_servers()?;
         command.check_files(account.as_ref())?;
-        let Listening { endpoint, port, socket } = listening(command.network, command.files.dialect, &places)?;
+        let Listening { endpoint, port, socket } =
+            listening(command.network, command.files.dialect, &places)?;
         places.make_ready(command.options, account.as_ref())?;
         let log = Log::from_here(places.log.clone(), command.files.dialect);
         let launch = Launch {

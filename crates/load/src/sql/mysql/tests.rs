@@ -3,6 +3,7 @@
 
 use super::super::scripted::Peer;
 use super::*;
+use model::wire::Password;
 use model::workload::sql::Dialect;
 
 /// Packets of these payloads.
@@ -189,7 +190,7 @@ fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
         dialect: Dialect::Mysql,
         endpoint: peer.endpoint(),
         user: "u".to_owned(),
-        password: Some("secret".to_owned()),
+        password: Some(Password::new("secret".to_owned())),
         database: "d".to_owned(),
         storage: None,
     };

@@ -3,6 +3,7 @@
 
 use super::super::scripted::Peer;
 use super::*;
+use model::wire::Password;
 use model::workload::sql::Dialect;
 
 /// A login that needs no password.
@@ -158,7 +159,8 @@ fn answers_that_lie_are_errors() {
 fn a_login_says_what_it_lacks() {
     let refused = |greeting: &[u8], password: Option<&str>| {
         let peer = Peer::answering(Vec::new(), vec![greeting.to_vec()]);
-        let address = ServerAddress { password: password.map(str::to_owned), ..address(&peer) };
+        let password = password.map(|text| Password::new(text.to_owned()));
+        let address = ServerAddress { password, ..address(&peer) };
         Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap_err()
     };
     assert!(matches!(refused(b"R\0\0\0\x08\0\0\0\x03", None), LoginFailure::NoPassword));
@@ -178,7 +180,7 @@ fn a_password_is_sent_as_the_server_asks() {
         Vec::new(),
         vec![b"R\0\0\0\x0c\0\0\0\x05salt".to_vec(), b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I".to_vec()],
     );
-    let address = ServerAddress { password: Some("secret".to_owned()), ..address(&peer) };
+    let address = ServerAddress { password: Some(Password::new("secret".to_owned())), ..address(&peer) };
     Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap();
     let received = peer.received();
     assert_eq!(&received[0][..8], [0, 0, 0, 80, 0, 3, 0, 0]);

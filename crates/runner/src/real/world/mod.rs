@@ -1,5 +1,6 @@
 //! [`World`] on this host.
 
+mod elsewhere;
 mod measuring;
 mod servers;
 
@@ -18,6 +19,7 @@ use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
 use crate::server::Server;
+use model::block::Side;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
@@ -77,6 +79,8 @@ pub struct RealWorld {
     told: Vec<RunEvent>,
     /// Directories of workers that were made and not yet removed.
     made: BTreeSet<WorkerId>,
+    /// Sides whose server is not ours and may have tables of ours.
+    claimed: BTreeSet<Side>,
     // These three in this order, and after workers and servers, which have files open on the first and are in the second.
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
@@ -129,6 +133,7 @@ impl RealWorld {
             pauses: Pauses::default(),
             told: Vec::new(),
             made: BTreeSet::new(),
+            claimed: BTreeSet::new(),
             loop_file_system,
             memory_group,
         })
@@ -214,14 +219,18 @@ impl RealWorld {
             let started = Worker::start(&command);
             let worker = started.map_err(|error| self.fail_worker(*id, "starting its worker", &error))?;
             // Of a server's client the memory does not count.
-            if !self.servers.contains_key(id) {
+            if !self.servers.contains_key(id) && self.elsewhere(id.side).is_none() {
                 self.limit_memory(*id, worker.pid())?;
             }
             self.workers.insert(*id, worker);
         }
-        let requests: Vec<(WorkerId, Request)> =
-            workers.iter().map(|id| (*id, Request::Load { library: self.library(*id) })).collect();
-        self.ask(&requests, Nanos::from_secs(60))
+        let requests: Vec<(WorkerId, Request)> = workers
+            .iter()
+            .map(|id| Ok((*id, Request::Load { library: self.library(*id)? })))
+            .collect::<Result<_, Failure>>()?;
+        let loaded = self.ask(&requests, Nanos::from_secs(60))?;
+        self.claim_tables(workers)?;
+        Ok(loaded)
     }
 
     fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
@@ -308,6 +317,7 @@ impl RealWorld {
     fn stop(&mut self, workers: &[WorkerId]) -> Performed {
         let interrupted = Arc::clone(&self.interrupted);
         for id in workers {
+            self.drop_tables(*id);
             if let Some(worker) = self.workers.remove(id)
                 && let Some(Reply::Bye { heap_peak }) = worker.stop(&|| interrupted.load(Ordering::Relaxed))
             {
@@ -423,6 +433,7 @@ impl World for RealWorld {
 
     fn clean_up(&mut self) {
         self.abandon();
+        self.drop_tables_left();
         // The client of a server is another process: what it costs is counted in each block.
         if !(self.interrupted.load(Ordering::Relaxed) || self.plan.workload.is_sql()) {
             self.client_cpu_ns_per_op =
@@ -470,6 +481,9 @@ fn request_name(request: &Request) -> &'static str {
         Request::RunBlock { .. } => "running a block",
         Request::FinishStep => "finishing a step",
         Request::Settle { .. } => "settling",
+        Request::ClaimTables { .. } => "making room for its tables",
+        Request::DropTables => "dropping its tables",
+        Request::WatchOthers { .. } => "looking for other clients",
         Request::ReadShape => "reading the tree's shape",
         Request::ReadText { what: EngineText::Settings } => "reading the server's settings",
         Request::ReadText { .. } => "reading the engine's statistics",

@@ -2,6 +2,7 @@
 //! is done to a side that may be a server with its client, or a worker alone.
 
 use super::RealWorld;
+use super::measuring::MeasuredSide;
 use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Severity};
 use crate::clock::Stopwatch;
@@ -64,14 +65,15 @@ impl RealWorld {
     }
 
     /// What a worker loads, or connects to.
-    pub(super) fn library(&self, id: WorkerId) -> Library {
-        match self.servers.get(&id) {
-            Some(server) => Library::Server { address: server.address().clone() },
-            None => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
-        }
+    pub(super) fn library(&self, id: WorkerId) -> Result<Library, Failure> {
+        Ok(match (self.servers.get(&id), self.elsewhere(id.side)) {
+            (Some(server), _) => Library::Server { address: server.address().clone() },
+            (None, Some(server)) => Library::Server { address: self.address_elsewhere(id, server)? },
+            (None, None) => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
+        })
     }
 
-    /// Stops a worker, and then its server, to which nothing is sent any more.
+    /// Stops a worker, and then its server, to which nothing is sent any more. A server that is not ours goes on.
     pub(super) fn freeze_side(&mut self, id: WorkerId) -> Result<(), WorkerError> {
         if let Some(worker) = self.workers.get_mut(&id) {
             worker.freeze()?;
@@ -91,12 +93,15 @@ impl RealWorld {
         }
     }
 
-    /// The process whose resources are the side's: the server, or the worker that has the engine in it.
-    pub(super) fn measured_pid(&mut self, id: WorkerId) -> Result<u32, Failure> {
-        match self.servers.get(&id) {
-            Some(server) => Ok(server.pid()),
-            None => Ok(self.worker(id)?.pid()),
+    /// Whose resources are the side's: the server's, or those of the worker that has the engine in it.
+    pub(super) fn measured_side(&mut self, id: WorkerId) -> Result<MeasuredSide, Failure> {
+        if self.elsewhere(id.side).is_some() {
+            return Ok(MeasuredSide::Nothing);
         }
+        Ok(MeasuredSide::Process(match self.servers.get(&id) {
+            Some(server) => server.pid(),
+            None => self.worker(id)?.pid(),
+        }))
     }
 
     fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {
