@@ -209,8 +209,9 @@ impl Began {
     fn spent(&self, device: Option<&str>) -> SideReading {
         let mut spent = side::difference(&self.side, &self.measured.read(device));
         if !matches!(self.measured, MeasuredSide::Nothing) {
-            let others = others::taken_between(self.others, others::read());
-            spent.counters.insert(Counter::OtherCpuMicros, others);
+            let now = others::read();
+            spent.counters.insert(Counter::OtherCpuMicros, others::taken_between(self.others, now));
+            spent.counters.insert(Counter::HostCpuMicros, others::busy_between(self.others, now));
         }
         spent
     }
