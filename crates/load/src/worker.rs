@@ -90,7 +90,10 @@ impl Worker {
                 bulk_load(&api, database, options, &plan)?;
                 Ok(Reply::BulkLoaded { keys: data.keys })
             }
-            Request::Scan { data } => {
+            Request::Scan { data, tables } => {
+                if let Some(address) = self.server() {
+                    return Ok(Reply::Scanned { keys: sql::tables::scan(address, &tables, data.keys)? });
+                }
                 self.claim(&data, true)?;
                 let keys = operation::scan(&self.open()?.0, &data)?;
                 Ok(Reply::Scanned { keys })

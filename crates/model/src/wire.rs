@@ -44,10 +44,13 @@ pub enum Request {
         /// Directory for files that are not yet ingested; on the file system of the database.
         scratch: PathBuf,
     },
-    /// Read the whole database once, so that it is in the block cache.
+    /// Read the whole database once, so that it is in the block cache; of a server these tables.
     Scan {
         /// The rows that must be found.
         data: DataSet,
+        /// The names of the tables, where the engine is a SQL server.
+        #[serde(default)]
+        tables: Vec<String>,
     },
     /// Make ready for blocks of a step: threads, generators, histograms. Refused for a step that only settles.
     Prepare(StepSetup),

@@ -117,6 +117,7 @@ fn plan(
         memory_limit: file.memory_limit,
         loop_device: file.loop_device.clone(),
         db_bench: db_bench_programs(file, &prepared),
+        cloned_data: false,
     };
     let written_options = prepared.iter().map(|subject| subject.written_options.clone()).collect();
     let plan = Plan {

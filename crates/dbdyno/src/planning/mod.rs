@@ -67,6 +67,8 @@ pub fn plan(
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
     }
+    let layout =
+        Layout { cloned_data: servers::data_can_be_cloned(&sources, &subjects)?, ..Layout::default() };
     let budget = request.budget.map(Nanos::from).or(workload.budget).unwrap_or(DEFAULT_BUDGET);
     let plan = Plan {
         purpose: request.purpose,
@@ -76,7 +78,7 @@ pub fn plan(
         steps,
         steps_named: !measuring.steps.is_empty(),
         own_image: measuring.own_image,
-        layout: Layout::default(),
+        layout,
         rule,
         budget,
         seed: match measuring.seed {

@@ -146,7 +146,7 @@ impl SimulatedWorld {
                 Reply::Opened
             }
             Request::BulkLoad { data, .. } => Reply::BulkLoaded { keys: data.keys },
-            Request::Scan { data } => Reply::Scanned { keys: data.keys },
+            Request::Scan { data, .. } => Reply::Scanned { keys: data.keys },
             Request::Prepare(_) => {
                 assert!(worker.open && !std::mem::replace(&mut worker.prepared, true));
                 Reply::Prepared

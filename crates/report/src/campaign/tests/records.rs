@@ -168,6 +168,7 @@ fn layout() -> Layout {
             read_ahead_kb: Some(128),
         }),
         db_bench: BTreeMap::new(),
+        cloned_data: false,
     }
 }
 

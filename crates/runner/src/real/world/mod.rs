@@ -314,7 +314,7 @@ impl RealWorld {
         Performed::Texts(texts)
     }
 
-    fn stop(&mut self, workers: &[WorkerId]) -> Performed {
+    fn stop(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
         let interrupted = Arc::clone(&self.interrupted);
         for id in workers {
             self.drop_tables(*id);
@@ -324,13 +324,16 @@ impl RealWorld {
                 self.heap_peak = self.heap_peak.max(heap_peak.0);
             }
             if let Some(server) = self.servers.remove(id) {
-                // Its data is about to be removed: that it would not stop is no failure of a trial.
                 let watch = Stopwatch::start();
-                let _ = server.stop();
+                let stopped = server.stop();
                 self.pauses.engine_worked(watch.elapsed());
+                // Else its data is about to be removed: that it would not stop is no failure of a trial.
+                if id.role == Role::Builder {
+                    stopped.map_err(|error| self.fail(*id, "stopping its server", &error))?;
+                }
             }
         }
-        Performed::Done
+        Ok(Performed::Done)
     }
 
     fn remove_directories(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
@@ -382,6 +385,9 @@ impl World for RealWorld {
             Action::MakeDirectories { launch, workers } => self.make_directories(*launch, workers),
             Action::Start { workers } => self.start(workers),
             Action::Ask { requests, bound } => self.ask(requests, *bound),
+            Action::LinkImage { builder, readers } if self.plan.workload.is_sql() => {
+                self.clone_data(*builder, readers)
+            }
             Action::LinkImage { builder, readers } => {
                 let from = self.worker_directory(*builder).join(DATABASE);
                 for reader in readers {
@@ -422,7 +428,7 @@ impl World for RealWorld {
             }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(self.collect(*worker)),
-            Action::Stop { workers } => Ok(self.stop(workers)),
+            Action::Stop { workers } => self.stop(workers),
             Action::RemoveDirectories { workers } => self.remove_directories(workers),
             Action::Abandon => {
                 self.abandon();

@@ -4,11 +4,13 @@
 use super::RealWorld;
 use super::measuring::MeasuredSide;
 use crate::campaign::action::{DATABASE, WorkerId};
-use crate::campaign::world::{Failure, Severity};
+use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::Stopwatch;
+use crate::marked_dir;
 use crate::process::tree;
 use crate::process::worker::WorkerError;
-use crate::server::{FreshServer, Network, Server, ServerError};
+use crate::real::reflink;
+use crate::server::{DATA, FreshServer, Network, Server, ServerError};
 use model::wire::Library;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -28,8 +30,11 @@ impl RealWorld {
             workers.iter().filter_map(|id| Some((*id, self.fresh_server(*id)?))).collect();
         let asked = &self.interrupted;
         let interrupted = || asked.load(Ordering::Relaxed);
+        // What has data already has a clone of what another side loaded.
+        let without_data: Vec<_> =
+            fresh.iter().filter(|(_, server)| !server.directory.join(DATA).exists()).collect();
         let made: Vec<(WorkerId, Result<(), ServerError>)> = std::thread::scope(|scope| {
-            let running: Vec<_> = fresh
+            let running: Vec<_> = without_data
                 .iter()
                 .map(|(id, server)| (*id, scope.spawn(move || server.make(&interrupted))))
                 .collect();
@@ -50,6 +55,25 @@ impl RealWorld {
                 Ok((*id, server))
             })
             .collect()
+    }
+
+    /// Gives sides clones of the data directory that one of them loaded, whose server has ended.
+    pub(super) fn clone_data(
+        &mut self,
+        builder: WorkerId,
+        readers: &[WorkerId],
+    ) -> Result<Performed, Failure> {
+        let watch = Stopwatch::start();
+        let from = self.worker_directory(builder).join(DATABASE).join(DATA);
+        for reader in readers {
+            let directory = self.worker_directory(*reader).join(DATABASE);
+            let made = marked_dir::create_marked_dir(&directory);
+            made.map_err(|error| self.fail(*reader, "making the directory of its server", &error))?;
+            let cloned = reflink::clone_directory(&from, &directory.join(DATA));
+            cloned.map_err(|error| self.fail(*reader, "cloning the data that was loaded", &error))?;
+        }
+        self.pauses.engine_worked(watch.elapsed());
+        Ok(Performed::Done)
     }
 
     /// The server that a worker will be a client of; none where the engine is a library.
