@@ -16,7 +16,7 @@ pub(crate) struct Decision {
     /// No further launch would change it.
     pub(crate) decided: bool,
     pub(crate) wall: Estimate,
-    /// Absent in an open loop, where idle time would count as work.
+    /// Absent in an open loop, where idle time would count as work, and where the engine's CPU is not known.
     pub(crate) adjusted: Option<Estimate>,
     pub(crate) adjusted_may_decide: bool,
     pub(crate) cpu: Estimate,
@@ -47,7 +47,9 @@ pub(crate) fn decide(
     let confidence = 1.0 - procedure.rate_alpha();
     let of = |metric| estimate(metric, launches, test, confidence);
     let (wall, cpu) = (of(Metric::OpsPerSecond), of(Metric::CpuMicrosPerOp));
-    let adjusted = (!facts.open_loop).then(|| of(Metric::OpsPerSecondAdjusted));
+    // What the threads of a server that is not ours waited for is not known.
+    let has_adjusted = !facts.open_loop && launches.iter().all(LaunchSummary::knows_cpu);
+    let adjusted = has_adjusted.then(|| of(Metric::OpsPerSecondAdjusted));
     // Boundaries are for one value of each unit; a cost that some lack has no interval.
     let cpu = if cpu.units == wall.units { cpu } else { cpu.without_interval() };
     let adjusted_may_decide = adjusted.is_some() && adjusted_may_decide(facts, launches);

@@ -181,7 +181,7 @@ fn total_value(metric: Metric, totals: &Totals) -> Option<f64> {
     let (numerator, denominator) = match metric {
         Metric::OpsPerSecond => (totals.operations, totals.wall_s),
         Metric::OpsPerSecondAdjusted => (totals.operations, totals.adjusted_s),
-        Metric::CpuMicrosPerOp => (totals.process_cpu_s * 1e6, totals.operations),
+        Metric::CpuMicrosPerOp => (totals.process_cpu_s? * 1e6, totals.operations),
         Metric::Counter(_) => return None,
     };
     (denominator > 0.0).then(|| numerator / denominator)

@@ -66,7 +66,8 @@ pub struct Judgement {
     pub decided: bool,
     /// The wall rate.
     pub wall: Estimate,
-    /// The contention-adjusted rate; absent in an open loop, where idle time would count as work.
+    /// The contention-adjusted rate; absent in an open loop, where idle time would count as work, and of a server that is
+    /// not ours, whose waiting nobody sees.
     pub adjusted: Option<Estimate>,
     /// Whether the adjusted rate was allowed to decide.
     pub adjusted_may_decide: bool,

@@ -94,9 +94,9 @@ pub struct Totals {
     pub thread_cpu_s: f64,
     /// Run delay of all foreground threads together.
     pub thread_run_delay_s: f64,
-    /// CPU time of the whole process, all threads.
-    pub process_cpu_s: f64,
-    /// CPU time of the threads that are not foreground threads.
+    /// CPU time of the whole process, all threads; absent where a block has none.
+    pub process_cpu_s: Option<f64>,
+    /// CPU time of the threads that are not foreground threads, as far as it is known.
     pub background_cpu_s: f64,
     /// Sums by counter, and means over blocks of those that are levels. A counter that is missing from any
     /// block is missing here.
@@ -153,7 +153,7 @@ fn summarize_launch(launch: &LaunchPairs<'_>, writes: bool) -> LaunchSummary {
         image: launch.image,
         wall: value(ln_wall_rate, |totals| ln_quotient(totals.operations, totals.wall_s)),
         adjusted: value(ln_adjusted_rate, |totals| ln_quotient(totals.operations, totals.adjusted_s)),
-        cpu: value(ln_cpu_per_op, |totals| ln_quotient(totals.process_cpu_s, totals.operations)),
+        cpu: value(ln_cpu_per_op, |totals| ln_quotient(totals.process_cpu_s?, totals.operations)),
         base,
         candidate,
     }
@@ -187,7 +187,7 @@ fn ln_adjusted_rate(block: &Block) -> Option<f64> {
 }
 
 fn ln_cpu_per_op(block: &Block) -> Option<f64> {
-    ln_quotient(block.process_cpu.as_secs_f64(), block.operations as f64)
+    ln_quotient(block.process_cpu?.as_secs_f64(), block.operations as f64)
 }
 
 /// Wall time less run delay; at least the CPU time, which no waiting can contain.
@@ -196,12 +196,13 @@ fn adjusted_s(block: &Block) -> f64 {
 }
 
 fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
-    let mut totals = Totals::default();
+    let mut totals = Totals { process_cpu_s: Some(0.0), ..Totals::default() };
     let mut seen: BTreeMap<Counter, usize> = BTreeMap::new();
     for block in blocks {
         let threads = f64::from(block.foreground_threads);
         let (wall, cpu) = (block.wall.as_secs_f64(), block.foreground_cpu.as_secs_f64());
-        let (run_delay, process_cpu) = (block.run_delay.as_secs_f64(), block.process_cpu.as_secs_f64());
+        let run_delay = block.run_delay.as_secs_f64();
+        let process_cpu = block.process_cpu.map(model::units::Nanos::as_secs_f64);
         totals.blocks += 1;
         totals.empty_blocks += usize::from(block.operations == 0);
         totals.operations += block.operations as f64;
@@ -213,10 +214,11 @@ fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
         totals.thread_wall_s += wall * threads;
         totals.thread_cpu_s += cpu * threads;
         totals.thread_run_delay_s += run_delay * threads;
-        totals.process_cpu_s += process_cpu;
+        totals.process_cpu_s = sum_of_both(totals.process_cpu_s, process_cpu);
         // Of a server the foreground's CPU is the client's too: there the engine's own is counted.
         let counted = block.counters.get(&Counter::BackgroundCpuNanos).map(|nanos| *nanos as f64 / 1e9);
-        totals.background_cpu_s += counted.unwrap_or((process_cpu - cpu * threads).max(0.0));
+        let others = process_cpu.map_or(0.0, |process_cpu| (process_cpu - cpu * threads).max(0.0));
+        totals.background_cpu_s += counted.unwrap_or(others);
         for (counter, value) in &block.counters {
             *totals.counters.entry(*counter).or_default() += *value as f64;
             *seen.entry(*counter).or_default() += 1;
@@ -231,10 +233,22 @@ fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
     totals
 }
 
+/// Absent where either is.
+fn sum_of_both(left: Option<f64>, right: Option<f64>) -> Option<f64> {
+    left.zip(right).map(|(left, right)| left + right)
+}
+
+impl LaunchSummary {
+    /// Whether the engine's own CPU is known on both sides: it is not where one is a server that is not ours.
+    pub fn knows_cpu(&self) -> bool {
+        self.base.process_cpu_s.is_some() && self.candidate.process_cpu_s.is_some()
+    }
+}
+
 impl Totals {
     /// The sum of what one side did in several launches; counters are left out.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Totals>) -> Totals {
-        let mut sum = Totals::default();
+        let mut sum = Totals { process_cpu_s: Some(0.0), ..Totals::default() };
         for totals in all {
             sum.blocks += totals.blocks;
             sum.empty_blocks += totals.empty_blocks;
@@ -247,7 +261,7 @@ impl Totals {
             sum.thread_wall_s += totals.thread_wall_s;
             sum.thread_cpu_s += totals.thread_cpu_s;
             sum.thread_run_delay_s += totals.thread_run_delay_s;
-            sum.process_cpu_s += totals.process_cpu_s;
+            sum.process_cpu_s = sum_of_both(sum.process_cpu_s, totals.process_cpu_s);
             sum.background_cpu_s += totals.background_cpu_s;
         }
         sum

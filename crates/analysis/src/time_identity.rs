@@ -35,8 +35,12 @@ pub struct TimePart {
 /// Level of the intervals.
 const INTERVAL_ALPHA: f64 = 0.01;
 
-/// The identity over these launches; absent where none has operations on both sides.
+/// The identity over these launches; absent where none has operations on both sides, and where a side's CPU is not
+/// known.
 pub fn time_identity(launches: &[LaunchSummary]) -> Option<TimeIdentity> {
+    if !launches.iter().all(LaunchSummary::knows_cpu) {
+        return None;
+    }
     let usable: Vec<&LaunchSummary> = launches
         .iter()
         .filter(|launch| launch.base.operations > 0.0 && launch.candidate.operations > 0.0)

@@ -46,8 +46,10 @@ const OPTION_HISTORIES: [(&str, &str, &str); 1] = [(
     "embedded:engines/rocksdb-options.toml",
     include_str!("../../../engines/rocksdb-options.toml"),
 )];
-const HARDWARE: [(&str, &str, &str); 1] =
-    [("rocksdb", "embedded:hardware/rocksdb.toml", include_str!("../../../hardware/rocksdb.toml"))];
+const HARDWARE: [(&str, &str, &str); 2] = [
+    ("rocksdb", "embedded:hardware/rocksdb.toml", include_str!("../../../hardware/rocksdb.toml")),
+    ("sql", "embedded:hardware/sql.toml", include_str!("../../../hardware/sql.toml")),
+];
 const ENGINES: [(&str, &str); 5] = [
     ("embedded:engines/mariadb.toml", include_str!("../../../engines/mariadb.toml")),
     ("embedded:engines/myrocks.toml", include_str!("../../../engines/myrocks.toml")),
@@ -154,6 +156,7 @@ mod tests {
         let catalog = EngineCatalog::parse(CatalogFiles { engines: &ENGINES, configs: &CONFIGS }).unwrap();
         assert!(catalog.config("rocksdb", "direct").unwrap().options.contains_key("use_direct_reads"));
         assert!(hardware("rocksdb").unwrap().class("c48r128").is_ok());
+        assert!(hardware("sql").unwrap().class("c16r64").is_ok());
     }
 
     #[test]

@@ -16,3 +16,6 @@ mod sql;
 mod step;
 mod values;
 pub mod worker;
+
+// By it the end-to-end tests make users and tables on servers.
+pub use sql::connection::Connection;

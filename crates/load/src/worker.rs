@@ -8,6 +8,7 @@ use crate::rocksdb::database::{Database, EngineError, Options};
 use crate::rocksdb::image::{ImagePlan, bulk_load};
 use crate::rocksdb::nothing;
 use crate::rocksdb::settle::{SettleError, settle};
+use crate::sql::claim::Claim;
 use crate::sql::connection::Connection;
 use crate::sql::{self, SqlError, WireError};
 use crate::step::{BlockOrder, RunningStep, StepError};
@@ -56,6 +57,8 @@ struct Worker {
     step: Option<RunningStep>,
     // After `step`: its threads must be gone before the database closes.
     open: Option<(Arc<Database>, Options)>,
+    /// Our tables in a database that is not ours; with it goes the lock of that database.
+    claim: Option<Claim>,
 }
 
 /// The engine that was loaded.
@@ -87,7 +90,10 @@ impl Worker {
                 bulk_load(&api, database, options, &plan)?;
                 Ok(Reply::BulkLoaded { keys: data.keys })
             }
-            Request::Scan { data } => {
+            Request::Scan { data, tables } => {
+                if let Some(address) = self.server() {
+                    return Ok(Reply::Scanned { keys: sql::tables::scan(address, &tables, data.keys)? });
+                }
                 self.claim(&data, true)?;
                 let keys = operation::scan(&self.open()?.0, &data)?;
                 Ok(Reply::Scanned { keys })
@@ -115,10 +121,26 @@ impl Worker {
             }
             Request::Settle { to, bound } => {
                 let waited = match self.server() {
-                    Some(address) => sql::settle::settle(address, to, bound)?,
+                    Some(address) => sql::settle::settle(address, to, bound, self.claimed())?,
                     None => settle(&self.open()?.0, to, bound)?,
                 };
                 Ok(Reply::Settled { waited })
+            }
+            Request::ClaimTables { names } => {
+                let address = Arc::clone(self.server().ok_or(WorkerError::Protocol(NO_SERVER))?);
+                // The former one first: it holds the lock.
+                self.claim = None;
+                self.claim = Some(Claim::take(&address, &names)?);
+                Ok(Reply::TablesClaimed)
+            }
+            Request::DropTables => {
+                let claim = self.claim.take().ok_or(WorkerError::Protocol("no tables were claimed"))?;
+                claim.release()?;
+                Ok(Reply::TablesDropped)
+            }
+            Request::WatchOthers { wall } => {
+                let address = self.server().ok_or(WorkerError::Protocol(NO_SERVER))?;
+                Ok(Reply::OthersWatched { statements: sql::others::watch(address, wall)? })
             }
             Request::ReadShape => Ok(Reply::Shape(self.open()?.0.shape())),
             Request::ReadText { what } => Ok(Reply::Text { text: self.text(what)? }),
@@ -170,6 +192,11 @@ impl Worker {
         }
     }
 
+    /// The names of our tables, where the database is not ours.
+    fn claimed(&self) -> Option<&[String]> {
+        self.claim.as_ref().map(Claim::tables)
+    }
+
     fn server(&self) -> Option<&Arc<ServerAddress>> {
         match &self.engine {
             Some(Engine::Server(address)) => Some(address),
@@ -181,7 +208,9 @@ impl Worker {
     fn text(&self, what: EngineText) -> Result<Option<String>, WorkerError> {
         if let Some(address) = self.server() {
             return Ok(match what {
-                EngineText::Status => Some(sql::status::status(&mut Connection::open(address)?)?),
+                EngineText::Status => {
+                    Some(sql::status::status(&mut Connection::open(address)?, self.claimed())?)
+                }
                 EngineText::Settings => Some(sql::status::settings(&mut Connection::open(address)?)?),
                 EngineText::Stats | EngineText::Tickers => None,
             });
@@ -217,6 +246,7 @@ impl Worker {
     }
 }
 
+const NO_SERVER: &str = "only a SQL server has tables and other clients";
 const NO_FILES: &str = "a SQL server has its own files: none is opened, filled or looked at by a worker";
 
 fn with_creation(options: &str, create: bool) -> String {
@@ -276,6 +306,13 @@ fn kind_of(error: &SqlError) -> FailureKind {
         SqlError::Workload(_) => FailureKind::BadOption,
         SqlError::Connect { .. }
         | SqlError::Login { .. }
+        | SqlError::OtherProtocol { .. }
+        | SqlError::TlsOnly { .. }
+        | SqlError::WrongPassword { .. }
+        | SqlError::NoDatabase { .. }
+        | SqlError::NoCreateRight { .. }
+        | SqlError::ForeignTables { .. }
+        | SqlError::Claimed { .. }
         | SqlError::NoPassword { .. }
         | SqlError::Statement { .. } => FailureKind::Engine,
     }

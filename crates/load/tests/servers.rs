@@ -339,7 +339,9 @@ fn mistakes_are_named() {
         let reply = worker.ask(&Request::Prepare(setup("never_made", missing, 2)));
         let Reply::Failed { message, .. } = reply else { panic!("{reply:?}") };
         assert!(message.contains("`SELECT nothing FROM never_made1` failed"), "{message}");
-        let open = Request::Scan { data: setup("x", Operation::LoadTables, 1).data };
-        assert!(matches!(worker.ask(&open), Reply::Failed { kind: FailureKind::Protocol, .. }));
+        assert!(matches!(worker.ask(&Request::ReadShape), Reply::Failed { kind: FailureKind::Protocol, .. }));
+        let data = setup("x", Operation::LoadTables, 1).data;
+        let scan = Request::Scan { data, tables: Vec::new() };
+        assert!(matches!(worker.ask(&scan), Reply::Failed { kind: FailureKind::WrongAnswer, .. }));
     }
 }

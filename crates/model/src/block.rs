@@ -57,8 +57,9 @@ pub struct Block {
     pub foreground_cpu: Nanos,
     /// Number of foreground threads.
     pub foreground_threads: u32,
-    /// CPU time of the side's processes from thaw to freeze, all threads.
-    pub process_cpu: Nanos,
+    /// CPU time of the side's processes from thaw to freeze, all threads; absent where the side is a server that is not
+    /// ours to look into. Then `run_delay` and `foreground_cpu` are those of the client alone.
+    pub process_cpu: Option<Nanos>,
     /// Everything else that was counted at the block's edges.
     pub counters: Counters,
 }

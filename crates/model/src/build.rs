@@ -1,24 +1,29 @@
 //! An engine build: the exact binary under test and what is known of how it was made.
 
+use crate::elsewhere::ServerElsewhere;
 use crate::subject::BuildRef;
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 use crate::workload::sql::Dialect;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One binary, identified by its checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineBuild {
     /// How the user names it.
     pub reference: BuildRef,
-    /// The shared library that the worker loads, or the program of a server.
+    /// The shared library that the worker loads, or the program of a server. No file of a server elsewhere is known:
+    /// then this is empty, as are its checksum and size, and not written.
+    #[serde(default, skip_serializing_if = "is_empty_path")]
     pub library: PathBuf,
     /// SHA-256 of that file, 64 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sha256: String,
     /// Its size.
+    #[serde(default, skip_serializing_if = "is_no_size")]
     pub size: Bytes,
-    /// What else belongs to a server; absent where a library is loaded.
+    /// What else belongs to a server that we start; absent where a library is loaded.
     #[serde(default)]
     pub server: Option<ServerFiles>,
     /// Where it came from.
@@ -27,6 +32,34 @@ pub struct EngineBuild {
     pub compilers: Vec<String>,
     /// What the build said of itself when it was opened for the first time; absent until then.
     pub probe: Option<BuildProbe>,
+}
+
+fn is_empty_path(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+fn is_no_size(size: &Bytes) -> bool {
+    size.0 == 0
+}
+
+impl EngineBuild {
+    /// The server that it is, where it runs already and is not ours.
+    pub fn elsewhere(&self) -> Option<&ServerElsewhere> {
+        match &self.source {
+            BuildSource::Elsewhere { server, .. } => Some(server),
+            BuildSource::Published { .. } | BuildSource::Own { .. } => None,
+        }
+    }
+
+    /// The checksum of its file, where there is a file.
+    pub fn checksum(&self) -> Option<&str> {
+        (!self.sha256.is_empty()).then_some(self.sha256.as_str())
+    }
+
+    /// The size of its file, where there is a file.
+    pub fn file_size(&self) -> Option<Bytes> {
+        self.checksum().map(|_| self.size)
+    }
 }
 
 /// The files of a server beside its program. Absolute paths.
@@ -90,7 +123,18 @@ pub enum BuildSource {
         /// The path as it was given.
         path: PathBuf,
     },
+    /// A server that runs already and is not ours, made known by `engine add`.
+    Elsewhere {
+        /// Its address.
+        server: ServerElsewhere,
+        /// What others asked of it in [`OTHERS_WATCHED`] before the run; absent where nobody looked.
+        #[serde(default)]
+        statements_of_others: Option<u64>,
+    },
 }
+
+/// How long it is looked whether a server elsewhere has other clients.
+pub const OTHERS_WATCHED: Nanos = Nanos::from_secs(2);
 
 /// What a build says of itself: found by opening an empty database with no option set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

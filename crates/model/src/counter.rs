@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
 /// whole device that the database lives on, the `Resident*` ones, which are levels read at the end, and
-/// [`Counter::OtherCpuMicros`].
+/// [`Counter::OtherCpuMicros`] and [`Counter::HostCpuMicros`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
@@ -68,11 +68,14 @@ pub enum Counter {
     /// CPU time that processes without a part in the run and other guests of the hypervisor took,
     /// in microseconds: only of steps that are measured in one go.
     OtherCpuMicros,
+    /// CPU time of the whole host in user mode and in the kernel, by its ticks, in microseconds: what vmstat calls us and
+    /// sy. Only of steps that are measured in one go.
+    HostCpuMicros,
 }
 
 impl Counter {
     /// Every counter, in the order of reports.
-    pub const ALL: [Counter; 29] = [
+    pub const ALL: [Counter; 30] = [
         Counter::ForegroundCpuNanos,
         Counter::BackgroundCpuNanos,
         Counter::ClientCpuNanos,
@@ -102,6 +105,7 @@ impl Counter {
         Counter::ResidentPeakBytes,
         Counter::Retries,
         Counter::OtherCpuMicros,
+        Counter::HostCpuMicros,
     ];
 
     /// The name in SQL and JSON; per operation unless it is a level.
@@ -136,13 +140,17 @@ impl Counter {
             Counter::ResidentPeakBytes => "resident_peak_bytes",
             Counter::Retries => "retries_per_op",
             Counter::OtherCpuMicros => "other_cpu_us_per_op",
+            Counter::HostCpuMicros => "host_cpu_us_per_op",
         }
     }
 
     /// The smallest step in which the kernel counts, in the counter's own unit.
     pub fn resolution(self) -> f64 {
         match self {
-            Counter::UserCpuMicros | Counter::SystemCpuMicros | Counter::OtherCpuMicros => 10_000.0, // one tick at 100 Hz
+            Counter::UserCpuMicros
+            | Counter::SystemCpuMicros
+            | Counter::OtherCpuMicros
+            | Counter::HostCpuMicros => 10_000.0, // one tick at 100 Hz
             Counter::DiskReadMicros | Counter::DiskWriteMicros | Counter::DiskBusyMicros => 1000.0,
             Counter::StorageReadBytes
             | Counter::StorageWriteBytes

@@ -1,16 +1,35 @@
-//! Hardware classes: how much data, block cache and how many background jobs a host of some size is given.
+//! Hardware classes: what a host of some size is given: of a tree of levels how much data, block cache and how many
+//! background jobs; of SQL servers how much memory, which tables, how many clients and how long a step.
 
 use crate::config::Options;
 use crate::names;
-use crate::workload::{Fits, Workload};
+use crate::units::Bytes;
+use crate::workload::{Fits, Scale, Workload};
 use serde::Deserialize;
 
 /// One class of hosts.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HardwareClass {
     /// `c16r64`: 16 cores, 64 GB.
     pub name: String,
+    /// What it gives.
+    pub sizes: Sizes,
+}
+
+/// What a class gives to the workloads of a family of engines.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Sizes {
+    /// To those of engines that a worker loads.
+    Keys(KeySizes),
+    /// To those of SQL servers.
+    Tables(TableSizes),
+}
+
+/// Data, cache and jobs of an engine that a worker loads.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeySizes {
+    name: String,
     /// Background jobs of the engine.
     pub background_jobs: u32,
     /// Block cache, in GB of 2^30 bytes.
@@ -24,14 +43,54 @@ pub struct HardwareClass {
     pub options: Options,
 }
 
-/// The file behind [`HardwareClass`]es: all classes of one engine.
+/// Memory, tables, clients and times of SQL servers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableSizes {
+    name: String,
+    /// Memory of the server that its configuration sizes its caches by, in GB of 2^30 bytes.
+    pub memory_gb: u64,
+    /// Tables.
+    pub tables: u32,
+    /// Rows of each table of a data set that fits in memory.
+    pub rows_in_memory: u64,
+    /// Rows of each table of one that does not.
+    pub rows_on_device: u64,
+    /// Clients of each step that has not just one by its nature.
+    pub threads: u32,
+    /// Seconds of a step that reads.
+    pub read_seconds: f64,
+    /// Seconds of a step that writes.
+    pub write_seconds: f64,
+}
+
+/// The file behind [`HardwareClass`]es: all classes of one family of engines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HardwareFile {
+struct HardwareFile<Class> {
     engine: String,
     #[serde(rename = "class")]
-    classes: Vec<HardwareClass>,
+    classes: Vec<Class>,
 }
+
+impl<Class> HardwareFile<Class> {
+    fn into_classes(self, named: impl Fn(Class) -> (String, Sizes)) -> HardwareClasses {
+        let class = |class| {
+            let (name, sizes) = named(class);
+            HardwareClass { name, sizes }
+        };
+        HardwareClasses { engine: self.engine, classes: self.classes.into_iter().map(class).collect() }
+    }
+}
+
+/// What tells the form of the classes.
+#[derive(Debug, Deserialize)]
+struct Family {
+    engine: String,
+}
+
+/// The family of engines that are SQL servers.
+const SQL: &str = "sql";
 
 /// Why a hardware class could not be used.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +127,14 @@ pub struct HardwareClasses {
 impl HardwareClasses {
     /// Reads all classes of a file; `origin` names it in errors.
     pub fn parse(text: &str, origin: &str) -> Result<HardwareClasses, HardwareError> {
-        let file: HardwareFile = toml::from_str(text)
-            .map_err(|source| HardwareError::Toml { origin: origin.to_owned(), source: Box::new(source) })?;
-        Ok(HardwareClasses { engine: file.engine, classes: file.classes })
+        let error = |source| HardwareError::Toml { origin: origin.to_owned(), source: Box::new(source) };
+        let family: Family = toml::from_str(text).map_err(error)?;
+        if family.engine == SQL {
+            let file: HardwareFile<TableSizes> = toml::from_str(text).map_err(error)?;
+            return Ok(file.into_classes(|sizes| (sizes.name.clone(), Sizes::Tables(sizes))));
+        }
+        let file: HardwareFile<KeySizes> = toml::from_str(text).map_err(error)?;
+        Ok(file.into_classes(|sizes| (sizes.name.clone(), Sizes::Keys(sizes))))
     }
 
     /// The class of this name.
@@ -86,9 +150,33 @@ impl HardwareClasses {
 }
 
 impl Workload {
-    /// The workload sized for a class. A block cache that is small on purpose (less than the class's by half, as
-    /// where the operating system is to cache) stays.
-    pub fn for_hardware(mut self, class: &HardwareClass) -> Workload {
+    /// The workload sized for a class of its family.
+    pub fn for_hardware(self, class: &HardwareClass) -> Workload {
+        match &class.sizes {
+            Sizes::Keys(sizes) => self.with_keys(sizes),
+            Sizes::Tables(sizes) => self.with_tables(sizes),
+        }
+    }
+
+    fn with_tables(mut self, sizes: &TableSizes) -> Workload {
+        self.memory = Some(Bytes(sizes.memory_gb << 30));
+        let rows = match self.fits {
+            Fits::Memory => sizes.rows_in_memory,
+            Fits::Device => sizes.rows_on_device,
+        };
+        self.scaled(&Scale {
+            tables: Some(sizes.tables),
+            rows: Some(rows),
+            read_seconds: Some(sizes.read_seconds),
+            write_seconds: Some(sizes.write_seconds),
+            threads: Some(sizes.threads),
+            ..Scale::default()
+        })
+    }
+
+    /// A block cache that is small on purpose (less than the class's by half, as where the operating system is to cache)
+    /// stays.
+    fn with_keys(mut self, class: &KeySizes) -> Workload {
         const CACHE: &str = "block_based_table_factory.block_cache";
         let cache_bytes = class.cache_gb << 30;
         self.data.keys = match self.fits {
@@ -138,6 +226,28 @@ mod tests {
             (small.data.keys, small.options["block_based_table_factory.block_cache"].as_str()),
             (8, "1073741824")
         );
+    }
+
+    #[test]
+    fn a_class_of_servers_sizes_tables_memory_clients_and_times() {
+        let file = "engine = 'sql'\n[[class]]\nname = 'c8r32'\nmemory_gb = 24\ntables = 2\nrows_in_memory = 30\n\
+                    rows_on_device = 300\nthreads = 4\nread_seconds = 300\nwrite_seconds = 600\n";
+        let classes = HardwareClasses::parse(file, "test").unwrap();
+        let text = "name='w'\nengine='sql'\ndescription=''\ntells=''\ndoes_not_tell=''\nmemory='1 GB'\n\
+                    tables={count=1,rows=1}\n[schema]\nprefix='t'\ninsert='INSERT INTO {table} (a) VALUES '\nrow='({a})'\n\
+                    index=[]\ncreate.mysql=['CREATE TABLE {table} (a INT)']\n\
+                    [parameters]\na={draw='uniform',low=1,high='rows'}\n\
+                    [[transaction]]\nname='p'\nstatements=[{sql='SELECT a FROM {table} WHERE a = {a}'}]\n\
+                    [[step]]\nname='load'\ngroup='writes'\noperation='load-tables'\n\
+                    [[step]]\nname='p'\ngroup='point-1'\noperation='transaction'\ntransaction='p'\n";
+        let sized = Workload::parse(text, "test").unwrap().for_hardware(classes.class("c8r32").unwrap());
+        let tables = sized.tables.as_ref().unwrap();
+        assert_eq!((tables.count, tables.rows, sized.data.keys), (2, 30, 60));
+        assert_eq!(sized.memory, Some(Bytes(24 << 30)));
+        let read = sized.step("p").unwrap();
+        assert_eq!(read.threads, 4);
+        let wall = crate::units::Nanos::from_secs(300);
+        assert_eq!(read.limit(&sized.data), crate::wire::BlockLimit::Time { wall });
     }
 
     #[test]

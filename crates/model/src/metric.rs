@@ -50,6 +50,7 @@ impl Metric {
                 Counter::UserCpuMicros
                 | Counter::SystemCpuMicros
                 | Counter::OtherCpuMicros
+                | Counter::HostCpuMicros
                 | Counter::DiskReadMicros
                 | Counter::DiskWriteMicros
                 | Counter::DiskBusyMicros => "us",

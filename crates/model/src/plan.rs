@@ -116,6 +116,9 @@ pub struct Layout {
     pub loop_device: Option<LoopDevice>,
     /// db_bench programs of the user that run the steps instead of our worker, by side.
     pub db_bench: BTreeMap<Side, PathBuf>,
+    /// Whether the servers of an interleaved launch get clones of one loaded data directory: of one build, with
+    /// configurations that differ in nothing that is on disk, on a file system that clones files.
+    pub cloned_data: bool,
 }
 
 /// The numbers of the decision rule, fixed before any difference is looked at.

@@ -26,7 +26,7 @@ pub struct PlanFile {
     pub subjects: Vec<SubjectRef>,
     /// Only these steps are judged; all where empty.
     pub steps: Vec<String>,
-    /// A hardware class that sizes data, cache and background jobs.
+    /// A hardware class that sizes data, cache and background jobs; of SQL servers memory, tables, clients and times.
     pub hardware: Option<String>,
     /// What changes of the workloads' size, over the hardware class.
     pub scale: Scale,

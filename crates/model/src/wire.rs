@@ -9,6 +9,7 @@ use crate::workload::sql::{Dialect, Tables};
 use crate::workload::{DataSet, Operation, Settle};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 /// What the runner asks of a worker.
@@ -43,10 +44,13 @@ pub enum Request {
         /// Directory for files that are not yet ingested; on the file system of the database.
         scratch: PathBuf,
     },
-    /// Read the whole database once, so that it is in the block cache.
+    /// Read the whole database once, so that it is in the block cache; of a server these tables.
     Scan {
         /// The rows that must be found.
         data: DataSet,
+        /// The names of the tables, where the engine is a SQL server.
+        #[serde(default)]
+        tables: Vec<String>,
     },
     /// Make ready for blocks of a step: threads, generators, histograms. Refused for a step that only settles.
     Prepare(StepSetup),
@@ -71,6 +75,20 @@ pub enum Request {
         to: Settle,
         /// Give up after this long.
         bound: Nanos,
+    },
+    /// Make a database that is not ours ready for tables of these names. What an earlier run of ours left there is
+    /// dropped, and no other run of ours has the database until the worker ends. Refused where there are tables of
+    /// these names that are not ours.
+    ClaimTables {
+        /// The names.
+        names: Vec<String>,
+    },
+    /// Drop the tables that were claimed, and what says that they are ours.
+    DropTables,
+    /// Count what others ask of the server in this time.
+    WatchOthers {
+        /// The time.
+        wall: Nanos,
     },
     /// Read the shape of the tree.
     ReadShape,
@@ -143,11 +161,34 @@ pub struct ServerAddress {
     /// The user.
     pub user: String,
     /// The password, where it asks for one.
-    pub password: Option<String>,
+    pub password: Option<Password>,
     /// The database; it is there already.
     pub database: String,
     /// The storage engine of the tables that are made, where the dialect has a choice: `InnoDB`, `ROCKSDB`.
     pub storage: Option<String>,
+}
+
+/// A password: sent to workers, shown to nobody.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Password(String);
+
+impl Password {
+    /// Keeps it.
+    pub fn new(text: String) -> Password {
+        Password(text)
+    }
+
+    /// The password itself, for a login.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(not shown)")
+    }
 }
 
 /// Where a server listens.
@@ -166,6 +207,16 @@ pub enum Endpoint {
         /// The port.
         port: u16,
     },
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Socket { path } => write!(f, "{}", path.display()),
+            Endpoint::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
 }
 
 /// Everything a worker needs to know of a step.
@@ -259,6 +310,15 @@ pub enum Reply {
     Settled {
         /// How long that took.
         waited: Nanos,
+    },
+    /// The database is ready for our tables.
+    TablesClaimed,
+    /// Our tables are gone.
+    TablesDropped,
+    /// What others asked of the server.
+    OthersWatched {
+        /// Statements, of Postgres transactions; absent where the server does not tell.
+        statements: Option<u64>,
     },
     /// The tree's shape.
     Shape(Shape),

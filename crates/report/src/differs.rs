@@ -1,11 +1,13 @@
 //! What differs between two sides beside the code: binaries, their facts, default options, options in effect.
 //! It stands beside every comparison, because each of these can be the reason.
 
+use crate::elsewhere::NOT_OURS;
 use crate::options_file::{self, OptionDifference, OptionsFile, OptionsPair};
 use model::block::Side;
 use model::build::{BuildProbe, EngineBuild};
 use model::plan::Subject;
 use model::record::RunRecord;
+use model::wire::Endpoint;
 use std::collections::BTreeSet;
 
 /// One thing that differs.
@@ -26,6 +28,8 @@ pub struct Difference {
 pub enum DifferenceKind {
     /// A slowdown was planted: a test, not a measurement.
     Planted,
+    /// A side is a server that is not ours.
+    Elsewhere,
     /// The name of the configuration.
     Config,
     /// An option that both sides were opened with, at different values.
@@ -53,6 +57,7 @@ impl DifferenceKind {
     pub fn name(self) -> &'static str {
         match self {
             DifferenceKind::Planted => "planted-slowdown",
+            DifferenceKind::Elsewhere => "server-elsewhere",
             DifferenceKind::Config => "config",
             DifferenceKind::OptionInEffect => "option-in-effect",
             DifferenceKind::DefaultInEffect => "default-in-effect",
@@ -88,6 +93,7 @@ pub fn between(record: &RunRecord, sides: Sides) -> Vec<Difference> {
     };
     let mut found = Vec::new();
     found.extend(planted(base, candidate));
+    found.extend(elsewhere(base, candidate));
     found.extend(unequal(
         DifferenceKind::Config,
         "configuration",
@@ -110,11 +116,38 @@ fn planted(base: &Subject, candidate: &Subject) -> Option<Difference> {
     unequal(DifferenceKind::Planted, "planted slowdown", base.as_ref(), candidate.as_ref())
 }
 
+/// Told of both sides even where neither is ours: what is absent is absent for this reason. And how they are reached: a
+/// query by TCP takes longer than one by a Unix socket.
+fn elsewhere(base: &Subject, candidate: &Subject) -> Vec<Difference> {
+    let whose = |subject: &Subject| match subject.build.elsewhere() {
+        Some(_) => NOT_OURS,
+        None => "started, frozen and measured by dbdyno",
+    };
+    let is_any = [base, candidate].iter().any(|subject| subject.build.elsewhere().is_some());
+    if !is_any {
+        return Vec::new();
+    }
+    let reached = |subject: &Subject| match subject.build.elsewhere().map(|server| &server.endpoint) {
+        Some(Endpoint::Tcp { host, port }) => format!("TCP, {host} port {port}"),
+        Some(Endpoint::Socket { .. }) | None => "a Unix socket".to_owned(),
+    };
+    let row = |what: &str, base: String, candidate: String| Difference {
+        kind: DifferenceKind::Elsewhere,
+        what: what.to_owned(),
+        base: Some(base),
+        candidate: Some(candidate),
+    };
+    vec![
+        row("server", whose(base).to_owned(), whose(candidate).to_owned()),
+        row("server reached by", reached(base), reached(candidate)),
+    ]
+}
+
 fn builds(base: &EngineBuild, candidate: &EngineBuild) -> Vec<Difference> {
     let compilers = |build: &EngineBuild| (!build.compilers.is_empty()).then(|| build.compilers.join(", "));
-    let size = |build: &EngineBuild| Some(crate::figures::bytes(build.size));
+    let size = |build: &EngineBuild| build.file_size().map(crate::figures::bytes);
     // Twelve digits tell two builds apart; the store has all of them.
-    let sha256 = |build: &EngineBuild| Some(build.sha256.chars().take(12).collect::<String>());
+    let sha256 = |build: &EngineBuild| Some(build.checksum()?.chars().take(12).collect::<String>());
     [
         (DifferenceKind::Compiler, "compiler", compilers(base), compilers(candidate)),
         (DifferenceKind::Library, "library size", size(base), size(candidate)),
@@ -143,8 +176,12 @@ fn probes(base: Option<&BuildProbe>, candidate: Option<&BuildProbe>) -> Vec<Diff
 /// Differences of the OPTIONS files that the engines wrote: of their defaults, each with whether it is in effect,
 /// and of what is in effect for any other reason.
 fn options(record: &RunRecord, sides: Sides) -> Vec<Difference> {
+    // What a server that is not ours would do by default is not known: then there are no defaults to compare.
+    let known = [sides.base, sides.candidate]
+        .iter()
+        .all(|side| record.plan.subjects[*side].build.elsewhere().is_none());
     let defaults = |side: Side| {
-        let probe = record.plan.subjects[side].build.probe.as_ref();
+        let probe = record.plan.subjects[side].build.probe.as_ref().filter(|_| known);
         probe.map(|probe| probe.default_options.as_str())
     };
     let in_effect = |side: Side| record.options_in_effect.get(&side).map(String::as_str);
@@ -160,7 +197,12 @@ fn options(record: &RunRecord, sides: Sides) -> Vec<Difference> {
         listed.insert((one.section.clone(), one.option.clone()));
         found.push(option(kind, one, in_effect.as_ref()));
     }
+    // A server shows some settings to its superuser only: what it does not show us is not known.
+    let hides = |side: Side| record.plan.subjects[side].build.elsewhere().is_some();
     for one in in_effect.as_ref().map(differences).unwrap_or_default() {
+        if (hides(sides.base) && one.base.is_none()) || (hides(sides.candidate) && one.candidate.is_none()) {
+            continue;
+        }
         if !listed.contains(&(one.section.clone(), one.option.clone())) {
             found.push(option(DifferenceKind::OptionInEffect, one, None));
         }

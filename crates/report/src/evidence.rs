@@ -67,8 +67,8 @@ pub fn facts<'a>(case: Case<'a>, caps: &'a [Cap]) -> StepFacts<'a> {
     StepFacts::of(case.step, case.record.host.cpus, caps)
 }
 
-/// What keeps the case from a verdict: a biased harness, trees of different shape under a step that reads, and
-/// unequal debt after one that writes.
+/// What keeps the case from a verdict: a biased harness, a side that could not be frozen, trees of different shape under
+/// a step that reads, and unequal debt after one that writes.
 pub fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
     let biased = match harness {
         Harness::Biased { steps } => Some(Cap {
@@ -84,7 +84,8 @@ pub fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
         }),
         Harness::Honest | Harness::NotCalibrated => None,
     };
-    biased.into_iter().chain(shape_cap(case)).collect()
+    let unfrozen = crate::elsewhere::cap(&case.record.plan, case.candidate);
+    biased.into_iter().chain(unfrozen).chain(shape_cap(case)).collect()
 }
 
 /// What A/A runs of this host say of the harness.

@@ -9,6 +9,7 @@ use model::host::HostSample;
 use model::metric::Metric;
 use model::plan::{Plan, Purpose};
 use model::record::{RunRecord, TrialRecord};
+use model::units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -239,18 +240,19 @@ pub fn second<'a>(run: &'a ExportedRun, trial: &'a TrialKey, second: &Second) ->
 pub fn block<'a>(run: &'a ExportedRun, block: &'a Block) -> Vec<LongRow<'a>> {
     let place = Place { block: Some(block.cycle), ..Place::of_trial(run, Table::Blocks, &block.trial) };
     [
-        ("operations", "1", block.operations),
-        ("failed_operations", "1", block.failed_operations),
-        ("wall_ns", "ns", block.wall.0),
-        ("run_delay_ns", "ns", block.run_delay.0),
-        ("foreground_cpu_ns", "ns", block.foreground_cpu.0),
-        ("foreground_threads", "1", u64::from(block.foreground_threads)),
-        ("process_cpu_ns", "ns", block.process_cpu.0),
-        ("position", "1", u64::from(block.position)),
-        ("image", "1", u64::from(block.image)),
+        ("operations", "1", Some(block.operations)),
+        ("failed_operations", "1", Some(block.failed_operations)),
+        ("wall_ns", "ns", Some(block.wall.0)),
+        ("run_delay_ns", "ns", Some(block.run_delay.0)),
+        ("foreground_cpu_ns", "ns", Some(block.foreground_cpu.0)),
+        ("foreground_threads", "1", Some(u64::from(block.foreground_threads))),
+        ("process_cpu_ns", "ns", block.process_cpu.map(|cpu| cpu.0)),
+        ("started_at_us", "us", block.started_at_us.and_then(|at| u64::try_from(at).ok())),
+        ("position", "1", Some(u64::from(block.position))),
+        ("image", "1", Some(u64::from(block.image))),
     ]
     .into_iter()
-    .map(|(metric, unit, value)| place.row(metric, unit, Value::Whole(value)))
+    .filter_map(|(metric, unit, value)| Some(place.row(metric, unit, Value::Whole(value?))))
     .collect()
 }
 
@@ -390,8 +392,9 @@ fn totals(blocks: &[&Block]) -> Vec<(String, &'static str, f64)> {
     let mut values = vec![
         named(Metric::OpsPerSecond, operations / wall),
         named(Metric::OpsPerSecondAdjusted, operations / adjusted),
-        named(Metric::CpuMicrosPerOp, sum(&|block| block.process_cpu.as_micros_f64()) / operations),
     ];
+    let cpu_us = blocks.iter().map(|block| block.process_cpu.map(Nanos::as_micros_f64)).sum::<Option<f64>>();
+    values.extend(cpu_us.map(|cpu_us| named(Metric::CpuMicrosPerOp, cpu_us / operations)));
     values.extend(Counter::ALL.into_iter().filter_map(|counter| {
         // A counter that is missing from any block is missing here.
         let readings = blocks.iter().map(|block| block.counters.get(&counter).map(|value| *value as f64));

@@ -195,7 +195,8 @@ fn remark(kind: DifferenceKind) -> &'static str {
         DifferenceKind::DefaultInEffect => "in effect",
         DifferenceKind::DefaultPinned => "pinned",
         DifferenceKind::Unknown => "unknown",
-        DifferenceKind::Config
+        DifferenceKind::Elsewhere
+        | DifferenceKind::Config
         | DifferenceKind::OptionOfOneRelease
         | DifferenceKind::Compiler
         | DifferenceKind::Library

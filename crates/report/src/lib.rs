@@ -15,6 +15,7 @@ pub mod command;
 pub mod comparison_table;
 pub mod differs;
 pub mod document;
+pub mod elsewhere;
 pub mod evidence;
 pub mod export;
 pub mod gate;

@@ -64,8 +64,10 @@ const LAST_SECTION: &str = "TableOptions/";
 const PLACES: [&str; 2] = ["wal_dir", "db_log_dir"];
 /// The one section of a server's settings.
 const SETTINGS_SECTION: &str = "Settings";
-/// What a server counts among its settings and is none: its names, its release, the time, and what it was asked last.
-const NO_SETTINGS: [&str; 15] = [
+/// What a server counts among its settings and is none: its names and its places, its release, the time, the connection
+/// that it was asked on, and what it was asked last.
+const NO_SETTINGS: [&str; 24] = [
+    "bind_address",
     "cluster_name",
     "error_count",
     "hostname",
@@ -73,13 +75,21 @@ const NO_SETTINGS: [&str; 15] = [
     "in_transaction",
     "last_gtid",
     "last_insert_id",
+    "listen_addresses",
+    "port",
     "proxy_user",
     "pseudo_thread_id",
     "rand_seed1",
     "rand_seed2",
     "server_uid",
     "server_uuid",
+    "skip_networking",
+    "tcp_keepalives_count",
+    "tcp_keepalives_idle",
+    "tcp_keepalives_interval",
+    "tcp_user_timeout",
     "timestamp",
+    "unix_socket_directories",
     "warning_count",
 ];
 

@@ -1,5 +1,6 @@
 //! What the formats make of a view. Views are built in code; what a view is made of is tested in `records`.
 
+mod elsewhere;
 mod read_back;
 mod records;
 mod samples;

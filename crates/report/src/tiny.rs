@@ -38,6 +38,7 @@ pub(crate) fn is_tiny(counter: Counter, count: f64) -> bool {
         | Counter::ResidentBytes
         | Counter::ResidentPeakBytes
         | Counter::Retries
-        | Counter::OtherCpuMicros => false,
+        | Counter::OtherCpuMicros
+        | Counter::HostCpuMicros => false,
     }
 }

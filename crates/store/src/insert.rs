@@ -90,7 +90,12 @@ fn build_key(connection: &Connection, build: &EngineBuild) -> rusqlite::Result<i
             "INSERT INTO builds (reference, sha256, size_bytes, build_json) VALUES (?, ?, ?, ?)
              ON CONFLICT (build_json) DO NOTHING",
         )?
-        .execute(params![build.reference.to_string(), build.sha256, signed(build.size.0), text])?;
+        .execute(params![
+            build.reference.to_string(),
+            build.checksum(),
+            build.file_size().map(|size| signed(size.0)),
+            text
+        ])?;
     connection
         .prepare_cached("SELECT build_key FROM builds WHERE build_json = ?")?
         .query_row([text], |row| row.get(0))
@@ -243,7 +248,7 @@ pub(crate) fn block(connection: &Connection, trial_key: i64, block: &Block) -> r
             signed(block.run_delay.0),
             signed(block.foreground_cpu.0),
             block.foreground_threads,
-            signed(block.process_cpu.0),
+            block.process_cpu.map(|cpu| signed(cpu.0)),
         ])?;
     let block_key = connection.last_insert_rowid();
     let mut insert = connection

@@ -308,7 +308,7 @@ fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
         run_delay: Nanos(unsigned(row, "run_delay_ns")?),
         foreground_cpu: Nanos(unsigned(row, "foreground_cpu_ns")?),
         foreground_threads: small(row, "foreground_threads")?,
-        process_cpu: Nanos(unsigned(row, "process_cpu_ns")?),
+        process_cpu: row.get::<_, Option<i64>>("process_cpu_ns")?.map(|cpu| Nanos(cpu.cast_unsigned())),
         counters,
     })
 }

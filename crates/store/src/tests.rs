@@ -142,7 +142,7 @@ fn block(trial: TrialKey, cycle: u32, counters: Counters) -> Block {
         run_delay: Nanos(17),
         foreground_cpu: Nanos(199_000_000),
         foreground_threads: 1,
-        process_cpu: Nanos(201_000_000),
+        process_cpu: Some(Nanos(201_000_000)),
         counters,
     }
 }
@@ -492,7 +492,7 @@ proptest! {
             run_delay: Nanos(run_delay),
             foreground_cpu: Nanos(foreground_cpu),
             foreground_threads: small[0],
-            process_cpu: Nanos(process_cpu),
+            process_cpu: (side % 2 == 0).then_some(Nanos(process_cpu)),
             counters: counters.into_iter().map(|(index, value)| (Counter::ALL[index], value)).collect(),
         };
         let events =

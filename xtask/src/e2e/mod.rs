@@ -6,11 +6,13 @@
 mod bisect;
 mod campaigns;
 mod compare;
+mod elsewhere;
 mod engines;
 mod expect;
 mod formats;
 mod histories;
 mod leftovers;
+mod neighbour;
 mod pages;
 mod places;
 mod processes;
@@ -82,6 +84,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(serve::cases());
     cases.extend(servers::cases());
     cases.extend(pages::cases());
+    cases.extend(elsewhere::cases());
     cases.retain(|case| {
         arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))
     });

@@ -23,12 +23,14 @@ pub struct Call<'a> {
     arguments: Vec<OsString>,
     cache: PathBuf,
     path: Option<PathBuf>,
+    variables: Vec<(String, String)>,
 }
 
 impl<'a> Call<'a> {
     pub fn new<S: AsRef<OsStr>>(scratch: &'a Scratch, arguments: impl IntoIterator<Item = S>) -> Call<'a> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
-        Call { scratch, arguments, cache: scratch.shared.cache.clone(), path: None }
+        let cache = scratch.shared.cache.clone();
+        Call { scratch, arguments, cache, path: None, variables: Vec::new() }
     }
 
     /// `compare BASE CANDIDATE` on the tiny workload.
@@ -56,6 +58,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// With this environment variable.
+    pub fn variable(mut self, name: &str, value: &str) -> Call<'a> {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Starts it in a process group of its own, as a shell does.
     pub fn start(self) -> anyhow::Result<Running> {
         let shown =
@@ -70,6 +78,7 @@ impl<'a> Call<'a> {
             .env("XDG_DATA_HOME", self.scratch.data())
             .env("XDG_CONFIG_HOME", self.scratch.config())
             .env_remove("DBDYNO_STORE")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(File::create(&stdout)?)
             .stderr(File::create(&stderr)?)

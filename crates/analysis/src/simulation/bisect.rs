@@ -320,7 +320,13 @@ impl World {
 
     fn summary(&self, stretch: Stretch, launch: u32, noise: &mut Noise) -> LaunchSummary {
         let value = self.launch(stretch, noise);
-        let totals = Totals { blocks: 10, operations: 1000.0, wall_s: 1.0, ..Totals::default() };
+        let totals = Totals {
+            blocks: 10,
+            operations: 1000.0,
+            wall_s: 1.0,
+            process_cpu_s: Some(1.0),
+            ..Totals::default()
+        };
         LaunchSummary {
             launch,
             image: launch,

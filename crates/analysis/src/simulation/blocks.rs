@@ -68,7 +68,7 @@ pub fn block(spec: &BlockSpec) -> Block {
         run_delay: micros(spec.run_delay_us),
         foreground_cpu: micros(spec.cpu_us),
         foreground_threads: spec.foreground_threads,
-        process_cpu: micros(process_cpu),
+        process_cpu: Some(micros(process_cpu)),
         counters: Counters::new(),
     }
 }

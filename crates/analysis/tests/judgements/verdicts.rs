@@ -5,6 +5,7 @@ use analysis::{Cap, Ceiling, Judgement, Method, Stage, StepFacts, Warning};
 use model::block::Block;
 use model::metric::Metric;
 use model::plan::DecisionRule;
+use model::units::Nanos;
 use model::verdict::Verdict;
 
 fn running(ratios: &[Ratios], max_launches: u32) -> Judgement {
@@ -95,7 +96,8 @@ fn the_adjusted_rate_decides_where_the_wall_rate_is_too_noisy() {
     assert!(check(&StepFacts { open_loop: true, ..READS }, &blocks).adjusted.is_none());
     let mut busy = blocks.clone();
     for block in busy.iter_mut().filter(|block| block.trial.side == 1) {
-        block.process_cpu.0 += block.wall.0 / 15;
+        let wall = block.wall;
+        block.process_cpu = block.process_cpu.map(|cpu| Nanos(cpu.0 + wall.0 / 15));
     }
     check(&READS, &busy);
 }
@@ -275,11 +277,26 @@ fn an_open_loop_says_what_it_cannot_show() {
     assert_eq!((found.verdict, ids(&found)), (Verdict::NoChange, vec!["open-loop"]));
 }
 
+/// Of a server that is not ours nothing is known but its answers: a faster client of a slower server must not look like
+/// less waiting for a CPU, nor unknown CPU like none.
+#[test]
+fn where_the_cpu_of_a_side_is_not_known_neither_its_cost_nor_its_waiting_is_told() {
+    let mut blocks = blocks(&launches(12, 0.9, 0.005));
+    for block in blocks.iter_mut().filter(|block| block.trial.side == 1) {
+        block.process_cpu = None;
+    }
+    let found = judged(&READS, &blocks, &procedure(48), Stage::Running);
+    assert_eq!((found.verdict, found.decides), (Verdict::Regression, Metric::OpsPerSecond));
+    assert_eq!((found.adjusted, found.time_identity), (None, None));
+    assert_eq!((found.cpu.ratio, found.cpu.candidate_value, found.cpu.low), (None, None, None));
+    assert!(found.cpu.base_value.is_some());
+}
+
 #[test]
 fn cpu_per_operation_has_an_interval_and_decides_nothing() {
     let mut blocks = blocks(&launches(12, 1.0, 0.005));
     for block in blocks.iter_mut().filter(|block| block.trial.side == 1) {
-        block.process_cpu.0 += block.process_cpu.0 / 4;
+        block.process_cpu = block.process_cpu.map(|cpu| Nanos(cpu.0 + cpu.0 / 4));
         block.foreground_cpu.0 += block.foreground_cpu.0 / 4;
     }
     let found = judged(&READS, &blocks, &procedure(48), Stage::Running);

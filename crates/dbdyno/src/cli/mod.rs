@@ -294,6 +294,13 @@ pub struct Engine {
     pub action: EngineAction,
 }
 
+const ADD_EXAMPLES: &str = "\
+Examples:
+  dbdyno engine add my-fix ~/rocksdb                            rocksdb@my-fix
+  dbdyno engine add postgres@my-fix /opt/postgres               postgres@my-fix
+  dbdyno engine add prod postgres://me@db.example:5432/bench    postgres@prod, a server that runs already
+  dbdyno engine add local 'mysql://me@/bench?socket=/run/mysqld/mysqld.sock' --password-file ~/.bench";
+
 #[derive(Debug, Subcommand)]
 pub enum EngineAction {
     /// Builds that are here and releases that can be had
@@ -307,12 +314,18 @@ pub enum EngineAction {
         #[arg(required = true)]
         builds: Vec<String>,
     },
-    /// Make your own build known under a name
+    /// Make your own build, or a SQL server that is already running, known under a name
+    #[command(after_help = ADD_EXAMPLES)]
     Add {
-        /// Its name: `my-fix` is then rocksdb@my-fix
+        /// Its name: `my-fix` is then rocksdb@my-fix; of a server postgres@my-fix or mysql@my-fix
         name: String,
-        /// The library, or a build directory that holds one
+        /// The library, a build directory that holds one, the install prefix of a server, or the address of one that runs
+        #[arg(value_name = "PATH|ADDRESS")]
         path: PathBuf,
+        /// With an address: the file of the password, one line that only you can read; the variable
+        /// DBDYNO_PASSWORD_NAME comes before it
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
     },
     /// Run a server of a build in a directory of its own, until Ctrl-C or the end of the input
     Start {
@@ -321,6 +334,9 @@ pub enum EngineAction {
         /// Memory that its configuration sizes its caches by
         #[arg(long, value_name = "SIZE", default_value = "1 GB")]
         memory: String,
+        /// Listen on a free port of 127.0.0.1, too
+        #[arg(long)]
+        tcp: bool,
         /// How it is reached as one line of JSON, for a script
         #[arg(long)]
         json: bool,

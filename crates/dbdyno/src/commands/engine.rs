@@ -7,8 +7,10 @@ use crate::progress::Progress;
 use crate::{interrupt, paths, resources};
 use anyhow::anyhow;
 use model::build::{BuildSource, EngineBuild, Initialise, ServerFiles};
+use model::elsewhere::ServerElsewhere;
 use model::subject::BuildRef;
 use runner::engines::{BuildCache, EngineCatalog, EngineError, PackageRecord, ReleaseStatus};
+use runner::server::{Network, elsewhere};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -21,9 +23,18 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
     match &arguments.action {
         EngineAction::List { json } => list(&catalog, &cache, *json),
         EngineAction::Fetch { builds } => fetch(&catalog, &cache, builds),
-        EngineAction::Add { name, path } => add(&catalog, &cache, name, path),
-        EngineAction::Start { server, memory, json } => {
-            let wanted = engine_start::Wanted { server, memory, as_json: *json };
+        EngineAction::Add { name, path, password_file } => {
+            match path.to_str().filter(|text| ServerElsewhere::is_meant_by(text)) {
+                Some(address) => add_elsewhere(&catalog, &cache, name, address, password_file.as_deref()),
+                None if password_file.is_some() => {
+                    Err(usage(anyhow!("--password-file is for the address of a server that runs already")))
+                }
+                None => add(&catalog, &cache, name, path),
+            }
+        }
+        EngineAction::Start { server, memory, tcp, json } => {
+            let network = if *tcp { Network::Loopback { port: None } } else { Network::Socket };
+            let wanted = engine_start::Wanted { server, memory, network, as_json: *json };
             engine_start::run(places, &catalog, &cache, &wanted)
         }
         EngineAction::Info { build, json } => info(&catalog, &cache, build, *json),
@@ -96,14 +107,15 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
             // Of packages the first is the server; `engine info` has all of it.
             BuildSource::Published { coordinates } => coordinates.split(',').next().unwrap_or(coordinates),
             BuildSource::Own { path } => &path.display().to_string(),
+            BuildSource::Elsewhere { server, .. } => &server.to_string(),
         };
-        writeln!(
-            text,
-            "  {:<22} {:>5.1} MB  sha256 {}  {source}",
-            build.reference.to_string(),
-            build.size.0 as f64 / 1e6,
-            &build.sha256[..12.min(build.sha256.len())],
-        )?;
+        let file = match (build.checksum(), build.file_size()) {
+            (Some(sha256), Some(size)) => {
+                format!("{:>5.1} MB  sha256 {}", size.0 as f64 / 1e6, &sha256[..12.min(sha256.len())])
+            }
+            _ => "runs already, not ours".to_owned(),
+        };
+        writeln!(text, "  {:<22} {file:<29}  {source}", build.reference.to_string())?;
     }
     for problem in &cached.problems {
         writeln!(text, "  unreadable: {problem}")?;
@@ -151,6 +163,23 @@ fn add(catalog: &EngineCatalog, cache: &BuildCache, name: &str, path: &Path) -> 
     print::text(&format!("{} is {}\n", build.reference, build.library.display()))
 }
 
+fn add_elsewhere(
+    catalog: &EngineCatalog,
+    cache: &BuildCache,
+    name: &str,
+    address: &str,
+    password_file: Option<&Path>,
+) -> anyhow::Result<()> {
+    let server = ServerElsewhere::parse(address).map_err(usage)?;
+    let server = ServerElsewhere { password_file: password_file.map(Path::to_owned), ..server };
+    let build = cache.add_elsewhere(catalog, name, server).map_err(as_usage)?;
+    let shown = build.elsewhere().map(ToString::to_string).unwrap_or_default();
+    print::text(&format!(
+        "{} is {shown}, a server that is not ours: its tables are made in that database and dropped again\n",
+        build.reference
+    ))
+}
+
 fn info(catalog: &EngineCatalog, cache: &BuildCache, text: &str, as_json: bool) -> anyhow::Result<()> {
     let reference: BuildRef = text.parse().map_err(usage)?;
     let progress = Progress::new();
@@ -171,6 +200,7 @@ fn described(build: &EngineBuild, packages: &[PackageRecord]) -> anyhow::Result<
     let source = match &build.source {
         BuildSource::Published { coordinates } => format!("published, {coordinates}"),
         BuildSource::Own { path } => format!("your own, {}", path.display()),
+        BuildSource::Elsewhere { server, .. } => return described_elsewhere(build, server),
     };
     writeln!(text, "{}", build.reference)?;
     writeln!(text, "  source     {source}")?;
@@ -197,6 +227,21 @@ fn described(build: &EngineBuild, packages: &[PackageRecord]) -> anyhow::Result<
             writeln!(text, "  its own defaults:\n{}", probe.default_options)?;
         }
     }
+    Ok(text)
+}
+
+/// What it says of itself is asked before each run, for nobody tells us when it changes.
+fn described_elsewhere(build: &EngineBuild, server: &ServerElsewhere) -> anyhow::Result<String> {
+    let mut text = String::new();
+    writeln!(text, "{}", build.reference)?;
+    writeln!(text, "  runs at    {}", server.endpoint)?;
+    writeln!(text, "  speaks     {}", server.dialect.name())?;
+    writeln!(text, "  database   {} as {}", server.database, server.user)?;
+    if let Some(storage) = &server.storage {
+        writeln!(text, "  tables in  {storage}")?;
+    }
+    writeln!(text, "  password   {}", elsewhere::password_origin(&build.reference, server))?;
+    writeln!(text, "  not ours: neither started, stopped, frozen nor measured inside")?;
     Ok(text)
 }
 

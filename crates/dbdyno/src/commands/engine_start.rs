@@ -12,10 +12,11 @@ use model::units::Bytes;
 use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::marked_dir;
 use runner::real::run_directory::RunDirectory;
-use runner::server::{self, Network, Server, ServerCommand};
+use runner::server::{FreshServer, Network};
+use serde::Serialize;
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,7 +25,17 @@ use std::time::Duration;
 pub struct Wanted<'a> {
     pub server: &'a str,
     pub memory: &'a str,
+    pub network: Network,
     pub as_json: bool,
+}
+
+/// How it is reached, for scripts.
+#[derive(Serialize)]
+struct Reached<'a> {
+    #[serde(flatten)]
+    address: &'a ServerAddress,
+    /// Its Unix socket, by which the user above needs no password.
+    socket: &'a Path,
 }
 
 /// How often it is looked whether the server still runs, and whether it should.
@@ -42,25 +53,20 @@ pub fn run(
     let config = catalog.config(&reference.build.engine, &reference.config).map_err(usage)?;
     let progress = Progress::new();
     let build = cache.fetch(catalog, &reference.build, &mut |text| progress.say(text))?;
-    let files = build
-        .server
-        .as_ref()
-        .ok_or_else(|| usage(anyhow!("{} is a library that is loaded, not a server", build.reference)))?;
+    if build.elsewhere().is_some() {
+        return Err(usage(anyhow!("{} runs already, and is not ours to start", build.reference)));
+    }
+    if build.server.is_none() {
+        return Err(usage(anyhow!("{} is a library that is loaded, not a server", build.reference)));
+    }
     let options = config::for_server(config, &reference.build.version, memory);
     let run = RunDirectory::create(&paths::work_dir(places)?, &format!("server-{}", std::process::id()))?;
     let directory = run.path().join("db");
-    marked_dir::create_marked_dir(&directory)?;
-    let command = ServerCommand {
-        files,
-        program: &build.library,
-        options: &options,
-        directory: &directory,
-        network: Network::Socket,
-    };
-    server::initialise(&command, &interrupt::requested)?;
-    let mut server = Server::start(&command, |_| Ok(()), &interrupt::requested)?;
+    let fresh = FreshServer { build: &build, options: &options, directory, network: wanted.network };
+    let mut server = fresh.run(&interrupt::requested)?;
     if wanted.as_json {
-        let line = serde_json::to_string(server.address()).context("failed to render JSON")?;
+        let reached = Reached { address: server.address(), socket: server.socket() };
+        let line = serde_json::to_string(&reached).context("failed to render JSON")?;
         print::text(&format!("{line}\n"))?;
     } else {
         print::text(&told(&reference, server.address()))?;

@@ -10,6 +10,7 @@ use model::event::{RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host};
 use model::plan::{Design, Plan};
 use model::workload::DatabaseKind;
+use report::elsewhere::NOT_OURS;
 use runner::campaign::drive::{Schedule, drive};
 use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::Rounds;
@@ -203,14 +204,25 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
                 .to_owned(),
         );
     }
+    for subject in &plan.subjects {
+        if let Some(server) = subject.build.elsewhere() {
+            let reference = &subject.reference;
+            warn(
+                "server-elsewhere",
+                format!("{reference}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent"),
+            );
+        }
+    }
     let interleaved = plan.layout.design == Design::Interleaved;
+    let here = plan.subjects.iter().filter(|subject| subject.build.elsewhere().is_none()).count();
     if !interleaved
+        && here > 0
         && plan.layout.loop_device.is_none()
         && let Err(reason) = host::device_of(directory)
     {
         warn("no-device", format!("the columns of the device are absent: {reason}"));
     }
-    if interleaved && plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
+    if interleaved && here > 1 && plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
         let device = host.device.as_deref().unwrap_or("the same device");
         warn(
             "shared-device",

@@ -2,7 +2,7 @@
 //! out with its reason: one broken build never ends a campaign.
 
 use super::subjects::{self, Prepared, Sources};
-use super::{drawn_seed, sha256};
+use super::{drawn_seed, elsewhere, sha256};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
@@ -117,6 +117,7 @@ fn plan(
         memory_limit: file.memory_limit,
         loop_device: file.loop_device.clone(),
         db_bench: db_bench_programs(file, &prepared),
+        cloned_data: false,
     };
     let written_options = prepared.iter().map(|subject| subject.written_options.clone()).collect();
     let plan = Plan {
@@ -133,6 +134,7 @@ fn plan(
         seed,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    elsewhere::check(&plan)?;
     Ok(Campaign { plan, written_options })
 }
 

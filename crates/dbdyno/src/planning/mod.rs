@@ -3,6 +3,7 @@
 
 pub mod again;
 pub mod campaign;
+mod elsewhere;
 mod servers;
 mod subjects;
 
@@ -66,6 +67,8 @@ pub fn plan(
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
     }
+    let layout =
+        Layout { cloned_data: servers::data_can_be_cloned(&sources, &subjects)?, ..Layout::default() };
     let budget = request.budget.map(Nanos::from).or(workload.budget).unwrap_or(DEFAULT_BUDGET);
     let plan = Plan {
         purpose: request.purpose,
@@ -75,7 +78,7 @@ pub fn plan(
         steps,
         steps_named: !measuring.steps.is_empty(),
         own_image: measuring.own_image,
-        layout: Layout::default(),
+        layout,
         rule,
         budget,
         seed: match measuring.seed {
@@ -84,6 +87,7 @@ pub fn plan(
         },
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
+    elsewhere::check(&plan)?;
     check_memory(&plan)?;
     Ok((plan, written_options))
 }
@@ -141,6 +145,9 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
         .subjects
         .iter()
         .map(|subject| {
+            if subject.build.elsewhere().is_some() {
+                return 0; // whatever it takes, it has taken already
+            }
             if plan.workload.is_sql() {
                 // The pages of its files are in the page cache too, and writes make more of them.
                 return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0

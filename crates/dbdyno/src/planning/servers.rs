@@ -15,6 +15,7 @@ use model::units::Bytes;
 use model::workload::Workload;
 use runner::real::probe::ProbePlace;
 use runner::real::probe_server::{self, ProbeError, ServerLook};
+use runner::real::reflink;
 use runner::server::ServerError;
 
 /// Memory of a server where the workload states none: what every development machine can spare.
@@ -41,10 +42,7 @@ pub fn prepare(
         };
         let refused = match &error {
             ProbeError::Server(ServerError::UnknownOption { option, .. }) => option.clone(),
-            ProbeError::Server(_)
-            | ProbeError::Directory(_)
-            | ProbeError::Worker(_)
-            | ProbeError::NoServer { .. } => String::new(),
+            ProbeError::Server(_) | ProbeError::Worker(_) => String::new(),
         };
         if unknown == UnknownOptions::LeaveOut && options.contains_key(&refused) {
             omit(&[refused], &mut options, &mut omitted);
@@ -64,6 +62,30 @@ pub fn prepare(
     let subject =
         Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
     Ok(Prepared { subject, written_options: Some(settings), omitted })
+}
+
+/// Whether one loaded data directory serves all sides of each launch: they are one build that we start, their
+/// configurations differ in nothing that is on disk, and the file system of the work directory clones files.
+pub fn data_can_be_cloned(sources: &Sources<'_>, subjects: &[Subject]) -> anyhow::Result<bool> {
+    let Some((first, others)) = subjects.split_first() else { return Ok(false) };
+    if first.build.server.is_none() || others.is_empty() {
+        return Ok(false);
+    }
+    let not_on_disk = sources.catalog.options_not_on_disk(&first.build.reference.engine)?;
+    let on_disk = |subject: &Subject| -> Options {
+        let kept = subject.options.iter().filter(|(name, _)| !not_on_disk.contains(name));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let fits = |other: &Subject| {
+        other.build.reference.engine == first.build.reference.engine
+            && other.build.server == first.build.server
+            && other.build.sha256 == first.build.sha256
+            && on_disk(other) == on_disk(first)
+    };
+    if !others.iter().all(fits) {
+        return Ok(false);
+    }
+    in_scratch(sources.places, reflink::is_supported)
 }
 
 /// The build with what it says of itself where no option is set; found once.

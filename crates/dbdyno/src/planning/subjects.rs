@@ -1,11 +1,11 @@
 //! A subject made ready: its build fetched and probed, its options tried on an empty database.
 
-use super::servers;
+use super::{elsewhere, servers};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::paths;
 use anyhow::{Context, anyhow};
-use model::build::EngineBuild;
+use model::build::{BuildSource, EngineBuild};
 use model::config::{self, Options};
 use model::names;
 use model::option_history::{Known, OptionHistory};
@@ -57,6 +57,9 @@ pub fn prepare(
     }
     let config = sources.catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
     let build = sources.cache.fetch(sources.catalog, &reference.build, tell).map_err(usage_where_it_is)?;
+    if let BuildSource::Elsewhere { server, .. } = build.source.clone() {
+        return elsewhere::prepare(sources, reference, build, server, workload);
+    }
     if build.server.is_some() {
         return servers::prepare(sources, reference, build, config, workload, unknown);
     }

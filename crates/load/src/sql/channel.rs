@@ -3,7 +3,7 @@
 
 use model::wire::Endpoint;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -13,6 +13,9 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// A message that has to lie in the buffer as a whole is at most this long; more is a mistake of the protocol. Status
 /// texts of InnoDB reach 1 MiB.
 pub const LONGEST_MESSAGE: usize = 64 << 20;
+
+/// An address that does not answer within this is passed over: the kernel's own bound is minutes. Not tuned.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A socket.
 #[derive(Debug)]
@@ -40,7 +43,7 @@ impl Channel {
         let stream = match endpoint {
             Endpoint::Socket { path } => Stream::Unix(UnixStream::connect(path)?),
             Endpoint::Tcp { host, port } => {
-                let stream = TcpStream::connect((host.as_str(), *port))?;
+                let stream = connect_tcp(host, *port)?;
                 stream.set_nodelay(true)?;
                 Stream::Tcp(stream)
             }
@@ -144,6 +147,18 @@ impl Channel {
     }
 }
 
+/// Tries the addresses of a host in turn; the last error is the one to tell.
+fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// Waits until there is something to read. A thread that is blocked in a read of a Unix socket is woken twice for each
 /// answer: once for nothing, when the peer has taken the question and the socket can be written again. A poll is woken
 /// only for what it waits for. It costs a system call and saves a switch of threads: with 8 clients of MariaDB it was
@@ -152,14 +167,6 @@ fn wait_readable(stream: &UnixStream) {
     let mut waited = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid entry, which outlives the call.
     unsafe { libc::poll(&mut waited, 1, -1) };
-}
-
-/// The endpoint for messages.
-pub fn endpoint_name(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Socket { path } => path.display().to_string(),
-        Endpoint::Tcp { host, port } => format!("{host}:{port}"),
-    }
 }
 
 #[cfg(test)]

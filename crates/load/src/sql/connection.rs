@@ -1,8 +1,8 @@
 //! One connection to a SQL server of either dialect: what transactions, loads and questions do with it. What is in
 //! the way of a query, encoding and sending, allocates nothing.
 
-use super::channel::{Channel, endpoint_name};
-use super::error::{LoginFailure, SqlError, WireError, shown};
+use super::channel::Channel;
+use super::error::{SqlError, WireError, shown};
 use super::{mysql, postgres};
 use model::wire::ServerAddress;
 use model::workload::sql::Dialect;
@@ -126,24 +126,15 @@ enum Protocol {
 impl Connection {
     /// Connects and logs in.
     pub fn open(address: &ServerAddress) -> Result<Connection, SqlError> {
-        let endpoint = endpoint_name(&address.endpoint);
+        let endpoint = address.endpoint.to_string();
         let refused = |source: std::io::Error| SqlError::Connect { endpoint: endpoint.clone(), source };
         let mut channel = Channel::connect(&address.endpoint).map_err(refused)?;
         channel.set_patience(Some(LOGIN_PATIENCE)).map_err(refused)?;
-        let user = || address.user.clone();
         let protocol = match address.dialect {
             Dialect::Postgres => postgres::Postgres::connect(channel, address).map(Protocol::Postgres),
             Dialect::Mysql => mysql::Mysql::connect(channel, address).map(Protocol::Mysql),
         };
-        let protocol = protocol.map_err(|failure| match failure {
-            LoginFailure::Wire(source) => {
-                SqlError::Login { endpoint: endpoint.clone(), user: user(), source }
-            }
-            LoginFailure::NoPassword => SqlError::NoPassword { endpoint: endpoint.clone(), user: user() },
-            LoginFailure::Method(method) => {
-                SqlError::LoginMethod { endpoint: endpoint.clone(), user: user(), method }
-            }
-        })?;
+        let protocol = protocol.map_err(|failure| SqlError::of_login(address, failure))?;
         let mut connection = Connection { protocol, endpoint };
         connection.set_patience(None)?;
         Ok(connection)
@@ -213,9 +204,10 @@ impl Connection {
 
     /// Runs a statement and gives what it returns.
     pub fn read(&mut self, sql: &str) -> Result<Rows, SqlError> {
+        let message = self.encoded(sql);
         let rows = match &mut self.protocol {
-            Protocol::Postgres(postgres) => postgres.read(sql),
-            Protocol::Mysql(mysql) => mysql.read(sql),
+            Protocol::Postgres(postgres) => postgres.read(&message),
+            Protocol::Mysql(mysql) => mysql.read(&message),
         };
         rows.map_err(|source| self.failed(sql, source))
     }

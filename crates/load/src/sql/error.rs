@@ -1,5 +1,6 @@
 //! What goes wrong between the client and a server, and which of the server's errors are met by sending again.
 
+use model::wire::ServerAddress;
 use model::workload::sql::Dialect;
 use std::collections::BTreeMap;
 use std::io;
@@ -85,8 +86,95 @@ pub enum SqlError {
         /// The server's name for it.
         method: String,
     },
+    /// What listens there is something else.
+    #[error(
+        "what listens at `{endpoint}` does not answer as a server that speaks {dialect} does; see whether the address \
+         is that of another kind of server"
+    )]
+    OtherProtocol {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// What was spoken to it.
+        dialect: &'static str,
+        /// How that showed.
+        source: WireError,
+    },
+    /// The server wants TLS.
+    #[error(
+        "the server at `{endpoint}` lets the user `{user}` in by TLS only, which dbdyno does not speak; allow this user \
+         to come without it from here, or use its Unix socket, or a tunnel that ends beside the server"
+    )]
+    TlsOnly {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The user.
+        user: String,
+        /// In its words.
+        source: WireError,
+    },
+    /// The server does not take the password.
+    #[error("the server at `{endpoint}` does not accept the password of the user `{user}`")]
+    WrongPassword {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The user.
+        user: String,
+        /// In its words.
+        source: WireError,
+    },
+    /// The server has no such database.
+    #[error(
+        "the server at `{endpoint}` has no database `{database}`; make it (CREATE DATABASE), or name another"
+    )]
+    NoDatabase {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The database.
+        database: String,
+        /// In its words.
+        source: WireError,
+    },
+    /// The user may not make tables.
+    #[error(
+        "the user `{user}` may not make tables in the database `{database}` of the server at `{endpoint}`; grant it that \
+         (Postgres: CREATE on the schema; MySQL: CREATE, DROP, INDEX, INSERT, SELECT, UPDATE and DELETE on the database)"
+    )]
+    NoCreateRight {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The user.
+        user: String,
+        /// The database.
+        database: String,
+        /// In its words.
+        source: WireError,
+    },
+    /// Tables of somebody else have the names of ours.
+    #[error(
+        "the database `{database}` of the server at `{endpoint}` has {names}, which dbdyno did not make and does not \
+         touch; name a database without them"
+    )]
+    ForeignTables {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The database.
+        database: String,
+        /// Their names.
+        names: String,
+    },
+    /// Another run of ours has the database.
+    #[error(
+        "another run of dbdyno has its tables in the database `{database}` of the server at `{endpoint}`; wait for its \
+         end, or name another database"
+    )]
+    Claimed {
+        /// The socket, or host and port.
+        endpoint: String,
+        /// The database.
+        database: String,
+    },
     /// The server asks for a password and there is none.
-    #[error("the server at `{endpoint}` asks the user `{user}` for a password; give one with its address")]
+    #[error("the server at `{endpoint}` asks the user `{user}` for a password, and none was given")]
     NoPassword {
         /// The socket, or host and port.
         endpoint: String,
@@ -143,7 +231,54 @@ pub enum SqlError {
     },
 }
 
+/// Codes of errors of a login, of Postgres and of MySQL.
+const WRONG_PASSWORD: [&str; 2] = ["28P01", "1045"];
+const NO_DATABASE: [&str; 2] = ["3D000", "1049"];
+/// Of Postgres where no line of `pg_hba.conf` lets the user in. Whether one would with TLS it does not tell; that the
+/// connection has none it says at the end.
+const NOT_LET_IN: &str = "28000";
+const WITHOUT_TLS: [&str; 2] = ["no encryption", "SSL off"];
+/// Of MySQL and MariaDB where only TLS is let in.
+const TLS_REQUIRED: &str = "3159";
+const INSECURE: &str = "insecure transport";
+
 impl SqlError {
+    /// Why nobody was let in.
+    pub fn of_login(address: &ServerAddress, failure: LoginFailure) -> SqlError {
+        let (endpoint, user) = (address.endpoint.to_string(), address.user.clone());
+        let source = match failure {
+            LoginFailure::NoPassword => return SqlError::NoPassword { endpoint, user },
+            LoginFailure::Method(method) => return SqlError::LoginMethod { endpoint, user, method },
+            LoginFailure::Wire(source) => source,
+        };
+        match &source {
+            WireError::Malformed(_) => {
+                SqlError::OtherProtocol { endpoint, dialect: address.dialect.name(), source }
+            }
+            // A server that waits for its client to begin, or one that does not understand what it was told.
+            WireError::Lost(error) if is_silence(error) => {
+                SqlError::OtherProtocol { endpoint, dialect: address.dialect.name(), source }
+            }
+            WireError::Server(message) => {
+                let is = |codes: &[&str]| codes.contains(&message.code.as_str());
+                let says = |words: &str| message.text.contains(words);
+                if is(&WRONG_PASSWORD) {
+                    SqlError::WrongPassword { endpoint, user, source }
+                } else if is(&NO_DATABASE) {
+                    SqlError::NoDatabase { endpoint, database: address.database.clone(), source }
+                } else if is(&[TLS_REQUIRED])
+                    || says(INSECURE)
+                    || (is(&[NOT_LET_IN]) && WITHOUT_TLS.iter().any(|words| says(words)))
+                {
+                    SqlError::TlsOnly { endpoint, user, source }
+                } else {
+                    SqlError::Login { endpoint, user, source }
+                }
+            }
+            WireError::Lost(_) => SqlError::Login { endpoint, user, source },
+        }
+    }
+
     /// Whether the connection is of no more use.
     pub fn is_lost(&self) -> bool {
         matches!(self, SqlError::Statement { source: WireError::Lost(_) | WireError::Malformed(_), .. })
@@ -157,6 +292,12 @@ impl SqlError {
             _ => None,
         }
     }
+}
+
+/// Nothing came within the patience of a login, or the other side hung up without a word.
+fn is_silence(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
+    matches!(error.kind(), ConnectionReset | TimedOut | UnexpectedEof | WouldBlock)
 }
 
 /// Why the server asks for an event to be sent again.

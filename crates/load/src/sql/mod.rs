@@ -2,11 +2,13 @@
 //! them: tables and indexes, transactions, settling, and what the server says of itself.
 
 mod channel;
+pub mod claim;
 pub mod connection;
 mod draw;
 mod error;
 pub mod facts;
 mod mysql;
+pub mod others;
 mod postgres;
 pub mod settle;
 mod statement;

@@ -245,13 +245,9 @@ impl Postgres {
         Prepared::new(&name, encodings.collect())
     }
 
-    /// Sends a text and gives all that is returned.
-    pub fn read(&mut self, sql: &str) -> Result<Rows, WireError> {
-        let mut message = Vec::new();
-        begin_text(&mut message);
-        message.extend_from_slice(sql.as_bytes());
-        end_text(&mut message, 0);
-        self.channel.send(&message)?;
+    /// Sends a text that was encoded before, and gives all that is returned.
+    pub fn read(&mut self, message: &[u8]) -> Result<Rows, WireError> {
+        self.channel.send(message)?;
         let mut all = Rows::default();
         let mut failure = None;
         loop {

@@ -19,16 +19,23 @@ use model::workload::sql::Dialect;
 use std::io;
 use std::time::Duration;
 
-/// Brings the server to a state; returns how long that took.
-pub fn settle(address: &ServerAddress, to: Settle, bound: Nanos) -> Result<Nanos, SqlError> {
+/// Brings the server to a state; returns how long that took. Where only the `claimed` tables are ours, nothing is done
+/// to others, none of the server's settings is changed, and what it writes by itself is not waited for.
+pub fn settle(
+    address: &ServerAddress,
+    to: Settle,
+    bound: Nanos,
+    claimed: Option<&[String]>,
+) -> Result<Nanos, SqlError> {
     if to == Settle::None {
         return Ok(Nanos(0));
     }
     let mut wait = Wait { connection: Connection::open(address)?, start: clock::now(), bound };
     wait.connection.set_patience(Some(Duration::from_nanos(bound.0).max(Duration::from_millis(1))))?;
-    match address.dialect {
-        Dialect::Postgres => of_postgres(&mut wait, to)?,
-        Dialect::Mysql => mysql::settle(&mut wait, to)?,
+    match (claimed, address.dialect) {
+        (Some(tables), _) => of_tables(&mut wait, to, tables)?,
+        (None, Dialect::Postgres) => of_postgres(&mut wait, to)?,
+        (None, Dialect::Mysql) => mysql::settle(&mut wait, to)?,
     }
     Ok(clock::now().saturating_sub(wait.start))
 }
@@ -87,16 +94,31 @@ fn of_postgres(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
         Settle::Flushed | Settle::Drained => wait.run("CHECKPOINT"),
         Settle::Level0Compacted | Settle::FullyCompacted => Err(not_supported(to, "Postgres")),
         Settle::Postwrite => {
-            let version = wait.column("SHOW server_version_num")?;
-            let version: u32 = version.first().and_then(|version| version.parse().ok()).unwrap_or(0);
-            let options =
-                if version >= INDEX_CLEANUP_SINCE { "ANALYZE, INDEX_CLEANUP ON" } else { "ANALYZE" };
             let tables = wait.column("SELECT relid::regclass::text FROM pg_stat_user_tables ORDER BY 1")?;
-            for table in tables {
-                wait.run(&format!("VACUUM ({options}) {table}"))?;
-            }
+            vacuum(wait, &tables)?;
             wait.run("CHECKPOINT")
         }
+    }
+}
+
+fn vacuum(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
+    let version = wait.column("SHOW server_version_num")?;
+    let version: u32 = version.first().and_then(|version| version.parse().ok()).unwrap_or(0);
+    let options = if version >= INDEX_CLEANUP_SINCE { "ANALYZE, INDEX_CLEANUP ON" } else { "ANALYZE" };
+    tables.iter().try_for_each(|table| wait.run(&format!("VACUUM ({options}) {table}")))
+}
+
+/// What can be done to tables of ours among those of others.
+fn of_tables(wait: &mut Wait, to: Settle, tables: &[String]) -> Result<(), SqlError> {
+    match to {
+        Settle::None | Settle::Flushed | Settle::Drained => Ok(()),
+        Settle::Level0Compacted | Settle::FullyCompacted => {
+            Err(not_supported(to, "a server that is not ours"))
+        }
+        Settle::Postwrite => match wait.connection.dialect() {
+            Dialect::Postgres => vacuum(wait, tables),
+            Dialect::Mysql => mysql::analyze(wait, tables),
+        },
     }
 }
 

@@ -1,10 +1,14 @@
 //! What a server says of its state and of its settings, as text: one `name = value` a line, and the status of a
 //! storage engine as it writes it.
 
+use super::claim;
 use super::connection::{Connection, Rows};
 use super::error::SqlError;
 use super::facts::if_there;
 use model::workload::sql::Dialect;
+
+/// Settings that may hold a password are passed over.
+const SECRETS: [&str; 4] = ["password", "passphrase", "conninfo", "secret"];
 
 /// The settings, sorted by name.
 pub fn settings(connection: &mut Connection) -> Result<String, SqlError> {
@@ -12,14 +16,22 @@ pub fn settings(connection: &mut Connection) -> Result<String, SqlError> {
         Dialect::Postgres => connection.read("SELECT name, setting FROM pg_settings")?,
         Dialect::Mysql => connection.read("SHOW GLOBAL VARIABLES")?,
     };
-    Ok(sorted(rows.pairs().map(|(name, value)| line(name, value)).collect()))
+    let shown = rows.pairs().filter(|(name, _)| !holds_secret(name));
+    Ok(sorted(shown.map(|(name, value)| line(name, value)).collect()))
 }
 
-/// The counters, sorted by name; before them the status of each storage engine that has one.
-pub fn status(connection: &mut Connection) -> Result<String, SqlError> {
+/// How passwords are handled is no secret: `password_encryption`, `default_password_lifetime`.
+fn holds_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRETS.iter().any(|part| name.ends_with(part))
+}
+
+/// The counters, sorted by name; before them the status of each storage engine that has one. Where only some tables are
+/// ours, nothing that tells of others' tables and statements.
+pub fn status(connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError> {
     match connection.dialect() {
-        Dialect::Postgres => of_postgres(connection),
-        Dialect::Mysql => of_mysql(connection),
+        Dialect::Postgres => of_postgres(connection, claimed),
+        Dialect::Mysql => of_mysql(connection, claimed),
     }
 }
 
@@ -35,11 +47,25 @@ const VIEWS: [(&str, &str, &str); 8] = [
     ("pg_statio_user_tables", "relname", "SELECT * FROM pg_statio_user_tables"),
 ];
 
-fn of_postgres(connection: &mut Connection) -> Result<String, SqlError> {
+/// How the key of a view ends that has a row for each table or index, and the table's name in `relname`.
+const TABLE_KEY: &str = "relname";
+
+fn of_postgres(connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError> {
     let mut lines = Vec::new();
     for (view, key, sql) in VIEWS {
-        let rows = if_there(connection.read(sql))?;
+        let sql = match claimed {
+            Some(tables) if key.ends_with(TABLE_KEY) => {
+                format!("{sql} WHERE relname IN ({})", claim::list_of(Dialect::Postgres, tables))
+            }
+            Some(_) | None => sql.to_owned(),
+        };
+        let rows = if_there(connection.read(&sql))?;
         lines.extend(lines_of(view, key, &rows));
+    }
+    if let Some(tables) = claimed {
+        let size = connection.read(&claim::size_of(Dialect::Postgres, tables))?;
+        lines.push(line("database_size", size.first().unwrap_or_default()));
+        return Ok(sorted(lines));
     }
     let size = connection.read("SELECT pg_database_size(current_database())")?;
     lines.push(line("pg_database_size", size.first().unwrap_or_default()));
@@ -68,9 +94,11 @@ fn lines_of(view: &str, key: &str, rows: &Rows) -> Vec<String> {
 const SIZE_OF_MYSQL: &str = "SELECT CAST(SUM(data_length + index_length) AS UNSIGNED) \
                              FROM information_schema.tables WHERE table_schema = DATABASE()";
 
-fn of_mysql(connection: &mut Connection) -> Result<String, SqlError> {
+fn of_mysql(connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError> {
     let mut text = String::new();
-    for engine in ["INNODB", "ROCKSDB"] {
+    // The status of InnoDB shows statements of all clients.
+    let engines: &[&str] = if claimed.is_some() { &[] } else { &["INNODB", "ROCKSDB"] };
+    for engine in engines {
         let rows = if_there(connection.read(&format!("SHOW ENGINE {engine} STATUS")))?;
         // Type, name, status.
         for row in &rows.rows {
@@ -81,7 +109,8 @@ fn of_mysql(connection: &mut Connection) -> Result<String, SqlError> {
     }
     let rows = connection.read("SHOW GLOBAL STATUS")?;
     let mut lines: Vec<String> = rows.pairs().map(|(name, value)| line(name, value)).collect();
-    let size = connection.read(SIZE_OF_MYSQL)?;
+    let sql = claimed.map(|tables| claim::size_of(Dialect::Mysql, tables));
+    let size = connection.read(sql.as_deref().unwrap_or(SIZE_OF_MYSQL))?;
     lines.extend(size.first().map(|bytes| line("database_size", bytes)));
     text.push_str(&sorted(lines));
     Ok(text)

@@ -176,6 +176,19 @@ impl TableWork {
     }
 }
 
+/// Reads every row of tables, so that their pages are in the caches; an error where there are not so many rows in all.
+pub fn scan(address: &ServerAddress, tables: &[String], rows: u64) -> Result<u64, OperationError> {
+    let mut connection = Connection::open(address).map_err(Box::new)?;
+    let mut found = 0;
+    for table in tables {
+        found += connection.run(&format!("SELECT * FROM {table}")).map_err(Box::new)?.rows;
+    }
+    if found != rows {
+        return Err(OperationError::WrongAnswer(format!("{found} rows were loaded and not {rows}")));
+    }
+    Ok(found)
+}
+
 /// Counts and times what is done, and tells seconds.
 struct Progress<'a, 'b> {
     recorder: &'a mut Recorder,

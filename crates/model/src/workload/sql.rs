@@ -54,6 +54,11 @@ impl Tables {
     pub fn name(&self, number: u32) -> String {
         format!("{}{number}", self.prefix)
     }
+
+    /// The names of all tables.
+    pub fn names(&self) -> Vec<String> {
+        (1..=self.count).map(|number| self.name(number)).collect()
+    }
 }
 
 /// A value that is drawn for a statement.

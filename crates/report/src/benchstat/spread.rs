@@ -7,6 +7,7 @@ use crate::view::ReportView;
 use analysis::student;
 use model::block::{BASE, Block, Side};
 use model::record::RunRecord;
+use model::units::Nanos;
 use std::collections::BTreeMap;
 
 /// Confidence of the spread of one side, as in benchstat.
@@ -44,8 +45,8 @@ pub(super) fn of_launches(view: &ReportView, record: &RunRecord) -> Spreads {
             ];
             for (side, totals) in sides {
                 let rates: Vec<f64> = totals.iter().map(Totals::rate).collect();
-                let costs: Vec<f64> = totals.iter().map(Totals::cpu_per_operation).collect();
-                for (metric, values) in [(SHOWN[0].0, rates), (SHOWN[1].0, costs)] {
+                let costs: Option<Vec<f64>> = totals.iter().map(Totals::cpu_per_operation).collect();
+                for (metric, values) in [(SHOWN[0].0, rates), (SHOWN[1].0, costs.unwrap_or_default())] {
                     let key = SpreadKey { step: row.step.clone(), candidate: candidate.side, side, metric };
                     spreads.extend(spread(&values).map(|spread| (key, spread)));
                 }
@@ -60,7 +61,8 @@ pub(super) fn of_launches(view: &ReportView, record: &RunRecord) -> Spreads {
 struct Totals {
     operations: f64,
     seconds: f64,
-    cpu_seconds: f64,
+    /// Absent where any block has none: the server is not ours.
+    cpu_seconds: Option<f64>,
 }
 
 impl Totals {
@@ -68,7 +70,7 @@ impl Totals {
         Totals {
             operations: block.operations as f64,
             seconds: block.wall.as_secs_f64(),
-            cpu_seconds: block.process_cpu.as_secs_f64(),
+            cpu_seconds: block.process_cpu.map(Nanos::as_secs_f64),
         }
     }
 
@@ -76,17 +78,18 @@ impl Totals {
         self.operations / self.seconds
     }
 
-    fn cpu_per_operation(&self) -> f64 {
-        self.cpu_seconds / self.operations
+    fn cpu_per_operation(&self) -> Option<f64> {
+        Some(self.cpu_seconds? / self.operations)
     }
 }
 
 impl std::iter::Sum for Totals {
     fn sum<I: Iterator<Item = Totals>>(all: I) -> Totals {
-        all.fold(Totals::default(), |sum, one| Totals {
+        let none = Totals { cpu_seconds: Some(0.0), ..Totals::default() };
+        all.fold(none, |sum, one| Totals {
             operations: sum.operations + one.operations,
             seconds: sum.seconds + one.seconds,
-            cpu_seconds: sum.cpu_seconds + one.cpu_seconds,
+            cpu_seconds: sum.cpu_seconds.zip(one.cpu_seconds).map(|(sum, one)| sum + one),
         })
     }
 }

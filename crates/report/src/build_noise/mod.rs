@@ -52,7 +52,8 @@ pub fn build(record: &RunRecord) -> BuildNoiseView {
     let mut seen: BTreeMap<&str, &model::plan::Subject> = BTreeMap::new();
     let mut identical = Vec::new();
     for subject in subjects {
-        if let Some(first) = seen.insert(&subject.build.sha256, subject) {
+        let same = subject.build.checksum().and_then(|sha256| seen.insert(sha256, subject));
+        if let Some(first) = same {
             identical.push(format!("{} is {}", subject.reference, first.reference));
         }
     }

@@ -94,6 +94,10 @@ pub(super) fn comparisons(
                 one.verdict = Verdict::RatioOnly;
                 one.notes.push(Note { id: warning.id.clone(), text: warning.text.clone() });
             }
+            if let Some(cap) = crate::elsewhere::cap(plan, side).filter(|_| decides) {
+                one.verdict = cap.ceiling.lower(one.verdict);
+                one.notes.push(Note { id: cap.warning.id, text: cap.warning.text });
+            }
             found.push(one);
         }
     }

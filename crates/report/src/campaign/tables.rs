@@ -2,7 +2,7 @@
 //! posts' names and in their units, means over rounds. What was not
 //! measured is a line of dashes, so that nothing is missed.
 
-use super::columns::{COLUMNS, Column};
+use super::columns::{COLUMNS, Column, POSTS_CPU};
 use super::grids::deciding;
 use super::values::Values;
 use super::view::{CampaignView, StepRow, StepView, SubjectView};
@@ -27,8 +27,13 @@ pub fn csv(view: &CampaignView) -> String {
 fn render(view: &CampaignView, separator: Separator) -> String {
     let tickers: std::collections::BTreeSet<&String> =
         view.steps.iter().flat_map(|step| &step.rows).flat_map(|row| row.mean.tickers.keys()).collect();
-    let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|column| view.steps.iter().any(|step| step.columns.contains(column))).collect();
+    let has_posts_cpu =
+        view.steps.iter().flat_map(|step| &step.rows).any(|row| row.mean.get(POSTS_CPU.metric).is_some());
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|column| view.steps.iter().any(|step| step.columns.contains(column)))
+        .chain(has_posts_cpu.then_some(&POSTS_CPU))
+        .collect();
     let mut header: Vec<String> = LEADING.iter().map(ToString::to_string).collect();
     header.extend(VERDICT.map(str::to_owned));
     header.extend(columns.iter().map(|column| column.header.to_owned()));

@@ -1,6 +1,6 @@
 //! One trial as numbers: every column of it in base units. What was not measured is absent, never zero.
 
-use super::columns::{COLUMNS, Column, OTHERS};
+use super::columns::{COLUMNS, Column, OTHERS, POSTS_CPU};
 use model::block::{Block, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
 use model::counter::Counter;
 use model::host::Host;
@@ -37,7 +37,7 @@ impl Values {
     /// The arithmetic mean of each metric over the trials that have it.
     pub(super) fn mean<'a>(trials: impl Iterator<Item = &'a Values> + Clone) -> Values {
         let mean = |values: Vec<f64>| analysis::student::mean(&values);
-        let columns = COLUMNS.iter().filter_map(|column: &Column| {
+        let columns = COLUMNS.iter().chain([&POSTS_CPU]).filter_map(|column: &Column| {
             let values = trials.clone().filter_map(|values| values.get(column.metric)).collect();
             Some((column.metric, mean(values)?))
         });
@@ -97,7 +97,7 @@ pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
     trials
 }
 
-/// Processes count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
+/// Processes, and hosts, count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
 const LEAST_SECONDS_OF_OTHERS: f64 = 1.0;
 
 /// Everything that blocks and latency say of a trial; what the engine says is added by [`super::engine`].
@@ -108,6 +108,9 @@ pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Hos
         throughput(&mut values, measured, step, plan);
         device(&mut values, &Work { blocks: vec![measured] }, &MEASURED_DEVICE);
         per_operation(&mut values, measured);
+        if plan.workload.is_sql() {
+            values.set(POSTS_CPU.metric, posts_cpu(measured, host));
+        }
     }
     if let Some(latency) = trial.latency.filter(|latency| latency.count > 0) {
         values.latency_count = latency.count;
@@ -153,7 +156,7 @@ fn per_operation(values: &mut Values, measured: &Block) {
     if operations <= 0.0 {
         return;
     }
-    values.set("cpu_us_per_op", Some(measured.process_cpu.as_micros_f64() / operations));
+    values.set("cpu_us_per_op", measured.process_cpu.map(|cpu| cpu.as_micros_f64() / operations));
     for counter in Counter::ALL.into_iter().filter(|counter| !counter.is_level()) {
         let column = super::columns::column_of(counter.metric_name());
         let count = measured.counters.get(&counter).map(|count| *count as f64 / operations);
@@ -163,11 +166,22 @@ fn per_operation(values: &mut Values, measured: &Block) {
     }
 }
 
+/// The posts' cpu/o of sysbench (classic benchmarks, 1.7): vmstat's us + sy, in percent of the whole host, over queries
+/// per second. Absent where the host was not read, as where the server is not on it, and in a trial that is too short for
+/// ticks.
+fn posts_cpu(measured: &Block, host: &Host) -> Option<f64> {
+    let seconds = measured.wall.as_secs_f64();
+    let busy_s = *measured.counters.get(&Counter::HostCpuMicros)? as f64 / 1e6;
+    let percent = 100.0 * busy_s / (seconds * f64::from(host.cpus));
+    let queries_per_s = measured.operations as f64 / seconds;
+    (seconds >= LEAST_SECONDS_OF_OTHERS && queries_per_s > 0.0).then(|| percent / queries_per_s)
+}
+
 fn with_drain(values: &mut Values, trial: &TrialData<'_>, whole: &Work<'_>, step: &Step) {
     device(values, whole, &DEVICE_WITH_DRAIN);
     let Some(operations) = trial.operations() else { return };
     let per_operation = |count: Option<f64>| count.map(|count| count / operations);
-    values.set("cpu_us_per_op_with_drain", Some(whole.cpu_us() / operations));
+    values.set("cpu_us_per_op_with_drain", per_operation(whole.cpu_us()));
     values.set("disk_reads_per_op_with_drain", per_operation(whole.count(Counter::DiskReads)));
     values.set("disk_writes_per_op_with_drain", per_operation(whole.count(Counter::DiskWrites)));
     // A rate of reads over a time in which nothing was read would say nothing.
@@ -186,8 +200,9 @@ impl Work<'_> {
         self.blocks.iter().map(|block| block.wall.as_secs_f64()).sum()
     }
 
-    fn cpu_us(&self) -> f64 {
-        self.blocks.iter().map(|block| block.process_cpu.as_micros_f64()).sum()
+    /// Absent where it is not known of a block.
+    fn cpu_us(&self) -> Option<f64> {
+        self.blocks.iter().map(|block| block.process_cpu.map(model::units::Nanos::as_micros_f64)).sum()
     }
 
     /// The sum of a counter; absent where a block has not got it.
@@ -303,3 +318,34 @@ fn device(values: &mut Values, work: &Work<'_>, metrics: &DeviceMetrics) {
 
 /// The values of every trial that is done, by step, side and round.
 pub(super) type Cells = BTreeMap<(String, Side), BTreeMap<u32, Values>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::units::Nanos;
+
+    #[test]
+    fn cpu_per_query_of_the_posts_is_percent_of_the_host_over_queries_per_second() {
+        let host = Host { cpus: 8, ..Host::default() };
+        let block = |seconds: u64, busy_us: Option<u64>| Block {
+            trial: TrialKey { launch: 1, step: "point-query".to_owned(), side: 0 },
+            image: 1,
+            cycle: MEASURED,
+            position: 0,
+            started_at_us: None,
+            operations: 20_000,
+            failed_operations: 0,
+            wall: Nanos::from_secs(seconds),
+            run_delay: Nanos(0),
+            foreground_cpu: Nanos(0),
+            foreground_threads: 1,
+            process_cpu: None,
+            counters: busy_us.map(|busy_us| (Counter::HostCpuMicros, busy_us)).into_iter().collect(),
+        };
+        // 8 s of CPU in 2 s on 8 CPUs are 50 %; 10,000 queries a second.
+        let found = posts_cpu(&block(2, Some(8_000_000)), &host).unwrap();
+        assert!((found - 0.005).abs() < 1e-12, "{found}");
+        assert_eq!(posts_cpu(&block(2, None), &host), None);
+        assert_eq!(posts_cpu(&block(0, Some(10_000)), &host), None);
+    }
+}

@@ -41,13 +41,14 @@ fn builds(plan: &Plan, labels: &[String]) -> Grid {
         let source = match &build.source {
             BuildSource::Published { coordinates } => coordinates.clone(),
             BuildSource::Own { path } => format!("own build, {}", path.display()),
+            BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
         };
         vec![
             label.clone(),
             if build.compilers.is_empty() { NONE.to_owned() } else { build.compilers.join("; ") },
             source,
-            bytes(build.size),
-            build.sha256.chars().take(SHORT_HASH).collect(),
+            build.file_size().map_or_else(|| NONE.to_owned(), bytes),
+            build.checksum().map_or_else(|| NONE.to_owned(), |sum| sum.chars().take(SHORT_HASH).collect()),
         ]
     };
     grid.rows = plan.subjects.iter().zip(labels).map(row).collect();

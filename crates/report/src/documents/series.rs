@@ -83,7 +83,7 @@ pub(crate) fn blocks(record: &RunRecord, step: &str, labels: &[String], ids: &mu
             for block in of_side.filter(|block| block.wall.0 > 0 && block.operations > 0) {
                 let Ok(at) = places.binary_search(&(block.trial.launch, block.cycle)) else { continue };
                 values[0][at] = Some(per_second(block.operations, block.wall));
-                values[1][at] = Some(block.process_cpu.0 / block.operations);
+                values[1][at] = block.process_cpu.map(|cpu| cpu.0 / block.operations);
                 found = true;
             }
             found.then(|| TimelineLine { subject: label.clone(), round: 0, values })

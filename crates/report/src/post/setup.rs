@@ -37,7 +37,7 @@ pub(super) fn builds(record: &RunRecord) -> Vec<String> {
 }
 
 fn build(subject: &Subject) -> Vec<String> {
-    let EngineBuild { reference, sha256, size, source, compilers, probe, .. } = &subject.build;
+    let EngineBuild { reference, source, compilers, probe, .. } = &subject.build;
     let version = probe.as_ref().and_then(|probe| probe.facts.get("version")).cloned();
     let flags: Vec<&str> = compilers.iter().filter_map(|text| text.strip_prefix(OF_PG_CONFIG)).collect();
     let compilers: Vec<&str> =
@@ -49,11 +49,12 @@ fn build(subject: &Subject) -> Vec<String> {
         version.unwrap_or_else(|| reference.version.clone()),
         or_unknown(compilers),
         or_unknown(flags),
-        bytes(*size),
-        sha256.clone(),
+        subject.build.file_size().map_or_else(|| NONE.to_owned(), bytes),
+        subject.build.checksum().unwrap_or(NONE).to_owned(),
         match source {
             BuildSource::Published { coordinates } => coordinates.clone(),
             BuildSource::Own { .. } => "own build".to_owned(),
+            BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
         },
     ]
 }

@@ -156,7 +156,7 @@ fn block(trial: TrialKey, cycle: u32, rate: f64) -> Block {
         run_delay: Nanos(0),
         foreground_cpu: Nanos::from_millis(99),
         foreground_threads: 1,
-        process_cpu: Nanos::from_millis(99),
+        process_cpu: Some(Nanos::from_millis(99)),
         counters: Counters::from([(Counter::ReadCalls, 1000 + u64::from(cycle))]),
         trial,
     }

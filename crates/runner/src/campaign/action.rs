@@ -57,11 +57,11 @@ pub enum Action {
         /// How long to wait at most.
         bound: Nanos,
     },
-    /// Give readers the image: hard links to its files.
+    /// Give readers the image: hard links to its files; of a server clones of them.
     LinkImage {
         /// Who made it.
         builder: WorkerId,
-        /// Who reads it.
+        /// Who gets it.
         readers: Vec<WorkerId>,
     },
     /// Stop these workers; from now on only the one with a block runs.

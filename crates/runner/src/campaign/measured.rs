@@ -1,6 +1,6 @@
 //! From what the worker and /proc told of a block to what is told of it, in every design alike.
 
-use super::world::MeasuredBlock;
+use super::world::{EngineIn, MeasuredBlock};
 use model::block::{Block, TrialKey};
 use model::counter::Counter;
 use model::event::RunEvent;
@@ -17,18 +17,26 @@ impl MeasuredBlock {
         let mut foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
         let mut run_delay: Nanos = report.thread_run_delay.iter().flatten().copied().sum();
         let mut counters = self.counters;
-        let process_cpu = self.process_cpu.unwrap_or(report.process_cpu);
         // What of the engine's CPU was spent for the foreground's operations.
-        let mut in_engine = foreground_cpu;
-        if let Some(serving) = self.serving {
+        let in_engine = match self.engine {
+            EngineIn::Worker => Some(foreground_cpu),
+            EngineIn::Server(serving) => {
+                foreground_cpu += serving.cpu;
+                run_delay += serving.run_delay;
+                Some(serving.cpu)
+            }
+            EngineIn::Elsewhere => None,
+        };
+        if self.engine != EngineIn::Worker {
             counters.insert(Counter::ClientCpuNanos, report.process_cpu.0);
             counters.insert(Counter::Retries, report.retries.values().sum());
-            in_engine = serving.cpu;
-            foreground_cpu += serving.cpu;
-            run_delay += serving.run_delay;
         }
-        counters.insert(Counter::ForegroundCpuNanos, in_engine.0);
-        counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(in_engine).0);
+        let process_cpu = in_engine.map(|in_engine| {
+            let process_cpu = self.process_cpu.unwrap_or(report.process_cpu);
+            counters.insert(Counter::ForegroundCpuNanos, in_engine.0);
+            counters.insert(Counter::BackgroundCpuNanos, process_cpu.saturating_sub(in_engine).0);
+            process_cpu
+        });
         Block {
             image: trial.launch,
             trial,

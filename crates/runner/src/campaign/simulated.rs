@@ -2,7 +2,7 @@
 //! where a test wants them. It asserts what the real world could only suffer.
 
 use super::action::{Action, Role, WorkerId};
-use super::world::{DbBenchRun, Failure, MeasuredBlock, Performed, Severity, World};
+use super::world::{DbBenchRun, EngineIn, Failure, MeasuredBlock, Performed, Severity, World};
 use model::block::Latency;
 use model::counter::Counters;
 use model::event::RunEvent;
@@ -146,7 +146,7 @@ impl SimulatedWorld {
                 Reply::Opened
             }
             Request::BulkLoad { data, .. } => Reply::BulkLoaded { keys: data.keys },
-            Request::Scan { data } => Reply::Scanned { keys: data.keys },
+            Request::Scan { data, .. } => Reply::Scanned { keys: data.keys },
             Request::Prepare(_) => {
                 assert!(worker.open && !std::mem::replace(&mut worker.prepared, true));
                 Reply::Prepared
@@ -164,6 +164,9 @@ impl SimulatedWorld {
                 Reply::Abandoned
             }
             Request::Settle { .. } => Reply::Settled { waited: Nanos(0) },
+            Request::ClaimTables { .. } => Reply::TablesClaimed,
+            Request::DropTables => Reply::TablesDropped,
+            Request::WatchOthers { .. } => Reply::OthersWatched { statements: Some(0) },
             Request::ReadShape => Reply::Shape(Shape::default()),
             Request::ReadText { .. } => Reply::Text { text: Some("text".to_owned()) },
             Request::Close => {
@@ -197,7 +200,7 @@ fn measured(report: BlockReport) -> Performed {
     Performed::Block(Box::new(MeasuredBlock {
         started_at_us: None,
         process_cpu: Some(report.process_cpu),
-        serving: None,
+        engine: EngineIn::Worker,
         report,
         counters: Counters::new(),
     }))
@@ -334,7 +337,7 @@ impl World for SimulatedWorld {
                     report: BlockReport::default(),
                     started_at_us: None,
                     process_cpu: None,
-                    serving: None,
+                    engine: EngineIn::Worker,
                     counters: Counters::new(),
                 };
                 let output = "db_bench".to_owned();

@@ -63,12 +63,23 @@ pub struct MeasuredBlock {
     pub report: BlockReport,
     /// When it began, in microseconds since the epoch; absent where nobody knows.
     pub started_at_us: Option<i64>,
-    /// CPU time of the side's processes from thaw to freeze.
+    /// CPU time of the side's processes from thaw to freeze; that of the worker where absent.
     pub process_cpu: Option<Nanos>,
-    /// What the threads had that served the client, where the side is a server: then the worker is no part of it.
-    pub serving: Option<ThreadTimes>,
+    /// Where the engine was.
+    pub engine: EngineIn,
     /// Deltas over the same span.
     pub counters: Counters,
+}
+
+/// Where the engine was that did the work of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineIn {
+    /// In the worker.
+    Worker,
+    /// In a server of ours, whose threads that served the client had this: the worker is no part of the side.
+    Server(ThreadTimes),
+    /// In a server that is not ours: what it had is not known, and the worker is no part of it.
+    Elsewhere,
 }
 
 /// Why an action failed.

@@ -4,12 +4,15 @@
 use super::catalog::EngineCatalog;
 use super::error::EngineError;
 use super::fetch::{self, Fetch, FetchLock, Programs};
+use super::file::EngineSource;
 use super::loader;
 use super::own;
-use super::record::{BuildRecord, JarRecord, PackageRecord};
+use super::record::{BuildRecord, Facts, JarRecord, PackageRecord};
 use super::sha256;
 use crate::marked_dir::{create_marked_dir, create_marked_dir_below};
+use crate::server::elsewhere::read_password;
 use model::build::{BuildProbe, BuildSource, EngineBuild};
+use model::elsewhere::ServerElsewhere;
 use model::subject::{BuildRef, compare_versions};
 use std::fs;
 use std::io;
@@ -76,11 +79,14 @@ impl BuildCache {
             (None, None) => Err(catalog.unknown_release(build, &self.own_names(&build.engine))),
             (Some(record), release) => match &record.source {
                 BuildSource::Published { .. } => checked(record, &directory).map(Some),
-                BuildSource::Own { .. } if release.is_some() => Err(EngineError::OwnBuildHidesRelease {
-                    build: build.clone(),
-                    own: record.library,
-                    directory,
-                }),
+                BuildSource::Own { .. } | BuildSource::Elsewhere { .. } if release.is_some() => {
+                    Err(EngineError::OwnBuildHidesRelease {
+                        build: build.clone(),
+                        own: record.shown_source(),
+                        directory,
+                    })
+                }
+                BuildSource::Elsewhere { .. } => Ok(Some(record.into_build(&directory))),
                 BuildSource::Own { path } => {
                     let path = path.clone();
                     self.resolve_own(catalog, record, &path, notice).map(Some)
@@ -123,26 +129,57 @@ impl BuildCache {
     /// its install prefix. `name` is `NAME` (of the engine rocksdb) or `ENGINE@NAME`. All stays where it is. A name that is in
     /// use for another own build is given to this one.
     pub fn add(&self, catalog: &EngineCatalog, name: &str, path: &Path) -> Result<EngineBuild, EngineError> {
-        let build = own_reference(name)?;
-        let bad_name = |why: &str| EngineError::BadName { name: name.to_owned(), why: why.to_owned() };
-        if catalog.release(&build)?.is_some() {
-            return Err(bad_name(&format!(
-                "{build} is a published release; take another one, like `my-{}`",
-                build.version
-            )));
-        }
-        if !is_directory_name(&build.version) {
-            return Err(bad_name("it begins with a dot or a dash; begin with a letter or a digit"));
-        }
+        let build = own_reference(catalog, name, DEFAULT_ENGINE)?;
         let path = path::absolute(path).map_err(EngineError::io("read", path))?;
         let record = own::record_of(&build, &path, catalog.source(&build.engine)?, &self.arch)?;
-        let engine_directory = create_marked_dir_below(&self.root, &[ENGINES_DIRECTORY, &build.engine])?;
-        let directory = engine_directory.join(&build.version);
-        create_marked_dir(&directory)?;
         // What was found out about the very same binary stays.
-        let earlier = BuildRecord::read(&directory, "").ok().flatten();
+        let earlier = BuildRecord::read(&self.directory(&build), "").ok().flatten();
         let probe = earlier.filter(|earlier| earlier.sha256 == record.sha256).and_then(|same| same.probe);
-        let record = record.with_probe(probe);
+        self.keep(record.with_probe(probe))
+    }
+
+    /// Makes a server known that runs already and is not ours; nobody connects to it yet. `name` is `NAME` (of the
+    /// engine `postgres` or `mysql`, as its address says) or `ENGINE@NAME`.
+    pub fn add_elsewhere(
+        &self,
+        catalog: &EngineCatalog,
+        name: &str,
+        server: ServerElsewhere,
+    ) -> Result<EngineBuild, EngineError> {
+        let build = own_reference(catalog, name, server.dialect.name())?;
+        let layout = match catalog.source(&build.engine)? {
+            EngineSource::Server(source) if source.layout.dialect == server.dialect => &source.layout,
+            EngineSource::Server(_) | EngineSource::Library(_) => {
+                return Err(EngineError::OtherDialect { build, dialect: server.dialect.name() });
+            }
+        };
+        let password_file = match &server.password_file {
+            Some(path) => {
+                read_password(path)?;
+                Some(path::absolute(path).map_err(EngineError::io("read", path))?)
+            }
+            None => None,
+        };
+        let server = ServerElsewhere { storage: layout.storage.clone(), password_file, ..server };
+        self.keep(BuildRecord::new(Facts {
+            reference: build,
+            library: PathBuf::new(),
+            sha256: String::new(),
+            size: 0,
+            server: None,
+            loader: None,
+            source: BuildSource::Elsewhere { server, statements_of_others: None },
+            compilers: Vec::new(),
+            jar: None,
+            packages: Vec::new(),
+        }))
+    }
+
+    /// Writes the record of an own build or a server elsewhere.
+    fn keep(&self, record: BuildRecord) -> Result<EngineBuild, EngineError> {
+        let BuildRef { engine, version } = &record.reference;
+        let directory = create_marked_dir_below(&self.root, &[ENGINES_DIRECTORY, engine])?.join(version);
+        create_marked_dir(&directory)?;
         record.write(&directory)?;
         Ok(record.into_build(&directory))
     }
@@ -301,12 +338,23 @@ fn checked(record: BuildRecord, directory: &Path) -> Result<EngineBuild, EngineE
     Ok(record.into_build(directory))
 }
 
-fn own_reference(name: &str) -> Result<BuildRef, EngineError> {
-    let written = if name.contains('@') { name.to_owned() } else { format!("{DEFAULT_ENGINE}@{name}") };
-    written.parse().map_err(|_| EngineError::BadName {
-        name: name.to_owned(),
-        why: "write it with letters, digits, `.`, `-` and `_` only, like `my-8.7.3`".to_owned(),
-    })
+/// The reference of a name that a user gives: one that no release has, and that can be a directory's.
+fn own_reference(catalog: &EngineCatalog, name: &str, engine: &str) -> Result<BuildRef, EngineError> {
+    let bad_name = |why: &str| EngineError::BadName { name: name.to_owned(), why: why.to_owned() };
+    let written = if name.contains('@') { name.to_owned() } else { format!("{engine}@{name}") };
+    let build: BuildRef = written
+        .parse()
+        .map_err(|_| bad_name("write it with letters, digits, `.`, `-` and `_` only, like `my-8.7.3`"))?;
+    if catalog.release(&build)?.is_some() {
+        return Err(bad_name(&format!(
+            "{build} is a published release; take another one, like `my-{}`",
+            build.version
+        )));
+    }
+    if !is_directory_name(&build.version) {
+        return Err(bad_name("it begins with a dot or a dash; begin with a letter or a digit"));
+    }
+    Ok(build)
 }
 
 /// Whether a name can be that of a build's directory: those that begin with a dot are `..` or our own

@@ -97,6 +97,14 @@ impl EngineCatalog {
         })
     }
 
+    /// Options of an engine that is a server which change nothing on disk.
+    pub fn options_not_on_disk(&self, engine: &str) -> Result<&[String], EngineError> {
+        Ok(match self.source(engine)? {
+            EngineSource::Library(_) => &[],
+            EngineSource::Server(server) => &server.layout.not_on_disk,
+        })
+    }
+
     /// The published releases of an engine, oldest first.
     pub fn releases(&self, engine: &str) -> Result<&[Release], EngineError> {
         Ok(&self.engine(engine)?.releases)

@@ -2,6 +2,7 @@
 
 use super::client::Client;
 use crate::marked_dir::MarkedDirError;
+use crate::server::elsewhere::PasswordError;
 use model::config::ConfigError;
 use model::subject::{BuildRef, SubjectError};
 use std::io;
@@ -322,17 +323,28 @@ pub enum EngineError {
     },
     /// A name of one's own that became a release.
     #[error(
-        "{build} is a published release, but your own build `{}` was added under this name before it was; \
-         add it again under another name, then delete `{}`", .own.display(), .directory.display()
+        "{build} is a published release, but {own} was added under this name before it was; \
+         add it again under another name, then delete `{}`", .directory.display()
     )]
     OwnBuildHidesRelease {
         /// The name.
         build: BuildRef,
-        /// The library of the own build.
-        own: PathBuf,
+        /// Your own build, or the server, in words.
+        own: String,
         /// The directory of its record.
         directory: PathBuf,
     },
+    /// A server that speaks something else than its engine.
+    #[error("{build} does not speak {dialect}; give it the name of an engine that does, like {dialect}@NAME")]
+    OtherDialect {
+        /// The name.
+        build: BuildRef,
+        /// What the address says that it speaks.
+        dialect: &'static str,
+    },
+    /// The password of a server elsewhere cannot be had.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
     /// A text that is no build.
     #[error(transparent)]
     Reference(#[from] SubjectError),
@@ -437,6 +449,8 @@ impl EngineError {
                 | EngineError::NoEntrySymbol { .. }
                 | EngineError::BadName { .. }
                 | EngineError::OwnBuildHidesRelease { .. }
+                | EngineError::OtherDialect { .. }
+                | EngineError::Password(_)
                 | EngineError::Reference(_)
                 | EngineError::NoSuchPath { .. }
                 | EngineError::NoLibraryInDirectory { .. }

@@ -93,6 +93,10 @@ pub(super) struct Layout {
     /// Arguments without which it does not start.
     #[serde(default)]
     pub arguments: Vec<String>,
+    /// Options that change nothing on disk, neither the files nor what is in them: where two configurations differ in no
+    /// others, one loaded data directory serves both.
+    #[serde(default)]
+    pub not_on_disk: Vec<String>,
     /// How a data directory is made.
     pub initialise: InitialiseLayout,
 }

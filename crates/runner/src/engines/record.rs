@@ -165,12 +165,25 @@ impl BuildRecord {
         })
     }
 
+    /// What it is, where the user made it known: a library of theirs, or a server elsewhere.
+    pub(super) fn shown_source(&self) -> String {
+        match &self.source {
+            BuildSource::Elsewhere { server, .. } => format!("the server `{server}`"),
+            BuildSource::Published { .. } | BuildSource::Own { .. } => {
+                format!("your own build `{}`", self.library.display())
+            }
+        }
+    }
+
     /// The build, with the place of its library.
     pub(super) fn into_build(self, directory: &Path) -> EngineBuild {
         EngineBuild {
-            library: match &self.loader {
-                Some(_) => loader::copy_of(&self.library, directory),
-                None => directory.join(&self.library), // an absolute path stays as it is
+            library: match (&self.loader, &self.source) {
+                (Some(_), _) => loader::copy_of(&self.library, directory),
+                (None, BuildSource::Elsewhere { .. }) => PathBuf::new(),
+                (None, BuildSource::Published { .. } | BuildSource::Own { .. }) => {
+                    directory.join(&self.library) // an absolute path stays as it is
+                }
             },
             server: self.server.map(|files| below(files, directory)),
             reference: self.reference,

@@ -1,4 +1,5 @@
-//! CPU time that is taken from a run: by processes that have no part in it, and by the hypervisor.
+//! CPU time that is taken from a run: by processes that have no part in it, and by the hypervisor; and what the host as a
+//! whole used.
 //!
 //! Summed over processes, each with the children that it has waited for: what a compiler used that has ended is its
 //! parent's. The states of `/proc/stat` would be cheaper and are wrong by a third of a CPU where a thread wakes up in
@@ -11,25 +12,33 @@ use crate::process::tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Ticks that others have had since they began, at one moment.
+/// Ticks that others, and all together, have had since they began, at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OthersCpu {
     /// Processes besides this one, its descendants and the kernel's threads.
     processes: u64,
     /// Other guests of the hypervisor.
     stolen: u64,
+    /// All of this host, in user mode and in the kernel.
+    busy: u64,
 }
+
+/// States of `/proc/stat` that vmstat counts as us and sy.
+const BUSY: [&str; 5] = ["user", "nice", "system", "irq", "softirq"];
 
 /// Reads every process's `stat`: some 2 ms where there are 200.
 pub fn read() -> OthersCpu {
     let host = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let stolen = parse::cpu_ticks(&host).find(|(state, _)| *state == "steal").map_or(0, |(_, ticks)| ticks);
+    let ticks = |states: &[&str]| {
+        parse::cpu_ticks(&host).filter(|(state, _)| states.contains(state)).map(|(_, ticks)| ticks).sum()
+    };
+    let (stolen, busy) = (ticks(&["steal"]), ticks(&BUSY));
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let processes: BTreeMap<u32, parse::Stat> = pids
         .filter_map(|pid| Some((pid, parse::stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)))
         .collect();
-    OthersCpu { processes: ticks_of_others(&processes, std::process::id()), stolen }
+    OthersCpu { processes: ticks_of_others(&processes, std::process::id()), stolen, busy }
 }
 
 fn ticks_of_others(processes: &BTreeMap<u32, parse::Stat>, own: u32) -> u64 {
@@ -44,6 +53,11 @@ pub fn taken_between(before: OthersCpu, after: OthersCpu) -> u64 {
     // Processes whose parent does not wait for them take their time with them: then less may be known than before.
     let processes = after.processes.saturating_sub(before.processes);
     (processes + after.stolen.saturating_sub(before.stolen)) * parse::TICK_MICROS
+}
+
+/// What the whole host used between two readings, in microseconds.
+pub fn busy_between(before: OthersCpu, after: OthersCpu) -> u64 {
+    after.busy.saturating_sub(before.busy) * parse::TICK_MICROS
 }
 
 #[cfg(test)]
@@ -73,7 +87,7 @@ mod tests {
 
     #[test]
     fn time_that_is_not_known_any_more_is_none() {
-        let at = |processes, stolen| OthersCpu { processes, stolen };
+        let at = |processes, stolen| OthersCpu { processes, stolen, busy: 7 };
         assert_eq!(taken_between(at(100, 5), at(130, 6)), 310_000);
         assert_eq!(taken_between(at(100, 5), at(90, 6)), 10_000);
     }
@@ -99,6 +113,8 @@ mod tests {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+        // Its child and the stranger are of the host alike.
+        assert!(busy_between(before, read()) >= taken);
         assert!(taken >= of_child + 200_000, "{taken} us after {of_child} us");
     }
 }

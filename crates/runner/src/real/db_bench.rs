@@ -1,6 +1,6 @@
 //! A step run by the user's db_bench: its output read, its resources from the kernel.
 
-use crate::campaign::world::{DbBenchRun, MeasuredBlock};
+use crate::campaign::world::{DbBenchRun, EngineIn, MeasuredBlock};
 use crate::process::tool::ToolRun;
 use formats::ParseError;
 use formats::db_bench::{self, BenchmarkResult};
@@ -51,7 +51,7 @@ pub fn result_of(benchmark: &str, threads: u32, run: ToolRun) -> Result<DbBenchR
             report,
             started_at_us: None, // it opens the database first, and does not tell how long that takes
             process_cpu: Some(run.cpu),
-            serving: None,
+            engine: EngineIn::Worker,
             counters: run.counters,
         },
         latency: latency(result),

@@ -9,6 +9,7 @@ pub mod page_cache;
 pub mod pauses;
 pub mod probe;
 pub mod probe_server;
+pub mod reflink;
 pub mod run_directory;
 pub mod sampler;
 pub mod world;

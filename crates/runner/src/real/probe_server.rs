@@ -2,13 +2,12 @@
 //! starting it on an empty data directory before anything is measured.
 
 use super::probe::ProbePlace;
-use crate::marked_dir::{self, MarkedDirError};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
-use crate::server::{self, Network, Server, ServerCommand, ServerError};
-use model::build::EngineBuild;
+use crate::server::{FreshServer, Network, Server, ServerError};
+use model::build::{EngineBuild, OTHERS_WATCHED};
 use model::config::Options;
 use model::units::Nanos;
-use model::wire::{EngineText, Library, Reply, Request};
+use model::wire::{EngineText, Library, Reply, Request, ServerAddress};
 use std::collections::BTreeMap;
 
 const BOUND: Nanos = Nanos::from_secs(60);
@@ -25,24 +24,24 @@ pub struct ServerLook {
     pub settings: String,
 }
 
+/// What a server that is not ours said of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookElsewhere {
+    /// As of any server.
+    pub server: ServerLook,
+    /// What others asked of it in [`OTHERS_WATCHED`]; absent where it does not tell.
+    pub statements_of_others: Option<u64>,
+}
+
 /// Why a server could not be looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// Its directory could not be made.
-    #[error(transparent)]
-    Directory(#[from] MarkedDirError),
     /// It could not be made or started.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// It runs, and the client cannot use it.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// The build is no server.
-    #[error("{reference} is no server")]
-    NoServer {
-        /// The build.
-        reference: String,
-    },
 }
 
 /// Makes a data directory in the place, starts a server on it with these options, asks, and stops it.
@@ -52,18 +51,8 @@ pub fn look(
     options: &Options,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<ServerLook, ProbeError> {
-    let no_server = || ProbeError::NoServer { reference: build.reference.to_string() };
     let directory = place.directory.join("db");
-    marked_dir::create_marked_dir(&directory)?;
-    let command = ServerCommand {
-        files: build.server.as_ref().ok_or_else(no_server)?,
-        program: &build.library,
-        options,
-        directory: &directory,
-        network: Network::Socket,
-    };
-    server::initialise(&command, interrupted)?;
-    let server = Server::start(&command, |_| Ok(()), interrupted)?;
+    let server = FreshServer { build, options, directory, network: Network::Socket }.run(interrupted)?;
     let look = ask(place, &server, interrupted);
     let stopped = server.stop();
     let look = look?;
@@ -71,28 +60,67 @@ pub fn look(
     Ok(look)
 }
 
+/// Connects to a server that is not ours, asks, and sees whether these tables can be made there. Nothing stays.
+pub fn look_elsewhere(
+    place: &ProbePlace<'_>,
+    address: ServerAddress,
+    tables: Vec<String>,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<LookElsewhere, WorkerError> {
+    let mut client = Client::start(place, interrupted)?;
+    let server = client.look(address)?;
+    client.ask(&Request::ClaimTables { names: tables })?;
+    let watched = client.ask(&Request::WatchOthers { wall: OTHERS_WATCHED });
+    client.ask(&Request::DropTables)?;
+    client.worker.stop(interrupted);
+    match watched? {
+        Reply::OthersWatched { statements } => Ok(LookElsewhere { server, statements_of_others: statements }),
+        other => Err(WorkerError::Protocol(format!("{other:?}"))),
+    }
+}
+
 fn ask(
     place: &ProbePlace<'_>,
     server: &Server,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<ServerLook, WorkerError> {
-    let mut worker = Worker::start(&WorkerCommand {
-        program: place.program.to_owned(),
-        stderr: place.directory.join("stderr"),
-        directory: place.directory.to_owned(),
-    })?;
-    let mut ask = |request: &Request| {
-        worker.send(request)?;
-        worker.receive("probe", BOUND, interrupted)
-    };
-    let loaded = ask(&Request::Load { library: Library::Server { address: server.address().clone() } })?;
-    let settings = ask(&Request::ReadText { what: EngineText::Settings })?;
-    worker.stop(interrupted);
-    match (loaded, settings) {
-        (Reply::Loaded { facts, .. }, Reply::Text { text }) => {
-            let settings = format!("{SETTINGS_SECTION}\n{}", text.unwrap_or_default());
-            Ok(ServerLook { facts, settings })
+    let mut client = Client::start(place, interrupted)?;
+    let look = client.look(server.address().clone())?;
+    client.worker.stop(interrupted);
+    Ok(look)
+}
+
+/// A worker that asks.
+struct Client<'a> {
+    worker: Worker,
+    interrupted: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Client<'a> {
+    fn start(place: &ProbePlace<'_>, interrupted: &'a dyn Fn() -> bool) -> Result<Client<'a>, WorkerError> {
+        let worker = Worker::start(&WorkerCommand {
+            program: place.program.to_owned(),
+            stderr: place.directory.join("stderr"),
+            directory: place.directory.to_owned(),
+        })?;
+        Ok(Client { worker, interrupted })
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, WorkerError> {
+        self.worker.send(request)?;
+        self.worker.receive("probe", BOUND, self.interrupted)
+    }
+
+    /// Facts and settings.
+    fn look(&mut self, address: ServerAddress) -> Result<ServerLook, WorkerError> {
+        let loaded = self.ask(&Request::Load { library: Library::Server { address } })?;
+        let settings = self.ask(&Request::ReadText { what: EngineText::Settings })?;
+        match (loaded, settings) {
+            (Reply::Loaded { facts, .. }, Reply::Text { text }) => {
+                let settings = format!("{SETTINGS_SECTION}\n{}", text.unwrap_or_default());
+                Ok(ServerLook { facts, settings })
+            }
+            (loaded, settings) => Err(WorkerError::Protocol(format!("{loaded:?}, {settings:?}"))),
         }
-        (loaded, settings) => Err(WorkerError::Protocol(format!("{loaded:?}, {settings:?}"))),
     }
 }

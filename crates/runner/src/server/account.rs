@@ -24,8 +24,13 @@ pub struct Account {
 
 /// Whether this process may do what root may.
 pub fn we_are_root() -> bool {
+    own_user() == 0
+}
+
+/// The number of the user that this process acts as.
+pub(super) fn own_user() -> u32 {
     // SAFETY: geteuid(2) always succeeds.
-    unsafe { libc::geteuid() == 0 }
+    unsafe { libc::geteuid() }
 }
 
 /// The user to change to; absent where we are not root.

@@ -1,6 +1,7 @@
 //! Why a server could not be made, started, kept or stopped.
 
 use super::log::Cause;
+use crate::marked_dir::MarkedDirError;
 use crate::process::child;
 use model::units::Nanos;
 use std::io;
@@ -18,6 +19,15 @@ pub enum ServerError {
         /// Why.
         source: io::Error,
     },
+    /// The build has no server of its own that could be started.
+    #[error("{reference} is no server that is started here")]
+    NotStartable {
+        /// The build.
+        reference: String,
+    },
+    /// The directory of the server could not be made.
+    #[error(transparent)]
+    Directory(#[from] MarkedDirError),
     /// The system refused something with a file.
     #[error("failed to {action} `{}`", path.display())]
     File {

@@ -8,7 +8,9 @@
 
 mod account;
 mod arguments;
+pub mod elsewhere;
 mod error;
+mod fresh;
 mod guard;
 mod initialise;
 mod launch;
@@ -17,6 +19,7 @@ mod ready;
 
 pub use account::we_are_root;
 pub use error::ServerError;
+pub use fresh::FreshServer;
 pub use initialise::initialise;
 
 use crate::clock::Stopwatch;
@@ -87,6 +90,7 @@ pub struct Server {
     started: Started,
     program: PathBuf,
     address: ServerAddress,
+    socket: PathBuf,
     log: Log,
     /// Sent home after the server has ended: fields are dropped in their order.
     guard: Option<Guard>,
@@ -103,7 +107,8 @@ impl Server {
         let places = Places::below(command.directory)?;
         let account = account::for_servers()?;
         command.check_files(account.as_ref())?;
-        let (endpoint, port) = endpoint(command.network, command.files.dialect, &places)?;
+        let Listening { endpoint, port, socket } =
+            listening(command.network, command.files.dialect, &places)?;
         places.make_ready(command.options, account.as_ref())?;
         let log = Log::from_here(places.log.clone(), command.files.dialect);
         let launch = Launch {
@@ -125,7 +130,7 @@ impl Server {
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;
         let guard = running.guard(dialect, account.as_ref())?;
-        let mut server = Server { started: running, program, address, log, guard };
+        let mut server = Server { started: running, program, address, socket, log, guard };
         started(server.pid())
             .map_err(|source| ServerError::Start { program: command.program.to_owned(), source })?;
         server.wait_until_ready(interrupted)?;
@@ -134,7 +139,9 @@ impl Server {
 
     fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
         let watch = Stopwatch::start();
-        let address = self.address.clone();
+        // On its socket nobody is asked for a password, as one may be who comes over the network.
+        let endpoint = Endpoint::Socket { path: self.socket.clone() };
+        let address = ServerAddress { endpoint, ..self.address.clone() };
         let mut greeting = Greeting::new(&address);
         loop {
             let progress = greeting.look();
@@ -178,6 +185,11 @@ impl Server {
     /// How it is reached.
     pub fn address(&self) -> &ServerAddress {
         &self.address
+    }
+
+    /// Its Unix socket, which it has in any case.
+    pub fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Whether it still runs; why not, where it does not.
@@ -242,22 +254,31 @@ fn send(pid: u32, signal: libc::c_int) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Where the server will listen, and the port in its arguments.
-fn endpoint(network: Network, dialect: Dialect, places: &Places) -> Result<(Endpoint, u16), ServerError> {
+/// Where a server will listen.
+struct Listening {
+    /// Where clients are to come.
+    endpoint: Endpoint,
+    /// The port in its arguments.
+    port: u16,
+    /// Its socket.
+    socket: PathBuf,
+}
+
+fn listening(network: Network, dialect: Dialect, places: &Places) -> Result<Listening, ServerError> {
     let port = match network {
         Network::Socket => NO_PORT,
         Network::Loopback { port } => free_port(port.unwrap_or(0))?,
     };
     // A server that listens on a port has its socket, too.
-    let path = places.socket(dialect, port);
-    if path.as_os_str().len() > SOCKET_PATH_BYTES {
-        return Err(ServerError::SocketPath { path, most: SOCKET_PATH_BYTES });
+    let socket = places.socket(dialect, port);
+    if socket.as_os_str().len() > SOCKET_PATH_BYTES {
+        return Err(ServerError::SocketPath { path: socket, most: SOCKET_PATH_BYTES });
     }
     let endpoint = match network {
-        Network::Socket => Endpoint::Socket { path },
+        Network::Socket => Endpoint::Socket { path: socket.clone() },
         Network::Loopback { .. } => Endpoint::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port },
     };
-    Ok((endpoint, port))
+    Ok(Listening { endpoint, port, socket })
 }
 
 /// The port, where nothing listens on it; any for 0.

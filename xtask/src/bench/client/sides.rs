@@ -234,6 +234,9 @@ pub fn operations_of_worker(directory: &Path) -> anyhow::Result<u64> {
             | Reply::Text { .. }
             | Reply::StepFinished { .. }
             | Reply::Settled { .. }
+            | Reply::TablesClaimed
+            | Reply::TablesDropped
+            | Reply::OthersWatched { .. }
             | Reply::Shape(_)
             | Reply::Abandoned
             | Reply::Closed

@@ -248,7 +248,7 @@ fn block(trial: &TrialKey, cycle: u32, rate: u64) -> Block {
         run_delay: Nanos(rate % 1000),
         foreground_cpu: Nanos::from_millis(99),
         foreground_threads: 1,
-        process_cpu: Nanos::from_millis(100),
+        process_cpu: Some(Nanos::from_millis(100)),
         counters,
     }
 }

@@ -171,7 +171,8 @@ impl Sides {
             format!("--{prefix}-user={}", address.user),
             format!("--{prefix}-db={}", address.database),
         ];
-        options.extend(address.password.iter().map(|password| format!("--{prefix}-password={password}")));
+        let password = address.password.iter();
+        options.extend(password.map(|password| format!("--{prefix}-password={}", password.reveal())));
         match (&address.endpoint, address.dialect) {
             (Endpoint::Socket { path }, Dialect::Mysql) => {
                 options.push(format!("--mysql-socket={}", path.display()));

@@ -114,7 +114,7 @@ fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
                     run_delay: Nanos(0),
                     foreground_cpu: Nanos::from_secs(1),
                     foreground_threads: 1,
-                    process_cpu: Nanos::from_secs(1),
+                    process_cpu: Some(Nanos::from_secs(1)),
                     counters: Counters::new(),
                 })));
                 events.push(RunEvent::TrialEnded { trial, outcome: Outcome::Done, latency: None });

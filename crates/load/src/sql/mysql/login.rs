@@ -3,7 +3,7 @@
 use super::scramble;
 use super::{ERR, HEADER, Mysql, OK, error_message, push_length, set_header, take};
 use crate::sql::error::{LoginFailure, WireError};
-use model::wire::ServerAddress;
+use model::wire::{Password, ServerAddress};
 
 /// What a client and a server can.
 const LONG_PASSWORD: u32 = 1;
@@ -118,13 +118,14 @@ fn send(mysql: &mut Mysql, payload: Vec<u8>, number: u8) -> Result<(), LoginFail
 }
 
 fn password(address: &ServerAddress) -> Result<&[u8], LoginFailure> {
-    address.password.as_deref().map(str::as_bytes).ok_or(LoginFailure::NoPassword)
+    address.password.as_ref().map(|password| password.reveal().as_bytes()).ok_or(LoginFailure::NoPassword)
 }
 
 /// What shows that we know the password; nothing where there is none, which is right for users without one and for
 /// users of the socket.
 fn proof(greeting: &Greeting, address: &ServerAddress) -> Result<Vec<u8>, LoginFailure> {
-    let Some(password) = address.password.as_deref().filter(|password| !password.is_empty()) else {
+    let password = address.password.as_ref().map(Password::reveal);
+    let Some(password) = password.filter(|password| !password.is_empty()) else {
         return Ok(Vec::new());
     };
     match greeting.plugin.as_str() {

@@ -3,6 +3,7 @@
 
 use super::super::scripted::Peer;
 use super::*;
+use model::wire::Password;
 use model::workload::sql::Dialect;
 
 /// Packets of these payloads.
@@ -117,7 +118,7 @@ fn a_result_is_read_with_names_and_nulls() {
     let row = b"\x02on\xfb";
     let payloads: [&[u8]; 5] = [b"\x02", COLUMN, COLUMN, row, OK_END];
     let (mut mysql, _peer) = connected(Server::New, &[packets(&payloads)]);
-    let rows = mysql.read("SHOW x").unwrap();
+    let rows = mysql.read(b"SHOW x").unwrap();
     assert_eq!(rows.names, ["c", "c"]);
     assert_eq!(rows.rows, [vec![Some("on".to_owned()), None]]);
 }
@@ -168,7 +169,7 @@ fn answers_that_lie_are_errors() {
     let (mut mysql, _peer) = connected(Server::New, &[vec![0, 0, 0, 1, 0]]);
     assert!(matches!(mysql.send(b"x"), Err(WireError::Malformed("a packet is empty"))));
     let (mut mysql, _peer) = connected(Server::New, &[packets(&[b"\x01", COLUMN, b"\x7fab"])]);
-    assert!(matches!(mysql.read("x"), Err(WireError::Malformed(_))));
+    assert!(matches!(mysql.read(b"x"), Err(WireError::Malformed(_))));
     let (mut mysql, _peer) = connected(Server::New, &[packets(&[b"\0\x01\0"])]);
     assert!(matches!(mysql.prepare("x", &[]), Err(WireError::Malformed(_))));
 }
@@ -189,7 +190,7 @@ fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
         dialect: Dialect::Mysql,
         endpoint: peer.endpoint(),
         user: "u".to_owned(),
-        password: Some("secret".to_owned()),
+        password: Some(Password::new("secret".to_owned())),
         database: "d".to_owned(),
         storage: None,
     };

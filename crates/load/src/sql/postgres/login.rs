@@ -16,7 +16,10 @@ const SASL_FINAL: u32 = 12;
 /// Says who we are, until the server is ready for statements.
 pub fn log_in(postgres: &mut Postgres, address: &ServerAddress) -> Result<(), LoginFailure> {
     postgres.channel.send(&startup(address))?;
-    let password = || address.password.as_deref().map(str::as_bytes).ok_or(LoginFailure::NoPassword);
+    let password = || {
+        let given = address.password.as_ref().map(|password| password.reveal().as_bytes());
+        given.ok_or(LoginFailure::NoPassword)
+    };
     let mut scram = None;
     loop {
         let (kind, length) = postgres.head()?;

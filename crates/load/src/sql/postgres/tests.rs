@@ -3,6 +3,7 @@
 
 use super::super::scripted::Peer;
 use super::*;
+use model::wire::Password;
 use model::workload::sql::Dialect;
 
 /// A login that needs no password.
@@ -107,7 +108,7 @@ fn a_result_is_read_with_names_and_nulls() {
     answer
         .extend_from_slice(b"D\0\0\0\x10\0\x02\0\0\0\x02on\xff\xff\xff\xffC\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I");
     let (postgres, _peer) = connected(&[&answer]);
-    let rows = postgres.unwrap().read("SHOW x").unwrap();
+    let rows = postgres.unwrap().read(b"SHOW x").unwrap();
     assert_eq!(rows.names, ["a", "b2"]);
     assert_eq!(rows.rows, [vec![Some("on".to_owned()), None]]);
 }
@@ -118,7 +119,7 @@ fn answers_that_are_cut_are_errors_wherever_they_are_cut() {
         for length in 0..answer.len() {
             let (postgres, _peer) = connected(&[&answer[..length]]);
             let mut postgres = postgres.unwrap();
-            assert!(matches!(postgres.read("SELECT 1"), Err(WireError::Lost(_))), "{length}");
+            assert!(matches!(postgres.read(b"SELECT 1"), Err(WireError::Lost(_))), "{length}");
             let (postgres, _peer) = connected(&[&answer[..length]]);
             assert!(postgres.unwrap().prepare("SELECT", &[]).is_err(), "{length}");
         }
@@ -147,7 +148,7 @@ fn answers_that_lie_are_errors() {
     ];
     for lie in lies {
         let (postgres, _peer) = connected(&[lie]);
-        let error = postgres.unwrap().read("SELECT 1").unwrap_err();
+        let error = postgres.unwrap().read(b"SELECT 1").unwrap_err();
         assert!(matches!(error, WireError::Malformed(_) | WireError::Lost(_)), "{lie:?}: {error:?}");
     }
     let (postgres, _peer) = connected(&[b"t\0\0\0\x06\0\x09Z\0\0\0\x05I"]);
@@ -158,7 +159,8 @@ fn answers_that_lie_are_errors() {
 fn a_login_says_what_it_lacks() {
     let refused = |greeting: &[u8], password: Option<&str>| {
         let peer = Peer::answering(Vec::new(), vec![greeting.to_vec()]);
-        let address = ServerAddress { password: password.map(str::to_owned), ..address(&peer) };
+        let password = password.map(|text| Password::new(text.to_owned()));
+        let address = ServerAddress { password, ..address(&peer) };
         Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap_err()
     };
     assert!(matches!(refused(b"R\0\0\0\x08\0\0\0\x03", None), LoginFailure::NoPassword));
@@ -178,7 +180,7 @@ fn a_password_is_sent_as_the_server_asks() {
         Vec::new(),
         vec![b"R\0\0\0\x0c\0\0\0\x05salt".to_vec(), b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I".to_vec()],
     );
-    let address = ServerAddress { password: Some("secret".to_owned()), ..address(&peer) };
+    let address = ServerAddress { password: Some(Password::new("secret".to_owned())), ..address(&peer) };
     Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap();
     let received = peer.received();
     assert_eq!(&received[0][..8], [0, 0, 0, 80, 0, 3, 0, 0]);

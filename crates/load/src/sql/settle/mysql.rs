@@ -37,7 +37,11 @@ pub(super) fn settle(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
         }
         Settle::FullyCompacted => return Err(not_supported(to, "MySQL")),
         Settle::Postwrite => {
-            analyze(wait)?;
+            let tables = wait.column(
+                "SELECT TABLE_NAME FROM information_schema.TABLES \
+                 WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
+            )?;
+            analyze(wait, &tables)?;
             true
         }
     };
@@ -52,11 +56,7 @@ pub(super) fn settle(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
 
 const ROCKSDB: &str = "ROCKSDB";
 
-fn analyze(wait: &mut Wait) -> Result<(), SqlError> {
-    let tables = wait.column(
-        "SELECT TABLE_NAME FROM information_schema.TABLES \
-         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
-    )?;
+pub(super) fn analyze(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
     tables.iter().try_for_each(|table| wait.run(&format!("ANALYZE TABLE `{}`", table.replace('`', "``"))))
 }
 

@@ -18,7 +18,11 @@ fn column(values: &[&str]) -> Vec<u8> {
     answer
 }
 
-fn settled(to: Settle, answers: Vec<Vec<u8>>) -> (Result<Nanos, SqlError>, Vec<String>) {
+fn settled(
+    to: Settle,
+    answers: Vec<Vec<u8>>,
+    claimed: Option<&[String]>,
+) -> (Result<Nanos, SqlError>, Vec<String>) {
     let peer = Peer::answering(Vec::new(), [vec![LOGGED_IN.to_vec()], answers].concat());
     let address = ServerAddress {
         dialect: Dialect::Postgres,
@@ -28,7 +32,7 @@ fn settled(to: Settle, answers: Vec<Vec<u8>>) -> (Result<Nanos, SqlError>, Vec<S
         database: "d".to_owned(),
         storage: None,
     };
-    let result = settle(&address, to, Nanos::from_secs(20));
+    let result = settle(&address, to, Nanos::from_secs(20), claimed);
     let text = |message: &Vec<u8>| String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned();
     (result, peer.received().iter().skip(1).map(text).collect())
 }
@@ -37,13 +41,13 @@ fn settled(to: Settle, answers: Vec<Vec<u8>>) -> (Result<Nanos, SqlError>, Vec<S
 fn each_table_is_vacuumed_as_its_release_can() {
     for (version, options) in [("110022", "ANALYZE"), ("120000", "ANALYZE, INDEX_CLEANUP ON")] {
         let answers = vec![
-            column(&[version]),
             column(&["sbtest1", "\"T\""]),
+            column(&[version]),
             DONE.to_vec(),
             DONE.to_vec(),
             DONE.to_vec(),
         ];
-        let (result, sent) = settled(Settle::Postwrite, answers);
+        let (result, sent) = settled(Settle::Postwrite, answers, None);
         result.unwrap();
         let expected = [format!("VACUUM ({options}) sbtest1"), format!("VACUUM ({options}) \"T\"")];
         assert_eq!(sent[2..], [expected.as_slice(), &["CHECKPOINT".to_owned()]].concat());
@@ -51,8 +55,18 @@ fn each_table_is_vacuumed_as_its_release_can() {
 }
 
 #[test]
+fn on_a_server_that_is_not_ours_only_our_tables_are_touched() {
+    let ours = ["sbtest1".to_owned()];
+    let (result, sent) = settled(Settle::Postwrite, vec![column(&["160003"]), DONE.to_vec()], Some(&ours));
+    result.unwrap();
+    assert_eq!(sent, ["SHOW server_version_num", "VACUUM (ANALYZE, INDEX_CLEANUP ON) sbtest1"]);
+    let (result, sent) = settled(Settle::Drained, Vec::new(), Some(&ours));
+    assert!(result.is_ok() && sent.is_empty(), "{result:?} {sent:?}");
+}
+
+#[test]
 fn states_of_trees_are_refused() {
-    let (result, sent) = settled(Settle::Level0Compacted, Vec::new());
+    let (result, sent) = settled(Settle::Level0Compacted, Vec::new(), None);
     assert!(matches!(result, Err(SqlError::NotSupported(_))), "{result:?}");
     assert!(sent.is_empty());
 }

@@ -168,6 +168,7 @@ fn layout() -> Layout {
             read_ahead_kb: Some(128),
         }),
         db_bench: BTreeMap::new(),
+        cloned_data: false,
     }
 }
 
@@ -285,7 +286,7 @@ fn block(trial: TrialKey, cycle: u32, seconds: f64, operations: f64, lost: bool)
         run_delay: Nanos(0),
         foreground_cpu: Nanos(whole(0.6 * cpu)),
         foreground_threads: 1,
-        process_cpu: Nanos(whole(cpu)),
+        process_cpu: Some(Nanos(whole(cpu))),
         counters: counters.into_iter().map(|(counter, value)| (counter, whole(value))).collect::<Counters>(),
         trial,
     }

@@ -12,6 +12,7 @@ use model::plan::Plan;
 use model::subject::compare_versions;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request, StepSetup};
+use model::workload::sql::Tables;
 use model::workload::{DatabaseKind, Operation, Settle, Step};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -81,7 +82,15 @@ impl<'a> Script<'a> {
         }
         let part = Part::Own;
         let writers = self.workers(Role::Writer);
-        self.begin(part, &writers);
+        let mut steps = steps;
+        if self.plan.layout.cloned_data {
+            let loads = steps.iter().take_while(|step| step.operation.is_one_go()).count();
+            let rest = steps.split_off(loads);
+            self.begin_on_clones(part, &steps, &writers);
+            steps = rest;
+        } else {
+            self.begin(part, &writers);
+        }
         self.open(part, &writers, true, "");
         for step in steps {
             if step.operation.is_one_go() {
@@ -98,6 +107,28 @@ impl<'a> Script<'a> {
             }
         }
         self.end(part, &writers);
+    }
+
+    /// One side, another one in each launch, loads a data directory and ends; all sides start on clones of it, and read
+    /// them once, for a server that has loaded has the tables in its caches.
+    fn begin_on_clones(&mut self, part: Part, loads: &[&Step], writers: &[WorkerId]) {
+        // The slots were drawn, and so is who has the first.
+        let builder = WorkerId { role: Role::Builder, ..writers[0] };
+        self.begin(part, &[builder]);
+        for step in loads {
+            self.once(part, step, &[builder]);
+        }
+        self.ask_all(part, None, &[builder], LONG_BOUND, &Request::Close);
+        self.push(part, None, Meaning::Raw, Action::Collect { worker: builder });
+        self.push(part, None, Meaning::Done, Action::Stop { workers: vec![builder] });
+        self.make_directories(part, writers);
+        let link = Action::LinkImage { builder, readers: writers.to_vec() };
+        self.push(part, None, Meaning::Done, link);
+        self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers: vec![builder] });
+        self.push(part, None, Meaning::Done, Action::Start { workers: writers.to_vec() });
+        let tables = self.plan.workload.tables.as_ref().map(Tables::names).unwrap_or_default();
+        let scan = Request::Scan { data: self.plan.workload.data, tables };
+        self.ask_all(part, None, writers, LONG_BOUND, &scan);
     }
 
     fn write_step(&mut self, step: &Step, writers: &[WorkerId], sizes: &BlockSizes, measured: bool) {
@@ -189,7 +220,7 @@ impl<'a> Script<'a> {
         self.open(part, &readers, false, ";disable_auto_compactions=true");
         let workers = builders.into_iter().map(|(builder, _)| builder).collect();
         self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers });
-        let scan = Request::Scan { data: self.plan.workload.data };
+        let scan = Request::Scan { data: self.plan.workload.data, tables: Vec::new() };
         self.ask_all(part, None, &readers, LONG_BOUND, &scan);
         for step in steps {
             self.read_step(part, step, &readers);

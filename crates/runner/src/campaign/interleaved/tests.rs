@@ -306,6 +306,42 @@ fn servers_run_the_sequence_in_its_order_on_one_load() {
     assert_eq!(told.blocks().iter().filter(by_time).count(), 3 * 2 * 3);
 }
 
+/// Where the file system clones, one side loads in each launch, not always the same, and every side begins on what it left.
+#[test]
+fn servers_on_clones_load_once_in_each_launch() {
+    let mut plan = sql_plan(&["read.pre", "write", "read"], Nanos::from_secs(3600));
+    plan.layout.cloned_data = true;
+    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
+    let campaign = Campaign::new(plan, referee(12, &[]));
+    assert_eq!(drive(campaign, &mut world, &mut |_| {}), RunOutcome::Done);
+    let mut builders = Vec::new();
+    for action in &world.actions {
+        if let Action::LinkImage { builder, readers } = action {
+            builders.push(builder.side);
+            assert_eq!(
+                readers.iter().map(|reader| reader.side).collect::<BTreeSet<_>>(),
+                BTreeSet::from([0, 1])
+            );
+        }
+    }
+    assert_eq!(builders.len(), 12);
+    assert_eq!(builders.into_iter().collect::<BTreeSet<_>>(), BTreeSet::from([0, 1]));
+    let asked = world.actions.iter().filter_map(|action| match action {
+        Action::Ask { requests, .. } => Some(requests),
+        _ => None,
+    });
+    let loads: Vec<&WorkerId> = asked
+        .flatten()
+        .filter(|(_, request)| {
+            matches!(request, Request::Prepare(setup) if setup.operation == Operation::LoadTables)
+        })
+        .map(|(worker, _)| worker)
+        .collect();
+    assert_eq!(loads.len(), 1 + 12, "the pilot and each launch");
+    assert!(loads[1..].iter().all(|worker| worker.role == Role::Builder));
+    assert_eq!((world.alive(), world.directories()), (0, 0));
+}
+
 /// A statement that one side refuses costs its own step, on both sides, and no other.
 #[test]
 fn a_step_that_one_side_refuses_leaves_the_others_alone() {

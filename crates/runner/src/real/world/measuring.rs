@@ -2,7 +2,7 @@
 
 use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
 use crate::campaign::action::WorkerId;
-use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
+use crate::campaign::world::{EngineIn, Failure, MeasuredBlock, Performed, Severity};
 use crate::clock::{self, Stopwatch};
 use crate::proc::others::{self, OthersCpu};
 use crate::proc::side::{self, SideReading};
@@ -10,7 +10,7 @@ use crate::process::tool::{self, Tool, ToolError};
 use crate::process::worker::WorkerError;
 use crate::real::db_bench;
 use model::block::TrialKey;
-use model::counter::{Counter, Counters};
+use model::counter::Counter;
 use model::event::RunEvent;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, Reply, Request};
@@ -24,8 +24,8 @@ impl RealWorld {
         let watch = Stopwatch::start();
         let device = self.device.clone();
         let interrupted = Arc::clone(&self.interrupted);
-        let pid = self.measured_pid(id)?;
-        let before = side::read(pid, device.as_deref());
+        let side = self.measured_side(id)?;
+        let before = side.read(device.as_deref());
         self.thaw_side(id);
         let worker = self.worker(id)?;
         let started_at_us = clock::epoch_us();
@@ -33,7 +33,7 @@ impl RealWorld {
             .send(&Request::RunBlock { limit, warm_up: false, seconds: false })
             .and_then(|()| worker.receive("run-block", BLOCK_BOUND, &|| interrupted.load(Ordering::Relaxed)));
         let frozen = self.freeze_side(id);
-        let spent = side::difference(&before, &side::read(pid, device.as_deref()));
+        let spent = side::difference(&before, &side.read(device.as_deref()));
         let reply = replied.map_err(|error| self.fail_worker(id, "running a block", &error))?;
         frozen.map_err(|error| self.fail_worker(id, "freezing it after a block", &error))?;
         let Reply::Block(report) = reply else {
@@ -57,9 +57,9 @@ impl RealWorld {
         let device = self.device.clone();
         let interrupted = Arc::clone(&self.interrupted);
         let mut seconds = Vec::new();
-        let pid = self.measured_pid(id)?;
+        let side = self.measured_side(id)?;
         let worker = self.worker(id)?;
-        let began = Began::now(|| side::read(pid, device.as_deref()));
+        let began = Began::now(side, device.as_deref());
         let started_at_us = clock::epoch_us();
         let replied = worker.send(&request).and_then(|()| {
             worker.receive_seconds(
@@ -69,7 +69,7 @@ impl RealWorld {
                 &mut |second| seconds.push(second),
             )
         });
-        let spent = began.spent(&side::read(pid, device.as_deref()));
+        let spent = began.spent(device.as_deref());
         let told =
             seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
         self.told.extend(told);
@@ -85,15 +85,14 @@ impl RealWorld {
     /// Waits for a shape of the tree; what that costs is a block without operations of the client.
     pub(super) fn drain(&mut self, id: WorkerId, to: Settle, bound: Nanos) -> Result<Performed, Failure> {
         let device = self.device.clone();
-        let pid = self.measured_pid(id)?;
-        let began = Began::now(|| side::read(pid, device.as_deref()));
+        let began = Began::now(self.measured_side(id)?, device.as_deref());
         let started_at_us = clock::epoch_us();
         // The worker gives up at the bound; it is given a while to say so.
         let patience = bound + REPLY_GRACE;
         let Performed::Replies(replies) = self.ask(&[(id, Request::Settle { to, bound })], patience)? else {
             return Err(self.fail(id, "settling", &WorkerError::Protocol("no reply".to_owned())));
         };
-        let spent = began.spent(&side::read(pid, device.as_deref()));
+        let spent = began.spent(device.as_deref());
         let waited = replies.into_iter().find_map(|(_, reply)| match reply {
             Reply::Settled { waited } => Some(waited),
             _ => None,
@@ -124,7 +123,7 @@ impl RealWorld {
             without: &[],
         };
         let device = self.device.clone();
-        let began = Began::now(|| side::read_device(device.as_deref()));
+        let began = Began::now(MeasuredSide::Device, device.as_deref());
         let interrupted = Arc::clone(&self.interrupted);
         let ran = tool::run(
             &tool,
@@ -134,7 +133,7 @@ impl RealWorld {
             },
             &|| interrupted.load(Ordering::Relaxed),
         );
-        let of_device = side::difference(&began.side, &side::read_device(device.as_deref()));
+        let of_device = began.spent(device.as_deref());
         let mut ran = ran.map_err(|error| {
             let failure = self.fail(id, step, &error);
             let severity = match error {
@@ -147,7 +146,6 @@ impl RealWorld {
         })?;
         self.pauses.begin();
         ran.counters.extend(of_device.counters);
-        ran.counters.extend(began.others());
         let definition = self.plan.workload.step(step).ok();
         if definition.is_some_and(Step::only_settles) {
             return Ok(Performed::Done); // it prints no result, and none is asked for
@@ -167,36 +165,64 @@ impl RealWorld {
         report: BlockReport,
         spent: SideReading,
     ) -> Performed {
-        let serving = self.servers.contains_key(&id).then(|| spent.busiest(report.thread_cpu.len()));
+        let engine = if self.servers.contains_key(&id) {
+            EngineIn::Server(spent.busiest(report.thread_cpu.len()))
+        } else if self.plan.subjects[id.side].build.elsewhere().is_some() {
+            EngineIn::Elsewhere
+        } else {
+            EngineIn::Worker
+        };
         Performed::Block(Box::new(MeasuredBlock {
             report,
             started_at_us: Some(started_at_us),
             process_cpu: spent.process_cpu,
-            serving,
+            engine,
             counters: spent.counters,
         }))
     }
 }
 
+/// What can be read of a side.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum MeasuredSide {
+    /// A process of ours with all below it, and the device.
+    Process(u32),
+    /// The device alone: its process is not there yet.
+    Device,
+    /// Nothing: it is a server that is not ours.
+    Nothing,
+}
+
+impl MeasuredSide {
+    fn read(self, device: Option<&str>) -> SideReading {
+        match self {
+            MeasuredSide::Process(pid) => side::read(pid, device),
+            MeasuredSide::Device => side::read_device(device),
+            MeasuredSide::Nothing => SideReading::default(),
+        }
+    }
+}
+
 /// A side and the host when something that takes seconds began: a block of 20 ms is too short for ticks.
 struct Began {
+    measured: MeasuredSide,
     side: SideReading,
     others: OthersCpu,
 }
 
 impl Began {
-    fn now(side: impl FnOnce() -> SideReading) -> Began {
-        Began { others: others::read(), side: side() }
+    fn now(measured: MeasuredSide, device: Option<&str>) -> Began {
+        Began { others: others::read(), side: measured.read(device), measured }
     }
 
-    fn spent(&self, now: &SideReading) -> SideReading {
-        let mut spent = side::difference(&self.side, now);
-        spent.counters.extend(self.others());
+    /// What the side, and others on the host, had since. A server that is not ours may be among these others.
+    fn spent(&self, device: Option<&str>) -> SideReading {
+        let mut spent = side::difference(&self.side, &self.measured.read(device));
+        if !matches!(self.measured, MeasuredSide::Nothing) {
+            let now = others::read();
+            spent.counters.insert(Counter::OtherCpuMicros, others::taken_between(self.others, now));
+            spent.counters.insert(Counter::HostCpuMicros, others::busy_between(self.others, now));
+        }
         spent
-    }
-
-    /// What others had meanwhile.
-    fn others(&self) -> Counters {
-        Counters::from([(Counter::OtherCpuMicros, others::taken_between(self.others, others::read()))])
     }
 }

@@ -1,5 +1,6 @@
 //! [`World`] on this host.
 
+mod elsewhere;
 mod measuring;
 mod servers;
 
@@ -18,6 +19,7 @@ use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
 use crate::server::Server;
+use model::block::Side;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
@@ -77,6 +79,8 @@ pub struct RealWorld {
     told: Vec<RunEvent>,
     /// Directories of workers that were made and not yet removed.
     made: BTreeSet<WorkerId>,
+    /// Sides whose server is not ours and may have tables of ours.
+    claimed: BTreeSet<Side>,
     // These three in this order, and after workers and servers, which have files open on the first and are in the second.
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
@@ -129,6 +133,7 @@ impl RealWorld {
             pauses: Pauses::default(),
             told: Vec::new(),
             made: BTreeSet::new(),
+            claimed: BTreeSet::new(),
             loop_file_system,
             memory_group,
         })
@@ -214,14 +219,18 @@ impl RealWorld {
             let started = Worker::start(&command);
             let worker = started.map_err(|error| self.fail_worker(*id, "starting its worker", &error))?;
             // Of a server's client the memory does not count.
-            if !self.servers.contains_key(id) {
+            if !self.servers.contains_key(id) && self.elsewhere(id.side).is_none() {
                 self.limit_memory(*id, worker.pid())?;
             }
             self.workers.insert(*id, worker);
         }
-        let requests: Vec<(WorkerId, Request)> =
-            workers.iter().map(|id| (*id, Request::Load { library: self.library(*id) })).collect();
-        self.ask(&requests, Nanos::from_secs(60))
+        let requests: Vec<(WorkerId, Request)> = workers
+            .iter()
+            .map(|id| Ok((*id, Request::Load { library: self.library(*id)? })))
+            .collect::<Result<_, Failure>>()?;
+        let loaded = self.ask(&requests, Nanos::from_secs(60))?;
+        self.claim_tables(workers)?;
+        Ok(loaded)
     }
 
     fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
@@ -305,22 +314,26 @@ impl RealWorld {
         Performed::Texts(texts)
     }
 
-    fn stop(&mut self, workers: &[WorkerId]) -> Performed {
+    fn stop(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
         let interrupted = Arc::clone(&self.interrupted);
         for id in workers {
+            self.drop_tables(*id);
             if let Some(worker) = self.workers.remove(id)
                 && let Some(Reply::Bye { heap_peak }) = worker.stop(&|| interrupted.load(Ordering::Relaxed))
             {
                 self.heap_peak = self.heap_peak.max(heap_peak.0);
             }
             if let Some(server) = self.servers.remove(id) {
-                // Its data is about to be removed: that it would not stop is no failure of a trial.
                 let watch = Stopwatch::start();
-                let _ = server.stop();
+                let stopped = server.stop();
                 self.pauses.engine_worked(watch.elapsed());
+                // Else its data is about to be removed: that it would not stop is no failure of a trial.
+                if id.role == Role::Builder {
+                    stopped.map_err(|error| self.fail(*id, "stopping its server", &error))?;
+                }
             }
         }
-        Performed::Done
+        Ok(Performed::Done)
     }
 
     fn remove_directories(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
@@ -372,6 +385,9 @@ impl World for RealWorld {
             Action::MakeDirectories { launch, workers } => self.make_directories(*launch, workers),
             Action::Start { workers } => self.start(workers),
             Action::Ask { requests, bound } => self.ask(requests, *bound),
+            Action::LinkImage { builder, readers } if self.plan.workload.is_sql() => {
+                self.clone_data(*builder, readers)
+            }
             Action::LinkImage { builder, readers } => {
                 let from = self.worker_directory(*builder).join(DATABASE);
                 for reader in readers {
@@ -412,7 +428,7 @@ impl World for RealWorld {
             }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(self.collect(*worker)),
-            Action::Stop { workers } => Ok(self.stop(workers)),
+            Action::Stop { workers } => self.stop(workers),
             Action::RemoveDirectories { workers } => self.remove_directories(workers),
             Action::Abandon => {
                 self.abandon();
@@ -423,6 +439,7 @@ impl World for RealWorld {
 
     fn clean_up(&mut self) {
         self.abandon();
+        self.drop_tables_left();
         // The client of a server is another process: what it costs is counted in each block.
         if !(self.interrupted.load(Ordering::Relaxed) || self.plan.workload.is_sql()) {
             self.client_cpu_ns_per_op =
@@ -470,6 +487,9 @@ fn request_name(request: &Request) -> &'static str {
         Request::RunBlock { .. } => "running a block",
         Request::FinishStep => "finishing a step",
         Request::Settle { .. } => "settling",
+        Request::ClaimTables { .. } => "making room for its tables",
+        Request::DropTables => "dropping its tables",
+        Request::WatchOthers { .. } => "looking for other clients",
         Request::ReadShape => "reading the tree's shape",
         Request::ReadText { what: EngineText::Settings } => "reading the server's settings",
         Request::ReadText { .. } => "reading the engine's statistics",

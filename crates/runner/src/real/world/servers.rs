@@ -2,70 +2,102 @@
 //! is done to a side that may be a server with its client, or a worker alone.
 
 use super::RealWorld;
+use super::measuring::MeasuredSide;
 use crate::campaign::action::{DATABASE, WorkerId};
-use crate::campaign::world::{Failure, Severity};
+use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::Stopwatch;
 use crate::marked_dir;
 use crate::process::tree;
 use crate::process::worker::WorkerError;
-use crate::server::{self, Network, Server, ServerCommand, ServerError};
+use crate::real::reflink;
+use crate::server::{DATA, FreshServer, Network, Server, ServerError};
 use model::wire::Library;
 use std::io;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 impl RealWorld {
     /// Makes and starts the servers of those workers that are clients of one.
     pub(super) fn start_servers(&mut self, workers: &[WorkerId]) -> Result<(), Failure> {
-        let directories: Vec<(WorkerId, PathBuf)> = workers
-            .iter()
-            .filter(|id| self.plan.subjects[id.side].build.server.is_some())
-            .map(|id| (*id, self.worker_directory(*id).join(DATABASE)))
-            .collect();
-        for (id, directory) in &directories {
-            let made = marked_dir::create_marked_dir(directory);
-            made.map_err(|error| self.fail(*id, "making the directory of its server", &error))?;
-        }
         let watch = Stopwatch::start();
-        let initialised: Vec<(WorkerId, Result<(), ServerError>)> = std::thread::scope(|scope| {
-            let world = &*self;
-            let running: Vec<_> = directories
-                .iter()
-                .filter_map(|(id, directory)| {
-                    let command = world.server_command(*id, directory)?;
-                    let interrupted = &world.interrupted;
-                    let make = move || server::initialise(&command, &|| interrupted.load(Ordering::Relaxed));
-                    Some((*id, scope.spawn(make)))
-                })
-                .collect();
-            running.into_iter().filter_map(|(id, thread)| Some((id, thread.join().ok()?))).collect()
-        });
-        for (id, made) in initialised {
-            made.map_err(|error| self.fail_server(id, "making its data directory", &error))?;
-        }
-        for (id, directory) in &directories {
-            let Some(command) = self.server_command(*id, directory) else { continue };
-            let limited = |pid| match &self.memory_group {
-                Some(group) => group.add(pid).map_err(io::Error::other),
-                None => Ok(()),
-            };
-            let started = Server::start(&command, limited, &|| self.interrupted.load(Ordering::Relaxed));
-            let server = started.map_err(|error| self.fail_server(*id, "starting its server", &error))?;
-            self.servers.insert(*id, server);
-        }
+        let started = self.started_servers(workers)?;
+        self.servers.extend(started);
         self.pauses.engine_worked(watch.elapsed());
         Ok(())
     }
 
-    /// What a worker loads, or connects to.
-    pub(super) fn library(&self, id: WorkerId) -> Library {
-        match self.servers.get(&id) {
-            Some(server) => Library::Server { address: server.address().clone() },
-            None => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
+    fn started_servers(&self, workers: &[WorkerId]) -> Result<Vec<(WorkerId, Server)>, Failure> {
+        let fresh: Vec<(WorkerId, FreshServer<'_>)> =
+            workers.iter().filter_map(|id| Some((*id, self.fresh_server(*id)?))).collect();
+        let asked = &self.interrupted;
+        let interrupted = || asked.load(Ordering::Relaxed);
+        // What has data already has a clone of what another side loaded.
+        let without_data: Vec<_> =
+            fresh.iter().filter(|(_, server)| !server.directory.join(DATA).exists()).collect();
+        let made: Vec<(WorkerId, Result<(), ServerError>)> = std::thread::scope(|scope| {
+            let running: Vec<_> = without_data
+                .iter()
+                .map(|(id, server)| (*id, scope.spawn(move || server.make(&interrupted))))
+                .collect();
+            running.into_iter().filter_map(|(id, thread)| Some((id, thread.join().ok()?))).collect()
+        });
+        for (id, made) in made {
+            made.map_err(|error| self.fail_server(id, "making its data directory", &error))?;
         }
+        let limited = |pid| match &self.memory_group {
+            Some(group) => group.add(pid).map_err(io::Error::other),
+            None => Ok(()),
+        };
+        fresh
+            .iter()
+            .map(|(id, server)| {
+                let started = server.start(limited, &interrupted);
+                let server = started.map_err(|error| self.fail_server(*id, "starting its server", &error))?;
+                Ok((*id, server))
+            })
+            .collect()
     }
 
-    /// Stops a worker, and then its server, to which nothing is sent any more.
+    /// Gives sides clones of the data directory that one of them loaded, whose server has ended.
+    pub(super) fn clone_data(
+        &mut self,
+        builder: WorkerId,
+        readers: &[WorkerId],
+    ) -> Result<Performed, Failure> {
+        let watch = Stopwatch::start();
+        let from = self.worker_directory(builder).join(DATABASE).join(DATA);
+        for reader in readers {
+            let directory = self.worker_directory(*reader).join(DATABASE);
+            let made = marked_dir::create_marked_dir(&directory);
+            made.map_err(|error| self.fail(*reader, "making the directory of its server", &error))?;
+            let cloned = reflink::clone_directory(&from, &directory.join(DATA));
+            cloned.map_err(|error| self.fail(*reader, "cloning the data that was loaded", &error))?;
+        }
+        self.pauses.engine_worked(watch.elapsed());
+        Ok(Performed::Done)
+    }
+
+    /// The server that a worker will be a client of; none where the engine is a library.
+    fn fresh_server(&self, id: WorkerId) -> Option<FreshServer<'_>> {
+        let subject = &self.plan.subjects[id.side];
+        subject.build.server.as_ref()?;
+        Some(FreshServer {
+            build: &subject.build,
+            options: &subject.options,
+            directory: self.worker_directory(id).join(DATABASE),
+            network: Network::Socket,
+        })
+    }
+
+    /// What a worker loads, or connects to.
+    pub(super) fn library(&self, id: WorkerId) -> Result<Library, Failure> {
+        Ok(match (self.servers.get(&id), self.elsewhere(id.side)) {
+            (Some(server), _) => Library::Server { address: server.address().clone() },
+            (None, Some(server)) => Library::Server { address: self.address_elsewhere(id, server)? },
+            (None, None) => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
+        })
+    }
+
+    /// Stops a worker, and then its server, to which nothing is sent any more. A server that is not ours goes on.
     pub(super) fn freeze_side(&mut self, id: WorkerId) -> Result<(), WorkerError> {
         if let Some(worker) = self.workers.get_mut(&id) {
             worker.freeze()?;
@@ -85,23 +117,15 @@ impl RealWorld {
         }
     }
 
-    /// The process whose resources are the side's: the server, or the worker that has the engine in it.
-    pub(super) fn measured_pid(&mut self, id: WorkerId) -> Result<u32, Failure> {
-        match self.servers.get(&id) {
-            Some(server) => Ok(server.pid()),
-            None => Ok(self.worker(id)?.pid()),
+    /// Whose resources are the side's: the server's, or those of the worker that has the engine in it.
+    pub(super) fn measured_side(&mut self, id: WorkerId) -> Result<MeasuredSide, Failure> {
+        if self.elsewhere(id.side).is_some() {
+            return Ok(MeasuredSide::Nothing);
         }
-    }
-
-    fn server_command<'a>(&'a self, id: WorkerId, directory: &'a PathBuf) -> Option<ServerCommand<'a>> {
-        let subject = &self.plan.subjects[id.side];
-        Some(ServerCommand {
-            files: subject.build.server.as_ref()?,
-            program: &subject.build.library,
-            options: &subject.options,
-            directory,
-            network: Network::Socket,
-        })
+        Ok(MeasuredSide::Process(match self.servers.get(&id) {
+            Some(server) => server.pid(),
+            None => self.worker(id)?.pid(),
+        }))
     }
 
     fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {

@@ -1,0 +1,62 @@
+//! What is said of servers that are not ours: they are neither frozen nor measured inside, which limits what a comparison
+//! with one of them can say.
+
+use analysis::{Cap, Ceiling, Warning};
+use model::block::{BASE, Side};
+use model::build::BuildSource;
+use model::elsewhere::ServerElsewhere;
+use model::plan::{Design, Plan, Subject};
+
+/// What stands beside each comparison with such a server.
+pub const NOT_OURS: &str = "not ours: neither frozen nor measured inside";
+
+/// The id of the warning that a side was not frozen while the other one ran.
+const NOT_FROZEN: &str = "not-frozen";
+/// A server that had more statements of others than this while it was watched, which takes two seconds, is not idle:
+/// more than monitoring asks. Not tuned.
+const MOST_OF_IDLE: u64 = 10;
+
+/// A side is a server that goes on while the other one is measured: at most a suspicion. Absent where both sides are
+/// servers of ours; and where both are on other machines, not on one, and had no other clients: then what one does by
+/// itself takes nothing from the other.
+pub(crate) fn cap(plan: &Plan, candidate: Side) -> Option<Cap> {
+    let sides = [BASE, candidate].map(|side| plan.subjects.get(side));
+    let names: Vec<String> = sides
+        .iter()
+        .flatten()
+        .filter(|subject| subject.build.elsewhere().is_some())
+        .map(|subject| subject.reference.to_string())
+        .collect();
+    let hosts = sides.map(|side| side.and_then(idle_remote));
+    let apart = matches!(hosts, [Some(base), Some(candidate)] if base != candidate);
+    if names.is_empty() || apart {
+        return None;
+    }
+    let meanwhile = match plan.layout.design {
+        Design::Interleaved => "go on while blocks of the other side run",
+        Design::Rounds | Design::Sequential => "go on while other subjects are measured",
+    };
+    Some(Cap {
+        ceiling: Ceiling::Suspect,
+        warning: Warning::new(
+            NOT_FROZEN,
+            format!(
+                "at most a suspicion: {} cannot be frozen and may {meanwhile}, so what it does by itself, or for other \
+                 clients, can be in the difference",
+                names.join(" and ")
+            ),
+        ),
+    })
+}
+
+/// The machine of a server that is on another one and had no other clients.
+fn idle_remote(subject: &Subject) -> Option<&str> {
+    match &subject.build.source {
+        BuildSource::Elsewhere { server, statements_of_others: Some(statements) }
+            if *statements <= MOST_OF_IDLE =>
+        {
+            ServerElsewhere::remote_host(server)
+        }
+        BuildSource::Elsewhere { .. } | BuildSource::Published { .. } | BuildSource::Own { .. } => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! A fresh server of a build: an empty data directory is made, and the server started on it. The one way in which a
+//! run, a probe and `engine start` come to a server.
+
+use super::{Network, Server, ServerCommand, ServerError, initialise};
+use crate::marked_dir;
+use model::build::EngineBuild;
+use model::config::Options;
+use std::io;
+use std::path::PathBuf;
+
+/// A server to be made.
+#[derive(Debug, Clone)]
+pub struct FreshServer<'a> {
+    /// Its build.
+    pub build: &'a EngineBuild,
+    /// Options by name, as [`model::config::for_server`] gives them.
+    pub options: &'a Options,
+    /// Its directory, which is not there yet; the one above it is.
+    pub directory: PathBuf,
+    /// Where it listens.
+    pub network: Network,
+}
+
+impl FreshServer<'_> {
+    /// Makes its directory and, in it, the data directory. Several may be made at the same time.
+    pub fn make(&self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
+        let command = self.command()?;
+        marked_dir::create_marked_dir(&self.directory)?;
+        initialise(&command, interrupted)
+    }
+
+    /// Starts it on what [`FreshServer::make`] made; see [`Server::start`].
+    pub fn start(
+        &self,
+        started: impl FnOnce(u32) -> io::Result<()>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Server, ServerError> {
+        Server::start(&self.command()?, started, interrupted)
+    }
+
+    /// Makes and starts it, with no limit set to it.
+    pub fn run(&self, interrupted: &dyn Fn() -> bool) -> Result<Server, ServerError> {
+        self.make(interrupted)?;
+        self.start(|_| Ok(()), interrupted)
+    }
+
+    fn command(&self) -> Result<ServerCommand<'_>, ServerError> {
+        let not_startable = || ServerError::NotStartable { reference: self.build.reference.to_string() };
+        Ok(ServerCommand {
+            files: self.build.server.as_ref().ok_or_else(not_startable)?,
+            program: &self.build.library,
+            options: self.options,
+            directory: &self.directory,
+            network: self.network,
+        })
+    }
+}
