@@ -181,7 +181,7 @@ fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut killed = 0;
     let began = Instant::now();
     while killed < VICTIMS && controller.is_running()? && began.elapsed() < SEEN_BOUND {
-        for server in servers(scratch)?.into_iter().filter(|pid| listens(*pid)) {
+        for server in servers(scratch)?.into_iter().filter(|pid| is_of_a_launch(*pid)) {
             let seen = *first_seen.entry(server).or_insert_with(Instant::now);
             if seen.elapsed() > VICTIM_AGE && killed < VICTIMS {
                 processes::signal(server, libc::SIGKILL)?;
@@ -227,10 +227,12 @@ fn killed_controller(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// Whether it was started to serve clients: what makes a data directory is a server, too.
-fn listens(pid: u32) -> bool {
+/// Whether it was started to serve clients in a launch: what makes a data directory is a server, too, and without its
+/// pilot a run ends, which is no launch but the one of number 0 and takes its time on a busy host.
+fn is_of_a_launch(pid: u32) -> bool {
     let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&arguments).contains("unix_socket_directories")
+    let arguments = String::from_utf8_lossy(&arguments);
+    arguments.contains("unix_socket_directories") && !arguments.contains("/0000-")
 }
 
 /// The first processes of the servers that run from the cache.
