@@ -3,6 +3,7 @@
 use crate::cli::{History, Places};
 use crate::commands::import::read_files;
 use crate::commands::print::{self, Plain};
+use crate::commands::render::{self, Drawn};
 use crate::commands::report::import_called;
 use crate::exit::{Ending, usage};
 use crate::paths;
@@ -12,7 +13,7 @@ use model::import::ImportRecord;
 use model::plan::Purpose;
 use model::record::RunRecord;
 use report::history::{
-    HistoryView, Observed, Question, build, json, markdown, of_campaigns, of_values, text,
+    HistoryView, Observed, Question, build, document, json, markdown, of_campaigns, of_values, text,
 };
 use report::text::TextOptions;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,10 @@ pub fn run(places: &Places, arguments: &History) -> anyhow::Result<Ending> {
     if let Some(path) = &arguments.schedule {
         schedule(path, again.as_ref(), &view)?;
     }
-    print::report(&arguments.output, &rendered(&view, arguments)?)?;
+    match Drawn::of(arguments.output.chosen_format()) {
+        Some(drawn) => render::show_drawn(&document(&view), drawn, &arguments.output)?,
+        None => print::report(&arguments.output, &rendered(&view, arguments)?)?,
+    }
     Ok(Ending::Done)
 }
 
@@ -157,7 +161,7 @@ fn schedule(path: &Path, again: Option<&Again>, view: &HistoryView) -> anyhow::R
 
 fn rendered(view: &HistoryView, arguments: &History) -> anyhow::Result<String> {
     let manner = print::manner(&arguments.output);
-    Ok(match print::plain(manner.format, "a history")? {
+    Ok(match print::plain(manner.format, "besides html, svg and png, a history")? {
         Plain::Text => text(view, TextOptions { width: manner.width, colour: manner.colour }),
         Plain::Markdown => markdown(view),
         Plain::Json => json(view).context("failed to render JSON")?,

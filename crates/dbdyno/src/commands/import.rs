@@ -4,6 +4,7 @@ use crate::cli::{FirstReport, Format, Import, ImportFormat, Output, Places, Read
 use crate::commands::compare::open_store;
 use crate::commands::measure::new_run_id;
 use crate::commands::print;
+use crate::commands::render::{self, Drawn};
 use crate::exit::{Ending, usage};
 use crate::planning::sha256;
 use anyhow::{Context, anyhow};
@@ -71,6 +72,10 @@ pub fn read_files(
 pub fn show(import: &ImportRecord, output: &Output) -> anyhow::Result<Ending> {
     let view = report::import::build(import);
     let manner = print::manner(output);
+    if let Some(drawn) = Drawn::of(manner.format) {
+        render::show_drawn(&report::import::document(&view), drawn, output)?;
+        return Ok(Ending::Done);
+    }
     let rendered = match manner.format {
         Format::Text => {
             report::import::text(&view, TextOptions { width: manner.width, colour: manner.colour })
@@ -88,7 +93,7 @@ pub fn show(import: &ImportRecord, output: &Output) -> anyhow::Result<Ending> {
         | Format::Junit
         | Format::Openmetrics => {
             return Err(usage(anyhow!(
-                "an import is shown as text, markdown, json, tsv or csv: take one of these as --format"
+                "an import is shown as text, markdown, json, tsv, csv, html, svg or png: take one of these as --format"
             )));
         }
     };

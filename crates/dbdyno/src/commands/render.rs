@@ -108,18 +108,52 @@ pub fn show(store: &Store, runs: &[Shown], wanted: &Wanted<'_>) -> anyhow::Resul
         Format::Csv => csv(only(runs)?),
         Format::Junit => junit::render(&judged(runs, wanted)),
         Format::Openmetrics => openmetrics::render(&runs.iter().map(Shown::verdicts).collect::<Vec<_>>()),
-        Format::Html => report::html::render(&document(store, runs)?),
+        Format::Html => return show_drawn(&document(store, runs)?, Drawn::Page, wanted.output),
+        Format::Svg => return show_drawn(&document(store, runs)?, Drawn::Svg, wanted.output),
+        Format::Png => return show_drawn(&document(store, runs)?, Drawn::Png, wanted.output),
         Format::Post => return show_posts(store, runs, wanted.output),
-        Format::Svg => {
-            let draw = |chart: &Chart| Ok(report::charts::svg::file(chart).into_bytes());
-            return draw_charts(&document(store, runs)?, wanted.output, "svg", &draw);
-        }
-        Format::Png => {
-            let draw = |chart: &Chart| Ok(report::charts::png::render(chart)?);
-            return draw_charts(&document(store, runs)?, wanted.output, "png", &draw);
-        }
     };
     print::report(wanted.output, &text)
+}
+
+/// A form that is drawn from a document.
+#[derive(Debug, Clone, Copy)]
+pub enum Drawn {
+    Page,
+    Svg,
+    Png,
+}
+
+impl Drawn {
+    /// The form asked for, where it is one of these.
+    pub fn of(format: Format) -> Option<Drawn> {
+        match format {
+            Format::Html => Some(Drawn::Page),
+            Format::Svg => Some(Drawn::Svg),
+            Format::Png => Some(Drawn::Png),
+            Format::Text
+            | Format::Markdown
+            | Format::Json
+            | Format::Tsv
+            | Format::Csv
+            | Format::Post
+            | Format::StepSummary
+            | Format::Benchstat
+            | Format::Junit
+            | Format::Openmetrics => None,
+        }
+    }
+}
+
+/// Shows a document as a page, or its charts as files, to where the output options say.
+pub fn show_drawn(document: &Document, drawn: Drawn, output: &Output) -> anyhow::Result<()> {
+    match drawn {
+        Drawn::Page => print::report(output, &report::html::render(document)),
+        Drawn::Svg => {
+            draw_charts(document, output, "svg", &|chart| Ok(report::charts::svg::file(chart).into_bytes()))
+        }
+        Drawn::Png => draw_charts(document, output, "png", &|chart| Ok(report::charts::png::render(chart)?)),
+    }
 }
 
 fn only(runs: &[Shown]) -> anyhow::Result<&Shown> {
