@@ -20,14 +20,14 @@ pub const DATA: DataSet =
 /// A writer that waits for its group does not spin before it sleeps (`enable_write_thread_adaptive_yield`): what two
 /// threads burn there depends on when the other one comes, so that a faster client is charged for waiting longer. With
 /// spinning, two threads that overwrite had a median of 1.008 over 40 pairs, at a client's cost of 33 of 9,500 ns.
-const WORKER_OPTIONS: &str = "max_background_jobs=2;\
+pub const WORKER_OPTIONS: &str = "max_background_jobs=2;write_buffer_size=16777216;\
     max_bytes_for_level_base=1099511627776;compression=kNoCompression;disable_auto_compactions=true;\
     level0_file_num_compaction_trigger=1000000;level0_slowdown_writes_trigger=1000000;\
     level0_stop_writes_trigger=1000000;enable_write_thread_adaptive_yield=false;\
     block_based_table_factory={block_size=8192;block_cache=536870912;filter_policy=bloomfilter:10:false;}";
 
 /// The same for db_bench. The second half are defaults of the library that db_bench has changed for itself.
-const DB_BENCH_FLAGS: &[&str] = &[
+pub const DB_BENCH_FLAGS: &[&str] = &[
     "--key_size=20",
     "--value_size=400",
     "--compression_ratio=0.5",
@@ -35,6 +35,7 @@ const DB_BENCH_FLAGS: &[&str] = &[
     "--cache_size=536870912",
     "--block_size=8192",
     "--bloom_bits=10",
+    "--write_buffer_size=16777216",
     "--max_bytes_for_level_base=1099511627776",
     "--max_background_jobs=2",
     "--enable_write_thread_adaptive_yield=0",
@@ -75,10 +76,6 @@ pub struct Case {
     pub threads: u32,
     /// Whether writes go through the write-ahead log.
     pub wal: bool,
-    /// Size of the memtable.
-    pub memtable_bytes: u64,
-    /// Whether the run ends with a flush of what the memtable holds.
-    pub flushes: bool,
     /// Operations of the short run, over all threads. In a read it is enough to bring every block into the
     /// cache, so that the long run has no more misses than the short one.
     pub short: u64,
@@ -97,15 +94,9 @@ impl Case {
         self.operation == Operation::FillSequential
     }
 
-    /// What the worker opens with.
-    pub fn worker_options(&self) -> String {
-        format!("write_buffer_size={};{WORKER_OPTIONS}", self.memtable_bytes)
-    }
-
-    /// The same for db_bench.
-    pub fn db_bench_flags(&self) -> Vec<String> {
-        let memtable = format!("--write_buffer_size={}", self.memtable_bytes);
-        std::iter::once(memtable).chain(DB_BENCH_FLAGS.iter().map(ToString::to_string)).collect()
+    /// Whether it changes the database, so that background work has to be waited for.
+    pub fn writes(&self) -> bool {
+        self.operation.writes()
     }
 
     /// Operations that the long run has more than the short one.
@@ -114,17 +105,11 @@ impl Case {
     }
 }
 
-/// The memtable of the workload `quick`.
-const MEMTABLE_BYTES: u64 = 16 << 20;
-
-/// Reads; the database itself is made with its options.
-pub const READ: Case = Case {
+const READ: Case = Case {
     test: "readrandom",
     operation: Operation::ReadRandom,
     threads: 1,
     wal: true,
-    memtable_bytes: MEMTABLE_BYTES,
-    flushes: false,
     short: 300_000,
     long: 1_000_000,
 };
@@ -133,20 +118,14 @@ const SEEK: Case = Case {
     operation: Operation::SeekRandom { nexts: 10, direction: Direction::Forward },
     threads: 1,
     wal: true,
-    memtable_bytes: MEMTABLE_BYTES,
-    flushes: false,
     short: 200_000,
     long: 500_000,
 };
-/// The memtable holds the whole run: flushes, two fifths of the CPU of an overwrite, are the library's, and scattered the
-/// ratios of pairs so that 1 % could not be seen.
 const OVERWRITE: Case = Case {
     test: "overwrite",
     operation: Operation::Overwrite,
     threads: 1,
     wal: true,
-    memtable_bytes: 1 << 30,
-    flushes: false,
     short: 50_000,
     long: 900_000,
 };
@@ -155,8 +134,6 @@ const FILL: Case = Case {
     operation: Operation::FillSequential,
     threads: 1,
     wal: false,
-    memtable_bytes: MEMTABLE_BYTES,
-    flushes: true,
     short: 100_000,
     long: 1_300_000,
 };

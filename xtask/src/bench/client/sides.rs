@@ -1,6 +1,6 @@
 //! The two programs, how each is told to run a case, and whether it did.
 
-use super::cases::{Case, DATA, FILL_KEYS, KEYS, READ};
+use super::cases::{Case, DATA, DB_BENCH_FLAGS, FILL_KEYS, KEYS, WORKER_OPTIONS};
 use anyhow::{Context, bail, ensure};
 use model::units::Nanos;
 use model::wire::{BlockLimit, Library, Reply, Request, StepSetup};
@@ -49,22 +49,26 @@ impl Programs {
     pub fn db_bench(&self, run: &Run<'_>) -> anyhow::Result<Command> {
         let case = run.case;
         let each = run.operations / u64::from(case.threads);
-        let drained = if case.flushes { ",flush,waitforcompaction" } else { "" };
-        self.db_bench_command(run, &format!("{}{drained}", case.test), &run.directory.with_extension("out"))
-            .map(|mut command| {
-                command.args([
-                    format!("--perf_level={}", self.db_bench_perf_level),
-                    format!("--use_existing_db={}", u8::from(!case.fills())),
-                    format!("--num={}", run.keys()),
-                    format!("--threads={}", case.threads),
-                    format!("--reads={each}"),
-                    format!("--writes={each}"),
-                    format!("--seek_nexts={}", nexts(case)),
-                    format!("--disable_wal={}", u8::from(!case.wal)),
-                    format!("--seed={}", run.seed),
-                ]);
-                command
-            })
+        let drained = if case.writes() { ",flush,waitforcompaction" } else { "" };
+        self.db_bench_command(
+            run.directory,
+            &format!("{}{drained}", case.test),
+            &run.directory.with_extension("out"),
+        )
+        .map(|mut command| {
+            command.args([
+                format!("--perf_level={}", self.db_bench_perf_level),
+                format!("--use_existing_db={}", u8::from(!case.fills())),
+                format!("--num={}", run.keys()),
+                format!("--threads={}", case.threads),
+                format!("--reads={each}"),
+                format!("--writes={each}"),
+                format!("--seek_nexts={}", nexts(case)),
+                format!("--disable_wal={}", u8::from(!case.wal)),
+                format!("--seed={}", run.seed),
+            ]);
+            command
+        })
     }
 
     /// The worker making the database that is read and overwritten: all keys, in one sorted run in the last level.
@@ -75,7 +79,7 @@ impl Programs {
             Request::Load { library: Library::RocksDb { path: self.library.clone() } },
             Request::Open {
                 directory: directory.to_owned(),
-                options: READ.worker_options(),
+                options: WORKER_OPTIONS.to_owned(),
                 create: true,
                 tickers: false,
             },
@@ -86,10 +90,10 @@ impl Programs {
         self.dbdyno_command(directory, &requests)
     }
 
-    fn db_bench_command(&self, run: &Run<'_>, tests: &str, output: &Path) -> anyhow::Result<Command> {
+    fn db_bench_command(&self, directory: &Path, tests: &str, output: &Path) -> anyhow::Result<Command> {
         let mut command = Command::new(&self.db_bench);
-        command.arg(format!("--benchmarks={tests}")).arg(format!("--db={}", run.directory.display()));
-        command.args(run.case.db_bench_flags());
+        command.arg(format!("--benchmarks={tests}")).arg(format!("--db={}", directory.display()));
+        command.args(DB_BENCH_FLAGS);
         let output = create(output)?;
         command.stderr(output.try_clone().context("failed to open the output twice")?).stdout(output);
         Ok(command)
@@ -132,7 +136,7 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
         Request::Load { library },
         Request::Open {
             directory: run.directory.to_owned(),
-            options: case.worker_options(),
+            options: WORKER_OPTIONS.to_owned(),
             create: case.fills(),
             tickers: false,
         },
@@ -156,7 +160,7 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
         },
         Request::FinishStep,
     ];
-    if case.flushes {
+    if case.writes() {
         requests.push(Request::Settle { to: Settle::Drained, bound: SETTLE_BOUND });
     }
     requests.extend([Request::Close, Request::Exit]);
