@@ -1,9 +1,10 @@
 //! `cargo xtask bench report`: is the largest page built in a second, and small enough to be sent around?
 //!
-//! The report is made, the code that lays it out is the real one. Build xtask with `--release` for numbers that count.
+//! The report is made, the code that lays it out is the real one, built as users have it: a debug build of xtask hands on to
+//! its release build.
 
 use super::Ending;
-use crate::made_reports;
+use crate::{made_reports, workspace};
 use anyhow::Context;
 use serde_json::json;
 use std::time::Instant;
@@ -27,6 +28,9 @@ const GOAL_SECONDS: f64 = 1.0;
 const GOAL_BYTES: usize = 2_000_000;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
+    if cfg!(debug_assertions) {
+        return by_release_build(arguments);
+    }
     let document = made_reports::campaign(made_reports::LARGE)?;
     let mut wall_s = Vec::new();
     let mut page = String::new();
@@ -64,4 +68,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         );
     }
     Ok(if met { Ending::Met } else { Ending::Missed })
+}
+
+fn by_release_build(arguments: &Arguments) -> anyhow::Result<Ending> {
+    let mut command = workspace::cargo();
+    command
+        .args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", "report"])
+        .args(["--runs", &arguments.runs.to_string()])
+        .args(arguments.json.then_some("--json"));
+    if let Some(output) = &arguments.output {
+        command.arg("--output").arg(output);
+    }
+    let status = command.status().context("failed to start the release build of xtask")?;
+    Ok(if status.success() { Ending::Met } else { Ending::Missed })
 }
