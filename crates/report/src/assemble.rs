@@ -268,14 +268,15 @@ pub(crate) fn all_warnings(record: &RunRecord) -> Vec<RunWarning> {
     each_once(record.warnings.iter().cloned())
 }
 
-fn each_once(all: impl Iterator<Item = RunWarning>) -> Vec<RunWarning> {
-    let mut warnings: Vec<RunWarning> = Vec::new();
-    for warning in all {
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
+/// Each once, in the order of the first.
+pub(crate) fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
         }
     }
-    warnings
+    once
 }
 
 pub(crate) fn trials(record: &RunRecord) -> Trials {

@@ -82,7 +82,7 @@ fn arguments(plan: &Plan) -> Vec<String> {
 }
 
 /// A word as a shell takes it.
-fn word(text: &str) -> String {
+pub fn word(text: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "@+-_./=:,".contains(letter);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
@@ -222,4 +222,17 @@ fn string(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs_it() {
+        assert_eq!(word("crates/a.tsv"), "crates/a.tsv");
+        assert_eq!(word("my runs"), "'my runs'");
+        assert_eq!(word("it's"), r"'it'\''s'");
+        assert_eq!(word(""), "''");
+    }
 }

@@ -2,11 +2,9 @@
 
 use crate::charts::{BarSeries, Bars, Chart, Point};
 use crate::command;
-use crate::document::{
-    Block, Caution, Document, Figure, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table,
-};
+use crate::document::{Block, Document, Figure, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table};
 use crate::documents::ids::Ids;
-use crate::documents::{self, builds, cautions, latency, raw, series};
+use crate::documents::{self, builds, cautions, failed_trials, latency, raw, series};
 use crate::figures::{self, NONE, chosen_percent, count, quantity_or_none, span};
 use crate::grids::{self, Grid, Kind};
 use crate::groups;
@@ -45,7 +43,7 @@ pub fn comparison_document(view: &ReportView, record: &RunRecord, host: &[HostSa
         runs: vec![view.run.id.clone()],
         verdicts: view.candidates.iter().map(sentence).collect(),
         preface: vec![phrases::headline(view), phrases::run_line(view)],
-        cautions: all_cautions(view),
+        cautions: cautions(&view.warnings).into_iter().chain(failed_trials(&view.trials)).collect(),
         sections,
         command: Some(command::again(&record.plan).command),
         colophon,
@@ -86,22 +84,6 @@ fn sentence(candidate: &CandidateView) -> Sentence {
         () => None,
     };
     Sentence { verdict, text: candidate.summary.clone() }
-}
-
-/// What was warned of for all steps, and that some trials failed.
-fn all_cautions(view: &ReportView) -> Vec<Caution> {
-    let mut all = cautions(&view.warnings);
-    if view.trials.failed > 0 {
-        all.push(Caution {
-            id: "failed-trials".to_owned(),
-            step: None,
-            text: format!(
-                "{} failed; the reasons stand under Trials",
-                count(u64::from(view.trials.failed), "trial", "trials")
-            ),
-        });
-    }
-    all
 }
 
 fn overview(view: &ReportView, steps: &[(String, String)]) -> Section {
@@ -303,17 +285,8 @@ fn one_step(
     blocks.extend(latency::blocks(record, step, labels, ids));
     blocks.extend(series::seconds(record, step, labels, ids).map(Block::Timeline));
     blocks.extend(series::blocks(record, step, labels, ids).map(Block::Timeline));
-    let mut shapes =
-        Grid::new(&[("tree, last launch", Kind::Name), ("side", Kind::Name), ("shape", Kind::Prose)]);
-    shapes.rows = view
-        .shapes
-        .iter()
-        .filter(|shape| shape.step == step)
-        .map(|shape| vec![phrases::shape_moment(shape), shape.subject.clone(), phrases::shape(shape)])
-        .collect();
-    if !shapes.rows.is_empty() {
-        blocks.push(Block::Table(Table { caption: String::new(), grid: shapes }));
-    }
+    let shapes = grids::shapes(view.shapes.iter().filter(|shape| shape.step == step));
+    blocks.extend(shapes.map(|grid| Block::Table(Table { caption: String::new(), grid })));
     Section {
         id: id.to_owned(),
         title: step.to_owned(),

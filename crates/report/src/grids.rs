@@ -5,7 +5,7 @@ use crate::figures::{NONE, quantity, quantity_or_none};
 use crate::groups::GroupRow;
 use crate::layout::{GREEN, RED, marked};
 use crate::phrases;
-use crate::view::{CandidateView, Figure, ReportView, Sides, StepRow};
+use crate::view::{CandidateView, Figure, ReportView, ShapeRow, Sides, StepRow};
 use model::verdict::Verdict;
 use std::borrow::Cow;
 
@@ -241,11 +241,10 @@ fn is_listed(one: &Difference) -> bool {
 }
 
 /// The trees of both sides; absent where no step has a tree of its own.
-pub(crate) fn shapes(view: &ReportView) -> Option<Grid> {
+pub(crate) fn shapes<'a>(rows: impl IntoIterator<Item = &'a ShapeRow>) -> Option<Grid> {
     let mut grid = Grid::new(&[("tree, last launch", Name), ("side", Name), ("shape", Prose)]);
-    grid.rows = view
-        .shapes
-        .iter()
+    grid.rows = rows
+        .into_iter()
         .map(|row| vec![phrases::shape_moment(row), row.subject.clone(), phrases::shape(row)])
         .collect();
     (!grid.rows.is_empty()).then_some(grid)

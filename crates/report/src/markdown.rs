@@ -12,7 +12,7 @@ pub fn render(view: &ReportView) -> String {
     for candidate in &view.candidates {
         parts.extend(candidate_parts(candidate, view));
     }
-    parts.extend(grids::shapes(view).map(|grid| table(&grid)));
+    parts.extend(grids::shapes(&view.shapes).map(|grid| table(&grid)));
     let warnings: Vec<String> = view
         .warnings
         .iter()

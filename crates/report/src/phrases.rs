@@ -2,6 +2,7 @@
 
 use crate::figures::{self, NONE, bytes, chosen_percent, count, percent, quantity, ratio, span};
 use crate::summary::is_single_step;
+use crate::verdicts::Repeats;
 use crate::view::{CounterFigure, Figure, ReportView, ShapeRow, StepRow, TrialReason};
 use model::event::RunOutcome;
 use model::host::{HarnessCost, Host};
@@ -58,9 +59,14 @@ pub(crate) fn host_line(host: &Host) -> String {
     format!("Host {}: {}.", host.name, facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-/// The verdict, in the words of the glossary.
+/// The verdict of a row, in the words of the glossary.
 pub(crate) fn verdict(row: &StepRow) -> &'static str {
-    match row.verdict {
+    verdict_word(row.verdict)
+}
+
+/// A verdict, in the words of the glossary.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
         Verdict::Regression => "regression",
         Verdict::Improvement => "improvement",
         Verdict::NoChange => "no difference",
@@ -198,16 +204,7 @@ pub(crate) fn trials(view: &ReportView) -> String {
 
 /// "failed: overwrite of rocksdb@8.7.3 in launches 3, 4: reason".
 pub(crate) fn trial_reason(reason: &TrialReason) -> String {
-    let launches: Vec<String> = reason.launches.iter().map(ToString::to_string).collect();
-    let word = if launches.len() == 1 { "launch" } else { "launches" };
-    format!(
-        "{}: {} of {} in {word} {}: {}",
-        if reason.skipped { "skipped" } else { "failed" },
-        reason.step,
-        reason.subject,
-        launches.join(", "),
-        reason.reason
-    )
+    Repeats::Launches.trial_reason(reason)
 }
 
 /// "L0 2 files 12.0 MiB, L1 4 files 64.0 MiB; memtable 3.1 MiB; debt 0 B".

@@ -38,7 +38,7 @@ pub fn render(view: &ReportView, options: TextOptions) -> String {
     for candidate in &view.candidates {
         parts.extend(candidate_parts(candidate, view, width));
     }
-    parts.extend(grids::shapes(view).map(|grid| table(&grid, width)));
+    parts.extend(grids::shapes(&view.shapes).map(|grid| table(&grid, width)));
     parts.push(closing(view, width));
     paint(&(parts.join("\n\n") + "\n"), options.colour)
 }

@@ -10,7 +10,6 @@ use crate::resume::PUT_ASIDE;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::Counters;
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
-use model::plan::Plan;
 use model::record::{
     EngineTextRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus,
     RunWarning, ShapeRecord, StepExit, TrialRecord, engine_text_of,
@@ -78,20 +77,11 @@ const RUN_ROW: &str =
 
 /// What stands in a run's own row, of what concerns the whole of it.
 pub(crate) fn planned_run(connection: &Connection, key: i64) -> rusqlite::Result<PlannedRun> {
-    let head = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
-    Ok(PlannedRun {
-        id: head.id,
-        name: head.name,
-        status: head.status,
-        started_at_us: head.started_at_us,
-        ended_at_us: head.ended_at_us,
-        plan: head.plan,
-        host: head.host,
-    })
+    Ok(connection.prepare_cached(RUN_ROW)?.query_row([key], head)?.run)
 }
 
 fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> {
-    let head = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
+    let Head { run, max_launches, cost } = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
     let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ?
                   ORDER BY block_key";
     let blocks = rows(connection, blocks, key, |row| block_with_counters(connection, row))?;
@@ -102,13 +92,13 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         .query_map(params![key, OPTIONS_OUTPUT, PUT_ASIDE], |row| Ok((side(row, "side")?, row.get("text")?)))?
         .collect::<rusqlite::Result<_>>()?; // in falling order: the first of each side stays
     Ok(RunRecord {
-        id: head.id,
-        name: head.name,
-        status: head.status,
-        started_at_us: head.started_at_us,
-        ended_at_us: head.ended_at_us,
-        plan: head.plan,
-        host: head.host,
+        id: run.id,
+        name: run.name,
+        status: run.status,
+        started_at_us: run.started_at_us,
+        ended_at_us: run.ended_at_us,
+        plan: run.plan,
+        host: run.host,
         launches: rows(
             connection,
             "SELECT * FROM launches WHERE run_key = ? AND launch < ? ORDER BY launch",
@@ -153,8 +143,8 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
             key,
             |row| Ok(RunWarning { step: row.get("step")?, id: row.get("id")?, text: row.get("text")? }),
         )?,
-        max_launches: head.max_launches,
-        cost: head.cost,
+        max_launches,
+        cost,
         options_in_effect,
         raw_outputs: rows(
             connection,
@@ -204,13 +194,7 @@ fn engine_text(row: &Row<'_>) -> rusqlite::Result<Option<EngineTextRecord>> {
 
 /// What stands in the run's own row.
 struct Head {
-    id: String,
-    name: Option<String>,
-    status: RunStatus,
-    started_at_us: i64,
-    ended_at_us: Option<i64>,
-    plan: Plan,
-    host: Host,
+    run: PlannedRun,
     max_launches: Option<u32>,
     cost: Option<HarnessCost>,
 }
@@ -221,7 +205,7 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
         RunStatus::Unfinished => None,
         RunStatus::Ended(_) => Some(cost(row)?),
     };
-    Ok(Head {
+    let run = PlannedRun {
         id: row.get("id")?,
         name: row.get("run_name")?, // the host has a name too
         status,
@@ -229,9 +213,8 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
         ended_at_us: row.get("ended_at_us")?,
         plan: from_json(row, "plan_json")?,
         host: Host { load_1m: row.get("load_1m")?, ..from_json(row, "host_json")? },
-        max_launches: row.get("launches_max")?,
-        cost,
-    })
+    };
+    Ok(Head { run, max_launches: row.get("launches_max")?, cost })
 }
 
 fn cost(row: &Row<'_>) -> rusqlite::Result<HarnessCost> {

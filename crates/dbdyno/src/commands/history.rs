@@ -12,6 +12,7 @@ use anyhow::{Context, anyhow};
 use model::import::ImportRecord;
 use model::plan::Purpose;
 use model::record::RunRecord;
+use report::command::word;
 use report::history::{
     HistoryView, Observed, Question, build, document, json, markdown, of_campaigns, of_values, text,
 };
@@ -128,20 +129,10 @@ fn commands(arguments: &History, view: &HistoryView, again: Option<&Again>) -> V
     match &arguments.schedule {
         Some(path) => vec![format!("dbdyno run {}", path.display())],
         None => {
-            let words: Vec<String> = std::env::args().skip(2).map(|word| quoted(&word)).collect();
+            let words: Vec<String> = std::env::args().skip(2).map(|argument| word(&argument)).collect();
             let words = words.join(" ");
             vec![format!("dbdyno history {words} --schedule again.toml && dbdyno run again.toml")]
         }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "@+-_./=:,".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -166,17 +157,4 @@ fn rendered(view: &HistoryView, arguments: &History) -> anyhow::Result<String> {
         Plain::Markdown => markdown(view),
         Plain::Json => json(view).context("failed to render JSON")?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_as_a_shell_needs_it() {
-        assert_eq!(quoted("crates/a.tsv"), "crates/a.tsv");
-        assert_eq!(quoted("my runs"), "'my runs'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

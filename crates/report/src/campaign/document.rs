@@ -5,10 +5,11 @@ use super::columns::{ColumnGroup, RATE};
 use super::grids;
 use super::phrases;
 use super::view::{CampaignView, Comparison, Finding, StepView};
+use crate::assemble::each_once;
 use crate::command;
 use crate::document::{Block, Caution, Document, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table};
 use crate::documents::ids::Ids;
-use crate::documents::{self, builds, cautions, latency, raw, series};
+use crate::documents::{self, builds, cautions, failed_trials, latency, raw, series};
 use crate::figures::{self, NONE, chosen_percent, count, quantity, span};
 use crate::grids::{Grid, Kind};
 use crate::groups;
@@ -124,10 +125,7 @@ fn all_cautions(view: &CampaignView) -> Vec<Caution> {
     let plain = |id: &str, text: String| Caution { id: id.to_owned(), step: None, text };
     let mut all = cautions(&view.warnings);
     all.extend(phrases::left_out(view).into_iter().map(|text| plain("left-out", text)));
-    if view.trials.failed > 0 {
-        let failed = count(u64::from(view.trials.failed), "trial", "trials");
-        all.push(plain("failed-trials", format!("{failed} failed; the reasons stand under Trials")));
-    }
+    all.extend(failed_trials(&view.trials));
     all
 }
 
@@ -278,20 +276,9 @@ fn one_step(id: &str, step: &StepView, run: &Run<'_>, ids: &mut Ids) -> Section 
     blocks.extend(documents::host::during_step(record, host, &step.name, labels, ids).map(Block::Timeline));
     blocks.extend(grids::tickers(step, view).map(|grid| table("", grid)));
     blocks.extend(grids::shapes(step, view).map(|grid| table("", grid)));
-    let notes: Vec<String> = step
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.decides)
-        .flat_map(|comparison| &comparison.notes)
-        .map(|note| note.text.clone())
-        .collect();
-    let mut each_once: Vec<String> = Vec::new();
-    for note in notes {
-        if !each_once.contains(&note) {
-            each_once.push(note);
-        }
-    }
-    blocks.extend((!each_once.is_empty()).then_some(Block::Items(each_once)));
+    let deciding = step.comparisons.iter().filter(|comparison| comparison.decides);
+    let notes = each_once(deciding.flat_map(|one| &one.notes).map(|note| note.text.clone()));
+    blocks.extend((!notes.is_empty()).then_some(Block::Items(notes)));
     Section { id: id.to_owned(), title: step.name.clone(), folded: true, blocks }
 }
 

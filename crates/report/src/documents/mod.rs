@@ -8,7 +8,9 @@ pub(crate) mod raw;
 pub(crate) mod series;
 
 use crate::document::Caution;
+use crate::figures::count;
 use crate::grids::{Column, Kind};
+use crate::view::Trials;
 use model::record::RunWarning;
 use std::borrow::Cow;
 
@@ -22,4 +24,14 @@ pub(crate) fn cautions(warnings: &[RunWarning]) -> Vec<Caution> {
     let of =
         |one: &RunWarning| Caution { id: one.id.clone(), step: one.step.clone(), text: one.text.clone() };
     warnings.iter().map(of).collect()
+}
+
+/// That some trials failed; absent where none did.
+pub(crate) fn failed_trials(trials: &Trials) -> Option<Caution> {
+    let failed = count(u64::from(trials.failed), "trial", "trials");
+    (trials.failed > 0).then(|| Caution {
+        id: "failed-trials".to_owned(),
+        step: None,
+        text: format!("{failed} failed; the reasons stand under Trials"),
+    })
 }

@@ -16,7 +16,7 @@ pub(crate) fn seconds(record: &RunRecord, step: &str, labels: &[String], ids: &m
     let walls: BTreeMap<&TrialKey, Nanos> = record
         .blocks
         .iter()
-        .filter(|block| block.cycle == MEASURED)
+        .filter(|block| block.cycle == MEASURED && block.trial.step == step)
         .map(|block| (&block.trial, block.wall))
         .collect();
     let of_step =

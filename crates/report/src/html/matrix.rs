@@ -3,6 +3,7 @@
 use super::{signs, text};
 use crate::document::{Matrix, MatrixCell, MatrixRow};
 use crate::figures;
+use crate::phrases;
 use maud::{Markup, html};
 use model::verdict::Verdict;
 
@@ -100,7 +101,7 @@ fn cell(cell: &MatrixCell) -> Markup {
             @if !sign.is_empty() {
                 " " span class={ "sign " (signs::class(cell.verdict)) } aria-hidden="true" { (sign) }
             }
-            span.heard { " " (signs::word(cell.verdict)) }
+            span.heard { " " (phrases::verdict_word(cell.verdict)) }
             @if bounded { small { (figures::interval(cell.low, cell.high)) } }
         }
     }

@@ -20,6 +20,7 @@ mod timeline;
 mod tests;
 
 use crate::document::{Block, Caution, Document, Section, Sentence};
+use crate::phrases;
 use budget::Packs;
 use maud::{Markup, html};
 
@@ -107,7 +108,7 @@ fn verdict(sentence: &Sentence) -> Markup {
     html! {
         li class=[sentence.verdict.map(signs::class)] {
             @if let Some(verdict) = sentence.verdict {
-                strong.badge { span aria-hidden="true" { (signs::sign(verdict)) } " " (signs::word(verdict)) } " "
+                strong.badge { span aria-hidden="true" { (signs::sign(verdict)) } " " (phrases::verdict_word(verdict)) } " "
             }
             (text::plain(&sentence.text))
         }

@@ -2,6 +2,7 @@
 
 use super::{signs, text};
 use crate::document::{Block, Document, MatrixRow, Section};
+use crate::phrases;
 use maud::{Markup, html};
 use model::verdict::Verdict;
 use std::collections::BTreeMap;
@@ -79,7 +80,7 @@ fn entry(section: &Section, row: Option<&MatrixRow>) -> Markup {
         li {
             a href={ "#" (section.id) } { (text::name(&section.title)) }
             @for verdict in shown {
-                " " span class={ "sign " (signs::class(verdict)) } title=(signs::word(verdict)) { (signs::sign(verdict)) }
+                " " span class={ "sign " (signs::class(verdict)) } title=(phrases::verdict_word(verdict)) { (signs::sign(verdict)) }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Verdicts as signs, words and classes: colour never says anything alone.
+//! Verdicts as signs and classes, which stand beside their words: colour never says anything alone.
 
 use model::verdict::Verdict;
 
@@ -11,18 +11,6 @@ pub(super) fn sign(verdict: Verdict) -> &'static str {
         Verdict::Inconclusive => "?",
         Verdict::Suspect => "!",
         Verdict::RatioOnly => "",
-    }
-}
-
-/// The words of the text report.
-pub(super) fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Regression => "regression",
-        Verdict::Improvement => "improvement",
-        Verdict::NoChange => "no difference",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::Suspect => "suspect",
-        Verdict::RatioOnly => "no verdict",
     }
 }
 

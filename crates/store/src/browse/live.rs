@@ -3,11 +3,11 @@
 use super::{RunHead, TrialCounts, TrialRate, only_cycle, trial_end, trial_rate};
 use crate::columns::{small, unsigned};
 use crate::error::Error;
+use crate::export::second;
 use crate::file::Store;
 use crate::resume::PUT_ASIDE;
 use model::block::Second;
 use model::record::{RunWarning, StepExit};
-use model::units::Nanos;
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// How far a run has come.
@@ -162,14 +162,6 @@ fn newest_trials(
 fn last_second(connection: &Connection, trial_key: i64) -> rusqlite::Result<Option<Second>> {
     connection
         .prepare_cached("SELECT * FROM seconds WHERE trial_key = ? ORDER BY second DESC LIMIT 1")?
-        .query_row([trial_key], |row| {
-            Ok(Second {
-                second: small(row, "second")?,
-                operations: unsigned(row, "operations")?,
-                p50: Nanos(unsigned(row, "latency_ns_p50")?),
-                p99: Nanos(unsigned(row, "latency_ns_p99")?),
-                max: Nanos(unsigned(row, "latency_ns_max")?),
-            })
-        })
+        .query_row([trial_key], second)
         .optional()
 }
