@@ -4,6 +4,7 @@
 //! What is never in here: statistics, the store, reports, an async runtime.
 
 mod clock;
+pub mod cpus;
 mod foreground;
 pub mod heap;
 mod keys;

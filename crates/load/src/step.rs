@@ -1,6 +1,7 @@
 //! A step in progress: its threads, woken for each block and asleep between blocks.
 
 use crate::clock::{self, RunDelay};
+use crate::cpus;
 use crate::foreground::{Manner, TellSecond, ThreadBlock};
 use crate::latency::Recorder;
 use crate::operation::{self, Operate, OperationError, Put, Target, share_of};
@@ -88,9 +89,14 @@ impl RunningStep {
             threads: Vec::new(),
             writer: None,
         };
+        let cpu = match target {
+            Target::Database(_) => cpus::for_step(setup.threads, setup.seed, &cpus::allowed()),
+            // The engine's work is done by the server's threads, not by this one.
+            Target::Server(_) => None,
+        };
         for thread in 0..setup.threads {
             // Where one is not ready, those before it end with the step.
-            step.threads.push(Foreground::start(target, setup, thread)?);
+            step.threads.push(Foreground::start(target, setup, thread, cpu)?);
         }
         if let (Some(bytes_per_s), Target::Database(database)) = (setup.background_write_bytes_per_s, target)
         {
@@ -237,9 +243,14 @@ struct Foreground {
 }
 
 impl Foreground {
-    /// Returns when the thread is ready, or cannot be. All that it writes in an operation it allocates itself: what two threads
+    /// Returns when the thread is ready, on its CPU if it has one, or cannot be. All that it writes in an operation it allocates itself: what two threads
     /// write must not lie in one cache line.
-    fn start(target: &Target, setup: &StepSetup, thread: u32) -> Result<Foreground, StepError> {
+    fn start(
+        target: &Target,
+        setup: &StepSetup,
+        thread: u32,
+        cpu: Option<usize>,
+    ) -> Result<Foreground, StepError> {
         let manner = Manner {
             schedule: setup.rate.map(|rate| Schedule::new(rate, setup.threads, thread)),
             planted_slowdown_percent: setup.planted_slowdown_percent,
@@ -249,6 +260,8 @@ impl Foreground {
         let (ready, readiness) = channel();
         let (target, setup) = (target.clone(), setup.clone());
         let handle = std::thread::spawn(move || {
+            // Before anything is allocated, so that memory comes from the CPU's own node.
+            cpu.into_iter().for_each(cpus::stay_on);
             let mut recorder = Recorder::new();
             let mut runner = match operation::foreground(&target, &setup, thread) {
                 Ok(runner) => runner,

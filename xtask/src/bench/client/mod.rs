@@ -15,6 +15,7 @@ use super::{Ending, chosen};
 use crate::workspace;
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, PERF_LEVEL};
+use load::cpus;
 use race::Used;
 use ratios::{GOAL_HIGH, GOAL_MEDIAN, Ratios, median};
 use scratch::Scratch;
@@ -218,8 +219,12 @@ impl Bench {
         let seed = seed % (1 << 31); // db_bench keeps it in fewer bits than we do
         let [reference, ours] =
             [&directories[0], &directories[1]].map(|directory| Run { case, operations, seed, directory });
-        let [reference_command, our_command] =
-            [self.programs.db_bench(&reference)?, self.programs.worker(&ours)?];
+        let mut commands = [self.programs.db_bench(&reference)?, self.programs.worker(&ours)?];
+        // On the same CPU as the other, as the sides of a comparison are.
+        if let Some(cpu) = cpus::for_step(case.threads, seed, &cpus::allowed()) {
+            commands.iter_mut().for_each(|command| race::keep_on(command, cpu));
+        }
+        let [reference_command, our_command] = commands;
         let used = if worker_first {
             let [worker, db_bench] = race::race([our_command, reference_command])?;
             [db_bench, worker]

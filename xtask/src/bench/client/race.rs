@@ -4,6 +4,7 @@
 //! both alike. What they compute and print is not known here.
 
 use anyhow::{Context, bail, ensure};
+use load::cpus;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -49,6 +50,17 @@ pub fn run_alone(command: Command) -> anyhow::Result<Used> {
         ensure!(began.elapsed() < BOUND, "a run did not end within {} s", BOUND.as_secs());
     }
     racer.used()
+}
+
+/// Keeps all threads of a process that is yet to start on one CPU.
+pub fn keep_on(command: &mut Command, cpu: usize) {
+    // SAFETY: it makes one call to the kernel between fork and exec, allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(move || {
+            cpus::stay_on(cpu);
+            Ok(())
+        });
+    }
 }
 
 /// A process. Killed when dropped before its end.
