@@ -249,8 +249,11 @@ impl Layout {
             let ink = if is_reference { Ink::Mark } else { Ink::Axis };
             let bottom = area.bottom + 4.0;
             shapes.push(Shape::line(spot(x, area.top), spot(x, bottom), 1.0, Ink::Grid));
+            // At an end of the axis a long number would leave the drawing.
+            let half = width(&tick.text, SMALL) / 2.0;
+            let middle = x.max(half).min(WIDTH - half);
             let mut words = |y: f64| {
-                shapes.push(Shape::words(tick.text.clone(), spot(x, y), SMALL, Anchor::Middle, ink));
+                shapes.push(Shape::words(tick.text.clone(), spot(middle, y), SMALL, Anchor::Middle, ink));
             };
             words(area.bottom + 15.0);
             if area.height() > TICKS_TWICE_FROM {

@@ -106,6 +106,13 @@ proptest! {
 }
 
 #[test]
+fn a_long_number_at_the_end_of_an_axis_stays_in_the_drawing() {
+    let mut values = [9.463_065e101, 0.8, 0.0, 1.0, 1.1, 0.9].map(exact);
+    values[1] = within(0.8, -1e179, 0.9);
+    assert_sound(&bars(&[""], values.map(|value| ("", vec![value])).to_vec()));
+}
+
+#[test]
 fn a_name_that_is_cut_is_whole_in_a_note() {
     let name = format!("<{}>", "x".repeat(10_000));
     let line = Line { name: name.clone(), points: vec![exact(1.0); 2], changes: Vec::new() };
