@@ -4,7 +4,7 @@
 //! the CPUs of a virtual machine are not alike: each has other neighbours. Two equal sides then differ by what their CPUs do.
 //! So all sides use the same CPU of a launch, and which one that is changes from launch to launch with the seed (decision
 //! record 021, with what was measured). Several threads of a step are on all CPUs anyway, and stay free: writers that wait for
-//! each other do so half as often again when each is kept on its own CPU.
+//! each other sleep a quarter more often when each is kept on its own CPU.
 
 /// The CPUs that the calling thread may run on; none where the kernel does not say.
 pub fn allowed() -> Vec<usize> {

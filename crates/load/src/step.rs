@@ -243,8 +243,8 @@ struct Foreground {
 }
 
 impl Foreground {
-    /// Returns when the thread is ready, on its CPU if it has one, or cannot be. All that it writes in an operation it allocates itself: what two threads
-    /// write must not lie in one cache line.
+    /// Returns when the thread is ready, on its CPU if it has one, or cannot be. All that it writes in an operation it
+    /// allocates itself: what two threads write must not lie in one cache line.
     fn start(
         target: &Target,
         setup: &StepSetup,
