@@ -163,12 +163,8 @@ fn scale(plan: &Plan) -> BTreeMap<String, String> {
     }
     entry("read_seconds", seconds(plan, false));
     entry("write_seconds", seconds(plan, true));
-    let mut threads: Vec<u32> = workload
-        .steps
-        .iter()
-        .filter(|step| !(step.threads_fixed || step.operation.fills()))
-        .map(|step| step.threads)
-        .collect();
+    let mut threads: Vec<u32> =
+        workload.steps.iter().filter(|step| step.threads_scale()).map(|step| step.threads).collect();
     threads.dedup();
     entry("threads", <[u32; 1]>::try_from(threads).ok().map(|[threads]| threads.to_string()));
     scale

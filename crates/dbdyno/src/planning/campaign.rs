@@ -225,11 +225,12 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
 }
 
 fn design(file: &PlanFile) -> String {
-    let (rounds, subjects) = (file.rounds, file.subjects.len());
+    let count = |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
+    let (rounds, subjects) = (file.rounds as usize, count(file.subjects.len(), "subject"));
     match file.design {
-        Design::Sequential => format!("{subjects} subjects one after another, {rounds} times each"),
+        Design::Sequential => format!("{subjects} one after another, {} each", count(rounds, "time")),
         Design::Rounds | Design::Interleaved => {
-            format!("{rounds} rounds of {subjects} subjects, each round in a random order of its own")
+            format!("{} of {subjects}, each round in a random order of its own", count(rounds, "round"))
         }
     }
 }

@@ -60,9 +60,12 @@ pub fn plan(
         cache: &cache,
         history: resources::option_history(&workload.engine)?,
     };
-    for (text, side) in request.subjects.iter().zip(0_u32..) {
-        let reference: SubjectRef = text.parse().map_err(usage)?;
-        let prepared = subjects::prepare(&sources, &reference, &workload, UnknownOptions::Error, tell)?;
+    let references: Vec<SubjectRef> =
+        request.subjects.iter().map(|text| text.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
+    // A name that is wrong is told before minutes are spent on fetching another.
+    references.iter().try_for_each(|reference| subjects::check_name(&sources, reference, &workload))?;
+    for (reference, side) in references.iter().zip(0_u32..) {
+        let prepared = subjects::prepare(&sources, reference, &workload, UnknownOptions::Error, tell)?;
         written_options.push(prepared.written_options);
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });

@@ -38,6 +38,21 @@ pub struct Prepared {
     pub omitted: Options,
 }
 
+/// Whether the name is one that can be had for this workload, as far as can be said without fetching anything.
+pub fn check_name(sources: &Sources<'_>, reference: &SubjectRef, workload: &Workload) -> anyhow::Result<()> {
+    let engine = &reference.build.engine;
+    let family = sources.catalog.family(engine).map_err(usage)?;
+    if family != workload.engine {
+        return Err(usage(anyhow!(
+            "workload `{}` is for {}, not for {engine}",
+            workload.name,
+            workload.engine
+        )));
+    }
+    sources.catalog.config(engine, &reference.config).map_err(usage)?;
+    sources.cache.knows(sources.catalog, &reference.build).map_err(usage_where_it_is)
+}
+
 /// Fetches, probes, and tries the options of the workload and of each of its steps.
 pub fn prepare(
     sources: &Sources<'_>,
@@ -46,15 +61,7 @@ pub fn prepare(
     unknown: UnknownOptions,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Prepared> {
-    let family = sources.catalog.family(&reference.build.engine).map_err(usage)?;
-    if family != workload.engine {
-        return Err(usage(anyhow!(
-            "workload `{}` is for {}, not for {}",
-            workload.name,
-            workload.engine,
-            reference.build.engine
-        )));
-    }
+    check_name(sources, reference, workload)?;
     let config = sources.catalog.config(&reference.build.engine, &reference.config).map_err(usage)?.clone();
     let build = sources.cache.fetch(sources.catalog, &reference.build, tell).map_err(usage_where_it_is)?;
     if let BuildSource::Elsewhere { server, .. } = build.source.clone() {

@@ -1,6 +1,6 @@
 //! A workload at another size: fewer keys, shorter steps.
 
-use super::{DataSet, Extent, Workload};
+use super::{DataSet, Extent, Step, Workload};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -44,12 +44,19 @@ impl Workload {
                 step.extent = Extent::Time { wall: nanos(seconds) };
             }
             if let Some(threads) = scale.threads
-                && !(step.threads_fixed || step.operation.fills())
+                && step.threads_scale()
             {
                 step.threads = threads;
             }
         }
         self
+    }
+}
+
+impl Step {
+    /// Whether the number of its threads is the workload's choice: it has not just one by its nature.
+    pub fn threads_scale(&self) -> bool {
+        !(self.threads_fixed || self.operation.fills())
     }
 }
 

@@ -95,6 +95,16 @@ impl BuildCache {
         }
     }
 
+    /// Whether there is a release or an own build of this name; an error that offers the nearest where not. Nothing
+    /// of it is read or fetched.
+    pub fn knows(&self, catalog: &EngineCatalog, build: &BuildRef) -> Result<(), EngineError> {
+        let own = self.own_names(&build.engine);
+        match catalog.release(build)? {
+            None if !own.contains(&build.version) => Err(catalog.unknown_release(build, &own)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// The build, fetched if it is not here or not as it was; `progress` is told what is going on.
     pub fn fetch(
         &self,
@@ -366,6 +376,7 @@ fn is_directory_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines::catalog::CatalogFiles;
 
     #[test]
     fn a_relative_work_directory_gives_absolute_libraries() {
@@ -373,5 +384,19 @@ mod tests {
         let build = BuildRef { engine: "rocksdb".to_owned(), version: "8.5.4".to_owned() };
         let here = std::env::current_dir().unwrap();
         assert_eq!(cache.directory(&build), here.join("work/engines/rocksdb/8.5.4"));
+    }
+
+    #[test]
+    fn names_are_known_without_fetching() {
+        let file = include_str!("../../../../engines/rocksdb.toml");
+        let files = CatalogFiles { engines: &[("engines/rocksdb.toml", file)], configs: &[] };
+        let catalog = EngineCatalog::parse(files).unwrap();
+        let cache = BuildCache::new(Path::new("nowhere"));
+        let knows = |version: &str| {
+            cache.knows(&catalog, &BuildRef { engine: "rocksdb".to_owned(), version: version.to_owned() })
+        };
+        knows("8.5.4").unwrap();
+        let unknown = knows("8.5.44").unwrap_err();
+        assert!(unknown.is_usage() && unknown.to_string().contains("8.5.4"), "{unknown}");
     }
 }
