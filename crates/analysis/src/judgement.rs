@@ -24,7 +24,8 @@ pub struct StepFacts<'a> {
     pub foreground_threads: u32,
     /// CPUs that they may use.
     pub cpus: u32,
-    /// Whether its rate is given, so that only a drop below it can be seen.
+    /// Whether its rate is given, by a schedule or by a stream that it follows, so that only a drop below it can be
+    /// seen.
     pub open_loop: bool,
     /// What the caller knows that keeps it from a verdict.
     pub caps: &'a [Cap],
@@ -38,7 +39,7 @@ impl<'a> StepFacts<'a> {
             writes: step.writes(),
             foreground_threads: step.threads,
             cpus,
-            open_loop: step.rate.is_some(),
+            open_loop: step.rate.is_some() || step.is_companion(),
             caps,
         }
     }

@@ -11,7 +11,7 @@ use runner::engines::{CatalogFiles, EngineCatalog};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const WORKLOADS: [(&str, &str); 16] = [
+const WORKLOADS: [(&str, &str); 18] = [
     ("embedded:workloads/quick.toml", include_str!("../../../workloads/quick.toml")),
     ("embedded:workloads/rocksdb.12038.toml", include_str!("../../../workloads/rocksdb.12038.toml")),
     ("embedded:workloads/rocksdb.2021.toml", include_str!("../../../workloads/rocksdb.2021.toml")),
@@ -31,12 +31,15 @@ const WORKLOADS: [(&str, &str); 16] = [
         "embedded:workloads/rocksdb.iodir_zstd.toml",
         include_str!("../../../workloads/rocksdb.iodir_zstd.toml"),
     ),
+    ("embedded:workloads/ibench.quick.toml", include_str!("../../../workloads/ibench.quick.toml")),
+    ("embedded:workloads/ibench.small.toml", include_str!("../../../workloads/ibench.small.toml")),
     ("embedded:workloads/sysbench.medium.toml", include_str!("../../../workloads/sysbench.medium.toml")),
     ("embedded:workloads/sysbench.quick.toml", include_str!("../../../workloads/sysbench.quick.toml")),
     ("embedded:workloads/sysbench.small.toml", include_str!("../../../workloads/sysbench.small.toml")),
 ];
 /// Sequences of steps, by the name that workloads give.
-const SEQUENCES: [(&str, &str); 3] = [
+const SEQUENCES: [(&str, &str); 4] = [
+    ("insert-benchmark", include_str!("../../../workloads/sequences/insert-benchmark.toml")),
     ("sysbench-42", include_str!("../../../workloads/sequences/sysbench-42.toml")),
     ("rocksdb-2021", include_str!("../../../workloads/sequences/rocksdb-2021.toml")),
     ("rocksdb-2022", include_str!("../../../workloads/sequences/rocksdb-2022.toml")),
@@ -175,11 +178,34 @@ mod tests {
         assert_eq!(groups.map(of), [11, 6, 9, 6, 10]);
         assert!(steps.iter().all(|step| step.writes() == (step.group == Group::Writes)));
         let queries = |name: &str| match &workload.step(name).unwrap().operation {
-            Operation::Transaction(transaction) => transaction.queries(Dialect::Postgres),
+            Operation::Transaction(transaction) => transaction.operations(Dialect::Postgres),
             _ => 0,
         };
         assert_eq!(queries("read-only_range=100"), 16, "as the posts count them");
         assert_eq!((queries("point-query_range=100"), queries("insert_range=100")), (1, 1));
+    }
+
+    #[test]
+    fn the_insert_benchmark_is_that_of_the_posts() {
+        let (origin, text) =
+            WORKLOADS.into_iter().find(|(origin, _)| origin.contains("ibench.quick")).unwrap();
+        let workload = Workload::parse_with(text, origin, &SEQUENCES).unwrap();
+        let own = workload.steps.iter().filter(|step| !step.is_companion()).map(|step| step.name.as_str());
+        let own: Vec<&str> = own.collect();
+        assert_eq!(
+            own,
+            ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000"]
+        );
+        let operations = |name: &str, dialect: Dialect| match &workload.step(name).unwrap().operation {
+            Operation::Transaction(transaction) => transaction.operations(dialect),
+            _ => 0,
+        };
+        for dialect in Dialect::ALL {
+            let of = |name: &str| operations(name, dialect);
+            assert_eq!((of("l.i1"), of("l.i2"), of("qr100.inserts"), of("qr100.deletes")), (50, 5, 50, 50));
+            assert_eq!((of("qr100"), of("qp1000")), (1, 1));
+        }
+        assert_eq!(workload.step("qp500.inserts").unwrap().rate, Some(500.0));
     }
 
     #[test]

@@ -1,10 +1,14 @@
-//! On which CPU the foreground thread of a step stays.
+//! On which CPU the foreground thread of a step stays, and with it the thread of a server that serves it.
 //!
 //! Left to the kernel, the one thread of each of two sides that take turns settles on a CPU of its own for most of a launch, and
 //! the CPUs of a virtual machine are not alike: each has other neighbours. Two equal sides then differ by what their CPUs do.
 //! So all sides use the same CPU of a launch, and which one that is changes from launch to launch with the seed (decision
 //! record 021, with what was measured). Several threads of a step are on all CPUs anyway, and stay free: writers that wait for
 //! each other sleep a quarter more often when each is kept on its own CPU.
+//!
+//! A client of one connection and its server's thread take turns: while one works the other waits. On two CPUs each turn wakes the
+//! other CPU, which in a virtual machine costs more than a short statement does, and how often it comes to that changes from launch to
+//! launch. On one CPU neither happens.
 
 /// The CPUs that the calling thread may run on; none where the kernel does not say.
 pub fn allowed() -> Vec<usize> {
@@ -32,11 +36,17 @@ pub fn for_step(threads: u32, seed: u64, allowed: &[usize]) -> Option<usize> {
 /// Keeps the calling thread, and threads that it starts from now on, on one CPU. Where the system forbids that, the thread
 /// runs on as it did.
 pub fn stay_on(cpu: usize) {
+    keep(0, cpu);
+}
+
+/// The same for another thread, by its number in the system; 0 is the calling one.
+pub fn keep(thread: i32, cpu: usize) {
     let mut set = empty_set();
-    // SAFETY: the number came out of such a set; the set outlives the call and its size is its own.
+    // SAFETY: the number of the CPU came out of such a set; the set outlives the call and its size is its own. A thread
+    // that is not there is an error that changes nothing.
     unsafe {
         libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+        libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set);
     }
 }
 

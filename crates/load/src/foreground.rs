@@ -1,5 +1,6 @@
 //! The measuring loop of one thread: operation after operation until the block ends, each with its latency.
 
+use crate::beside::Turns;
 use crate::clock;
 use crate::latency::Recorder;
 use crate::operation::{Operate, OperationError};
@@ -32,10 +33,20 @@ pub struct ThreadBlock {
     pub lags: Option<Recorder>,
 }
 
+/// When operations begin.
+pub enum Pace {
+    /// When the one before has ended: a closed loop.
+    Closed,
+    /// When they are due, or as soon as possible after: an open loop.
+    Open(Schedule),
+    /// Beside another step, as long as that one's block lasts.
+    Beside(Turns),
+}
+
 /// How a thread runs its blocks.
 pub struct Manner {
-    /// The schedule of an open loop; a closed loop where absent.
-    pub schedule: Option<Schedule>,
+    /// When operations begin.
+    pub pace: Pace,
     /// Test hook: CPU burnt after each operation, in percent of the operation's time.
     pub planted_slowdown_percent: f64,
 }
@@ -51,7 +62,7 @@ pub trait BlockRunner: Send {
     fn run(
         &mut self,
         limit: BlockLimit,
-        manner: &Manner,
+        manner: &mut Manner,
         recorder: &mut Recorder,
         tell: TellSecond<'_>,
     ) -> ThreadBlock;
@@ -61,15 +72,18 @@ impl<O: Operate> BlockRunner for O {
     fn run(
         &mut self,
         limit: BlockLimit,
-        manner: &Manner,
+        manner: &mut Manner,
         recorder: &mut Recorder,
         tell: TellSecond<'_>,
     ) -> ThreadBlock {
         let seconds = Seconds::new(recorder, tell);
-        let block = match &manner.schedule {
-            None => closed_loop(self, limit, manner, recorder, seconds),
-            Some(schedule) => open_loop(self, limit, manner, schedule, recorder, seconds),
+        let planted = manner.planted_slowdown_percent;
+        let block = match &mut manner.pace {
+            Pace::Closed => closed_loop(self, limit, planted, recorder, seconds),
+            Pace::Open(schedule) => open_loop(self, limit, planted, schedule, recorder, seconds),
+            Pace::Beside(turns) => beside(self, turns, recorder, seconds),
         };
+        self.block_ended();
         ThreadBlock { retries: self.take_retries(), ..block }
     }
 }
@@ -79,14 +93,14 @@ impl<O: Operate> BlockRunner for O {
 fn closed_loop<O: Operate>(
     operation: &mut O,
     limit: BlockLimit,
-    manner: &Manner,
+    planted_slowdown_percent: f64,
     recorder: &mut Recorder,
     mut seconds: Seconds<'_>,
 ) -> ThreadBlock {
     let mut tally = Tally::begin(operation.per_call());
     seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
-    let mut burner = Burner::new(manner.planted_slowdown_percent);
+    let mut burner = Burner::new(planted_slowdown_percent);
     let mut now = tally.start;
     'block: while now < deadline {
         let pause = deadline.min(seconds.end());
@@ -121,7 +135,7 @@ fn closed_loop<O: Operate>(
 fn open_loop<O: Operate>(
     operation: &mut O,
     limit: BlockLimit,
-    manner: &Manner,
+    planted_slowdown_percent: f64,
     schedule: &Schedule,
     recorder: &mut Recorder,
     mut seconds: Seconds<'_>,
@@ -132,7 +146,7 @@ fn open_loop<O: Operate>(
     let mut tally = Tally::begin(operation.per_call());
     seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
-    let mut burner = Burner::new(manner.planted_slowdown_percent);
+    let mut burner = Burner::new(planted_slowdown_percent);
     let mut now = tally.start;
     loop {
         let due = schedule.due(tally.start, tally.tried);
@@ -163,6 +177,38 @@ fn open_loop<O: Operate>(
     }
     seconds.tell_rest(tally.completed(), recorder);
     ThreadBlock { lags: Some(lags), ..tally.end(now) }
+}
+
+/// Operations begin at their turns, until there is none any more; latency counts from the turn.
+fn beside<O: Operate>(
+    operation: &mut O,
+    turns: &mut Turns,
+    recorder: &mut Recorder,
+    mut seconds: Seconds<'_>,
+) -> ThreadBlock {
+    clock::make_timers_exact();
+    let mut lags = Recorder::new();
+    let mut tally = Tally::begin(operation.per_call());
+    seconds.begin(tally.start, BlockLimit::Operations { count: u64::MAX });
+    while let Some(due) = turns.next(tally.start, tally.per_call) {
+        let began = clock::now();
+        let result = operation.once();
+        let done = clock::now();
+        if done >= seconds.end() {
+            seconds.tell_until(done, tally.completed(), recorder);
+        }
+        if !tally.count(result) {
+            turns.give_up();
+            break;
+        }
+        recorder.record(done.saturating_sub(due));
+        lags.record(began.saturating_sub(due));
+    }
+    let end = clock::now();
+    turns.block_ended(tally.start, end);
+    seconds.tell_until(end, tally.completed(), recorder);
+    seconds.tell_rest(tally.completed(), recorder);
+    ThreadBlock { lags: Some(lags), ..tally.end(end) }
 }
 
 fn bounds(limit: BlockLimit, start: Nanos) -> (Nanos, u64) {
@@ -319,8 +365,9 @@ mod tests {
 
     fn run(left: u64, limit: BlockLimit, schedule: Option<Schedule>) -> (ThreadBlock, u64) {
         let mut recorder = Recorder::new();
-        let manner = Manner { schedule, planted_slowdown_percent: 0.0 };
-        let block = countdown(left).run(limit, &manner, &mut recorder, None);
+        let mut manner =
+            Manner { pace: schedule.map_or(Pace::Closed, Pace::Open), planted_slowdown_percent: 0.0 };
+        let block = countdown(left).run(limit, &mut manner, &mut recorder, None);
         (block, recorder.summary().count)
     }
 
@@ -335,9 +382,9 @@ mod tests {
     #[test]
     fn a_call_of_several_operations_counts_as_them_and_is_recorded_once() {
         let mut recorder = Recorder::new();
-        let manner = Manner { schedule: None, planted_slowdown_percent: 0.0 };
+        let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
         let mut batches = Countdown { per_call: 8, ..countdown(100) };
-        let block = batches.run(BlockLimit::Operations { count: 90 }, &manner, &mut recorder, None);
+        let block = batches.run(BlockLimit::Operations { count: 90 }, &mut manner, &mut recorder, None);
         assert_eq!((block.operations, block.failed_operations, block.found), (88, 8, 77));
         assert_eq!(recorder.summary().count, 12);
     }
@@ -346,13 +393,12 @@ mod tests {
     fn told(mut operation: Countdown, limit: BlockLimit, rate: Option<f64>) -> Vec<(u64, u64)> {
         let mut recorder = Recorder::new();
         recorder.record(Nanos(1));
-        let manner = Manner { schedule: None, planted_slowdown_percent: 0.0 };
         let mut told = Vec::new();
         let mut tell = |second: SecondCounts| told.push((second.operations, second.latency.count()));
         let seconds = Seconds::new(&recorder, Some(&mut tell)).lasting(Nanos::from_millis(200));
         let block = match rate.map(|rate| Schedule::new(rate, 1, 0)) {
-            None => closed_loop(&mut operation, limit, &manner, &mut recorder, seconds),
-            Some(schedule) => open_loop(&mut operation, limit, &manner, &schedule, &mut recorder, seconds),
+            None => closed_loop(&mut operation, limit, 0.0, &mut recorder, seconds),
+            Some(schedule) => open_loop(&mut operation, limit, 0.0, &schedule, &mut recorder, seconds),
         };
         assert_eq!(told.iter().map(|(operations, _)| operations).sum::<u64>(), block.operations);
         assert_eq!(told.iter().map(|(_, recorded)| recorded).sum::<u64>(), recorder.summary().count - 1);

@@ -3,6 +3,7 @@
 //!
 //! What is never in here: statistics, the store, reports, an async runtime.
 
+mod beside;
 mod clock;
 pub mod cpus;
 mod foreground;

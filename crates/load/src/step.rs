@@ -1,20 +1,23 @@
-//! A step in progress: its threads, woken for each block and asleep between blocks.
+//! A step in progress: its threads, and those of its companions, woken for each block and asleep between blocks.
 
+mod background;
+mod companies;
+
+use crate::beside::Turns;
 use crate::clock::{self, RunDelay};
 use crate::cpus;
-use crate::foreground::{Manner, TellSecond, ThreadBlock};
+use crate::foreground::{Manner, Pace, TellSecond, ThreadBlock};
 use crate::latency::Recorder;
-use crate::operation::{self, Operate, OperationError, Put, Target, share_of};
+use crate::operation::{self, Company, OperationError, Target, share_of};
 use crate::pace::Schedule;
-use crate::rocksdb::database::Database;
 use crate::seconds::SecondCounts;
+use background::{BackgroundWriter, Written};
+use companies::Companies;
 use model::block::{Latency, Second};
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, StepSetup};
+use model::wire::{BlockLimit, BlockReport, StepSetup, Stream};
 use model::workload::Operation;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -73,8 +76,27 @@ pub struct RunningStep {
     /// Whether what follows needs all of it: a load that failed leaves half a table.
     must_succeed: bool,
     threads: Vec<Foreground>,
+    companions: Vec<Companion>,
     writer: Option<BackgroundWriter>,
 }
+
+/// A step that runs beside the one in progress.
+struct Companion {
+    threads: Vec<Foreground>,
+    /// Where it goes by a schedule: to say to each thread that the block is over.
+    ends: Vec<Sender<()>>,
+}
+
+/// What a step did: its own threads, and those of each companion.
+pub struct StepLatency {
+    /// Its own.
+    pub own: Latency,
+    /// Those of its companions.
+    pub companions: Vec<Latency>,
+}
+
+/// Who is told of a second: of the step's own, or of a companion by its number.
+pub type TellStream<'a> = &'a mut dyn FnMut(Stream, Second);
 
 impl RunningStep {
     /// Starts the threads. The operation must not be one that only settles, and must be one of the target. Against a
@@ -87,16 +109,42 @@ impl RunningStep {
             api: operation::api_of(target, &setup.operation),
             must_succeed: matches!(setup.operation, Operation::LoadTables | Operation::BuildIndexes),
             threads: Vec::new(),
+            companions: Vec::new(),
             writer: None,
         };
+        let mut company = Companies::of(target, setup)?;
         let cpu = match target {
-            Target::Database(_) => cpus::for_step(setup.threads, setup.seed, &cpus::allowed()),
-            // The engine's work is done by the server's threads, not by this one.
-            Target::Server(_) => None,
+            Target::Server(_) if !setup.server_is_ours || !setup.companions.is_empty() => None,
+            Target::Database(_) | Target::Server(_) => {
+                cpus::for_step(setup.threads, setup.seed, &cpus::allowed())
+            }
         };
         for thread in 0..setup.threads {
             // Where one is not ready, those before it end with the step.
-            step.threads.push(Foreground::start(target, setup, thread, cpu)?);
+            let pace = match setup.rate {
+                Some(rate) => Pace::Open(Schedule::new(rate, setup.threads, thread)),
+                None => Pace::Closed,
+            };
+            let company = Company { cpu, ..company.of_thread(Stream::Own, thread) };
+            step.threads.push(Foreground::start(target, setup, Role { thread, pace, company })?);
+        }
+        for (companion, number) in setup.companions.iter().zip(0..) {
+            let (mut threads, mut ends) = (Vec::new(), Vec::new());
+            for thread in 0..companion.step.threads {
+                let turns = match companion.step.rate {
+                    Some(rate) => {
+                        let (end, ended) = channel();
+                        ends.push(end);
+                        let schedule = Schedule::new(rate, companion.step.threads, thread);
+                        Turns::Paced { schedule, ended, operations: 0, ran: Nanos(0) }
+                    }
+                    None => Turns::Following(company.leader_of(number, thread)),
+                };
+                let company = company.of_thread(Stream::Companion(number), thread);
+                let role = Role { thread, pace: Pace::Beside(turns), company };
+                threads.push(Foreground::start(target, &companion.step, role)?);
+            }
+            step.companions.push(Companion { threads, ends });
         }
         if let (Some(bytes_per_s), Target::Database(database)) = (setup.background_write_bytes_per_s, target)
         {
@@ -106,13 +154,14 @@ impl RunningStep {
     }
 
     /// Runs one block on all threads. Where its seconds are asked for, each is told as soon as every thread has
-    /// ended it. After an error the step is of no more use.
-    pub fn run_block(
-        &mut self,
-        order: BlockOrder,
-        tell: &mut dyn FnMut(Second),
-    ) -> Result<BlockReport, StepError> {
+    /// ended it, and those of companions when the block is over. After an error the step is of no more use.
+    pub fn run_block(&mut self, order: BlockOrder, tell: TellStream<'_>) -> Result<BlockReport, StepError> {
         let cpu_before = clock::process_cpu();
+        for thread in self.companions.iter().flat_map(|companion| &companion.threads) {
+            // It ends with the block of the step.
+            let order = BlockOrder { limit: BlockLimit::Operations { count: u64::MAX }, ..order };
+            thread.orders.send(order).map_err(|_| ThreadGone)?;
+        }
         if let Some(writer) = &self.writer {
             writer.begin()?;
         }
@@ -121,13 +170,22 @@ impl RunningStep {
             let order = BlockOrder { limit: part_of(order.limit, index, count), ..order };
             thread.orders.send(order).map_err(|_| ThreadGone)?;
         }
-        let reports = reports(&self.threads, tell)?;
+        let reports = reports(&self.threads, &mut |second| tell(Stream::Own, second))?;
+        let mut companions = Vec::new();
+        for (companion, number) in self.companions.iter().zip(0..) {
+            for end in &companion.ends {
+                end.send(()).map_err(|_| ThreadGone)?;
+            }
+            companions.push(self::reports(&companion.threads, &mut |second| {
+                tell(Stream::Companion(number), second);
+            })?);
+        }
         let background = match &self.writer {
             Some(writer) => writer.end()?,
             None => Written::default(),
         };
         let process_cpu = clock::process_cpu().saturating_sub(cpu_before);
-        if let Some(lost) = reports.iter().find(|report| report.block.lost) {
+        if let Some(lost) = companions.iter().flatten().chain(&reports).find(|report| report.block.lost) {
             return Err(StepError::ConnectionLost(lost.block.first_error.clone().unwrap_or_default()));
         }
         let writes_delayed = match &self.target {
@@ -142,34 +200,43 @@ impl RunningStep {
             writes_delayed,
             found: if self.finds { report.found } else { None },
             api: self.api.map(str::to_owned),
+            companions: companions.into_iter().map(of_companion).collect(),
             ..report
         })
     }
 
     /// Ends the threads; gives the latency of all operations since [`Self::prepare`].
-    pub fn finish(mut self) -> Result<Latency, ThreadGone> {
-        self.end_threads().map(|all| all.summary())
+    pub fn finish(mut self) -> Result<StepLatency, ThreadGone> {
+        self.end_threads()
     }
 
-    fn end_threads(&mut self) -> Result<Recorder, ThreadGone> {
-        let mut all = Recorder::new();
-        let mut gone = None;
-        for thread in self.threads.drain(..) {
-            drop(thread.orders);
-            match thread.handle.join() {
-                Ok(recorder) => all.merge(&recorder),
-                Err(_) => gone = Some(ThreadGone),
-            }
-        }
+    fn end_threads(&mut self) -> Result<StepLatency, ThreadGone> {
+        // First those that others may wait for.
+        let own = latency(self.threads.drain(..));
+        let companions = self.companions.drain(..).map(|companion| {
+            drop(companion.ends);
+            latency(companion.threads.into_iter())
+        });
+        let companions: Vec<Result<Latency, ThreadGone>> = companions.collect();
         if let Some(writer) = self.writer.take() {
-            writer.running.store(false, Ordering::Release);
-            drop(writer.starts);
-            if writer.handle.join().is_err() {
-                gone = Some(ThreadGone);
-            }
+            writer.stop()?;
         }
-        gone.map_or(Ok(all), Err)
+        Ok(StepLatency { own: own?, companions: companions.into_iter().collect::<Result<_, _>>()? })
     }
+}
+
+/// Ends threads; the latency of all that they did.
+fn latency(threads: impl Iterator<Item = Foreground>) -> Result<Latency, ThreadGone> {
+    let mut all = Recorder::new();
+    let mut gone = None;
+    for thread in threads {
+        drop(thread.orders);
+        match thread.handle.join() {
+            Ok(recorder) => all.merge(&recorder),
+            Err(_) => gone = Some(ThreadGone),
+        }
+    }
+    gone.map_or(Ok(all.summary()), Err)
 }
 
 impl Drop for RunningStep {
@@ -232,7 +299,21 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
         thread_run_delay: reports.iter().map(|report| report.run_delay).collect(),
         process_cpu,
         writes_delayed: false,
+        companions: Vec::new(),
     }
+}
+
+/// The report of a companion: of the process it has what its threads had.
+fn of_companion(reports: Vec<Report>) -> BlockReport {
+    let cpu = reports.iter().map(|report| report.cpu).sum();
+    BlockReport { found: None, ..gathered(reports, Written::default(), cpu) }
+}
+
+/// What a thread is in its step.
+struct Role {
+    thread: u32,
+    pace: Pace,
+    company: Company,
 }
 
 /// A foreground thread.
@@ -245,25 +326,18 @@ struct Foreground {
 impl Foreground {
     /// Returns when the thread is ready, on its CPU if it has one, or cannot be. All that it writes in an operation it
     /// allocates itself: what two threads write must not lie in one cache line.
-    fn start(
-        target: &Target,
-        setup: &StepSetup,
-        thread: u32,
-        cpu: Option<usize>,
-    ) -> Result<Foreground, StepError> {
-        let manner = Manner {
-            schedule: setup.rate.map(|rate| Schedule::new(rate, setup.threads, thread)),
-            planted_slowdown_percent: setup.planted_slowdown_percent,
-        };
+    fn start(target: &Target, setup: &StepSetup, role: Role) -> Result<Foreground, StepError> {
+        let Role { thread, pace, company } = role;
+        let mut manner = Manner { pace, planted_slowdown_percent: setup.planted_slowdown_percent };
         let (orders, to_run) = channel::<BlockOrder>();
         let (teller, told) = channel();
         let (ready, readiness) = channel();
         let (target, setup) = (target.clone(), setup.clone());
         let handle = std::thread::spawn(move || {
             // Before anything is allocated, so that memory comes from the CPU's own node.
-            cpu.into_iter().for_each(cpus::stay_on);
+            company.cpu.into_iter().for_each(cpus::stay_on);
             let mut recorder = Recorder::new();
-            let mut runner = match operation::foreground(&target, &setup, thread) {
+            let mut runner = match operation::foreground(&target, &setup, thread, company) {
                 Ok(runner) => runner,
                 Err(error) => {
                     let _ = ready.send(error);
@@ -280,7 +354,7 @@ impl Foreground {
                 let mut tell = |second| drop(teller.send(Told::Second(second)));
                 let tell: TellSecond<'_> = if order.seconds { Some(&mut tell) } else { None };
                 let (cpu_before, delay_before) = (clock::thread_cpu(), delay());
-                let block = runner.run(order.limit, &manner, recorder, tell);
+                let block = runner.run(order.limit, &mut manner, recorder, tell);
                 let cpu = clock::thread_cpu().saturating_sub(cpu_before);
                 let run_delay = delay().zip(delay_before).map(|(after, before)| after.saturating_sub(before));
                 if teller.send(Told::Block(Report { block, cpu, run_delay })).is_err() {
@@ -297,83 +371,13 @@ impl Foreground {
     }
 }
 
-/// What the background writer did in one block.
-#[derive(Debug, Clone, Default)]
-struct Written {
-    failed: u64,
-    first_error: Option<String>,
-}
-
-/// A writer of limited rate that runs only while a block runs.
-struct BackgroundWriter {
-    starts: Sender<()>,
-    ends: Receiver<Written>,
-    running: Arc<AtomicBool>,
-    handle: JoinHandle<()>,
-}
-
-/// The writer wakes up this often and writes what is due: waking for each put would cost more than the put.
-const WRITER_TICK: Nanos = Nanos::from_millis(1);
-
-impl BackgroundWriter {
-    fn start(database: &Arc<Database>, setup: &StepSetup, bytes_per_s: u64) -> BackgroundWriter {
-        let mut put = operation::background_put(database, setup);
-        let row_bytes = (setup.data.key_bytes + setup.data.value_bytes) as f64;
-        let puts_per_ns = bytes_per_s as f64 / row_bytes / 1e9;
-        let running = Arc::new(AtomicBool::new(false));
-        let (starts, to_run) = channel::<()>();
-        let (done, ends) = channel();
-        let flag = Arc::clone(&running);
-        let handle = std::thread::spawn(move || {
-            clock::make_timers_exact();
-            for () in to_run {
-                let written = write_while(&mut put, &flag, puts_per_ns);
-                if done.send(written).is_err() {
-                    break;
-                }
-            }
-        });
-        BackgroundWriter { starts, ends, running, handle }
-    }
-
-    fn begin(&self) -> Result<(), ThreadGone> {
-        self.running.store(true, Ordering::Release);
-        self.starts.send(()).map_err(|_| ThreadGone)
-    }
-
-    fn end(&self) -> Result<Written, ThreadGone> {
-        self.running.store(false, Ordering::Release);
-        self.ends.recv().map_err(|_| ThreadGone)
-    }
-}
-
-/// Writes on an absolute schedule from now on until the flag falls.
-fn write_while(put: &mut Put, running: &AtomicBool, puts_per_ns: f64) -> Written {
-    let start = clock::now();
-    let mut written = Written::default();
-    let mut puts = 0_u64;
-    let mut tick = start;
-    while running.load(Ordering::Acquire) {
-        let due = clock::now().saturating_sub(start).0 as f64 * puts_per_ns;
-        while (puts as f64) < due && running.load(Ordering::Acquire) {
-            if let Err(error) = put.once() {
-                written.failed += 1;
-                written.first_error.get_or_insert_with(|| error.to_string());
-            }
-            puts += 1;
-        }
-        tick += WRITER_TICK;
-        clock::sleep_until(tick);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rocksdb::database::Options;
+    use crate::rocksdb::database::{Database, Options};
     use crate::rocksdb::nothing;
     use model::workload::DataSet;
+    use std::sync::Arc;
 
     #[test]
     fn operations_are_shared_out_without_loss() {
@@ -404,6 +408,8 @@ mod tests {
             seed: 1,
             planted_slowdown_percent: 0.0,
             all_keys_exist: true,
+            server_is_ours: false,
+            companions: Vec::new(),
         };
         let step = RunningStep::prepare(&Target::Database(Arc::clone(&database)), &setup).unwrap();
         let limit = BlockLimit::Time { wall: Nanos::from_millis(5) };

@@ -11,10 +11,9 @@ use crate::rocksdb::settle::{SettleError, settle};
 use crate::sql::claim::Claim;
 use crate::sql::connection::Connection;
 use crate::sql::{self, SqlError, WireError};
-use crate::step::{BlockOrder, RunningStep, StepError};
-use model::block::Second;
+use crate::step::{BlockOrder, RunningStep, StepError, StepLatency, TellStream};
 use model::units::Bytes;
-use model::wire::{EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup};
+use model::wire::{EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup, Stream};
 use model::workload::{DataSet, Operation};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -25,9 +24,13 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let mut worker = Worker::default();
     for line in input.lines() {
         let mut told = Ok(());
-        let mut tell = |second| {
+        let mut tell = |stream, second| {
             if told.is_ok() {
-                told = write(&mut output, &Reply::Second(second));
+                let reply = match stream {
+                    Stream::Own => Reply::Second(second),
+                    Stream::Companion(companion) => Reply::CompanionSecond { companion, second },
+                };
+                told = write(&mut output, &reply);
             }
         };
         let (reply, last) = match serde_json::from_str::<Request>(&line?) {
@@ -69,7 +72,7 @@ enum Engine {
 }
 
 impl Worker {
-    fn answer(&mut self, request: Request, tell: &mut dyn FnMut(Second)) -> Result<Reply, WorkerError> {
+    fn answer(&mut self, request: Request, tell: TellStream<'_>) -> Result<Reply, WorkerError> {
         match request {
             Request::Load { library } => self.load(library),
             Request::Open { directory, options, create, tickers } => {
@@ -117,7 +120,8 @@ impl Worker {
             }
             Request::FinishStep => {
                 let step = self.step.take().ok_or(WorkerError::Protocol("no step is prepared"))?;
-                Ok(Reply::StepFinished { latency: step.finish().map_err(StepError::from)? })
+                let StepLatency { own, companions } = step.finish().map_err(StepError::from)?;
+                Ok(Reply::StepFinished { latency: own, companions })
             }
             Request::Settle { to, bound } => {
                 let waited = match self.server() {

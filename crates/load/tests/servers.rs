@@ -6,7 +6,8 @@
 
 use model::units::Nanos;
 use model::wire::{
-    BlockLimit, BlockReport, EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup,
+    BlockLimit, BlockReport, CompanionSetup, EngineText, FailureKind, Library, Reply, Request, ServerAddress,
+    StepSetup, Stream,
 };
 use model::workload::sql::{Dialect, Tables, Transaction};
 use model::workload::{DataSet, Operation, Settle};
@@ -59,7 +60,7 @@ impl Worker {
             let mut line = String::new();
             self.replies.read_line(&mut line).unwrap();
             match serde_json::from_str(&line).unwrap() {
-                Reply::Second(_) => {}
+                Reply::Second(_) | Reply::CompanionSecond { .. } => {}
                 reply => return reply,
             }
         }
@@ -77,7 +78,7 @@ impl Worker {
             })
             .collect();
         let reply = self.ask(&Request::FinishStep);
-        let Reply::StepFinished { latency } = reply else { panic!("{reply:?}") };
+        let Reply::StepFinished { latency, .. } = reply else { panic!("{reply:?}") };
         (blocks, latency)
     }
 
@@ -149,6 +150,8 @@ fn setup(prefix: &str, operation: Operation, threads: u32) -> StepSetup {
         seed: 7,
         planted_slowdown_percent: 0.0,
         all_keys_exist: true,
+        server_is_ours: false,
+        companions: Vec::new(),
     }
 }
 
@@ -311,6 +314,78 @@ fn an_open_loop_keeps_its_rate() {
         assert!((3980..=4000).contains(&blocks[0].operations), "{:?}", blocks[0]);
         println!("{:?}: open loop p50 {} ns, p99 {} ns", address.dialect, latency.p50.0, latency.p99.0);
         drop_tables(&mut worker, "paced");
+    }
+}
+
+/// Queries with inserts and deletes beside them, in blocks that are shorter than the time between two inserts.
+#[test]
+fn streams_beside_a_step_keep_their_rate_and_follow_each_other() {
+    for address in servers() {
+        let mut worker = Worker::of(&address);
+        load(&mut worker, "streams");
+        let with_id = |operation: Operation| StepSetup {
+            tables: Some(Tables { id: Some("id".to_owned()), ..tables("streams") }),
+            ..setup("streams", operation, 2)
+        };
+        let insert = transaction(serde_json::json!({
+            "prepared": false, "counts": "rows", "table": "of-client",
+            "statements": [{ "sql": "INSERT INTO {table} (k, c, pad) VALUES {row*50}", "rows": 50 }]
+        }));
+        let delete = transaction(serde_json::json!({
+            "prepared": false, "counts": "rows", "table": "of-client",
+            "statements": [
+                {
+                    "sql": "DELETE FROM {table} WHERE id IN \
+                            (SELECT id FROM {table} WHERE id >= {oldest} ORDER BY id LIMIT 50)",
+                    "rows": 50, "only": "postgres"
+                },
+                {
+                    "sql": "DELETE FROM {table} WHERE id >= {oldest} ORDER BY id LIMIT 50",
+                    "rows": 50, "only": "mysql"
+                },
+            ]
+        }));
+        let query = transaction(serde_json::json!({
+            "statements": [{ "sql": "SELECT c FROM {table} WHERE id IN ({existing*10})", "rows": [1, 10] }]
+        }));
+        let paced = CompanionSetup {
+            step: StepSetup { rate: Some(4000.0), ..with_id(insert.clone()) },
+            follows: None,
+        };
+        let following = |leader| CompanionSetup { step: with_id(delete.clone()), follows: Some(leader) };
+        let beside = StepSetup { companions: vec![paced, following(Stream::Companion(0))], ..with_id(query) };
+        // 2 threads with 40 inserts a second each, in blocks of 10 ms.
+        let limit = BlockLimit::Time { wall: Nanos::from_millis(10) };
+        let (blocks, _) = worker.step(beside, &[limit; 100]);
+        let of =
+            |number: usize| -> u64 { blocks.iter().map(|block| block.companions[number].operations).sum() };
+        for block in &blocks {
+            let all = [block, &block.companions[0], &block.companions[1]];
+            let failed: Vec<_> = all.iter().filter_map(|block| block.first_error.as_ref()).collect();
+            assert!(failed.is_empty(), "{failed:?}");
+            assert_eq!(
+                block.companions[0].operations, block.companions[1].operations,
+                "each block is complete"
+            );
+        }
+        let seconds: f64 = blocks.iter().map(|block| block.companions[0].wall.as_secs_f64()).sum();
+        let due = 4000.0 * seconds;
+        assert!((of(0) as f64 - due).abs() <= 2.0 * 50.0 + 0.05 * due, "{} of {due} rows", of(0));
+        assert_eq!(of(0), of(1));
+        // Inserts as fast as they go, and deletes after them.
+        let pair = StepSetup { companions: vec![following(Stream::Own)], ..with_id(insert) };
+        let (blocks, latency) = worker.step(pair, &[operations(2000), operations(2000)]);
+        for block in &blocks {
+            assert_eq!((block.operations, block.companions[0].operations), (2000, 2000), "{block:?}");
+        }
+        assert_eq!(latency.count, 80);
+        let all = ROWS * u64::from(COUNT);
+        let scan = Request::Scan {
+            data: setup("streams", Operation::LoadTables, 1).data,
+            tables: tables("streams").names(),
+        };
+        assert_eq!(worker.ask(&scan), Reply::Scanned { keys: all }, "as many rows as before");
+        drop_tables(&mut worker, "streams");
     }
 }
 

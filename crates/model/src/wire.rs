@@ -1,6 +1,6 @@
 //! Messages between runner and worker: one JSON object per line, requests on the worker's standard input,
 //! one reply to each on its standard output. A block that is asked for its seconds is answered by one
-//! [`Reply::Second`] for each, and then its [`Reply::Block`].
+//! [`Reply::Second`] for each, then those of its companions, and then its [`Reply::Block`].
 
 use crate::block::{Latency, Second};
 use crate::shape::Shape;
@@ -247,6 +247,31 @@ pub struct StepSetup {
     /// that is not found is no wrong answer.
     #[serde(default = "yes")]
     pub all_keys_exist: bool,
+    /// Whether the SQL server is ours and on this host, so that its thread may be kept on a CPU.
+    #[serde(default)]
+    pub server_is_ours: bool,
+    /// What runs beside it, as long as it does.
+    #[serde(default)]
+    pub companions: Vec<CompanionSetup>,
+}
+
+/// A step that runs beside another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CompanionSetup {
+    /// The step; it has no companions of its own.
+    pub step: StepSetup,
+    /// The stream that it follows; it has a rate where absent.
+    pub follows: Option<Stream>,
+}
+
+/// One of the streams of operations that run at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stream {
+    /// The step's own.
+    Own,
+    /// That of the companion of this number, from 0.
+    Companion(usize),
 }
 
 fn yes() -> bool {
@@ -297,12 +322,22 @@ pub enum Reply {
     Prepared,
     /// A second of the block that is running is over.
     Second(Second),
+    /// What a companion did in a second of the block, told when the block is over.
+    CompanionSecond {
+        /// Which one, from 0.
+        companion: usize,
+        /// The second.
+        second: Second,
+    },
     /// A block was run.
     Block(BlockReport),
     /// The step is over.
     StepFinished {
         /// Latency of its operations.
         latency: Latency,
+        /// Latency of those of each companion.
+        #[serde(default)]
+        companions: Vec<Latency>,
     },
     /// No step is prepared any more.
     Abandoned,
@@ -395,6 +430,9 @@ pub struct BlockReport {
     pub process_cpu: Nanos,
     /// Whether the engine was delaying or stopping writes when the block ended.
     pub writes_delayed: bool,
+    /// What each companion did meanwhile; `process_cpu` above includes theirs, and theirs is that of their threads.
+    #[serde(default)]
+    pub companions: Vec<BlockReport>,
 }
 
 /// By how much operations of an open loop began after they were due.

@@ -172,7 +172,8 @@ fn scale(plan: &Plan) -> BTreeMap<String, String> {
 
 /// What the steps of one kind take, where they all take the same.
 fn seconds(plan: &Plan, writes: bool) -> Option<String> {
-    let of_kind = plan.workload.steps.iter().filter(|step: &&Step| step.writes() == writes);
+    let of_kind =
+        plan.workload.steps.iter().filter(|step: &&Step| step.writes() == writes && !step.is_companion());
     let mut walls: Vec<Option<Nanos>> = of_kind
         .filter_map(|step| match step.extent {
             Extent::Time { wall } => Some(Some(wall)),

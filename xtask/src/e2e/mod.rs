@@ -11,6 +11,7 @@ mod engines;
 mod expect;
 mod formats;
 mod histories;
+mod insert_benchmark;
 mod leftovers;
 mod neighbour;
 mod pages;
@@ -78,6 +79,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(campaigns::cases());
     cases.extend(formats::cases());
     cases.extend(histories::cases());
+    cases.extend(insert_benchmark::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(signals::cases());

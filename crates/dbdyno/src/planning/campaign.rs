@@ -201,7 +201,10 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
     }
     let (mut seconds, mut steps) = (0.0, String::new());
     for step in &workload.steps {
-        let (limit, least) = extent(step, workload);
+        let (limit, least) = match &step.beside {
+            Some(main) => (beside(step, main), 0.0),
+            None => extent(step, workload),
+        };
         seconds += least;
         let threads = if step.threads == 1 { String::new() } else { format!(", {} threads", step.threads) };
         let _ = writeln!(steps, "  {:<24} {limit}{threads}", step.name);
@@ -222,6 +225,14 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
         let _ = writeln!(text, "  {subject}");
     }
     text
+}
+
+/// How a companion goes.
+fn beside(step: &Step, main: &str) -> String {
+    match (&step.follows, step.rate) {
+        (Some(leader), _) => format!("beside {main}, after each event of {leader}"),
+        (None, rate) => format!("beside {main}, {} operations a second", rate.unwrap_or_default()),
+    }
 }
 
 fn design(file: &PlanFile) -> String {

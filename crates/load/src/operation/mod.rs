@@ -11,8 +11,10 @@ pub use crate::foreground::BlockRunner;
 pub use iterate::scan;
 pub use put::Put;
 
+use crate::beside::{Followed, Told};
 use crate::keys::{Stream, below, generator};
 use crate::rocksdb::database::{Database, EngineError};
+use crate::sql::rows::TableRows;
 use crate::sql::tables::TableWork;
 use crate::sql::transaction::Client;
 use crate::sql::{Retries, SqlError};
@@ -26,6 +28,7 @@ use multi_get::MultiGet;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::error::Error;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 /// Why an operation did not complete.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +97,20 @@ pub trait Operate: Send {
     fn take_retries(&mut self) -> Retries {
         Retries::default()
     }
+
+    /// A block is over.
+    fn block_ended(&mut self) {}
+}
+
+/// What the threads of a step's streams have to do with each other.
+#[derive(Default)]
+pub struct Company {
+    /// The rows of each table; empty where nobody asks.
+    pub rows: Arc<Vec<TableRows>>,
+    /// Threads of other streams that follow this one.
+    pub followers: Vec<SyncSender<Told>>,
+    /// The CPU that the thread stays on, and with it the server's thread that serves it.
+    pub cpu: Option<usize>,
 }
 
 /// The foreground operation of one thread. Against a server it connects and prepares, which can fail.
@@ -101,10 +118,11 @@ pub fn foreground(
     target: &Target,
     setup: &StepSetup,
     thread: u32,
+    company: Company,
 ) -> Result<Box<dyn BlockRunner>, OperationError> {
     match target {
         Target::Database(database) => Ok(of_database(database, setup, thread)),
-        Target::Server(address) => of_server(address, setup, thread),
+        Target::Server(address) => of_server(address, setup, thread, company),
     }
 }
 
@@ -112,11 +130,22 @@ fn of_server(
     address: &ServerAddress,
     setup: &StepSetup,
     thread: u32,
+    company: Company,
 ) -> Result<Box<dyn BlockRunner>, OperationError> {
     let tables = tables_of(setup).map_err(Box::new)?;
     Ok(match &setup.operation {
         Operation::Transaction(transaction) => {
-            Box::new(Client::new(address, tables, transaction, setup, thread).map_err(Box::new)?)
+            let Company { rows, followers, cpu } = company;
+            let mut client =
+                Client::new(address, tables, transaction, setup, thread, rows).map_err(Box::new)?;
+            if let Some(cpu) = cpu {
+                client.keep_server_on(cpu).map_err(Box::new)?;
+            }
+            if followers.is_empty() {
+                Box::new(client)
+            } else {
+                Box::new(Followed { operation: client, followers })
+            }
         }
         Operation::LoadTables => Box::new(TableWork::load(address, tables, setup, thread).map_err(Box::new)?),
         Operation::BuildIndexes => {

@@ -1,7 +1,7 @@
 //! Every operation against the engine that does nothing, and against one that answers wrongly.
 
 use super::*;
-use crate::foreground::Manner;
+use crate::foreground::{Manner, Pace};
 use crate::latency::Recorder;
 use crate::rocksdb::api::{Api, Handle};
 use crate::rocksdb::database::Options;
@@ -27,6 +27,8 @@ fn setup(operation: Operation) -> StepSetup {
         seed: 7,
         planted_slowdown_percent: 0.0,
         all_keys_exist: true,
+        server_is_ours: false,
+        companions: Vec::new(),
     }
 }
 
@@ -66,9 +68,9 @@ fn fills_end_after_as_many_puts_as_there_are_keys() {
         let setup = setup(operation.clone());
         let database = Target::Database(database(&nothing::api(), &setup));
         let limit = BlockLimit::Operations { count: 1000 };
-        let manner = Manner { schedule: None, planted_slowdown_percent: 0.0 };
-        let mut runner = foreground(&database, &setup, 0).unwrap();
-        let block = runner.run(limit, &manner, &mut Recorder::new(), None);
+        let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
+        let mut runner = foreground(&database, &setup, 0, Company::default()).unwrap();
+        let block = runner.run(limit, &mut manner, &mut Recorder::new(), None);
         assert_eq!((block.operations, block.failed_operations), (30, 0), "{operation:?}");
     }
 }

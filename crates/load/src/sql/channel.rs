@@ -56,6 +56,24 @@ impl Channel {
         matches!(self.stream, Stream::Unix(_))
     }
 
+    /// The process at the other end, where it is on this host: of a Unix socket the one that listened.
+    pub fn peer(&self) -> Option<i32> {
+        let Stream::Unix(stream) = &self.stream else { return None };
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).ok()?;
+        // SAFETY: the place is as large as `length` says and outlives the call, which writes no more than that.
+        let answer = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                (&raw mut peer).cast(),
+                &mut length,
+            )
+        };
+        (answer == 0 && peer.pid > 0).then_some(peer.pid)
+    }
+
     /// How long an answer may take; without end where absent.
     pub fn set_patience(&mut self, patience: Option<Duration>) -> io::Result<()> {
         self.waits_without_end = patience.is_none();

@@ -148,6 +148,14 @@ impl Connection {
         }
     }
 
+    /// The process that listened for this connection, where it is on this host.
+    pub fn peer(&mut self) -> Option<i32> {
+        match &mut self.protocol {
+            Protocol::Postgres(postgres) => postgres.channel().peer(),
+            Protocol::Mysql(mysql) => mysql.channel().peer(),
+        }
+    }
+
     /// How long an answer may take; without end where absent. An answer that does not come in time costs the
     /// connection.
     pub fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), SqlError> {

@@ -14,6 +14,9 @@ enum Source {
     Zipfian { low: u64, zipf: Zipf, scatter: Scatter },
     Constant { value: u64 },
     Digits { groups: u32, of: u32 },
+    Text { least: u32, most: u32, random_percent: u32 },
+    Oldest,
+    Existing,
 }
 
 /// One parameter with the value that it holds.
@@ -33,6 +36,8 @@ pub struct Parameters {
     names: BTreeMap<String, Result<usize, String>>,
     /// Those in use that hold for a whole event.
     of_event: Vec<usize>,
+    /// Ids of the oldest and the newest row of the event's table.
+    rows: [u64; 2],
 }
 
 impl Parameters {
@@ -47,7 +52,7 @@ impl Parameters {
             (name.clone(), index)
         });
         let names = names.collect();
-        Parameters { slots, names, of_event: Vec::new() }
+        Parameters { slots, names, of_event: Vec::new(), rows: [1, 1] }
     }
 
     /// The number of a parameter, which is in use from now on.
@@ -67,7 +72,7 @@ impl Parameters {
 
     /// Whether its values are numbers.
     pub fn is_number(&self, index: usize) -> bool {
-        !matches!(self.slots[index].source, Source::Digits { .. })
+        !matches!(self.slots[index].source, Source::Digits { .. } | Source::Text { .. })
     }
 
     /// Whether it is drawn anew for each statement.
@@ -81,8 +86,15 @@ impl Parameters {
             Source::Uniform { low, count } => low + count - 1,
             Source::Zipfian { low, scatter, .. } => low + scatter.count - 1,
             Source::Constant { value } => value.saturating_add(u64::from(list)),
-            Source::Digits { .. } => 0,
+            Source::Oldest | Source::Existing => GREATEST,
+            Source::Digits { .. } | Source::Text { .. } => 0,
         }
+    }
+
+    /// The next event is about a table whose oldest and newest rows have these ids.
+    #[inline]
+    pub fn set_rows(&mut self, oldest_and_newest: [u64; 2]) {
+        self.rows = oldest_and_newest;
     }
 
     /// An event begins: what holds for all of it is drawn.
@@ -98,11 +110,11 @@ impl Parameters {
     pub fn draw(&mut self, index: usize, random: &mut Xoshiro256PlusPlus) {
         let slot = &mut self.slots[index];
         match &slot.source {
-            Source::Digits { groups, of } => {
+            source @ (Source::Digits { .. } | Source::Text { .. }) => {
                 slot.text.clear();
-                push_digits(&mut slot.text, *groups, *of, random);
+                push_text(&mut slot.text, source, random);
             }
-            source => slot.number = number(source, random, 0),
+            source => slot.number = number(source, random, 0, self.rows),
         }
     }
 
@@ -121,15 +133,13 @@ impl Parameters {
     /// A fresh number, the one at `place` of a list. It is not held.
     #[inline]
     pub fn fresh(&self, index: usize, place: u32, random: &mut Xoshiro256PlusPlus) -> i64 {
-        number(&self.slots[index].source, random, place)
+        number(&self.slots[index].source, random, place, self.rows)
     }
 
     /// A fresh text at the end of a buffer. It is not held.
     #[inline]
     pub fn push_fresh_text(&self, index: usize, out: &mut Vec<u8>, random: &mut Xoshiro256PlusPlus) {
-        if let Source::Digits { groups, of } = self.slots[index].source {
-            push_digits(out, groups, of, random);
-        }
+        push_text(out, &self.slots[index].source, random);
     }
 }
 
@@ -166,6 +176,16 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
             }
             Source::Digits { groups, of }
         }
+        Draw::Text { least, most, random_percent } => {
+            if least > most || most > LONGEST_TEXT || random_percent > 100 {
+                return Err(format!(
+                    "needs a least and a greatest length, at most {LONGEST_TEXT}, and at most 100 percent"
+                ));
+            }
+            Source::Text { least, most, random_percent }
+        }
+        Draw::Oldest => Source::Oldest,
+        Draw::Existing => Source::Existing,
     })
 }
 
@@ -174,14 +194,53 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
     clippy::cast_possible_wrap,
     reason = "ranges end at the greatest i64; a list that counts beyond wraps"
 )]
-fn number(source: &Source, random: &mut Xoshiro256PlusPlus, place: u32) -> i64 {
+fn number(source: &Source, random: &mut Xoshiro256PlusPlus, place: u32, rows: [u64; 2]) -> i64 {
     let number = match source {
         Source::Uniform { low, count } => low + below(random, *count),
         Source::Zipfian { low, zipf, scatter } => low + scatter.place(zipf.rank(random) - 1),
         Source::Constant { value } => value + u64::from(place),
-        Source::Digits { .. } => 0,
+        Source::Oldest => rows[0],
+        // An empty table has a newest row before its oldest.
+        Source::Existing => rows[0] + below(random, (rows[1] + 1).saturating_sub(rows[0]).max(1)),
+        Source::Digits { .. } | Source::Text { .. } => 0,
     };
     number as i64
+}
+
+/// A text is at most this long: what the column of the Insert Benchmark holds.
+const LONGEST_TEXT: u32 = 4000;
+
+fn push_text(out: &mut Vec<u8>, source: &Source, random: &mut Xoshiro256PlusPlus) {
+    match source {
+        Source::Digits { groups, of } => push_digits(out, *groups, *of, random),
+        Source::Text { least, most, random_percent } => {
+            let length = u64::from(*least) + below(random, u64::from(most - least) + 1);
+            push_letters(out, length, length * u64::from(*random_percent) / 100, random);
+        }
+        Source::Uniform { .. }
+        | Source::Zipfian { .. }
+        | Source::Constant { .. }
+        | Source::Oldest
+        | Source::Existing => {}
+    }
+}
+
+/// So many letters, of which the first are random and the others `a`.
+fn push_letters(out: &mut Vec<u8>, length: u64, at_random: u64, random: &mut Xoshiro256PlusPlus) {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut left = 0;
+    for place in 0..length {
+        if place >= at_random {
+            out.push(b'a');
+            continue;
+        }
+        // Ten letters of six bits from each draw.
+        if place % 10 == 0 {
+            left = random.next_u64();
+        }
+        out.push(LETTERS[(left & 63) as usize]);
+        left >>= 6;
+    }
 }
 
 /// Digits that one draw gives.

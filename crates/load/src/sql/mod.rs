@@ -10,6 +10,8 @@ pub mod facts;
 mod mysql;
 pub mod others;
 mod postgres;
+pub mod rows;
+mod serving;
 pub mod settle;
 mod statement;
 pub mod status;

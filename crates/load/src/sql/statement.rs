@@ -3,7 +3,7 @@
 use super::connection::{ParameterType, Prepared};
 use super::draw::{Parameters, push_number};
 use super::error::SqlError;
-use model::workload::sql::{Dialect, Piece, Template};
+use model::workload::sql::{Dialect, Piece, ROW, Template};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A table by its name and number.
@@ -28,8 +28,30 @@ enum Part {
     Text(String),
     Table,
     Number,
-    Value { parameter: usize, plus: i64, written: Written },
-    List { parameter: usize, count: u32, written: Written },
+    Value {
+        parameter: usize,
+        plus: i64,
+        written: Written,
+    },
+    List {
+        parameter: usize,
+        count: u32,
+        written: Written,
+    },
+    /// Rows of the load; only in text.
+    Rows {
+        row: Statement,
+        count: u32,
+    },
+}
+
+/// What templates are about beside parameters.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Surroundings<'a> {
+    /// The storage engine of the server, where it has a choice.
+    pub storage: Option<&'a str>,
+    /// One row of the load.
+    pub row: Option<&'a Template>,
 }
 
 /// How a value stands in a text.
@@ -55,7 +77,7 @@ impl Statement {
     pub fn new(
         template: &Template,
         parameters: &mut Parameters,
-        storage: Option<&str>,
+        surroundings: Surroundings<'_>,
     ) -> Result<Statement, SqlError> {
         let mut parts: Vec<Part> = Vec::new();
         let mut draws = Vec::new();
@@ -77,12 +99,23 @@ impl Statement {
                     continue;
                 }
                 Piece::Storage => {
-                    let storage = storage.ok_or_else(|| {
+                    let storage = surroundings.storage.ok_or_else(|| {
                         SqlError::Workload(format!(
                             "`{template}` needs a storage engine and the server has none"
                         ))
                     })?;
                     parts.push(Part::Text(storage.to_owned()));
+                    continue;
+                }
+                Piece::Rows { count } => {
+                    let row = surroundings.row.ok_or_else(|| {
+                        SqlError::Workload(format!(
+                            "there is no row to stand for `{{{ROW}}}` in `{template}`"
+                        ))
+                    })?;
+                    // A row has no rows in it.
+                    let row = Statement::new(row, parameters, Surroundings { row: None, ..surroundings })?;
+                    parts.push(Part::Rows { row, count: *count });
                     continue;
                 }
                 Piece::Value { name, plus } => (name, None, *plus),
@@ -132,6 +165,7 @@ impl Statement {
                         placeholder(&mut text);
                     }
                 }
+                Part::Rows { count, .. } => text.push_str(&format!("{{{ROW}*{count}}}")),
             }
         }
         text
@@ -142,7 +176,7 @@ impl Statement {
         let mut types = Vec::new();
         for part in &self.parts {
             let (parameter, plus, count, written) = match *part {
-                Part::Text(_) | Part::Table | Part::Number => continue,
+                Part::Text(_) | Part::Table | Part::Number | Part::Rows { .. } => continue,
                 Part::Value { parameter, plus, written } => (parameter, plus, 1, written),
                 Part::List { parameter, count, written } => (parameter, 0, count, written),
             };
@@ -184,7 +218,7 @@ impl Statement {
         let mut index = 0;
         for part in &self.parts {
             match *part {
-                Part::Text(_) | Part::Table | Part::Number => {}
+                Part::Text(_) | Part::Table | Part::Number | Part::Rows { .. } => {}
                 Part::Value { parameter, plus, written: Written::Number } => {
                     let value = parameters.number(parameter).wrapping_add(plus);
                     if !prepared.number(out, index, value) {
@@ -224,7 +258,7 @@ impl Statement {
     pub fn push_text(
         &self,
         table: &TableName,
-        parameters: &Parameters,
+        parameters: &mut Parameters,
         random: &mut Xoshiro256PlusPlus,
         out: &mut Vec<u8>,
     ) {
@@ -254,6 +288,15 @@ impl Statement {
                                 out.push(b'\'');
                             }
                         }
+                    }
+                }
+                Part::Rows { ref row, count } => {
+                    for place in 0..count {
+                        if place > 0 {
+                            out.extend_from_slice(b", ");
+                        }
+                        row.draw(parameters, random);
+                        row.push_text(table, parameters, random, out);
                     }
                 }
             }

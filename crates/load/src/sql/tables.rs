@@ -4,7 +4,7 @@
 use super::connection::Connection;
 use super::draw::Parameters;
 use super::error::{Retries, SqlError};
-use super::statement::{Statement, TableName};
+use super::statement::{Statement, Surroundings, TableName};
 use crate::clock;
 use crate::foreground::{BlockRunner, Manner, TellSecond, ThreadBlock};
 use crate::keys::{Stream, generator};
@@ -35,6 +35,8 @@ pub struct TableWork {
     parameters: Parameters,
     seed: u64,
     rows: u64,
+    /// Rows of one INSERT, where its length is not all that bounds it.
+    insert_rows: u64,
     /// Those that are still to be done.
     tables: Vec<TableName>,
     work: Work,
@@ -81,13 +83,14 @@ impl TableWork {
         work: impl FnOnce(&mut MakeStatement<'_>) -> Result<Work, SqlError>,
     ) -> Result<TableWork, SqlError> {
         let mut parameters = Parameters::new(&tables.parameters, tables.rows);
-        let storage = address.storage.as_deref();
-        let work = work(&mut |template| Statement::new(template, &mut parameters, storage))?;
+        let surroundings = Surroundings { storage: address.storage.as_deref(), row: None };
+        let work = work(&mut |template| Statement::new(template, &mut parameters, surroundings))?;
         Ok(TableWork {
             connection: Connection::open(address)?,
             parameters,
             seed: setup.seed,
             rows: tables.rows,
+            insert_rows: tables.insert_rows.unwrap_or(u64::MAX),
             // From the last to the first, as they are taken from the end.
             tables: (1..=tables.count)
                 .rev()
@@ -135,7 +138,7 @@ impl TableWork {
         let mut message = Vec::with_capacity(INSERT_BYTES + 4096);
         let mut left = self.rows;
         while left > 0 {
-            let rows = self.push_insert(table, left, &mut random, &mut message);
+            let rows = self.push_insert(table, left.min(self.insert_rows), &mut random, &mut message);
             let answer = self.connection.send(&message).map_err(|error| {
                 let statement = format!("INSERT of {rows} rows into {}", table.name);
                 Box::new(self.connection.failed(&statement, error))
@@ -162,13 +165,13 @@ impl TableWork {
         let Work::Load { insert, row, .. } = &self.work else { unreachable!("only a load inserts") };
         message.clear();
         self.connection.begin_text(message);
-        insert.push_text(table, &self.parameters, random, message);
+        insert.push_text(table, &mut self.parameters, random, message);
         let mut rows = 0;
         while rows < left && message.len() < INSERT_BYTES {
             message.extend_from_slice(if rows == 0 { b" " } else { b", " });
             self.parameters.begin_event(random);
             row.draw(&mut self.parameters, random);
-            row.push_text(table, &self.parameters, random, message);
+            row.push_text(table, &mut self.parameters, random, message);
             rows += 1;
         }
         self.connection.end_text(message, 0);
@@ -216,7 +219,7 @@ impl BlockRunner for TableWork {
     fn run(
         &mut self,
         _limit: BlockLimit,
-        _manner: &Manner,
+        _manner: &mut Manner,
         recorder: &mut Recorder,
         tell: TellSecond<'_>,
     ) -> ThreadBlock {

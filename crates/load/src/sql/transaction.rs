@@ -6,13 +6,17 @@
 use super::connection::{Connection, Prepared};
 use super::draw::Parameters;
 use super::error::{Retries, Retry, SqlError, WireError, shown};
-use super::statement::{Statement, TableName, Unfit};
+use super::rows::TableRows;
+use super::serving;
+use super::statement::{Statement, Surroundings, TableName, Unfit};
+use crate::cpus;
 use crate::keys::{Stream, below, generator};
 use crate::operation::{Operate, OperationError};
 use model::wire::{ServerAddress, StepSetup};
-use model::workload::sql::{RowsExpected, TableChoice, Tables, Transaction};
+use model::workload::sql::{Changes, RowsExpected, TableChoice, Tables, Transaction};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// An event that the server refuses so often in a row is no longer bad luck. Not tuned: hot rows with 64 clients took
 /// less than 20.
@@ -24,9 +28,13 @@ pub struct Client {
     random: Xoshiro256PlusPlus,
     parameters: Parameters,
     tables: Vec<TableName>,
+    /// The rows of each table; empty where nobody asks.
+    rows: Arc<Vec<TableRows>>,
     /// The table of all events, where it goes with the client.
     own_table: Option<usize>,
     statements: Vec<Ready>,
+    /// Whether an event sends one of the statements only.
+    one_of: bool,
     borders: Option<Borders>,
     per_call: u64,
     buffer: Vec<u8>,
@@ -39,6 +47,7 @@ struct Ready {
     statement: Statement,
     repeat: u32,
     rows: Option<RowsExpected>,
+    changes: Changes,
     /// One for each table; empty where the text is sent.
     prepared: Vec<Prepared>,
 }
@@ -72,14 +81,16 @@ impl Client {
         transaction: &Transaction,
         setup: &StepSetup,
         thread: u32,
+        rows: Arc<Vec<TableRows>>,
     ) -> Result<Client, SqlError> {
         let mut connection = Connection::open(address)?;
         let mut parameters = Parameters::new(&tables.parameters, tables.rows);
         let names: Vec<TableName> =
             (1..=tables.count).map(|number| TableName { name: tables.name(number), number }).collect();
+        let surroundings = Surroundings { storage: address.storage.as_deref(), row: Some(&tables.row) };
         let mut statements = Vec::new();
         for each in transaction.statements_in(address.dialect) {
-            let statement = Statement::new(&each.sql, &mut parameters, address.storage.as_deref())?;
+            let statement = Statement::new(&each.sql, &mut parameters, surroundings)?;
             let types = statement.types(&parameters);
             let mut prepared = Vec::new();
             if transaction.prepared {
@@ -88,7 +99,8 @@ impl Client {
                     prepared.push(connection.prepare(&text, &types)?);
                 }
             }
-            statements.push(Ready { statement, repeat: each.repeat, rows: each.rows, prepared });
+            let changes = each.changes();
+            statements.push(Ready { statement, repeat: each.repeat, rows: each.rows, changes, prepared });
         }
         if statements.is_empty() {
             let dialect = address.dialect.name();
@@ -104,17 +116,27 @@ impl Client {
                 TableChoice::Any => None,
                 TableChoice::OfClient => Some(thread as usize % names.len()),
             },
-            per_call: transaction.queries(address.dialect),
+            per_call: transaction.operations(address.dialect),
             random: generator(setup.seed, Stream::Foreground(thread)),
             connection,
             parameters,
             tables: names,
+            rows,
             statements,
+            one_of: transaction.one_of,
             borders,
             buffer: Vec::new(),
             sends: Vec::new(),
             retries: Retries::default(),
         })
+    }
+
+    /// Keeps the server's thread that serves this connection on a CPU, where it can be found.
+    pub fn keep_server_on(&mut self, cpu: usize) -> Result<(), SqlError> {
+        if let Some(thread) = serving::thread(&mut self.connection)? {
+            cpus::keep(thread, cpu);
+        }
+        Ok(())
     }
 
     /// Draws an event and encodes it; gives its table.
@@ -130,8 +152,16 @@ impl Client {
         };
         self.buffer.clear();
         self.sends.clear();
+        if let Some(rows) = self.rows.get(table) {
+            self.parameters.set_rows(rows.bounds());
+        }
         self.parameters.begin_event(&mut self.random);
+        let only =
+            if self.one_of { Some(below(&mut self.random, self.statements.len() as u64)) } else { None };
         for (index, ready) in self.statements.iter().enumerate() {
+            if only.is_some_and(|only| only != index as u64) {
+                continue;
+            }
             for _ in 0..ready.repeat {
                 ready.statement.draw(&mut self.parameters, &mut self.random);
                 let start = self.buffer.len();
@@ -151,7 +181,7 @@ impl Client {
                         self.connection.begin_text(&mut self.buffer);
                         let table = &self.tables[table];
                         let random = &mut self.random;
-                        ready.statement.push_text(table, &self.parameters, random, &mut self.buffer);
+                        ready.statement.push_text(table, &mut self.parameters, random, &mut self.buffer);
                         self.connection.end_text(&mut self.buffer, start);
                     }
                 }
@@ -167,6 +197,7 @@ impl Client {
         if let Some(borders) = &self.borders {
             self.connection.send(&borders.begin).map_err(|error| Failed::Wire { send: None, error })?;
         }
+        let (mut inserted, mut deleted) = (0, 0);
         for (index, send) in self.sends.iter().enumerate().skip(first) {
             let message = &self.buffer[send.bytes.clone()];
             let answer =
@@ -180,11 +211,29 @@ impl Client {
             {
                 return Err(Failed::Wrong { send: index, rows: answer.rows });
             }
+            match ready.changes {
+                Changes::Nothing => {}
+                Changes::Inserts => inserted += answer.rows,
+                Changes::Deletes => deleted += answer.rows,
+            }
+            // What commits for itself is there, whatever becomes of the rest.
+            if self.borders.is_none() {
+                self.rows_changed(table, std::mem::take(&mut inserted), std::mem::take(&mut deleted));
+            }
         }
         if let Some(borders) = &self.borders {
             self.connection.send(&borders.commit).map_err(|error| Failed::Wire { send: None, error })?;
         }
+        self.rows_changed(table, inserted, deleted);
         Ok(())
+    }
+
+    /// Keeps up which rows the table has.
+    #[inline]
+    fn rows_changed(&self, table: usize, inserted: u64, deleted: u64) {
+        if let Some(rows) = self.rows.get(table) {
+            rows.changed(inserted, deleted);
+        }
     }
 
     /// Goes on after an attempt that failed, until one succeeds or sending again is no answer.

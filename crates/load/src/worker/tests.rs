@@ -23,6 +23,8 @@ fn setup(operation: Operation) -> StepSetup {
         seed: 7,
         planted_slowdown_percent: 0.0,
         all_keys_exist: true,
+        server_is_ours: false,
+        companions: Vec::new(),
     }
 }
 
@@ -66,7 +68,7 @@ fn failure(reply: &Reply) -> (FailureKind, &str) {
 fn run_one(setup: StepSetup) -> (BlockReport, u64) {
     let replies = ask_open(&[Request::Prepare(setup), block(OPERATIONS, false), Request::FinishStep]);
     match replies.as_slice() {
-        [Reply::Prepared, Reply::Block(report), Reply::StepFinished { latency }] => {
+        [Reply::Prepared, Reply::Block(report), Reply::StepFinished { latency, .. }] => {
             (report.clone(), latency.count)
         }
         other => panic!("{other:?}"),
@@ -159,8 +161,8 @@ fn a_database_of_another_release_is_refused_in_the_engines_words() {
     let mut api = nothing::api();
     api.functions.open_column_families = refuse;
     let mut worker = Worker { engine: Some(Engine::RocksDb(Box::new(api))), ..Worker::default() };
-    let reply = worker.answer(open(), &mut |_| {}).unwrap_or_else(WorkerError::into_reply);
+    let reply = worker.answer(open(), &mut |_, _| {}).unwrap_or_else(WorkerError::into_reply);
     assert_eq!(failure(&reply), (FailureKind::Engine, "Corruption: Unknown Footer version"));
-    let reply = worker.answer(Request::Close, &mut |_| {}).unwrap_or_else(WorkerError::into_reply);
+    let reply = worker.answer(Request::Close, &mut |_, _| {}).unwrap_or_else(WorkerError::into_reply);
     assert!(matches!(reply, Reply::Closed), "{reply:?}");
 }

@@ -1,7 +1,7 @@
 //! Workload files: TOML in, [`Workload`] out, every mistake named with its place.
 
-use super::DEFAULT_GRACE;
 use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
+use super::{DEFAULT_GRACE, companion};
 use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
 use crate::config::Options;
 use crate::names;
@@ -90,6 +90,10 @@ struct StepEntry {
     #[serde(default)]
     sync: bool,
     background_write_bytes_per_s: Option<u64>,
+    /// The step beside which this one runs.
+    beside: Option<String>,
+    /// The stream that it follows there.
+    follows: Option<String>,
     block_ms: Option<u64>,
     #[serde(default)]
     cycles: Option<u32>,
@@ -226,6 +230,7 @@ impl Workload {
             }
             let step =
                 step_of(entry, operation, file.block_ms).map_err(|problem| invalid(&place, problem))?;
+            companion::check(&step, &steps).map_err(|problem| invalid(&place, problem))?;
             steps.push(step);
         }
         if steps.is_empty() {
@@ -318,6 +323,8 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         wal: entry.wal,
         sync: entry.sync,
         background_write_bytes_per_s: entry.background_write_bytes_per_s,
+        beside: entry.beside,
+        follows: entry.follows,
         block: Nanos::from_millis(block_ms),
         cycles,
         settle: entry.settle,

@@ -1,5 +1,6 @@
 //! A workload as data: the data set, the engine options it needs, and its steps in order.
 
+mod companion;
 mod extent;
 mod file;
 mod operation;
@@ -84,10 +85,11 @@ impl DataSet {
     /// The rows of tables as keys, with the sizes of sysbench's rows: a number of 4 bytes, and one, a text of 120 and
     /// one of 60 beside it. What the figures of size rest on, nothing else.
     fn of_tables(tables: &Tables) -> DataSet {
+        const KEY_BYTES: usize = 8;
         DataSet {
             keys: tables.rows * u64::from(tables.count),
-            key_bytes: 8,
-            value_bytes: 184,
+            key_bytes: KEY_BYTES,
+            value_bytes: tables.row_bytes.map_or(184, |bytes| bytes as usize - KEY_BYTES),
             value_compressible_percent: 0,
         }
     }
@@ -127,6 +129,14 @@ pub struct Step {
     pub sync: bool,
     /// Bytes per second that a background thread overwrites meanwhile.
     pub background_write_bytes_per_s: Option<u64>,
+    /// The step beside which it runs, as long as that one does and on threads of its own: a companion. It has no
+    /// extent, blocks or settling of its own.
+    #[serde(default)]
+    pub beside: Option<String>,
+    /// The stream whose events a companion follows, one of its own after each, thread by thread: the step that it is
+    /// beside, or a companion before it. A companion that follows none has a rate.
+    #[serde(default)]
+    pub follows: Option<String>,
     /// How long a block lasts when sides are interleaved: exactly where it reads only, on the base in the
     /// pilot where it writes.
     pub block: Nanos,
@@ -167,6 +177,11 @@ impl Step {
     /// on the same keys on every side, and none is trimmed (statistics 1.9, rules 8 and 9).
     pub fn writes(&self) -> bool {
         self.background_write_bytes_per_s.is_some() || self.operation.writes()
+    }
+
+    /// Whether it runs beside another step.
+    pub fn is_companion(&self) -> bool {
+        self.beside.is_some()
     }
 
     /// Whether there is nothing to measure but settling.
@@ -233,11 +248,13 @@ pub enum Group {
     Range2,
     /// Everything that writes.
     Writes,
+    /// Streams that run beside other steps.
+    Beside,
 }
 
 impl Group {
     /// Every group, in the order of reports.
-    pub const ALL: [Group; 7] = [
+    pub const ALL: [Group; 8] = [
         Group::Point,
         Group::Range,
         Group::Point1,
@@ -245,6 +262,7 @@ impl Group {
         Group::Range1,
         Group::Range2,
         Group::Writes,
+        Group::Beside,
     ];
 
     /// The name in reports.
@@ -257,6 +275,7 @@ impl Group {
             Group::Range1 => "range-1",
             Group::Range2 => "range-2",
             Group::Writes => "writes",
+            Group::Beside => "beside",
         }
     }
 }
@@ -295,6 +314,16 @@ impl Workload {
     /// Whether its engines are SQL servers.
     pub fn is_sql(&self) -> bool {
         self.tables.is_some()
+    }
+
+    /// The steps that run beside this one, in their order.
+    pub fn companions<'a>(&'a self, step: &'a str) -> impl Iterator<Item = &'a Step> {
+        self.steps.iter().filter(move |other| other.beside.as_deref() == Some(step))
+    }
+
+    /// The names of a step and of its companions: all that is measured at once.
+    pub fn streams<'a>(&'a self, step: &'a str) -> impl Iterator<Item = &'a str> {
+        std::iter::once(step).chain(self.companions(step).map(|companion| companion.name.as_str()))
     }
 
     /// The step of this name.

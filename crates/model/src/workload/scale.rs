@@ -20,7 +20,7 @@ pub struct Scale {
     pub read_seconds: Option<f64>,
     /// Seconds of each step that is measured by time and writes, or reads while a writer writes.
     pub write_seconds: Option<f64>,
-    /// Foreground threads of each step that has not just one by its nature.
+    /// Foreground threads of each step that has not just one by its nature. A companion's rate goes with them.
     pub threads: Option<u32>,
 }
 
@@ -40,12 +40,17 @@ impl Workload {
         }
         for step in &mut self.steps {
             let seconds = if step.writes() { scale.write_seconds } else { scale.read_seconds };
-            if let (Some(seconds), Extent::Time { .. } | Extent::Blocks) = (seconds, step.extent) {
+            if let (Some(seconds), Extent::Time { .. } | Extent::Blocks, false) =
+                (seconds, step.extent, step.is_companion())
+            {
                 step.extent = Extent::Time { wall: nanos(seconds) };
             }
             if let Some(threads) = scale.threads
                 && step.threads_scale()
             {
+                if let (true, Some(rate)) = (step.is_companion(), &mut step.rate) {
+                    *rate *= f64::from(threads) / f64::from(step.threads);
+                }
                 step.threads = threads;
             }
         }

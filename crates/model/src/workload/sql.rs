@@ -2,7 +2,11 @@
 //!
 //! A statement is a template: text with places in braces. `{table}` is the table of the event, `{number}` its number;
 //! every other name is a parameter that the file defines: `{id}` one value, `{from+99}` the same value plus 99,
-//! `{id*10}` ten fresh values, separated by commas.
+//! `{id*10}` ten fresh values, separated by commas. `{row*10}` are ten fresh rows as the load inserts them.
+
+mod template;
+
+pub use template::{Piece, ROW, Template};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,6 +23,9 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// Every one.
+    pub const ALL: [Dialect; 2] = [Dialect::Postgres, Dialect::Mysql];
+
     /// The name in workload and engine files.
     pub fn name(self) -> &'static str {
         match self {
@@ -45,6 +52,16 @@ pub struct Tables {
     pub row: Template,
     /// What is built on each table when its rows are in.
     pub index: Vec<Template>,
+    /// Rows of one INSERT of the load; as many as 256 KiB hold where absent.
+    #[serde(default)]
+    pub insert_rows: Option<u64>,
+    /// Bytes of a row, keys and values, that figures of size rest on; those of sysbench's rows where absent.
+    #[serde(default)]
+    pub row_bytes: Option<u32>,
+    /// The column whose number is greater in each row than in all rows before it: by it the oldest and the newest row
+    /// are known. Absent where no parameter asks.
+    #[serde(default)]
+    pub id: Option<String>,
     /// Every parameter of rows and statements, by name.
     pub parameters: BTreeMap<String, Parameter>,
 }
@@ -105,15 +122,37 @@ pub enum Draw {
         /// Digits of a group.
         of: u32,
     },
+    /// Random letters and digits, and then as many `a` as are missing: what the Insert Benchmark fills its column with.
+    Text {
+        /// The least length.
+        least: u32,
+        /// The greatest; each from the least on alike.
+        most: u32,
+        /// The part of it that is random, in percent.
+        random_percent: u32,
+    },
+    /// The id of the oldest row that is left in the table: where rows are deleted in the order in which they came.
+    Oldest,
+    /// An id between those of the oldest and of the newest row, each alike; the row may be gone meanwhile.
+    Existing,
 }
 
 impl Draw {
     /// Whether the value is a number, else it is a text.
     pub fn is_number(self) -> bool {
         match self {
-            Draw::Uniform { .. } | Draw::Zipfian { .. } | Draw::Constant { .. } => true,
-            Draw::Digits { .. } => false,
+            Draw::Uniform { .. }
+            | Draw::Zipfian { .. }
+            | Draw::Constant { .. }
+            | Draw::Oldest
+            | Draw::Existing => true,
+            Draw::Digits { .. } | Draw::Text { .. } => false,
         }
+    }
+
+    /// Whether it depends on which rows there are at that moment.
+    pub fn needs_id(self) -> bool {
+        matches!(self, Draw::Oldest | Draw::Existing)
     }
 }
 
@@ -204,8 +243,25 @@ pub struct Transaction {
     /// Whether statements are prepared once by the server and then executed; else their text is sent each time.
     #[serde(default = "yes")]
     pub prepared: bool,
+    /// Whether an event sends only one of the statements, each alike; else all.
+    #[serde(default)]
+    pub one_of: bool,
+    /// What one operation is.
+    #[serde(default)]
+    pub counts: Counts,
     /// The statements.
     pub statements: Vec<Statement>,
+}
+
+/// What the operations of an event are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counts {
+    /// Its statements, BEGIN and COMMIT included: what the posts call queries.
+    #[default]
+    Statements,
+    /// The rows that its statements say they change or return: what the Insert Benchmark counts.
+    Rows,
 }
 
 fn yes() -> bool {
@@ -213,10 +269,19 @@ fn yes() -> bool {
 }
 
 impl Transaction {
-    /// Statements that one event sends in this dialect, BEGIN and COMMIT among them: what the posts count as queries.
-    pub fn queries(&self, dialect: Dialect) -> u64 {
-        let statements: u64 = self.statements_in(dialect).map(|statement| u64::from(statement.repeat)).sum();
-        statements + if self.begin { 2 } else { 0 }
+    /// Operations that one event is in this dialect.
+    pub fn operations(&self, dialect: Dialect) -> u64 {
+        let of_each = self.statements_in(dialect).map(|statement| match (self.counts, statement.rows) {
+            (Counts::Statements, _) => u64::from(statement.repeat),
+            (Counts::Rows, Some(RowsExpected::Exactly(rows))) => u64::from(statement.repeat) * rows,
+            // Refused when the file is read.
+            (Counts::Rows, Some(RowsExpected::Between(_)) | None) => 0,
+        });
+        if self.one_of {
+            return of_each.max().unwrap_or(0);
+        }
+        let borders = if self.begin && self.counts == Counts::Statements { 2 } else { 0 };
+        of_each.sum::<u64>() + borders
     }
 
     /// The statements that a server of this dialect is sent.
@@ -263,12 +328,38 @@ fn once() -> u32 {
 impl Statement {
     /// Whether it changes rows: it does not begin with SELECT.
     pub fn writes(&self) -> bool {
+        !self.begins_with("select")
+    }
+
+    /// Whether it makes rows, or takes them away.
+    pub fn changes(&self) -> Changes {
+        if self.begins_with("insert") {
+            Changes::Inserts
+        } else if self.begins_with("delete") {
+            Changes::Deletes
+        } else {
+            Changes::Nothing
+        }
+    }
+
+    fn begins_with(&self, word: &str) -> bool {
         let text = match self.sql.0.first() {
             Some(Piece::Text(text)) => text.trim_start(),
             _ => "",
         };
-        !text.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select"))
+        text.get(..word.len()).is_some_and(|first| first.eq_ignore_ascii_case(word))
     }
+}
+
+/// What a statement does to the number of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    /// It stays.
+    Nothing,
+    /// It grows by the rows of the answer.
+    Inserts,
+    /// It shrinks by them.
+    Deletes,
 }
 
 /// How many rows a statement returns or changes: a number, or the least and the most.
@@ -300,142 +391,12 @@ impl fmt::Display for RowsExpected {
     }
 }
 
-/// A statement, or a part of one, with places for what changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Template(pub Vec<Piece>);
-
-/// A part of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// As it stands.
-    Text(String),
-    /// The table's name.
-    Table,
-    /// The table's number.
-    Number,
-    /// The storage engine.
-    Storage,
-    /// The value of a parameter, plus a number.
-    Value {
-        /// The parameter's name.
-        name: String,
-        /// What is added.
-        plus: i64,
-    },
-    /// Fresh values of a parameter, separated by commas.
-    List {
-        /// The parameter's name.
-        name: String,
-        /// How many.
-        count: u32,
-    },
-}
-
-impl Template {
-    /// Names of the parameters in it.
-    pub fn parameters(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|piece| match piece {
-            Piece::Value { name, .. } | Piece::List { name, .. } => Some(name.as_str()),
-            Piece::Text(_) | Piece::Table | Piece::Number | Piece::Storage => None,
-        })
-    }
-}
-
-impl TryFrom<String> for Template {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Template, String> {
-        let mut pieces = Vec::new();
-        let mut rest = text.as_str();
-        while let Some(open) = rest.find('{') {
-            let inner = &rest[open + 1..];
-            let close = inner.find('}').ok_or_else(|| format!("a `{{` is not closed in `{text}`"))?;
-            if open > 0 {
-                pieces.push(Piece::Text(rest[..open].to_owned()));
-            }
-            pieces.push(place(&inner[..close]).map_err(|problem| format!("{problem} in `{text}`"))?);
-            rest = &inner[close + 1..];
-        }
-        if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
-        }
-        Ok(Template(pieces))
-    }
-}
-
-/// Longer lists than this are a mistake: MySQL has at most 65,535 placeholders in a statement.
-const LONGEST_LIST: u32 = 65_535;
-
-fn place(text: &str) -> Result<Piece, String> {
-    let end = text.find(['+', '-', '*']).unwrap_or(text.len());
-    let (name, rest) = text.split_at(end);
-    if name.is_empty() || !name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_') {
-        return Err(format!("`{{{text}}}` names no parameter"));
-    }
-    let name = name.to_owned();
-    if let Some(count) = rest.strip_prefix('*') {
-        return match count.parse() {
-            Ok(count @ 1..=LONGEST_LIST) => Ok(Piece::List { name, count }),
-            _ => Err(format!("`{{{text}}}` needs a count of 1 to {LONGEST_LIST}")),
-        };
-    }
-    Ok(match (name.as_str(), rest) {
-        ("table", "") => Piece::Table,
-        ("number", "") => Piece::Number,
-        ("storage", "") => Piece::Storage,
-        (_, "") => Piece::Value { name, plus: 0 },
-        (_, rest) => {
-            let plus = rest.parse().map_err(|_| format!("`{{{text}}}` adds no whole number"))?;
-            Piece::Value { name, plus }
-        }
-    })
-}
-
-impl From<Template> for String {
-    fn from(template: Template) -> String {
-        template.to_string()
-    }
-}
-
-impl fmt::Display for Template {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for piece in &self.0 {
-            match piece {
-                Piece::Text(text) => f.write_str(text)?,
-                Piece::Table => f.write_str("{table}")?,
-                Piece::Number => f.write_str("{number}")?,
-                Piece::Storage => f.write_str("{storage}")?,
-                Piece::Value { name, plus: 0 } => write!(f, "{{{name}}}")?,
-                Piece::Value { name, plus } => write!(f, "{{{name}{plus:+}}}")?,
-                Piece::List { name, count } => write!(f, "{{{name}*{count}}}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn template(text: &str) -> Template {
         Template::try_from(text.to_owned()).unwrap()
-    }
-
-    #[test]
-    fn a_template_is_read_and_written_back() {
-        let text =
-            "SELECT c FROM {table} WHERE id BETWEEN {from} AND {from+99} OR id IN ({id*10}) -- {number}";
-        let read = template(text);
-        assert_eq!(read.to_string(), text);
-        assert_eq!(read.parameters().collect::<Vec<_>>(), ["from", "from", "id"]);
-        for (wrong, expected) in
-            [("{a", "not closed"), ("{}", "names no parameter"), ("{a*0}", "count"), ("{a+x}", "adds no")]
-        {
-            let error = Template::try_from(wrong.to_owned()).unwrap_err();
-            assert!(error.contains(expected), "{error}");
-        }
     }
 
     #[test]
@@ -464,15 +425,17 @@ mod tests {
             begin: true,
             table: TableChoice::Any,
             prepared: true,
+            one_of: false,
+            counts: Counts::Statements,
             statements: vec![
                 statement("SELECT c FROM {table} WHERE id = {id}", 10, None),
                 statement(" select 1", 4, None),
             ],
         };
-        assert_eq!(read_only.queries(Dialect::Postgres), 16);
+        assert_eq!(read_only.operations(Dialect::Postgres), 16);
         assert!(!read_only.writes());
         read_only.statements.push(statement("DELETE FROM {table}", 1, Some(Dialect::Mysql)));
         assert!(read_only.writes());
-        assert_eq!((read_only.queries(Dialect::Postgres), read_only.queries(Dialect::Mysql)), (16, 17));
+        assert_eq!((read_only.operations(Dialect::Postgres), read_only.operations(Dialect::Mysql)), (16, 17));
     }
 }

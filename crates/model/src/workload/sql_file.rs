@@ -1,7 +1,9 @@
 //! What workload files and sequences say of SQL servers: schema, parameters, transactions; checked against each other.
 
 use super::Operation;
-use super::sql::{Dialect, Parameter, RowsExpected, Statement, TableChoice, Tables, Template, Transaction};
+use super::sql::{
+    Counts, Dialect, Parameter, ROW, RowsExpected, Statement, TableChoice, Tables, Template, Transaction,
+};
 use crate::names;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -24,6 +26,9 @@ pub(super) struct SchemaEntry {
     row: Template,
     #[serde(default)]
     index: Vec<Template>,
+    insert_rows: Option<u64>,
+    row_bytes: Option<u32>,
+    id: Option<String>,
 }
 
 /// A transaction with its name. `$NAME` in a statement stands for what a step gives under `with`.
@@ -37,6 +42,10 @@ pub(super) struct TransactionEntry {
     table: TableChoice,
     #[serde(default = "yes")]
     prepared: bool,
+    #[serde(default)]
+    one_of: bool,
+    #[serde(default)]
+    counts: Counts,
     statements: Vec<StatementEntry>,
 }
 
@@ -102,7 +111,27 @@ impl SqlParts {
             let problem = format!("`{{{name}}}`: a table is made without parameters");
             return Err(("schema".to_owned(), problem));
         }
-        self.check_names(&schema.row).map_err(|problem| ("schema".to_owned(), problem))?;
+        let of_schema = |problem: String| ("schema".to_owned(), problem);
+        self.check_names(&schema.row).map_err(of_schema)?;
+        if schema.row.has_rows() {
+            return Err(of_schema(format!("`{{{ROW}}}` stands in itself")));
+        }
+        if schema.insert_rows == Some(0) || !(9..=1 << 20).contains(&schema.row_bytes.unwrap_or(9)) {
+            return Err(of_schema("insert_rows must be at least 1, and row_bytes 9 to 1048576".to_owned()));
+        }
+        if self.parameters.contains_key(ROW) {
+            let problem = format!("no parameter can be called `{ROW}`: it stands for a row of the schema");
+            return Err(("parameters".to_owned(), problem));
+        }
+        if let (None, Some((name, _))) =
+            (&schema.id, self.parameters.iter().find(|(_, parameter)| parameter.draw.needs_id()))
+        {
+            let problem = format!(
+                "`{name}` goes by the rows that there are: the schema must name the column that tells, as in \
+                 `id = \"id\"`"
+            );
+            return Err(("parameters".to_owned(), problem));
+        }
         Ok(Tables {
             count: entry.count,
             rows: entry.rows,
@@ -111,6 +140,9 @@ impl SqlParts {
             insert: schema.insert.clone(),
             row: schema.row.clone(),
             index: schema.index.clone(),
+            insert_rows: schema.insert_rows,
+            row_bytes: schema.row_bytes,
+            id: schema.id.clone(),
             parameters: self.parameters.clone(),
         })
     }
@@ -137,12 +169,16 @@ impl SqlParts {
         if statements.is_empty() {
             return Err(format!("the transaction `{name}` has no statement"));
         }
-        Ok(Operation::Transaction(Box::new(Transaction {
+        let transaction = Transaction {
             begin: entry.begin,
             table: entry.table,
             prepared: entry.prepared,
+            one_of: entry.one_of,
+            counts: entry.counts,
             statements,
-        })))
+        };
+        check_transaction(&transaction).map_err(|problem| format!("the transaction `{name}`: {problem}"))?;
+        Ok(Operation::Transaction(Box::new(transaction)))
     }
 
     fn statement(&self, entry: &StatementEntry, with: &BTreeMap<String, u64>) -> Result<Statement, String> {
@@ -176,6 +212,37 @@ impl SqlParts {
                 Err(format!("there is no parameter `{name}`{hint}, in `{template}`"))
             }
         }
+    }
+}
+
+fn check_transaction(transaction: &Transaction) -> Result<(), String> {
+    for statement in &transaction.statements {
+        if transaction.prepared && statement.sql.has_rows() {
+            return Err(format!("`{{{ROW}*..}}` is sent as text only: say `prepared = false`"));
+        }
+        if transaction.counts == Counts::Rows && !matches!(statement.rows, Some(RowsExpected::Exactly(1..))) {
+            return Err("where rows are counted, each statement says how many, as in `rows = 50`".to_owned());
+        }
+    }
+    if !transaction.one_of {
+        return Ok(());
+    }
+    // An event must be as many operations as the next.
+    let alike = Dialect::ALL.into_iter().all(|dialect| {
+        let mut counts =
+            transaction.statements_in(dialect).map(|statement| (statement.repeat, statement.rows));
+        counts.next().is_none_or(|first| {
+            counts.all(|(repeat, rows)| {
+                repeat == first.0 && (transaction.counts == Counts::Statements || rows == first.1)
+            })
+        })
+    });
+    match (transaction.begin, alike) {
+        (true, _) => Err("`one_of` and `begin` exclude each other".to_owned()),
+        (false, false) => {
+            Err("the statements of which one is sent are the same number of operations".to_owned())
+        }
+        (false, true) => Ok(()),
     }
 }
 

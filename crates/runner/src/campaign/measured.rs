@@ -2,12 +2,31 @@
 
 use super::world::{EngineIn, MeasuredBlock};
 use model::block::{Block, TrialKey};
-use model::counter::Counter;
+use model::counter::{Counter, Counters};
 use model::event::RunEvent;
 use model::plan::{Design, Plan};
 use model::units::Nanos;
+use model::workload::Operation;
+use model::workload::sql::Dialect;
 
 impl MeasuredBlock {
+    /// The blocks of a trial and of the companions of its step, each with its own trial.
+    pub fn streams(mut self, plan: &Plan, trial: &TrialKey) -> Vec<(TrialKey, MeasuredBlock)> {
+        let reports = std::mem::take(&mut self.report.companions);
+        let started_at_us = self.started_at_us;
+        let companions = plan.workload.companions(&trial.step).zip(reports).map(|(companion, report)| {
+            let block = MeasuredBlock {
+                report,
+                started_at_us,
+                process_cpu: None,
+                engine: EngineIn::Shared,
+                counters: Counters::new(),
+            };
+            (TrialKey { step: companion.name.clone(), ..trial.clone() }, block)
+        });
+        std::iter::once((trial.clone(), self)).chain(companions).collect()
+    }
+
     /// The block of a trial; `run_delay` and CPU are means over the foreground threads. A client waits
     /// while its server works: then what the server's thread had is part of the client's time as its own is (statistics
     /// 1.9, rule 10).
@@ -25,7 +44,7 @@ impl MeasuredBlock {
                 run_delay += serving.run_delay;
                 Some(serving.cpu)
             }
-            EngineIn::Elsewhere => None,
+            EngineIn::Elsewhere | EngineIn::Shared => None,
         };
         if self.engine != EngineIn::Worker {
             counters.insert(Counter::ClientCpuNanos, report.process_cpu.0);
@@ -66,6 +85,35 @@ impl MeasuredBlock {
                 plan.subjects[trial.side].reference,
                 kinds.join(", ")
             ),
+        })
+    }
+
+    /// The warning that a stream of stated rate had less than 95 % of it: what was measured meanwhile is not what was
+    /// asked for, as the Insert Benchmark's reports say it. Absent where it kept its rate, or was too short to tell.
+    pub fn behind_its_rate(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
+        const LEAST_SHARE: f64 = 0.95;
+        /// One event more or less must not matter.
+        const LEAST_EVENTS: f64 = 40.0;
+        let step = plan.workload.step(&trial.step).ok()?;
+        let rate = step.rate?;
+        let per_event = match &step.operation {
+            Operation::Transaction(transaction) => {
+                Dialect::ALL.into_iter().map(|dialect| transaction.operations(dialect)).max().unwrap_or(1)
+            }
+            _ => 1,
+        };
+        let seconds = self.report.wall.as_secs_f64();
+        let achieved = self.report.operations as f64 / seconds;
+        (rate * seconds >= LEAST_EVENTS * per_event as f64 && achieved < rate * LEAST_SHARE).then(|| {
+            RunEvent::Warned {
+                step: Some(trial.step.clone()),
+                id: "behind-its-rate".to_owned(),
+                text: format!(
+                    "{} did {achieved:.0} of the {rate:.0} operations a second of {} in round {}: less than 95 %, so \
+                     that what ran beside it had less to bear than elsewhere",
+                    plan.subjects[trial.side].reference, trial.step, trial.launch,
+                ),
+            }
         })
     }
 

@@ -98,6 +98,37 @@ pub const SQL_WORKLOAD: &str = r#"
     cycles = 3
 "#;
 
+/// Two more streams beside the write: as the Insert Benchmark has them.
+pub const STREAMS: &str = r#"
+    [[step]]
+    name = "queries"
+    group = "point-1"
+    operation = "transaction"
+    transaction = "read"
+    same_process = true
+    cycles = 2
+    [[step]]
+    name = "queries.writes"
+    group = "beside"
+    operation = "transaction"
+    transaction = "write"
+    beside = "queries"
+    rate = 10
+    [[step]]
+    name = "queries.more"
+    group = "beside"
+    operation = "transaction"
+    transaction = "write"
+    beside = "queries"
+    follows = "queries.writes"
+"#;
+
+/// The plan for servers with streams beside its last step.
+pub fn streams_plan(steps: &[&str], budget: Nanos) -> Plan {
+    let workload = Workload::parse(&format!("{SQL_WORKLOAD}{STREAMS}"), "test").unwrap();
+    Plan { workload, ..sql_plan(steps, budget) }
+}
+
 /// The same plan for servers.
 pub fn sql_plan(steps: &[&str], budget: Nanos) -> Plan {
     let workload = Workload::parse(SQL_WORKLOAD, "test").unwrap();

@@ -2,10 +2,10 @@
 
 use model::block::Side;
 use model::plan::Plan;
-use model::wire::StepSetup;
+use model::wire::{CompanionSetup, StepSetup, Stream};
 use model::workload::Step;
 
-/// The setup of a step on a side, with the seed of its launch's data; every key exists.
+/// The setup of a step on a side with its companions, with the seed of its launch's data; every key exists.
 pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepSetup {
     // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
     let position = plan.workload.steps.iter().position(|other| other.name == step.name);
@@ -21,5 +21,20 @@ pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepS
         seed: data_seed.wrapping_add(1 + position.unwrap_or(0) as u64),
         planted_slowdown_percent: plan.subjects[side].planted_slowdown_percent,
         all_keys_exist: true,
+        server_is_ours: plan.workload.is_sql() && plan.subjects[side].build.elsewhere().is_none(),
+        companions: plan
+            .workload
+            .companions(&step.name)
+            .map(|companion| CompanionSetup {
+                step: step_setup(plan, companion, side, data_seed),
+                follows: companion.follows.as_deref().map(|leader| stream(plan, step, leader)),
+            })
+            .collect(),
     }
+}
+
+/// The stream of this name among a step and its companions.
+fn stream(plan: &Plan, step: &Step, name: &str) -> Stream {
+    let place = plan.workload.companions(&step.name).position(|companion| companion.name == name);
+    place.map_or(Stream::Own, Stream::Companion)
 }

@@ -65,6 +65,8 @@ pub struct SimulatedWorld {
     workers: BTreeMap<WorkerId, SimulatedWorker>,
     directories: BTreeSet<WorkerId>,
     step: String,
+    /// Of the step that was made ready last.
+    companions: usize,
 }
 
 impl SimulatedWorld {
@@ -79,6 +81,7 @@ impl SimulatedWorld {
             workers: BTreeMap::new(),
             directories: BTreeSet::new(),
             step: String::new(),
+            companions: 0,
         }
     }
 
@@ -131,12 +134,14 @@ impl SimulatedWorld {
 
     fn reply(&mut self, id: WorkerId, request: &Request) -> Reply {
         if let Request::Prepare(setup) = request {
+            self.companions = setup.companions.len();
             self.step = match setup.operation {
                 Operation::FillSequential => "fillseq".to_owned(),
                 Operation::ReadRandom => "readrandom".to_owned(),
                 _ => "overwrite".to_owned(),
             };
         }
+        let companions = self.companions;
         let worker = self.worker(id);
         assert!(!worker.frozen, "{request:?} was sent to the frozen {id:?}");
         match request {
@@ -157,7 +162,7 @@ impl SimulatedWorld {
             }
             Request::FinishStep => {
                 assert!(std::mem::replace(&mut worker.prepared, false));
-                Reply::StepFinished { latency: latency() }
+                Reply::StepFinished { latency: latency(), companions: vec![latency(); companions] }
             }
             Request::AbandonStep => {
                 worker.prepared = false;
@@ -191,6 +196,7 @@ impl SimulatedWorld {
             thread_cpu: vec![wall],
             thread_run_delay: Some(vec![Nanos(0)]),
             process_cpu: wall,
+            companions: vec![BlockReport { operations: 7, wall, ..BlockReport::default() }; self.companions],
             ..BlockReport::default()
         }
     }

@@ -80,6 +80,8 @@ pub enum EngineIn {
     Server(ThreadTimes),
     /// In a server that is not ours: what it had is not known, and the worker is no part of it.
     Elsewhere,
+    /// In a server of ours that worked for another step at the same time: what of it was for this one is not known.
+    Shared,
 }
 
 /// Why an action failed.

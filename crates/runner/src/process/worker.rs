@@ -5,7 +5,7 @@ use super::tree::{self, FreezeError};
 use crate::clock::Stopwatch;
 use model::block::Second;
 use model::units::Nanos;
-use model::wire::{FailureKind, Reply, Request};
+use model::wire::{FailureKind, Reply, Request, Stream};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -145,22 +145,26 @@ impl Worker {
         bound: Nanos,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reply, WorkerError> {
-        self.receive_seconds(request, bound, interrupted, &mut |_| {})
+        self.receive_seconds(request, bound, interrupted, &mut |_, _| {})
     }
 
-    /// Waits for the reply to the last request; the seconds that come before it are told as they come.
+    /// Waits for the reply to the last request; the seconds that come before it are told as they come, with their
+    /// stream.
     pub fn receive_seconds(
         &mut self,
         request: &'static str,
         bound: Nanos,
         interrupted: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(Second),
+        tell: &mut dyn FnMut(Stream, Second),
     ) -> Result<Reply, WorkerError> {
         let watch = Stopwatch::start();
         loop {
             match self.replies.recv_timeout(INTERRUPT_LOOK) {
                 Ok(Ok(line)) => match parsed(&line)? {
-                    Reply::Second(second) => tell(second),
+                    Reply::Second(second) => tell(Stream::Own, second),
+                    Reply::CompanionSecond { companion, second } => {
+                        tell(Stream::Companion(companion), second);
+                    }
                     reply => return Ok(reply),
                 },
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.crash()),

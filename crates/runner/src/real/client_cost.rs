@@ -47,6 +47,8 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
             seed: plan.seed,
             planted_slowdown_percent: 0.0,
             all_keys_exist: true,
+            server_is_ours: false,
+            companions: Vec::new(),
         }))?;
         let limit = BlockLimit::Operations { count: OPERATIONS };
         if let Reply::Block(report) = ask(&Request::RunBlock { limit, warm_up: false, seconds: false })? {

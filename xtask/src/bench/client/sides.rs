@@ -152,6 +152,8 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             seed: run.seed,
             planted_slowdown_percent: 0.0,
             all_keys_exist: true,
+            server_is_ours: false,
+            companions: Vec::new(),
         }),
         Request::RunBlock {
             limit: BlockLimit::Operations { count: run.operations },
@@ -236,6 +238,7 @@ pub fn operations_of_worker(directory: &Path) -> anyhow::Result<u64> {
             | Reply::Prepared
             | Reply::Second(_)
             | Reply::Text { .. }
+            | Reply::CompanionSecond { .. }
             | Reply::StepFinished { .. }
             | Reply::Settled { .. }
             | Reply::TablesClaimed

@@ -122,7 +122,7 @@ mod tests {
             let Operation::Transaction(transaction) = case.operation().unwrap() else {
                 panic!("no transaction")
             };
-            assert_eq!(transaction.queries(Dialect::Postgres), case.queries, "{}", case.name());
+            assert_eq!(transaction.operations(Dialect::Postgres), case.queries, "{}", case.name());
         }
     }
 }

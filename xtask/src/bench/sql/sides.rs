@@ -212,6 +212,8 @@ fn setup(operation: Operation, threads: u32, seed: u64) -> anyhow::Result<StepSe
         seed,
         planted_slowdown_percent: 0.0,
         all_keys_exist: true,
+        server_is_ours: false,
+        companions: Vec::new(),
     })
 }
 

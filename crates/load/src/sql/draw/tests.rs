@@ -73,7 +73,7 @@ fn uniform_numbers_fill_their_range_and_no_more() {
     let mut random = random();
     let mut counts = [0_u32; 5];
     for _ in 0..50_000 {
-        counts[usize::try_from(number(&source, &mut random, 0) - 3).unwrap()] += 1;
+        counts[usize::try_from(number(&source, &mut random, 0, [1, 1]) - 3).unwrap()] += 1;
     }
     assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
 }
@@ -81,7 +81,7 @@ fn uniform_numbers_fill_their_range_and_no_more() {
 #[test]
 fn a_constant_counts_up_in_a_list() {
     let source = source(Draw::Constant { value: Bound::number(51) }, 0).unwrap();
-    let numbers: Vec<i64> = (0..3).map(|place| number(&source, &mut random(), place)).collect();
+    let numbers: Vec<i64> = (0..3).map(|place| number(&source, &mut random(), place, [1, 1])).collect();
     assert_eq!(numbers, [51, 52, 53]);
 }
 
@@ -115,9 +115,9 @@ fn numbers_are_written_as_the_library_does() {
 fn a_seed_gives_its_values() {
     let source = zipfian_source(1_000_000, 0.8);
     let mut random = random();
-    let drawn: Vec<i64> = (0..4).map(|_| number(&source, &mut random, 0)).collect();
+    let drawn: Vec<i64> = (0..4).map(|_| number(&source, &mut random, 0, [1, 1])).collect();
     let mut again = generator(11, Stream::Foreground(0));
-    assert!(drawn.iter().all(|value| *value == number(&source, &mut again, 0)));
+    assert!(drawn.iter().all(|value| *value == number(&source, &mut again, 0, [1, 1])));
     assert!(drawn.iter().all(|value| (1..=1_000_000).contains(value)), "{drawn:?}");
 }
 
@@ -128,4 +128,36 @@ fn ranges_without_a_number_are_refused() {
     assert!(source(Draw::Digits { groups: 1, of: 30 }, 0).is_err());
     let flat = Draw::Zipfian { low: Bound::number(1), high: Bound::number(9), exponent: f64::NAN };
     assert!(source(flat, 0).is_err());
+}
+
+#[test]
+fn texts_have_their_lengths_and_their_random_part() {
+    let source = source(Draw::Text { least: 10, most: 20, random_percent: 50 }, 0).unwrap();
+    let mut random = random();
+    let mut lengths = [0_u32; 21];
+    for _ in 0..5000 {
+        let mut text = Vec::new();
+        push_text(&mut text, &source, &mut random);
+        lengths[text.len()] += 1;
+        assert!(text.iter().all(|letter| letter.is_ascii_alphanumeric() || b"+/".contains(letter)));
+        assert!(text[text.len() / 2..].iter().all(|letter| *letter == b'a'), "{text:?}");
+    }
+    assert!(lengths[..10].iter().all(|count| *count == 0));
+    assert!(lengths[10..].iter().all(|count| (350..=560).contains(count)), "{lengths:?}");
+    assert!(super::source(Draw::Text { least: 2, most: 1, random_percent: 50 }, 0).is_err());
+}
+
+#[test]
+fn existing_rows_are_those_between_the_oldest_and_the_newest() {
+    let mut random = random();
+    let mut counts = [0_u32; 10];
+    for _ in 0..5000 {
+        let id = number(&Source::Existing, &mut random, 0, [3, 7]);
+        counts[usize::try_from(id).unwrap()] += 1;
+    }
+    assert!(counts[3..=7].iter().all(|count| (850..=1150).contains(count)), "{counts:?}");
+    assert_eq!(counts.iter().sum::<u32>(), counts[3..=7].iter().sum::<u32>());
+    assert_eq!(number(&Source::Oldest, &mut random, 0, [3, 7]), 3);
+    // Of an empty table there is no row to be found, and no panic.
+    assert_eq!(number(&Source::Existing, &mut random, 0, [1, 0]), 1);
 }

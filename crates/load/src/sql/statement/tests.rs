@@ -28,7 +28,15 @@ fn statement(template: &str) -> Statement {
 
 fn statement_of(template: &str, parameters: &mut Parameters) -> Statement {
     let template = Template::try_from(template.to_owned()).unwrap();
-    Statement::new(&template, parameters, Some("InnoDB")).unwrap()
+    Statement::new(&template, parameters, surroundings(&row())).unwrap()
+}
+
+fn row() -> Template {
+    Template::try_from("({id}, '{c}')".to_owned()).unwrap()
+}
+
+fn surroundings(row: &Template) -> Surroundings<'_> {
+    Surroundings { storage: Some("InnoDB"), row: Some(row) }
 }
 
 fn table() -> TableName {
@@ -40,7 +48,7 @@ fn as_text(template: &str) -> String {
     let mut random = generator(1, Stream::Foreground(0));
     let statement = statement(template);
     statement.draw(&mut parameters, &mut random);
-    statement.push_text(&table(), &parameters, &mut random, &mut out);
+    statement.push_text(&table(), &mut parameters, &mut random, &mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -87,9 +95,9 @@ fn what_cannot_be_said_is_refused() {
         let template = Template::try_from(template.to_owned()).unwrap();
         Statement::new(&template, &mut parameters(), storage).unwrap_err().to_string()
     };
-    assert!(refused("{c+1}", None).contains("nothing can be added"));
-    assert!(refused("{storage}", None).contains("storage engine"));
-    assert!(refused("{d}", None).contains("no parameter `d`"));
+    assert!(refused("{c+1}", Surroundings::default()).contains("nothing can be added"));
+    assert!(refused("{storage}", Surroundings::default()).contains("storage engine"));
+    assert!(refused("{d}", Surroundings::default()).contains("no parameter `d`"));
 }
 
 #[test]
@@ -102,4 +110,18 @@ fn a_value_beyond_the_type_of_the_server_is_an_error_with_its_place() {
     let unfit = statement.push_execution(&prepared, &parameters, &mut random, &mut out).unwrap_err();
     assert_eq!(unfit.index, 2);
     assert!(unfit.value > i64::from(i32::MAX));
+}
+
+#[test]
+fn rows_are_those_of_the_load_each_with_values_of_its_own() {
+    let text = as_text("INSERT INTO {table} (k, c) VALUES {row*3}");
+    let rows: Vec<&str> =
+        text.strip_prefix("INSERT INTO sbtest3 (k, c) VALUES ").unwrap().split("), ").collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    for row in &rows {
+        let (number, digits) = row.trim_end_matches(')').strip_prefix('(').unwrap().split_once(", ").unwrap();
+        assert!((1..=9).contains(&number.parse::<u32>().unwrap()), "{text}");
+        assert!(digits.starts_with('\'') && digits.ends_with('\'') && digits.len() == 9, "{text}");
+    }
+    assert!(rows[0] != rows[1] && rows[1] != rows[2], "{text}");
 }

@@ -16,17 +16,31 @@ const REFUSED: &[u8] = b"E\0\0\0\x1cSERROR\0C42501\0Mrefused\0\0Z\0\0\0\x05E";
 
 /// What one event of two statements did, and the texts that were sent after the login.
 fn run(begin: bool, answers: &[&[u8]]) -> (Result<u64, OperationError>, Retries, Vec<String>) {
-    let tables: Tables = serde_json::from_value(serde_json::json!({
-        "count": 1, "rows": 100, "prefix": "t", "create": {}, "insert": "", "row": "", "index": [],
-        "parameters": { "id": { "draw": "uniform", "low": 1, "high": "rows" } }
-    }))
-    .unwrap();
-    let transaction: Transaction = serde_json::from_value(serde_json::json!({
+    let transaction = serde_json::from_value(serde_json::json!({
         "begin": begin, "prepared": false,
         "statements": [
             { "sql": "UPDATE {table} SET a = {id}", "rows": 1 },
             { "sql": "UPDATE {table} SET b = {id}", "rows": 1 },
         ]
+    }))
+    .unwrap();
+    let (results, retries, sent) = run_events(&transaction, Arc::default(), answers, 1);
+    (results.into_iter().next().unwrap(), retries, sent)
+}
+
+/// What so many events did, how often they were sent again, and all texts that were sent after the login.
+fn run_events(
+    transaction: &Transaction,
+    rows: Arc<Vec<TableRows>>,
+    answers: &[&[u8]],
+    events: u32,
+) -> (Vec<Result<u64, OperationError>>, Retries, Vec<String>) {
+    let tables: Tables = serde_json::from_value(serde_json::json!({
+        "count": 1, "rows": 100, "prefix": "t", "create": {}, "insert": "", "row": "({id})", "index": [],
+        "parameters": {
+            "id": { "draw": "uniform", "low": 1, "high": "rows" },
+            "oldest": { "draw": "oldest" },
+        }
     }))
     .unwrap();
     let setup = StepSetup {
@@ -41,6 +55,8 @@ fn run(begin: bool, answers: &[&[u8]]) -> (Result<u64, OperationError>, Retries,
         seed: 5,
         planted_slowdown_percent: 0.0,
         all_keys_exist: true,
+        server_is_ours: false,
+        companions: Vec::new(),
     };
     let answers = [LOGGED_IN].iter().chain(answers).map(|answer| answer.to_vec()).collect();
     let peer = Peer::answering(Vec::new(), answers);
@@ -52,14 +68,14 @@ fn run(begin: bool, answers: &[&[u8]]) -> (Result<u64, OperationError>, Retries,
         database: "d".to_owned(),
         storage: None,
     };
-    let mut client = Client::new(&address, &tables, &transaction, &setup, 0).unwrap();
-    assert_eq!(client.per_call(), if begin { 4 } else { 2 });
-    let result = client.once();
+    let mut client = Client::new(&address, &tables, transaction, &setup, 0, rows).unwrap();
+    assert_eq!(client.per_call(), transaction.operations(Dialect::Postgres));
+    let results = (0..events).map(|_| client.once()).collect();
     let retries = client.take_retries();
     assert_eq!(client.take_retries(), Retries::default());
     drop(client);
     let text = |message: &Vec<u8>| String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned();
-    (result, retries, peer.received().iter().skip(1).map(text).collect())
+    (results, retries, peer.received().iter().skip(1).map(text).collect())
 }
 
 fn counted(kinds: &[Retry]) -> Retries {
@@ -127,5 +143,54 @@ fn a_connection_that_is_gone_ends_the_block() {
         let error = result.unwrap_err();
         assert!(error.ends_block(), "{error}");
         assert!(error.with_causes().contains("the connection was lost"), "{}", error.with_causes());
+    }
+}
+
+/// The command that a statement ended with, of so many bytes, outside of a transaction.
+fn tag(text: &str) -> Vec<u8> {
+    let mut message = vec![b'C', 0, 0, 0, u8::try_from(text.len() + 5).unwrap()];
+    message.extend_from_slice(text.as_bytes());
+    message.extend_from_slice(b"\0Z\0\0\0\x05I");
+    message
+}
+
+#[test]
+fn what_is_inserted_and_deleted_is_known_to_all_streams() {
+    let rows = Arc::new(vec![TableRows::between(5, 9)]);
+    let insert: Transaction = serde_json::from_value(serde_json::json!({
+        "prepared": false, "counts": "rows",
+        "statements": [{ "sql": "INSERT INTO {table} (v) VALUES {row*3}", "rows": 3 }]
+    }))
+    .unwrap();
+    let answer = tag("INSERT 0 3");
+    let (results, _, _) = run_events(&insert, Arc::clone(&rows), &[&answer, &answer], 2);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(rows[0].bounds(), [5, 15]);
+    let delete: Transaction = serde_json::from_value(serde_json::json!({
+        "prepared": false, "counts": "rows",
+        "statements": [{ "sql": "DELETE FROM {table} WHERE id >= {oldest} LIMIT 4", "rows": 4 }]
+    }))
+    .unwrap();
+    let answer = tag("DELETE 4");
+    let (results, _, sent) = run_events(&delete, Arc::clone(&rows), &[&answer, &answer], 2);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(sent, ["DELETE FROM t1 WHERE id >= 5 LIMIT 4", "DELETE FROM t1 WHERE id >= 9 LIMIT 4"]);
+    assert_eq!(rows[0].bounds(), [13, 15]);
+}
+
+#[test]
+fn one_of_several_statements_is_one_of_them_each_alike() {
+    let one_of: Transaction = serde_json::from_value(serde_json::json!({
+        "prepared": false, "one_of": true,
+        "statements": [{ "sql": "UPDATE a" }, { "sql": "UPDATE b" }, { "sql": "UPDATE c" }]
+    }))
+    .unwrap();
+    let answers = vec![tag("UPDATE 1"); 300];
+    let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+    let (results, _, sent) = run_events(&one_of, Arc::default(), &answers, 300);
+    assert!(results.iter().all(Result::is_ok));
+    for text in ["UPDATE a", "UPDATE b", "UPDATE c"] {
+        let count = sent.iter().filter(|sent| *sent == text).count();
+        assert!((70..=130).contains(&count), "{text}: {count}");
     }
 }

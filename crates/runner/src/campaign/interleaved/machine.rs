@@ -235,6 +235,15 @@ impl<R: Referee> Campaign<R> {
 
     fn take_block(&mut self, line: &Line, measured: MeasuredBlock) {
         let Action::RunBlock { trial, cycle, position, .. } = &line.action else { return };
+        for (trial, measured) in measured.streams(&self.plan, trial) {
+            // One that has its verdict runs on beside another that has none.
+            if self.active.contains(&trial.step) {
+                self.take_stream(&trial, *cycle, *position, measured);
+            }
+        }
+    }
+
+    fn take_stream(&mut self, trial: &TrialKey, cycle: u32, position: u32, measured: MeasuredBlock) {
         self.events.extend(measured.failed_operations(&self.plan, trial));
         if let Some(retries) = measured.retries(&self.plan, trial)
             && self.retried.insert((trial.step.clone(), trial.side))
@@ -244,7 +253,7 @@ impl<R: Referee> Campaign<R> {
         if measured.report.writes_delayed {
             self.warn_of_delay(&trial.step);
         }
-        let block = measured.into_block(trial.clone(), *cycle, *position);
+        let block = measured.into_block(trial.clone(), cycle, position);
         self.launch.blocks.push(block.clone());
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }
@@ -290,14 +299,24 @@ impl<R: Referee> Campaign<R> {
 
     fn take_latency(&mut self, line: &Line, replies: Vec<(WorkerId, Reply)>) {
         let Some(step) = &line.step else { return };
-        self.launch.ended.insert(step.clone());
+        let streams: Vec<&str> = self.plan.workload.streams(step).collect();
         for (worker, reply) in replies {
-            let latency = match reply {
-                Reply::StepFinished { latency } => Some(latency),
-                _ => None,
+            let mut latencies = match reply {
+                Reply::StepFinished { latency, companions } => {
+                    std::iter::once(latency).chain(companions).collect::<VecDeque<_>>()
+                }
+                _ => VecDeque::new(),
             };
-            let trial = TrialKey { launch: self.launch.number, step: step.clone(), side: worker.side };
-            self.events.push(RunEvent::TrialEnded { trial, outcome: Outcome::Done, latency });
+            for stream in &streams {
+                let latency = latencies.pop_front();
+                if !self.active.contains(*stream) {
+                    continue;
+                }
+                self.launch.ended.insert((*stream).to_owned());
+                let trial =
+                    TrialKey { launch: self.launch.number, step: (*stream).to_owned(), side: worker.side };
+                self.events.push(RunEvent::TrialEnded { trial, outcome: Outcome::Done, latency });
+            }
         }
     }
 
@@ -340,7 +359,12 @@ impl<R: Referee> Campaign<R> {
         let requests = workers.iter().map(|worker| (*worker, Request::AbandonStep)).collect();
         let action = Action::Ask { requests, bound: ABANDON_BOUND };
         self.script.push_front(Line { part: line.part, step: None, meaning: Meaning::Done, action });
-        self.end_failed(step, line, failure);
+        let streams = self.plan.workload.streams(step);
+        let judged = streams.filter(|stream| *stream == step || self.active.contains(*stream));
+        let judged: Vec<String> = judged.map(str::to_owned).collect();
+        for stream in &judged {
+            self.end_failed(stream, line, failure);
+        }
     }
 
     /// The step under way failed on the side named, or on all; what would have followed it is skipped.

@@ -96,10 +96,10 @@ impl<'a> Script<'a> {
             if step.operation.is_one_go() {
                 self.once(part, step, &writers);
             } else if step.writes() {
-                self.write_step(step, &writers, sizes, active.contains(&step.name));
+                self.write_step(step, &writers, sizes, self.is_measured(step, active));
                 self.settle(part, step, &writers, step.settle);
             } else {
-                if active.contains(&step.name) {
+                if self.is_measured(step, active) {
                     self.read_step(part, step, &writers);
                 }
                 // Also where nothing was read: what was written before it, a load too, settles here for those after it.
@@ -129,6 +129,11 @@ impl<'a> Script<'a> {
         let tables = self.plan.workload.tables.as_ref().map(Tables::names).unwrap_or_default();
         let scan = Request::Scan { data: self.plan.workload.data, tables };
         self.ask_all(part, None, writers, LONG_BOUND, &scan);
+    }
+
+    /// Whether the step or one that runs beside it still has no verdict.
+    fn is_measured(&self, step: &Step, active: &BTreeSet<String>) -> bool {
+        self.plan.workload.streams(&step.name).any(|stream| active.contains(stream))
     }
 
     fn write_step(&mut self, step: &Step, writers: &[WorkerId], sizes: &BlockSizes, measured: bool) {
@@ -411,10 +416,11 @@ fn all_keys_exist(plan: &Plan, step: &Step) -> bool {
         || plan.workload.steps.iter().all(|step| step.operation != Operation::FillRandom)
 }
 
-/// The steps on an own database up to the last one that is active: those before it make its tree.
+/// The steps on an own database up to the last one that is active: those before it make its tree. Companions come with
+/// the step that they are beside.
 fn needed_own_steps<'a>(plan: &'a Plan, active: &BTreeSet<String>) -> Vec<&'a Step> {
     let own: Vec<&Step> =
         plan.workload.steps.iter().filter(|step| step.database == DatabaseKind::Own).collect();
     let needed = own.iter().rposition(|step| active.contains(&step.name)).map_or(0, |last| last + 1);
-    own.into_iter().take(needed).collect()
+    own.into_iter().take(needed).filter(|step| !step.is_companion()).collect()
 }

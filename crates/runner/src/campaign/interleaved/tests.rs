@@ -5,7 +5,7 @@ use super::referee::{Fixed, LaunchCost, Referee};
 use super::script::oldest_side;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
-use crate::campaign::samples::{plan, sql_plan};
+use crate::campaign::samples::{plan, sql_plan, streams_plan};
 use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, Outcome};
 use model::build::BuildSource;
@@ -370,4 +370,42 @@ fn a_step_that_one_side_refuses_leaves_the_others_alone() {
     };
     assert_eq!(told.world.actions.iter().filter(abandoned).count(), 3);
     assert_eq!(told.world.alive(), 0);
+}
+
+/// A step and its companions are one block of one worker, and trials of their own; the one without a verdict keeps the
+/// others running, unseen.
+#[test]
+fn companions_run_with_their_step_and_are_judged_by_themselves() {
+    let plan = streams_plan(&["queries", "queries.writes", "queries.more"], LONG);
+    let leaves = [("queries", 2), ("queries.more", 1)];
+    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
+    let mut events = Vec::new();
+    let outcome =
+        drive(Campaign::new(plan, referee(3, &leaves)), &mut world, &mut |event| events.push(event));
+    let told = Told { outcome, events, world };
+    assert_eq!(told.outcome, RunOutcome::Done);
+    assert_eq!(told.launches_of("queries"), BTreeSet::from([1, 2]));
+    assert_eq!(told.launches_of("queries.writes"), BTreeSet::from([1, 2, 3]));
+    assert_eq!(told.launches_of("queries.more"), BTreeSet::from([1]));
+    let done = |step: &str, side: usize| ((step.to_owned(), side), Outcome::Done);
+    assert_eq!(
+        told.outcomes(2),
+        BTreeMap::from([
+            done("queries", 0),
+            done("queries", 1),
+            done("queries.writes", 0),
+            done("queries.writes", 1),
+        ])
+    );
+    // No launch asks for a companion by itself.
+    let prepared = told.world.actions.iter().filter_map(|action| match action {
+        Action::Ask { requests, .. } => Some(requests),
+        _ => None,
+    });
+    let of_queries = prepared
+        .flatten()
+        .filter(|(_, request)| matches!(request, Request::Prepare(setup) if !setup.companions.is_empty()));
+    assert_eq!(of_queries.count(), 2 * 3);
+    let block = told.blocks().into_iter().find(|block| block.trial.step == "queries.writes").unwrap();
+    assert_eq!((block.operations, block.process_cpu), (7, None), "whose the server's CPU is, is not known");
 }

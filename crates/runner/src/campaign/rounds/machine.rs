@@ -42,7 +42,8 @@ struct CurrentVisit {
     visit: Visit,
     started: Nanos,
     measured_anything: bool,
-    latency: Option<Latency>,
+    /// By step; of those whose trial has not ended.
+    latency: BTreeMap<String, Latency>,
     /// Steps whose trials have ended.
     ended: BTreeSet<String>,
 }
@@ -107,7 +108,7 @@ impl Rounds {
             visit,
             started: now,
             measured_anything: false,
-            latency: None,
+            latency: BTreeMap::new(),
             ended: BTreeSet::new(),
         });
     }
@@ -167,9 +168,11 @@ impl Rounds {
             }
             (Meaning::Latency, Performed::Replies(replies)) => {
                 for (_, reply) in replies {
-                    if let (Some(current), Reply::StepFinished { latency }) = (&mut self.current_visit, reply)
+                    if let (Some(current), Some(step), Reply::StepFinished { latency, companions }) =
+                        (&mut self.current_visit, &line.step, reply)
                     {
-                        current.latency = Some(latency);
+                        let streams = self.plan.workload.streams(step).map(str::to_owned);
+                        current.latency = streams.zip(std::iter::once(latency).chain(companions)).collect();
                     }
                 }
             }
@@ -191,8 +194,11 @@ impl Rounds {
         if self.script.front().is_some_and(|next| next.step.as_ref() == Some(step)) {
             return;
         }
-        let latency = self.current_visit.as_mut().and_then(|current| current.latency.take());
-        self.end_trial(step.clone(), Outcome::Done, latency);
+        let streams: Vec<String> = self.plan.workload.streams(step).map(str::to_owned).collect();
+        for stream in streams {
+            let latency = self.current_visit.as_mut().and_then(|current| current.latency.remove(&stream));
+            self.end_trial(stream, Outcome::Done, latency);
+        }
     }
 
     fn end_trial(&mut self, step: String, outcome: Outcome, latency: Option<Latency>) {
@@ -230,7 +236,7 @@ impl Rounds {
         // Its output holds RocksDB's own statistics, and is read as such when a report is made.
         self.tell_text(side, engine_text_name(&trial.step, Moment::After, EngineText::Stats), run.output);
         if let Some(current) = &mut self.current_visit {
-            current.latency = run.latency;
+            current.latency.extend(run.latency.map(|latency| (trial.step.clone(), latency)));
         }
         self.take_block(line, MEASURED, run.measured);
     }
@@ -245,13 +251,20 @@ impl Rounds {
         if let Some(current) = &mut self.current_visit {
             current.measured_anything = true;
         }
-        self.events.extend(measured.failed_operations(&self.plan, trial));
-        self.events.extend(measured.retries(&self.plan, trial));
+        for (trial, measured) in measured.streams(&self.plan, trial) {
+            self.take_stream(trial, cycle, *position, measured);
+        }
+    }
+
+    fn take_stream(&mut self, trial: TrialKey, cycle: u32, position: u32, measured: MeasuredBlock) {
+        self.events.extend(measured.failed_operations(&self.plan, &trial));
+        self.events.extend(measured.retries(&self.plan, &trial));
+        self.events.extend(measured.behind_its_rate(&self.plan, &trial));
         if let Some(call) = &measured.report.api {
             self.calls.insert((trial.step.clone(), trial.side), call.clone());
             self.tell_different_calls(&trial.step);
         }
-        let block = measured.into_block(trial.clone(), cycle, *position);
+        let block = measured.into_block(trial, cycle, position);
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }
 
@@ -288,7 +301,10 @@ impl Rounds {
             Severity::Step => {
                 if let Some(step) = line.step {
                     self.script.retain(|other| other.step.as_ref() != Some(&step));
-                    self.end_trial(step, Outcome::Failed { reason: failure.reason.clone() }, None);
+                    let streams: Vec<String> = self.plan.workload.streams(&step).map(str::to_owned).collect();
+                    for stream in streams {
+                        self.end_trial(stream, Outcome::Failed { reason: failure.reason.clone() }, None);
+                    }
                 }
             }
             Severity::Launch => {
@@ -313,8 +329,9 @@ impl Rounds {
         let pending: Vec<String> =
             self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();
         let at = line.step.clone().or_else(|| pending.first().cloned()).unwrap_or_default();
+        let streams: Vec<String> = self.plan.workload.streams(&at).map(str::to_owned).collect();
         for step in pending {
-            let outcome = if step == at {
+            let outcome = if streams.contains(&step) {
                 Outcome::Failed { reason: failure.reason.clone() }
             } else {
                 Outcome::Skipped { reason: format!("{at} failed before it") }

@@ -262,3 +262,30 @@ fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
     assert_eq!(texts(EngineText::Settings), 2);
     assert!(texts(EngineText::Status) > 2 * 5 && texts(EngineText::Stats) == 0);
 }
+
+#[test]
+fn companions_are_measured_with_their_step() {
+    let mut plan = samples::streams_plan(&["load", "queries", "queries.writes", "queries.more"], DAY);
+    plan.layout.design = Design::Rounds;
+    plan.layout.rounds = 1;
+    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
+    let mut events = Vec::new();
+    let outcome = drive(Rounds::new(plan, &BTreeSet::new()), &mut world, &mut |event| events.push(event));
+    let told = Told { outcome, events, world };
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let outcomes: Vec<&str> = told.outcomes(0, 1).into_iter().map(|(step, _)| step).collect();
+    assert_eq!(outcomes, ["load", "queries", "queries.writes", "queries.more"]);
+    let latencies = told.events.iter().filter(|event| {
+        matches!(event, RunEvent::TrialEnded { trial, latency: Some(_), .. } if trial.step.starts_with("queries"))
+    });
+    assert_eq!(latencies.count(), 2 * 3);
+    let behind: Vec<&String> = told
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            RunEvent::Warned { id, text, .. } if id == "behind-its-rate" => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert!(behind.is_empty(), "a block of 100 ms is too short to tell: {behind:?}");
+}

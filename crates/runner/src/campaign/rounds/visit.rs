@@ -39,11 +39,12 @@ pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
     script.lines
 }
 
-/// The steps up to the last chosen one: those before it make its tree.
+/// The steps up to the last chosen one: those before it make its tree. Companions come with the step that they are
+/// beside.
 fn needed_steps(plan: &Plan) -> Vec<&Step> {
     let steps: Vec<&Step> = plan.workload.steps.iter().collect();
     let needed = steps.iter().rposition(|step| plan.steps.contains(&step.name)).map_or(0, |last| last + 1);
-    steps.into_iter().take(needed).collect()
+    steps.into_iter().take(needed).filter(|step| !step.is_companion()).collect()
 }
 
 struct Script<'a> {

@@ -13,7 +13,7 @@ use model::block::TrialKey;
 use model::counter::Counter;
 use model::event::RunEvent;
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, Reply, Request};
+use model::wire::{BlockLimit, BlockReport, Reply, Request, Stream};
 use model::workload::{Settle, Step};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -66,12 +66,19 @@ impl RealWorld {
                 request_name(&request),
                 bound,
                 &|| interrupted.load(Ordering::Relaxed),
-                &mut |second| seconds.push(second),
+                &mut |stream, second| seconds.push((stream, second)),
             )
         });
         let spent = began.spent(device.as_deref());
-        let told =
-            seconds.into_iter().map(|second| RunEvent::SecondMeasured { trial: trial.clone(), second });
+        let streams: Vec<&str> = self.plan.workload.streams(&trial.step).collect();
+        let told = seconds.into_iter().filter_map(|(stream, second)| {
+            let place = match stream {
+                Stream::Own => 0,
+                Stream::Companion(companion) => companion + 1,
+            };
+            let step = (*streams.get(place)?).to_owned();
+            Some(RunEvent::SecondMeasured { trial: TrialKey { step, ..trial.clone() }, second })
+        });
         self.told.extend(told);
         let reply =
             replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;

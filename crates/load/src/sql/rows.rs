@@ -1,0 +1,67 @@
+//! Which rows a table has, by the ids of the oldest and the newest: read once, and then kept up by all threads of a step
+//! as they insert and delete.
+
+use super::connection::Connection;
+use super::error::SqlError;
+use model::wire::ServerAddress;
+use model::workload::sql::Tables;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The rows of one table.
+#[derive(Debug)]
+pub struct TableRows {
+    oldest: AtomicU64,
+    newest: AtomicU64,
+}
+
+impl TableRows {
+    /// From the oldest to the newest id.
+    pub fn between(oldest: u64, newest: u64) -> TableRows {
+        TableRows { oldest: AtomicU64::new(oldest), newest: AtomicU64::new(newest) }
+    }
+
+    /// The ids of the oldest and of the newest row; an empty table has the newest before the oldest.
+    #[inline]
+    pub fn bounds(&self) -> [u64; 2] {
+        [self.oldest.load(Ordering::Relaxed), self.newest.load(Ordering::Relaxed)]
+    }
+
+    /// So many rows were inserted, and so many of the oldest deleted.
+    #[inline]
+    pub fn changed(&self, inserted: u64, deleted: u64) {
+        if inserted > 0 {
+            self.newest.fetch_add(inserted, Ordering::Relaxed);
+        }
+        if deleted > 0 {
+            self.oldest.fetch_add(deleted, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The rows of each table, where the schema says by which column; else none.
+pub fn read(address: &ServerAddress, tables: &Tables) -> Result<Vec<TableRows>, SqlError> {
+    let Some(id) = &tables.id else { return Ok(Vec::new()) };
+    let mut connection = Connection::open(address)?;
+    tables
+        .names()
+        .iter()
+        .map(|table| {
+            let found = connection.read(&format!("SELECT MIN({id}), MAX({id}) FROM {table}"))?;
+            // Of an empty table both are NULL.
+            let (oldest, newest) = match found.pairs().next() {
+                None => (1, 0),
+                Some(pair) => parsed(pair).ok_or_else(|| {
+                    SqlError::Workload(format!(
+                        "`{id}` of {table} goes from `{}` to `{}`; the id of the schema must be a whole number",
+                        pair.0, pair.1
+                    ))
+                })?,
+            };
+            Ok(TableRows::between(oldest, newest))
+        })
+        .collect()
+}
+
+fn parsed((oldest, newest): (&str, &str)) -> Option<(u64, u64)> {
+    Some((oldest.parse().ok()?, newest.parse().ok()?))
+}

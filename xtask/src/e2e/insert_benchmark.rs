@@ -1,0 +1,79 @@
+//! The Insert Benchmark on real servers: queries with paced inserts and deletes beside them, in rounds and interleaved.
+
+use super::scratch::Scratch;
+use super::tool::Call;
+use super::{Case, Ending, expect};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+/// One of each protocol; the second with its storage engine that is not the default.
+const SUBJECTS: [&str; 2] = ["postgres@15.7", "myrocks@10.11.19"];
+const STEPS: u64 = 10;
+/// Streams beside them: deletes of two, inserts and deletes of six.
+const COMPANIONS: u64 = 14;
+
+pub fn cases() -> Vec<Case> {
+    vec![Case::new("insert benchmark rounds", rounds), Case::new("insert benchmark interleaved", interleaved)]
+}
+
+/// The whole sequence on a small table: each stream has its rate, its latency and its place on the page.
+fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let plan = scratch.write(
+        "plan.toml",
+        &format!(
+            "name = \"streams\"\nworkloads = [\"ibench.quick\"]\nrounds = 1\nseed = 7\n\
+             subjects = [\"{}\", \"{}\"]\nscale = {{ rows = 5000, read_seconds = 2 }}\n",
+            SUBJECTS[0], SUBJECTS[1],
+        ),
+    )?;
+    let report = Call::new(scratch, ["run", "--json"]).and([plan]).run()?.expect_code(&[0])?.json()?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.failed == 0, "{} trials failed", trials.failed);
+    ensure!(trials.done == 2 * (STEPS + COMPANIONS), "{} trials are done", trials.done);
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    for side in ["base_value", "candidate_value"] {
+        for rate in [100.0, 500.0, 1000.0] {
+            for query in ["qr", "qp"] {
+                let step = format!("{query}{rate}");
+                let [queries, inserts, deletes] = ["", ".inserts", ".deletes"]
+                    .map(|stream| rate_of(rows, &format!("{step}{stream}"), side));
+                let (queries, inserts, deletes) = (queries?, inserts?, deletes?);
+                ensure!(queries > 10.0, "{step}: {queries} queries a second, {side}");
+                // An insert of 50 rows more or less in two seconds.
+                ensure!((inserts - rate).abs() <= 30.0, "{step}: {inserts} rows inserted a second, {side}");
+                ensure!(
+                    (deletes - inserts).abs() <= 30.0,
+                    "{step}: {deletes} rows deleted, {inserts} inserted"
+                );
+            }
+        }
+    }
+    let text = Call::new(scratch, ["report", "last", "--detail"]).run()?.expect_code(&[0])?.stdout;
+    for part in ["l.i0", "l.x", "l.i1.deletes", "qp1000.inserts"] {
+        ensure!(text.contains(part), "the report does not show `{part}`:\n{text}");
+    }
+    Ok(Ending::Passed)
+}
+
+fn rate_of(rows: &[Value], step: &str, side: &str) -> anyhow::Result<f64> {
+    let row = rows.iter().find(|row| row["step"] == step && row["metric"] == "ops_per_s");
+    row.and_then(|row| row[side].as_f64()).with_context(|| format!("{step} has no rate, {side}"))
+}
+
+/// Blocks that are shorter than the time between two inserts: the rate is kept over all of them.
+fn interleaved(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let mut arguments =
+        vec!["compare", "postgres@15.7", "postgres@16.3", "--workload", "ibench.quick", "--json"];
+    arguments.extend(["--budget", "90s", "--step", "l.i2", "--step", "qr500", "--step", "qr500.inserts"]);
+    let report = Call::new(scratch, arguments).run()?.expect_code(&[0])?.json()?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    for side in ["base_value", "candidate_value"] {
+        let inserts = rate_of(rows, "qr500.inserts", side)?;
+        ensure!((inserts - 500.0).abs() < 50.0, "{inserts} rows a second, {side}");
+        ensure!(rate_of(rows, "l.i2", side)? > 100.0 && rate_of(rows, "qr500", side)? > 10.0, "{side}");
+    }
+    ensure!(rows.iter().all(|row| row["step"] != "qr500.deletes"), "what was not asked for is judged");
+    Ok(Ending::Passed)
+}
