@@ -26,7 +26,8 @@ pub enum Told {
 pub enum Turns {
     /// By a schedule, until it is told that the block is over.
     Paced {
-        /// The schedule, over the time of all blocks: one of half an event's interval makes none of its own.
+        /// The schedule, over the time of all blocks. An event is in the middle of its interval, so that neither end of the
+        /// whole time has one too many.
         schedule: Schedule,
         /// Says that the block is over.
         ended: Receiver<()>,
@@ -44,7 +45,7 @@ impl Turns {
     pub fn next(&mut self, start: Nanos, per_event: u64) -> Option<Nanos> {
         match self {
             Turns::Paced { schedule, ended, operations, ran } => {
-                let due = start + schedule.due(Nanos(0), *operations).saturating_sub(*ran);
+                let due = start + schedule.due(Nanos(0), *operations + per_event / 2).saturating_sub(*ran);
                 let now = clock::now();
                 let over = if due > now {
                     let wait = std::time::Duration::from_nanos(due.saturating_sub(now).0);

@@ -31,14 +31,17 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(trials.failed == 0, "{} trials failed", trials.failed);
     ensure!(trials.done == 2 * (STEPS + COMPANIONS), "{} trials are done", trials.done);
     let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    let disturbed = report["disturbed"].as_array().context("disturbed is no array")?;
     for side in ["base_value", "candidate_value"] {
         for rate in [100.0, 500.0, 1000.0] {
             for query in ["qr", "qp"] {
                 let step = format!("{query}{rate}");
                 let [queries, inserts, deletes] = ["", ".inserts", ".deletes"]
                     .map(|stream| rate_of(rows, &format!("{step}{stream}"), side));
-                let (queries, inserts, deletes) = (queries?, inserts?, deletes?);
-                ensure!(queries > 10.0, "{step}: {queries} queries a second, {side}");
+                let (inserts, deletes) = (inserts?, deletes?);
+                // What others on the host disturbed has no value of its own.
+                let set_aside = disturbed.iter().any(|trial| trial["step"] == step.as_str());
+                ensure!(set_aside || queries? > 10.0, "{step} has no queries, {side}");
                 // An insert of 50 rows more or less in two seconds.
                 ensure!((inserts - rate).abs() <= 30.0, "{step}: {inserts} rows inserted a second, {side}");
                 ensure!(
