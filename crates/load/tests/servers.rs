@@ -125,6 +125,8 @@ fn tables(prefix: &str) -> Tables {
             "own": { "draw": "uniform", "low": 1, "high": "rows", "per": "transaction" },
             "from": { "draw": "uniform", "low": 1, "high": "rows-99" },
             "hot": { "draw": "constant", "value": "rows/2+1" },
+            "oldest": { "draw": "oldest" },
+            "existing": { "draw": "existing" },
             "c": { "draw": "digits", "groups": 10, "of": 11 },
             "pad": { "draw": "digits", "groups": 5, "of": 11 }
         }
