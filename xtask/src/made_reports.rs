@@ -246,6 +246,7 @@ fn releases(steps: &[Step], builds: &[String]) -> Section {
         title: "Relative QPS over releases".to_owned(),
         axis: "relative QPS".to_owned(),
         reference: Some(1.0),
+        confidence: Some(0.99),
         releases: builds.to_vec(),
         lines: steps.iter().enumerate().take(6).map(line).collect(),
     };
@@ -261,6 +262,7 @@ fn groups(steps: &[Step], builds: &[String]) -> Section {
         title: "Relative QPS by step".to_owned(),
         axis: "relative QPS".to_owned(),
         reference: 1.0,
+        confidence: Some(0.99),
         labels: steps.iter().map(|step| step.name.clone()).collect(),
         series: (1..builds.len().min(4)).map(series).collect(),
     };

@@ -126,7 +126,8 @@ fn matrix_cell(row: &StepRow) -> MatrixCell {
     };
     let interval = match figure.confidence {
         Some(confidence) => {
-            format!("{} interval {}", chosen_percent(confidence), figures::interval(figure.low, figure.high))
+            let confidence = chosen_percent(phrases::joint(confidence));
+            format!("{confidence} interval {}", figures::interval(figure.low, figure.high))
         }
         None => "no interval".to_owned(),
     };
@@ -161,6 +162,8 @@ fn bars(view: &ReportView, steps: &[(String, String)]) -> Option<Figure> {
         })
         .collect();
     let any = series.iter().flat_map(|series| &series.values).any(Option::is_some);
+    let deciding = view.candidates.iter().flat_map(|candidate| &candidate.rows).map(StepRow::deciding);
+    let confidences = deciding.filter_map(|figure| figure.confidence).map(phrases::joint);
     any.then(|| Figure {
         name: "relative-qps".to_owned(),
         caption: format!("Relative QPS by step, candidate over {}, with intervals.", view.base),
@@ -168,6 +171,7 @@ fn bars(view: &ReportView, steps: &[(String, String)]) -> Option<Figure> {
             title: format!("Relative QPS against {}", view.base),
             axis: "relative QPS".to_owned(),
             reference: 1.0,
+            confidence: documents::shared_confidence(confidences),
             labels: steps.iter().map(|(_, step)| step.clone()).collect(),
             series,
         }),

@@ -137,9 +137,15 @@ fn moved_counter(counter: &CounterFigure) -> String {
     format!("{name} {}", counter.figure.ratio.map_or_else(|| NONE.to_owned(), ratio))
 }
 
-/// "99 % interval -5.2 to -3.0 %". The intervals of both rates hold together at the confidence that is named.
+/// The confidence at which the intervals of both rates hold together, which is the one that is named: that of the
+/// verdict.
+pub(crate) fn joint(confidence: f64) -> f64 {
+    1.0 - 2.0 * (1.0 - confidence)
+}
+
+/// "99 % interval -5.2 to -3.0 %".
 pub(crate) fn interval_as_change(figure: &Figure) -> Option<String> {
-    let joint = 1.0 - 2.0 * (1.0 - figure.confidence?);
+    let joint = joint(figure.confidence?);
     let end = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
     let interval = match (figure.low, figure.high) {
         (Some(low), Some(high)) => format!("interval {} to {} %", end(low), end(high)),

@@ -6,6 +6,7 @@ use super::view::{CampaignView, StepView, SubjectView};
 use crate::charts::{BarSeries, Bars, Chart, Line, Mark, Point, Releases};
 use crate::document::Figure;
 use crate::documents::ids::Ids;
+use crate::documents::shared_confidence;
 use analysis::change_points::Kind;
 use model::block::BASE;
 use model::subject::compare_versions;
@@ -104,6 +105,7 @@ fn one_over_releases(
                 title: format!("Relative rate{of_config}{of_group}"),
                 axis: format!("rate relative to {}", view.base),
                 reference: Some(1.0),
+                confidence: confidence(steps),
                 releases: releases.iter().map(|subject| subject.version.clone()).collect(),
                 lines,
             }),
@@ -118,6 +120,11 @@ fn relative(step: &StepView, subject: &SubjectView) -> Option<Point> {
     }
     let comparison = deciding(step, subject.side)?;
     Some(Point { value: comparison.ratio?, low: comparison.low, high: comparison.high })
+}
+
+fn confidence(steps: &[&StepView]) -> Option<f64> {
+    let deciding = steps.iter().flat_map(|step| &step.comparisons).filter(|one| one.decides);
+    shared_confidence(deciding.filter_map(|one| one.confidence))
 }
 
 fn changes(view: &CampaignView, config: &str, step: &StepView, releases: &[&SubjectView]) -> Vec<Mark> {
@@ -159,6 +166,7 @@ pub(super) fn bars(view: &CampaignView, ids: &mut Ids) -> Vec<Figure> {
                 title: format!("Relative rate, {}", group.name()),
                 axis: format!("rate relative to {}", view.base),
                 reference: 1.0,
+                confidence: confidence(&steps),
                 labels: steps.iter().map(|step| step.name.clone()).collect(),
                 series,
             }),

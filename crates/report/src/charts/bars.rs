@@ -92,9 +92,11 @@ fn legend(chart: &Bars, series: &[Drawn], points: &[Point], in_groups: bool, top
                 .map(|series| Entry { key: Key::Swatch(series.ink), text: series.series.name.clone() }),
         );
     }
-    let marks = [(has_intervals, Key::Whisker, "interval"), (has_gaps, Key::Absent, "not measured")];
-    let marks = marks.into_iter().filter(|(occurs, ..)| *occurs);
-    entries.extend(marks.map(|(_, key, text)| Entry { key, text: text.to_owned() }));
+    let marks = [
+        (has_intervals, frame::interval_entry(Key::Whisker, chart.confidence)),
+        (has_gaps, Entry { key: Key::Absent, text: "not measured".to_owned() }),
+    ];
+    entries.extend(marks.into_iter().filter(|(occurs, _)| *occurs).map(|(_, entry)| entry));
     let style = NameStyle { size: TEXT, room: WIDTH - 2.0 * EDGE, anchor: Anchor::Start, ink: Ink::Label };
     let mut items = vec![frame::name(&chart.axis, spot(EDGE, top + 14.0), style)];
     let area = Area { left: EDGE - 8.0, top: top + 22.0, right: WIDTH - EDGE, bottom: top };

@@ -56,6 +56,15 @@ pub(super) struct Entry {
     pub text: String,
 }
 
+/// What the sign of an interval means: `99 % interval`.
+pub(super) fn interval_entry(key: Key, confidence: Option<f64>) -> Entry {
+    let text = match confidence.filter(|confidence| (0.0..1.0).contains(confidence)) {
+        Some(confidence) => format!("{} interval", figures::chosen_percent(confidence)),
+        None => "interval".to_owned(),
+    };
+    Entry { key, text }
+}
+
 /// The title of a chart, and the `y` below it.
 pub(super) fn heading(title: &str) -> (Item, f64) {
     let lines = wrapped(title, TITLE, WIDTH - 2.0 * EDGE, TITLE_LINES);

@@ -39,6 +39,8 @@ pub struct Releases {
     pub axis: String,
     /// The value that stands for no change, drawn as a line; absent where there is none.
     pub reference: Option<f64>,
+    /// Confidence of the intervals, for the legend; absent where they have none that all share.
+    pub confidence: Option<f64>,
     /// The releases in their order.
     pub releases: Vec<String>,
     /// One for each step.
@@ -85,6 +87,8 @@ pub struct Bars {
     pub axis: String,
     /// The value that bars begin at, 1 for ratios.
     pub reference: f64,
+    /// Confidence of the intervals, for the legend; absent where they have none that all share.
+    pub confidence: Option<f64>,
     /// What each group of bars is of: steps.
     pub labels: Vec<String>,
     /// One for each subject.

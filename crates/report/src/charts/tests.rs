@@ -96,6 +96,7 @@ fn releases(names: &[&str], lines: Vec<Line>) -> Chart {
         title: "relative rate of range scans".to_owned(),
         axis: "relative rate".to_owned(),
         reference: Some(1.0),
+        confidence: Some(0.99),
         releases: names.iter().map(ToString::to_string).collect(),
         lines,
     })
@@ -138,6 +139,7 @@ fn bars(labels: &[&str], series: Vec<(&str, Vec<Option<Point>>)>) -> Chart {
         title: "relative rate by step".to_owned(),
         axis: "relative rate".to_owned(),
         reference: 1.0,
+        confidence: Some(0.995),
         labels: labels.iter().map(ToString::to_string).collect(),
         series: series
             .into_iter()

@@ -19,6 +19,13 @@ pub(crate) fn column(header: &str, kind: Kind) -> Column {
     Column { header: Cow::Owned(header.to_owned()), kind }
 }
 
+/// The confidence that all intervals of a chart share; absent where there is none, or more than one.
+pub(crate) fn shared_confidence(of_intervals: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut of_intervals = of_intervals.into_iter();
+    let first = of_intervals.next()?;
+    of_intervals.all(|other| other.total_cmp(&first).is_eq()).then_some(first)
+}
+
 /// Warnings of a run as those of a document.
 pub(crate) fn cautions(warnings: &[RunWarning]) -> Vec<Caution> {
     let of =

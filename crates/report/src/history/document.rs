@@ -92,6 +92,7 @@ fn figure(series: &SeriesView, ids: &mut Ids) -> Option<Figure> {
             title: series.name(),
             axis: format!("{}{unit}", series.metric),
             reference: None,
+            confidence: None,
             releases: series.releases.clone(),
             lines: vec![Line { name: series.name(), changes: changes.collect(), points }],
         }),

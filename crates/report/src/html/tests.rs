@@ -40,6 +40,7 @@ fn small() -> Document {
         title: "Relative QPS".into(),
         axis: "relative QPS".into(),
         reference: 1.0,
+        confidence: None,
         labels: vec!["readrandom".into()],
         series: vec![BarSeries {
             name: "rocksdb@8.7.3".into(),

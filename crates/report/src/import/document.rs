@@ -113,6 +113,7 @@ fn figure(view: &ImportView, ids: &mut Ids) -> Option<Figure> {
             title,
             axis: "relative rate".to_owned(),
             reference: Some(1.0),
+            confidence: None,
             releases: view.subjects.clone(),
             lines: lines.collect(),
         })
@@ -125,6 +126,7 @@ fn figure(view: &ImportView, ids: &mut Ids) -> Option<Figure> {
             title,
             axis: "relative rate".to_owned(),
             reference: 1.0,
+            confidence: None,
             labels: view.steps.iter().map(|step| step.name.clone()).collect(),
             series: series.collect(),
         })

@@ -72,16 +72,15 @@ fn head_row(chart: &Releases, lines: &[Drawn], layout: &Layout, top: f64) -> Vec
     let changes = || {
         chart.lines.iter().flat_map(|line| &line.changes).filter(|mark| mark.release < chart.releases.len())
     };
+    let has_intervals = points().any(|point| point.low.is_some() || point.high.is_some());
+    let mark = |key, text: &str| Entry { key, text: text.to_owned() };
     let keys = [
-        (points().any(|point| point.low.is_some() || point.high.is_some()), Key::Interval, "interval"),
-        (changes().any(|mark| mark.confirmed), Key::Change, "confirmed change"),
-        (changes().any(|mark| !mark.confirmed), Key::Candidate, "candidate of a change"),
+        (has_intervals, frame::interval_entry(Key::Interval, chart.confidence)),
+        (changes().any(|mark| mark.confirmed), mark(Key::Change, "confirmed change")),
+        (changes().any(|mark| !mark.confirmed), mark(Key::Candidate, "candidate of a change")),
     ];
-    let entries: Vec<Entry> = keys
-        .into_iter()
-        .filter(|(occurs, ..)| *occurs)
-        .map(|(_, key, text)| Entry { key, text: text.to_owned() })
-        .collect();
+    let entries: Vec<Entry> =
+        keys.into_iter().filter(|(occurs, _)| *occurs).map(|(_, entry)| entry).collect();
     let keys_left = layout.plot.right - frame::legend_width(&entries);
     let area = Area { left: keys_left, top: top + 3.0, right: layout.plot.right + 1.0, bottom: top };
     let mut items = frame::legend(&entries, area).0;

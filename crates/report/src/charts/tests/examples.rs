@@ -51,6 +51,7 @@ fn rocksdb_releases() -> Chart {
         title: "RocksDB 6.0 to 9.0, cached by RocksDB: rate relative to 6.0.2".to_owned(),
         axis: "relative rate (operations per second over those of 6.0.2)".to_owned(),
         reference: Some(1.0),
+        confidence: Some(0.99),
         releases: RELEASES.map(str::to_owned).to_vec(),
         lines,
     })
@@ -173,6 +174,7 @@ fn many_lines() -> Chart {
         title: "Reads from storage per operation".to_owned(),
         axis: "reads per operation, relative to 5.0.2".to_owned(),
         reference: Some(1.0),
+        confidence: Some(0.99),
         releases: names,
         lines: lines.collect(),
     })

@@ -60,7 +60,7 @@ fn release_chart() -> impl Strategy<Value = Chart> {
         prop::collection::vec(line(), 0..16),
     );
     parts.prop_map(|(title, axis, reference, releases, lines)| {
-        Chart::Releases(Releases { title, axis, reference, releases, lines })
+        Chart::Releases(Releases { title, axis, reference, confidence: reference, releases, lines })
     })
 }
 
@@ -75,7 +75,14 @@ fn bar_chart() -> impl Strategy<Value = Chart> {
         prop::collection::vec(series, 0..7),
     );
     parts.prop_map(|(title, axis, reference, labels, series)| {
-        Chart::Bars(Bars { title, axis, reference: reference.unwrap_or(0.0), labels, series })
+        Chart::Bars(Bars {
+            title,
+            axis,
+            reference: reference.unwrap_or(0.0),
+            confidence: reference,
+            labels,
+            series,
+        })
     })
 }
 

@@ -1,6 +1,6 @@
 //! The charts of a history: rates over releases, and over runs.
 
-use super::{Comparable, HistoryPage, SubjectRates};
+use super::{ALPHA, Comparable, HistoryPage, SubjectRates};
 use crate::charts::{Chart, Line, Point, Releases};
 use model::subject::compare_versions;
 
@@ -26,7 +26,7 @@ pub(super) fn over_releases(view: &HistoryPage, group: &Comparable) -> Option<(C
     let lines = shown(lines.collect())?;
     let caption = "Means of the runs; the bar is the 99 % interval of a single run, and reaches from the slowest to the \
                    fastest run where there are several.";
-    Some((chart(view, versions, lines), caption.to_owned()))
+    Some((chart(view, versions, lines, None), caption.to_owned()))
 }
 
 /// A line for each subject over the runs, oldest first. Absent where no line has two points.
@@ -45,8 +45,9 @@ pub(super) fn over_time(view: &HistoryPage, group: &Comparable) -> Option<(Chart
     let lines = shown(lines.collect())?;
     let labels = runs.iter().map(|run| super::super::cells::moment(run.began_at_us)).collect();
     Some((
-        chart(view, labels, lines),
-        "Each run by itself, oldest first; the bar is its 99 % interval.".to_owned(),
+        chart(view, labels, lines, Some(1.0 - ALPHA)),
+        "Each run by itself, oldest first; the bar is its 99 % interval, of a build against itself that of the base."
+            .to_owned(),
     ))
 }
 
@@ -80,12 +81,13 @@ fn over_runs(of_release: &[&SubjectRates]) -> Option<Point> {
     Some(Point { value, low, high })
 }
 
-fn chart(view: &HistoryPage, releases: Vec<String>, lines: Vec<Line>) -> Chart {
+fn chart(view: &HistoryPage, releases: Vec<String>, lines: Vec<Line>, confidence: Option<f64>) -> Chart {
     Chart::Releases(Releases {
         title: view.step.clone(),
         axis: "operations per second".to_owned(),
         reference: None,
         releases,
+        confidence,
         lines,
     })
 }
