@@ -13,6 +13,7 @@ pub mod charts;
 pub mod chosen_steps;
 pub mod command;
 pub mod comparison_table;
+pub mod conditions;
 pub mod differs;
 pub mod document;
 pub mod elsewhere;

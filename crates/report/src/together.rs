@@ -1,74 +1,7 @@
-//! Several runs in one report: whether they may stand beside each other, and their documents as one.
+//! Several runs in one report: their documents as one. Whether they may stand beside each other is said by
+//! [`crate::conditions`].
 
 use crate::document::{Block, Document, Section};
-use crate::figures::bytes;
-use model::host::Host;
-use model::record::RunRecord;
-use model::units::Bytes;
-
-/// Why two runs cannot be reported together, as a sentence that goes on after "they"; absent where they can. A reader
-/// compares what stands side by side, whatever is written over it.
-pub fn why_apart(first: &RunRecord, other: &RunRecord) -> Option<String> {
-    let (one, two) = (&first.plan, &other.plan);
-    if one.workload_sha256 != two.workload_sha256 {
-        return Some(format!(
-            "measured different workloads: {} (SHA-256 {}) and {} (SHA-256 {})",
-            one.workload.name,
-            short(&one.workload_sha256),
-            two.workload.name,
-            short(&two.workload_sha256)
-        ));
-    }
-    if one.workload.data != two.workload.data || one.workload.tables != two.workload.tables {
-        return Some(format!(
-            "measured different scales: {} rows ({}) and {} rows ({})",
-            one.workload.data.keys,
-            bytes(one.workload.data.size()),
-            two.workload.data.keys,
-            bytes(two.workload.data.size())
-        ));
-    }
-    if one.workload.steps != two.workload.steps || one.workload.memory != two.workload.memory {
-        return Some(
-            "measured different scales: other threads, times or memory of the same workload".to_owned(),
-        );
-    }
-    if one.layout.design != two.layout.design {
-        return Some(format!(
-            "were laid out differently in time: {} and {}",
-            one.layout.design.name(),
-            two.layout.design.name()
-        ));
-    }
-    if one.layout.memory_limit != two.layout.memory_limit || one.layout.loop_device != two.layout.loop_device
-    {
-        return Some("were measured under different limits of memory or of the device".to_owned());
-    }
-    if !is_same_host(&first.host, &other.host) {
-        return Some(format!(
-            "were measured on different hosts: {} and {}",
-            host(&first.host),
-            host(&other.host)
-        ));
-    }
-    None
-}
-
-const SHORT_HASH: usize = 12;
-
-fn short(hash: &str) -> String {
-    hash.chars().take(SHORT_HASH).collect()
-}
-
-/// The kernel may have been updated between two runs; another machine under the same name is another host.
-fn is_same_host(one: &Host, two: &Host) -> bool {
-    let lasting = |host: &Host| (host.name.clone(), host.cpu_model.clone(), host.cpus, host.memory_bytes);
-    lasting(one) == lasting(two)
-}
-
-fn host(host: &Host) -> String {
-    format!("{} ({}, {} CPUs, {})", host.name, host.cpu_model, host.cpus, bytes(Bytes(host.memory_bytes)))
-}
 
 /// Documents one after another as one, each section with the run that it is of. Absent where there is none.
 pub fn document(documents: Vec<Document>) -> Option<Document> {

@@ -278,7 +278,7 @@ fn several(scratch: &Scratch) -> anyhow::Result<Ending> {
     let third = report["run"].as_str().context("the run has no id")?;
     Call::new(scratch, ["report", first, third]).run()?.expect_code(&[2])?.expect_stderr(&[
         "cannot be compared",
-        "different workloads",
+        "text of the workload",
         third,
     ])?;
     Ok(Ending::Passed)

@@ -11,6 +11,7 @@ use anyhow::{Context, anyhow};
 use model::event::RunOutcome;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord};
+use report::conditions::{Differing, RunConditions};
 use report::gate::{self, Passage};
 use report::verdicts::RunVerdicts;
 use std::fmt::Write;
@@ -72,12 +73,16 @@ fn show_calibration(records: &[RunRecord], arguments: &Report) -> anyhow::Result
 /// Runs that stand side by side are compared by whoever reads them: those that cannot be are refused.
 fn comparable(records: &[RunRecord]) -> anyhow::Result<()> {
     let Some((first, others)) = records.split_first() else { return Ok(()) };
+    let conditions = |record: &RunRecord| RunConditions::of(&record.plan, &record.host);
     for other in others {
-        if let Some(why) = report::together::why_apart(first, other) {
+        let apart = conditions(first).apart_anywhere(&conditions(other));
+        if !apart.is_empty() {
+            let what: Vec<String> = apart.iter().map(Differing::to_string).collect();
             return Err(usage(anyhow!(
-                "runs {} and {} cannot be compared: they {why}; report them one by one",
+                "runs {} and {} cannot be compared: they differ in {}; report them one by one",
                 first.id,
-                other.id
+                other.id,
+                what.join(", ")
             )));
         }
     }

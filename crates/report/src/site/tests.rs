@@ -2,7 +2,6 @@
 //! and style run and nothing else.
 
 use super::compare::{self, RunFigures, SubjectFigure};
-use super::conditions::RunConditions;
 use super::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
 use super::live::{self, LiveView, NewestTrial};
 use super::message::{self, Message};
@@ -11,6 +10,7 @@ use super::runs::{self, FilterChoices, FilterFields, RunRow, RunsView};
 use super::select::Selection;
 use super::shell;
 use crate::campaign::tests::campaign_record;
+use crate::conditions::RunConditions;
 use crate::document::Sentence;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -293,6 +293,18 @@ fn runs_stand_together_only_where_they_may_be_compared() {
         let apart = own.apart(&other, "readrandom");
         assert!(apart.iter().any(|one| one.what == what), "{what}: {apart:?}");
     }
+    let slower_cpu = conditions(|plan, host| {
+        host.cpu_model = "another".to_owned();
+        plan.workload.steps[0].threads += 1;
+    });
+    let apart: Vec<String> = own.apart_anywhere(&slower_cpu).iter().map(ToString::to_string).collect();
+    assert!(
+        apart.len() == 1 && apart[0].starts_with("CPU (") && apart[0].contains(" and another"),
+        "{apart:?}"
+    );
+    let threads = conditions(|plan, _| plan.workload.steps.iter_mut().for_each(|step| step.threads += 1));
+    let apart = own.apart_anywhere(&threads);
+    assert!(!apart.is_empty() && apart.iter().all(|one| one.what.starts_with("definition of ")), "{apart:?}");
     let kernel = conditions(|plan, host| {
         host.kernel = "6.18".to_owned();
         plan.seed += 1;

@@ -3,7 +3,7 @@
 use super::super::answers::{Failure, Site};
 use super::super::asked::Answer;
 use super::conditions;
-use ::report::site::conditions::RunConditions;
+use ::report::conditions::RunConditions;
 use ::report::site::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
 use std::collections::BTreeMap;
 use store::{RunHead, Store, TrialEnd, TrialRate};

@@ -8,7 +8,7 @@ pub mod report;
 pub mod runs;
 
 use super::answers::{Failure, Site};
-use ::report::site::conditions::RunConditions;
+use ::report::conditions::RunConditions;
 use std::sync::Arc;
 use store::{RunHead, Store};
 

@@ -2,9 +2,9 @@
 //! may not, they are shown as what they are, with what differs and without a ratio.
 
 use super::cells::{name, purpose_word, status_word, time};
-use super::conditions::{Differing, RunConditions};
 use super::links;
 use super::shell::{self, Here};
+use crate::conditions::{Differing, RunConditions};
 use crate::document::Sentence;
 use crate::figures::{NONE, quantity_or_none, ratio, span};
 use maud::{Markup, html};

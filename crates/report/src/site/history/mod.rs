@@ -2,11 +2,11 @@
 //! be compared; the others stand apart, with what differs. Nothing is judged here: that takes the report of one run.
 
 use super::cells::{name, own_values, purpose_word, select, status_word, time};
-use super::conditions::Differing;
 use super::links;
 use super::select::Selection;
 use super::shell::{self, Here};
 use crate::charts::{self, Chart};
+use crate::conditions::Differing;
 use crate::figures::{NONE, count, quantity};
 use maud::{Markup, PreEscaped, html};
 use model::plan::Purpose;

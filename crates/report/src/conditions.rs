@@ -5,8 +5,10 @@ use crate::figures::{NONE, bytes, count};
 use model::host::Host;
 use model::plan::{LoopDevice, Plan};
 use model::units::{Bytes, Nanos};
+use model::workload::sql::Tables;
 use model::workload::{Extent, Step};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What decides whether rates of two runs may be compared, and what a reader should know of both besides.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,21 +73,33 @@ impl RunConditions {
     /// What keeps the rates of a step from being compared with those of another run; empty where nothing does.
     pub fn apart(&self, other: &RunConditions, step: &str) -> Vec<Differing> {
         let mut apart = self.apart_in_all(other);
-        if let (Some(a), Some(b)) = (self.steps.get(step), other.steps.get(step))
-            && a != b
-        {
-            apart.push(Differing {
-                what: format!("definition of {step}"),
-                a: definition(a),
-                b: definition(b),
-            });
-        }
+        apart.extend(self.defined_otherwise(other, step));
         apart
+    }
+
+    /// What keeps the two from standing in one report: that of every step, else what steps of both are defined
+    /// otherwise.
+    pub fn apart_anywhere(&self, other: &RunConditions) -> Vec<Differing> {
+        match self.apart_in_all(other) {
+            apart if apart.is_empty() => {
+                self.step_names.iter().filter_map(|step| self.defined_otherwise(other, step)).collect()
+            }
+            apart => apart,
+        }
     }
 
     /// What keeps the rates of every step apart.
     pub fn apart_in_all(&self, other: &RunConditions) -> Vec<Differing> {
         differing(&self.must_be_same, &other.must_be_same)
+    }
+
+    fn defined_otherwise(&self, other: &RunConditions, step: &str) -> Option<Differing> {
+        let (a, b) = (self.steps.get(step)?, other.steps.get(step)?);
+        (a != b).then(|| Differing {
+            what: format!("definition of {step}"),
+            a: definition(a),
+            b: definition(b),
+        })
     }
 
     /// What differs and lets rates be compared all the same.
@@ -96,6 +110,13 @@ impl RunConditions {
     /// What it was measured under, as names and values.
     pub fn facts(&self) -> impl Iterator<Item = &(&'static str, String)> {
         self.must_be_same.iter().chain(&self.may_differ)
+    }
+}
+
+/// `rows (2000 and 3000)`
+impl fmt::Display for Differing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ({} and {})", self.what, self.a, self.b)
     }
 }
 
@@ -115,6 +136,7 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         ("text of the workload", format!("sha256 {:.16}", plan.workload_sha256)),
         ("rows", plan.workload.data.keys.to_string()),
         ("data", bytes(plan.workload.data.size())),
+        ("tables", plan.workload.tables.as_ref().map_or_else(|| NONE.to_owned(), tables)),
         ("memory of a server", limit(plan.workload.memory)),
         ("design", layout.design.name().to_owned()),
         ("memory limit", limit(layout.memory_limit)),
@@ -139,6 +161,10 @@ fn may_differ(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         ("each build its own image", yes(plan.own_image)),
         ("seed", plan.seed.to_string()),
     ]
+}
+
+fn tables(tables: &Tables) -> String {
+    format!("{} of {} rows", tables.count, tables.rows)
 }
 
 fn loop_device(device: &LoopDevice) -> String {
