@@ -318,14 +318,17 @@ const timelines = (() => {
     drawAcross(width, bottom) {
       const [from, to] = [this.view.from * this.stride, this.view.to * this.stride];
       const rough = (to - from) / Math.max(2, width / 110);
-      const step = SECONDS.find((seconds) => seconds >= rough) ?? niceStep(rough);
+      const ofTime = this.x === "second" ? SECONDS.find((seconds) => seconds >= rough) : undefined;
+      const step = ofTime ?? Math.max(1, niceStep(rough));
       for (let tick = Math.ceil(from / step) * step; tick < to; tick += step) {
         const x = this.toX((tick + 0.5) / this.stride);
         if (x > EDGE.left + width) break;
         this.svg.append(make("line", { class: "frame", x1: x, x2: x, y1: bottom, y2: bottom + 4 }));
         const label = quantity(tick).replace(/\.0+$/, "");
-        const isLast = x > EDGE.left + width - 24;
-        const place = isLast ? { x: EDGE.left + width + EDGE.right, "text-anchor": "end" } : { x, "text-anchor": "middle" };
+        const edge = EDGE.left + width + EDGE.right;
+        // A digit is 7.5 pixels wide at most.
+        const reaches = x + (7.5 * label.length) / 2 > edge;
+        const place = reaches ? { x: edge, "text-anchor": "end" } : { x, "text-anchor": "middle" };
         this.svg.append(make("text", { ...place, y: bottom + 17 }, label));
       }
       this.svg.append(make("text", { x: EDGE.left - 6, y: bottom + 17, "text-anchor": "end" }, this.x));

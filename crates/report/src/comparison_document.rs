@@ -8,6 +8,7 @@ use crate::documents::{self, builds, cautions, failed_trials, latency, raw, seri
 use crate::figures::{self, NONE, chosen_percent, count, quantity_or_none, span};
 use crate::grids::{self, Grid, Kind};
 use crate::groups;
+use crate::labels::told_apart;
 use crate::layout::{GREEN, RED, marked};
 use crate::phrases;
 use crate::view::{CandidateView, ReportView, StepRow};
@@ -52,9 +53,8 @@ pub fn comparison_document(view: &ReportView, record: &RunRecord, host: &[HostSa
 
 /// The base, then the candidates, as in the tables.
 fn labels(view: &ReportView) -> Vec<String> {
-    std::iter::once(view.base.clone())
-        .chain(view.candidates.iter().map(|candidate| candidate.subject.clone()))
-        .collect()
+    let candidates = view.candidates.iter().map(|candidate| candidate.subject.clone());
+    told_apart(std::iter::once(view.base.clone()).chain(candidates))
 }
 
 /// The steps, in the order of the workload.

@@ -26,6 +26,7 @@ pub mod html;
 pub mod import;
 pub mod json;
 pub mod junit;
+pub mod labels;
 pub mod markdown;
 pub mod openmetrics;
 pub mod options_file;

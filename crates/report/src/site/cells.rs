@@ -9,6 +9,8 @@ use model::record::RunStatus;
 
 /// Names longer than this are cut in the middle; the whole stands in the title.
 const LONGEST_NAME: usize = 60;
+/// What a cell holds in a few lines.
+const LONGEST_SENTENCE: usize = 200;
 
 /// Microseconds since the epoch as a person reads it, in UTC.
 pub(super) fn moment(at_us: i64) -> String {
@@ -26,7 +28,16 @@ pub(super) fn time(at_us: i64) -> Markup {
 
 /// A name of any length and content, in one line.
 pub(super) fn name(text: &str) -> Markup {
-    let short = shortened(text, LONGEST_NAME);
+    within(text, LONGEST_NAME)
+}
+
+/// A sentence in a cell. Most are whole; that of many steps is cut like a name.
+pub(super) fn sentence(text: &str) -> Markup {
+    within(text, LONGEST_SENTENCE)
+}
+
+fn within(text: &str, most: usize) -> Markup {
+    let short = shortened(text, most);
     html! {
         @if short == text { (text) } @else { span title=(text) { (short) } }
     }

@@ -1,6 +1,6 @@
 //! The list of runs and imports: newest first, a page at a time, narrowed down by a form that is a URL.
 
-use super::cells::{name, own_values, purpose_word, select, status_word, time};
+use super::cells::{name, own_values, purpose_word, select, sentence, status_word, time};
 use super::links;
 use super::shell::{self, Here};
 use crate::document::Sentence;
@@ -218,7 +218,7 @@ fn line(row: &RunRow) -> Markup {
                 @for (trials, word) in &row.not_done { br; (trials) " " (word) }
             }
             td.site-names {
-                @for sentence in &row.verdicts { p { (name(&sentence.text)) } }
+                @for found in &row.verdicts { p { (sentence(&found.text)) } }
             }
             td { @if let Some(host) = &row.host { (name(host)) } }
         }

@@ -12,6 +12,7 @@ use super::shell;
 use crate::campaign::tests::campaign_record;
 use crate::conditions::RunConditions;
 use crate::document::Sentence;
+use crate::labels::told_apart;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::block::Second;
@@ -113,7 +114,7 @@ fn side(id: &str, conditions: RunConditions, rate: f64) -> compare::Side {
         relative: "0.959 [0.948, 0.970] regression, 14 launches".to_owned(),
         notes: vec![NASTY.to_owned()],
     };
-    let names: Vec<String> = conditions.subjects.iter().map(|one| one.reference.clone()).collect();
+    let names = told_apart(conditions.subjects.iter().map(|one| one.reference.clone()));
     compare::Side {
         id: id.to_owned(),
         name: Some(NASTY.to_owned()),
@@ -346,6 +347,17 @@ fn a_ratio_stands_only_between_runs_that_may_be_compared() {
         apart.contains("<li>readrandom of rocksdb@8.4.4, readrandom of rocksdb@8.4.4+defaults: "),
         "{apart}"
     );
+}
+
+#[test]
+fn both_sides_of_a_build_against_itself_are_shown() {
+    let twins = conditions(|plan, _| {
+        plan.subjects[1] = plan.subjects[0].clone();
+        plan.subjects[1].planted_slowdown_percent = 400.0;
+    });
+    let page = compare::page(&side("a", twins.clone(), 100.0), &side("b", twins, 90.0));
+    assert_eq!(page.matches(">rocksdb@8.4.4 (side 1)<").count(), 1, "{page}");
+    assert_eq!(page.matches("a slowdown was planted: a test").count(), 1, "{page}");
 }
 
 #[test]

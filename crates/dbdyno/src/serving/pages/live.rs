@@ -3,6 +3,7 @@
 use super::super::answers::Failure;
 use super::super::asked::{Answer, Kind};
 use super::run_called;
+use ::report::labels::told_apart;
 use ::report::site::links;
 use ::report::site::live::{self, LiveView, NewestTrial};
 use anyhow::Context;
@@ -30,7 +31,7 @@ pub fn json(store: &Store, run: &str) -> Result<Answer, Failure> {
 fn view(store: &Store, head: &RunHead) -> Result<LiveView, Failure> {
     let (plan, _) = store.run_plan(&head.id)?;
     let facts = store.live(head)?;
-    let subjects: Vec<String> = plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
+    let subjects = told_apart(plan.subjects.iter().map(|subject| subject.reference.to_string()));
     let now_us = clock::epoch_us();
     let since = |at_us: i64| (now_us - at_us) as f64 / 1e6;
     let counts = |trials: TrialCounts| [trials.done, trials.failed, trials.skipped, trials.unfinished];

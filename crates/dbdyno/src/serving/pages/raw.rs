@@ -3,6 +3,7 @@
 use super::super::answers::{Failure, said};
 use super::super::asked::{Answer, Kind};
 use super::run_called;
+use ::report::labels::told_apart;
 use ::report::site::{links, raw};
 use model::record::RawOutputName;
 use store::Store;
@@ -14,7 +15,7 @@ pub fn list(store: &Store, run: &str) -> Result<Answer, Failure> {
         return Ok(Answer::redirect(links::raw_list(&head.id)));
     }
     let (plan, _) = store.run_plan(&head.id)?;
-    let subjects: Vec<String> = plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
+    let subjects = told_apart(plan.subjects.iter().map(|subject| subject.reference.to_string()));
     Ok(Answer::page(200, raw::page(&head.id, &subjects, &store.raw_output_names(&head.id)?)))
 }
 

@@ -3,6 +3,7 @@
 use crate::campaign::{self, CampaignView};
 use crate::document::Sentence;
 use crate::figures::{self, NONE, count};
+use crate::labels::told_apart;
 use crate::phrases;
 use crate::summary;
 use crate::view::{ReportView, StepRow};
@@ -21,7 +22,7 @@ pub struct RunFigures {
 /// One subject in one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubjectFigure {
-    /// As the user named it.
+    /// As the user named it; where another of the run has that name, with its side.
     pub subject: String,
     /// Operations per second.
     pub rate: Option<f64>,
@@ -34,14 +35,16 @@ pub struct SubjectFigure {
 /// Of a comparison or a calibration.
 pub fn of_comparison(view: &ReportView) -> RunFigures {
     let mut steps: BTreeMap<String, Vec<SubjectFigure>> = BTreeMap::new();
-    for candidate in &view.candidates {
+    let candidates = view.candidates.iter().map(|candidate| candidate.subject.clone());
+    let labels = told_apart(std::iter::once(view.base.clone()).chain(candidates));
+    for (candidate, label) in view.candidates.iter().zip(&labels[1..]) {
         for row in &candidate.rows {
             let of_step = steps.entry(row.step.clone()).or_default();
             if of_step.is_empty() {
                 of_step.push(base(&view.base, row.wall.base));
             }
             of_step.push(SubjectFigure {
-                subject: candidate.subject.clone(),
+                subject: label.clone(),
                 rate: row.wall.candidate,
                 relative: relative_of_row(row),
                 notes: row.notes.iter().map(|note| note.text.clone()).collect(),

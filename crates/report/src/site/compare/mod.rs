@@ -7,6 +7,7 @@ use super::shell::{self, Here};
 use crate::conditions::{Differing, RunConditions};
 use crate::document::Sentence;
 use crate::figures::{NONE, quantity_or_none, ratio, span};
+use crate::labels::told_apart;
 use maud::{Markup, html};
 use model::plan::Purpose;
 use model::record::RunStatus;
@@ -198,8 +199,6 @@ fn rows(a: &Side, b: &Side, step: &str) -> Vec<Markup> {
             .map(|one| one.subject.as_str())
             .filter(|name| !of_a.iter().any(|one| one.subject == *name)),
     );
-    // A calibration has one name on both sides.
-    subjects.dedup();
     let row = |subject: &&str| {
         let own = |figures: &[SubjectFigure]| figures.iter().find(|one| one.subject == *subject).cloned();
         let (in_a, in_b) = (own(&of_a), own(&of_b));
@@ -227,7 +226,11 @@ fn rows(a: &Side, b: &Side, step: &str) -> Vec<Markup> {
 fn known(a: &Side, b: &Side, subject: &str, apart: &[Differing], own: [&Option<SubjectFigure>; 2]) -> String {
     let missing = ["A", "B"].into_iter().zip(own).filter(|(_, own)| own.is_none());
     let mut notes: Vec<String> = missing.map(|(letter, _)| format!("not in {letter}")).collect();
-    let facts = |side: &Side| side.conditions.subjects.iter().find(|one| one.reference == subject).cloned();
+    let facts = |side: &Side| {
+        let subjects = &side.conditions.subjects;
+        let labels = told_apart(subjects.iter().map(|one| one.reference.clone()));
+        labels.iter().position(|label| label == subject).map(|place| subjects[place].clone())
+    };
     if let (Some(in_a), Some(in_b)) = (facts(a), facts(b)) {
         if in_a.sha256 != in_b.sha256 {
             notes.push("two binaries of this name".to_owned());

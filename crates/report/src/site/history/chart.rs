@@ -38,7 +38,8 @@ pub(super) fn over_time(view: &HistoryPage, group: &Comparable) -> Option<(Chart
     let lines = names.into_iter().map(|name| {
         let points = runs.iter().map(|run| {
             let same = |subject: &&SubjectRates| is_shown(subject) && subject.facts.reference == name;
-            over_runs(&run.subjects.iter().filter(same).collect::<Vec<_>>())
+            // A build that was compared with itself has an interval on each side: one of them is shown.
+            over_runs(&run.subjects.iter().find(same).into_iter().collect::<Vec<_>>())
         });
         Line { points: points.collect(), changes: Vec::new(), name }
     });
@@ -86,8 +87,8 @@ fn chart(view: &HistoryPage, releases: Vec<String>, lines: Vec<Line>, confidence
         title: view.step.clone(),
         axis: "operations per second".to_owned(),
         reference: None,
-        releases,
         confidence,
+        releases,
         lines,
     })
 }

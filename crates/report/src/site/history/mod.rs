@@ -124,7 +124,7 @@ fn apart(differing: &[Differing]) -> Markup {
 fn figure(chart: &Chart, caption: &str) -> Markup {
     html! {
         figure.drawing.site-chart {
-            (PreEscaped(charts::svg::inline(chart)))
+            div.site-scroll { (PreEscaped(charts::svg::inline(chart))) }
             figcaption { (caption) }
         }
     }
