@@ -1,8 +1,10 @@
 //! The view of a calibration: A/A runs that say whether the harness is honest, how much it scatters, and how
 //! small a change it can see here.
 
+mod document;
 mod formats;
 
+pub use document::document;
 pub use formats::{json, markdown, text};
 
 use crate::evidence::{self, Case, Harness, is_rate};

@@ -1,8 +1,8 @@
 //! A report as sections of text, tables and charts, before any layout: what a page in a browser and a blog post are
 //! made from.
 //!
-//! The views of a comparison, a campaign, a history and an import each become a [`Document`]; the layouts know only
-//! documents. Texts are plain: who lays them out escapes them.
+//! The views of a comparison, a campaign, a calibration, a history, a bisection and an import each become a
+//! [`Document`]; the layouts know only documents. Texts are plain: who lays them out escapes them.
 
 use crate::charts::Chart;
 use crate::grids::Grid;
@@ -13,9 +13,9 @@ use model::verdict::Verdict;
 pub struct Document {
     /// `rocksdb@8.5.4 against rocksdb@8.7.3`
     pub title: String,
-    /// `comparison`, `campaign`, `history`, `import`
+    /// `comparison`, `campaign`, `calibration`, `history`, `bisection`, `import`
     pub kind: &'static str,
-    /// Ids of the runs that it shows.
+    /// Ids of the runs that it shows; of a bisection what their names begin with.
     pub runs: Vec<String>,
     /// What was found, the most important first: a sentence each.
     pub verdicts: Vec<Sentence>,

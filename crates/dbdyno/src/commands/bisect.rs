@@ -5,6 +5,7 @@ use crate::cli::{Bisect, Format, Measuring, Places};
 use crate::commands::compare::open_store;
 use crate::commands::measure::new_run_id;
 use crate::commands::print::{self, Manner};
+use crate::commands::render::{Drawn, show_drawn};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
 use crate::{interrupt, paths, resources};
@@ -20,9 +21,10 @@ use runner::engines::BuildCache;
 pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let manner = print::manner(&arguments.output);
-    if !matches!(manner.format, Format::Text | Format::Json) {
-        return Err(usage(anyhow!("a bisection is shown as text or JSON only")));
+    if !matches!(manner.format, Format::Text | Format::Json) && Drawn::of(manner.format).is_none() {
+        return Err(usage(anyhow!("a bisection is shown as text, json, html, svg or png only")));
     }
+    print::check(&arguments.output)?;
     let progress = Progress::new();
     let catalog = resources::catalog()?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
@@ -55,7 +57,10 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     let mut search = Bisection::new(session.facts.len(), rule, &critical)?;
     session.carry_out(&mut search)?;
     let view = view(&session, &search, arguments, id, rule);
-    print::report(&arguments.output, &render(&view, &manner)?)?;
+    match Drawn::of(manner.format) {
+        Some(drawn) => show_drawn(&report::bisect::document(&view), drawn, &arguments.output)?,
+        None => print::report(&arguments.output, &render(&view, &manner)?)?,
+    }
     ending(&session, &view)
 }
 
@@ -87,6 +92,7 @@ fn view(
         step: arguments.step.clone(),
         metric: session.metric,
         wanted: rule.wanted,
+        alpha: arguments.alpha / 100.0,
         versions: session.facts.clone(),
         findings: search.findings().clone(),
         measurements: search.measurements().to_vec(),
@@ -96,7 +102,7 @@ fn view(
     }
 }
 
-/// As JSON where that is asked for, else as text: every other form was refused before anything was measured.
+/// As JSON where that is asked for, else as text: every other form is drawn, or was refused before anything was measured.
 fn render(view: &BisectView, manner: &Manner) -> anyhow::Result<String> {
     if manner.format == Format::Json {
         return report::bisect::json(view).context("failed to render JSON");

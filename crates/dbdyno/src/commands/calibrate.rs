@@ -5,7 +5,7 @@ use crate::cli::{Calibrate, Places};
 use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Ready};
 use crate::commands::print::{self, Plain};
-use crate::commands::render::calibration;
+use crate::commands::render;
 use crate::exit::Ending;
 use crate::interrupt;
 use crate::planning::{self, Request};
@@ -18,10 +18,11 @@ use runner::clock::Stopwatch;
 
 /// The build against itself, or against other builds of its source.
 pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
-    print::plain(arguments.output.chosen_format(), "a calibration")?;
     if arguments.builds.is_empty() {
+        render::check_calibration(&arguments.output)?;
         against_itself(places, arguments)
     } else {
+        print::plain(arguments.output.chosen_format(), "build noise")?;
         against_builds(places, arguments)
     }
 }
@@ -82,7 +83,6 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
             break;
         }
     }
-    let rendered = calibration(&records, &print::manner(&arguments.output))?;
-    print::report(&arguments.output, &rendered)?;
+    render::show_calibration(&records, &arguments.output)?;
     Ok(ending)
 }

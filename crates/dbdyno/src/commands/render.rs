@@ -239,17 +239,33 @@ fn document(store: &Store, runs: &[Shown]) -> anyhow::Result<Document> {
     together::document(documents).ok_or_else(|| anyhow!("there is no run to show"))
 }
 
-/// Calibrations together, in the form asked for.
-pub fn calibration(records: &[RunRecord], manner: &Manner) -> anyhow::Result<String> {
+/// For the message that names the forms that a calibration has.
+const A_CALIBRATION: &str = "besides html, svg and png, a calibration";
+
+/// Whether a calibration has the form asked for and it can be written, before hours go by to measure one.
+pub fn check_calibration(output: &Output) -> anyhow::Result<()> {
+    if Drawn::of(output.chosen_format()).is_none() {
+        print::plain(output.chosen_format(), A_CALIBRATION)?;
+    }
+    print::check(output)
+}
+
+/// Shows calibrations together to where the output options say.
+pub fn show_calibration(records: &[RunRecord], output: &Output) -> anyhow::Result<()> {
     let view = report::calibration::build(records).ok_or_else(|| anyhow!("no calibration was run"))?;
-    Ok(match print::plain(manner.format, "a calibration")? {
+    let manner = print::manner(output);
+    if let Some(drawn) = Drawn::of(manner.format) {
+        return show_drawn(&report::calibration::document(&view), drawn, output);
+    }
+    let text = match print::plain(manner.format, A_CALIBRATION)? {
         Plain::Text => {
             let options = TextOptions { width: manner.width, colour: manner.colour };
             report::calibration::text(&view, options)
         }
         Plain::Markdown => report::calibration::markdown(&view),
         Plain::Json => report::calibration::json(&view).context("failed to render JSON")?,
-    })
+    };
+    print::report(output, &text)
 }
 
 /// The name of a post in its directory.

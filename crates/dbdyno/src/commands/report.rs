@@ -65,8 +65,7 @@ fn show_calibration(records: &[RunRecord], arguments: &Report) -> anyhow::Result
             "a calibration has no candidate: neither --gate nor --step applies to it"
         )));
     }
-    let rendered = render::calibration(records, &print::manner(&arguments.output))?;
-    print::report(&arguments.output, &rendered)?;
+    render::show_calibration(records, &arguments.output)?;
     Ok(Ending::Done)
 }
 

@@ -1,8 +1,10 @@
-//! What a bisection found, as text and JSON.
+//! What a bisection found, as text, JSON and a document.
 
+mod document;
 mod json;
 mod text;
 
+pub use document::document;
 pub use json::json;
 pub use text::{refusal, text};
 
@@ -25,6 +27,8 @@ pub struct BisectView {
     pub metric: Metric,
     /// What was looked for.
     pub wanted: Wanted,
+    /// Share of false verdicts of its comparisons: their intervals have a confidence of 1 less that.
+    pub alpha: f64,
     /// The versions in their order, as they are named to the user.
     pub versions: Vec<VersionFacts>,
     /// What the search found.
@@ -90,6 +94,10 @@ impl BisectView {
 
     fn name(&self, version: usize) -> &str {
         self.versions.get(version).map_or("?", |facts| facts.name.as_str())
+    }
+
+    fn last_name(&self) -> &str {
+        self.name(self.versions.len().saturating_sub(1))
     }
 
     /// `8.1.1 or 8.3.3`, where not all of them can be told apart.

@@ -1,6 +1,8 @@
 //! A bisection that had all that can happen, and one that was refused.
 
 use super::*;
+use crate::charts::{Chart, Mark, Releases};
+use crate::document::{Block, Document, Figure};
 use crate::text::TextOptions;
 use analysis::bisect::{Compared, Launches, NotConfirmed, Stretch, StretchReport, Suspected};
 use model::verdict::Verdict;
@@ -49,6 +51,7 @@ fn view() -> BisectView {
         step: "readrandom".to_owned(),
         metric: Metric::OpsPerSecond,
         wanted: Wanted::Regression,
+        alpha: 0.01,
         versions: vec![
             version("rocksdb@8.0.0", None),
             version("rocksdb@8.1.1", None),
@@ -84,6 +87,46 @@ fn refused() -> BisectView {
 #[test]
 fn a_bisection_reads_as_text() {
     insta::assert_snapshot!(text(&view(), TextOptions { width: 100, colour: false }));
+}
+
+#[test]
+fn a_bisection_is_a_document() {
+    insta::assert_debug_snapshot!(document(&view()));
+}
+
+fn chart(document: &Document) -> Option<&Releases> {
+    document.sections.iter().flat_map(|section| &section.blocks).find_map(|block| match block {
+        Block::Figure(Figure { chart: Chart::Releases(chart), .. }) => Some(chart),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_chart_has_what_was_measured_and_marks_the_step() {
+    let found = document(&view());
+    let drawn = chart(&found).unwrap();
+    // 8.2.1 cannot be measured and is not drawn.
+    assert_eq!(drawn.releases, ["rocksdb@8.0.0", "rocksdb@8.1.1", "rocksdb@8.3.3", "rocksdb@8.4.4"]);
+    assert_eq!(drawn.lines[0].changes, [Mark { release: 2, confirmed: true }]);
+    let values: Vec<f64> = drawn.lines[0].points.iter().flatten().map(|point| point.value).collect();
+    assert_eq!(values.len(), 4);
+    assert!((values[0] - 1.0).abs() < 1e-12 && (values[3] - 0.862).abs() < 1e-12, "{values:?}");
+    assert_eq!(found.verdicts[0].verdict, Some(Verdict::Regression));
+
+    let mut open = view();
+    if let Outcome::Step(step) = &mut open.findings.stretches[0].outcome {
+        (step.confirmed, step.confirmation) = (false, None);
+    }
+    open.stopped = Some("the time is up".to_owned());
+    let open = document(&open);
+    assert_eq!(chart(&open).unwrap().lines[0].changes, [Mark { release: 2, confirmed: false }]);
+    assert_eq!(open.verdicts[0].verdict, Some(Verdict::Suspect));
+    assert_eq!(open.cautions[0].id, "stopped");
+
+    let refused = document(&refused());
+    assert_eq!(refused.verdicts[0].verdict, Some(Verdict::Inconclusive));
+    assert!(refused.verdicts[0].text.contains("[0.953, 1.043]"), "{:?}", refused.verdicts);
+    assert_eq!(chart(&refused).unwrap().releases, ["rocksdb@8.0.0", "rocksdb@8.4.4"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{BisectView, Status, Tried, comparative};
 use crate::figures::{NONE, change, count, interval, ratio, span};
-use crate::grids::{Grid, Kind};
+use crate::grids::{Column, Grid, Kind};
 use crate::layout::{BOLD, marked, paint, printable, wrapped};
 use crate::text::{LEAST_WIDTH, TextOptions, table};
 use analysis::bisect::{Compared, NotConfirmed, Outcome, StretchReport};
@@ -19,14 +19,9 @@ pub fn text(view: &BisectView, options: TextOptions) -> String {
     let width = options.width.max(LEAST_WIDTH);
     let paragraph = |text: &str| wrapped(text, width, 2);
     let mut parts = vec![marked(BOLD, &wrapped(&answer(view), width, 2))];
-    let mut said = vec![about(view)];
-    said.extend(ends(view));
-    said.extend(view.findings.stretches.iter().skip(1).map(|report| of_stretch(view, report)));
-    said.extend(not_confirmed(view));
-    said.extend(steps(view));
-    parts.push(said.iter().map(|line| paragraph(line)).collect::<Vec<_>>().join("\n"));
+    parts.push(about_search(view).iter().map(|line| paragraph(line)).collect::<Vec<_>>().join("\n"));
     if !view.is_refused() {
-        parts.push(table(&grid(view), width));
+        parts.push(table(&with_bars(view, grid(view)), width));
         parts.push(paragraph(&legend(view)));
     }
     let mut closing: Vec<String> = left_out(view);
@@ -40,19 +35,19 @@ pub fn text(view: &BisectView, options: TextOptions) -> String {
 /// Why there is nothing to look for, with the interval of the ends.
 pub fn refusal(view: &BisectView) -> String {
     let worse = comparative(view.wanted);
-    let (good, bad) = (view.name(0), view.name(view.versions.len().saturating_sub(1)));
+    let (good, bad) = (view.name(0), view.last_name());
     let said = view.findings.stretches.first().and_then(|whole| whole.ends).map(compared).unwrap_or_default();
     format!("{bad} is not shown to be {worse} than {good} on {}: {said}", view.step)
 }
 
 /// The first line: what was found, and how sure it is.
-fn answer(view: &BisectView) -> String {
+pub(super) fn answer(view: &BisectView) -> String {
     let worse = comparative(view.wanted);
     let Some(step) = view.first_step() else {
         return match view.findings.stretches.first().map(|whole| &whole.outcome) {
             Some(Outcome::NoDifference) => format!(
                 "Nothing to look for: {} is not shown to be {worse} than {}.",
-                view.name(view.versions.len().saturating_sub(1)),
+                view.last_name(),
                 view.name(0)
             ),
             _ => "Nothing was found: the search did not get as far.".to_owned(),
@@ -91,6 +86,16 @@ fn others(view: &BisectView) -> String {
     " There is more than one step, of which only this one was confirmed.".to_owned()
 }
 
+/// What was searched and how it went: a sentence each.
+pub(super) fn about_search(view: &BisectView) -> Vec<String> {
+    let mut said = vec![about(view)];
+    said.extend(ends(view));
+    said.extend(view.findings.stretches.iter().skip(1).map(|report| of_stretch(view, report)));
+    said.extend(not_confirmed(view));
+    said.extend(steps(view));
+    said
+}
+
 fn about(view: &BisectView) -> String {
     format!(
         "{}: {} of workload {}, by {}; {} from {} to {}; seed {}.",
@@ -100,7 +105,7 @@ fn about(view: &BisectView) -> String {
         view.metric.name(),
         count(view.versions.len() as u64, "version", "versions"),
         view.name(0),
-        view.name(view.versions.len().saturating_sub(1)),
+        view.last_name(),
         view.seed
     )
 }
@@ -190,13 +195,12 @@ fn shown(view: &BisectView) -> Vec<Tried> {
     tried
 }
 
-fn grid(view: &BisectView) -> Grid {
+pub(super) fn grid(view: &BisectView) -> Grid {
     let mut grid = Grid::new(&[
         ("version", Kind::Name),
         ("launches", Kind::Number),
         ("relative\nQPS", Kind::Number),
         ("first with\nprobability", Kind::Number),
-        ("", Kind::Word),
         ("", Kind::Prose),
     ]);
     let cells = |one: &Tried| {
@@ -214,7 +218,6 @@ fn grid(view: &BisectView) -> Grid {
             launches,
             one.ratio.map_or_else(|| NONE.to_owned(), ratio),
             one.probability.map_or_else(|| NONE.to_owned(), share),
-            bar(one.probability.unwrap_or(0.0)),
             about.into_iter().flatten().collect::<Vec<_>>().join("; "),
         ]
     };
@@ -222,7 +225,17 @@ fn grid(view: &BisectView) -> Grid {
     grid
 }
 
-fn legend(view: &BisectView) -> String {
+/// With each probability as a bar, before what is said of the version.
+fn with_bars(view: &BisectView, mut grid: Grid) -> Grid {
+    let place = grid.columns.len() - 1;
+    grid.columns.insert(place, Column { header: "".into(), kind: Kind::Word });
+    for (row, one) in grid.rows.iter_mut().zip(shown(view)) {
+        row.insert(place, bar(one.probability.unwrap_or(0.0)));
+    }
+    grid
+}
+
+pub(super) fn legend(view: &BisectView) -> String {
     let left_out = view.versions.len() - shown(view).len();
     let others = if left_out > 0 {
         format!(
@@ -241,7 +254,7 @@ fn legend(view: &BisectView) -> String {
     )
 }
 
-fn left_out(view: &BisectView) -> Vec<String> {
+pub(super) fn left_out(view: &BisectView) -> Vec<String> {
     let of = |facts: &super::VersionFacts| {
         let reason = facts.not_measurable.as_ref()?;
         Some(format!("{} cannot be measured: {}", facts.name, printable(reason)))
@@ -249,7 +262,7 @@ fn left_out(view: &BisectView) -> Vec<String> {
     view.versions.iter().filter_map(of).collect()
 }
 
-fn cost(view: &BisectView) -> String {
+pub(super) fn cost(view: &BisectView) -> String {
     let launches = view.findings.launches;
     format!(
         "{}: {} for the ends, {} for the search, {} for confirming; {} of measuring. Its runs are named {}/...",

@@ -1,4 +1,4 @@
-//! A calibration as text, Markdown and JSON.
+//! A calibration as text, Markdown and JSON; its sentences and tables.
 
 use super::{CalibrationRow, CalibrationView, Honesty, MetricNoise};
 use crate::figures::{NONE, and_list, chosen_percent, count, interval, percent, ratio, span};
@@ -42,7 +42,7 @@ pub fn markdown(view: &CalibrationView) -> String {
     parts.join("\n\n") + "\n"
 }
 
-fn verdict(view: &CalibrationView) -> String {
+pub(super) fn verdict(view: &CalibrationView) -> String {
     match &view.honesty {
         Honesty::Honest => "The harness is honest here: no step treats the sides differently.".to_owned(),
         Honesty::Biased { steps } => format!(
@@ -56,7 +56,7 @@ fn verdict(view: &CalibrationView) -> String {
     }
 }
 
-fn subject(view: &CalibrationView) -> String {
+pub(super) fn subject(view: &CalibrationView) -> String {
     format!(
         "{} against itself on host {}, workload {}; {}: {}.",
         view.subject,
@@ -67,7 +67,7 @@ fn subject(view: &CalibrationView) -> String {
     )
 }
 
-fn grid(view: &CalibrationView) -> Grid {
+pub(super) fn grid(view: &CalibrationView) -> Grid {
     let mut grid = Grid::new(&[
         ("step", Kind::Name),
         ("n", Kind::Number),
@@ -105,7 +105,7 @@ fn cells(row: &CalibrationRow) -> Vec<String> {
     ]
 }
 
-fn legend(view: &CalibrationView) -> String {
+pub(super) fn legend(view: &CalibrationView) -> String {
     let time = view.visible_seconds.map(|seconds| format!(", about {}", span(seconds))).unwrap_or_default();
     format!(
         "n counts launches; QPS is the ratio of the two equal sides over the last 20 launches, p its self-test \
@@ -117,7 +117,7 @@ fn legend(view: &CalibrationView) -> String {
 }
 
 /// All verdicts, so that a reader can count.
-fn judged_grid(view: &CalibrationView) -> Grid {
+pub(super) fn judged_grid(view: &CalibrationView) -> Grid {
     let mut grid = Grid::new(&[
         ("run", Kind::Name),
         ("seed", Kind::Number),
@@ -148,7 +148,7 @@ fn judged_grid(view: &CalibrationView) -> Grid {
     grid
 }
 
-fn false_verdicts(view: &CalibrationView) -> String {
+pub(super) fn false_verdicts(view: &CalibrationView) -> String {
     let found = if view.false_verdicts.is_empty() {
         "none".to_owned()
     } else {

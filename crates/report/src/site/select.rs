@@ -1,6 +1,7 @@
 //! Some steps or some candidates of a report. What was judged stays judged: a selection made after the fact must not
 //! change what holds for all steps together.
 
+use crate::calibration::CalibrationView;
 use crate::campaign::CampaignView;
 use crate::view::ReportView;
 use model::block::{BASE, Side, TrialKey};
@@ -96,6 +97,12 @@ impl Selection {
         }
         view.groups.retain_mut(|group| self.steps.is_empty() && renumber(&sides, &mut group.side));
         view.disturbed.retain_mut(|one| self.has_step(&one.step) && renumber(&sides, &mut one.side));
+    }
+
+    /// The same of a calibration, whose sides are one subject. Whether the harness is honest is said of all steps.
+    pub fn apply_to_calibration(&self, view: &mut CalibrationView) {
+        view.rows.retain(|row| self.has_step(&row.step));
+        view.judged.retain(|judged| self.has_step(&judged.step));
     }
 
     /// The record of what is selected. The list of raw output goes with the whole report: its sides are those of the run.

@@ -433,10 +433,22 @@ fn a_calibration_reads_well_in_every_format() {
     view.rows[1].metrics[0].image_sd = Some(0.0051);
     insta::assert_snapshot!("calibration_text", calibration::text(&view, plain(80)));
     insta::assert_snapshot!("calibration_markdown", calibration::markdown(&view));
+    insta::assert_debug_snapshot!("calibration_document", calibration::document(&view));
     insta::assert_snapshot!("calibration_json", calibration::json(&view).unwrap());
     view.honesty = Honesty::Biased { steps: vec!["readrandom".to_owned()] };
     view.false_verdicts = vec!["readrandom in 20261121-091500-3fa9: regression".to_owned()];
     let text = calibration::text(&view, plain(160));
     assert!(text.contains("The harness is BIASED here: readrandom differs"), "{text}");
     assert!(text.contains("1: readrandom in 20261121-091500-3fa9: regression"), "{text}");
+    assert_eq!(calibration::document(&view).verdicts[0].verdict, Some(Verdict::Suspect));
+}
+
+#[test]
+fn a_calibration_without_a_rate_has_no_chart() {
+    let mut silent = record(&EQUAL);
+    silent.blocks.clear();
+    let document = calibration::document(&calibration::build(&[silent]).unwrap());
+    assert_eq!(document.verdicts[0].verdict, Some(Verdict::Inconclusive));
+    let blocks = document.sections.iter().flat_map(|section| &section.blocks);
+    assert!(!blocks.into_iter().any(|block| matches!(block, crate::document::Block::Figure(_))));
 }

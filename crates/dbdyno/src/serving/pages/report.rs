@@ -3,8 +3,9 @@
 use super::super::answers::{Failure, Site, said};
 use super::super::asked::{Answer, Kind};
 use super::super::router::FileFormat;
+use ::report::calibration::CalibrationView;
 use ::report::campaign::CampaignView;
-use ::report::document::{Block, Document, Section, Sentence};
+use ::report::document::{Document, Sentence};
 use ::report::site::compare::{RunFigures, of_campaign, of_comparison};
 use ::report::site::links;
 use ::report::site::select::Selection;
@@ -198,7 +199,11 @@ fn document(
             narrow(selection, &mut record);
             ::report::campaign::document(&view, &record, &store.host_samples(&head.id)?)
         }
-        Purpose::Calibrate => calibration_document(&record)?,
+        Purpose::Calibrate => {
+            let mut view = calibration(&record)?;
+            selection.apply_to_calibration(&mut view);
+            ::report::calibration::document(&view)
+        }
     };
     if let Some(sentence) = sentence {
         document.preface.insert(0, sentence);
@@ -240,7 +245,7 @@ fn of_campaign_as(view: &CampaignView, format: FileFormat) -> Result<String, Fai
 }
 
 fn of_calibration_as(record: &RunRecord, format: FileFormat) -> Result<String, Failure> {
-    let view = ::report::calibration::build(from_ref(record)).context("no calibration was run")?;
+    let view = calibration(record)?;
     Ok(match format {
         FileFormat::Json => ::report::calibration::json(&view).context("failed to render JSON")?,
         FileFormat::Markdown => ::report::calibration::markdown(&view),
@@ -249,32 +254,15 @@ fn of_calibration_as(record: &RunRecord, format: FileFormat) -> Result<String, F
     })
 }
 
+fn calibration(record: &RunRecord) -> anyhow::Result<CalibrationView> {
+    ::report::calibration::build(from_ref(record)).context("no calibration was run")
+}
+
 fn no_table() -> Failure {
     Failure::Nowhere(said(
         "Not to be had",
         "Only campaigns and imports have a table of columns: take report.json.",
     ))
-}
-
-/// The report of a calibration exists as text only.
-fn calibration_document(record: &RunRecord) -> Result<Document, Failure> {
-    let text = of_calibration_as(record, FileFormat::Text)?;
-    Ok(Document {
-        title: format!("Calibration {}", record.id),
-        kind: "calibration",
-        runs: vec![record.id.clone()],
-        verdicts: Vec::new(),
-        preface: Vec::new(),
-        cautions: Vec::new(),
-        sections: vec![Section {
-            id: "report".to_owned(),
-            title: "Report".to_owned(),
-            folded: false,
-            blocks: vec![Block::Verbatim(text)],
-        }],
-        command: Some(format!("dbdyno report {}", record.id)),
-        colophon: Vec::new(),
-    })
 }
 
 fn text_options() -> TextOptions {

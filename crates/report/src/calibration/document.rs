@@ -1,0 +1,120 @@
+//! A calibration as a document.
+
+use super::formats::{false_verdicts, grid, judged_grid, legend, subject, verdict};
+use super::{CalibrationRow, CalibrationView, Honesty, Judged, MetricNoise};
+use crate::charts::{BarSeries, Bars, Chart, Point};
+use crate::document::{Block, Document, Figure, Section, Sentence, Table};
+use crate::figures::{chosen_percent, count};
+use model::metric::Metric;
+use model::verdict::Verdict;
+
+/// Panels of more runs than this cannot be read: the table has them all.
+const MOST_RUNS: usize = 20;
+
+/// The document of a calibration.
+pub fn document(view: &CalibrationView) -> Document {
+    let table = |grid| Block::Table(Table { caption: String::new(), grid });
+    let mut noise = vec![table(grid(view)), Block::Paragraph(legend(view))];
+    noise.extend(visible(view).map(Block::Figure));
+    let mut judged: Vec<Block> = equal_sides(view).map(Block::Figure).into_iter().collect();
+    judged.push(table(judged_grid(view)));
+    let section = |id: &str, title: &str, blocks| Section {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        folded: false,
+        blocks,
+    };
+    Document {
+        title: format!("{} against itself", view.subject),
+        kind: "calibration",
+        runs: view.runs.clone(),
+        verdicts: vec![
+            Sentence { verdict: Some(of_harness(&view.honesty)), text: verdict(view) },
+            Sentence { verdict: None, text: false_verdicts(view) },
+        ],
+        preface: vec![subject(view)],
+        cautions: Vec::new(),
+        sections: vec![
+            section("noise", "Noise of each step", noise),
+            section("judged", "Steps judged", judged),
+        ],
+        command: None,
+        colophon: vec![format!("As text: dbdyno report {}", view.runs.join(" "))],
+    }
+}
+
+/// The verdict that stands for what is said of the harness: its sides are the same build.
+fn of_harness(honesty: &Honesty) -> Verdict {
+    match honesty {
+        Honesty::Honest => Verdict::NoChange,
+        Honesty::Biased { .. } => Verdict::Suspect,
+        Honesty::TooFew { .. } => Verdict::Inconclusive,
+    }
+}
+
+/// How small a change each step shows; absent where no step has two launches.
+fn visible(view: &CalibrationView) -> Option<Figure> {
+    let series = |name: &str, metric: Metric| BarSeries {
+        name: name.to_owned(),
+        values: view.rows.iter().map(|row| visible_percent(row, metric)).collect(),
+    };
+    let series = vec![
+        series("QPS", Metric::OpsPerSecond),
+        series("contention-adjusted rate", Metric::OpsPerSecondAdjusted),
+    ];
+    let launches = count(u64::from(view.visible_launches), "launch", "launches");
+    has_values(&series).then(|| Figure {
+        name: "visible-change".to_owned(),
+        caption: format!("Smallest change that {launches} show with 90 % power: shorter is better."),
+        chart: Chart::Bars(Bars {
+            title: format!("Smallest change visible in {launches}"),
+            axis: "change of the rate, %".to_owned(),
+            reference: 0.0,
+            confidence: None,
+            labels: view.rows.iter().map(|row| row.step.clone()).collect(),
+            series,
+        }),
+    })
+}
+
+fn visible_percent(row: &CalibrationRow, metric: Metric) -> Option<Point> {
+    let change = |noise: &MetricNoise| noise.visible_change.filter(|change| change.is_finite());
+    let value = 100.0 * row.metrics.iter().find(|noise| noise.metric == metric).and_then(change)?;
+    Some(Point { value, low: None, high: None })
+}
+
+/// What each run measured between the equal sides; absent where there are too many runs, or no rate.
+fn equal_sides(view: &CalibrationView) -> Option<Figure> {
+    let steps: Vec<&str> = view.rows.iter().map(|row| row.step.as_str()).collect();
+    let of = |run: &str, step: &str| {
+        let of_case = |judged: &&Judged| judged.run == run && judged.step == step;
+        let estimate = &view.judged.iter().find(of_case)?.estimate;
+        Some(Point { value: estimate.ratio?, low: estimate.low, high: estimate.high })
+    };
+    let series: Vec<BarSeries> = view
+        .runs
+        .iter()
+        .map(|run| BarSeries { name: run.clone(), values: steps.iter().map(|step| of(run, step)).collect() })
+        .collect();
+    let confidence = 1.0 - view.alpha;
+    (has_values(&series) && series.len() <= MOST_RUNS).then(|| Figure {
+        name: "equal-sides".to_owned(),
+        caption: format!(
+            "Rate of one side over that of the other, by step: the build is the same, so that its {} interval should \
+             hold 1.",
+            chosen_percent(confidence)
+        ),
+        chart: Chart::Bars(Bars {
+            title: format!("{} against itself", view.subject),
+            axis: "relative QPS".to_owned(),
+            reference: 1.0,
+            confidence: Some(confidence),
+            labels: steps.into_iter().map(str::to_owned).collect(),
+            series,
+        }),
+    })
+}
+
+fn has_values(series: &[BarSeries]) -> bool {
+    series.iter().flat_map(|one| &one.values).any(Option::is_some)
+}
