@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Never published as a library; it lies between two releases of CI.
 const NEVER_PUBLISHED: &str = "8.2.1";
 /// Burnt after each operation, in percent: a fifth of the rate is left, which even a busy host shows.
-const SLOWDOWN: &str = "400";
+pub const SLOWDOWN: &str = "400";
 /// What a shell reports for SIGINT.
 const INTERRUPTED: i32 = 130;
 
@@ -31,15 +31,19 @@ pub fn cases(releases: &Releases) -> Vec<Case> {
 }
 
 /// `bisect` on the tiny workload, with more blocks: each launch must tell by itself.
-fn call<'a>(scratch: &'a Scratch, ends: [&str; 2]) -> anyhow::Result<Call<'a>> {
+pub fn search<'a>(scratch: &'a Scratch, ends: [&str; 2]) -> anyhow::Result<Call<'a>> {
     let tiny = fs::read_to_string(&scratch.workload).context("failed to read the workload")?;
     let workload = scratch.write("longer.toml", &tiny.replace("cycles = 2", "cycles = 10"))?;
     let call = Call::new(scratch, ["bisect", "--good", ends[0], "--bad", ends[1], "--step", "readrandom"]);
-    Ok(call.and(["--seed", "7", "--json", "--workload"]).and([&workload]))
+    Ok(call.and(["--seed", "7", "--workload"]).and([&workload]))
+}
+
+fn call<'a>(scratch: &'a Scratch, ends: [&str; 2]) -> anyhow::Result<Call<'a>> {
+    Ok(search(scratch, ends)?.and(["--json"]))
 }
 
 /// Only the releases of CI, and one that cannot be had: others are not fetched here.
-fn few_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<()> {
+pub fn few_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<()> {
     let path = workspace::root()?.join("engines/rocksdb.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
     let mut file: toml::Table =

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// It has nothing to do before it answers.
 const START_BOUND: Duration = Duration::from_secs(10);
 /// What is being answered is answered still.
-const END_BOUND: Duration = Duration::from_secs(5);
+pub const END_BOUND: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
 pub fn cases() -> Vec<Case> {
@@ -30,13 +30,13 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A server and where it answers.
-struct Served {
+pub struct Served {
     running: Running,
-    address: SocketAddr,
+    pub address: SocketAddr,
 }
 
 impl Served {
-    fn start(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<Served> {
+    pub fn start(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<Served> {
         let any_port: &[&str] =
             if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let mut running = Call::new(scratch, ["serve"]).and(any_port).and(arguments).start()?;
@@ -78,14 +78,15 @@ impl Served {
     }
 
     /// Ctrl-C ends it, and that is how it is meant to end.
-    fn end(self) -> anyhow::Result<()> {
+    pub fn end(self) -> anyhow::Result<()> {
         self.running.press_ctrl_c()?;
         self.running.finish(END_BOUND)?.expect_code(&[0])?;
         Ok(())
     }
 }
 
-fn compared(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<String> {
+/// A comparison of a release with itself in one step: the id of its run.
+pub fn compared(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<String> {
     let report = Call::compare(scratch, [RELEASE, RELEASE], "10s")
         .and(["--step", "readrandom"])
         .and(arguments)

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const WORKLOAD: &str = include_str!("tiny-sql.toml");
 const STEPS: [&str; 5] = ["point", "points", "update", "move", "scan"];
-const POSTGRES: [&str; 2] = ["postgres@15.7", "postgres@16.3"];
+pub const POSTGRES: [&str; 2] = ["postgres@15.7", "postgres@16.3"];
 /// One package version of one suite: the tables differ in their storage engine only.
 const MARIADB: [&str; 2] = ["mariadb@10.11.19", "myrocks@10.11.19"];
 /// A server is seen within this: it is initialised first.
@@ -32,7 +32,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-fn call<'a>(scratch: &'a Scratch, subjects: [&str; 2], budget: &str) -> anyhow::Result<Call<'a>> {
+/// `compare` on the small tables.
+pub fn call<'a>(scratch: &'a Scratch, subjects: [&str; 2], budget: &str) -> anyhow::Result<Call<'a>> {
     let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
     Ok(Call::new(scratch, ["compare", subjects[0], subjects[1], "--budget", budget, "--json", "--workload"])
         .and([workload]))

@@ -55,47 +55,75 @@ pub(super) fn sorts_values_with_units(opened: &Opened<'_>) -> anyhow::Result<()>
     browser.ensure("Number.isNaN(dbdyno.valueOf('-')) && dbdyno.valueOf('-4.1 %') === -4.1")
 }
 
-pub(super) fn filters(opened: &Opened<'_>) -> anyhow::Result<()> {
+/// What the overview is filtered by.
+pub(super) struct Filtered<'a> {
+    /// A part of the name of some of its steps, not of all.
+    pub text: &'a str,
+    /// The group of some of them.
+    pub group: &'a str,
+    /// How many there are.
+    pub steps: usize,
+}
+
+pub(super) fn filters(opened: &Opened<'_>, by: &Filtered<'_>) -> anyhow::Result<()> {
     const SHOWN: &str = "[...document.querySelectorAll('.matrix tbody tr:not([hidden])')]";
+    let Filtered { text, group, steps } = by;
     let browser = opened.browser;
     browser.press(&["/"])?;
     browser.ensure("document.activeElement.matches('.matrix input.filter')")?;
-    browser.write("range-covered")?;
+    browser.write(text)?;
     browser.until(&format!(
-        "{SHOWN}.length > 0 && {SHOWN}.every((row) => row.cells[0].textContent.includes('range-covered'))"
+        "{SHOWN}.length > 0 && {SHOWN}.length < {steps} && {SHOWN}.every((row) => row.cells[0].textContent.includes('{text}'))"
     ))?;
     browser.ensure(&format!(
-        "document.querySelector('.matrix output.count').textContent === `${{{SHOWN}.length}} of 42 steps`"
+        "document.querySelector('.matrix output.count').textContent === `${{{SHOWN}.length}} of {steps} steps`"
     ))?;
     opened.shot("filtered")?;
     browser.press(&[keys::ESCAPE])?;
-    browser.until(&format!("{SHOWN}.length === 42"))?;
+    browser.until(&format!("{SHOWN}.length === {steps}"))?;
     browser.click(".matrix input.moved")?;
-    browser.until(&format!("{SHOWN}.length < 42 && {SHOWN}.every((row) => 'moved' in row.dataset)"))?;
+    browser.until(&format!("{SHOWN}.length < {steps} && {SHOWN}.every((row) => 'moved' in row.dataset)"))?;
     browser.click(".matrix input.moved")?;
-    browser.script(
+    browser.script(&format!(
         "const group = document.querySelector('.matrix select.group');\
-         group.value = 'writes'; group.dispatchEvent(new Event('input'))",
-    )?;
-    browser.until(&format!("{SHOWN}.length > 0 && {SHOWN}.every((row) => row.dataset.group === 'writes')"))
+         group.value = '{group}'; group.dispatchEvent(new Event('input'))",
+    ))?;
+    browser.until(&format!(
+        "{SHOWN}.length > 0 && {SHOWN}.length < {steps} && {SHOWN}.every((row) => row.dataset.group === '{group}')"
+    ))
 }
 
-/// From the overview to a step, by its link; by the list of sections; all at once.
-pub(super) fn navigates(opened: &Opened<'_>) -> anyhow::Result<()> {
+/// From the overview to its last step, by its link.
+pub(super) fn leads_to_a_step(opened: &Opened<'_>) -> anyhow::Result<()> {
+    const LINK: &str = ".matrix tbody tr:last-child th a";
     let browser = opened.browser;
     opened.again("")?;
-    browser.click(".matrix tbody tr:nth-child(3) th a")?;
-    browser
-        .until("location.hash === '#step-2' && document.getElementById('step-2').closest('details').open")?;
-    browser.until("Math.abs(document.getElementById('step-2').getBoundingClientRect().top) < innerHeight")?;
-    opened.shot("step")?;
+    let fragment =
+        browser.script(&format!("return document.querySelector('{LINK}').getAttribute('href')"))?;
+    let step =
+        fragment.as_str().and_then(|fragment| fragment.strip_prefix('#')).context("no link to a step")?;
+    browser.click(LINK)?;
+    let section = format!("document.getElementById('{step}')");
+    browser.until(&format!("location.hash === '#{step}' && {section}.closest('details').open"))?;
+    browser.until(&format!("Math.abs({section}.getBoundingClientRect().top) < innerHeight"))?;
+    opened.shot("step")
+}
+
+/// The list of sections, by a part of the name of a few of them.
+pub(super) fn filters_sections(opened: &Opened<'_>, part: &str) -> anyhow::Result<()> {
+    let browser = opened.browser;
     browser.click("nav input.filter")?;
-    browser.write("points-covered")?;
+    browser.write(part)?;
     opened.shot("sections-filtered")?;
-    browser.until(
-        "(() => { const shown = [...document.querySelectorAll('nav li:not([hidden])')];\
-         return shown.length > 0 && shown.length < 5 && shown.every((one) => one.textContent.includes('points-covered')) })()",
-    )?;
+    browser.until(&format!(
+        "(() => {{ const shown = [...document.querySelectorAll('nav li:not([hidden])')];\
+         return shown.length > 0 && shown.length < 5 && shown.every((one) => one.textContent.includes('{part}')) }})()",
+    ))
+}
+
+/// All sections at once, and folded again.
+pub(super) fn unfolds(opened: &Opened<'_>) -> anyhow::Result<()> {
+    let browser = opened.browser;
     browser.click("nav button.unfold")?;
     browser.until("document.querySelectorAll('main details.part:not([open])').length === 0")?;
     // Whatever is now on the screen is drawn without a complaint.
@@ -157,36 +185,45 @@ pub(super) fn themes(opened: &Opened<'_>) -> anyhow::Result<()> {
 
 /// On a telephone the page itself does not scroll sideways, only its tables.
 pub(super) fn is_narrow(opened: &Opened<'_>) -> anyhow::Result<()> {
-    let browser = opened.browser;
-    browser.resize(360, 780)?;
+    opened.browser.resize(360, 780)?;
     opened.again("")?;
     opened.shot("narrow")?;
-    browser.script("for (const part of document.querySelectorAll('main details')) part.open = true")?;
-    let widest = browser.script(
-        "const wide = [...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > 361\
-         && !one.closest('.scroll, pre, svg, .skip, .heard'));\
-         return document.documentElement.scrollWidth > 360 ? wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 200)) : []",
-    )?;
-    browser
-        .ensure("document.documentElement.scrollWidth <= 360")
-        .with_context(|| format!("wide: {widest}"))?;
+    opened
+        .browser
+        .script("for (const part of document.querySelectorAll('main details')) part.open = true")?;
+    fits(opened, 360)?;
     super::timelines::open_first(opened)?;
     opened.shot("narrow-timeline")?;
-    browser.resize(1280, 900)
+    opened.browser.resize(1280, 900)
+}
+
+/// Nothing is wider than a window of this width; what is, is named.
+pub(super) fn fits(opened: &Opened<'_>, width: u32) -> anyhow::Result<()> {
+    let widest = opened.browser.script(&format!(
+        "const wide = [...document.querySelectorAll('body *')].filter((one) => one.getBoundingClientRect().right > {width} + 1\
+         && !one.closest('.scroll, .site-scroll, pre, svg, .skip, .heard'));\
+         return wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 200))",
+    ))?;
+    opened
+        .browser
+        .ensure(&format!("document.documentElement.scrollWidth <= {width}"))
+        .with_context(|| format!("wide: {widest}"))
 }
 
 /// Without a script everything is there to be read, and what would do nothing is not shown.
 pub(super) fn needs_no_script(opened: &Opened<'_>) -> anyhow::Result<()> {
     let browser = opened.browser;
+    let step = browser.script("return document.querySelector('.matrix tbody th a').getAttribute('href')")?;
+    let step = step.as_str().context("no link to a step")?;
     browser.run_scripts(false)?;
     opened.again("")?;
     opened.shot("without-script")?;
-    opened.again("#step-0")?;
+    opened.again(step)?;
     opened.shot("without-script-step")?;
     browser.run_scripts(true)?;
     browser
         .ensure("typeof dbdyno === 'undefined' && document.querySelectorAll('th > button').length === 0")?;
-    browser.ensure("document.getElementById('step-0').closest('details').open")?;
+    browser.ensure(&format!("document.querySelector('{step}').closest('details').open"))?;
     browser.ensure("document.querySelectorAll('figure.timeline svg.still path').length > 0")?;
     let steps = browser.script("return document.querySelectorAll('.matrix tbody tr').length")?;
     ensure!(steps.as_u64().is_some_and(|steps| steps > 0), "{steps} steps are shown");

@@ -3,10 +3,10 @@
 use super::Opened;
 use super::webdriver::{Spot, keys};
 use anyhow::{Context, ensure};
-use report::document::{Block, Timeline};
+use report::document::{Block, Document, Timeline};
 
 const PLOT: &str = "figure.timeline[data-drawn] .stage > svg";
-const PATHS: &str = "document.querySelectorAll('figure.timeline[data-drawn] .stage path').length";
+const PATHS: &str = "document.querySelector('figure.timeline').querySelectorAll('.stage path').length";
 
 /// Unfolds the first timeline, and waits until it is drawn.
 pub(super) fn open_first(opened: &Opened<'_>) -> anyhow::Result<()> {
@@ -17,10 +17,11 @@ pub(super) fn open_first(opened: &Opened<'_>) -> anyhow::Result<()> {
     opened.browser.until("'drawn' in document.querySelector('figure.timeline').dataset")
 }
 
-fn first(opened: &Opened<'_>) -> anyhow::Result<Timeline> {
-    let mut blocks = opened.document.sections.iter().flat_map(|section| &section.blocks);
+/// The first timeline of a document.
+pub(super) fn first_of(document: &Document) -> anyhow::Result<&Timeline> {
+    let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
     let found = blocks.find_map(|block| match block {
-        Block::Timeline(timeline) => Some(timeline.clone()),
+        Block::Timeline(timeline) => Some(timeline),
         Block::Paragraph(_)
         | Block::Items(_)
         | Block::Table(_)
@@ -38,8 +39,8 @@ fn shown(opened: &Opened<'_>) -> anyhow::Result<(u64, u64)> {
     Ok((from.parse()?, to.parse()?))
 }
 
-fn is_all(opened: &Opened<'_>) -> anyhow::Result<()> {
-    let count = first(opened)?.lines.iter().map(|line| line.values[0].len() as u64).max().unwrap_or(0);
+fn is_all(opened: &Opened<'_>, timeline: &Timeline) -> anyhow::Result<()> {
+    let count = timeline.lines.iter().map(|line| line.values[0].len() as u64).max().unwrap_or(0);
     let found = shown(opened)?;
     ensure!(found == (0, count), "{found:?} is shown of {count} points");
     Ok(())
@@ -61,17 +62,18 @@ pub(super) fn merged(opened: &Opened<'_>) -> anyhow::Result<()> {
     ))
 }
 
-/// Pointing at a second shows the values that were measured, of all lines.
-pub(super) fn shows_every_second(opened: &Opened<'_>) -> anyhow::Result<()> {
+/// Pointing at a second or a block shows the values that were measured, of all lines.
+pub(super) fn shows_every_point(opened: &Opened<'_>, timeline: &Timeline) -> anyhow::Result<()> {
     let browser = opened.browser;
-    let timeline = first(opened)?;
     open_first(opened)?;
     for share in [0.2, 0.5, 0.8] {
         browser.hover(browser.spot(PLOT, share)?)?;
         browser.until("document.querySelector('figure.timeline output.at').textContent !== ''")?;
         let at = browser.script("return document.querySelector('figure.timeline output.at').textContent")?;
-        let second = at.as_str().and_then(|at| at.strip_prefix("second ")?.parse::<usize>().ok());
-        let second = second.with_context(|| format!("the cursor stands at {at}"))?;
+        let point = at
+            .as_str()
+            .and_then(|at| at.strip_prefix(timeline.x)?.trim_start().parse::<usize>().ok())
+            .with_context(|| format!("the cursor stands at {at}"))?;
         let values = browser.script(
             "return [...document.querySelector('figure.timeline').querySelectorAll('.lines output')].map((one) => one.textContent)",
         )?;
@@ -79,9 +81,9 @@ pub(super) fn shows_every_second(opened: &Opened<'_>) -> anyhow::Result<()> {
         let measured: Vec<String> = timeline
             .lines
             .iter()
-            .map(|line| line.values[0][second].map_or_else(|| "-".to_owned(), |value| value.to_string()))
+            .map(|line| line.values[0][point].map_or_else(|| "-".to_owned(), |value| value.to_string()))
             .collect();
-        ensure!(values == measured, "second {second} shows {values:?}, measured was {measured:?}");
+        ensure!(values == measured, "{} {point} shows {values:?}, measured was {measured:?}", timeline.x);
     }
     opened.shot("hover")
 }
@@ -90,10 +92,10 @@ fn as_digits(value: &serde_json::Value) -> String {
     value.as_str().unwrap_or_default().replace(',', "")
 }
 
-pub(super) fn zooms(opened: &Opened<'_>) -> anyhow::Result<()> {
+pub(super) fn zooms(opened: &Opened<'_>, timeline: &Timeline) -> anyhow::Result<()> {
     let browser = opened.browser;
     open_first(opened)?;
-    is_all(opened)?;
+    is_all(opened, timeline)?;
     let (_, count) = shown(opened)?;
     let at = |share: f64| browser.spot(PLOT, share);
 
@@ -105,7 +107,7 @@ pub(super) fn zooms(opened: &Opened<'_>) -> anyhow::Result<()> {
     );
     opened.shot("zoomed")?;
     browser.double_click(at(0.5)?)?;
-    is_all(opened).context("after a double click")?;
+    is_all(opened, timeline).context("after a double click")?;
 
     browser.press(&["+", "+"])?;
     let (from, to) = shown(opened)?;
@@ -117,28 +119,30 @@ pub(super) fn zooms(opened: &Opened<'_>) -> anyhow::Result<()> {
     let (wider_from, wider_to) = shown(opened)?;
     ensure!(wider_to - wider_from > to - from, "minus shows {wider_from} to {wider_to}");
     browser.press_with_shift(keys::RIGHT)?;
-    browser
-        .ensure("document.querySelector('figure.timeline output.at').textContent.startsWith('second ')")?;
+    browser.ensure(&format!(
+        "document.querySelector('figure.timeline output.at').textContent.startsWith('{} ')",
+        timeline.x
+    ))?;
     browser.press(&["0"])?;
-    is_all(opened).context("after the key 0")?;
+    is_all(opened, timeline).context("after the key 0")?;
 
     browser.wheel(at(0.5)?, -120)?;
     let (from, to) = shown(opened)?;
     ensure!(to - from < count, "the wheel shows {from} to {to}");
     browser.click("figure.timeline button.all")?;
-    is_all(opened).context("after the button")?;
+    is_all(opened, timeline).context("after the button")?;
     // A page scrolls where the chart was not asked for.
     let before = browser.script("return scrollY")?;
     let Spot { x, y } = at(0.5)?;
     browser.wheel(Spot { x, y }, 120)?;
     browser.until(&format!("scrollY !== {before}"))?;
-    is_all(opened).context("after a wheel without a click before")
+    is_all(opened, timeline).context("after a wheel without a click before")
 }
 
-pub(super) fn toggles(opened: &Opened<'_>) -> anyhow::Result<()> {
+pub(super) fn toggles(opened: &Opened<'_>, timeline: &Timeline) -> anyhow::Result<()> {
     let browser = opened.browser;
     open_first(opened)?;
-    let lines = first(opened)?.lines.len();
+    let lines = timeline.lines.len();
     browser.ensure(&format!("{PATHS} === {lines}"))?;
     browser.click("figure.timeline .lines li:nth-child(1) input")?;
     browser.until(&format!("{PATHS} === {}", lines - 1))?;
@@ -152,7 +156,7 @@ pub(super) fn toggles(opened: &Opened<'_>) -> anyhow::Result<()> {
         ))?;
     }
     for scale in ["fit", "log", "zero"] {
-        for metric in 0..first(opened)?.metrics.len() {
+        for metric in 0..timeline.metrics.len() {
             browser.script(&format!(
                 "const [scale, metric] = ['scale', 'metric'].map((one) => document.querySelector(`figure.timeline .${{one}}`));\
                  scale.value = '{scale}'; metric.selectedIndex = {metric}; metric.dispatchEvent(new Event('input'))"

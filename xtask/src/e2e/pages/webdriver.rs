@@ -36,6 +36,15 @@ pub struct Spot {
     pub y: f64,
 }
 
+/// Where a browser may go beside files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// To no host.
+    Nowhere,
+    /// To this host by its loopback address.
+    Loopback,
+}
+
 /// A browser that runs. It ends when this is dropped.
 pub struct Browser {
     driver: Child,
@@ -47,8 +56,8 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one that can resolve no host; absent where it is not installed.
-    pub fn start() -> anyhow::Result<Option<Browser>> {
+    /// Starts one that can resolve no host beyond its reach; absent where it is not installed.
+    pub fn start(reach: Reach) -> anyhow::Result<Option<Browser>> {
         if !["chromium", "chromedriver"].iter().all(|program| is_installed(program)) {
             return Ok(None);
         }
@@ -69,22 +78,17 @@ impl Browser {
             .into();
         let mut browser = Browser { driver, output, agent, session: String::new() };
         let base = format!("http://127.0.0.1:{}", port(&mut browser.output)?);
-        let session = browser.post(&format!("{base}/session"), &capabilities())?;
+        let session = browser.post(&format!("{base}/session"), &capabilities(reach))?;
         let id = session["sessionId"].as_str().context("the session has no id")?;
         browser.session = format!("{base}/session/{id}");
         Ok(Some(browser))
     }
 
-    /// Opens a file.
-    pub fn open(&self, page: &Path) -> anyhow::Result<()> {
-        self.open_at(page, "")
-    }
-
-    /// Opens a file at `#fragment`.
-    pub fn open_at(&self, page: &Path, fragment: &str) -> anyhow::Result<()> {
+    /// Opens an address, whatever was open before.
+    pub fn open(&self, address: &str) -> anyhow::Result<()> {
         // Another page in between: the same address with a new fragment would not be loaded again.
         self.command("url", &json!({ "url": "about:blank" }))?;
-        self.command("url", &json!({ "url": format!("file://{}{fragment}", page.display()) }))?;
+        self.command("url", &json!({ "url": address }))?;
         Ok(())
     }
 
@@ -332,14 +336,17 @@ fn whole(spot: Spot) -> (i64, i64) {
     (spot.x.round() as i64, spot.y.round() as i64)
 }
 
-fn capabilities() -> Value {
+fn capabilities(reach: Reach) -> Value {
     let arguments = [
         "--headless=new",
         "--no-sandbox",
         "--disable-dev-shm-usage",
         "--disable-gpu",
         "--window-size=1280,900",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
+        match reach {
+            Reach::Nowhere => "--host-resolver-rules=MAP * ~NOTFOUND",
+            Reach::Loopback => "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+        },
         // Nothing of the browser's own may look for a network.
         "--disable-background-networking",
         "--no-first-run",
