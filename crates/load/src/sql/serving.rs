@@ -13,8 +13,9 @@ const MYSQL_WORK: &str = "SELECT BENCHMARK(300000, 1 + 1)";
 pub fn thread(connection: &mut Connection) -> Result<Option<i32>, SqlError> {
     match connection.dialect() {
         Dialect::Postgres => {
+            let Some(server) = connection.peer() else { return Ok(None) };
             let backend = connection.read("SELECT pg_backend_pid()")?;
-            Ok(backend.first().and_then(|pid| pid.parse().ok()))
+            Ok(backend.first().and_then(|pid| child_called(server, pid)))
         }
         // Which thread it is most releases tell only where they measure themselves, which costs. So it is given work, and
         // the one that works is it.
@@ -31,6 +32,22 @@ pub fn thread(connection: &mut Connection) -> Result<Option<i32>, SqlError> {
     }
 }
 
+/// The child of a process that calls itself by this number: a server of ours lives among processes of its own, which it
+/// numbers by itself.
+fn child_called(parent: i32, own_number: &str) -> Option<i32> {
+    let threads = fs::read_dir(format!("/proc/{parent}/task")).ok()?;
+    // Each thread lists those that it made.
+    let lists =
+        threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let children = lists.collect::<String>();
+    let is_called = |child: &&str| {
+        let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        numbers.and_then(|numbers| numbers.split_whitespace().next_back()) == Some(own_number)
+    };
+    children.split_whitespace().find(is_called)?.parse().ok()
+}
+
 /// Nanoseconds of CPU of each thread of a process; none where the kernel does not tell.
 fn cpu_of_threads(process: i32) -> BTreeMap<i32, u64> {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return BTreeMap::new() };
@@ -45,6 +62,16 @@ fn cpu_of_threads(process: i32) -> BTreeMap<i32, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_child_is_known_by_its_own_number() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let found = child_called(own, &child.id().to_string());
+        assert_eq!((found, child_called(own, "0")), (i32::try_from(child.id()).ok(), None));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn the_thread_that_works_has_the_time() {
