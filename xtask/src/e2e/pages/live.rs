@@ -25,7 +25,9 @@ fn live(scratch: &Scratch) -> anyhow::Result<Ending> {
     // There is a store before the server starts.
     super::super::serve::compared(scratch, &[])?;
     let server = Served::start(scratch, &[])?;
-    let mut measuring = Call::compare(scratch, [RELEASE, RELEASE], "25s").start()?;
+    // A launch of the tiny workload is over before the page asks again.
+    let arguments = ["compare", RELEASE, RELEASE, "--workload", "quick", "--budget", "30s"];
+    let mut measuring = Call::new(scratch, arguments).start()?;
     let opened = screen.open(format!("http://{}/?status=unfinished", server.address))?;
     found_in_the_list(&opened, &mut measuring)?;
     grows(&opened, &mut measuring)?;
