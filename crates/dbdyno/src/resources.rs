@@ -148,7 +148,7 @@ fn own_files(kind: &str) -> anyhow::Result<Files> {
 mod tests {
     use super::*;
     use model::workload::sql::Dialect;
-    use model::workload::{Group, Operation, Step};
+    use model::workload::{Group, Operation, Scale, Step};
 
     #[test]
     fn every_embedded_definition_is_sound() {
@@ -206,6 +206,24 @@ mod tests {
             assert_eq!((of("qr100"), of("qp1000")), (1, 1));
         }
         assert_eq!(workload.step("qp500.inserts").unwrap().rate, Some(500.0));
+    }
+
+    #[test]
+    fn the_scale_of_a_campaign_is_found_again() {
+        let of_servers = Scale {
+            tables: Some(2),
+            rows: Some(5000),
+            memory_mb: Some(256),
+            read_seconds: Some(1.5),
+            write_seconds: Some(3.0),
+            threads: Some(4),
+            ..Scale::default()
+        };
+        let of_rocksdb = Scale { keys: Some(7000), read_seconds: Some(2.0), ..Scale::default() };
+        for (name, scale) in [("sysbench.quick", of_servers), ("quick", of_rocksdb)] {
+            let scaled = workload(name).unwrap().scaled(&scale);
+            assert_eq!(workload(name).unwrap().scaled(&scaled.scale()), scaled, "{name}");
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use crate::figures::chosen_percent;
 use model::plan::{DecisionRule, Design, LoopDevice, Plan, Purpose};
 use model::units::Nanos;
-use model::workload::{Extent, Step};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -147,47 +146,19 @@ fn section(text: &mut String, name: &str, entries: &BTreeMap<String, String>) {
     }
 }
 
+/// The entries that are there; seconds with a point, for the file wants no integer there.
 fn scale(plan: &Plan) -> BTreeMap<String, String> {
-    let workload = &plan.workload;
-    let mut scale = BTreeMap::new();
-    let mut entry = |key: &str, value: Option<String>| {
-        scale.extend(value.map(|value| (key.to_owned(), value)));
-    };
-    match &workload.tables {
-        Some(tables) => {
-            entry("tables", Some(tables.count.to_string()));
-            entry("rows", Some(tables.rows.to_string()));
-            entry("memory_mb", workload.memory.map(|memory| (memory.0 / 1_000_000).to_string()));
-        }
-        None => entry("keys", Some(workload.data.keys.to_string())),
-    }
-    entry("read_seconds", seconds(plan, false));
-    entry("write_seconds", seconds(plan, true));
-    let mut threads: Vec<u32> =
-        workload.steps.iter().filter(|step| step.threads_scale()).map(|step| step.threads).collect();
-    threads.dedup();
-    entry("threads", <[u32; 1]>::try_from(threads).ok().map(|[threads]| threads.to_string()));
-    scale
-}
-
-/// What the steps of one kind take, where they all take the same.
-fn seconds(plan: &Plan, writes: bool) -> Option<String> {
-    let of_kind =
-        plan.workload.steps.iter().filter(|step: &&Step| step.writes() == writes && !step.is_companion());
-    let mut walls: Vec<Option<Nanos>> = of_kind
-        .filter_map(|step| match step.extent {
-            Extent::Time { wall } => Some(Some(wall)),
-            // A scale would have given it a time.
-            Extent::Blocks => Some(None),
-            Extent::Operations { .. } | Extent::PerKey { .. } => None,
-        })
-        .collect();
-    walls.dedup();
-    match walls.as_slice() {
-        // With a point: the file wants no integer there.
-        [Some(wall)] => Some(format!("{:?}", wall.as_secs_f64())),
-        _ => None,
-    }
+    let scale = plan.workload.scale();
+    let entries = [
+        ("keys", scale.keys.map(|keys| keys.to_string())),
+        ("tables", scale.tables.map(|tables| tables.to_string())),
+        ("rows", scale.rows.map(|rows| rows.to_string())),
+        ("memory_mb", scale.memory_mb.map(|megabytes| megabytes.to_string())),
+        ("read_seconds", scale.read_seconds.map(|seconds| format!("{seconds:?}"))),
+        ("write_seconds", scale.write_seconds.map(|seconds| format!("{seconds:?}"))),
+        ("threads", scale.threads.map(|threads| threads.to_string())),
+    ];
+    entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }
 
 fn loop_device(device: &LoopDevice) -> BTreeMap<String, String> {

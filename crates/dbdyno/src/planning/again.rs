@@ -7,7 +7,7 @@ use model::config::Options;
 use model::plan::{LoopDevice, Subject};
 use model::record::RunRecord;
 use model::subject::compare_versions;
-use model::workload::{Extent, Scale, Workload};
+use model::workload::Scale;
 use report::history::{HistoryView, Remeasure};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -86,39 +86,10 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<Again> {
             .collect(),
         tickers: plan.layout.tickers,
         memory_limit: plan.layout.memory_limit.map(|limit| format!("{} B", limit.0)),
-        scale: Some(scale_of(&plan.workload)),
+        scale: Some(plan.workload.scale()),
         loop_device: plan.layout.loop_device.as_ref().map(loop_device),
         options: plan.workload.options.clone(),
     })
-}
-
-/// The scale that makes a workload of this name as large as this one.
-fn scale_of(workload: &Workload) -> Scale {
-    let tables = workload.tables.as_ref();
-    let threads = workload.steps.iter().filter(|step| step.threads_scale()).map(|step| step.threads);
-    Scale {
-        keys: tables.is_none().then_some(workload.data.keys),
-        tables: tables.map(|tables| tables.count),
-        rows: tables.map(|tables| tables.rows),
-        memory_mb: workload.memory.map(|memory| memory.0 / 1_000_000),
-        read_seconds: the_only(seconds(workload, false)),
-        write_seconds: the_only(seconds(workload, true)),
-        threads: the_only(threads),
-    }
-}
-
-/// The seconds of the steps of one kind that are measured by time.
-fn seconds(workload: &Workload, writes: bool) -> impl Iterator<Item = f64> {
-    workload.steps.iter().filter(move |step| step.writes() == writes).filter_map(|step| match step.extent {
-        Extent::Time { wall } => Some(wall.as_secs_f64()),
-        _ => None,
-    })
-}
-
-/// What all are, where they are all the same.
-fn the_only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
-    let first = values.next()?;
-    values.all(|value| value == first).then_some(first)
 }
 
 fn loop_device(device: &LoopDevice) -> LoopDeviceEntry {
@@ -201,25 +172,6 @@ fn release_called<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_scale_of_a_campaign_is_found_again() {
-        let of_servers = Scale {
-            tables: Some(2),
-            rows: Some(5000),
-            memory_mb: Some(256),
-            read_seconds: Some(1.5),
-            write_seconds: Some(3.0),
-            threads: Some(4),
-            ..Scale::default()
-        };
-        let of_rocksdb = Scale { keys: Some(7000), read_seconds: Some(2.0), ..Scale::default() };
-        for (workload, scale) in [("sysbench.quick", of_servers), ("quick", of_rocksdb)] {
-            let scaled = resources::workload(workload).unwrap().scaled(&scale);
-            let found = scale_of(&scaled);
-            assert_eq!(resources::workload(workload).unwrap().scaled(&found), scaled, "{workload}");
-        }
-    }
 
     #[test]
     fn a_version_is_its_newest_release() {

@@ -58,6 +58,39 @@ impl Workload {
     }
 }
 
+impl Workload {
+    /// The scale that makes a workload of this name as large as this one. What its steps do not share is absent.
+    pub fn scale(&self) -> Scale {
+        let tables = self.tables.as_ref();
+        let threads = self.steps.iter().filter(|step| step.threads_scale()).map(|step| step.threads);
+        Scale {
+            keys: tables.is_none().then_some(self.data.keys),
+            tables: tables.map(|tables| tables.count),
+            rows: tables.map(|tables| tables.rows),
+            memory_mb: tables.and(self.memory).map(|memory| memory.0 / 1_000_000),
+            read_seconds: the_only(self.seconds(false)).flatten(),
+            write_seconds: the_only(self.seconds(true)).flatten(),
+            threads: the_only(threads),
+        }
+    }
+
+    /// The seconds of the steps of one kind that a scale gives a time; absent of one that has none.
+    fn seconds(&self, writes: bool) -> impl Iterator<Item = Option<f64>> {
+        let of_kind = self.steps.iter().filter(move |step| step.writes() == writes && !step.is_companion());
+        of_kind.filter_map(|step| match step.extent {
+            Extent::Time { wall } => Some(Some(wall.as_secs_f64())),
+            Extent::Blocks => Some(None),
+            Extent::Operations { .. } | Extent::PerKey { .. } => None,
+        })
+    }
+}
+
+/// What all are, where they are all the same.
+fn the_only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
+}
+
 impl Step {
     /// Whether the number of its threads is the workload's choice: it has not just one by its nature.
     pub fn threads_scale(&self) -> bool {
