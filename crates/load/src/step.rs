@@ -35,6 +35,9 @@ pub enum StepError {
     /// A thread could not make itself ready.
     #[error(transparent)]
     NotReady(OperationError),
+    /// A companion has neither a rate nor a stream that it follows.
+    #[error("the companion of number {0} has neither a rate nor a stream that it follows")]
+    NoTurns(usize),
     /// A table was left half loaded, or without an index.
     #[error("the tables are not complete: {0}")]
     Incomplete(String),
@@ -112,7 +115,7 @@ impl RunningStep {
             companions: Vec::new(),
             writer: None,
         };
-        let mut company = Companies::of(target, setup)?;
+        let (mut company, leaders) = Companies::of(target, setup)?;
         let cpu = match target {
             Target::Server(_) if !setup.server_is_ours || !setup.companions.is_empty() => None,
             Target::Database(_) | Target::Server(_) => {
@@ -128,8 +131,9 @@ impl RunningStep {
             let company = Company { cpu, ..company.of_thread(Stream::Own, thread) };
             step.threads.push(Foreground::start(target, setup, Role { thread, pace, company })?);
         }
-        for (companion, number) in setup.companions.iter().zip(0..) {
+        for ((companion, leaders), number) in setup.companions.iter().zip(leaders).zip(0..) {
             let (mut threads, mut ends) = (Vec::new(), Vec::new());
+            let mut leaders = leaders.into_iter();
             for thread in 0..companion.step.threads {
                 let turns = match companion.step.rate {
                     Some(rate) => {
@@ -138,7 +142,7 @@ impl RunningStep {
                         let schedule = Schedule::new(rate, companion.step.threads, thread);
                         Turns::Paced { schedule, ended, operations: 0, ran: Nanos(0) }
                     }
-                    None => Turns::Following(company.leader_of(number, thread)),
+                    None => leaders.next().map(Turns::Following).ok_or(StepError::NoTurns(number))?,
                 };
                 let company = company.of_thread(Stream::Companion(number), thread);
                 let role = Role { thread, pace: Pace::Beside(turns), company };

@@ -14,13 +14,16 @@ pub struct Companies {
     rows: Arc<Vec<TableRows>>,
     /// Whom each thread of a stream tells what it has done: stream, thread, channel.
     followers: Vec<(Stream, u32, SyncSender<Told>)>,
-    /// Where each thread of a companion that follows is told: companion, thread, channel.
-    leaders: Vec<(usize, u32, Receiver<Told>)>,
 }
 
+/// By what the threads of one companion, in their order, are told what the stream that it follows has done; none where
+/// it follows none.
+pub type Leaders = Vec<Receiver<Told>>;
+
 impl Companies {
-    /// Of the streams of a step; reads which rows the tables have, where somebody asks.
-    pub fn of(target: &Target, setup: &StepSetup) -> Result<Companies, StepError> {
+    /// Of the streams of a step, with the leaders of each companion; reads which rows the tables have, where somebody
+    /// asks.
+    pub fn of(target: &Target, setup: &StepSetup) -> Result<(Companies, Vec<Leaders>), StepError> {
         let rows = match (target, &setup.tables) {
             (Target::Server(address), Some(tables))
                 if matches!(setup.operation, Operation::Transaction(_)) =>
@@ -29,16 +32,18 @@ impl Companies {
             }
             (Target::Server(_) | Target::Database(_), _) => Vec::new(),
         };
-        let (mut followers, mut leaders) = (Vec::new(), Vec::new());
-        for (companion, number) in setup.companions.iter().zip(0..) {
-            let Some(stream) = companion.follows else { continue };
-            for thread in 0..companion.step.threads {
+        let mut followers = Vec::new();
+        let leaders = setup.companions.iter().map(|companion| {
+            let Some(stream) = companion.follows else { return Vec::new() };
+            let of_thread = |thread| {
                 let (follower, leader) = sync_channel(FARTHEST_BEHIND);
                 followers.push((stream, thread, follower));
-                leaders.push((number, thread, leader));
-            }
-        }
-        Ok(Companies { rows: Arc::new(rows), followers, leaders })
+                leader
+            };
+            (0..companion.step.threads).map(of_thread).collect()
+        });
+        let leaders = leaders.collect();
+        Ok((Companies { rows: Arc::new(rows), followers }, leaders))
     }
 
     /// What this thread of a stream is given.
@@ -48,16 +53,6 @@ impl Companies {
             followers: followers.map(|(_, _, follower)| follower).collect(),
             rows: Arc::clone(&self.rows),
             cpu: None,
-        }
-    }
-
-    /// By what this thread of a companion is told what the one that it follows has done.
-    pub fn leader_of(&mut self, companion: usize, thread: u32) -> Receiver<Told> {
-        let place = self.leaders.iter().position(|(of, number, _)| (*of, *number) == (companion, thread));
-        match place {
-            Some(place) => self.leaders.swap_remove(place).2,
-            // A leader that is gone: such a companion has no turns.
-            None => sync_channel(0).1,
         }
     }
 }

@@ -7,6 +7,7 @@ use model::block::Latency;
 use model::counter::Counters;
 use model::event::RunEvent;
 use model::host::HarnessCost;
+use model::plan::Plan;
 use model::shape::Shape;
 use model::units::{Bytes, Nanos};
 use model::wire::{BlockLimit, BlockReport, Reply, Request};
@@ -85,8 +86,9 @@ impl SimulatedWorld {
         }
     }
 
-    pub fn of_servers(self) -> SimulatedWorld {
-        SimulatedWorld { of_servers: true, ..self }
+    /// With the engines of the plan.
+    pub fn of(plan: &Plan, faults: Vec<Fault>) -> SimulatedWorld {
+        SimulatedWorld { of_servers: plan.workload.is_sql(), ..SimulatedWorld::new(faults) }
     }
 
     pub fn alive(&self) -> usize {

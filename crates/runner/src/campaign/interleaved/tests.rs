@@ -49,7 +49,7 @@ struct Told {
 }
 
 fn run(plan: &Plan, referee: Script, faults: Vec<Fault>) -> Told {
-    let mut world = SimulatedWorld::new(faults);
+    let mut world = SimulatedWorld::of(plan, faults);
     let mut events = Vec::new();
     let outcome = drive(Campaign::new(plan.clone(), referee), &mut world, &mut |event| events.push(event));
     Told { outcome, events, world }
@@ -272,12 +272,8 @@ fn images_are_made_by_the_oldest_release_and_own_builds_stand_in_no_order() {
 #[test]
 fn servers_run_the_sequence_in_its_order_on_one_load() {
     let plan = sql_plan(&["read.pre", "write", "read"], Nanos::from_secs(3600));
-    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
-    let mut events = Vec::new();
-    let campaign = Campaign::new(plan, referee(3, &[("read.pre", 1), ("write", 2)]));
-    let outcome = drive(campaign, &mut world, &mut |event| events.push(event));
-    assert_eq!(outcome, RunOutcome::Done);
-    let told = Told { outcome, events, world };
+    let told = run(&plan, referee(3, &[("read.pre", 1), ("write", 2)]), Vec::new());
+    assert_eq!(told.outcome, RunOutcome::Done);
     assert_eq!(told.launches_of("read.pre"), BTreeSet::from([1]));
     assert_eq!(told.launches_of("write"), BTreeSet::from([1, 2]));
     assert_eq!(told.launches_of("read"), BTreeSet::from([1, 2, 3]));
@@ -311,9 +307,8 @@ fn servers_run_the_sequence_in_its_order_on_one_load() {
 fn servers_on_clones_load_once_in_each_launch() {
     let mut plan = sql_plan(&["read.pre", "write", "read"], Nanos::from_secs(3600));
     plan.layout.cloned_data = true;
-    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
-    let campaign = Campaign::new(plan, referee(12, &[]));
-    assert_eq!(drive(campaign, &mut world, &mut |_| {}), RunOutcome::Done);
+    let Told { outcome, world, .. } = run(&plan, referee(12, &[]), Vec::new());
+    assert_eq!(outcome, RunOutcome::Done);
     let mut builders = Vec::new();
     for action in &world.actions {
         if let Action::LinkImage { builder, readers } = action {
@@ -378,11 +373,7 @@ fn a_step_that_one_side_refuses_leaves_the_others_alone() {
 fn companions_run_with_their_step_and_are_judged_by_themselves() {
     let plan = streams_plan(&["queries", "queries.writes", "queries.more"], LONG);
     let leaves = [("queries", 2), ("queries.more", 1)];
-    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
-    let mut events = Vec::new();
-    let outcome =
-        drive(Campaign::new(plan, referee(3, &leaves)), &mut world, &mut |event| events.push(event));
-    let told = Told { outcome, events, world };
+    let told = run(&plan, referee(3, &leaves), Vec::new());
     assert_eq!(told.outcome, RunOutcome::Done);
     assert_eq!(told.launches_of("queries"), BTreeSet::from([1, 2]));
     assert_eq!(told.launches_of("queries.writes"), BTreeSet::from([1, 2, 3]));

@@ -171,7 +171,7 @@ impl Rounds {
                     if let (Some(current), Some(step), Reply::StepFinished { latency, companions }) =
                         (&mut self.current_visit, &line.step, reply)
                     {
-                        let streams = self.plan.workload.streams(step).map(str::to_owned);
+                        let streams = streams(&self.plan, step).into_iter();
                         current.latency = streams.zip(std::iter::once(latency).chain(companions)).collect();
                     }
                 }
@@ -194,8 +194,7 @@ impl Rounds {
         if self.script.front().is_some_and(|next| next.step.as_ref() == Some(step)) {
             return;
         }
-        let streams: Vec<String> = self.plan.workload.streams(step).map(str::to_owned).collect();
-        for stream in streams {
+        for stream in streams(&self.plan, step) {
             let latency = self.current_visit.as_mut().and_then(|current| current.latency.remove(&stream));
             self.end_trial(stream, Outcome::Done, latency);
         }
@@ -301,8 +300,7 @@ impl Rounds {
             Severity::Step => {
                 if let Some(step) = line.step {
                     self.script.retain(|other| other.step.as_ref() != Some(&step));
-                    let streams: Vec<String> = self.plan.workload.streams(&step).map(str::to_owned).collect();
-                    for stream in streams {
+                    for stream in streams(&self.plan, &step) {
                         self.end_trial(stream, Outcome::Failed { reason: failure.reason.clone() }, None);
                     }
                 }
@@ -329,9 +327,9 @@ impl Rounds {
         let pending: Vec<String> =
             self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();
         let at = line.step.clone().or_else(|| pending.first().cloned()).unwrap_or_default();
-        let streams: Vec<String> = self.plan.workload.streams(&at).map(str::to_owned).collect();
+        let at_once = streams(&self.plan, &at);
         for step in pending {
-            let outcome = if streams.contains(&step) {
+            let outcome = if at_once.contains(&step) {
                 Outcome::Failed { reason: failure.reason.clone() }
             } else {
                 Outcome::Skipped { reason: format!("{at} failed before it") }
@@ -339,6 +337,11 @@ impl Rounds {
             self.end_trial(step, outcome, None);
         }
     }
+}
+
+/// The names of a step and of its companions: their trials begin and end together.
+fn streams(plan: &Plan, step: &str) -> Vec<String> {
+    plan.workload.streams(step).map(str::to_owned).collect()
 }
 
 impl Schedule for Rounds {

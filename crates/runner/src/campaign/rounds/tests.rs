@@ -30,7 +30,7 @@ struct Told {
 }
 
 fn run(plan: &Plan, done: &BTreeSet<(u32, Side)>, faults: Vec<Fault>) -> Told {
-    let mut world = SimulatedWorld::new(faults);
+    let mut world = SimulatedWorld::of(plan, faults);
     let mut events = Vec::new();
     let outcome = drive(Rounds::new(plan.clone(), done), &mut world, &mut |event| events.push(event));
     Told { outcome, events, world }
@@ -237,10 +237,7 @@ fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
     let mut plan = samples::sql_plan(&["load", "read.pre", "write", "read"], DAY);
     plan.layout.design = Design::Rounds;
     plan.layout.rounds = 1;
-    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
-    let mut events = Vec::new();
-    let outcome = drive(Rounds::new(plan, &BTreeSet::new()), &mut world, &mut |event| events.push(event));
-    let told = Told { outcome, events, world };
+    let told = run(&plan, &BTreeSet::new(), Vec::new());
     assert_eq!(told.outcome, RunOutcome::Done);
     let starts = told.world.actions.iter().filter(|action| matches!(action, Action::Start { .. })).count();
     assert_eq!(starts, 2);
@@ -268,10 +265,7 @@ fn companions_are_measured_with_their_step() {
     let mut plan = samples::streams_plan(&["load", "queries", "queries.writes", "queries.more"], DAY);
     plan.layout.design = Design::Rounds;
     plan.layout.rounds = 1;
-    let mut world = SimulatedWorld::new(Vec::new()).of_servers();
-    let mut events = Vec::new();
-    let outcome = drive(Rounds::new(plan, &BTreeSet::new()), &mut world, &mut |event| events.push(event));
-    let told = Told { outcome, events, world };
+    let told = run(&plan, &BTreeSet::new(), Vec::new());
     assert_eq!(told.outcome, RunOutcome::Done);
     let outcomes: Vec<&str> = told.outcomes(0, 1).into_iter().map(|(step, _)| step).collect();
     assert_eq!(outcomes, ["load", "queries", "queries.writes", "queries.more"]);
