@@ -48,7 +48,8 @@ const LARGEST_SCORE: f64 = 10.0;
 ///
 /// The value of a launch is the logarithm of a quotient of sums, not a trimmed mean over pairs: a block has
 /// few ticks, faults or calls, and their logarithms would be rounding. Where any side of any launch has
-/// zero, half of the counter's resolution is added throughout. The launches may come from an early stop,
+/// zero, half of the counter's resolution is added throughout, per operation of a side of mean length: two
+/// zeros are equal, however many more operations one side did. The launches may come from an early stop,
 /// which leans a little towards counters that go with the rate.
 pub fn counter_findings(launches: &[LaunchSummary]) -> Vec<CounterFinding> {
     let mut series: Vec<Series> =
@@ -81,7 +82,8 @@ fn series_of(counter: Counter, launches: &[LaunchSummary]) -> Option<Series> {
     let values: Vec<f64> = readings
         .iter()
         .map(|[base, candidate]| {
-            (candidate.0 + added).ln() - candidate.1.ln() - (base.0 + added).ln() + base.1.ln()
+            let floor = added / (0.5 * (base.1 + candidate.1));
+            (candidate.0 / candidate.1 + floor).ln() - (base.0 / base.1 + floor).ln()
         })
         .collect();
     let center = student::mean(&values)?;
@@ -203,6 +205,19 @@ mod tests {
         // Two blocks: 6 against 0 faults, half a fault added to each.
         assert!((found[0].ratio - 13.0).abs() < 1e-9, "{:?}", found[0]);
         assert!(found[0].moved);
+    }
+
+    #[test]
+    fn a_counter_at_zero_does_not_follow_the_number_of_operations() {
+        let found = findings(|launch, side, block| {
+            block.operations = if side == 1 { 1000 + wobble(launch) } else { 5000 };
+            block
+                .counters
+                .insert(Counter::SystemCpuMicros, if launch == 4 && side == 0 { 10_000 } else { 0 });
+        });
+        let system = found.iter().find(|finding| finding.counter == Counter::SystemCpuMicros).unwrap();
+        assert!(!system.moved && system.ratio <= 1.0, "{system:?}");
+        assert!(system.candidate_value.abs() < 1e-12, "{system:?}");
     }
 
     #[test]
