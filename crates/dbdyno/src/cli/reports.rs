@@ -12,6 +12,9 @@ pub struct Report {
     /// Only these steps, several; what holds for all steps together stays judged on all
     #[arg(long = "step", value_name = "STEP")]
     pub steps: Vec<String>,
+    /// Only these subjects beside the base, several
+    #[arg(long = "subject", value_name = "SUBJECT")]
+    pub subjects: Vec<String>,
     #[command(flatten)]
     pub gate: Gate,
     #[command(flatten)]

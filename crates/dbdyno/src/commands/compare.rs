@@ -16,6 +16,7 @@ use model::plan::{Design, Purpose};
 use model::plan_file::{PlanFile, UnknownOptions};
 use model::subject::SubjectRef;
 use model::workload::Scale;
+use report::selection::Selection;
 use runner::clock::Stopwatch;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,7 +50,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
     let measured = measure::measure(places, &ready, arguments.name.as_deref(), &mut writer, &mut progress)?;
     let record = writer.store().load_run(&measured.run)?;
-    let shown = Shown::new(writer.store(), record, &[])?;
+    let shown = Shown::new(writer.store(), record, &Selection::default())?;
     let wanted = Wanted { output: &arguments.output, detail: false, threshold: threshold(arguments.gate)? };
     render::show(writer.store(), std::slice::from_ref(&shown), &wanted)?;
     ending(measured.outcome, &shown.verdicts(), arguments.gate)

@@ -10,6 +10,7 @@ use report::campaign::CampaignView;
 use report::charts::Chart;
 use report::document::{Block, Document, Figure};
 use report::post::Illustration;
+use report::selection::Selection;
 use report::text::TextOptions;
 use report::verdicts::{self, RunVerdicts};
 use report::view::ReportView;
@@ -19,7 +20,7 @@ use store::Store;
 
 /// A run, ready to be shown.
 pub struct Shown {
-    /// Of the steps that are shown.
+    /// Of what is shown.
     pub record: RunRecord,
     pub view: View,
 }
@@ -40,8 +41,8 @@ pub struct Wanted<'a> {
 }
 
 impl Shown {
-    /// The view of a run, of all its steps or of these.
-    pub fn new(store: &Store, record: RunRecord, steps: &[String]) -> anyhow::Result<Shown> {
+    /// The view of a run, of all of it or of a selection.
+    pub fn new(store: &Store, record: RunRecord, selection: &Selection) -> anyhow::Result<Shown> {
         let view = match record.plan.purpose {
             Purpose::Campaign => View::Campaign(Box::new(report::campaign::build(&record))),
             Purpose::Compare | Purpose::Calibrate => {
@@ -49,24 +50,12 @@ impl Shown {
                 View::Comparison(Box::new(report::build(&record, calibration.as_ref())))
             }
         };
-        if steps.is_empty() {
-            return Ok(Shown { record, view });
-        }
-        let known = &record.plan.steps;
-        if let Some(stranger) = steps.iter().find(|step| !known.contains(step)) {
-            let hint = model::names::hint(stranger, known.iter().map(String::as_str));
-            return Err(usage(anyhow!("run {} has no step `{stranger}`{hint}", record.id)));
-        }
-        let record = report::chosen_steps::record(&record, steps);
+        let part = selection.of(record).map_err(usage)?;
         let view = match view {
-            View::Comparison(view) => {
-                View::Comparison(Box::new(report::chosen_steps::comparison(*view, &record, steps)))
-            }
-            View::Campaign(view) => {
-                View::Campaign(Box::new(report::chosen_steps::campaign(*view, &record, steps)))
-            }
+            View::Comparison(view) => View::Comparison(Box::new(part.of_comparison(*view))),
+            View::Campaign(view) => View::Campaign(Box::new(part.of_campaign(*view))),
         };
-        Ok(Shown { record, view })
+        Ok(Shown { record: part.record, view })
     }
 
     pub fn verdicts(&self) -> RunVerdicts<'_> {

@@ -13,6 +13,7 @@ use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord};
 use report::conditions::{Differing, RunConditions};
 use report::gate::{self, Passage};
+use report::selection::Selection;
 use report::verdicts::RunVerdicts;
 use std::fmt::Write;
 use store::Store;
@@ -24,11 +25,14 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     if arguments.list {
         return list(&store);
     }
+    let selection = Selection { steps: arguments.steps.clone(), subjects: arguments.subjects.clone() };
     if let [wanted] = &arguments.runs[..]
         && let Some(id) = import_called(&store, wanted)?
     {
-        if arguments.gate.gate || !arguments.steps.is_empty() {
-            return Err(usage(anyhow!("`{wanted}` is an import: it has no verdicts and no steps to choose")));
+        if arguments.gate.gate || !selection.is_all() {
+            return Err(usage(anyhow!(
+                "`{wanted}` is an import: it has no verdicts, and no steps or subjects to choose"
+            )));
         }
         return import::show(&store.load_import(&id)?, &arguments.output);
     }
@@ -48,7 +52,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     comparable(&records)?;
     let shown: Vec<Shown> = records
         .into_iter()
-        .map(|record| Shown::new(&store, record, &arguments.steps))
+        .map(|record| Shown::new(&store, record, &selection))
         .collect::<anyhow::Result<_>>()?;
     let wanted = Wanted { output: &arguments.output, detail: arguments.detail, threshold };
     render::show(&store, &shown, &wanted)?;
@@ -60,9 +64,9 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
 }
 
 fn show_calibration(records: &[RunRecord], arguments: &Report) -> anyhow::Result<Ending> {
-    if arguments.gate.gate || !arguments.steps.is_empty() {
+    if arguments.gate.gate || !arguments.steps.is_empty() || !arguments.subjects.is_empty() {
         return Err(usage(anyhow!(
-            "a calibration has no candidate: neither --gate nor --step applies to it"
+            "a calibration has no candidate: neither --gate nor --step nor --subject applies to it"
         )));
     }
     render::show_calibration(records, &arguments.output)?;

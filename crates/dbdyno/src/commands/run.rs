@@ -16,6 +16,7 @@ use model::event::RunOutcome;
 use model::plan::Purpose;
 use model::plan_file::PlanFile;
 use model::record::{RunRecord, RunStatus};
+use report::selection::Selection;
 use runner::clock::Stopwatch;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -94,7 +95,7 @@ pub struct Reported<'a> {
 }
 
 fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow::Result<Ending> {
-    let shown = Shown::new(writer.store(), writer.store().load_run(&measured.run)?, &[])?;
+    let shown = Shown::new(writer.store(), writer.store().load_run(&measured.run)?, &Selection::default())?;
     let threshold = reported.gate.map(threshold).transpose()?.flatten();
     let wanted = Wanted { output: reported.output, detail: reported.detail, threshold };
     render::show(writer.store(), std::slice::from_ref(&shown), &wanted)?;

@@ -2,9 +2,9 @@
 
 use model::record::RawOutputName;
 use percent_encoding::percent_decode_str;
+use report::selection::Selection;
 use report::site::links::encoded;
 use report::site::runs::FilterFields;
-use report::site::select::Selection;
 
 /// A page or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,6 @@ pub mod live;
 pub mod message;
 pub mod raw;
 pub mod runs;
-pub mod select;
 pub mod shell;
 
 mod cells;

@@ -7,7 +7,6 @@ use super::live::{self, LiveView, NewestTrial};
 use super::message::{self, Message};
 use super::raw;
 use super::runs::{self, FilterChoices, FilterFields, RunRow, RunsView};
-use super::select::Selection;
 use super::shell;
 use crate::campaign::tests::campaign_record;
 use crate::conditions::RunConditions;
@@ -389,51 +388,6 @@ fn a_run_in_progress_says_how_far_it_has_come_and_whether_it_lives() {
     let ended = LiveView { status: RunStatus::Ended(RunOutcome::Done), subjects: Vec::new(), ..view };
     let told = read(&ended);
     assert_eq!((&told["ended"], &told["share"]), (&true.into(), &serde_json::Value::Null));
-}
-
-#[test]
-fn a_selection_leaves_verdicts_as_they_are_and_refuses_strangers() {
-    let record = campaign_record();
-    let view = crate::campaign::build(&record);
-    let selection =
-        Selection { steps: vec!["readrandom".to_owned()], subjects: vec!["rocksdb@8.7.3".to_owned()] };
-    selection.check(&record).unwrap();
-    let mut selected = view.clone();
-    selection.apply_to_campaign(&mut selected, &record);
-    let mut narrowed = record.clone();
-    selection.apply_to_record(&mut narrowed);
-    assert_eq!(selected.steps.len(), 1);
-    let names: Vec<&str> = selected.subjects.iter().map(|subject| subject.subject.as_str()).collect();
-    assert_eq!(names, ["rocksdb@8.4.4", "rocksdb@8.7.3"]);
-    // Views, records and labels count the sides alike.
-    let sides: Vec<usize> = selected.steps[0].rows.iter().map(|row| row.side).collect();
-    assert_eq!(sides, [0, 1]);
-    assert_eq!(narrowed.plan.subjects[1].reference.to_string(), "rocksdb@8.7.3");
-    let last =
-        record.plan.subjects.iter().position(|one| one.reference.to_string() == "rocksdb@8.7.3").unwrap();
-    let of_side = |record: &model::record::RunRecord, side: usize| -> Vec<u64> {
-        let own = |block: &&model::block::Block| block.trial.side == side && block.trial.step == "readrandom";
-        record.blocks.iter().filter(own).map(|block| block.operations).collect()
-    };
-    assert_eq!(of_side(&narrowed, 1), of_side(&record, last));
-    assert!(narrowed.blocks.iter().all(|block| block.trial.side < 2 && block.trial.step == "readrandom"));
-    let whole = view.steps.iter().find(|step| step.name == "readrandom").unwrap();
-    for one in &selected.steps[0].comparisons {
-        assert_eq!(one.side, 1);
-        let same = |other: &&crate::campaign::Comparison| other.side == last && other.column == one.column;
-        let before = whole.comparisons.iter().find(same).unwrap();
-        assert_eq!((one.verdict, one.ratio, one.low), (before.verdict, before.ratio, before.low));
-    }
-    let text = crate::campaign::text(&selected, crate::text::TextOptions { width: 120, colour: false }, true);
-    assert!(text.contains("8.7.3"), "{text}");
-    assert!(selection.sentence(&record).unwrap().contains("1 of 3 steps"));
-
-    let stranger = Selection { steps: vec!["readrandm".to_owned()], subjects: Vec::new() };
-    assert_eq!(
-        stranger.check(&record).unwrap_err().to_string(),
-        "the run has no step `readrandm`; did you mean `readrandom`?"
-    );
-    assert!(Selection::default().is_all() && Selection::default().sentence(&record).is_none());
 }
 
 #[test]

@@ -2,17 +2,16 @@
 
 use super::records::{Truth, record};
 use super::samples::{comparison, note, readrandom};
+use crate::selection::{Part, Selection};
 use crate::separated::number;
 use crate::verdicts::{self, RunVerdicts};
 use crate::view::{Figure, ReportView};
-use crate::{
-    benchstat, build, chosen_steps, comparison_table, export, gate, junit, openmetrics, post, step_summary,
-};
+use crate::{benchstat, build, comparison_table, export, gate, junit, openmetrics, post, step_summary};
 use gate::Passage;
 use model::block::Outcome;
 use model::event::RunOutcome;
 use model::metric::Metric;
-use model::record::{RunStatus, TrialRecord};
+use model::record::{RunRecord, RunStatus, TrialRecord};
 use model::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -417,28 +416,31 @@ fn a_gate_does_not_let_through_what_could_not_be_judged() {
 #[test]
 fn fewer_steps_find_no_more_and_say_that_they_are_fewer() {
     let (view, whole) = regression();
-    let chosen = vec!["readrandom".to_owned()];
-    let record = chosen_steps::record(&whole, &chosen);
-    let some = chosen_steps::comparison(view.clone(), &record, &chosen);
+    let part = of_steps(&["readrandom"], &whole);
+    let some = part.of_comparison(view.clone());
     assert_eq!(some.candidates[0].rows, view.candidates[0].rows[1..]);
-    assert!(some.warnings.iter().any(|warning| warning.text.starts_with("1 of 2 steps are shown")));
+    let told = some.warnings.iter().find(|warning| warning.id == "selection").unwrap();
+    assert!(told.text.starts_with("A selection: 1 of 2 steps (readrandom); "), "{}", told.text);
     assert!(some.candidates[0].summary.contains("readrandom"));
     assert!(!some.candidates[0].summary.contains("overwrite-after-fill"));
     assert_eq!((view.trials.done, some.trials.done), (56, 28));
-    assert!(record.blocks.iter().all(|block| block.trial.step == "readrandom"));
-    let all = vec!["overwrite-after-fill".to_owned(), "readrandom".to_owned()];
-    let same = chosen_steps::comparison(view.clone(), &chosen_steps::record(&whole, &all), &all);
-    assert_eq!(same, view);
+    assert!(part.record.blocks.iter().all(|block| block.trial.step == "readrandom"));
+    let all = of_steps(&["overwrite-after-fill", "readrandom"], &whole);
+    assert_eq!((all.of_comparison(view.clone()), all.record), (view, whole));
+}
+
+fn of_steps(steps: &[&str], whole: &RunRecord) -> Part {
+    let steps = steps.iter().map(ToString::to_string).collect();
+    Selection { steps, subjects: Vec::new() }.of(whole.clone()).unwrap()
 }
 
 #[test]
 fn a_group_is_shown_with_all_its_steps_or_not_at_all() {
     let view = comparison();
-    let record = record(&Truth { write: 1.0, read: 1.0 });
-    let only = |steps: &[&str]| {
-        let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
-        chosen_steps::comparison(view.clone(), &record, &steps).candidates[0].groups.len()
-    };
+    let mut record = record(&Truth { write: 1.0, read: 1.0 });
+    record.plan.steps = view.candidates[0].rows.iter().map(|row| row.step.clone()).collect();
+    let only =
+        |steps: &[&str]| of_steps(steps, &record).of_comparison(view.clone()).candidates[0].groups.len();
     assert_eq!((only(&["fillseq", "overwrite", "readrandom"]), only(&["fillseq", "readrandom"])), (1, 0));
 }
 

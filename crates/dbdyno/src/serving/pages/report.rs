@@ -6,9 +6,9 @@ use super::super::router::FileFormat;
 use ::report::calibration::CalibrationView;
 use ::report::campaign::CampaignView;
 use ::report::document::{Document, Sentence};
+use ::report::selection::{Selection, Stranger};
 use ::report::site::compare::{RunFigures, of_campaign, of_comparison};
 use ::report::site::links;
-use ::report::site::select::Selection;
 use ::report::site::shell;
 use ::report::text::TextOptions;
 use ::report::view::ReportView;
@@ -178,45 +178,36 @@ fn document(
     head: &RunHead,
     selection: &Selection,
 ) -> Result<(Document, Vec<Sentence>), Failure> {
-    let mut record = store.load_run(&head.id)?;
-    selection.check(&record).map_err(|stranger| {
+    let whole = store.load_run(&head.id)?;
+    let refused = |stranger: Stranger| {
         let mut message = said("No such part", &format!("{stranger}."));
         message.links.push((links::report(&head.id), "the whole report".to_owned()));
         Failure::Nowhere(message)
-    })?;
-    let sentence = selection.sentence(&record);
-    let mut document = match head.purpose {
+    };
+    let document = match head.purpose {
         Purpose::Compare => {
-            let calibration = calibration_of(store, &record)?;
-            let mut view = ::report::build(&record, calibration.as_ref());
-            selection.apply(&mut view, &record);
-            narrow(selection, &mut record);
-            ::report::comparison_document(&view, &record, &store.host_samples(&head.id)?)
+            let calibration = calibration_of(store, &whole)?;
+            let view = ::report::build(&whole, calibration.as_ref());
+            let part = selection.of(whole).map_err(refused)?;
+            let host = store.host_samples(&head.id)?;
+            ::report::comparison_document(&part.of_comparison(view), &part.record, &host)
         }
         Purpose::Campaign => {
-            let mut view = ::report::campaign::build(&record);
-            selection.apply_to_campaign(&mut view, &record);
-            narrow(selection, &mut record);
-            ::report::campaign::document(&view, &record, &store.host_samples(&head.id)?)
+            let view = ::report::campaign::build(&whole);
+            let part = selection.of(whole).map_err(refused)?;
+            let host = store.host_samples(&head.id)?;
+            ::report::campaign::document(&part.of_campaign(view), &part.record, &host)
         }
         Purpose::Calibrate => {
-            let mut view = calibration(&record)?;
-            selection.apply_to_calibration(&mut view);
-            ::report::calibration::document(&view)
+            let view = calibration(&whole)?;
+            let part = selection.of(whole).map_err(refused)?;
+            let mut document = ::report::calibration::document(&part.of_calibration(view));
+            document.preface.splice(0..0, part.sentence().map(str::to_owned));
+            document
         }
     };
-    if let Some(sentence) = sentence {
-        document.preface.insert(0, sentence);
-    }
     let sentences = document.verdicts.clone();
     Ok((document, sentences))
-}
-
-/// The whole record keeps its list of raw output.
-fn narrow(selection: &Selection, record: &mut RunRecord) {
-    if !selection.is_all() {
-        selection.apply_to_record(record);
-    }
 }
 
 /// The last calibration of the host that a run was made on, in the same boot and by the same version.

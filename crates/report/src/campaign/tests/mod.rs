@@ -2,6 +2,7 @@
 
 mod read_back;
 mod records;
+mod selection;
 
 use super::columns::{DRAINED_RATE, RATE};
 use super::view::{CampaignView, Finding};

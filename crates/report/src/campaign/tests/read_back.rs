@@ -4,7 +4,7 @@ use super::records::record;
 use crate::campaign::{CampaignView, build, csv, json};
 use crate::separated::number;
 use crate::verdicts::{self, Repeats};
-use crate::{benchstat, chosen_steps, command, export, gate, junit, openmetrics, post, step_summary};
+use crate::{benchstat, command, export, gate, junit, openmetrics, post, step_summary};
 use gate::Passage;
 use model::block::TrialKey;
 use model::event::RunOutcome;
@@ -143,23 +143,6 @@ fn junit_and_openmetrics_of_a_campaign_tell_of_every_candidate() {
         both.lines().count() - metrics.lines().count(),
         metrics.lines().filter(|line| !line.starts_with('#')).count()
     );
-}
-
-#[test]
-fn fewer_steps_of_a_campaign_keep_their_own_findings_only() {
-    let whole = record();
-    let view = build(&whole);
-    let chosen = vec!["readrandom".to_owned()];
-    let record = chosen_steps::record(&whole, &chosen);
-    let some = chosen_steps::campaign(view.clone(), &record, &chosen);
-    assert_eq!(some.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>(), ["readrandom"]);
-    assert!(some.findings.is_empty() && !view.findings.is_empty());
-    assert!(some.groups.iter().all(|group| group.group == some.steps[0].group));
-    let chosen = vec!["overwriteandwait".to_owned()];
-    let record = chosen_steps::record(&whole, &chosen);
-    let other = chosen_steps::campaign(view.clone(), &record, &chosen);
-    assert_eq!(other.findings, view.findings);
-    assert!(other.warnings.iter().any(|warning| warning.id == "some-steps"));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 use super::cells::{name, own_values, purpose_word, select, status_word, time};
 use super::links;
-use super::select::Selection;
 use super::shell::{self, Here};
 use crate::charts::{self, Chart};
 use crate::conditions::Differing;
 use crate::figures::{NONE, count, quantity};
+use crate::selection::Selection;
 use maud::{Markup, PreEscaped, html};
 use model::plan::Purpose;
 use model::record::RunStatus;

@@ -1,0 +1,234 @@
+//! A report of some steps or some subjects of a run only. What holds for all steps together stays judged on all of them:
+//! whoever looks at fewer must not find more.
+
+use crate::assemble;
+use crate::calibration::CalibrationView;
+use crate::campaign::{CampaignView, Finding};
+use crate::groups::GroupRow;
+use crate::summary;
+use crate::view::ReportView;
+use model::block::{BASE, Side, TrialKey};
+use model::names;
+use model::record::{RunRecord, RunWarning};
+use std::collections::BTreeMap;
+
+/// The id of the warning that only a selection is shown.
+const WARNING: &str = "selection";
+
+/// What is selected; an empty list selects all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Names of steps.
+    pub steps: Vec<String>,
+    /// Subjects, as the user named them; the base is always there.
+    pub subjects: Vec<String>,
+}
+
+/// A name that is not in the run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("run {run} has no {what} `{name}`{hint}")]
+pub struct Stranger {
+    /// Id of the run.
+    pub run: String,
+    /// `step` or `subject`
+    pub what: &'static str,
+    /// The name.
+    pub name: String,
+    /// The nearest ones that are.
+    pub hint: String,
+}
+
+/// What is selected of a run. Views are built of the whole run, then cut to the part, so that verdicts stay.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The record of it, for what is drawn from records.
+    pub record: RunRecord,
+    selection: Selection,
+    /// The sides that stay, by their numbers in the run. The place in it is the new number, so that views, records and
+    /// labels agree.
+    sides: Vec<Side>,
+    sentence: Option<String>,
+}
+
+impl Selection {
+    /// Whether everything is selected.
+    pub fn is_all(&self) -> bool {
+        self.steps.is_empty() && self.subjects.is_empty()
+    }
+
+    /// The part of a run that is selected. Refuses names that the run has not.
+    pub fn of(&self, record: RunRecord) -> Result<Part, Stranger> {
+        let subjects: Vec<String> =
+            record.plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
+        let known = |what: &'static str, chosen: &[String], all: &[String]| {
+            let stranger = chosen.iter().find(|name| !all.contains(name));
+            stranger.map_or(Ok(()), |name| {
+                let hint = names::hint(name, all.iter().map(String::as_str));
+                Err(Stranger { run: record.id.clone(), what, name: name.clone(), hint })
+            })
+        };
+        known("step", &self.steps, &record.plan.steps)?;
+        known("subject", &self.subjects, &subjects)?;
+        let stays = |side: &Side| {
+            *side == BASE || self.subjects.is_empty() || self.subjects.contains(&subjects[*side])
+        };
+        let sides: Vec<Side> = (0..subjects.len()).filter(stays).collect();
+        let of = |what: &str, chosen: &[String], shown: usize, all: usize| {
+            (shown < all).then(|| format!("{shown} of {all} {what} ({})", chosen.join(", ")))
+        };
+        let steps_shown = record.plan.steps.iter().filter(|step| self.has_step(step)).count();
+        let parts = [
+            of("steps", &self.steps, steps_shown, record.plan.steps.len()),
+            of("subjects", &self.subjects, sides.len(), subjects.len()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let sentence = (!parts.is_empty()).then(|| {
+            format!(
+                "A selection: {}; what holds for all together is judged on all of them.",
+                parts.join(" and ")
+            )
+        });
+        let record = if sentence.is_some() { self.narrow(record, &sides) } else { record };
+        Ok(Part { record, selection: self.clone(), sides, sentence })
+    }
+
+    fn has_step(&self, step: &str) -> bool {
+        self.steps.is_empty() || self.steps.iter().any(|chosen| chosen == step)
+    }
+
+    fn narrow(&self, mut record: RunRecord, sides: &[Side]) -> RunRecord {
+        let stays = |trial: &mut TrialKey| self.has_step(&trial.step) && renumber(sides, &mut trial.side);
+        record.blocks.retain_mut(|block| stays(&mut block.trial));
+        record.trials.retain_mut(|ended| stays(&mut ended.trial));
+        record.shapes.retain_mut(|read| stays(&mut read.trial));
+        record.engine_texts.retain_mut(|text| stays(&mut text.trial));
+        record.seconds = std::mem::take(&mut record.seconds)
+            .into_iter()
+            .filter_map(|(mut trial, seconds)| stays(&mut trial).then_some((trial, seconds)))
+            .collect();
+        record.step_exits.retain(|exit| self.has_step(&exit.step));
+        record.warnings.retain(|warning| self.is_about(warning));
+        record.options_in_effect = renumbered(sides, &mut record.options_in_effect);
+        let plan = &mut record.plan;
+        if sides.len() < plan.subjects.len() {
+            // By the numbers that its sides have in the store, which they must be asked for by.
+            record.raw_outputs.clear();
+        }
+        plan.layout.db_bench = renumbered(sides, &mut plan.layout.db_bench);
+        plan.layout.omitted_options.retain_mut(|one| renumber(sides, &mut one.side));
+        plan.steps.retain(|step| self.has_step(step));
+        let mut side = 0;
+        plan.subjects.retain(|_| {
+            side += 1;
+            sides.contains(&(side - 1))
+        });
+        record
+    }
+
+    fn is_about(&self, warning: &RunWarning) -> bool {
+        warning.step.as_ref().is_none_or(|step| self.has_step(step))
+    }
+}
+
+impl Part {
+    /// Says what is shown; absent where that is everything.
+    pub fn sentence(&self) -> Option<&str> {
+        self.sentence.as_deref()
+    }
+
+    /// The part of a comparison of the run.
+    pub fn of_comparison(&self, mut view: ReportView) -> ReportView {
+        if self.sentence.is_none() {
+            return view;
+        }
+        let (base, margin) = (view.base.clone(), view.margin);
+        view.candidates.retain_mut(|candidate| renumber(&self.sides, &mut candidate.side));
+        for candidate in &mut view.candidates {
+            candidate.rows.retain(|row| self.selection.has_step(&row.step));
+            let rows = &candidate.rows;
+            self.keep_groups(&mut candidate.groups, |group| {
+                let of_group = rows.iter().filter(|row| row.group == group.group);
+                of_group.filter(|row| row.deciding().ratio.is_some()).count()
+            });
+            candidate.summary = summary::sentence(&candidate.rows, &candidate.subject, &base, margin);
+        }
+        let subjects: Vec<String> =
+            self.record.plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
+        view.shapes.retain(|shape| self.selection.has_step(&shape.step) && subjects.contains(&shape.subject));
+        view.trials = assemble::trials(&self.record);
+        self.warn(&mut view.warnings);
+        view
+    }
+
+    /// The part of a campaign. Findings of its steps stay whole: they look along releases, the unselected ones with them.
+    pub fn of_campaign(&self, mut view: CampaignView) -> CampaignView {
+        if self.sentence.is_none() {
+            return view;
+        }
+        let sides = &self.sides;
+        view.subjects.retain_mut(|subject| renumber(sides, &mut subject.side));
+        view.steps.retain(|step| self.selection.has_step(&step.name));
+        for step in &mut view.steps {
+            step.rows.retain_mut(|row| renumber(sides, &mut row.side));
+            step.comparisons.retain_mut(|one| renumber(sides, &mut one.side));
+        }
+        let steps = &view.steps;
+        self.keep_groups(&mut view.groups, |group| {
+            let of_group = steps.iter().filter(|step| step.group == group.group && !step.helper);
+            let deciding = of_group.flat_map(|step| &step.comparisons).filter(|one| one.decides);
+            deciding.filter(|one| one.side == group.side && one.ratio.is_some()).count()
+        });
+        view.findings = self.findings(view.findings);
+        view.disturbed.retain_mut(|one| self.selection.has_step(&one.step) && renumber(sides, &mut one.side));
+        view.trials = assemble::trials(&self.record);
+        self.warn(&mut view.warnings);
+        view
+    }
+
+    /// The part of a calibration, whose sides are one subject. Whether the harness is honest is said of all steps.
+    pub fn of_calibration(&self, mut view: CalibrationView) -> CalibrationView {
+        view.rows.retain(|row| self.selection.has_step(&row.step));
+        view.judged.retain(|judged| self.selection.has_step(&judged.step));
+        view
+    }
+
+    /// A group stands for all its steps, or not at all; `members` counts those that are left.
+    fn keep_groups(&self, groups: &mut Vec<GroupRow>, members: impl Fn(&GroupRow) -> usize) {
+        groups.retain_mut(|group| {
+            renumber(&self.sides, &mut group.side) && members(group) == group.members as usize
+        });
+    }
+
+    /// Findings of the steps; those that went with one of another step stand by themselves.
+    fn findings(&self, all: Vec<Finding>) -> Vec<Finding> {
+        let stays = |one: &Finding| self.selection.has_step(&one.step);
+        let kept = all.iter().enumerate().filter(|(_, one)| stays(one)).map(|(index, _)| index);
+        let places: BTreeMap<usize, usize> = kept.zip(0..).collect();
+        all.into_iter()
+            .filter(stays)
+            .map(|one| Finding { part_of: one.part_of.and_then(|whole| places.get(&whole).copied()), ..one })
+            .collect()
+    }
+
+    fn warn(&self, warnings: &mut Vec<RunWarning>) {
+        warnings.retain(|warning| self.selection.is_about(warning));
+        let told = self.sentence.iter().map(|sentence| RunWarning {
+            step: None,
+            id: WARNING.to_owned(),
+            text: sentence.trim_end_matches('.').to_owned(),
+        });
+        warnings.extend(told);
+    }
+}
+
+/// Whether a side stays; if so it gets its new number.
+fn renumber(sides: &[Side], side: &mut Side) -> bool {
+    let new = sides.iter().position(|stays| stays == side);
+    *side = new.unwrap_or(*side);
+    new.is_some()
+}
+
+fn renumbered<V>(sides: &[Side], of_side: &mut BTreeMap<Side, V>) -> BTreeMap<Side, V> {
+    let all = std::mem::take(of_side).into_iter();
+    all.filter_map(|(mut side, value)| renumber(sides, &mut side).then_some((side, value))).collect()
+}
