@@ -248,6 +248,9 @@ pub(super) fn discovered(view: &CampaignView) -> Option<String> {
     ))
 }
 
+/// A half width beyond this is told as no more than that: two rounds far apart bound nothing.
+const LARGEST_WIDTH: f64 = 10.0;
+
 /// How wide the intervals of the relative rates are, by step: a smaller difference could not be told from none.
 pub(super) fn visible_differences(view: &CampaignView) -> Option<String> {
     let of_step = |step: &super::view::StepView| {
@@ -257,7 +260,9 @@ pub(super) fn visible_differences(view: &CampaignView) -> Option<String> {
             .filter(|comparison| comparison.decides)
             .filter_map(|comparison| Some((comparison.high? / comparison.low?).sqrt() - 1.0))
             .collect();
-        Some(format!("{} {}", step.name, percent(analysis::student::mean(&widths)?)))
+        let width = analysis::student::mean(&widths)?;
+        let told = if width > LARGEST_WIDTH { "above 1,000 %".to_owned() } else { percent(width) };
+        Some(format!("{} {told}", step.name))
     };
     let steps: Vec<String> = view.steps.iter().filter(|step| !step.helper).filter_map(of_step).collect();
     (!steps.is_empty()).then(|| format!("Half widths of its intervals: {}.", steps.join(", ")))
