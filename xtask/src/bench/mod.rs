@@ -3,6 +3,8 @@
 
 mod analysis;
 mod client;
+mod lifecycle;
+mod own_server;
 mod power;
 mod report;
 mod serve;
@@ -30,6 +32,8 @@ enum Bench {
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
     /// goals
     Sql(sql::Arguments),
+    /// Seconds that dbdyno adds to making, starting and stopping each kind of server; fails above the goal
+    Lifecycle(lifecycle::Arguments),
     /// Seconds to build the page of 42 steps of ten builds with an hour of seconds, and its size; fails above the goals
     Report(report::Arguments),
 }
@@ -63,6 +67,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Power(arguments) => power::run(arguments),
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
+        Bench::Lifecycle(arguments) => lifecycle::run(arguments),
         Bench::Report(arguments) => report::run(arguments),
     };
     match ending {

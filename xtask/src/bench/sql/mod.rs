@@ -7,11 +7,11 @@
 //! server answers another one at once where both clients keep it busy.
 
 mod cases;
-mod servers;
 mod sides;
 
 use super::client::race::{self, Used};
 use super::client::{built, difference_ns, on_search_path, ratios::Ratios, scrambled, scratch::Scratch};
+use super::own_server::OwnServer;
 use super::{Ending, chosen};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case};
@@ -19,7 +19,7 @@ use model::wire::{Lag, ServerAddress};
 use model::workload::sql::Dialect;
 use serde_json::json;
 use sides::{Amount, OpenLoop, Sides};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// No median of CPU per query may be above: for point queries on Postgres, and for all else.
 const GOAL_CPU_POINT: f64 = 0.87;
@@ -28,6 +28,8 @@ const GOAL_CPU: f64 = 1.0;
 const GOAL_QUERIES: f64 = 0.95;
 /// In this open loop the median of what operations begin after they are due may not be above.
 const GOAL_LAG_US: f64 = 50.0;
+/// The servers that are fetched and started where none is named.
+const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
 const OPEN_LOOP: OpenLoop = OpenLoop { rate: 2000.0, connections: 8, seconds: 5 };
 
 #[derive(clap::Args)]
@@ -69,7 +71,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         None => built()?,
     };
     let scratch = Scratch::new(&arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir))?;
-    let own = if arguments.server.is_empty() { servers::start(&dbdyno)? } else { Vec::new() };
+    let own = if arguments.server.is_empty() { own_servers(&dbdyno)? } else { Vec::new() };
     let mut addresses: Vec<ServerAddress> = own.iter().map(|server| server.address.clone()).collect();
     for server in &arguments.server {
         let address = serde_json::from_str(server);
@@ -101,6 +103,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     let met =
         results.iter().all(CaseResult::meets_goals) && lags.iter().all(|(_, lag)| lag_us(lag) <= GOAL_LAG_US);
     Ok(if met { Ending::Met } else { Ending::Missed })
+}
+
+/// One of each dialect.
+fn own_servers(dbdyno: &Path) -> anyhow::Result<Vec<OwnServer>> {
+    let start = |build: &&str| OwnServer::start(dbdyno, build).with_context(|| (*build).to_owned());
+    BUILDS.iter().map(start).collect()
 }
 
 /// What one pair gave, the worker's over sysbench's.
