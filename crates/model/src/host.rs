@@ -17,6 +17,10 @@ pub struct Host {
     pub cpu_model: String,
     /// Logical CPUs that this process may use.
     pub cpus: u32,
+    /// Logical CPUs of the host that are online, those included that this process may not use; absent in runs of before
+    /// 2026-11-22.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus_online: Option<u32>,
     /// Bytes of memory.
     pub memory_bytes: u64,
     /// Frequency governor of the first CPU.
@@ -31,6 +35,18 @@ pub struct Host {
     pub device: Option<String>,
     /// Load average over one minute when the run began.
     pub load_1m: Option<String>,
+}
+
+impl Host {
+    /// The CPUs that the host's own counters are of: busy ticks, load.
+    pub fn counted_cpus(&self) -> u32 {
+        self.cpus_online.unwrap_or(self.cpus)
+    }
+
+    /// The host's CPUs where this process may not use all of them: because of an affinity that it inherited, or a container.
+    pub fn withheld_from(&self) -> Option<u32> {
+        self.cpus_online.filter(|online| *online > self.cpus)
+    }
 }
 
 /// Readings of the whole host at one moment: cumulative counters and levels by name

@@ -2,6 +2,7 @@
 //! size, host and design are the same.
 
 use crate::figures::{NONE, bytes, count};
+use crate::phrases;
 use model::host::Host;
 use model::plan::{LoopDevice, Plan};
 use model::units::{Bytes, Nanos};
@@ -142,7 +143,7 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         ("memory limit", limit(layout.memory_limit)),
         ("device of its own", layout.loop_device.as_ref().map_or_else(|| NONE.to_owned(), loop_device)),
         ("host", host.name.clone()),
-        ("CPU", format!("{}, {}", host.cpu_model, count(u64::from(host.cpus), "CPU", "CPUs"))),
+        ("CPU", format!("{}, {}", host.cpu_model, phrases::cpus(host))),
         ("memory", bytes(Bytes(host.memory_bytes))),
     ]
 }

@@ -167,6 +167,8 @@ pub(crate) struct HostFacts<'a> {
     pub(crate) kernel: &'a str,
     pub(crate) cpu_model: &'a str,
     pub(crate) cpus: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cpus_online: Option<u32>,
     pub(crate) memory_bytes: u64,
     pub(crate) virtual_machine: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -355,6 +357,7 @@ pub(crate) fn host(host: &Host) -> HostFacts<'_> {
         kernel: &host.kernel,
         cpu_model: &host.cpu_model,
         cpus: host.cpus,
+        cpus_online: host.cpus_online,
         memory_bytes: host.memory_bytes,
         virtual_machine: host.virtual_machine,
         governor: host.governor.as_deref(),

@@ -49,7 +49,7 @@ pub(crate) fn host_line(host: &Host) -> String {
     let known = |text: &str, before: &str| (!text.is_empty()).then(|| format!("{before}{text}"));
     let facts = [
         known(&host.cpu_model, ""),
-        (host.cpus > 0).then(|| count(u64::from(host.cpus), "CPU", "CPUs")),
+        (host.cpus > 0).then(|| cpus(host)),
         (host.memory_bytes > 0).then(|| format!("{} of memory", bytes(Bytes(host.memory_bytes)))),
         known(&host.kernel, "Linux "),
         host.governor.as_ref().map(|governor| format!("governor {governor}")),
@@ -57,6 +57,18 @@ pub(crate) fn host_line(host: &Host) -> String {
         host.load_1m.as_ref().map(|load| format!("load {load} at the start")),
     ];
     format!("Host {}: {}.", host.name, facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// The CPUs that were at hand, and of how many where the others were withheld.
+pub(crate) fn cpus(host: &Host) -> String {
+    let all = host.withheld_from().unwrap_or(host.cpus);
+    format!("{} {}", cpu_count(host), if all == 1 { "CPU" } else { "CPUs" })
+}
+
+/// The same as a bare number: `8`, `2 of 8`.
+pub(crate) fn cpu_count(host: &Host) -> String {
+    let of = host.withheld_from().map(|online| format!(" of {online}")).unwrap_or_default();
+    format!("{}{of}", host.cpus)
 }
 
 /// The verdict of a row, in the words of the glossary.

@@ -21,6 +21,7 @@ pub fn of_release(release: &str) -> Case {
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("compare two releases", two_releases),
+        Case::new("compare on one CPU of several", on_one_cpu),
         Case::new("report", report),
         Case::new("workload", workload),
     ]
@@ -52,6 +53,33 @@ fn two_releases(scratch: &Scratch) -> anyhow::Result<Ending> {
         "other steps than the chosen one were judged"
     );
     ensure!(report["base"] == "rocksdb@8.5.4+defaults", "base is {}", report["base"]);
+    Ok(Ending::Passed)
+}
+
+/// A shell that may use one CPU only: what it begins is measured there, and says so.
+fn on_one_cpu(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let status = fs::read_to_string("/proc/self/status").context("failed to read our own status")?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or("");
+    let digits: String = allowed.trim().chars().take_while(char::is_ascii_digit).collect();
+    let cpu = digits.parse().with_context(|| format!("no CPU in `{allowed}`"))?;
+    let run = Call::compare(scratch, [RELEASE, RELEASE], "10s").and(["--step", "readrandom"]).on_cpu(cpu);
+    let report = run.run()?.expect_code(&[0])?.json()?;
+    let online = report["host"]["cpus_online"].as_u64().context("the host has no cpus_online")?;
+    if online < 2 {
+        return Ok(Ending::NotHere { reason: "the host has one CPU".to_owned() });
+    }
+    ensure!(report["host"]["cpus"] == 1, "{}", report["host"]);
+    let warnings = report["warnings"].as_array().context("warnings is no array")?;
+    let said = format!("this run may use 1 of the host's {online} CPUs");
+    ensure!(
+        warnings.iter().any(|warning| {
+            warning["id"] == "withheld-cpus"
+                && warning["text"].as_str().is_some_and(|text| text.starts_with(&said))
+        }),
+        "{warnings:?}"
+    );
+    let text = Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?.stdout;
+    ensure!(text.contains(&format!("1 of {online} CPUs")), "{text}");
     Ok(Ending::Passed)
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,13 +24,14 @@ pub struct Call<'a> {
     cache: PathBuf,
     path: Option<PathBuf>,
     variables: Vec<(String, String)>,
+    cpu: Option<u32>,
 }
 
 impl<'a> Call<'a> {
     pub fn new<S: AsRef<OsStr>>(scratch: &'a Scratch, arguments: impl IntoIterator<Item = S>) -> Call<'a> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let cache = scratch.shared.cache.clone();
-        Call { scratch, arguments, cache, path: None, variables: Vec::new() }
+        Call { scratch, arguments, cache, path: None, variables: Vec::new(), cpu: None }
     }
 
     /// `compare BASE CANDIDATE` on the tiny workload.
@@ -64,6 +65,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// From a shell that may use this CPU only.
+    pub fn on_cpu(mut self, cpu: u32) -> Call<'a> {
+        self.cpu = Some(cpu);
+        self
+    }
+
     /// Starts it in a process group of its own, as a shell does.
     pub fn start(self) -> anyhow::Result<Running> {
         let shown =
@@ -71,7 +78,12 @@ impl<'a> Call<'a> {
         let number = fs::read_dir(&self.scratch.directory)?.count();
         let stdout = self.scratch.path(&format!("{number}.stdout"));
         let stderr = self.scratch.path(&format!("{number}.stderr"));
-        let mut command = Command::new(&self.scratch.shared.binary);
+        let binary = &self.scratch.shared.binary;
+        let mut command =
+            Command::new(if self.cpu.is_some() { Path::new("taskset") } else { binary.as_path() });
+        if let Some(cpu) = self.cpu {
+            command.arg("--cpu-list").arg(cpu.to_string()).arg(binary);
+        }
         command
             .args(&self.arguments)
             .env("XDG_CACHE_HOME", &self.cache)

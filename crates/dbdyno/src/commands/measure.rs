@@ -185,9 +185,15 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
         warn("debug-build", "dbdyno itself is a debug build: run it with --release".to_owned());
     }
     let load = host.load_1m.as_deref().and_then(|load| load.parse::<f64>().ok());
-    if let Some(load) = load.filter(|load| *load > f64::from(host.cpus) * BUSY_LOAD_PER_CPU) {
-        let cpus = host.cpus;
+    let cpus = host.counted_cpus();
+    if let Some(load) = load.filter(|load| *load > f64::from(cpus) * BUSY_LOAD_PER_CPU) {
         warn("busy-host", format!("load average {load} on {cpus} CPUs before the run: the host is busy"));
+    }
+    if let Some(online) = host.withheld_from() {
+        let usable = host.cpus;
+        let text =
+            "the rest are withheld, by the affinity of the shell or service that began it or by a container";
+        warn("withheld-cpus", format!("this run may use {usable} of the host's {online} CPUs: {text}"));
     }
     if host.governor.as_deref().is_some_and(|governor| governor != "performance") {
         let governor = host.governor.as_deref().unwrap_or("");

@@ -128,7 +128,7 @@ pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Hos
     values.set("user_cpu_s", whole.count(Counter::UserCpuMicros).map(|micros| micros / 1e6));
     values.set("system_cpu_s", whole.count(Counter::SystemCpuMicros).map(|micros| micros / 1e6));
     values.set("resident_peak_bytes", whole.level(Counter::ResidentPeakBytes));
-    let cpu_s = whole.seconds() * f64::from(host.cpus);
+    let cpu_s = whole.seconds() * f64::from(host.counted_cpus());
     let others = whole.count(Counter::OtherCpuMicros).filter(|_| whole.seconds() >= LEAST_SECONDS_OF_OTHERS);
     values.set(OTHERS, others.map(|micros| micros / 1e4 / cpu_s));
     if trial.drained.is_some() {
@@ -172,7 +172,7 @@ fn per_operation(values: &mut Values, measured: &Block) {
 fn posts_cpu(measured: &Block, host: &Host) -> Option<f64> {
     let seconds = measured.wall.as_secs_f64();
     let busy_s = *measured.counters.get(&Counter::HostCpuMicros)? as f64 / 1e6;
-    let percent = 100.0 * busy_s / (seconds * f64::from(host.cpus));
+    let percent = 100.0 * busy_s / (seconds * f64::from(host.counted_cpus()));
     let queries_per_s = measured.operations as f64 / seconds;
     (seconds >= LEAST_SECONDS_OF_OTHERS && queries_per_s > 0.0).then(|| percent / queries_per_s)
 }
@@ -345,6 +345,8 @@ mod tests {
         // 8 s of CPU in 2 s on 8 CPUs are 50 %; 10,000 queries a second.
         let found = posts_cpu(&block(2, Some(8_000_000)), &host).unwrap();
         assert!((found - 0.005).abs() < 1e-12, "{found}");
+        let withheld = Host { cpus: 2, cpus_online: Some(8), ..Host::default() };
+        assert_eq!(posts_cpu(&block(2, Some(8_000_000)), &withheld), Some(found), "ticks are of all CPUs");
         assert_eq!(posts_cpu(&block(2, None), &host), None);
         assert_eq!(posts_cpu(&block(0, Some(10_000)), &host), None);
     }

@@ -5,6 +5,7 @@ use crate::command;
 use crate::figures::{NONE, bytes, count, quantity, span};
 use crate::grids::{Grid, Kind};
 use crate::markdown::{escaped, list_item, table};
+use crate::phrases;
 use model::build::{BuildSource, EngineBuild};
 use model::config::Options;
 use model::plan::{Design, Plan, Subject};
@@ -68,7 +69,7 @@ pub(super) fn hardware(record: &RunRecord) -> Vec<String> {
     };
     fact("host", Some(host.name.clone()));
     fact("CPU", Some(host.cpu_model.clone()));
-    fact("CPUs", (host.cpus > 0).then(|| host.cpus.to_string()));
+    fact("CPUs", (host.cpus > 0).then(|| phrases::cpu_count(host)));
     fact("memory", (host.memory_bytes > 0).then(|| bytes(Bytes(host.memory_bytes))));
     fact("kernel", Some(host.kernel.clone()));
     fact("governor", host.governor.clone());

@@ -14,6 +14,7 @@ pub fn describe(work_dir: &Path) -> Host {
     let line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
     let cpuinfo_line = |name: &str| {
         let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
@@ -24,6 +25,7 @@ pub fn describe(work_dir: &Path) -> Host {
         kernel: line("/proc/sys/kernel/osrelease").unwrap_or_default(),
         cpu_model: cpuinfo_line("model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         cpus: usable_cpus(),
+        cpus_online: Some(parse::cpus(&stat)).filter(|online| *online > 0),
         memory_bytes: parse::field(&meminfo, "MemTotal").unwrap_or(0) * 1024,
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         transparent_huge_pages: line("/sys/kernel/mm/transparent_hugepage/enabled"),
@@ -191,6 +193,7 @@ mod tests {
     fn this_host_is_described() {
         let host = describe(Path::new("/"));
         assert!(host.cpus > 0 && host.memory_bytes > 1 << 20);
+        assert!(host.cpus_online.is_some_and(|online| online >= host.cpus), "{host:?}");
         assert!(!host.boot_id.is_empty() && !host.kernel.is_empty());
         assert!(host.file_system.is_some());
         let sample = sample(host.device.as_deref());

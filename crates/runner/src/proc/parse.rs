@@ -150,6 +150,14 @@ pub fn cpu_ticks(text: &str) -> impl Iterator<Item = (&'static str, u64)> {
     STATES.into_iter().zip(ticks)
 }
 
+/// How many CPUs `/proc/stat` counts, a line for each that is online: `cpu0  2255 34 2290 ..`.
+pub fn cpus(text: &str) -> u32 {
+    let is_one = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    text.lines().filter(is_one).map(|_| 1).sum()
+}
+
 /// Total stall time in microseconds of a pressure file, `some` and `full`:
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1842911`
 pub fn pressure_us(text: &str) -> impl Iterator<Item = (&str, u64)> {
@@ -296,6 +304,12 @@ mod tests {
         assert_eq!(ticks[3].0, "idle");
         assert!(pressure_us(PRESSURE).any(|(kind, _)| kind == "some"));
         assert_eq!(cpu_ticks("intr 0").count(), 0);
+        let lines = HOST_STAT.lines().filter(|line| line.starts_with("cpu")).count();
+        assert_eq!(
+            (cpus(HOST_STAT) as usize, cpus("cpu  1 2\ncpufreq 3\nintr 0")),
+            (lines - 1, 0),
+            "the first line is the sum"
+        );
     }
 
     #[test]
