@@ -142,6 +142,16 @@ fn shown_in_every_format(scratch: &Scratch) -> anyhow::Result<()> {
     let tsv = shown(&["--format", "tsv"])?;
     let widths: BTreeSet<usize> = tsv.lines().map(|line| line.split('\t').count()).collect();
     ensure!(widths.len() == 1 && tsv.contains("w_amp"), "the table has rows of {widths:?} cells:\n{tsv}");
+    let part: Value = serde_json::from_str(&shown(&["--subject", RELEASES[2], "--format", "json"])?)
+        .context("not JSON with --subject")?;
+    let subjects: BTreeSet<&str> = expect::texts(&part["columns"], "subject").into_iter().collect();
+    ensure!(subjects == BTreeSet::from([RELEASES[0], RELEASES[2]]), "--subject leaves {subjects:?}");
+    let warned = expect::texts(&part["warnings"], "id");
+    ensure!(warned.contains(&"selection"), "only {warned:?} is said of a selection");
+    Call::new(scratch, ["report", "last", "--subject", "rocksdb@8.7"])
+        .run()?
+        .expect_code(&[2])?
+        .expect_stderr(&["has no subject `rocksdb@8.7`", RELEASES[2]])?;
     Ok(())
 }
 
