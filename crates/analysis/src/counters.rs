@@ -49,8 +49,10 @@ const LARGEST_SCORE: f64 = 10.0;
 /// The value of a launch is the logarithm of a quotient of sums, not a trimmed mean over pairs: a block has
 /// few ticks, faults or calls, and their logarithms would be rounding. Where any side of any launch has
 /// zero, half of the counter's resolution is added throughout, per operation of a side of mean length: two
-/// zeros are equal, however many more operations one side did. The launches may come from an early stop,
-/// which leans a little towards counters that go with the rate.
+/// zeros are equal, however many more operations one side did. Logarithms of few counts lean towards the side
+/// that did more, so such a counter has only moved if its counts also differ from what the sides' operations
+/// would have shared out. The launches may come from an early stop, which leans a little towards counters that
+/// go with the rate.
 pub fn counter_findings(launches: &[LaunchSummary]) -> Vec<CounterFinding> {
     let mut series: Vec<Series> =
         Counter::ALL.into_iter().filter_map(|counter| series_of(counter, launches)).collect();
@@ -104,12 +106,26 @@ fn series_of(counter: Counter, launches: &[LaunchSummary]) -> Option<Series> {
         ratio: center.exp(),
         low: interval.map(|(low, _)| low.exp()),
         high: interval.map(|(_, high)| high.exp()),
-        p: student::mean_is_zero_p(&values),
+        p: p_of(&readings, &values, added > 0.0),
         moved: false,
         score,
         twin_of: None,
     };
     Some(Series { values, finding })
+}
+
+/// p of "its rate is the same on both sides", by Student's t over the launches.
+fn p_of(readings: &[[(f64, f64); 2]], logarithms: &[f64], has_zeros: bool) -> Option<f64> {
+    let p = student::mean_is_zero_p(logarithms)?;
+    if !has_zeros {
+        return Some(p);
+    }
+    // At equal rates the candidate's count has, given both together, this mean whatever the lengths: no lean.
+    let excess: Vec<f64> = readings
+        .iter()
+        .map(|[base, candidate]| candidate.0 - (base.0 + candidate.0) * candidate.1 / (base.1 + candidate.1))
+        .collect();
+    Some(student::mean_is_zero_p(&excess)?.max(p))
 }
 
 /// The count and what it is divided by: operations, or 1 for a level.
@@ -159,8 +175,12 @@ mod tests {
 
     /// Ten launches of two blocks; `set` gives the counters of a block by launch and side.
     fn findings(set: impl Fn(u32, usize, &mut Block)) -> Vec<CounterFinding> {
+        findings_of(10, set)
+    }
+
+    fn findings_of(launches: u32, set: impl Fn(u32, usize, &mut Block)) -> Vec<CounterFinding> {
         let mut blocks = Vec::new();
-        for launch in 1..=10 {
+        for launch in 1..=launches {
             for side in 0..2 {
                 for cycle in 0..2 {
                     let mut block = block(&BlockSpec { launch, side, cycle, ..BlockSpec::default() });
@@ -218,6 +238,17 @@ mod tests {
         let system = found.iter().find(|finding| finding.counter == Counter::SystemCpuMicros).unwrap();
         assert!(!system.moved && system.ratio <= 1.0, "{system:?}");
         assert!(system.candidate_value.abs() < 1e-12, "{system:?}");
+    }
+
+    #[test]
+    fn few_counts_of_a_shorter_side_are_no_lower_rate() {
+        // One fault in 5,000 operations on both sides; the candidate does a fifth of the base's.
+        let found = findings_of(80, |launch, side, block| {
+            block.operations = if side == 1 { 500 } else { 2500 };
+            let faults = if side == 1 { u64::from(launch % 10 == 0) } else { u64::from(launch % 2 == 0) };
+            block.counters.insert(Counter::MajorFaults, faults);
+        });
+        assert!(!found[0].moved && found[0].p.unwrap() > 0.5, "{:?}", found[0]);
     }
 
     #[test]
