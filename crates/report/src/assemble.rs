@@ -1,6 +1,7 @@
 //! From a record to the view: judges each step of each candidate and gathers what is said beside it.
 
 use crate::calibration::mean_launch_seconds;
+use crate::command;
 use crate::differs::{self, Sides as DifferingSides};
 use crate::evidence::{self, Case, Harness};
 use crate::figures::span;
@@ -236,6 +237,7 @@ pub(crate) fn run_facts(record: &RunRecord) -> RunFacts {
         launches: u32::try_from(ended).unwrap_or(u32::MAX),
         max_launches: evidence::rule(record).max_launches,
         elapsed_s: elapsed_us.map(|elapsed| elapsed as f64 / 1e6),
+        again: command::again(&record.plan),
     }
 }
 

@@ -1,7 +1,6 @@
 //! A comparison as a document.
 
 use crate::charts::{BarSeries, Bars, Chart, Point};
-use crate::command;
 use crate::document::{Block, Document, Figure, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table};
 use crate::documents::ids::Ids;
 use crate::documents::{self, builds, cautions, failed_trials, latency, raw, series};
@@ -46,7 +45,7 @@ pub fn comparison_document(view: &ReportView, record: &RunRecord, host: &[HostSa
         preface: vec![phrases::headline(view), phrases::run_line(view)],
         cautions: cautions(&view.warnings).into_iter().chain(failed_trials(&view.trials)).collect(),
         sections,
-        command: Some(command::again(&record.plan).command),
+        command: Some(view.run.again.command.clone()),
         colophon,
     }
 }

@@ -24,18 +24,29 @@ pub struct Selection {
     pub subjects: Vec<String>,
 }
 
-/// A name that is not in the run.
+/// Why a run has no such part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("run {run} has no {what} `{name}`{hint}")]
-pub struct Stranger {
-    /// Id of the run.
-    pub run: String,
-    /// `step` or `subject`
-    pub what: &'static str,
-    /// The name.
-    pub name: String,
-    /// The nearest ones that are.
-    pub hint: String,
+pub enum NoSuchPart {
+    /// A name that is not in the run.
+    #[error("run {run} has no {what} `{name}`{hint}")]
+    Stranger {
+        /// Id of the run.
+        run: String,
+        /// `step` or `subject`
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The nearest ones that are.
+        hint: String,
+    },
+    /// Nothing would be left to hold against the base.
+    #[error("`{base}` is the base of run {run}: choose a candidate, beside which it is shown in any case")]
+    BaseOnly {
+        /// Id of the run.
+        run: String,
+        /// The base.
+        base: String,
+    },
 }
 
 /// What is selected of a run. Views are built of the whole run, then cut to the part, so that verdicts stay.
@@ -57,29 +68,33 @@ impl Selection {
     }
 
     /// The part of a run that is selected. Refuses names that the run has not.
-    pub fn of(&self, record: RunRecord) -> Result<Part, Stranger> {
-        let subjects: Vec<String> =
-            record.plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();
+    pub fn of(&self, record: RunRecord) -> Result<Part, NoSuchPart> {
+        let subjects = names_of_subjects(&record);
+        let left_out = record.plan.layout.left_out.iter().map(|one| one.reference.to_string());
+        let all_subjects: Vec<String> = subjects.iter().cloned().chain(left_out).collect();
         let known = |what: &'static str, chosen: &[String], all: &[String]| {
             let stranger = chosen.iter().find(|name| !all.contains(name));
             stranger.map_or(Ok(()), |name| {
                 let hint = names::hint(name, all.iter().map(String::as_str));
-                Err(Stranger { run: record.id.clone(), what, name: name.clone(), hint })
+                Err(NoSuchPart::Stranger { run: record.id.clone(), what, name: name.clone(), hint })
             })
         };
         known("step", &self.steps, &record.plan.steps)?;
-        known("subject", &self.subjects, &subjects)?;
-        let stays = |side: &Side| {
-            *side == BASE || self.subjects.is_empty() || self.subjects.contains(&subjects[*side])
-        };
+        known("subject", &self.subjects, &all_subjects)?;
+        let stays = |side: &Side| *side == BASE || self.has_subject(&subjects[*side]);
         let sides: Vec<Side> = (0..subjects.len()).filter(stays).collect();
-        let of = |what: &str, chosen: &[String], shown: usize, all: usize| {
-            (shown < all).then(|| format!("{shown} of {all} {what} ({})", chosen.join(", ")))
+        if sides.len() == 1 && self.subjects.iter().all(|name| *name == subjects[BASE]) && subjects.len() > 1
+        {
+            return Err(NoSuchPart::BaseOnly { run: record.id, base: subjects[BASE].clone() });
+        }
+        let of = |what: &str, chosen: &str, shown: usize, all: usize| {
+            (shown < all).then(|| format!("{shown} of {all} {what} ({chosen})"))
         };
+        let shown_subjects: Vec<&str> = sides.iter().map(|side| subjects[*side].as_str()).collect();
         let steps_shown = record.plan.steps.iter().filter(|step| self.has_step(step)).count();
         let parts = [
-            of("steps", &self.steps, steps_shown, record.plan.steps.len()),
-            of("subjects", &self.subjects, sides.len(), subjects.len()),
+            of("steps", &self.steps.join(", "), steps_shown, record.plan.steps.len()),
+            of("subjects", &shown_subjects.join(", "), sides.len(), subjects.len()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let sentence = (!parts.is_empty()).then(|| {
@@ -96,6 +111,10 @@ impl Selection {
         self.steps.is_empty() || self.steps.iter().any(|chosen| chosen == step)
     }
 
+    fn has_subject(&self, subject: &str) -> bool {
+        self.subjects.is_empty() || self.subjects.iter().any(|chosen| chosen == subject)
+    }
+
     fn narrow(&self, mut record: RunRecord, sides: &[Side]) -> RunRecord {
         let stays = |trial: &mut TrialKey| self.has_step(&trial.step) && renumber(sides, &mut trial.side);
         record.blocks.retain_mut(|block| stays(&mut block.trial));
@@ -110,12 +129,16 @@ impl Selection {
         record.warnings.retain(|warning| self.is_about(warning));
         record.options_in_effect = renumbered(sides, &mut record.options_in_effect);
         let plan = &mut record.plan;
+        let left: Vec<String> =
+            plan.steps.iter().filter(|step| !self.has_step(step)).map(|step| format!("{step}/")).collect();
+        record.raw_outputs.retain(|output| !left.iter().any(|step| output.name.starts_with(step)));
         if sides.len() < plan.subjects.len() {
             // By the numbers that its sides have in the store, which they must be asked for by.
             record.raw_outputs.clear();
         }
         plan.layout.db_bench = renumbered(sides, &mut plan.layout.db_bench);
         plan.layout.omitted_options.retain_mut(|one| renumber(sides, &mut one.side));
+        plan.layout.left_out.retain(|one| self.has_subject(&one.reference.to_string()));
         plan.steps.retain(|step| self.has_step(step));
         let mut side = 0;
         plan.subjects.retain(|_| {
@@ -168,10 +191,19 @@ impl Part {
         let sides = &self.sides;
         view.subjects.retain_mut(|subject| renumber(sides, &mut subject.side));
         view.steps.retain(|step| self.selection.has_step(&step.name));
+        let subjects = names_of_subjects(&self.record);
         for step in &mut view.steps {
             step.rows.retain_mut(|row| renumber(sides, &mut row.side));
             step.comparisons.retain_mut(|one| renumber(sides, &mut one.side));
+            step.shapes.retain(|shape| subjects.contains(&shape.subject));
+            let rows = &step.rows;
+            step.columns.retain(|column| rows.iter().any(|row| row.mean.get(column.metric).is_some()));
         }
+        view.left_out.retain(|one| self.selection.has_subject(&one.reference.to_string()));
+        for option in &mut view.omitted {
+            option.subjects.retain(|subject| subjects.contains(subject));
+        }
+        view.omitted.retain(|option| !option.subjects.is_empty());
         let steps = &view.steps;
         self.keep_groups(&mut view.groups, |group| {
             let of_group = steps.iter().filter(|step| step.group == group.group && !step.helper);
@@ -219,6 +251,10 @@ impl Part {
         });
         warnings.extend(told);
     }
+}
+
+fn names_of_subjects(record: &RunRecord) -> Vec<String> {
+    record.plan.subjects.iter().map(|subject| subject.reference.to_string()).collect()
 }
 
 /// Whether a side stays; if so it gets its new number.

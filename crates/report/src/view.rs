@@ -1,5 +1,6 @@
 //! The typed view of a comparison: everything that a report says, in base units, before any layout.
 
+use crate::command::Again;
 use crate::differs::Difference;
 use crate::groups::GroupRow;
 use model::block::Side;
@@ -67,6 +68,8 @@ pub struct RunFacts {
     pub max_launches: u32,
     /// Wall time from start to end, in seconds; absent where it is unfinished.
     pub elapsed_s: Option<f64>,
+    /// How it is measured again: the whole of it, also where a part is shown.
+    pub again: Again,
 }
 
 /// A candidate against the base.

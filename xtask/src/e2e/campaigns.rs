@@ -146,7 +146,7 @@ fn shown_in_every_format(scratch: &Scratch) -> anyhow::Result<()> {
         .context("not JSON with --subject")?;
     let subjects: BTreeSet<&str> = expect::texts(&part["columns"], "subject").into_iter().collect();
     ensure!(subjects == BTreeSet::from([RELEASES[0], RELEASES[2]]), "--subject leaves {subjects:?}");
-    let warned = expect::texts(&part["warnings"], "id");
+    let warned = expect::texts(&part["notes"], "id");
     ensure!(warned.contains(&"selection"), "only {warned:?} is said of a selection");
     Call::new(scratch, ["report", "last", "--subject", "rocksdb@8.7"])
         .run()?

@@ -69,15 +69,12 @@ fn on_one_cpu(scratch: &Scratch) -> anyhow::Result<Ending> {
         return Ok(Ending::NotHere { reason: "the host has one CPU".to_owned() });
     }
     ensure!(report["host"]["cpus"] == 1, "{}", report["host"]);
-    let warnings = report["warnings"].as_array().context("warnings is no array")?;
+    let notes = report["notes"].as_array().context("notes is no array")?;
     let said = format!("this run may use 1 of the host's {online} CPUs");
-    ensure!(
-        warnings.iter().any(|warning| {
-            warning["id"] == "withheld-cpus"
-                && warning["text"].as_str().is_some_and(|text| text.starts_with(&said))
-        }),
-        "{warnings:?}"
-    );
+    let warns = |note: &&serde_json::Value| {
+        note["id"] == "withheld-cpus" && note["text"].as_str().is_some_and(|text| text.starts_with(&said))
+    };
+    ensure!(notes.iter().any(|note| warns(&note)), "{notes:?}");
     let text = Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?.stdout;
     ensure!(text.contains(&format!("1 of {online} CPUs")), "{text}");
     Ok(Ending::Passed)

@@ -47,7 +47,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let records: Vec<RunRecord> =
         ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>().context("failed to load a run")?;
     if records.iter().all(|record| record.plan.purpose == Purpose::Calibrate) {
-        return show_calibration(&records, arguments);
+        return show_calibration(&records, &selection, arguments);
     }
     comparable(&records)?;
     let shown: Vec<Shown> = records
@@ -63,8 +63,12 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     Ok(passages.into_iter().min().map_or(Ending::Done, ending_of))
 }
 
-fn show_calibration(records: &[RunRecord], arguments: &Report) -> anyhow::Result<Ending> {
-    if arguments.gate.gate || !arguments.steps.is_empty() || !arguments.subjects.is_empty() {
+fn show_calibration(
+    records: &[RunRecord],
+    selection: &Selection,
+    arguments: &Report,
+) -> anyhow::Result<Ending> {
+    if arguments.gate.gate || !selection.is_all() {
         return Err(usage(anyhow!(
             "a calibration has no candidate: neither --gate nor --step nor --subject applies to it"
         )));

@@ -1,7 +1,7 @@
 //! From a record to the view of a campaign.
 
 use super::columns::COLUMNS;
-use super::compare::{comparisons, discover};
+use super::compare::{comparisons, confirm, discover};
 use super::disturbed;
 use super::engine;
 use super::findings::findings;
@@ -36,6 +36,7 @@ pub fn build(record: &RunRecord) -> CampaignView {
     let mut steps: Vec<StepView> =
         plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect();
     discover(&mut steps, plan);
+    confirm(&mut steps, plan);
     CampaignView {
         run: run_facts(record),
         tells: plan.workload.tells.clone(),
@@ -187,6 +188,7 @@ fn conditions(record: &RunRecord) -> Conditions {
     };
     Conditions {
         design: plan.layout.design,
+        subjects: plan.subjects.len(),
         rounds: plan.layout.rounds,
         rows: plan.workload.data.keys,
         data: plan.workload.data.size(),

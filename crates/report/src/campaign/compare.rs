@@ -137,6 +137,25 @@ pub(super) fn discover(steps: &mut [StepView], plan: &Plan) {
     }
 }
 
+/// Holm over all steps and candidates, as in a comparison: a verdict of a campaign holds for the candidates of its step
+/// together, and many steps have many chances. What has no p is in the family too: it could have had one.
+pub(super) fn confirm(steps: &mut [StepView], plan: &Plan) {
+    let family = steps.iter().filter(|step| !step.helper).count() * plan.candidate_sides().count();
+    let mut all: Vec<&mut Comparison> = steps
+        .iter_mut()
+        .filter(|step| !step.helper)
+        .flat_map(|step| step.comparisons.iter_mut())
+        .filter(|one| one.decides && one.p_value.is_some())
+        .collect();
+    let mut p_values: Vec<f64> =
+        all.iter().map(|one| one.p_value.unwrap_or(1.0) / bonferroni(plan)).collect();
+    p_values.resize(family.max(p_values.len()), 1.0);
+    let passed = analysis::family::holm(&p_values, plan.rule.alpha);
+    for (one, passed) in all.iter_mut().zip(passed) {
+        one.confirmed = passed && matches!(one.verdict, Verdict::Regression | Verdict::Improvement);
+    }
+}
+
 /// Candidates that share the alpha of a step.
 pub(super) fn bonferroni(plan: &Plan) -> f64 {
     plan.candidate_sides().count().max(1) as f64
@@ -186,6 +205,7 @@ fn comparison(
         confidence: low.and(difference.map(|difference| difference.confidence)),
         p_value: version.p_family.filter(|_| decides),
         discovered: false,
+        confirmed: false,
         verdict,
         rounds: difference
             .map_or(0, |of| u32::try_from(of.base_rounds.min(of.candidate_rounds)).unwrap_or(u32::MAX)),

@@ -6,7 +6,6 @@ use super::grids;
 use super::phrases;
 use super::view::{CampaignView, Comparison, Finding, StepView};
 use crate::assemble::each_once;
-use crate::command;
 use crate::document::{Block, Caution, Document, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table};
 use crate::documents::ids::Ids;
 use crate::documents::{self, builds, cautions, failed_trials, latency, raw, series};
@@ -35,8 +34,8 @@ pub fn document(view: &CampaignView, record: &RunRecord, host: &[HostSample]) ->
     sections.extend(steps.iter().map(|(id, step)| one_step(id, step, &run, &mut ids)));
     sections.extend(documents::host::section(host, &record.host, &mut ids));
     sections.push(builds::section(&record.plan, &labels));
-    let again = command::again(&record.plan);
-    sections.extend(again.plan.map(|plan| Section {
+    let again = &view.run.again;
+    sections.extend(again.plan.clone().map(|plan| Section {
         id: "plan".to_owned(),
         title: "The plan".to_owned(),
         folded: true,
@@ -65,7 +64,7 @@ pub fn document(view: &CampaignView, record: &RunRecord, host: &[HostSample]) ->
         ],
         cautions: all_cautions(view),
         sections,
-        command: Some(again.command),
+        command: Some(again.command.clone()),
         colophon,
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn headline(view: &CampaignView) -> String {
 
 /// The design in one sentence.
 pub(super) fn design(view: &CampaignView) -> String {
-    let subjects = count(view.subjects.len() as u64, "subject", "subjects");
+    let subjects = count(view.conditions.subjects as u64, "subject", "subjects");
     let rounds = u64::from(view.conditions.rounds);
     match view.conditions.design {
         Design::Rounds => format!(
@@ -316,7 +316,10 @@ pub(crate) fn finding_with(finding: &Finding, moved: &[Moved], view: &CampaignVi
 }
 
 fn has_one_config(view: &CampaignView) -> bool {
-    view.subjects.windows(2).all(|pair| pair[0].config == pair[1].config)
+    let of_findings = view.findings.iter().map(|finding| &finding.config);
+    let mut all = view.subjects.iter().map(|subject| &subject.config).chain(of_findings);
+    let first = all.next();
+    all.all(|config| Some(config) == first)
 }
 
 /// "slower by 35 % [30, 41]", "device read size 120 KB -> 4.4 KB (x 0.036 [0.035, 0.038])".

@@ -64,7 +64,9 @@ pub struct CampaignView {
 pub struct Conditions {
     /// How the trials were laid out in time.
     pub design: Design,
-    /// Times that each subject ran the sequence, as planned.
+    /// Subjects that were measured, those included that a selection leaves out.
+    pub subjects: usize,
+    /// Times that each of them ran the sequence, as planned.
     pub rounds: u32,
     /// Rows of the data set.
     pub rows: u64,
@@ -180,6 +182,8 @@ pub struct Comparison {
     pub p_value: Option<f64>,
     /// Whether it stands out among all steps and candidates of the report, at 5 % false ones (Benjamini-Hochberg).
     pub discovered: bool,
+    /// Whether its verdict holds with those of all steps and candidates of the run taken together (Holm).
+    pub confirmed: bool,
     /// The verdict; ratio-only for what does not decide.
     pub verdict: Verdict,
     /// Rounds that both sides have.

@@ -71,7 +71,7 @@ impl Parts<'_> {
         parts.extend(section("Builds", setup::builds(self.record)));
         parts.extend(section("Hardware", setup::hardware(self.record)));
         let mut benchmark = vec![escaped(headline), escaped(run_line)];
-        benchmark.extend(setup::benchmark(self.record));
+        benchmark.extend(setup::benchmark(self.record, &self.run.run.again));
         parts.extend(section("Benchmark", benchmark));
         let mut results = results::tables(self.run, &self.groups, self.record);
         results.extend(self.charts.iter().map(|chart| {

@@ -1,7 +1,7 @@
 //! What a post says of its set-up: builds, hardware, the benchmark with its command line.
 
 use super::fenced;
-use crate::command;
+use crate::command::Again;
 use crate::figures::{NONE, bytes, count, quantity, span};
 use crate::grids::{Grid, Kind};
 use crate::markdown::{escaped, list_item, table};
@@ -82,7 +82,7 @@ pub(super) fn hardware(record: &RunRecord) -> Vec<String> {
 }
 
 /// Sizes, steps, options, and the exact command.
-pub(super) fn benchmark(record: &RunRecord) -> Vec<String> {
+pub(super) fn benchmark(record: &RunRecord, again: &Again) -> Vec<String> {
     let plan = &record.plan;
     let mut parts = vec![escaped(&sizes(plan)), escaped(&design(record)), table(&steps(plan))];
     let (common, own) = options(plan);
@@ -92,7 +92,6 @@ pub(super) fn benchmark(record: &RunRecord) -> Vec<String> {
         parts.push(fenced(&lines.join("\n")));
     }
     parts.extend(own.map(|grid| format!("Options that differ:\n\n{}", table(&grid))));
-    let again = command::again(plan);
     parts.push("Measured by:".to_owned());
     parts.push(fenced(&again.command));
     if let Some(plan) = &again.plan {

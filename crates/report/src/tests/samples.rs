@@ -1,5 +1,6 @@
 //! Views built in code: a comparison in which every kind of verdict occurs.
 
+use crate::command::Again;
 use crate::differs::{Difference, DifferenceKind};
 use crate::groups::{GroupRow, Interval, Quoted};
 use crate::summary;
@@ -256,6 +257,7 @@ pub(super) fn comparison() -> ReportView {
             launches: 14,
             max_launches: 14,
             elapsed_s: Some(580.0),
+            again: Again { plan: None, command: "dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3".to_owned() },
         },
         tells: "the CPU cost of foreground operations on data that fits in the block cache".to_owned(),
         does_not_tell: "write amplification, write stalls, tail latency and anything that waits for a device"

@@ -12,13 +12,12 @@ use model::verdict::Verdict;
 /// The verdicts of a campaign; helper steps have none.
 pub fn of_campaign(view: &CampaignView) -> RunVerdicts<'_> {
     let candidates = || view.subjects.iter().skip(1);
-    let mut steps: Vec<StepVerdict<'_>> = candidates()
+    let steps: Vec<StepVerdict<'_>> = candidates()
         .flat_map(|subject| {
             let judged = view.steps.iter().filter(|step| !step.helper);
             judged.map(move |step| of_step(step, subject.side, &subject.subject, view))
         })
         .collect();
-    confirm(&mut steps, view.alpha, candidates().count());
     let summaries = candidates()
         .map(|subject| {
             let of_side: Vec<&StepVerdict<'_>> =
@@ -65,7 +64,7 @@ fn of_step<'a>(
         side,
         candidate,
         verdict: decides.map_or(Verdict::RatioOnly, |one| one.verdict),
-        confirmed: false,
+        confirmed: decides.is_some_and(|one| one.confirmed),
         deciding,
         metrics: of_side().map(of_column).collect(),
         p_value: decides.and_then(|one| finite(one.p_value)),
@@ -106,18 +105,6 @@ fn of_column(one: &Comparison) -> ComparedMetric {
         low: finite(one.low),
         high: finite(one.high),
         confidence: one.confidence,
-    }
-}
-
-/// Holm over all steps and candidates, as in a comparison: a verdict of a campaign holds for the candidates of its
-/// step together, and many steps have many chances.
-fn confirm(steps: &mut [StepVerdict<'_>], alpha: f64, candidates: usize) {
-    let of_one = |step: &StepVerdict<'_>| step.p_value.unwrap_or(1.0) / candidates.max(1) as f64;
-    let p_values: Vec<f64> = steps.iter().map(of_one).collect();
-    for (step, passed) in steps.iter_mut().zip(analysis::family::holm(&p_values, alpha)) {
-        step.confirmed = passed
-            && step.p_value.is_some()
-            && matches!(step.verdict, Verdict::Regression | Verdict::Improvement);
     }
 }
 

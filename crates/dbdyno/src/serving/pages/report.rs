@@ -6,7 +6,7 @@ use super::super::router::FileFormat;
 use ::report::calibration::CalibrationView;
 use ::report::campaign::CampaignView;
 use ::report::document::{Document, Sentence};
-use ::report::selection::{Selection, Stranger};
+use ::report::selection::{NoSuchPart, Selection};
 use ::report::site::compare::{RunFigures, of_campaign, of_comparison};
 use ::report::site::links;
 use ::report::site::shell;
@@ -44,7 +44,10 @@ pub fn answer(site: &Site, store: &Store, wanted: &str, selection: &Selection) -
             let key = format!("{stamp}page\0{:?}\0{:?}", selection.steps, selection.subjects);
             kept(site, &head, key, || {
                 let (document, sentences) = document(store, &head, selection)?;
-                site.kept.sentences.put(sentences_key(&head.id, head.ended_at_us), sentences, SENTENCE_BYTES);
+                if selection.is_all() {
+                    let key = sentences_key(&head.id, head.ended_at_us);
+                    site.kept.sentences.put(key, sentences, SENTENCE_BYTES);
+                }
                 Ok(Answer::page(200, framed(&document, &head.id, endings(head.purpose))))
             })
         }
@@ -179,8 +182,8 @@ fn document(
     selection: &Selection,
 ) -> Result<(Document, Vec<Sentence>), Failure> {
     let whole = store.load_run(&head.id)?;
-    let refused = |stranger: Stranger| {
-        let mut message = said("No such part", &format!("{stranger}."));
+    let refused = |reason: NoSuchPart| {
+        let mut message = said("No such part", &format!("{reason}."));
         message.links.push((links::report(&head.id), "the whole report".to_owned()));
         Failure::Nowhere(message)
     };

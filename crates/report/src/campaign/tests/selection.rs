@@ -1,9 +1,10 @@
 //! A part of a campaign, by steps and by subjects.
 
 use super::records::record;
-use crate::campaign::{Comparison, build, text};
+use crate::campaign::{Comparison, build, finding, text};
 use crate::selection::Selection;
 use crate::text::TextOptions;
+use crate::verdicts;
 use model::block::Block;
 use model::record::RunRecord;
 
@@ -23,6 +24,37 @@ fn fewer_steps_of_a_campaign_keep_their_own_findings_only() {
     let other = of_step("overwriteandwait");
     assert_eq!(other.findings, view.findings);
     assert!(other.warnings.iter().any(|warning| warning.id == "selection"));
+}
+
+#[test]
+fn what_holds_for_all_together_is_judged_on_all_of_them() {
+    let record = record();
+    let view = build(&record);
+    let whole = verdicts::of_campaign(&view);
+    assert!(whole.steps.iter().any(|step| step.confirmed) && whole.steps.iter().any(|step| !step.confirmed));
+    let of_step = view.steps.iter().map(|step| [vec![step.name.clone()], Vec::new()]);
+    let of_subject = view.subjects.iter().skip(1).map(|subject| [Vec::new(), vec![subject.subject.clone()]]);
+    for [steps, subjects] in of_step.chain(of_subject) {
+        let some = Selection { steps, subjects }.of(record.clone()).unwrap().of_campaign(view.clone());
+        assert_eq!(some.run.again, view.run.again, "the whole run is measured again");
+        for step in verdicts::of_campaign(&some).steps {
+            let same = |other: &&verdicts::StepVerdict<'_>| {
+                (other.step, other.candidate) == (step.step, step.candidate)
+            };
+            let before = whole.steps.iter().find(same).unwrap();
+            assert_eq!((step.confirmed, step.verdict), (before.confirmed, before.verdict));
+        }
+    }
+}
+
+#[test]
+fn findings_of_configurations_that_are_not_shown_name_them() {
+    let record = record();
+    let view = build(&record);
+    let selection = Selection { steps: Vec::new(), subjects: vec!["rocksdb@8.7.3".to_owned()] };
+    let some = selection.of(record).unwrap().of_campaign(view);
+    let told: Vec<String> = some.findings.iter().map(|one| finding(one, &some)).collect();
+    assert!(told.iter().any(|text| text.contains("+defaults")), "{told:?}");
 }
 
 #[test]
@@ -58,7 +90,10 @@ fn a_selection_leaves_verdicts_as_they_are_and_refuses_strangers() {
     let text = text(&selected, TextOptions { width: 120, colour: false }, true);
     assert!(text.contains("8.7.3"), "{text}");
     let told = part.sentence().unwrap();
-    assert!(told.contains("1 of 3 steps (readrandom) and 2 of 8 subjects (rocksdb@8.7.3)"), "{told}");
+    assert!(
+        told.contains("1 of 3 steps (readrandom) and 2 of 8 subjects (rocksdb@8.4.4, rocksdb@8.7.3)"),
+        "{told}"
+    );
 
     let stranger = Selection { steps: vec!["readrandm".to_owned()], subjects: Vec::new() };
     assert_eq!(
@@ -67,4 +102,7 @@ fn a_selection_leaves_verdicts_as_they_are_and_refuses_strangers() {
     );
     let all = Selection::default().of(record.clone()).unwrap();
     assert_eq!((all.of_campaign(view.clone()), all.sentence(), &all.record), (view, None, &record));
+    let base = Selection { steps: Vec::new(), subjects: vec!["rocksdb@8.4.4".to_owned()] };
+    let refused = base.of(record).unwrap_err().to_string();
+    assert!(refused.starts_with("`rocksdb@8.4.4` is the base of run "), "{refused}");
 }
