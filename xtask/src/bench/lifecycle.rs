@@ -2,7 +2,8 @@
 //!
 //! A server's life, from the start of `dbdyno engine start` until it has ended, without a client. Time in which no program
 //! of the engine runs is dbdyno's: looking the build up, files and their copies, removing them. What it adds while one
-//! runs is not seen: it looks every 8 ms whether the server is ready, and every 50 ms whether its input has ended.
+//! runs is not seen: it looks every 8 ms whether the server is ready, and every 50 ms whether its input has ended. The shell
+//! that guards a server, and goes within milliseconds of it, counts as the engine.
 
 use super::own_server::OwnServer;
 use super::{Ending, client::built};

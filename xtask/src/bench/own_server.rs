@@ -22,12 +22,15 @@ impl OwnServer {
             .stdout(Stdio::piped())
             .spawn()
             .context("failed to start dbdyno")?;
-        let input = child.stdin.take();
+        let mut input = child.stdin.take();
         let output = child.stdout.take().context("no output of dbdyno")?;
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).context("failed to read from dbdyno")?;
         let address = serde_json::from_str(&line);
-        ensure!(address.is_ok() || child.wait().is_ok(), "dbdyno runs and tells no address: {line:?}");
+        if address.is_err() {
+            input = None;
+            child.wait().context("failed to wait for dbdyno")?;
+        }
         Ok(OwnServer { child, input, address: address.with_context(|| format!("no address: {line:?}"))? })
     }
 
