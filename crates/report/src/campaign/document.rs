@@ -3,8 +3,8 @@
 use super::charts::{bars, over_releases};
 use super::columns::{ColumnGroup, RATE};
 use super::grids;
-use super::phrases;
 use super::view::{CampaignView, Comparison, Finding, StepView};
+use super::{finding_phrases, phrases};
 use crate::assemble::each_once;
 use crate::document::{Block, Caution, Document, Matrix, MatrixCell, MatrixRow, Section, Sentence, Table};
 use crate::documents::ids::Ids;
@@ -80,7 +80,7 @@ fn sentences(view: &CampaignView) -> Vec<Sentence> {
             (false, true) => Verdict::Regression,
             (false, false) => Verdict::Improvement,
         }),
-        text: phrases::finding(finding, view),
+        text: finding_phrases::finding(finding, view),
     }));
     all
 }
@@ -223,11 +223,11 @@ fn findings(view: &CampaignView) -> Option<Section> {
     }
     let own = ordered_findings(view);
     let sentences = if own.is_empty() {
-        phrases::own_findings(view)
+        finding_phrases::own_findings(view)
     } else {
-        own.iter().map(|finding| phrases::finding(finding, view)).collect()
+        own.iter().map(|finding| finding_phrases::finding(finding, view)).collect()
     };
-    let blocks = vec![Block::Items(sentences), Block::Paragraph(phrases::findings_legend(view))];
+    let blocks = vec![Block::Items(sentences), Block::Paragraph(finding_phrases::findings_legend(view))];
     Some(Section {
         id: "findings".to_owned(),
         title: "What changed at which release".to_owned(),

@@ -1,7 +1,7 @@
 //! A campaign as JSON: the contract for scripts. Keys stand in a fixed order, numbers are in base units, an unknown
 //! value is absent. Keys may be added; none is renamed or dropped within a schema.
 
-use super::phrases;
+use super::finding_phrases;
 use super::view::{CampaignView, Comparison, Disturbed, Finding, Moved, Shift, StepView};
 use crate::json::{Cost, HostFacts, NoteText, SCHEMA, TrialCounts, cost, host};
 use crate::json_groups::{GroupObject, group};
@@ -356,7 +356,7 @@ fn finding<'a>(one: &'a Finding, view: &CampaignView) -> FindingObject<'a> {
                 .collect(),
         }),
         part_of: one.part_of,
-        text: phrases::finding(one, view),
+        text: finding_phrases::finding(one, view),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::columns::ColumnGroup;
 use super::grids;
-use super::phrases;
 use super::view::{CampaignView, StepView};
+use super::{finding_phrases, phrases};
 use crate::groups;
 use crate::markdown::{escaped, list_item, table};
 use model::workload::Group;
@@ -39,8 +39,8 @@ pub fn markdown(view: &CampaignView) -> String {
     }
     if view.searched_series > 0 {
         parts.push("## Findings".to_owned());
-        parts.push(items(&phrases::own_findings(view)));
-        parts.push(escaped(&phrases::findings_legend(view)));
+        parts.push(items(&finding_phrases::own_findings(view)));
+        parts.push(escaped(&finding_phrases::findings_legend(view)));
     }
     parts.push("## Columns".to_owned());
     parts.push(escaped(&phrases::columns_legend()));

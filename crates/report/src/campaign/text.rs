@@ -2,8 +2,8 @@
 
 use super::columns::ColumnGroup;
 use super::grids;
-use super::phrases;
 use super::view::{CampaignView, StepView};
+use super::{finding_phrases, phrases};
 use crate::groups;
 use crate::layout::{paint, wrapped};
 use crate::split_tables::{fits, tables};
@@ -67,9 +67,9 @@ fn findings(view: &CampaignView, width: usize) -> String {
         return String::new();
     }
     let mut lines: Vec<String> =
-        phrases::own_findings(view).iter().map(|finding| format!("- {finding}")).collect();
+        finding_phrases::own_findings(view).iter().map(|finding| format!("- {finding}")).collect();
     lines.insert(0, "Findings".to_owned());
-    lines.push(phrases::findings_legend(view));
+    lines.push(finding_phrases::findings_legend(view));
     lines.iter().map(|line| wrapped(line, width, 2)).collect::<Vec<_>>().join("\n")
 }
 
