@@ -52,8 +52,11 @@ pub fn two_sided_quantile(p: f64, df: usize) -> f64 {
         high *= 2.0;
     }
     let mut low = 0.0;
-    for _ in 0..200 {
+    loop {
         let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            break; // neighbours: no number lies between them
+        }
         if two_sided_p(middle, df) > p {
             low = middle;
         } else {
