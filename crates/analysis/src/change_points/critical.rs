@@ -9,7 +9,7 @@ use super::scan::{self, Weighted};
 use super::series::deviation_of_differences;
 use crate::simulation::noise::Noise;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// How the scores of a series without a change are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,6 +56,12 @@ impl CriticalValues {
     /// None simulated yet.
     pub fn new() -> CriticalValues {
         CriticalValues::default()
+    }
+
+    /// Those of this process: a simulation takes tens of milliseconds and always gives the same.
+    pub fn shared() -> &'static CriticalValues {
+        static SHARED: LazyLock<CriticalValues> = LazyLock::new(CriticalValues::new);
+        &SHARED
     }
 
     /// What the best step of a segment of `points` must exceed, so that a share `alpha` (at most 0.2) of segments

@@ -47,14 +47,14 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
         budget: arguments.budget,
         planted: Planted { percent: arguments.plant_slowdown, from: arguments.plant_from.clone() },
     };
-    let critical = CriticalValues::new();
+    let critical = CriticalValues::shared();
     let mut session = Session::begin(setup, writer, progress)?;
     let rule = Rule {
         wanted: if arguments.improvement { Wanted::Improvement } else { Wanted::Regression },
         most_launches: arguments.max_launches,
         ..Rule::default()
     };
-    let mut search = Bisection::new(session.facts.len(), rule, &critical)?;
+    let mut search = Bisection::new(session.facts.len(), rule, critical)?;
     session.carry_out(&mut search)?;
     let view = view(&session, &search, arguments, id, rule);
     match Drawn::of(manner.format) {

@@ -30,7 +30,7 @@ pub(super) struct Searched<'a> {
 
 /// The findings of a campaign, and the number of series that were searched.
 pub(super) fn findings(plan: &Plan, cells: &Cells) -> (Vec<Finding>, usize) {
-    let critical = CriticalValues::new();
+    let critical = CriticalValues::shared();
     let all_series = series(plan);
     let steps: Vec<&Step> = plan.chosen_steps().filter(|step| !step.helper).collect();
     let mut all: Vec<Searched<'_>> = Vec::new();
@@ -38,13 +38,13 @@ pub(super) fn findings(plan: &Plan, cells: &Cells) -> (Vec<Finding>, usize) {
         for step in &steps {
             let columns = searched(cells, step, series);
             all.extend(
-                columns.into_iter().filter_map(|column| search(series, step, column, cells, plan, &critical)),
+                columns.into_iter().filter_map(|column| search(series, step, column, cells, plan, critical)),
             );
         }
     }
     let mut found: Vec<Finding> = Vec::new();
     for one in &all {
-        let pinned = Pinned::of(one, &all_series, cells, plan, &critical);
+        let pinned = Pinned::of(one, &all_series, cells, plan, critical);
         // Those of the same configuration and step stand together, the rate first.
         let first_of_step = found
             .iter()

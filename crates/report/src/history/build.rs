@@ -24,8 +24,8 @@ const SAYS_NOTHING_ABOVE: f64 = 0.10;
 
 /// Searches every series.
 pub fn build(observed: &[Observed], origin: Origin, question: &Question) -> HistoryView {
-    let critical = CriticalValues::new();
-    let mut series: Vec<SeriesView> = observed.iter().map(|one| searched(one, question, &critical)).collect();
+    let critical = CriticalValues::shared();
+    let mut series: Vec<SeriesView> = observed.iter().map(|one| searched(one, question, critical)).collect();
     let events = events(&series, observed);
     name_twins(&mut series, &events);
     HistoryView {
