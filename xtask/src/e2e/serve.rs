@@ -106,7 +106,10 @@ fn pages(scratch: &Scratch) -> anyhow::Result<Ending> {
     served.shows("/?workload=tiny&status=done", &["1 to 2 of 2"])?;
     let report = served.shows(&format!("/runs/{first}"), &["readrandom", RELEASE])?;
     ensure!(!report.body.contains("<b>\"a\""), "a name became markup");
-    served.shows(&format!("/runs/{first}?step=readrandom"), &["A selection: 1 of 1 steps"])?;
+    let whole = served.shows(&format!("/runs/{first}?step=readrandom"), &["readrandom"])?;
+    ensure!(!whole.body.contains("A selection"), "the only step is called a selection");
+    let misspelt = format!("/runs/{first}?step=readrandm");
+    served.answers(&misspelt, 404, &["No such part", "did you mean `readrandom`?"])?;
     served.answers("/runs/last", 303, &[])?;
     let near = format!("{}0", &first[..first.len() - 1]);
     if near != first {
@@ -129,6 +132,9 @@ fn pages(scratch: &Scratch) -> anyhow::Result<Ending> {
     let picked = served.answers(&format!("/compare?run={second}&run={first}"), 303, &[])?;
     served.shows(picked.header("Location"), &["side by side", "carries no interval and no verdict"])?;
     headers(&served)?;
+    let third = compared(scratch, &["--step", "seekrandom"])?;
+    let part = ["A selection: 1 of 2 steps (seekrandom)", "judged on all of them"];
+    served.shows(&format!("/runs/{third}?step=seekrandom"), &part)?;
     served.end()?;
     Ok(Ending::Passed)
 }
