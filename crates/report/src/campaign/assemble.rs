@@ -1,7 +1,7 @@
 //! From a record to the view of a campaign.
 
 use super::columns::COLUMNS;
-use super::compare::{comparisons, confirm, discover};
+use super::compare::{comparisons, judge_together};
 use super::disturbed;
 use super::engine;
 use super::findings::findings;
@@ -35,8 +35,7 @@ pub fn build(record: &RunRecord) -> CampaignView {
     let (findings, searched_series) = findings(plan, &cells);
     let mut steps: Vec<StepView> =
         plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect();
-    discover(&mut steps, plan);
-    confirm(&mut steps, plan);
+    judge_together(&mut steps, plan);
     CampaignView {
         run: run_facts(record),
         tells: plan.workload.tells.clone(),

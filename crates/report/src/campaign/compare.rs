@@ -117,29 +117,10 @@ fn other_call<'a>(record: &'a RunRecord, step: &Step, side: Side) -> Option<&'a 
 /// Share of false ones among what a report says stands out (statistics 1.5).
 const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
-/// Looks at all decisions of a report together: the more there are, the more stand out by chance. Only what could have
-/// a verdict can stand out.
-pub(super) fn discover(steps: &mut [StepView], plan: &Plan) {
-    let could = |one: &Comparison| {
-        one.decides && !matches!(one.verdict, Verdict::RatioOnly | Verdict::Suspect | Verdict::NoChange)
-    };
-    let mut all: Vec<&mut Comparison> = steps
-        .iter_mut()
-        .filter(|step| !step.helper)
-        .flat_map(|step| step.comparisons.iter_mut())
-        .filter(|one| one.decides && one.p_value.is_some())
-        .collect();
-    // The p of one comparison: the family of a step is part of the larger one.
-    let p_values: Vec<f64> = all.iter().map(|one| one.p_value.unwrap_or(1.0) / bonferroni(plan)).collect();
-    let passed = analysis::family::benjamini_hochberg(&p_values, FALSE_DISCOVERY_RATE);
-    for (one, passed) in all.iter_mut().zip(passed) {
-        one.discovered = passed && could(one);
-    }
-}
-
-/// Holm over all steps and candidates, as in a comparison: a verdict of a campaign holds for the candidates of its step
-/// together, and many steps have many chances. What has no p is in the family too: it could have had one.
-pub(super) fn confirm(steps: &mut [StepView], plan: &Plan) {
+/// Looks at all decisions of a run together, over steps and candidates: the more there are, the more stand out by chance.
+/// Marks those that do and could have a verdict (Benjamini-Hochberg), and the verdicts that hold for all together (Holm, as
+/// in a comparison).
+pub(super) fn judge_together(steps: &mut [StepView], plan: &Plan) {
     let family = steps.iter().filter(|step| !step.helper).count() * plan.candidate_sides().count();
     let mut all: Vec<&mut Comparison> = steps
         .iter_mut()
@@ -147,12 +128,17 @@ pub(super) fn confirm(steps: &mut [StepView], plan: &Plan) {
         .flat_map(|step| step.comparisons.iter_mut())
         .filter(|one| one.decides && one.p_value.is_some())
         .collect();
+    // The p of one comparison: the family of a step is part of the larger one.
     let mut p_values: Vec<f64> =
         all.iter().map(|one| one.p_value.unwrap_or(1.0) / bonferroni(plan)).collect();
+    let discovered = analysis::family::benjamini_hochberg(&p_values, FALSE_DISCOVERY_RATE);
+    // What has no p is in this family too: it could have had one.
     p_values.resize(family.max(p_values.len()), 1.0);
-    let passed = analysis::family::holm(&p_values, plan.rule.alpha);
-    for (one, passed) in all.iter_mut().zip(passed) {
-        one.confirmed = passed && matches!(one.verdict, Verdict::Regression | Verdict::Improvement);
+    let confirmed = analysis::family::holm(&p_values, plan.rule.alpha);
+    for (one, (discovered, confirmed)) in all.iter_mut().zip(discovered.into_iter().zip(confirmed)) {
+        let could = !matches!(one.verdict, Verdict::RatioOnly | Verdict::Suspect | Verdict::NoChange);
+        one.discovered = discovered && could;
+        one.confirmed = confirmed && matches!(one.verdict, Verdict::Regression | Verdict::Improvement);
     }
 }
 
