@@ -7,6 +7,7 @@
 
 use super::own_server::OwnServer;
 use super::{Ending, client::built};
+use crate::e2e::processes;
 use anyhow::{Context, ensure};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -137,9 +138,8 @@ fn time_of_engine(dbdyno: &Path, over: &AtomicBool) -> anyhow::Result<Duration> 
 
 /// Ids of all processes below this one.
 fn descendants() -> anyhow::Result<BTreeSet<u32>> {
-    let entries = fs::read_dir("/proc").context("failed to list /proc")?;
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let parents: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let pids = processes::all()?.into_iter();
+    let parents: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, processes::parent(pid)?))).collect();
     let mut found = BTreeSet::from([std::process::id()]);
     loop {
         let more: Vec<u32> = parents
@@ -154,10 +154,4 @@ fn descendants() -> anyhow::Result<BTreeSet<u32>> {
     }
     found.remove(&std::process::id());
     Ok(found)
-}
-
-/// Field 4 of /proc/PID/stat. The name in field 2 may hold spaces and parentheses.
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }

@@ -16,7 +16,7 @@ mod leftovers;
 mod neighbour;
 mod pages;
 mod places;
-mod processes;
+pub mod processes;
 mod scratch;
 mod serve;
 mod servers;

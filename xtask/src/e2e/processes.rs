@@ -47,10 +47,6 @@ fn below(directory: &Path) -> anyhow::Result<Vec<u32>> {
 /// Ids of those below this directory whose parent is not: of a server with all its processes the first one.
 pub fn roots_below(directory: &Path) -> anyhow::Result<Vec<u32>> {
     let found = below(directory)?;
-    let parent = |pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
-    };
     Ok(found
         .iter()
         .copied()
@@ -143,9 +139,16 @@ fn send(target: i64, signal: i32) -> anyhow::Result<()> {
     Err(error).with_context(|| format!("failed to send signal {signal} to {target}"))
 }
 
-fn all() -> anyhow::Result<Vec<u32>> {
+/// Ids of all processes.
+pub fn all() -> anyhow::Result<Vec<u32>> {
     let entries = fs::read_dir("/proc").context("failed to list /proc")?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Who started it: field 4 of /proc/PID/stat. The name in field 2 may hold spaces and parentheses.
+pub fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 fn runs(pid: u32, binary: &Path) -> bool {
