@@ -4,7 +4,7 @@ use crate::beside::Turns;
 use crate::clock;
 use crate::latency::Recorder;
 use crate::operation::{Operate, OperationError};
-use crate::pace::Schedule;
+use crate::pace::{Alarm, Schedule};
 use crate::seconds::{SecondCounts, Seconds};
 use crate::sql::Retries;
 use model::units::Nanos;
@@ -38,7 +38,7 @@ pub enum Pace {
     /// When the one before has ended: a closed loop.
     Closed,
     /// When they are due, or as soon as possible after: an open loop.
-    Open(Schedule),
+    Open(Schedule, Alarm),
     /// Beside another step, as long as that one's block lasts.
     Beside(Turns),
 }
@@ -80,7 +80,9 @@ impl<O: Operate> BlockRunner for O {
         let planted = manner.planted_slowdown_percent;
         let block = match &mut manner.pace {
             Pace::Closed => closed_loop(self, limit, planted, recorder, seconds),
-            Pace::Open(schedule) => open_loop(self, limit, planted, schedule, recorder, seconds),
+            Pace::Open(schedule, alarm) => {
+                open_loop(self, limit, planted, (schedule, alarm), recorder, seconds)
+            }
             Pace::Beside(turns) => beside(self, turns, recorder, seconds),
         };
         self.block_ended();
@@ -136,7 +138,7 @@ fn open_loop<O: Operate>(
     operation: &mut O,
     limit: BlockLimit,
     planted_slowdown_percent: f64,
-    schedule: &Schedule,
+    (schedule, alarm): (&Schedule, &mut Alarm),
     recorder: &mut Recorder,
     mut seconds: Seconds<'_>,
 ) -> ThreadBlock {
@@ -160,7 +162,7 @@ fn open_loop<O: Operate>(
             seconds.tell_until(end, tally.completed(), recorder);
         }
         if due > now {
-            clock::sleep_until(due);
+            alarm.wait_until(due);
         }
         let began = clock::now();
         let result = operation.once();
@@ -365,8 +367,10 @@ mod tests {
 
     fn run(left: u64, limit: BlockLimit, schedule: Option<Schedule>) -> (ThreadBlock, u64) {
         let mut recorder = Recorder::new();
-        let mut manner =
-            Manner { pace: schedule.map_or(Pace::Closed, Pace::Open), planted_slowdown_percent: 0.0 };
+        let mut manner = Manner {
+            pace: schedule.map_or(Pace::Closed, |schedule| Pace::Open(schedule, Alarm::default())),
+            planted_slowdown_percent: 0.0,
+        };
         let block = countdown(left).run(limit, &mut manner, &mut recorder, None);
         (block, recorder.summary().count)
     }
@@ -398,7 +402,14 @@ mod tests {
         let seconds = Seconds::new(&recorder, Some(&mut tell)).lasting(Nanos::from_millis(200));
         let block = match rate.map(|rate| Schedule::new(rate, 1, 0)) {
             None => closed_loop(&mut operation, limit, 0.0, &mut recorder, seconds),
-            Some(schedule) => open_loop(&mut operation, limit, 0.0, &schedule, &mut recorder, seconds),
+            Some(schedule) => open_loop(
+                &mut operation,
+                limit,
+                0.0,
+                (&schedule, &mut Alarm::default()),
+                &mut recorder,
+                seconds,
+            ),
         };
         assert_eq!(told.iter().map(|(operations, _)| operations).sum::<u64>(), block.operations);
         assert_eq!(told.iter().map(|(_, recorded)| recorded).sum::<u64>(), recorder.summary().count - 1);

@@ -1,6 +1,8 @@
 //! When the operations of an open loop are due: an absolute schedule from the start of the block, so that a
-//! slow answer delays no later intention and a frozen interval leaves no backlog.
+//! slow answer delays no later intention and a frozen interval leaves no backlog. And how a thread is awake then: a
+//! kernel wakes it later than asked, by 40 to 60 us where a virtual CPU was idle.
 
+use crate::clock;
 use model::units::Nanos;
 
 /// The schedule of one of several threads that share a rate.
@@ -29,6 +31,51 @@ impl Schedule {
     }
 }
 
+/// Lets a thread wait for moments, and asks to be woken as much earlier as its sleeps end late: by the lower quartile of
+/// that, so that three of four wakes need no waiting, and the rest are spent in a short loop. What is asked for follows
+/// the machine by steps, after Robbins and Monro's way to find a quantile.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Alarm {
+    /// How much earlier than the moment a sleep is to end; nothing before the first.
+    lead_ns: f64,
+}
+
+impl Alarm {
+    /// The share of wakes that may come before the moment.
+    const EARLY: f64 = 0.25;
+    const STEP_NS: f64 = 2_000.0;
+    /// What a thread may wait in a loop: later than that are wakes of a CPU that others keep busy.
+    const LONGEST_LEAD_NS: f64 = 100_000.0;
+
+    /// Waits until a moment of the monotonic clock; returns at once where it has passed.
+    pub fn wait_until(&mut self, moment: Nanos) {
+        let asked = moment.saturating_sub(self.lead());
+        if asked > clock::now() {
+            clock::sleep_until(asked);
+            self.learn(clock::now() < moment);
+        }
+        while clock::now() < moment {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn lead(&self) -> Nanos {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and the longest lead"
+        )]
+        let lead = self.lead_ns as u64;
+        Nanos(lead)
+    }
+
+    /// Takes in whether a sleep ended before its moment.
+    fn learn(&mut self, early: bool) {
+        let step = if early { Self::EARLY - 1.0 } else { Self::EARLY };
+        self.lead_ns = (self.lead_ns + step * Self::STEP_NS).clamp(0.0, Self::LONGEST_LEAD_NS);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +88,44 @@ mod tests {
         assert_eq!(first.due(start, 0), Nanos(1000));
         assert_eq!(second.due(start, 0), Nanos(1_001_000));
         assert_eq!(first.due(start, 500), Nanos(1_000_001_000));
+    }
+
+    /// The share of early wakes, and of them the mean wait, after an alarm has learnt from sleeps that end as late as told.
+    fn waits(lateness_ns: impl Fn(u64) -> f64) -> (f64, f64) {
+        let mut alarm = Alarm::default();
+        let (mut early, mut waited) = (0_u32, 0.0);
+        for sleep in 0..6000 {
+            let spare = alarm.lead_ns - lateness_ns(sleep);
+            alarm.learn(spare > 0.0);
+            if sleep >= 1000 && spare > 0.0 {
+                early += 1;
+                waited += spare;
+            }
+        }
+        (f64::from(early) / 5000.0, waited / f64::from(early.max(1)))
+    }
+
+    #[test]
+    fn an_alarm_asks_for_the_lower_quartile_of_what_sleeps_are_late() {
+        // 30 to 50 us, in an order without a pattern.
+        let (early, wait) = waits(|sleep| 30_000.0 + (sleep * 7919 % 1000) as f64 * 20.0);
+        assert!((early - Alarm::EARLY).abs() < 0.02 && (1_000.0..5_000.0).contains(&wait), "{early} {wait}");
+        // A CPU that others keep busy: no wait is longer than the longest lead.
+        let (early, wait) = waits(|sleep| if sleep % 8 == 0 { 0.0 } else { 4e6 });
+        assert!((early - 0.125).abs() < 0.01 && wait <= Alarm::LONGEST_LEAD_NS, "{early} {wait}");
+        // Sleeps that are never late: there is no lead to find, and what is tried costs less than a step.
+        let (early, wait) = waits(|_| 0.0);
+        assert!(early <= 0.5 && wait <= Alarm::STEP_NS * Alarm::EARLY, "{early} {wait}");
+    }
+
+    #[test]
+    fn nothing_begins_before_its_moment() {
+        let mut alarm = Alarm::default();
+        let start = clock::now();
+        for due in (0..200).map(|index| Schedule::new(5_000.0, 1, 0).due(start, index)) {
+            alarm.wait_until(due);
+            assert!(clock::now() >= due);
+        }
+        alarm.wait_until(start);
     }
 }

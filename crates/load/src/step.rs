@@ -9,7 +9,7 @@ use crate::cpus;
 use crate::foreground::{Manner, Pace, TellSecond, ThreadBlock};
 use crate::latency::Recorder;
 use crate::operation::{self, Company, OperationError, Target, share_of};
-use crate::pace::Schedule;
+use crate::pace::{Alarm, Schedule};
 use crate::seconds::SecondCounts;
 use background::{BackgroundWriter, Written};
 use companies::Companies;
@@ -125,7 +125,7 @@ impl RunningStep {
         for thread in 0..setup.threads {
             // Where one is not ready, those before it end with the step.
             let pace = match setup.rate {
-                Some(rate) => Pace::Open(Schedule::new(rate, setup.threads, thread)),
+                Some(rate) => Pace::Open(Schedule::new(rate, setup.threads, thread), Alarm::default()),
                 None => Pace::Closed,
             };
             let company = Company { cpu, ..company.of_thread(Stream::Own, thread) };
