@@ -11,7 +11,6 @@ use model::metric::Metric;
 /// What the A/A launches of one step say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepCalibration {
-    /// Launches.
     pub launches: u32,
     /// Each metric: wall rate, adjusted rate, CPU per operation.
     pub noise: Vec<Noise>,
@@ -20,7 +19,6 @@ pub struct StepCalibration {
 /// The noise of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
-    /// The metric.
     pub metric: Metric,
     /// Whether the sides are treated alike.
     pub self_test: SelfTest,
@@ -48,7 +46,6 @@ pub struct SelfTest {
 /// Variance components of launches on images.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImageNoise {
-    /// Images.
     pub images: u32,
     /// Standard deviation between images of the same release; 0 where launches explain all.
     pub image_sd: f64,

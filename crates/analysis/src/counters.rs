@@ -8,17 +8,14 @@ use model::counter::Counter;
 /// One counter on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterFinding {
-    /// The counter.
     pub counter: Counter,
     /// The base's value: per operation, or the level; mean over launches.
     pub base_value: f64,
-    /// The candidate's value.
     pub candidate_value: f64,
     /// Candidate over base: exp of the mean over the launches of the logarithms.
     pub ratio: f64,
     /// Lower end of a 99 % interval by Student's t; absent below three launches.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// p by Student's t over the launches; absent below three.
     pub p: Option<f64>,

@@ -34,22 +34,17 @@ pub struct Drift {
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effect {
-    /// After over before.
     pub ratio: f64,
     /// Lower end, by Student's t.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
-    /// Of the interval.
     pub confidence: f64,
 }
 
 /// A series with what was found in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Searched<'a> {
-    /// The series.
     pub series: &'a Series,
-    /// Its findings.
     pub findings: &'a Findings,
 }
 

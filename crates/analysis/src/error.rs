@@ -8,7 +8,6 @@ pub enum Error {
     RaggedRound {
         /// The round, from 0.
         round: usize,
-        /// Its cells.
         cells: usize,
         /// How many there should be.
         versions: usize,
@@ -29,10 +28,7 @@ pub enum Error {
     },
     /// A standard deviation, a share or a resolution that is negative or not a number.
     #[error("{what} must be a finite number of at least 0")]
-    BadSpread {
-        /// Which.
-        what: &'static str,
-    },
+    BadSpread { what: &'static str },
     /// Series that must have the same versions have not.
     #[error("series over {left} and {right} versions cannot be compared")]
     LengthsDiffer {

@@ -15,7 +15,6 @@ pub enum Method {
     SequentialSignedRank,
     /// Student's t: assumes normal values; one look.
     StudentT,
-    /// No interval.
     RatioOnly,
 }
 
@@ -23,18 +22,14 @@ pub enum Method {
 /// cannot be had is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
-    /// The metric.
     pub metric: Metric,
-    /// The base's value.
     pub base_value: Option<f64>,
-    /// The candidate's value.
     pub candidate_value: Option<f64>,
     /// Candidate over base: exp of the Hodges-Lehmann estimate over the launches. It may differ from the
     /// quotient of the two values, which knows no pairs.
     pub ratio: Option<f64>,
     /// Lower end of the interval of the ratio; absent where it is not bounded.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Smallest and largest ratio of a unit.
     pub range: Option<(f64, f64)>,

@@ -12,9 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A step of the group: its launches and the rate that carries its verdict.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'a> {
-    /// Its launches, ascending.
     pub launches: &'a [LaunchSummary],
-    /// The rate.
     pub decides: Metric,
 }
 

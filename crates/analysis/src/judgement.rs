@@ -16,11 +16,9 @@ use model::workload::Step;
 /// What a verdict needs to know of a step beyond its blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct StepFacts<'a> {
-    /// The step's name.
     pub step: &'a str,
     /// Whether it changes the database: then nothing is trimmed and the wall rate decides.
     pub writes: bool,
-    /// Its foreground threads.
     pub foreground_threads: u32,
     /// CPUs that they may use.
     pub cpus: u32,
@@ -57,7 +55,6 @@ pub enum Stage {
 /// What is said of one step and one candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The step.
     pub step: String,
     /// The verdict; inconclusive as long as nothing is decided.
     pub verdict: Verdict,
@@ -65,7 +62,6 @@ pub struct Judgement {
     pub decides: Metric,
     /// Whether the step may leave the later launches.
     pub decided: bool,
-    /// The wall rate.
     pub wall: Estimate,
     /// The contention-adjusted rate; absent in an open loop, where idle time would count as work, and of a server that is
     /// not ours, whose waiting nobody sees.

@@ -7,16 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Neighbouring blocks of the base and the candidate.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockPair<'a> {
-    /// The base's block.
     pub base: &'a Block,
-    /// The candidate's block.
     pub candidate: &'a Block,
 }
 
 /// The pairs of one launch, in the order of their cycles.
 #[derive(Debug, Clone)]
 pub struct LaunchPairs<'a> {
-    /// The launch.
     pub launch: u32,
     /// Its data image; equal numbers are equal bytes.
     pub image: u32,
@@ -27,7 +24,6 @@ pub struct LaunchPairs<'a> {
 /// Which blocks make a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Comparison<'a> {
-    /// The step.
     pub step: &'a str,
     /// The side that is compared with the base.
     pub candidate: Side,
@@ -72,21 +68,16 @@ pub fn pairs<'a>(
 /// unless said otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Totals {
-    /// Blocks.
     pub blocks: usize,
     /// Blocks in which no operation completed.
     pub empty_blocks: usize,
-    /// Completed operations.
     pub operations: f64,
-    /// Operations that failed.
     pub failed_operations: f64,
-    /// Wall time.
     pub wall_s: f64,
     /// Wall time less run delay, block by block, and never below the CPU time.
     pub adjusted_s: f64,
     /// Time runnable but not running.
     pub run_delay_s: f64,
-    /// CPU time.
     pub foreground_cpu_s: f64,
     /// Wall time of all foreground threads together.
     pub thread_wall_s: f64,
@@ -107,13 +98,9 @@ pub struct Totals {
 /// side has nothing to divide.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaunchSummary {
-    /// The launch.
     pub launch: u32,
-    /// Its data image.
     pub image: u32,
-    /// The base.
     pub base: Totals,
-    /// The candidate.
     pub candidate: Totals,
     /// Of the wall rate.
     pub wall: Option<f64>,

@@ -24,7 +24,6 @@ pub struct CounterSeries<'a> {
 pub struct MovedRule {
     /// Share of false findings among the counters told (Benjamini-Hochberg).
     pub false_discovery_rate: f64,
-    /// Of the intervals.
     pub confidence: f64,
     /// Layout noise tau of one build, in ln; 0 where counters do not feel it.
     pub layout_noise: f64,
@@ -52,7 +51,6 @@ pub struct Moved {
     pub ratio: f64,
     /// Lower end of the interval of `ratio`, by Student's t.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
     /// Two-sided p of "it did not move here".
     pub p: f64,

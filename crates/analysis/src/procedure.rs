@@ -46,10 +46,15 @@ pub(crate) enum Occasion {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Test {
     /// Rejects where the signed-rank sum exceeds `critical`; `share` of alpha may be spent by now.
-    SignedRank { critical: usize, share: f64 },
+    SignedRank {
+        critical: usize,
+        share: f64,
+    },
     /// Student's t at two-sided level `alpha`, which is `share` of the rate's alpha.
-    StudentT { alpha: f64, share: f64 },
-    /// None.
+    StudentT {
+        alpha: f64,
+        share: f64,
+    },
     Nothing,
 }
 

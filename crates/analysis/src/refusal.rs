@@ -8,7 +8,6 @@ use model::verdict::Verdict;
 pub struct Warning {
     /// `within-layout-noise`
     pub id: String,
-    /// The sentence.
     pub text: String,
 }
 
@@ -36,7 +35,6 @@ pub enum Ceiling {
 pub struct Cap {
     /// The most that may be said.
     pub ceiling: Ceiling,
-    /// Why.
     pub warning: Warning,
 }
 

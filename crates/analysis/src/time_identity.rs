@@ -7,7 +7,6 @@ use crate::student;
 /// threads an operation takes T times the wall time divided by the operations of all.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeIdentity {
-    /// The sum.
     pub wall: TimePart,
     /// Running on a CPU.
     pub cpu: TimePart,
@@ -23,7 +22,6 @@ pub struct TimeIdentity {
 pub struct TimePart {
     /// The base's, in microseconds per operation.
     pub base_us: f64,
-    /// The candidate's.
     pub candidate_us: f64,
     /// Share of the difference in wall time; absent where that is zero. It may exceed 1 or be negative, where
     /// parts moved in opposite directions.

@@ -7,11 +7,9 @@ use std::process::ExitCode;
 /// How a command ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Done.
     Done,
     /// A regression was found, and `--gate` was given.
     Regression,
-    /// A run failed.
     RunFailed,
     /// No verdict could be reached, and `--gate` was given.
     Inconclusive,

@@ -34,7 +34,6 @@ pub struct Report {
 pub struct Block {
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 

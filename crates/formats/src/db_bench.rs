@@ -86,7 +86,6 @@ pub struct BenchmarkResult {
 pub struct Found {
     /// Reads that found their key.
     pub found: u64,
-    /// Reads.
     pub tried: u64,
 }
 
@@ -95,9 +94,7 @@ pub struct Found {
 pub struct OperationLatency {
     /// `read`, `write`, `seek`.
     pub operation: String,
-    /// How many.
     pub count: u64,
-    /// Mean, in microseconds.
     pub us_mean: f64,
     /// Largest, in microseconds; absent where the text was cut off.
     pub us_max: Option<f64>,

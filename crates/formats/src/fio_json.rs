@@ -34,7 +34,6 @@ pub struct FioOutput {
 pub struct FioJob {
     /// The line that its name stands on, from 1.
     pub line: usize,
-    /// Its name.
     pub name: String,
     /// The error that ended it, as a number of the system; 0 where none did.
     pub error: i64,
@@ -44,22 +43,16 @@ pub struct FioJob {
     pub user_cpu_percent: Option<f64>,
     /// System CPU, in percent of one CPU.
     pub system_cpu_percent: Option<f64>,
-    /// Context switches.
     pub context_switches: Option<u64>,
 }
 
 /// What a job read, wrote or trimmed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioDirection {
-    /// Which of them.
     pub kind: FioKind,
-    /// Bytes.
     pub bytes: u64,
-    /// Bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// Requests per second.
     pub requests_per_s: Option<f64>,
-    /// Requests.
     pub requests: Option<u64>,
     /// How long it took, in milliseconds.
     pub runtime_ms: Option<u64>,
@@ -72,11 +65,8 @@ pub struct FioDirection {
 /// A direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FioKind {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
-    /// Trims.
     Trim,
 }
 
@@ -94,15 +84,10 @@ impl FioKind {
 /// Latency in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FioLatency {
-    /// Requests.
     pub count: Option<u64>,
-    /// Smallest.
     pub ns_min: Option<f64>,
-    /// Mean.
     pub ns_mean: Option<f64>,
-    /// Standard deviation.
     pub ns_stddev: Option<f64>,
-    /// Largest.
     pub ns_max: Option<f64>,
     /// By percentile, as short as it can be written: `99`, `99.95`.
     pub ns_percentiles: BTreeMap<String, f64>,

@@ -69,7 +69,6 @@ pub struct IostatMeans {
 pub struct DeviceMeans {
     /// `nvme0n1`
     pub device: String,
-    /// By column.
     pub values: BTreeMap<String, Mean>,
 }
 
@@ -141,7 +140,6 @@ struct DeviceColumns {
     all: Vec<String>,
     /// Which of them is the name of the device: the last one with `-h`.
     device: usize,
-    /// All but that.
     numbers: Arc<[String]>,
 }
 

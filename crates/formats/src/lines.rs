@@ -5,7 +5,6 @@
 /// One line of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// From 1.
     pub number: usize,
     /// Without the line break and what is blank before it.
     pub text: &'a str,

@@ -6,7 +6,6 @@ const KB: f64 = 1024.0;
 /// A number and how far from it the true value may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounded {
-    /// The value.
     pub value: f64,
     /// Half a unit of the last printed digit.
     pub error: f64,

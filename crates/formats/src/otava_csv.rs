@@ -58,9 +58,7 @@ pub struct OtavaPoint {
 /// One cell of a metric.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OtavaValue {
-    /// The number.
     pub value: Option<f64>,
-    /// What stands there.
     pub said: String,
 }
 

@@ -23,13 +23,10 @@ pub struct PgbenchRun {
     pub version: Option<String>,
     /// `TPC-B (sort of)`, the path of a script, or `multiple scripts`.
     pub transaction_type: String,
-    /// Scaling factor.
     pub scale: Option<u64>,
     /// `simple`, `extended`, `prepared`.
     pub query_mode: Option<String>,
-    /// Clients.
     pub clients: Option<u64>,
-    /// Threads of pgbench.
     pub threads: Option<u64>,
     /// Seconds that were asked for; absent where a number of transactions was.
     pub duration_s: Option<u64>,
@@ -82,9 +79,7 @@ pub struct Transactions {
 /// `rate limit schedule lag: avg 1.250 (max 9.998) ms`
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lag {
-    /// Mean.
     pub us_mean: f64,
-    /// Largest.
     pub us_max: f64,
 }
 
@@ -97,7 +92,6 @@ pub struct Script {
     pub name: Option<String>,
     /// What its transactions were like.
     pub transactions: Transactions,
-    /// Transactions per second.
     pub transactions_per_s: Option<f64>,
     /// Its statements, in their order; with `-r`.
     pub statements: Vec<Statement>,
@@ -106,7 +100,6 @@ pub struct Script {
 /// One statement of a script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Statement {
-    /// Its first line.
     pub text: String,
     /// Mean latency in microseconds.
     pub us_mean: Option<f64>,
@@ -125,7 +118,6 @@ pub struct Progress {
     pub transactions_per_s: Option<f64>,
     /// Mean latency in microseconds; absent where no transaction ended.
     pub us_mean: Option<f64>,
-    /// Its standard deviation.
     pub us_stddev: Option<f64>,
     /// Mean lag in microseconds; with `-R`.
     pub us_lag: Option<f64>,

@@ -110,7 +110,6 @@ pub struct LoggedInterval {
     pub us_sum_of_squares: f64,
     /// Smallest latency in microseconds.
     pub us_min: f64,
-    /// Largest.
     pub us_max: f64,
     /// Transactions that were skipped.
     pub skipped: Option<u64>,

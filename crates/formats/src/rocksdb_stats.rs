@@ -26,11 +26,9 @@ pub struct RocksDbStats {
     pub uptime_s: Option<f64>,
     /// Bytes of all SST files now.
     pub lsm_bytes: Option<u64>,
-    /// SST files now.
     pub files: Option<u64>,
     /// Bytes of all blob files now; absent also where there are some and their size is rounded to nothing.
     pub blob_bytes: Option<u64>,
-    /// Blob files now.
     pub blob_files: Option<u64>,
     /// Bytes that flushes and compactions wrote.
     pub compaction_write_bytes: Option<u64>,
@@ -68,9 +66,7 @@ pub struct RocksDbStats {
 pub struct LevelRow {
     /// `L0`, `Sum`.
     pub level: String,
-    /// Files now.
     pub files: Option<u64>,
-    /// Their bytes.
     pub bytes: Option<u64>,
     /// Need for compaction; above 1 the level is too large.
     pub score: Option<f64>,
@@ -82,7 +78,6 @@ pub struct LevelRow {
     pub write_amplification: Option<f64>,
     /// Wall seconds of compactions into this level.
     pub compaction_s: Option<f64>,
-    /// Their CPU seconds.
     pub compaction_cpu_s: Option<f64>,
     /// How many there were.
     pub compactions: Option<u64>,

@@ -30,7 +30,6 @@ pub struct TickerHistogram {
     pub percentiles: BTreeMap<String, f64>,
     /// How many values there were.
     pub count: u64,
-    /// Their sum.
     pub sum: u64,
 }
 

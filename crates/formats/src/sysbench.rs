@@ -46,7 +46,6 @@ pub struct SysbenchRun {
     pub events_per_s: Option<f64>,
     /// Wall seconds of this part; sysbench prints those since the beginning.
     pub seconds: Option<f64>,
-    /// Latency of events.
     pub latency: Latency,
     /// How evenly threads were served.
     pub fairness: Fairness,
@@ -59,20 +58,15 @@ pub struct SysbenchRun {
 /// Queries by what they do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct QueriesByKind {
-    /// SELECT.
     pub read: Option<u64>,
-    /// INSERT, UPDATE, DELETE.
     pub write: Option<u64>,
-    /// BEGIN, COMMIT.
     pub other: Option<u64>,
-    /// All of them.
     pub total: Option<u64>,
 }
 
 /// `19300  (6414.57 per sec.)`
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counted {
-    /// How many.
     pub count: u64,
     /// How many a second of wall time; absent where sysbench had none to print.
     pub per_s: Option<f64>,
@@ -81,11 +75,8 @@ pub struct Counted {
 /// Latency, in microseconds; sysbench prints milliseconds with two decimals.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Latency {
-    /// Smallest.
     pub us_min: Option<f64>,
-    /// Mean.
     pub us_mean: Option<f64>,
-    /// Largest.
     pub us_max: Option<f64>,
     /// The one percentile that was asked for; absent where none was.
     pub percentile: Option<Percentile>,
@@ -114,9 +105,7 @@ pub struct Fairness {
 /// `482.5000/4.50`
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Mean.
     pub mean: f64,
-    /// Standard deviation.
     pub stddev: f64,
 }
 
@@ -133,9 +122,7 @@ pub struct Interval {
     pub queries_per_s: Option<f64>,
     /// Of these: that read.
     pub reads_per_s: Option<f64>,
-    /// That write.
     pub writes_per_s: Option<f64>,
-    /// BEGIN, COMMIT.
     pub others_per_s: Option<f64>,
     /// Events per second; of tests that are not of SQL.
     pub events_per_s: Option<f64>,
@@ -143,16 +130,13 @@ pub struct Interval {
     pub latency: Option<Percentile>,
     /// Ignored errors per second.
     pub errors_per_s: Option<f64>,
-    /// Reconnects per second.
     pub reconnects_per_s: Option<f64>,
 }
 
 /// One row of the histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bucket {
-    /// Latency in microseconds.
     pub us: f64,
-    /// Events.
     pub count: u64,
 }
 

@@ -86,7 +86,6 @@ impl Turns {
 
 /// An operation that others follow.
 pub struct Followed<O> {
-    /// The operation.
     pub operation: O,
     /// Threads that follow it.
     pub followers: Vec<SyncSender<Told>>,

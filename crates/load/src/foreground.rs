@@ -13,17 +13,13 @@ use model::wire::BlockLimit;
 /// What one thread did in one block.
 #[derive(Debug, Clone)]
 pub struct ThreadBlock {
-    /// When it began.
     pub start: Nanos,
-    /// When it ended.
     pub end: Nanos,
-    /// Completed operations.
     pub operations: u64,
     /// Operations with an error or a wrong answer.
     pub failed_operations: u64,
     /// Operations whose key was there.
     pub found: u64,
-    /// The first error.
     pub first_error: Option<String>,
     /// Whether that, or a later one, was the end of a connection, after which nothing can be done.
     pub lost: bool,
@@ -45,7 +41,6 @@ pub enum Pace {
 
 /// How a thread runs its blocks.
 pub struct Manner {
-    /// When operations begin.
     pub pace: Pace,
     /// Test hook: CPU burnt after each operation, in percent of the operation's time.
     pub planted_slowdown_percent: f64,

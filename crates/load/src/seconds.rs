@@ -102,7 +102,6 @@ fn middle_of(bucket: usize) -> Nanos {
 /// What one thread did in one second, or all threads together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecondCounts {
-    /// Completed operations.
     pub operations: u64,
     /// Latency of the calls.
     pub latency: CoarseHistogram,

@@ -49,7 +49,6 @@ pub enum StepError {
 /// One block to run.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockOrder {
-    /// When it ends.
     pub limit: BlockLimit,
     /// Whether its latency is not recorded.
     pub warm_up: bool,
@@ -92,7 +91,6 @@ struct Companion {
 
 /// What a step did: its own threads, and those of each companion.
 pub struct StepLatency {
-    /// Its own.
     pub own: Latency,
     /// Those of its companions.
     pub companions: Vec<Latency>,

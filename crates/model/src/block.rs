@@ -22,9 +22,7 @@ pub const BASE: Side = 0;
 pub struct TrialKey {
     /// The launch, from 1.
     pub launch: u32,
-    /// The step's name.
     pub step: String,
-    /// The side.
     pub side: Side,
 }
 
@@ -45,7 +43,6 @@ pub struct Block {
     /// versions and where a db_bench ran it.
     #[serde(default)]
     pub started_at_us: Option<i64>,
-    /// Completed operations.
     pub operations: u64,
     /// Operations that returned an error or a wrong answer.
     pub failed_operations: u64,
@@ -76,27 +73,19 @@ pub enum Outcome {
         reason: String,
     },
     /// Not tried, because something before it failed or the time was up.
-    Skipped {
-        /// Why.
-        reason: String,
-    },
+    Skipped { reason: String },
 }
 
 /// Latency of the operations of one trial, from the intended start where the loop is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Number of operations.
     pub count: u64,
-    /// Median.
     pub p50: Nanos,
-    /// 99th percentile.
     pub p99: Nanos,
-    /// 99.9th percentile.
     pub p999: Nanos,
     /// 99.99th percentile; absent in runs of older versions.
     #[serde(default)]
     pub p9999: Option<Nanos>,
-    /// Largest.
     pub max: Nanos,
     /// The histogram: HdrHistogram V2 encoding, hexadecimal.
     pub histogram: String,

@@ -20,7 +20,6 @@ pub struct EngineBuild {
     /// SHA-256 of that file, 64 hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sha256: String,
-    /// Its size.
     #[serde(default, skip_serializing_if = "is_no_size")]
     pub size: Bytes,
     /// What else belongs to a server that we start; absent where a library is loaded.
@@ -65,7 +64,6 @@ impl EngineBuild {
 /// The files of a server beside its program. Absolute paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerFiles {
-    /// What it speaks.
     pub dialect: Dialect,
     /// The directory that all of it is in.
     pub root: PathBuf,
@@ -97,10 +95,7 @@ pub enum Initialise {
     /// By the server itself: MySQL from 5.7 on.
     InitializeInsecure,
     /// By a copy of a directory that came with it: MySQL 5.6.
-    CopyOf {
-        /// The directory.
-        directory: PathBuf,
-    },
+    CopyOf { directory: PathBuf },
     /// By SQL scripts that the server reads in bootstrap mode: MariaDB.
     Bootstrap {
         /// The scripts, in their order.
@@ -112,7 +107,6 @@ pub enum Initialise {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum BuildSource {
-    /// A published artifact.
     Published {
         /// Where: Maven coordinates, `group:artifact:version[:packaging:classifier]`; else `npm:name@version` or
         /// `deb:suite/package=version`.
@@ -125,7 +119,6 @@ pub enum BuildSource {
     },
     /// A server that runs already and is not ours, made known by `engine add`.
     Elsewhere {
-        /// Its address.
         server: ServerElsewhere,
         /// What others asked of it in [`OTHERS_WATCHED`] before the run; absent where nobody looked.
         #[serde(default)]

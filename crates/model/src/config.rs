@@ -78,7 +78,6 @@ pub struct When {
     /// The first release after it that they do not hold for; all newer ones too where absent.
     #[serde(default)]
     pub before: Option<String>,
-    /// The options.
     pub options: Options,
 }
 
@@ -131,31 +130,17 @@ pub enum ConfigError {
     },
     /// Two entries share a name.
     #[error("`{origin}` names the configuration `{name}` twice")]
-    Duplicate {
-        /// The file.
-        origin: String,
-        /// The name.
-        name: String,
-    },
+    Duplicate { origin: String, name: String },
     /// An entry extends one that does not stand before it.
     #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which does not stand before it")]
-    Extends {
-        /// The file.
-        origin: String,
-        /// The entry.
-        name: String,
-        /// What it extends.
-        extends: String,
-    },
+    Extends { origin: String, name: String, extends: String },
     /// A part for some releases holds for all or for none.
     #[error(
         "`{origin}`: a `when` of the configuration `{name}` holds for {}: give `since`, `before`, or both in order", 
         if *always { "every release" } else { "no release" }
     )]
     When {
-        /// The file.
         origin: String,
-        /// The entry.
         name: String,
         /// Every release, else none.
         always: bool,
@@ -164,16 +149,7 @@ pub enum ConfigError {
     #[error(
         "`{origin}`: the configuration `{name}` gives `{option}` {percent} percent of the memory: give 1 to 100"
     )]
-    Share {
-        /// The file.
-        origin: String,
-        /// The entry.
-        name: String,
-        /// The option.
-        option: String,
-        /// What is given.
-        percent: u8,
-    },
+    Share { origin: String, name: String, option: String, percent: u8 },
 }
 
 /// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.

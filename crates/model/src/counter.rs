@@ -21,17 +21,13 @@ pub enum Counter {
     SystemCpuMicros,
     /// Time runnable but not running, all threads, in nanoseconds.
     RunDelayNanos,
-    /// Voluntary context switches.
     VoluntarySwitches,
-    /// Involuntary context switches.
     InvoluntarySwitches,
     /// Page faults without IO.
     MinorFaults,
     /// Page faults with IO.
     MajorFaults,
-    /// Read system calls.
     ReadCalls,
-    /// Write system calls.
     WriteCalls,
     /// Bytes asked for by read calls, from page cache or device.
     ReadCallBytes,

@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 /// A server that is not ours: never started, stopped, frozen or looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerElsewhere {
-    /// What it speaks.
     pub dialect: Dialect,
-    /// Where it listens.
     pub endpoint: Endpoint,
     /// The user that we are there.
     pub user: String,
@@ -46,7 +44,6 @@ pub enum DsnError {
     Missing {
         /// `user`, `database`, `host`.
         part: &'static str,
-        /// A whole address.
         example: &'static str,
     },
     /// A port that is none.

@@ -15,7 +15,6 @@ pub enum Moment {
     Before,
     /// After the last block, before settling.
     After,
-    /// After settling.
     Settled,
 }
 
@@ -63,34 +62,24 @@ pub enum RunEvent {
         run: String,
         /// Microseconds since the epoch.
         at_us: i64,
-        /// The plan.
         plan: Box<Plan>,
-        /// The host.
         host: Box<Host>,
     },
     /// A fresh start of the processes of all sides.
     LaunchStarted {
-        /// From 1.
         launch: u32,
         /// Microseconds since the epoch.
         at_us: i64,
     },
     /// A subject's turn in a round began. Told for the progress only.
-    VisitStarted {
-        /// The round.
-        launch: u32,
-        /// The subject.
-        side: Side,
-    },
+    VisitStarted { launch: u32, side: Side },
     /// The launch's image is there.
     ImageBuilt {
-        /// The launch.
         launch: u32,
         /// The image's number; equal numbers are equal bytes.
         image: u32,
         /// The seed that its bytes come from.
         seed: u64,
-        /// Its shape.
         shape: Shape,
         /// Wall time that building took.
         took: Nanos,
@@ -99,32 +88,25 @@ pub enum RunEvent {
     BlockMeasured(Box<Block>),
     /// A second of a trial that is measured in one go is over.
     SecondMeasured {
-        /// The trial.
         trial: TrialKey,
         /// What happened in it.
         second: Second,
     },
     /// The shape of a side's tree.
     ShapeRead {
-        /// The trial.
         trial: TrialKey,
         /// Before or after it.
         moment: Moment,
-        /// The shape.
         shape: Shape,
     },
-    /// A trial ended.
     TrialEnded {
-        /// The trial.
         trial: TrialKey,
-        /// How.
         outcome: Outcome,
         /// Latency of its operations, where it was measured.
         latency: Option<Latency>,
     },
     /// A launch ended: the point at which a step may leave.
     LaunchEnded {
-        /// The launch.
         launch: u32,
         /// Wall time that it took.
         took: Nanos,
@@ -135,25 +117,19 @@ pub enum RunEvent {
     },
     /// A step leaves the later launches.
     StepLeft {
-        /// The step.
         step: String,
-        /// After which launch.
         launch: u32,
         /// Why: `decided`, `dropped: ...`.
         reason: String,
     },
     /// The largest number of launches was fixed, before any difference was looked at.
-    MaxLaunchesFixed {
-        /// Its value.
-        max_launches: u32,
-    },
+    MaxLaunchesFixed { max_launches: u32 },
     /// A reading of the whole host.
     HostSampled(HostSample),
     /// Output of an engine or a worker, verbatim.
     RawOutput {
         /// The launch; 0 for what belongs to none.
         launch: u32,
-        /// The side.
         side: Side,
         /// `LOG`, `OPTIONS`, `stderr`.
         name: String,
@@ -166,16 +142,12 @@ pub enum RunEvent {
         step: Option<String>,
         /// `shape-differs`, `busy-host`.
         id: String,
-        /// The sentence shown.
         text: String,
     },
-    /// The run ended.
     Ended {
         /// Microseconds since the epoch.
         at_us: i64,
-        /// How.
         outcome: RunOutcome,
-        /// What measuring cost.
         cost: HarnessCost,
     },
 }

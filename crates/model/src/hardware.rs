@@ -12,7 +12,6 @@ use serde::Deserialize;
 pub struct HardwareClass {
     /// `c16r64`: 16 cores, 64 GB.
     pub name: String,
-    /// What it gives.
     pub sizes: Sizes,
 }
 
@@ -50,7 +49,6 @@ pub struct TableSizes {
     name: String,
     /// Memory of the server that its configuration sizes its caches by, in GB of 2^30 bytes.
     pub memory_gb: u64,
-    /// Tables.
     pub tables: u32,
     /// Rows of each table of a data set that fits in memory.
     pub rows_in_memory: u64,
@@ -98,7 +96,6 @@ pub enum HardwareError {
     /// Not TOML, or not of this form.
     #[error("failed to parse the hardware classes `{origin}`")]
     Toml {
-        /// The file.
         origin: String,
         /// Line, column and caret.
         source: Box<toml::de::Error>,
@@ -106,13 +103,10 @@ pub enum HardwareError {
     /// There is no such class.
     #[error("{engine} has no hardware class `{wanted}`{hint}; there are {}", known.join(", "))]
     Unknown {
-        /// The engine.
         engine: String,
         /// What was asked for.
         wanted: String,
-        /// The nearest names.
         hint: String,
-        /// All names.
         known: Vec<String>,
     },
 }

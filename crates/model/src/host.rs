@@ -7,13 +7,10 @@ use std::collections::BTreeMap;
 /// What a host is. An unknown value is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// Host name.
     pub name: String,
     /// Identifier of the current boot.
     pub boot_id: String,
-    /// Kernel release.
     pub kernel: String,
-    /// CPU model.
     pub cpu_model: String,
     /// Logical CPUs that this process may use.
     pub cpus: u32,
@@ -21,7 +18,6 @@ pub struct Host {
     /// 2026-11-22.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus_online: Option<u32>,
-    /// Bytes of memory.
     pub memory_bytes: u64,
     /// Frequency governor of the first CPU.
     pub governor: Option<String>,
@@ -55,7 +51,6 @@ impl Host {
 pub struct HostSample {
     /// Microseconds since the epoch.
     pub at_us: i64,
-    /// Readings by name.
     pub readings: BTreeMap<String, u64>,
 }
 
@@ -81,10 +76,7 @@ pub struct HarnessCost {
 /// The time between steps that is neither a step nor the engine's own work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepPauses {
-    /// Number of pauses.
     pub count: u32,
-    /// Their mean.
     pub mean: Nanos,
-    /// The longest.
     pub longest: Nanos,
 }

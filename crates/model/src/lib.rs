@@ -9,6 +9,7 @@ pub mod config;
 pub mod counter;
 pub mod elsewhere;
 pub mod event;
+pub mod figures;
 pub mod hardware;
 pub mod host;
 pub mod import;

@@ -20,9 +20,7 @@ pub enum Metric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Throughput.
     HigherIsBetter,
-    /// Cost.
     LowerIsBetter,
 }
 

@@ -8,13 +8,11 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptionHistory {
-    /// The engine.
     pub engine: String,
     /// The releases that were tried, oldest first.
     pub tried: Vec<String>,
     #[serde(rename = "option")]
     options: Vec<OptionEntry>,
-    /// Defaults that changed.
     #[serde(default, rename = "default")]
     pub defaults: Vec<ChangedDefault>,
 }
@@ -34,13 +32,11 @@ struct OptionEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangedDefault {
-    /// The option.
     pub name: String,
     /// The first release tried that does the new.
     pub from: String,
     /// What the releases before it did.
     pub before: String,
-    /// What it does.
     pub after: String,
     #[serde(default, rename = "note")]
     _note: Option<String>,
@@ -57,11 +53,9 @@ pub struct OptionHistoryError {
 /// Whether a release knows an option, with the words for a user where it does not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
-    /// It does.
     Yes,
     /// It does not: `rocksdb knows enable_blob_files from 6.15.5 on`.
     No(String),
-    /// Nobody tried.
     Unknown,
 }
 

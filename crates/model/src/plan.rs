@@ -15,9 +15,7 @@ use std::path::PathBuf;
 pub struct Subject {
     /// How the user named it.
     pub reference: SubjectRef,
-    /// The binary.
     pub build: EngineBuild,
-    /// Its configuration.
     pub config: EngineConfig,
     /// The options that it is opened with: the workload's, with the configuration's laid over them.
     pub options: Options,
@@ -30,7 +28,6 @@ pub struct Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Base against candidates.
     Compare,
     /// A build against itself: is the harness honest, and how small a change can it see?
     Calibrate,
@@ -74,11 +71,9 @@ pub struct LeftOut {
 /// An option that a build does not know and that the plan allows to leave out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OmittedOption {
-    /// Whose.
     pub side: Side,
     /// Its name and the value that it was to have.
     pub option: String,
-    /// The value.
     pub value: String,
 }
 
@@ -148,7 +143,6 @@ pub struct Plan {
     pub purpose: Purpose,
     /// The base, then the candidates.
     pub subjects: Vec<Subject>,
-    /// The workload.
     pub workload: Workload,
     /// SHA-256 of the workload's text.
     pub workload_sha256: String,
@@ -163,13 +157,11 @@ pub struct Plan {
     /// How the trials are laid out in time, and under which conditions.
     #[serde(default)]
     pub layout: Layout,
-    /// The decision rule.
     pub rule: DecisionRule,
     /// Wall time from the plan to the report; fetching apart.
     pub budget: Nanos,
     /// Seed of every random choice of the run.
     pub seed: u64,
-    /// Version of dbdyno.
     pub tool_version: String,
 }
 

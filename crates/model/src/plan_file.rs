@@ -65,7 +65,6 @@ pub enum PlanFileError {
     /// Not TOML, or not of this form.
     #[error("failed to parse the plan `{origin}`")]
     Toml {
-        /// The file.
         origin: String,
         /// Line, column and caret.
         source: Box<toml::de::Error>,
@@ -73,7 +72,6 @@ pub enum PlanFileError {
     /// A subject that is none.
     #[error("plan `{origin}`, subjects")]
     Subject {
-        /// The file.
         origin: String,
         /// Which, and how it should be.
         source: SubjectError,
@@ -81,7 +79,6 @@ pub enum PlanFileError {
     /// A size that is none.
     #[error("plan `{origin}`, {place}")]
     Size {
-        /// The file.
         origin: String,
         /// `memory_limit`.
         place: &'static str,
@@ -91,9 +88,7 @@ pub enum PlanFileError {
     /// A value that no run could use.
     #[error("plan `{origin}`, {place}: {problem}")]
     Invalid {
-        /// The file.
         origin: String,
-        /// The key.
         place: &'static str,
         /// What is wrong and what would be right.
         problem: String,

@@ -29,9 +29,7 @@ pub struct RunRecord {
     pub started_at_us: i64,
     /// Microseconds since the epoch; absent where the run is unfinished.
     pub ended_at_us: Option<i64>,
-    /// The plan.
     pub plan: Plan,
-    /// The host.
     pub host: Host,
     /// Launches in their order.
     pub launches: Vec<LaunchRecord>,
@@ -64,13 +62,10 @@ pub struct RunRecord {
 /// What an engine said of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineTextRecord {
-    /// The trial.
     pub trial: TrialKey,
     /// Before the trial, after its operations or after settling.
     pub moment: Moment,
-    /// Which text.
     pub what: EngineText,
-    /// The text.
     pub text: String,
 }
 
@@ -111,7 +106,6 @@ impl RunStatus {
 /// One launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchRecord {
-    /// From 1.
     pub launch: u32,
     /// Microseconds since the epoch.
     pub started_at_us: i64,
@@ -130,7 +124,6 @@ pub struct ImageRecord {
     pub image: u32,
     /// The seed that its bytes come from.
     pub seed: u64,
-    /// Its shape.
     pub shape: Shape,
     /// Wall time that building took.
     pub took: Nanos,
@@ -139,9 +132,7 @@ pub struct ImageRecord {
 /// How one trial ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrialRecord {
-    /// Which.
     pub trial: TrialKey,
-    /// How.
     pub outcome: Outcome,
     /// Latency of its operations, where it was measured.
     pub latency: Option<Latency>,
@@ -150,22 +141,17 @@ pub struct TrialRecord {
 /// The shape of one side's tree before or after a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeRecord {
-    /// The trial.
     pub trial: TrialKey,
     /// Before or after it.
     pub moment: Moment,
-    /// The shape.
     pub shape: Shape,
 }
 
 /// A step that left the later launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepExit {
-    /// The step.
     pub step: String,
-    /// After which launch.
     pub launch: u32,
-    /// Why.
     pub reason: String,
 }
 
@@ -176,7 +162,6 @@ pub struct RunWarning {
     pub step: Option<String>,
     /// `shape-differs`, `busy-host`.
     pub id: String,
-    /// The sentence shown.
     pub text: String,
 }
 
@@ -185,7 +170,6 @@ pub struct RunWarning {
 pub struct RawOutputName {
     /// The launch; 0 for what belongs to none.
     pub launch: u32,
-    /// The side.
     pub side: Side,
     /// `LOG`, `OPTIONS`, `stderr`.
     pub name: String,

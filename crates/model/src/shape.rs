@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Files and bytes of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// Number of files.
     pub files: u64,
-    /// Their size.
     pub bytes: Bytes,
 }
 
@@ -28,18 +26,14 @@ pub struct Shape {
 pub struct ShapeDifference {
     /// `L0 files`, `L2 bytes`, `memtable`, `pending compaction`.
     pub part: String,
-    /// The base's value.
     pub base: u64,
-    /// The candidate's value.
     pub candidate: u64,
 }
 
 /// Two shapes to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct ShapePair<'a> {
-    /// The base's tree.
     pub base: &'a Shape,
-    /// The candidate's tree.
     pub candidate: &'a Shape,
 }
 

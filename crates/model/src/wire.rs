@@ -18,12 +18,9 @@ use std::path::PathBuf;
 pub enum Request {
     /// Load the engine's library, or connect to its server. The first request.
     Load {
-        /// The engine.
         library: Library,
     },
-    /// Open a database.
     Open {
-        /// Its directory.
         directory: PathBuf,
         /// Options as one string in the engine's own syntax.
         options: String,
@@ -35,7 +32,6 @@ pub enum Request {
     },
     /// Write a fully compacted database of all keys, from files written in key order and ingested.
     BulkLoad {
-        /// The rows.
         data: DataSet,
         /// Seed of the values and of where files are cut.
         seed: u64,
@@ -56,7 +52,6 @@ pub enum Request {
     Prepare(StepSetup),
     /// Run one block. Where this fails, the step is over.
     RunBlock {
-        /// When it ends.
         limit: BlockLimit,
         /// Whether it only warms up: then its latency is not recorded.
         #[serde(default)]
@@ -71,7 +66,6 @@ pub enum Request {
     AbandonStep,
     /// Wait until the tree is in a stated shape.
     Settle {
-        /// The shape.
         to: Settle,
         /// Give up after this long.
         bound: Nanos,
@@ -80,26 +74,22 @@ pub enum Request {
     /// dropped, and no other run of ours has the database until the worker ends. Refused where there are tables of
     /// these names that are not ours.
     ClaimTables {
-        /// The names.
         names: Vec<String>,
     },
     /// Drop the tables that were claimed, and what says that they are ours.
     DropTables,
     /// Count what others ask of the server in this time.
     WatchOthers {
-        /// The time.
         wall: Nanos,
     },
     /// Read the shape of the tree.
     ReadShape,
     /// Read what the engine says of itself.
     ReadText {
-        /// Which text.
         what: EngineText,
     },
     /// Close the database; a step that was not finished ends without its latency.
     Close,
-    /// End the process.
     Exit,
 }
 
@@ -138,11 +128,7 @@ impl EngineText {
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Library {
     /// A RocksDB shared library.
-    RocksDb {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// A SQL server.
+    RocksDb { path: PathBuf },
     Server {
         /// How it is reached.
         address: ServerAddress,
@@ -154,11 +140,8 @@ pub enum Library {
 /// How a SQL server is reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerAddress {
-    /// What it speaks.
     pub dialect: Dialect,
-    /// Where it listens.
     pub endpoint: Endpoint,
-    /// The user.
     pub user: String,
     /// The password, where it asks for one.
     pub password: Option<Password>,
@@ -197,14 +180,10 @@ impl fmt::Debug for Password {
 pub enum Endpoint {
     /// A Unix socket: the file itself.
     Socket {
-        /// Its path.
         path: PathBuf,
     },
-    /// TCP.
     Tcp {
-        /// The host.
         host: String,
-        /// The port.
         port: u16,
     },
 }
@@ -224,12 +203,10 @@ impl fmt::Display for Endpoint {
 pub struct StepSetup {
     /// What one operation is.
     pub operation: Operation,
-    /// The rows.
     pub data: DataSet,
     /// The tables, where the engine is a SQL server.
     #[serde(default)]
     pub tables: Option<Tables>,
-    /// Foreground threads.
     pub threads: u32,
     /// Operations per second over all threads; closed loop where absent.
     pub rate: Option<f64>,
@@ -268,7 +245,6 @@ pub struct CompanionSetup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stream {
-    /// The step's own.
     Own,
     /// That of the companion of this number, from 0.
     Companion(usize),
@@ -283,15 +259,9 @@ fn yes() -> bool {
 #[serde(rename_all = "kebab-case", tag = "limit")]
 pub enum BlockLimit {
     /// After this much wall time.
-    Time {
-        /// The time.
-        wall: Nanos,
-    },
+    Time { wall: Nanos },
     /// After this many operations over all threads.
-    Operations {
-        /// The number.
-        count: u64,
-    },
+    Operations { count: u64 },
 }
 
 /// What a worker answers.
@@ -310,15 +280,12 @@ pub enum Reply {
     Opened,
     /// The image is written.
     BulkLoaded {
-        /// Rows in it.
         keys: u64,
     },
     /// The database was read.
     Scanned {
-        /// Rows found.
         keys: u64,
     },
-    /// Ready for blocks.
     Prepared,
     /// A second of the block that is running is over.
     Second(Second),
@@ -326,7 +293,6 @@ pub enum Reply {
     CompanionSecond {
         /// Which one, from 0.
         companion: usize,
-        /// The second.
         second: Second,
     },
     /// A block was run.
@@ -355,11 +321,9 @@ pub enum Reply {
         /// Statements, of Postgres transactions; absent where the server does not tell.
         statements: Option<u64>,
     },
-    /// The tree's shape.
     Shape(Shape),
     /// What the engine says of itself; absent where it has no such text.
     Text {
-        /// The text.
         text: Option<String>,
     },
     /// The database is closed.
@@ -401,7 +365,6 @@ pub enum FailureKind {
 /// What a worker measured in a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockReport {
-    /// Completed operations.
     pub operations: u64,
     /// Operations with an error or a wrong answer.
     pub failed_operations: u64,
@@ -438,10 +401,7 @@ pub struct BlockReport {
 /// By how much operations of an open loop began after they were due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lag {
-    /// Median.
     pub p50: Nanos,
-    /// 99th percentile.
     pub p99: Nanos,
-    /// Largest.
     pub max: Nanos,
 }

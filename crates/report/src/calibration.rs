@@ -22,7 +22,6 @@ pub struct CalibrationView {
     pub runs: Vec<String>,
     /// The subject that was compared with itself.
     pub subject: String,
-    /// The workload.
     pub workload: String,
     /// Name of the host.
     pub host: String,
@@ -47,13 +46,9 @@ pub struct CalibrationView {
 /// One step of one run, judged as a comparison would be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// The run's id.
     pub run: String,
-    /// Its seed.
     pub seed: u64,
-    /// The step.
     pub step: String,
-    /// What was said.
     pub verdict: Verdict,
     /// The rate that carries it.
     pub estimate: Estimate,
@@ -65,10 +60,7 @@ pub enum Honesty {
     /// Every test was able to reject and none did.
     Honest,
     /// The self-test rejects at 0.1 %.
-    Biased {
-        /// On these steps.
-        steps: Vec<String>,
-    },
+    Biased { steps: Vec<String> },
     /// Too few launches for the self-test to reject, whatever they say.
     TooFew {
         /// Launches of the step with the fewest.
@@ -81,9 +73,7 @@ pub enum Honesty {
 /// What the launches of one step say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrationRow {
-    /// The step.
     pub step: String,
-    /// Launches.
     pub launches: u32,
     /// Wall rate, adjusted rate, CPU per operation.
     pub metrics: Vec<MetricNoise>,
@@ -92,13 +82,11 @@ pub struct CalibrationRow {
 /// The noise of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricNoise {
-    /// The metric.
     pub metric: Metric,
     /// Ratio of the sides over the last 20 launches: 1 where they are treated alike.
     pub ratio: Option<f64>,
     /// p of the self-test.
     pub p_value: f64,
-    /// Whether it rejects.
     pub biased: bool,
     /// Standard deviation of ln(ratio) over launches; absent below two.
     pub launch_sd: Option<f64>,

@@ -1,7 +1,7 @@
 //! The command that measures a run again, as far as a record tells: a comparison is arguments, a campaign a plan file
 //! of everything that was decided.
 
-use crate::figures::chosen_percent;
+use model::figures::chosen_percent;
 use model::plan::{DecisionRule, Design, LoopDevice, Plan, Purpose};
 use model::units::Nanos;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! What a run was measured under, and whether its rates may stand beside those of another run: only where workload,
 //! size, host and design are the same.
 
-use crate::figures::{NONE, bytes, count};
 use crate::phrases;
+use model::figures::{NONE, bytes, count};
 use model::host::Host;
 use model::plan::{LoopDevice, Plan};
 use model::units::{Bytes, Nanos};
@@ -39,7 +39,6 @@ pub struct SubjectFacts {
     pub version: String,
     /// Name of its configuration.
     pub config: String,
-    /// Of its binary.
     pub sha256: String,
     /// Whether a test planted a slowdown in it.
     pub planted: bool,
@@ -50,9 +49,7 @@ pub struct SubjectFacts {
 pub struct Differing {
     /// `host`
     pub what: String,
-    /// The first run's.
     pub a: String,
-    /// The second run's.
     pub b: String,
 }
 

@@ -19,7 +19,6 @@ pub struct Difference {
     pub what: String,
     /// The base's value; absent where it has none.
     pub base: Option<String>,
-    /// The candidate's value.
     pub candidate: Option<String>,
 }
 
@@ -40,7 +39,6 @@ pub enum DifferenceKind {
     OptionOfOneRelease,
     /// A default that changed, pinned to one value on both sides.
     DefaultPinned,
-    /// The compiler's stamp.
     Compiler,
     /// Size or checksum of the library.
     Library,
@@ -75,9 +73,7 @@ impl DifferenceKind {
 /// Two sides of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sides {
-    /// The base.
     pub base: Side,
-    /// The candidate.
     pub candidate: Side,
 }
 
@@ -145,7 +141,7 @@ fn elsewhere(base: &Subject, candidate: &Subject) -> Vec<Difference> {
 
 fn builds(base: &EngineBuild, candidate: &EngineBuild) -> Vec<Difference> {
     let compilers = |build: &EngineBuild| (!build.compilers.is_empty()).then(|| build.compilers.join(", "));
-    let size = |build: &EngineBuild| build.file_size().map(crate::figures::bytes);
+    let size = |build: &EngineBuild| build.file_size().map(model::figures::bytes);
     // Twelve digits tell two builds apart; the store has all of them.
     let sha256 = |build: &EngineBuild| Some(build.checksum()?.chars().take(12).collect::<String>());
     [

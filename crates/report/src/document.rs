@@ -36,7 +36,6 @@ pub struct Document {
 pub struct Sentence {
     /// The verdict that colours it; absent where it is none.
     pub verdict: Option<Verdict>,
-    /// The sentence.
     pub text: String,
 }
 
@@ -47,7 +46,6 @@ pub struct Caution {
     pub id: String,
     /// The step it is about; all of them where absent.
     pub step: Option<String>,
-    /// For people.
     pub text: String,
 }
 
@@ -56,20 +54,16 @@ pub struct Caution {
 pub struct Section {
     /// Unique within the document, of letters, digits and dashes: `step-readrandom`.
     pub id: String,
-    /// Its heading.
     pub title: String,
     /// Whether it is folded away at first: one step of many, lists that few read.
     pub folded: bool,
-    /// Its content.
     pub blocks: Vec<Block>,
 }
 
 /// A piece of content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
-    /// A paragraph.
     Paragraph(String),
-    /// A list.
     Items(Vec<String>),
     /// A table as text and Markdown show it too.
     Table(Table),
@@ -88,18 +82,14 @@ pub enum Block {
 pub struct Table {
     /// What it shows; empty where the heading says it.
     pub caption: String,
-    /// The cells.
     pub grid: Grid,
 }
 
 /// Relative rates: a row for each step, a column for each candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
-    /// What it shows.
     pub caption: String,
-    /// The base's label.
     pub base: String,
-    /// The candidates' labels.
     pub candidates: Vec<String>,
     /// In the order of the workload.
     pub rows: Vec<MatrixRow>,
@@ -110,11 +100,9 @@ pub struct Matrix {
 /// One step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixRow {
-    /// The step.
     pub step: String,
     /// The section that has all of it; absent where there is none.
     pub section: Option<String>,
-    /// Its group.
     pub group: String,
     /// The base's rate, as tables show it.
     pub base_value: String,
@@ -132,9 +120,7 @@ pub struct MatrixCell {
     pub ratio: Option<f64>,
     /// Lower end of its interval; absent where it is not bounded.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
-    /// The verdict.
     pub verdict: Verdict,
     /// More about it, shown where a reader points: values with units, launches, confidence.
     pub detail: String,
@@ -147,7 +133,6 @@ pub struct Figure {
     pub name: String,
     /// What it shows, in a sentence.
     pub caption: String,
-    /// The chart.
     pub chart: Chart,
 }
 
@@ -182,7 +167,6 @@ pub struct TimelineMetric {
 /// What becomes of several points that are shown as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
-    /// Their mean: rates.
     Mean,
     /// The largest: latencies of the worst.
     Largest,
@@ -191,7 +175,6 @@ pub enum Merge {
 /// One line of a timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimelineLine {
-    /// The subject's label.
     pub subject: String,
     /// The round or launch.
     pub round: u32,

@@ -16,9 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Case<'a> {
     /// The run, as far as it came.
     pub record: &'a RunRecord,
-    /// The step.
     pub step: &'a Step,
-    /// The candidate's side.
     pub candidate: Side,
 }
 
@@ -30,10 +28,7 @@ pub enum Harness {
     /// No test found a bias.
     Honest,
     /// The sides are not treated alike: steps where that was seen.
-    Biased {
-        /// Their names.
-        steps: Vec<String>,
-    },
+    Biased { steps: Vec<String> },
 }
 
 /// RocksDB's default, where the options name no size of a memtable.

@@ -75,7 +75,6 @@ impl ExportedRun {
 pub enum Value {
     /// A count or a whole number of a base unit.
     Whole(u64),
-    /// A quotient.
     Real(f64),
     /// A word or a reason.
     Text(String),
@@ -307,7 +306,6 @@ pub fn values(record: &RunRecord) -> Vec<TrialValues> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialValues {
     trial: TrialKey,
-    /// Metric, unit, value.
     values: Vec<(String, &'static str, f64)>,
 }
 

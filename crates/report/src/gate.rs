@@ -1,8 +1,8 @@
 //! The gate of CI: whether the verdicts of a run let a change through, with the reasons.
 
-use crate::figures::{chosen_percent, interval, ratio};
 use crate::verdicts::{RunVerdicts, StepVerdict};
 use model::event::RunOutcome;
+use model::figures::{chosen_percent, interval, ratio};
 use model::record::RunStatus;
 use model::verdict::Verdict;
 

@@ -1,18 +1,17 @@
 //! The tables of a report as cells, before any layout: text and Markdown show the same ones.
 
 use crate::differs::{Difference, DifferenceKind};
-use crate::figures::{NONE, quantity, quantity_or_none};
 use crate::groups::GroupRow;
 use crate::layout::{GREEN, RED, marked};
 use crate::phrases;
 use crate::view::{CandidateView, Figure, ReportView, ShapeRow, Sides, StepRow};
+use model::figures::{NONE, quantity, quantity_or_none};
 use model::verdict::Verdict;
 use std::borrow::Cow;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// The columns.
     pub columns: Vec<Column>,
     /// Cells in rows, one for each column.
     pub rows: Vec<Vec<String>>,

@@ -1,18 +1,16 @@
 //! Steps summarised by group: what every report says of one, and its table.
 
-use crate::figures::{self, NONE};
 use crate::grids::{Column, Grid, Kind};
 use crate::layout::{GREEN, RED, marked};
 use model::block::Side;
+use model::figures::{self, NONE};
 use model::verdict::Verdict;
 use model::workload::Group;
 
 /// One group of one candidate against the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupRow {
-    /// The group.
     pub group: Group,
-    /// The candidate.
     pub side: Side,
     /// Steps of the group that have a ratio.
     pub members: u32,
@@ -37,30 +35,24 @@ pub struct GroupRow {
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Candidate over base.
     pub ratio: f64,
     /// Lower end; absent where there is none.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
-    /// Of the interval.
     pub confidence: f64,
 }
 
 /// What the posts say of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quoted {
-    /// Smallest ratio.
     pub min: f64,
     /// The step that has it.
     pub min_step: String,
-    /// Largest ratio.
     pub max: f64,
     /// The step that has it.
     pub max_step: String,
     /// Arithmetic mean of the ratios.
     pub avg: f64,
-    /// Their median.
     pub median: f64,
 }
 

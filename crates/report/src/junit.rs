@@ -1,9 +1,9 @@
 //! Verdicts as JUnit XML, which CI servers show as tests: a test case for each step and candidate. One fails for a
 //! regression that counts; one that was not measured is skipped with its reason; a run that is not done is an error.
 
-use crate::figures::{interval, quantity_or_none, ratio};
 use crate::gate;
 use crate::verdicts::{ComparedMetric, RunVerdicts, StepVerdict};
+use model::figures::{interval, quantity_or_none, ratio};
 use std::fmt::Write;
 
 /// The verdicts of runs; a regression fails where it is beyond the threshold of its run (0.02 is 2 %).
@@ -48,9 +48,7 @@ struct NotPassed {
     kind: Kind,
     /// For filters: `regression`.
     id: &'static str,
-    /// One line.
     message: String,
-    /// The rest.
     text: String,
 }
 

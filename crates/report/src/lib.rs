@@ -41,7 +41,7 @@ pub mod view;
 mod assemble;
 mod comparison_document;
 mod documents;
-mod figures;
+
 mod group_rows;
 pub mod groups;
 mod json_groups;

@@ -23,12 +23,7 @@ pub struct OptionsFile {
 pub enum OptionsError {
     /// A line that is neither a section nor an option.
     #[error("line {line} of the OPTIONS file is neither `[section]` nor `name=value`: `{text}`")]
-    Line {
-        /// From 1.
-        line: usize,
-        /// The line.
-        text: String,
-    },
+    Line { line: usize, text: String },
     /// The last section is missing.
     #[error("the OPTIONS file ends early: it has no section of table options and is not a server's settings")]
     Truncated,
@@ -43,16 +38,13 @@ pub struct OptionDifference {
     pub option: String,
     /// The base's value; absent where that release does not have the option.
     pub base: Option<String>,
-    /// The candidate's value.
     pub candidate: Option<String>,
 }
 
 /// Two files to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionsPair<'a> {
-    /// The base's.
     pub base: &'a OptionsFile,
-    /// The candidate's.
     pub candidate: &'a OptionsFile,
 }
 

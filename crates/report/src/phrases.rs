@@ -1,10 +1,10 @@
 //! Sentences and words that every format uses alike, so that text, Markdown and JSON cannot disagree.
 
-use crate::figures::{self, NONE, bytes, chosen_percent, count, percent, quantity, ratio, span};
 use crate::summary::is_single_step;
 use crate::verdicts::Repeats;
 use crate::view::{CounterFigure, Figure, ReportView, ShapeRow, StepRow, TrialReason};
 use model::event::RunOutcome;
+use model::figures::{self, NONE, bytes, chosen_percent, count, percent, quantity, ratio, span};
 use model::host::{HarnessCost, Host};
 use model::metric::Metric;
 use model::plan::Purpose;

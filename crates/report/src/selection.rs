@@ -18,7 +18,6 @@ const WARNING: &str = "selection";
 /// What is selected; an empty list selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Names of steps.
     pub steps: Vec<String>,
     /// Subjects, as the user named them; the base is always there.
     pub subjects: Vec<String>,
@@ -34,7 +33,6 @@ pub enum NoSuchPart {
         run: String,
         /// `step` or `subject`
         what: &'static str,
-        /// The name.
         name: String,
         /// The nearest ones that are.
         hint: String,
@@ -44,7 +42,6 @@ pub enum NoSuchPart {
     BaseOnly {
         /// Id of the run.
         run: String,
-        /// The base.
         base: String,
     },
 }

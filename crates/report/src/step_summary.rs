@@ -2,12 +2,12 @@
 //! GitHub takes.
 
 use crate::campaign::{self, CampaignView};
-use crate::figures::{NONE, interval, quantity_or_none, ratio};
 use crate::grids::{Column, Grid, Kind};
 use crate::layout::{GREEN, RED, marked};
 use crate::markdown::{self, escaped, list_item, table};
 use crate::verdicts::{self, Repeats, RunVerdicts, StepVerdict};
 use crate::view::ReportView;
+use model::figures::{NONE, interval, quantity_or_none, ratio};
 use model::verdict::Verdict;
 
 /// GitHub takes 1 MiB for a step; what is more is refused as a whole.

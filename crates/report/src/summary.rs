@@ -1,8 +1,8 @@
 //! The one sentence over all steps of a candidate. It claims only what holds for all of them together.
 
-use crate::figures::{and_list, change, chosen_percent, count};
 use crate::phrases::interval_as_change;
 use crate::view::StepRow;
+use model::figures::{and_list, change, chosen_percent, count};
 use model::verdict::Verdict;
 
 /// "`candidate` is slower than `base` on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches); no

@@ -17,11 +17,9 @@ use model::workload::Group;
 /// A run, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportView {
-    /// Which run.
     pub run: RunFacts,
     /// What its numbers can tell: the first line.
     pub tells: String,
-    /// What they cannot.
     pub does_not_tell: String,
     /// The base, as the user named it.
     pub base: String,
@@ -48,7 +46,6 @@ pub struct ReportView {
 /// Which run, and how far it came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
@@ -56,13 +53,11 @@ pub struct RunFacts {
     pub purpose: Purpose,
     /// How it ended, or that it did not.
     pub status: RunStatus,
-    /// The workload.
     pub workload: String,
     /// Version of dbdyno that measured.
     pub tool_version: String,
     /// The seed of all its random choices.
     pub seed: u64,
-    /// Launches that ended.
     pub launches: u32,
     /// The most that there could be.
     pub max_launches: u32,
@@ -92,9 +87,7 @@ pub struct CandidateView {
 /// One step of one candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRow {
-    /// The step.
     pub step: String,
-    /// Its group.
     pub group: Group,
     /// What may be said.
     pub verdict: Verdict,
@@ -127,17 +120,12 @@ pub struct StepRow {
 /// Base, candidate and their ratio in one metric, in the metric's unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// The metric.
     pub metric: Metric,
-    /// The base's value.
     pub base: Option<f64>,
-    /// The candidate's value.
     pub candidate: Option<f64>,
-    /// Candidate over base.
     pub ratio: Option<f64>,
     /// Lower end of its interval; absent where it is not bounded.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Confidence of the interval; absent where there is none.
     pub confidence: Option<f64>,
@@ -146,11 +134,8 @@ pub struct Figure {
 /// A counter, per operation or as a level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterFigure {
-    /// The counter.
     pub counter: Counter,
-    /// Its values.
     pub figure: Figure,
-    /// Whether it moved.
     pub moved: bool,
     /// The order of those that moved: larger is clearer.
     pub score: f64,
@@ -161,22 +146,18 @@ pub struct CounterFigure {
 /// The time of an operation on a foreground thread, in microseconds: wall is the sum of the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeParts {
-    /// The sum.
     pub wall: Sides,
     /// Running on a CPU.
     pub cpu: Sides,
     /// Runnable, waiting for a CPU.
     pub run_delay: Sides,
-    /// Blocked or asleep.
     pub other: Sides,
 }
 
 /// A value of both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sides {
-    /// The base's.
     pub base: f64,
-    /// The candidate's.
     pub candidate: f64,
 }
 
@@ -185,18 +166,14 @@ pub struct Sides {
 pub struct Note {
     /// For scripts: `within-layout-noise`.
     pub id: String,
-    /// For people.
     pub text: String,
 }
 
 /// How the trials ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trials {
-    /// All blocks measured.
     pub done: u32,
-    /// Something broke.
     pub failed: u32,
-    /// Not tried.
     pub skipped: u32,
     /// Those that are not done, gathered by reason.
     pub reasons: Vec<TrialReason>,
@@ -205,30 +182,22 @@ pub struct Trials {
 /// Trials of one step of one subject that were not done, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TrialReason {
-    /// The step.
     pub step: String,
-    /// The subject.
     pub subject: String,
     /// Whether it was not even tried.
     pub skipped: bool,
-    /// Why.
     pub reason: String,
-    /// In which launches.
     pub launches: Vec<u32>,
 }
 
 /// The tree of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeRow {
-    /// The step.
     pub step: String,
-    /// The subject.
     pub subject: String,
     /// When, relative to the step.
     pub moment: Moment,
-    /// The launch.
     pub launch: u32,
-    /// The tree.
     pub shape: Shape,
 }
 

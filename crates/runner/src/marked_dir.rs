@@ -20,22 +20,14 @@ pub enum MarkedDirError {
         "`{}` was not made by dbdyno (it has no file `{MARKER}`), so it is neither used nor deleted; \
          move it away or choose another --work-dir", .path.display()
     )]
-    NotOurs {
-        /// The directory.
-        path: PathBuf,
-    },
+    NotOurs { path: PathBuf },
     /// Something that is no directory has its name.
     #[error("`{}` is not a directory; move it away or choose another --work-dir", .path.display())]
-    NotADirectory {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The system refused.
+    NotADirectory { path: PathBuf },
     #[error("failed to {action} `{}`", .path.display())]
     Io {
         /// `create`, `delete`.
         action: &'static str,
-        /// The path.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

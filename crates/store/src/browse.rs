@@ -26,7 +26,6 @@ pub struct Filter {
     pub engine: Option<String>,
     /// The workload of a run, the format of an import.
     pub workload: Option<String>,
-    /// What it is.
     pub kind: Option<EntryKind>,
     /// How it ended; imports are done.
     pub status: Option<RunStatus>,
@@ -34,7 +33,6 @@ pub struct Filter {
     pub host: Option<String>,
     /// Began at or after this, in microseconds since the epoch.
     pub since_us: Option<i64>,
-    /// Began before this.
     pub before_us: Option<i64>,
 }
 
@@ -50,7 +48,6 @@ pub enum EntryKind {
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryPage {
-    /// Newest first.
     pub entries: Vec<Entry>,
     /// How many there are on all pages.
     pub total: u64,
@@ -59,11 +56,9 @@ pub struct EntryPage {
 /// A run or an import in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
-    /// What it is.
     pub kind: EntryKind,
     /// How it ended, or that it did not.
     pub status: RunStatus,
@@ -84,11 +79,8 @@ pub struct Entry {
 /// How trials ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrialCounts {
-    /// All blocks measured.
     pub done: u64,
-    /// Something broke.
     pub failed: u64,
-    /// Not tried.
     pub skipped: u64,
     /// Without an end: being measured, or cut off.
     pub unfinished: u64,
@@ -97,18 +89,14 @@ pub struct TrialCounts {
 /// What there is to choose from, each in the order of the alphabet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices {
-    /// Engines of builds.
     pub engines: Vec<String>,
-    /// Workloads of runs.
     pub workloads: Vec<String>,
-    /// Names of hosts.
     pub hosts: Vec<String>,
 }
 
 /// A run's own row, without its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHead {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
@@ -129,7 +117,6 @@ pub struct RunHead {
 /// One step of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRates {
-    /// The run.
     pub head: RunHead,
     /// Its trials of the step, by launch and side; those without an end too.
     pub trials: Vec<TrialRate>,
@@ -138,11 +125,8 @@ pub struct StepRates {
 /// How fast one trial was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialRate {
-    /// The launch.
     pub launch: u32,
-    /// The side.
     pub side: Side,
-    /// How it ended.
     pub ended: TrialEnd,
     /// Operations of its measured blocks.
     pub operations: u64,
@@ -153,11 +137,8 @@ pub struct TrialRate {
 /// How a trial ended, without the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TrialEnd {
-    /// All blocks measured.
     Done,
-    /// Something broke.
     Failed,
-    /// Not tried.
     Skipped,
     /// It has no end.
     Unfinished,

@@ -8,33 +8,20 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// There is no file.
     #[error("there is no store at `{path}` yet; `dbdyno compare` makes one, `--store FILE` names another")]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// The file or its directory cannot be opened or made.
     #[error("failed to open the store `{path}`; check that its directory can be read and written")]
-    CannotOpen {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
+    CannotOpen { path: PathBuf, source: Box<dyn std::error::Error + Send + Sync> },
     /// The file is something else.
     #[error("`{path}` is not a store of dbdyno; name another file with `--store FILE`")]
-    NotAStore {
-        /// The file.
-        path: PathBuf,
-    },
+    NotAStore { path: PathBuf },
     /// The file was written by a later version.
     #[error(
         "the store `{path}` has schema {found}, this dbdyno knows schemas up to {known}; use the dbdyno that \
          wrote it or a later one"
     )]
     Newer {
-        /// The file.
         path: PathBuf,
-        /// Its schema.
         found: u32,
         /// The last schema that is known.
         known: u32,
@@ -45,7 +32,6 @@ pub enum Error {
          brings it up to date: `dbdyno report --list`"
     )]
     Older {
-        /// The file.
         path: PathBuf,
         /// Its schema; 0 where it has none yet.
         found: u32,
@@ -58,41 +44,24 @@ pub enum Error {
          `--store FILE`"
     )]
     OtherWriter {
-        /// The file.
         path: PathBuf,
         /// `process 123`
         holder: String,
     },
     /// Another process kept the file locked for longer than we wait.
     #[error("the store `{path}` stayed locked by another process; end that process, then try again")]
-    Busy {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    Busy { path: PathBuf, source: rusqlite::Error },
     /// No permission to write.
     #[error("no permission to write the store `{path}`; change its permissions or use `--store FILE`")]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    ReadOnly { path: PathBuf, source: rusqlite::Error },
     /// The disk is full.
     #[error(
         "the disk of the store `{path}` is full; free some space: what was committed before is still there"
     )]
-    DiskFull {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+    DiskFull { path: PathBuf, source: rusqlite::Error },
     /// Anything else that SQLite or a stored value may say.
     #[error("failed to {doing} in the store `{path}`")]
     Sql {
-        /// The file.
         path: PathBuf,
         /// `read run 20261121-091500-3fa9`
         doing: String,
@@ -101,32 +70,18 @@ pub enum Error {
     },
     /// A run of this id was begun before.
     #[error("run `{run}` is in the store `{path}` already; a new run needs an id of its own")]
-    DuplicateRun {
-        /// The file.
-        path: PathBuf,
-        /// The id.
-        run: String,
-    },
+    DuplicateRun { path: PathBuf, run: String },
     /// An event of a run that was not begun.
     #[error("run `{run}` was not begun in the store `{path}`; its first event must be `started`")]
-    RunNotBegun {
-        /// The file.
-        path: PathBuf,
-        /// The id.
-        run: String,
-    },
+    RunNotBegun { path: PathBuf, run: String },
     /// The store holds no run.
     #[error("the store `{path}` holds no run yet; `dbdyno compare` makes one")]
-    NoRuns {
-        /// The file.
-        path: PathBuf,
-    },
+    NoRuns { path: PathBuf },
     /// No run has this id, beginning or name.
     #[error(
         "no run in `{path}` has the id, beginning or name `{wanted}`{hint}; `last` is the newest, {newest}"
     )]
     NoSuchRun {
-        /// The file.
         path: PathBuf,
         /// What was asked for.
         wanted: String,
@@ -138,11 +93,9 @@ pub enum Error {
     /// Several runs begin with this text, or have it as their name.
     #[error("`{wanted}` means more than one run of `{path}`: {}; write more of the id", candidates.join(", "))]
     AmbiguousRun {
-        /// The file.
         path: PathBuf,
         /// What was asked for.
         wanted: String,
-        /// Ids, newest first.
         candidates: Vec<String>,
     },
 }

@@ -16,7 +16,6 @@ use rusqlite::{Row, params};
 /// A run with its plan, before its values are read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRun {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
@@ -26,16 +25,13 @@ pub struct PlannedRun {
     pub started_at_us: i64,
     /// Microseconds since the epoch; absent where the run is unfinished.
     pub ended_at_us: Option<i64>,
-    /// The plan.
     pub plan: Plan,
-    /// The host.
     pub host: Host,
 }
 
 /// A trial, whether it has ended or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrialRow {
-    /// Which.
     pub trial: TrialKey,
     /// How it ended; absent where it did not.
     pub ended: Option<TrialRecord>,

@@ -23,7 +23,6 @@ pub struct RunListing {
     pub started_at_us: i64,
     /// Microseconds since the epoch; absent where the run is unfinished.
     pub ended_at_us: Option<i64>,
-    /// The workload.
     pub workload: String,
     /// The base, then the candidates, as the user named them.
     pub subjects: Vec<String>,

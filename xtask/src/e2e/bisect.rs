@@ -102,7 +102,6 @@ fn texts(value: &Value) -> Vec<&str> {
 /// A repository whose build copies the real library that its commits name; one commit names none.
 struct Repository {
     path: PathBuf,
-    /// Oldest first.
     commits: Vec<String>,
 }
 

@@ -44,7 +44,6 @@ const RIGHTS_OF_POSTGRES: &str = "GRANT CREATE ON SCHEMA public TO scram, md, cl
 pub struct Neighbour {
     child: Child,
     input: Option<ChildStdin>,
-    /// Over TCP.
     address: ServerAddress,
     /// Its Unix socket, which asks nobody for a password.
     pub socket: PathBuf,

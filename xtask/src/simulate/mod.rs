@@ -26,7 +26,6 @@ pub struct Arguments {
     /// One JSON object instead of tables
     #[arg(long)]
     json: bool,
-    /// Only these scenarios
     scenarios: Vec<String>,
 }
 

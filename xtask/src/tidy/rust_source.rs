@@ -4,7 +4,6 @@
 /// A string literal: its text as written, escapes not resolved.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// From 1.
     pub line: usize,
     pub text: String,
 }

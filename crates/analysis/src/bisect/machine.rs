@@ -36,7 +36,6 @@ pub enum Action {
     Measure {
         /// The good one: the base.
         anchor: usize,
-        /// The version.
         version: usize,
     },
     /// Nothing more: see [`Bisection::findings`].
@@ -55,7 +54,6 @@ pub enum Why {
 /// What came of the last action.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
-    /// The search begins.
     Begin,
     /// A comparison was made.
     Compared(Compared),

@@ -68,13 +68,11 @@ impl Default for Rule {
 /// What a comparison of two versions by the ordinary procedure said of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
-    /// The verdict.
     pub verdict: Verdict,
     /// The later version over the earlier one.
     pub ratio: Option<f64>,
     /// Lower end of the interval of `ratio`.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Standard deviation of the launch values.
     pub launch_sd: Option<f64>,
@@ -120,7 +118,6 @@ pub(crate) struct Effect {
     pub(crate) shift: f64,
     /// Standard error of `shift`.
     pub(crate) error: f64,
-    /// Launch noise.
     pub(crate) noise: f64,
 }
 
@@ -129,16 +126,13 @@ pub(crate) struct Effect {
 pub struct Stretch {
     /// The earlier end: what launches are compared with.
     pub good: usize,
-    /// The later end.
     pub bad: usize,
 }
 
 /// One launch of a version against the good end of its stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
-    /// The good end.
     pub anchor: usize,
-    /// The version.
     pub version: usize,
     /// The launch value: ln(version / anchor).
     pub value: f64,
@@ -147,7 +141,6 @@ pub struct Measurement {
 /// A version that may be the first to differ, with its probability.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Suspected {
-    /// Its place.
     pub version: usize,
     /// That it is the first.
     pub probability: f64,
@@ -185,7 +178,6 @@ pub struct NotConfirmed {
 /// How the search of a stretch ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// One step.
     Step(FoundStep),
     /// Not one step: its stretches are searched by themselves.
     Several,
@@ -200,7 +192,6 @@ pub enum Outcome {
 /// What is known of a stretch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StretchReport {
-    /// The stretch.
     pub stretch: Stretch,
     /// The comparison of its ends; absent where it was not made.
     pub ends: Option<Compared>,
@@ -208,7 +199,6 @@ pub struct StretchReport {
     pub suspected: Vec<Suspected>,
     /// Places that were likely enough and not confirmed, in their order.
     pub not_confirmed: Vec<NotConfirmed>,
-    /// How it ended.
     pub outcome: Outcome,
 }
 
@@ -217,9 +207,7 @@ pub struct StretchReport {
 pub struct Launches {
     /// Comparing the ends of stretches.
     pub ends: u32,
-    /// Searching.
     pub search: u32,
-    /// Confirming.
     pub confirmation: u32,
 }
 

@@ -34,7 +34,6 @@ pub(crate) struct Posterior {
     stretch: Stretch,
     /// ln, up to a constant, by place from `good + 1` on.
     ln_weights: Vec<[f64; SIZES]>,
-    /// ln.
     shifts: [f64; SIZES],
     noise: Noise,
 }

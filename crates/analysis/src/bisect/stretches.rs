@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// A stretch as far as it was measured.
 pub(super) struct Measured {
     pub(super) stretch: Stretch,
-    /// Between its ends.
     pub(super) effect: Effect,
     /// Launches of the comparison of its ends.
     pub(super) launches: u32,

@@ -8,7 +8,6 @@ use super::{Change, Findings, Series, Shape};
 pub(crate) struct AtChange {
     /// Mean after less mean before, or glitch less mean around it; ln.
     pub(crate) ln_ratio: f64,
-    /// Its standard error.
     pub(crate) ln_error: f64,
     /// Degrees of freedom of the error.
     pub(crate) df: usize,

@@ -15,10 +15,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {
     /// Normal points over the root of an independent chi-square by its degrees of freedom: errors from repeats.
-    Repeats {
-        /// Degrees of freedom.
-        df: usize,
-    },
+    Repeats { df: usize },
     /// Normal points over the robust deviation of the differences of neighbours, of a series of this many.
     SingleRuns {
         /// Points of the whole series, of which a segment may be a part.

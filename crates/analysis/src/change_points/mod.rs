@@ -135,7 +135,6 @@ pub struct Change {
     pub ratio: f64,
     /// Lower end of the interval of `ratio`, by Student's t.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
     /// Of the interval. It holds for a change at this place; that the place was searched for is not in it.
     pub confidence: f64,

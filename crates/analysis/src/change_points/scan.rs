@@ -6,9 +6,7 @@
 /// A point as the scan sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weighted {
-    /// ln.
     pub(super) value: f64,
-    /// Standard error.
     pub(super) error: f64,
 }
 
@@ -17,7 +15,6 @@ pub(super) struct Weighted {
 pub(super) struct Peak {
     /// The first point of the second part.
     pub(super) at: usize,
-    /// In standard errors.
     pub(super) score: f64,
 }
 
@@ -50,7 +47,6 @@ pub(super) fn best_step(points: &[Weighted]) -> Option<Peak> {
 /// A stretch of points that differs from those before and after it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bump {
-    /// Its first point.
     pub(super) from: usize,
     /// The first point after it.
     pub(super) to: usize,

@@ -20,7 +20,6 @@ pub enum Spread {
 pub(super) struct Point {
     /// Its index among all versions.
     pub(super) version: usize,
-    /// ln.
     pub(super) value: f64,
     /// Standard error of `value`.
     pub(super) error: f64,
@@ -37,7 +36,6 @@ pub struct Series {
 /// A mean with its standard error; ln.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mean {
-    /// The mean.
     pub value: f64,
     /// Its standard error, layout noise included.
     pub error: f64,

@@ -9,7 +9,6 @@ use model::verdict::Verdict;
 /// How versions are compared with a base. Fixed before any difference is looked at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BaseRule {
-    /// The base.
     pub base: usize,
     /// Share of false verdicts of all other versions together: each is tested at this over their number.
     pub alpha: f64,
@@ -24,7 +23,6 @@ pub struct BaseRule {
 /// One version against the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VersionComparison {
-    /// The version.
     pub version: usize,
     /// The verdict: never better than ratio-only below two rounds on either side.
     pub verdict: Verdict,

@@ -12,7 +12,6 @@ use super::RoundValues;
 pub(super) struct LeastSquares {
     /// ln, mean 0 over the versions of each connected part; absent where a version has no cell.
     pub(super) version_effects: Vec<Option<f64>>,
-    /// Of all cells.
     pub(super) residual_squares: f64,
     /// Cells less independent parameters.
     pub(super) df: usize,

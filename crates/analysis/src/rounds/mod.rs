@@ -104,7 +104,6 @@ pub struct RoundsFit {
 pub struct Contrast {
     /// What is compared with.
     pub base: usize,
-    /// What is compared.
     pub candidate: usize,
     /// Layout noise tau of one build, in ln; 0 where both are the same binary.
     pub layout_noise: f64,
@@ -115,13 +114,10 @@ pub struct Contrast {
 /// How two versions differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// Candidate over base.
     pub ratio: f64,
     /// Lower end of the interval of `ratio`, by Student's t; absent at 0 degrees of freedom.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
-    /// Of the interval.
     pub confidence: f64,
     /// Two-sided p of "no difference beyond layout noise".
     pub p: Option<f64>,

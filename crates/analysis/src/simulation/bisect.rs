@@ -101,13 +101,11 @@ pub const LEAST_RIGHT: f64 = 0.95;
 /// What to simulate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BisectPlan {
-    /// Searches to make.
     pub replicates: u32,
     /// Seed of all of them.
     pub seed: u64,
     /// What they are like.
     pub scenario: BisectScenario,
-    /// How they go.
     pub rule: Rule,
 }
 
@@ -133,7 +131,6 @@ pub struct BisectTally {
     pub search_launches: u64,
     /// Launches for comparing the ends.
     pub ends_launches: u64,
-    /// Launches for confirming.
     pub confirmation_launches: u64,
 }
 

@@ -7,27 +7,19 @@ use model::units::Nanos;
 /// What a made block differs in. Times are microseconds, means over the foreground threads.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockSpec {
-    /// The launch.
     pub launch: u32,
     /// The image; 0 stands for one of the launch's own.
     pub image: u32,
-    /// The cycle.
     pub cycle: u32,
-    /// The side.
     pub side: Side,
-    /// Completed operations.
     pub operations: u64,
-    /// Failed operations.
     pub failed_operations: u64,
-    /// Wall time.
     pub wall_us: u64,
     /// Time runnable but not running.
     pub run_delay_us: u64,
-    /// CPU time.
     pub cpu_us: u64,
     /// CPU time of all other threads together.
     pub background_cpu_us: u64,
-    /// Foreground threads.
     pub foreground_threads: u32,
 }
 

@@ -85,20 +85,16 @@ impl Scenario {
 /// What to simulate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulationPlan {
-    /// Comparisons to make.
     pub replicates: u32,
     /// Seed of all of them.
     pub seed: u64,
-    /// The noise.
     pub scenario: Scenario,
 }
 
 /// What came out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulationReport {
-    /// What was simulated.
     pub plan: SimulationPlan,
-    /// All comparisons.
     pub all: Tally,
     /// The same by Lmax.
     pub by_max_launches: BTreeMap<u32, Tally>,
@@ -119,7 +115,6 @@ impl SimulationReport {
 /// Counts over comparisons.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// Comparisons.
     pub replicates: u32,
     /// How often each verdict was given.
     pub verdicts: BTreeMap<Verdict, u32>,
@@ -134,7 +129,6 @@ pub struct Tally {
     pub both_covered: u32,
     /// Decided on the contention-adjusted rate.
     pub on_adjusted: u32,
-    /// Launches, all together.
     pub launches: u64,
 }
 
@@ -252,7 +246,6 @@ fn compare(scenario: Scenario, truth: f64, procedure: &Procedure, noise: &mut No
 
 /// Standard deviations in ln, by source.
 struct Spread {
-    /// A block.
     block: f64,
     /// A side of a launch.
     launch: f64,

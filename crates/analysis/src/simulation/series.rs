@@ -106,7 +106,6 @@ pub enum Target {
 /// What to simulate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesPlan {
-    /// Series to make.
     pub replicates: u32,
     /// Seed of all of them.
     pub seed: u64,
@@ -119,7 +118,6 @@ pub struct SeriesPlan {
 /// What came out: counts over series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeriesTally {
-    /// Series.
     pub series: u32,
     /// Series in which anything was found.
     pub alarmed: u32,
@@ -189,7 +187,6 @@ impl SeriesTally {
 struct Planted {
     version: usize,
     shape: Shape,
-    /// ln.
     size: f64,
 }
 

@@ -69,7 +69,6 @@ fn table_of(table: ExportTable) -> Table {
 struct Source<'a> {
     store: &'a Store,
     heads: &'a [PlannedRun],
-    /// All where empty.
     steps: &'a [String],
 }
 

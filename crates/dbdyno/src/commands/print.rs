@@ -93,7 +93,6 @@ pub fn plain(format: Format, what: &str) -> anyhow::Result<Plain> {
 /// Where much is written piece by piece: a file, or standard output.
 pub struct Sink {
     out: BufWriter<Box<dyn Write>>,
-    /// For errors.
     place: String,
 }
 

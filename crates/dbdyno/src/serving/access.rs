@@ -32,7 +32,6 @@ pub enum Admission {
     Granted,
     /// By another address than the one that is listened on.
     Misdirected,
-    /// Without the token.
     NeedsToken,
     /// With the token in the address: a cookie takes its place.
     Welcome {

@@ -46,7 +46,6 @@ pub(super) enum Failure {
     Nowhere(Message),
     /// The address makes no sense.
     Unclear(Message),
-    /// Anything else.
     Other(anyhow::Error),
 }
 

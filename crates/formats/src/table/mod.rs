@@ -47,7 +47,6 @@ pub struct TableValue {
     pub unit: String,
     /// The number; absent where the cell is empty, `NA`, `-` or the like.
     pub value: Option<f64>,
-    /// What stands there.
     pub said: String,
     /// The line, from 1.
     pub line: usize,

@@ -94,7 +94,6 @@ unsafe fn key(functions: &Functions, iterator: Handle) -> (u64, usize) {
 pub struct Range {
     /// Steps after the seek.
     pub nexts: u32,
-    /// Which way.
     pub direction: Direction,
 }
 

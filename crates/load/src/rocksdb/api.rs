@@ -15,22 +15,11 @@ pub type ErrorOut = *mut *mut c_char;
 /// Why a library could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// dlopen failed.
     #[error("failed to load `{}`: {source}; is it a shared library for this CPU?", path.display())]
-    Open {
-        /// The library.
-        path: PathBuf,
-        /// What dlopen said.
-        source: libloading::Error,
-    },
+    Open { path: PathBuf, source: libloading::Error },
     /// A function is missing that every RocksDB since 5.18 has.
     #[error("`{}` exports no `{symbol}`: it is not a RocksDB library of release 5.18 or later", path.display())]
-    MissingSymbol {
-        /// The library.
-        path: PathBuf,
-        /// The function.
-        symbol: &'static str,
-    },
+    MissingSymbol { path: PathBuf, symbol: &'static str },
 }
 
 macro_rules! api {
@@ -181,7 +170,6 @@ const OPTIONAL_SYMBOLS: [&str; 5] = [
 /// A loaded library.
 #[derive(Clone, Copy)]
 pub struct Api {
-    /// Its functions.
     pub functions: Functions,
     /// Those that not every release has.
     pub optional: OptionalFunctions,

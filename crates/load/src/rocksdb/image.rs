@@ -17,7 +17,6 @@ const FILE_BYTES: u64 = 64 << 20;
 
 /// What to write.
 pub struct ImagePlan<'a> {
-    /// The rows.
     pub data: DataSet,
     /// Seed of values and cuts.
     pub seed: u64,

@@ -15,7 +15,6 @@ use std::ffi::CStr;
 /// Why a tree did not settle.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
-    /// The engine failed.
     #[error("the engine failed while it settled")]
     Engine(#[from] EngineError),
     /// The bound was reached.
@@ -25,7 +24,6 @@ pub enum SettleError {
         bound.as_secs_f64()
     )]
     TimedOut {
-        /// The bound.
         bound: Nanos,
         /// How many of the four properties were not zero.
         pending: usize,

@@ -31,7 +31,6 @@ pub struct Channel {
     buffer: Vec<u8>,
     /// What is not looked at yet lies from here ..
     start: usize,
-    /// .. to here.
     end: usize,
     /// Whether an answer may take as long as it takes.
     waits_without_end: bool,

@@ -49,14 +49,12 @@ pub enum ParameterType {
     Number,
     /// A number that does not.
     LargeNumber,
-    /// A text.
     Text,
 }
 
 /// A statement that the server has prepared on this connection.
 #[derive(Debug, Clone)]
 pub enum Prepared {
-    /// On Postgres.
     Postgres(postgres::Prepared),
     /// On MySQL or MariaDB.
     Mysql(mysql::Prepared),

@@ -14,7 +14,6 @@ pub enum WireError {
     /// The server sent what the protocol has not; the connection is of no more use.
     #[error("the server's answer is not of the protocol: {0}")]
     Malformed(&'static str),
-    /// The server refused.
     #[error("{0}")]
     Server(Box<ServerMessage>),
 }
@@ -25,7 +24,6 @@ pub enum WireError {
 pub struct ServerMessage {
     /// SQLSTATE of Postgres (`40P01`), the number of MySQL (`1213`).
     pub code: String,
-    /// The text.
     pub text: String,
 }
 
@@ -55,12 +53,10 @@ impl From<io::Error> for LoginFailure {
 /// Why something could not be done with a server.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
-    /// Nobody listens there.
     #[error("failed to connect to the server at `{endpoint}`; see whether it is running and listens there")]
     Connect {
         /// The socket, or host and port.
         endpoint: String,
-        /// Why.
         source: io::Error,
     },
     /// The server let nobody in.
@@ -68,9 +64,7 @@ pub enum SqlError {
     Login {
         /// The socket, or host and port.
         endpoint: String,
-        /// The user.
         user: String,
-        /// Why.
         source: WireError,
     },
     /// The server wants to know a user in a way that we cannot.
@@ -81,7 +75,6 @@ pub enum SqlError {
     LoginMethod {
         /// The socket, or host and port.
         endpoint: String,
-        /// The user.
         user: String,
         /// The server's name for it.
         method: String,
@@ -96,7 +89,6 @@ pub enum SqlError {
         endpoint: String,
         /// What was spoken to it.
         dialect: &'static str,
-        /// How that showed.
         source: WireError,
     },
     /// The server wants TLS.
@@ -107,9 +99,7 @@ pub enum SqlError {
     TlsOnly {
         /// The socket, or host and port.
         endpoint: String,
-        /// The user.
         user: String,
-        /// In its words.
         source: WireError,
     },
     /// The server does not take the password.
@@ -117,9 +107,7 @@ pub enum SqlError {
     WrongPassword {
         /// The socket, or host and port.
         endpoint: String,
-        /// The user.
         user: String,
-        /// In its words.
         source: WireError,
     },
     /// The server has no such database.
@@ -129,9 +117,7 @@ pub enum SqlError {
     NoDatabase {
         /// The socket, or host and port.
         endpoint: String,
-        /// The database.
         database: String,
-        /// In its words.
         source: WireError,
     },
     /// The user may not make tables.
@@ -142,11 +128,8 @@ pub enum SqlError {
     NoCreateRight {
         /// The socket, or host and port.
         endpoint: String,
-        /// The user.
         user: String,
-        /// The database.
         database: String,
-        /// In its words.
         source: WireError,
     },
     /// Tables of somebody else have the names of ours.
@@ -157,9 +140,7 @@ pub enum SqlError {
     ForeignTables {
         /// The socket, or host and port.
         endpoint: String,
-        /// The database.
         database: String,
-        /// Their names.
         names: String,
     },
     /// Another run of ours has the database.
@@ -170,7 +151,6 @@ pub enum SqlError {
     Claimed {
         /// The socket, or host and port.
         endpoint: String,
-        /// The database.
         database: String,
     },
     /// The server asks for a password and there is none.
@@ -178,17 +158,14 @@ pub enum SqlError {
     NoPassword {
         /// The socket, or host and port.
         endpoint: String,
-        /// The user.
         user: String,
     },
-    /// A statement failed.
     #[error("`{statement}` failed on the server at `{endpoint}`")]
     Statement {
         /// The statement, cut where it is long.
         statement: String,
         /// The socket, or host and port.
         endpoint: String,
-        /// Why.
         source: WireError,
     },
     /// A parameter has a value that the server's type cannot hold.
@@ -196,11 +173,9 @@ pub enum SqlError {
         "the value {value} does not fit into parameter {index} of `{statement}`; lower the range that it is drawn from"
     )]
     Unfit {
-        /// The value.
         value: i64,
         /// The parameter's place in the statement, from 1.
         index: usize,
-        /// The statement.
         statement: String,
     },
     /// The plugin of a storage engine is not there.
@@ -210,7 +185,6 @@ pub enum SqlError {
     NoStorageEngine {
         /// What the tables shall be made with.
         wanted: String,
-        /// What is there.
         present: String,
     },
     /// The workload says nothing for this dialect, or nothing that makes sense.
@@ -224,7 +198,6 @@ pub enum SqlError {
         "the server did not settle within {bound_s:.0} s: {pending}; raise the bound or lower the write load"
     )]
     TimedOut {
-        /// The bound.
         bound_s: f64,
         /// What was not done.
         pending: String,

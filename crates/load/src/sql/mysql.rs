@@ -25,7 +25,6 @@ pub struct Mysql {
 pub struct Prepared {
     /// With the types of the parameters, which the server must be told once.
     head_with_types: Vec<u8>,
-    /// Without.
     head: Vec<u8>,
     types: Vec<ParameterType>,
     executed: bool,

@@ -11,7 +11,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct TableName {
     /// `sbtest7`
     pub name: String,
-    /// 7
     pub number: u32,
 }
 
@@ -65,9 +64,7 @@ enum Written {
 /// A value that the server's type cannot hold, and its place from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfit {
-    /// The value.
     pub value: i64,
-    /// Its place.
     pub index: usize,
 }
 

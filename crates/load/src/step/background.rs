@@ -14,9 +14,7 @@ use std::thread::JoinHandle;
 /// What the background writer did in one block.
 #[derive(Debug, Clone, Default)]
 pub struct Written {
-    /// Puts that failed.
     pub failed: u64,
-    /// The first error.
     pub first_error: Option<String>,
 }
 

@@ -12,14 +12,11 @@ pub enum Extent {
     /// As long as its interleaved blocks together.
     #[default]
     Blocks,
-    /// This long.
     Time {
-        /// The time.
         wall: Nanos,
     },
     /// This many operations over all threads.
     Operations {
-        /// The number.
         count: u64,
     },
     /// This many operations for each key of the data set, over all threads.

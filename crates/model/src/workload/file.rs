@@ -26,7 +26,6 @@ struct WorkloadFile {
     block_ms: u64,
     /// Of engines with keys and values.
     data: Option<DataSet>,
-    /// Of SQL servers.
     tables: Option<TablesEntry>,
     /// Memory that a server is given.
     memory: Option<String>,
@@ -143,7 +142,6 @@ pub enum WorkloadError {
     /// A value that no run could use.
     #[error("workload file `{origin}`, {place}: {problem}")]
     Invalid {
-        /// The file.
         origin: String,
         /// `data`, or the step.
         place: String,
@@ -153,11 +151,9 @@ pub enum WorkloadError {
     /// A step that the workload does not have.
     #[error("workload `{workload}` has no step `{step}`{hint}; `dbdyno workload show {workload}` lists them")]
     UnknownStep {
-        /// The workload.
         workload: String,
         /// What was asked for.
         step: String,
-        /// The nearest names.
         hint: String,
     },
 }

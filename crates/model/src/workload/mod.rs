@@ -232,7 +232,6 @@ impl Step {
 pub enum Group {
     /// Reads of single keys.
     Point,
-    /// Reads of ranges.
     Range,
     /// Reads of rows by their keys: the posts' first group of sysbench.
     #[serde(rename = "point-1")]
@@ -246,7 +245,6 @@ pub enum Group {
     /// Reads of ranges with aggregation.
     #[serde(rename = "range-2")]
     Range2,
-    /// Everything that writes.
     Writes,
     /// Streams that run beside other steps.
     Beside,
@@ -295,7 +293,6 @@ pub enum DatabaseKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Settle {
-    /// Nothing.
     None,
     /// Memtables flushed; compaction goes on.
     Flushed,

@@ -48,10 +48,8 @@ pub enum Operation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// To larger keys.
     #[default]
     Forward,
-    /// To smaller keys.
     Reverse,
 }
 

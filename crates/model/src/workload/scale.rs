@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
-    /// Number of keys.
     pub keys: Option<u64>,
-    /// Number of tables.
     pub tables: Option<u32>,
     /// Rows of each table.
     pub rows: Option<u64>,

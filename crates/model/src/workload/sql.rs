@@ -16,9 +16,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
-    /// Postgres.
     Postgres,
-    /// MySQL and MariaDB.
     Mysql,
 }
 
@@ -38,7 +36,6 @@ impl Dialect {
 /// The tables of a workload: all alike but for their number, which counts from 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tables {
-    /// How many.
     pub count: u32,
     /// Rows of each after the load.
     pub rows: u64,
@@ -81,7 +78,6 @@ impl Tables {
 /// A value that is drawn for a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
-    /// How.
     #[serde(flatten)]
     pub draw: Draw,
     /// How long a value holds.
@@ -94,37 +90,20 @@ pub struct Parameter {
 #[serde(rename_all = "kebab-case", tag = "draw")]
 pub enum Draw {
     /// A whole number, each of the range alike.
-    Uniform {
-        /// The least.
-        low: Bound,
-        /// The greatest.
-        high: Bound,
-    },
+    Uniform { low: Bound, high: Bound },
     /// A whole number by Zipf's law: the n-th most frequent has a weight of 1 / n^exponent. The frequent ones are
     /// scattered over the range, the same in every run.
-    Zipfian {
-        /// The least.
-        low: Bound,
-        /// The greatest.
-        high: Bound,
-        /// 0.8 in sysbench.
-        exponent: f64,
-    },
+    Zipfian { low: Bound, high: Bound, exponent: f64 },
     /// Always this number. A list counts up from it.
-    Constant {
-        /// The number.
-        value: Bound,
-    },
+    Constant { value: Bound },
     /// Groups of random digits joined by `-`, as sysbench fills its columns.
     Digits {
-        /// How many groups.
         groups: u32,
         /// Digits of a group.
         of: u32,
     },
     /// Random letters and digits, and then as many `a` as are missing: what the Insert Benchmark fills its column with.
     Text {
-        /// The least length.
         least: u32,
         /// The greatest; each from the least on alike.
         most: u32,
@@ -249,7 +228,6 @@ pub struct Transaction {
     /// What one operation is.
     #[serde(default)]
     pub counts: Counts,
-    /// The statements.
     pub statements: Vec<Statement>,
 }
 
@@ -310,7 +288,6 @@ pub enum TableChoice {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// The template.
     pub sql: Template,
     /// How often it is sent, with fresh values each time.
     #[serde(default = "once")]
@@ -354,7 +331,6 @@ impl Statement {
 /// What a statement does to the number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changes {
-    /// It stays.
     Nothing,
     /// It grows by the rows of the answer.
     Inserts,
@@ -366,7 +342,6 @@ pub enum Changes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RowsExpected {
-    /// Just so many.
     Exactly(u64),
     /// Any number from the first to the second.
     Between([u64; 2]),

@@ -19,9 +19,7 @@ pub struct BisectView {
     pub id: String,
     /// The seed of all its random choices.
     pub seed: u64,
-    /// The workload.
     pub workload: String,
-    /// The step.
     pub step: String,
     /// The rate that it went by.
     pub metric: Metric,

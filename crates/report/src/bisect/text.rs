@@ -1,11 +1,11 @@
 //! A bisection as text: the answer, how it was reached, and where else the step may be.
 
 use super::{BisectView, Status, Tried, comparative};
-use crate::figures::{NONE, change, count, interval, ratio, span};
 use crate::grids::{Column, Grid, Kind};
 use crate::layout::{BOLD, marked, paint, printable, wrapped};
 use crate::text::{LEAST_WIDTH, TextOptions, table};
 use analysis::bisect::{Compared, NotConfirmed, Outcome, StretchReport};
+use model::figures::{NONE, change, count, interval, ratio, span};
 
 /// Versions that are neither measured nor more likely than this are left out where there are many.
 const LEAST_SHOWN: f64 = 0.005;

@@ -1,13 +1,13 @@
 //! Build noise as text, Markdown and JSON.
 
 use super::{BuildNoiseView, CONFIDENCE, StepNoise};
-use crate::figures::{NONE, and_list, chosen_percent, percent};
 use crate::grids::{Grid, Kind};
 use crate::json::SCHEMA;
 use crate::layout::{paint, wrapped};
 use crate::markdown::{escaped, table as markdown_table};
 use crate::text::{LEAST_WIDTH, TextOptions, table};
 use analysis::build_noise::BuildNoise;
+use model::figures::{NONE, and_list, chosen_percent, percent};
 use serde::Serialize;
 
 /// For a terminal.

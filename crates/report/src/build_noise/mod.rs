@@ -38,7 +38,6 @@ pub struct BuildNoiseView {
 /// One step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepNoise {
-    /// The step.
     pub step: String,
     /// Of operations a second.
     pub rate: Option<BuildNoise>,

@@ -4,7 +4,7 @@ use super::formats::{false_verdicts, grid, judged_grid, legend, subject, verdict
 use super::{CalibrationRow, CalibrationView, Honesty, Judged, MetricNoise};
 use crate::charts::{BarSeries, Bars, Chart, Point};
 use crate::document::{Block, Document, Figure, Section, Sentence, Table};
-use crate::figures::{chosen_percent, count};
+use model::figures::{chosen_percent, count};
 use model::metric::Metric;
 use model::verdict::Verdict;
 

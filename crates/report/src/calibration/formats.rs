@@ -1,11 +1,11 @@
 //! A calibration as text, Markdown and JSON; its sentences and tables.
 
 use super::{CalibrationRow, CalibrationView, Honesty, MetricNoise};
-use crate::figures::{NONE, and_list, chosen_percent, count, interval, percent, ratio, span};
 use crate::grids::{Grid, Kind};
 use crate::layout::{BOLD, GREEN, RED, marked, paint, wrapped};
 use crate::markdown;
 use crate::text::{TextOptions, table};
+use model::figures::{NONE, and_list, chosen_percent, count, interval, percent, ratio, span};
 use model::metric::Metric;
 use model::verdict::Verdict;
 use serde::Serialize;

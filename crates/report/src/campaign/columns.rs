@@ -43,7 +43,6 @@ impl Column {
 /// Columns that are shown together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ColumnGroup {
-    /// Throughput and latency.
     Throughput,
     /// The tree and its compaction, as the engine counts them.
     Tree,
@@ -53,7 +52,6 @@ pub enum ColumnGroup {
     Device,
     /// The same, until the tree had settled.
     DeviceWithDrain,
-    /// Costs per operation.
     PerOperation,
 }
 

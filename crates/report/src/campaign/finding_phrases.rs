@@ -3,9 +3,9 @@
 use super::columns::RATE;
 use super::phrases::from_to;
 use super::view::{CampaignView, Drift, Finding, Moved, Shift};
-use crate::figures::{and_list, chosen_percent, count, quantity};
 use analysis::change_points::Kind;
 use analysis::drift::Cause;
+use model::figures::{and_list, chosen_percent, count, quantity};
 
 /// At most this many metrics stand in a sentence; JSON has all.
 const MOVED_SHOWN: usize = 4;

@@ -4,11 +4,11 @@ use super::columns::{Column, ColumnGroup, RATE};
 use super::headers::broken;
 use super::phrases;
 use super::view::{CampaignView, Comparison, StepView, SubjectView};
-use crate::figures::{NONE, quantity};
 use crate::grids::{Column as GridColumn, Grid, Kind};
 use crate::groups::{self, GroupRow};
 use crate::layout::{GREEN, RED, marked, printable};
 use model::block::{BASE, Side};
+use model::figures::{NONE, quantity};
 use model::verdict::Verdict;
 use model::workload::Group;
 
@@ -137,7 +137,7 @@ pub(super) fn tickers(step: &StepView, view: &CampaignView) -> Option<Grid> {
     );
     let rows = names.into_iter().map(|name| {
         let cells =
-            step.rows.iter().map(|row| crate::figures::quantity_or_none(row.mean.tickers.get(name).copied()));
+            step.rows.iter().map(|row| model::figures::quantity_or_none(row.mean.tickers.get(name).copied()));
         std::iter::once(name.clone()).chain(cells).collect()
     });
     Some(Grid { columns, rows: rows.collect() })

@@ -2,10 +2,10 @@
 
 use super::columns::{COLUMNS, Column};
 use super::view::{CampaignView, Comparison, Disturbed};
-use crate::figures::{NONE, bytes, chosen_percent, count, percent, quantity, span};
 use crate::view::TrialReason;
 use model::block::Side;
 use model::event::RunOutcome;
+use model::figures::{NONE, bytes, chosen_percent, count, percent, quantity, span};
 use model::host::{HarnessCost, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;

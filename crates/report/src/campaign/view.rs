@@ -17,11 +17,9 @@ use model::workload::Group;
 /// A campaign, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CampaignView {
-    /// Which run.
     pub run: RunFacts,
     /// What its numbers can tell: the first line.
     pub tells: String,
-    /// What they cannot.
     pub does_not_tell: String,
     /// What it was measured under.
     pub conditions: Conditions,
@@ -70,7 +68,6 @@ pub struct Conditions {
     pub rounds: u32,
     /// Rows of the data set.
     pub rows: u64,
-    /// Their bytes.
     pub data: Bytes,
     /// Block cache, where the options name one; absent where the subjects differ.
     pub cache: Option<Bytes>,
@@ -104,11 +101,8 @@ pub struct SubjectView {
 /// A trial that others disturbed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disturbed {
-    /// The step.
     pub step: String,
-    /// The subject's side.
     pub side: Side,
-    /// In which round.
     pub round: u32,
     /// Share of the host's CPU time that others took while it ran, in percent.
     pub others_percent: f64,
@@ -119,20 +113,16 @@ pub struct Disturbed {
 /// An option that a build does not know and was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OmittedView {
-    /// The option.
     pub option: String,
     /// The value that it was to have.
     pub value: String,
-    /// Whose.
     pub subjects: Vec<String>,
 }
 
 /// One step over all subjects.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepView {
-    /// The step.
     pub name: String,
-    /// Its group.
     pub group: Group,
     /// Whether it is left out of summaries.
     pub helper: bool,
@@ -149,7 +139,6 @@ pub struct StepView {
 /// One step of one subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepRow {
-    /// The subject.
     pub side: Side,
     /// Means over the rounds.
     pub mean: Values,
@@ -160,21 +149,17 @@ pub struct StepRow {
 /// A candidate against the base in one metric of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The candidate.
     pub side: Side,
-    /// The metric.
     pub column: &'static Column,
     /// Whether it carries the verdict of the step.
     pub decides: bool,
     /// The base's value, mean over rounds.
     pub base_value: Option<f64>,
-    /// The candidate's.
     pub candidate_value: Option<f64>,
     /// Candidate over base: exp of the mean difference of logarithms, the rounds' effects taken out.
     pub ratio: Option<f64>,
     /// Lower end of its interval; absent where there is none.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Confidence of the interval, Bonferroni over all candidates in it.
     pub confidence: Option<f64>,
@@ -199,9 +184,7 @@ pub struct Comparison {
 pub struct Finding {
     /// The configuration whose releases form the series.
     pub config: String,
-    /// The step.
     pub step: String,
-    /// The metric.
     pub column: &'static Column,
     /// What kind of change.
     pub kind: Kind,
@@ -219,9 +202,7 @@ pub struct Finding {
     pub ratio: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
-    /// Of the interval.
     pub confidence: f64,
     /// Mean of the releases before, in the metric's unit.
     pub value_before: Option<f64>,
@@ -245,7 +226,6 @@ pub struct Moved {
     pub ratio: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
     /// The order: larger is clearer.
     pub score: f64,
@@ -271,7 +251,6 @@ pub struct Shift {
 /// Where a change comes from, as far as pinning the defaults tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drift {
-    /// What it is.
     pub cause: Cause,
     /// Defaults that differ between the two releases and may be why: those that the pinned configuration pins, or
     /// all where it pins none of them.
@@ -281,9 +260,7 @@ pub struct Drift {
 /// A default that differs between two neighbouring releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedDefault {
-    /// The option.
     pub option: String,
-    /// The value before.
     pub before: String,
     /// The value from the release on.
     pub after: String,

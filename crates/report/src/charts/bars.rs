@@ -7,7 +7,7 @@ use super::palette::SERIES;
 use super::scale::{Domain, Scale, Tick, drawable, is_ratio, settled};
 use super::scene::{Anchor, Area, Dash, Ink, Item, Scene, Shape, spot};
 use super::{BarSeries, Bars, Point};
-use crate::figures;
+use model::figures;
 
 /// Up to so many subjects share the groups; more have a panel each.
 const MOST_IN_GROUPS: usize = 4;
@@ -109,7 +109,6 @@ fn legend(chart: &Bars, series: &[Drawn], points: &[Point], in_groups: bool, top
 struct Drawn<'a> {
     series: &'a BarSeries,
     ink: Ink,
-    /// For each label.
     points: Vec<Option<Point>>,
 }
 

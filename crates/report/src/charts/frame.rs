@@ -5,7 +5,7 @@ use super::lettering::{brief, fitted, width, wrapped};
 use super::palette::{Look, diamond, marker};
 use super::scale::is_ratio;
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Spot, spot};
-use crate::figures;
+use model::figures;
 
 /// All charts are this wide, in pixels: the text of a blog post is narrower, and images have twice as many.
 pub(super) const WIDTH: f64 = 960.0;

@@ -5,7 +5,7 @@ use super::lettering::{brief, width};
 use super::palette::{heat, over};
 use super::scene::{Anchor, Area, Ink, Item, Scene, Shape, spot};
 use super::{LatencyRow, LatencyShares};
-use crate::figures;
+use model::figures;
 
 const ROW: f64 = 30.0;
 const ROW_GAP: f64 = 10.0;

@@ -54,18 +54,15 @@ pub struct Line {
     pub name: String,
     /// For each release; absent where there is no value.
     pub points: Vec<Option<Point>>,
-    /// Where it changes.
     pub changes: Vec<Mark>,
 }
 
 /// A value with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The value.
     pub value: f64,
     /// Lower end; absent where it is not known.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
 }
 
@@ -98,7 +95,6 @@ pub struct Bars {
 /// The bars of one subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarSeries {
-    /// The subject.
     pub name: String,
     /// For each label; absent where there is no value.
     pub values: Vec<Option<Point>>,
@@ -118,7 +114,6 @@ pub struct LatencyShares {
 /// The latency of one subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyRow {
-    /// The subject.
     pub name: String,
     /// Share of the operations in each bucket; one more than there are upper ends.
     pub shares: Vec<f64>,

@@ -34,7 +34,6 @@ const DARK_HEATS: [usize; 4] = [0, 1, 8, 9];
 pub enum Scheme {
     /// Dark on light: files are always of this one.
     Light,
-    /// Light on dark.
     Dark,
 }
 

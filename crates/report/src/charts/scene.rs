@@ -5,9 +5,7 @@
 /// A drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scene {
-    /// In pixels.
     pub width: f64,
-    /// In pixels.
     pub height: f64,
     /// What it is called, in full.
     pub title: String,
@@ -52,22 +50,41 @@ pub(super) struct Area {
 /// What is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Form {
-    /// A filled rectangle.
     Box(Area),
     /// Strokes along straight lines; each piece has at least two spots.
-    Stroke { pieces: Vec<Vec<Spot>>, width: f64, dash: Dash },
+    Stroke {
+        pieces: Vec<Vec<Spot>>,
+        width: f64,
+        dash: Dash,
+    },
     /// The same in half the colour, for what must not cover what it belongs to.
-    Faint { pieces: Vec<Vec<Spot>>, width: f64 },
-    /// A filled polygon.
+    Faint {
+        pieces: Vec<Vec<Spot>>,
+        width: f64,
+    },
     Polygon(Vec<Spot>),
     /// The edge of a polygon.
-    Edge { corners: Vec<Spot>, width: f64 },
-    /// A filled circle.
-    Disc { center: Spot, radius: f64 },
+    Edge {
+        corners: Vec<Spot>,
+        width: f64,
+    },
+    Disc {
+        center: Spot,
+        radius: f64,
+    },
     /// Not seen: makes a small shape easier to point at.
-    Target { center: Spot, radius: f64 },
+    Target {
+        center: Spot,
+        radius: f64,
+    },
     /// One line of text. Its spot is on the base line.
-    Words { text: String, at: Spot, size: f64, anchor: Anchor, turn: Turn },
+    Words {
+        text: String,
+        at: Spot,
+        size: f64,
+        anchor: Anchor,
+        turn: Turn,
+    },
 }
 
 /// Which end of a text stands at its spot.
@@ -100,9 +117,7 @@ pub(super) enum Dash {
 pub(super) enum Ink {
     /// What everything is drawn on.
     Paper,
-    /// Headings.
     Title,
-    /// Text.
     Label,
     /// Text that stands out, and marks that belong to no series.
     Mark,

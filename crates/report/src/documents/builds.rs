@@ -2,9 +2,9 @@
 
 use super::column;
 use crate::document::{Block, Section, Table};
-use crate::figures::{NONE, bytes};
 use crate::grids::{Grid, Kind};
 use model::build::BuildSource;
+use model::figures::{NONE, bytes};
 use model::plan::{Plan, Subject};
 use std::collections::BTreeSet;
 

@@ -3,11 +3,11 @@
 use crate::charts::{Chart, LatencyRow, LatencyShares};
 use crate::document::{Block, Figure, Table};
 use crate::documents::ids::Ids;
-use crate::figures::quantity;
 use crate::grids::{Grid, Kind};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use model::block::{Outcome, Side};
+use model::figures::quantity;
 use model::record::RunRecord;
 
 /// Upper ends of buckets, a factor of about four apart as in the posts' response times, which begin at 256 us: an

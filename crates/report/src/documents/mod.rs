@@ -8,9 +8,9 @@ pub(crate) mod raw;
 pub(crate) mod series;
 
 use crate::document::Caution;
-use crate::figures::count;
 use crate::grids::{Column, Kind};
 use crate::view::Trials;
+use model::figures::count;
 use model::record::RunWarning;
 use std::borrow::Cow;
 

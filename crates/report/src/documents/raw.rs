@@ -1,7 +1,7 @@
 //! What the store keeps verbatim of a run, and how to read it.
 
 use crate::document::{Block, Section};
-use crate::figures::count;
+use model::figures::count;
 use model::record::RunRecord;
 use std::collections::BTreeMap;
 

@@ -83,12 +83,12 @@ fn says_nothing(one: &Observed, series: &Series, findings: &Findings) -> Option<
     let Some(visible) = findings.visible else {
         return Some(format!(
             "{} with a value are too few",
-            crate::figures::count(series.len() as u64, "release", "releases")
+            model::figures::count(series.len() as u64, "release", "releases")
         ));
     };
     let visible = visible.exp_m1();
     (findings.changes.is_empty() && visible > SAYS_NOTHING_ABOVE)
-        .then(|| format!("a change of less than {} would hardly be seen", crate::figures::percent(visible)))
+        .then(|| format!("a change of less than {} would hardly be seen", model::figures::percent(visible)))
 }
 
 fn change_view(change: &Change, findings: &Findings, one: &Observed) -> ChangeView {

@@ -12,15 +12,12 @@ use model::subject::compare_versions;
     "runs {first} and {second} cannot be taken together: their {what} differ ({of_first} and {of_second})"
 )]
 pub struct Apart {
-    /// A run.
     pub first: String,
     /// The run that does not go with it.
     pub second: String,
     /// `workload`, `hosts`, `builds of rocksdb@mine`.
     pub what: String,
-    /// The first one's.
     pub of_first: String,
-    /// The second one's.
     pub of_second: String,
 }
 

@@ -41,7 +41,6 @@ pub struct Observed {
     pub step: String,
     /// The configuration; empty where there is only one.
     pub config: String,
-    /// The metric.
     pub metric: String,
     /// Its unit; empty where it has none or nobody says.
     pub unit: String,

@@ -1,7 +1,7 @@
 //! Sentences of a history that every format uses alike.
 
 use super::view::{ChangeView, EventView, HistoryView, Line, SeriesView};
-use crate::figures::{and_list, chosen_percent, count, percent, quantity};
+use model::figures::{and_list, chosen_percent, count, percent, quantity};
 
 /// "History of 11 series over 16 releases, 8.0 to 9.3."
 pub(super) fn headline(view: &HistoryView) -> String {

@@ -6,7 +6,6 @@ use analysis::change_points::Kind;
 /// Series and what was found in them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryView {
-    /// Runs and files.
     pub origin: Vec<String>,
     /// Share of series without a change in which anything is found.
     pub alpha: f64,
@@ -27,15 +26,12 @@ pub struct HistoryView {
 /// One metric of one step over releases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesView {
-    /// The step.
     pub step: String,
     /// The configuration; empty where there is only one.
     pub config: String,
-    /// The metric.
     pub metric: String,
     /// Its unit; empty where it has none.
     pub unit: String,
-    /// In their order.
     pub releases: Vec<String>,
     /// Mean of each release.
     pub values: Vec<Option<f64>>,
@@ -70,19 +66,15 @@ pub struct ChangeView {
     pub confirmed: bool,
     /// Whether a single release stands on one side of it.
     pub at_edge: bool,
-    /// After over before.
     pub ratio: f64,
     /// Lower end of its interval.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
-    /// Of the interval.
     pub confidence: f64,
     /// The scan statistic, in standard errors.
     pub score: f64,
     /// Releases that may also have been the first, this one with them.
     pub location: Vec<String>,
-    /// Mean before.
     pub value_before: Option<f64>,
     /// Mean from it on; of a glitch its own.
     pub value_after: Option<f64>,
@@ -93,11 +85,9 @@ pub struct ChangeView {
 /// What changed at one release in one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventView {
-    /// The step.
     pub step: String,
     /// The configuration; empty where there is only one.
     pub config: String,
-    /// The release.
     pub version: String,
     /// Indexes of series and of their changes, the largest change first.
     pub members: Vec<(usize, usize)>,
@@ -117,11 +107,9 @@ pub struct Line {
 /// Releases of a step that are worth measuring again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remeasure {
-    /// The step.
     pub step: String,
     /// The configuration; empty where there is only one.
     pub config: String,
-    /// In their order.
     pub releases: Vec<String>,
 }
 

@@ -2,9 +2,9 @@
 
 use super::{signs, text};
 use crate::document::{Matrix, MatrixCell, MatrixRow};
-use crate::figures;
 use crate::phrases;
 use maud::{Markup, html};
+use model::figures;
 use model::verdict::Verdict;
 
 pub(super) fn matrix(matrix: &Matrix) -> Markup {

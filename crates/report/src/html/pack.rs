@@ -18,7 +18,6 @@ pub(super) const LARGEST: u64 = 1 << 51;
 /// A timeline, packed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Packed {
-    /// Deflated, in base64.
     pub points: String,
     /// What the numbers of each metric are.
     pub metrics: Vec<Numbers>,

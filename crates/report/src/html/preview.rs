@@ -4,8 +4,8 @@ use super::pack::{LARGEST, merged, whole};
 use super::text;
 use super::timeline::classes;
 use crate::document::{Merge, Timeline};
-use crate::figures::quantity;
 use maud::{Markup, html};
+use model::figures::quantity;
 use std::fmt::Write as _;
 
 const WIDTH: u64 = 600;

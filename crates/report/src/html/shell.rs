@@ -10,7 +10,6 @@ use std::sync::LazyLock;
 /// Where a page may send requests to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connect {
-    /// A file: nowhere.
     Nowhere,
     /// A page of `serve`: to the server that it came from.
     SameOrigin,

@@ -5,9 +5,9 @@ use crate::charts::{BarSeries, Bars, Chart, Point};
 use crate::document::{
     Figure, Matrix, MatrixCell, MatrixRow, Merge, Table, Timeline, TimelineLine, TimelineMetric,
 };
-use crate::figures::quantity;
 use crate::grids::{Grid, Kind};
 use crate::layout::{RED, marked};
+use model::figures::quantity;
 use model::verdict::Verdict;
 use std::collections::BTreeSet;
 

@@ -4,8 +4,8 @@ use super::budget::Packs;
 use super::pack::Packed;
 use super::{preview, text};
 use crate::document::{Merge, Timeline, TimelineLine};
-use crate::figures::and_list;
 use maud::{Markup, PreEscaped, html};
+use model::figures::and_list;
 
 /// All that is laid out here has its final size before the script runs, so that nothing jumps when it draws.
 pub(super) fn timeline(timeline: &Timeline, packs: &Packs<'_>) -> Markup {

@@ -5,7 +5,7 @@ use super::view::{ImportView, StepView};
 use crate::charts::{BarSeries, Bars, Chart, Line, Point, Releases};
 use crate::document::{Block, Document, Figure, Matrix, MatrixCell, MatrixRow, Section, Table};
 use crate::documents::ids::Ids;
-use crate::figures::NONE;
+use model::figures::NONE;
 use model::verdict::Verdict;
 
 /// From this many versions on a line over them tells more than bars.

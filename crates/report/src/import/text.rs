@@ -156,8 +156,8 @@ pub(super) fn headline(view: &ImportView) -> String {
     format!(
         "Import {}{name}: {} of {}, not measured by dbdyno",
         view.id,
-        crate::figures::count(steps as u64, "test", "tests"),
-        crate::figures::count(subjects as u64, "version", "versions"),
+        model::figures::count(steps as u64, "test", "tests"),
+        model::figures::count(subjects as u64, "version", "versions"),
     )
 }
 

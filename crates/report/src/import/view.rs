@@ -23,7 +23,6 @@ pub enum Compared {
 /// An import, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportView {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,

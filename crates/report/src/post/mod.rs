@@ -18,7 +18,6 @@ use model::record::RunRecord;
 pub struct Illustration {
     /// Its file, with its ending.
     pub file: String,
-    /// What it shows.
     pub caption: String,
 }
 
@@ -54,7 +53,6 @@ struct Parts<'a> {
     run: &'a RunVerdicts<'a>,
     record: &'a RunRecord,
     charts: &'a [Illustration],
-    /// A paragraph each.
     findings: Vec<String>,
     groups: Vec<&'a GroupRow>,
     /// What differs between the sides beside the code, laid out.

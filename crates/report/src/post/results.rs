@@ -1,6 +1,5 @@
 //! The tables of a post's results, and a paragraph for each finding of a comparison.
 
-use crate::figures::{NONE, chosen_percent, interval, quantity, quantity_or_none, ratio};
 use crate::grids::{self, Column, Grid, Kind};
 use crate::groups::{self, GroupRow};
 use crate::layout::printable;
@@ -9,6 +8,7 @@ use crate::phrases;
 use crate::verdicts::{RunVerdicts, StepVerdict};
 use crate::view::{CandidateView, Figure, ReportView, StepRow};
 use model::block::Side;
+use model::figures::{NONE, chosen_percent, interval, quantity, quantity_or_none, ratio};
 use model::plan::Plan;
 use model::record::RunRecord;
 use model::verdict::Verdict;

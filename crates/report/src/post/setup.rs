@@ -2,12 +2,12 @@
 
 use super::fenced;
 use crate::command::Again;
-use crate::figures::{NONE, bytes, count, quantity, span};
 use crate::grids::{Grid, Kind};
 use crate::markdown::{escaped, list_item, table};
 use crate::phrases;
 use model::build::{BuildSource, EngineBuild};
 use model::config::Options;
+use model::figures::{NONE, bytes, count, quantity, span};
 use model::plan::{Design, Plan, Subject};
 use model::record::RunRecord;
 use model::units::Bytes;

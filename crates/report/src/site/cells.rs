@@ -1,9 +1,9 @@
 //! What several pages write alike: times, how a run stands, tables.
 
-use crate::figures::NONE;
 use crate::layout::shortened;
 use maud::{Markup, html};
 use model::event::RunOutcome;
+use model::figures::NONE;
 use model::plan::Purpose;
 use model::record::RunStatus;
 

@@ -4,9 +4,9 @@
 use super::cells::{name, purpose_word, time};
 use super::links;
 use super::shell::{self, Here};
-use crate::figures::{NONE, count, quantity, span};
 use maud::{Markup, html};
 use model::block::Second;
+use model::figures::{NONE, count, quantity, span};
 use model::plan::{Design, Purpose};
 use model::record::{RunStatus, RunWarning, StepExit};
 use serde::Serialize;
@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 /// A run in progress, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveView {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
@@ -23,7 +22,6 @@ pub struct LiveView {
     pub purpose: Purpose,
     /// How it ended, or that it did not.
     pub status: RunStatus,
-    /// The workload.
     pub workload: String,
     /// How its trials are laid out in time.
     pub design: Design,
@@ -43,7 +41,6 @@ pub struct LiveView {
     pub silent_s: Option<f64>,
     /// The last launch that began; absent before the first.
     pub launch: Option<u32>,
-    /// Launches that ended.
     pub launches_ended: u32,
     /// The most that there may be; absent until it is fixed.
     pub launches_max: Option<u32>,
@@ -53,20 +50,15 @@ pub struct LiveView {
     pub newest: Vec<NewestTrial>,
     /// The last second of the newest of them, where it is measured in one go.
     pub last_second: Option<Second>,
-    /// Steps that left.
     pub exits: Vec<StepExit>,
-    /// Warnings.
     pub warnings: Vec<RunWarning>,
 }
 
 /// A trial that was begun lately.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewestTrial {
-    /// The launch.
     pub launch: u32,
-    /// The step.
     pub step: String,
-    /// The subject.
     pub subject: String,
     /// How it stands: `done`, `unfinished`.
     pub standing: &'static str,

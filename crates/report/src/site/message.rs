@@ -8,7 +8,6 @@ use maud::{Markup, html};
 pub struct Message {
     /// In a few words.
     pub title: String,
-    /// A paragraph each.
     pub paragraphs: Vec<String>,
     /// Commands that help, one each.
     pub commands: Vec<String>,

@@ -4,9 +4,9 @@ use super::cells::{name, own_values, purpose_word, select, sentence, status_word
 use super::links;
 use super::shell::{self, Here};
 use crate::document::Sentence;
-use crate::figures::{NONE, count, span};
 use maud::{Markup, html};
 use model::event::RunOutcome;
+use model::figures::{NONE, count, span};
 use model::plan::Purpose;
 use model::record::RunStatus;
 
@@ -17,11 +17,9 @@ pub struct RunsView {
     pub fields: FilterFields,
     /// Engines, workloads and hosts to choose from.
     pub choices: FilterChoices,
-    /// Newest first.
     pub rows: Vec<RunRow>,
     /// How many there are on all pages.
     pub total: u64,
-    /// From 1.
     pub page: u64,
     /// How many stand on a page.
     pub per_page: u64,
@@ -32,7 +30,6 @@ pub struct RunsView {
 /// The fields of the form, as they stand in the URL; empty where they narrow nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterFields {
-    /// Text anywhere.
     pub q: String,
     /// `rocksdb`
     pub engine: String,
@@ -46,7 +43,6 @@ pub struct FilterFields {
     pub host: String,
     /// First day, `2026-11-21`.
     pub from: String,
-    /// Last day.
     pub to: String,
 }
 
@@ -74,18 +70,14 @@ impl FilterFields {
 /// What the form offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterChoices {
-    /// Engines.
     pub engines: Vec<String>,
-    /// Workloads.
     pub workloads: Vec<String>,
-    /// Hosts.
     pub hosts: Vec<String>,
 }
 
 /// A run or an import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,

@@ -17,7 +17,6 @@ pub enum Here {
     Runs,
     /// A step over runs.
     History,
-    /// Anywhere else.
     Elsewhere,
 }
 

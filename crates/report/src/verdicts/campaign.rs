@@ -4,8 +4,8 @@ use super::{
     CandidateSummary, ComparedMetric, MOST_NAMES, Repeats, RunVerdicts, StepVerdict, finite, why_not,
 };
 use crate::campaign::{CampaignView, Comparison, StepView, disturbed_lines};
-use crate::figures::{and_list, change, chosen_percent};
 use model::block::Side;
+use model::figures::{and_list, change, chosen_percent};
 use model::metric::Metric;
 use model::verdict::Verdict;
 

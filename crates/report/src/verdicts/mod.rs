@@ -7,10 +7,10 @@ mod comparison;
 pub use campaign::of_campaign;
 pub use comparison::of_comparison;
 
-use crate::figures::{and_list, count};
 use crate::view::{Note, RunFacts, TrialReason, Trials};
 use model::block::Side;
 use model::event::RunOutcome;
+use model::figures::{and_list, count};
 use model::host::Host;
 use model::metric::Metric;
 use model::plan::LeftOut;
@@ -21,7 +21,6 @@ use model::workload::Group;
 /// A run with a verdict for each step and candidate.
 #[derive(Debug, Clone)]
 pub struct RunVerdicts<'a> {
-    /// Which run.
     pub run: &'a RunFacts,
     /// The base, as the user named it.
     pub base: &'a str,
@@ -50,7 +49,6 @@ pub struct RunVerdicts<'a> {
 /// What was found of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CandidateSummary<'a> {
-    /// Its side.
     pub side: Side,
     /// As the user named it.
     pub candidate: &'a str,
@@ -106,11 +104,8 @@ impl Repeats {
 /// One step of one candidate.
 #[derive(Debug, Clone)]
 pub struct StepVerdict<'a> {
-    /// The step.
     pub step: &'a str,
-    /// Its group.
     pub group: Group,
-    /// The candidate.
     pub side: Side,
     /// As the user named it.
     pub candidate: &'a str,
@@ -141,15 +136,11 @@ pub struct ComparedMetric {
     pub metric: &'static str,
     /// Its unit in JSON.
     pub unit: &'static str,
-    /// The base's value.
     pub base: Option<f64>,
-    /// The candidate's.
     pub candidate: Option<f64>,
-    /// Candidate over base.
     pub ratio: Option<f64>,
     /// Lower end of its interval; absent where it is not bounded.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Confidence of the interval; absent where there is none.
     pub confidence: Option<f64>,

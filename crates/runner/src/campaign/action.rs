@@ -47,7 +47,6 @@ pub enum Action {
     },
     /// Start workers in this order and have each load its library.
     Start {
-        /// The workers.
         workers: Vec<WorkerId>,
     },
     /// Send requests to several workers and wait for all replies.
@@ -59,24 +58,19 @@ pub enum Action {
     },
     /// Give readers the image: hard links to its files; of a server clones of them.
     LinkImage {
-        /// Who made it.
         builder: WorkerId,
-        /// Who gets it.
         readers: Vec<WorkerId>,
     },
     /// Stop these workers; from now on only the one with a block runs.
     Freeze {
-        /// The workers.
         workers: Vec<WorkerId>,
     },
     /// Let them all go on.
     Thaw {
-        /// The workers.
         workers: Vec<WorkerId>,
     },
     /// Thaw one worker, run one block, freeze it, and read its counters on both edges.
     RunBlock {
-        /// Who runs.
         worker: WorkerId,
         /// The trial that the block belongs to.
         trial: TrialKey,
@@ -84,57 +78,47 @@ pub enum Action {
         cycle: u32,
         /// The place within the cycle, from 0.
         position: u32,
-        /// When it ends.
         limit: BlockLimit,
     },
     /// Run a step in one go on the only worker that lives, telling each second, and read its counters on both
     /// edges. Nothing is frozen.
     Measure {
-        /// Who runs.
         worker: WorkerId,
-        /// The trial.
         trial: TrialKey,
         /// The place of the visit within its round, from 0.
         position: u32,
-        /// When it ends.
         limit: BlockLimit,
         /// A worker that has not answered by then hangs.
         bound: Nanos,
     },
     /// Wait for a shape of the tree, and read the counters on both edges: what a step's writes still cost.
     Drain {
-        /// Whose tree.
         worker: WorkerId,
         /// The trial that the cost belongs to.
         trial: TrialKey,
         /// The place of the visit within its round, from 0.
         position: u32,
-        /// The shape.
         to: Settle,
         /// Give up after this long.
         bound: Nanos,
     },
     /// Put the files of a database out of the page cache.
     Evict {
-        /// Whose.
         worker: WorkerId,
     },
     /// Remove the database of a worker that has ended, and keep its directory.
     RemoveDatabase {
-        /// Whose.
         worker: WorkerId,
     },
     /// Run a step by the user's db_bench, on the database of the worker's directory.
     RunDbBench {
         /// Whose program and directory; no process of ours is in it.
         worker: WorkerId,
-        /// The trial.
         trial: TrialKey,
         /// The place of the visit within its round, from 0.
         position: u32,
         /// The benchmark whose result is the step's.
         benchmark: String,
-        /// The flags.
         arguments: Vec<String>,
         /// It is killed after this long.
         bound: Nanos,
@@ -143,17 +127,13 @@ pub enum Action {
     DrainDevice,
     /// Copy texts that the engine wrote.
     Collect {
-        /// Whose.
         worker: WorkerId,
     },
-    /// End workers.
     Stop {
-        /// The workers.
         workers: Vec<WorkerId>,
     },
     /// Remove the directories of workers that have ended.
     RemoveDirectories {
-        /// The workers.
         workers: Vec<WorkerId>,
     },
     /// End all workers at once and remove their directories: something failed.
@@ -182,7 +162,6 @@ pub struct Line {
     pub step: Option<String>,
     /// What its result means.
     pub meaning: Meaning,
-    /// What to do.
     pub action: Action,
 }
 
@@ -197,7 +176,6 @@ pub enum Meaning {
     ShapeBefore,
     /// The shapes of the sides after the step.
     ShapeAfter,
-    /// A measured block.
     Measured,
     /// A block of the pilot: how many operations fit.
     Sized,
@@ -211,6 +189,5 @@ pub enum Meaning {
     ShapeSettled,
     /// The latency of the step on each side.
     Latency,
-    /// Raw output.
     Raw,
 }

@@ -14,7 +14,6 @@ pub trait Schedule {
 /// What happened since the last call.
 #[derive(Debug)]
 pub enum Event {
-    /// The run begins.
     Begin,
     /// The last action ended.
     Ended(Result<Performed, Failure>),
@@ -23,7 +22,6 @@ pub enum Event {
 /// What to do next.
 #[derive(Debug, PartialEq)]
 pub enum Next {
-    /// This.
     Do(Action),
     /// Nothing: the run is over.
     End(RunOutcome),

@@ -7,7 +7,7 @@ use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
 use model::workload::Workload;
 use std::collections::BTreeMap;
-
+/// The steps of a small workload of every kind.
 pub const WORKLOAD: &str = r#"
     name = "small"
     engine = "rocksdb"
@@ -134,7 +134,7 @@ pub fn sql_plan(steps: &[&str], budget: Nanos) -> Plan {
     let workload = Workload::parse(SQL_WORKLOAD, "test").unwrap();
     Plan { workload, ..plan(&["postgres@15.7", "postgres@16.3"], steps, budget) }
 }
-
+/// A plan of these subjects and steps.
 pub fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
     let subject = |text: &&str| {
         let reference: SubjectRef = text.parse().unwrap();

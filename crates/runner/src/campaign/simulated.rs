@@ -54,7 +54,7 @@ struct SimulatedWorker {
     open: bool,
     prepared: bool,
 }
-
+/// A world without processes in which faults happen on demand.
 pub struct SimulatedWorld {
     pub time: Nanos,
     pub actions: Vec<Action>,

@@ -33,15 +33,11 @@ pub trait World {
 /// What came of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Performed {
-    /// It is done.
     Done,
     /// The replies, in the order of the requests.
     Replies(Vec<(WorkerId, Reply)>),
-    /// A block.
     Block(Box<MeasuredBlock>),
-    /// Texts by name.
     Texts(Vec<(String, String)>),
-    /// What db_bench measured.
     DbBench(Box<DbBenchRun>),
 }
 
@@ -52,14 +48,12 @@ pub struct DbBenchRun {
     pub measured: MeasuredBlock,
     /// Percentiles that it printed.
     pub latency: Option<Latency>,
-    /// Its output, verbatim.
     pub output: String,
 }
 
 /// A block with the counters of its side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredBlock {
-    /// The worker's report.
     pub report: BlockReport,
     /// When it began, in microseconds since the epoch; absent where nobody knows.
     pub started_at_us: Option<i64>,
@@ -74,7 +68,6 @@ pub struct MeasuredBlock {
 /// Where the engine was that did the work of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineIn {
-    /// In the worker.
     Worker,
     /// In a server of ours, whose threads that served the client had this: the worker is no part of the side.
     Server(ThreadTimes),

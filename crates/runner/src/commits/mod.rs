@@ -21,7 +21,6 @@ const SHORT: usize = 12;
 /// One commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Its whole name.
     pub id: String,
     /// The first line of its message.
     pub summary: String,
@@ -37,14 +36,12 @@ impl Commit {
 /// Why commits cannot be listed or built.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// git says no.
     #[error("failed to {doing} in `{}`", repository.display())]
     Git {
         /// `look for the commit x`.
         doing: String,
         /// The repository, or our clone of it.
         repository: PathBuf,
-        /// What git said.
         source: ToolError,
     },
     /// A name that git does not know as a commit.
@@ -52,17 +49,11 @@ pub enum CommitError {
     NoSuchCommit {
         /// What was asked for.
         name: String,
-        /// Where.
         repository: PathBuf,
     },
     /// The commits do not follow one another.
     #[error("`{good}` is no ancestor of `{bad}`: bisect looks between a good commit and a later bad one")]
-    NotAncestor {
-        /// The good one.
-        good: String,
-        /// The bad one.
-        bad: String,
-    },
+    NotAncestor { good: String, bad: String },
     /// A place of the library that is not within the checkout.
     #[error(
         "the library `{}` must be named by its path within the checkout, like build/librocksdb.so",
@@ -90,14 +81,11 @@ pub enum CommitError {
     /// A directory of ours that is not ours.
     #[error(transparent)]
     Directory(#[from] MarkedDirError),
-    /// The system refused.
     #[error("failed to {action} `{}`", path.display())]
     Io {
         /// `copy`, `remove`.
         action: &'static str,
-        /// The path.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
 }
@@ -117,9 +105,7 @@ impl CommitError {
 /// Two commits by any name that git knows them by.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends<'a> {
-    /// The earlier one.
     pub good: &'a str,
-    /// The later one.
     pub bad: &'a str,
 }
 

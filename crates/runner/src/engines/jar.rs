@@ -17,7 +17,6 @@ const TELLING: [&str; 4] = [".so", ".txz", ".tar.gz", ".tgz"];
 
 /// What to take out of which jar.
 pub(super) struct Extraction<'a> {
-    /// The jar.
     pub jar: &'a Path,
     /// Its coordinates, for errors.
     pub coordinates: &'a str,

@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// Where to look, and for what.
 pub(super) struct Search<'a> {
-    /// The engine's name.
     pub engine: &'a str,
     /// Where its files may be.
     pub layout: &'a Layout,
@@ -27,7 +26,6 @@ pub(super) struct Search<'a> {
 
 /// The program and the files of a server, below `base` or absolute.
 pub(super) struct Found {
-    /// The program.
     pub program: PathBuf,
     /// What else belongs to it.
     pub files: ServerFiles,

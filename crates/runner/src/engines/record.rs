@@ -28,7 +28,6 @@ pub(super) const SERVER_DIRECTORY: &str = "files";
 pub struct JarRecord {
     /// Its SHA-256, 64 hexadecimal digits.
     pub sha256: String,
-    /// Its size.
     pub size: Bytes,
 }
 
@@ -53,9 +52,7 @@ pub(super) struct BuildRecord {
     /// The library, or the program of a server as it was published: relative to the record where it was fetched, so that the cache can be moved; absolute
     /// where it is the user's own.
     pub library: PathBuf,
-    /// Its SHA-256.
     pub sha256: String,
-    /// Its size.
     pub size: Bytes,
     /// What else belongs to a server; paths as that of the library.
     #[serde(default)]
@@ -66,7 +63,6 @@ pub(super) struct BuildRecord {
     pub loader: Option<PathBuf>,
     /// Where it came from.
     pub source: BuildSource,
-    /// Compiler stamps.
     pub compilers: Vec<String>,
     /// The jar it was in.
     pub jar: Option<JarRecord>,
@@ -83,7 +79,6 @@ pub(super) struct Facts {
     pub reference: BuildRef,
     /// See [`BuildRecord::library`].
     pub library: PathBuf,
-    /// Its SHA-256.
     pub sha256: String,
     /// Its size in bytes.
     pub size: u64,
@@ -93,7 +88,6 @@ pub(super) struct Facts {
     pub loader: Option<PathBuf>,
     /// Where it came from.
     pub source: BuildSource,
-    /// Compiler stamps.
     pub compilers: Vec<String>,
     /// The jar it was in.
     pub jar: Option<JarRecord>,

@@ -12,7 +12,6 @@ const XZ_MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 
 /// What to unpack.
 pub(super) struct Unpacking<'a> {
-    /// The archive.
     pub archive: &'a Path,
     /// Where it came from, for errors.
     pub coordinates: &'a str,

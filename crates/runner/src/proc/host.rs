@@ -115,7 +115,6 @@ pub enum NoDevice {
          by --work-dir", path.display()
     )]
     NoneOfItsOwn {
-        /// The path.
         path: PathBuf,
         /// `overlay`, `tmpfs`, `nfs4`.
         file_system: String,
@@ -126,7 +125,6 @@ pub enum NoDevice {
          directory on another file system (ext4, xfs) by --work-dir", path.display()
     )]
     Pooled {
-        /// The path.
         path: PathBuf,
         /// `btrfs`, `zfs`.
         file_system: String,
@@ -134,21 +132,14 @@ pub enum NoDevice {
     /// The device has no line in `/proc/diskstats`.
     #[error("`{}` lies on device {major}:{minor}, which /proc/diskstats does not count", path.display())]
     NotCounted {
-        /// The path.
         path: PathBuf,
         /// Major number of the device.
         major: u32,
-        /// Minor number.
         minor: u32,
     },
     /// The path cannot be looked at.
     #[error("failed to look at `{}`", path.display())]
-    Unreadable {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
 }
 
 /// The block device or partition that `path` lies on, as named in `/proc/diskstats`.

@@ -13,7 +13,6 @@ use std::path::PathBuf;
 pub struct Stat {
     /// `R`, `S`, `D`, `T`, `Z`.
     pub state: char,
-    /// Parent.
     pub parent: u32,
     /// Whether it is one of the kernel's own threads.
     pub kernel_thread: bool,
@@ -76,19 +75,15 @@ pub fn field(text: &str, name: &str) -> Option<u64> {
 /// ` 254       0 vda 40873 9541 2518406 14220 98812 66021 8713442 103121 0 61096 121553 ...`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Disk {
-    /// Reads completed.
     pub reads: u64,
     /// Reads merged with a neighbour before they went to the device.
     pub reads_merged: u64,
-    /// Bytes read.
     pub read_bytes: u64,
     /// Time that reads took, queueing included, summed over them, in microseconds.
     pub read_us: u64,
-    /// Writes completed.
     pub writes: u64,
     /// Writes merged with a neighbour before they went to the device.
     pub writes_merged: u64,
-    /// Bytes written.
     pub write_bytes: u64,
     /// Time that writes took, queueing included, summed over them, in microseconds.
     pub write_us: u64,

@@ -13,7 +13,6 @@ use std::fs;
 pub struct SideReading {
     /// CPU time of all its threads.
     pub process_cpu: Option<Nanos>,
-    /// Everything else.
     pub counters: Counters,
     /// Each of its threads.
     pub threads: BTreeMap<u32, ThreadTimes>,

@@ -17,24 +17,13 @@ use std::time::Duration;
 pub enum ToolError {
     /// It could not be started, or its output not be kept.
     #[error("failed to start `{}`", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// It did not end in time.
     #[error("`{}` did not end within {:.0} s", program.display(), bound.as_secs_f64())]
-    TimedOut {
-        /// The program.
-        program: PathBuf,
-        /// The bound.
-        bound: Nanos,
-    },
+    TimedOut { program: PathBuf, bound: Nanos },
     /// It ended, and not well.
     #[error("`{}` {how}; its last words: {last_words}", program.display())]
     Failed {
-        /// The program.
         program: PathBuf,
         /// `exited with status 1`, `was killed by signal 9`.
         how: String,
@@ -49,11 +38,8 @@ pub enum ToolError {
 /// What to run.
 #[derive(Debug)]
 pub struct Tool<'a> {
-    /// The program.
     pub program: &'a Path,
-    /// Its arguments.
     pub arguments: &'a [String],
-    /// Its working directory.
     pub directory: &'a Path,
     /// File for its standard output and standard error together.
     pub output: &'a Path,
@@ -66,7 +52,6 @@ pub struct Tool<'a> {
 /// A program that has ended well.
 #[derive(Debug)]
 pub struct ToolRun {
-    /// Its output.
     pub output: String,
     /// CPU time of all its threads.
     pub cpu: Nanos,

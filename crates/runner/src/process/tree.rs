@@ -16,18 +16,10 @@ use std::time::Duration;
 pub enum FreezeError {
     /// The process has ended.
     #[error("process {pid} ended before it could be frozen")]
-    Gone {
-        /// The process.
-        pid: u32,
-    },
+    Gone { pid: u32 },
     /// Some thread goes on.
     #[error("process {pid} did not freeze within {} ms", bound.0 / 1_000_000)]
-    TimedOut {
-        /// The process.
-        pid: u32,
-        /// The bound.
-        bound: Nanos,
-    },
+    TimedOut { pid: u32, bound: Nanos },
 }
 
 /// A thread in an uninterruptible wait stops only after it; longer than this is a hang.

@@ -19,12 +19,7 @@ use std::time::Duration;
 pub enum WorkerError {
     /// It could not be started.
     #[error("failed to start a worker from `{}`", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// It ended by itself.
     #[error("the worker {how}{}", tail_sentence(stderr_tail))]
     Crashed {
@@ -35,12 +30,7 @@ pub enum WorkerError {
     },
     /// It did not answer in time.
     #[error("the worker did not answer `{request}` within {:.0} s", bound.as_secs_f64())]
-    TimedOut {
-        /// What was asked.
-        request: &'static str,
-        /// The bound.
-        bound: Nanos,
-    },
+    TimedOut { request: &'static str, bound: Nanos },
     /// It answered that it could not.
     #[error("{message}")]
     Refused {
@@ -85,7 +75,6 @@ pub struct WorkerCommand {
     pub program: PathBuf,
     /// File for its standard error.
     pub stderr: PathBuf,
-    /// Its working directory.
     pub directory: PathBuf,
 }
 

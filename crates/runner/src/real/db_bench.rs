@@ -17,7 +17,6 @@ pub enum DbBenchError {
     /// The benchmark is not in it.
     #[error("db_bench printed no result of `{benchmark}`; it printed: {beginning}")]
     NoResult {
-        /// The benchmark.
         benchmark: String,
         /// The first characters of the output.
         beginning: String,

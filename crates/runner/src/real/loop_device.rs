@@ -76,7 +76,6 @@ pub enum LoopDeviceError {
     ProgramFailed {
         /// `losetup`, `mkfs.ext4`.
         program: &'static str,
-        /// What it said.
         said: String,
     },
     /// The file is sparse: a disk below that fills up would look like a broken one to the engine.
@@ -89,7 +88,6 @@ pub enum LoopDeviceError {
         directory: PathBuf,
         /// Size of the device.
         wanted: Bytes,
-        /// Free bytes.
         available: Bytes,
     },
     /// The file system below takes no direct IO from a loop device.
@@ -118,16 +116,11 @@ pub enum LoopDeviceError {
     },
     /// Something is mounted in our directory that is not ours.
     #[error("`{}` is mounted in a directory of ours but not by us, so nothing there is deleted", mount_point.display())]
-    ForeignMount {
-        /// Where.
-        mount_point: PathBuf,
-    },
-    /// The system refused.
+    ForeignMount { mount_point: PathBuf },
     #[error("failed to {action} `{}`", path.display())]
     Io {
         /// `make`, `mount`, `unmount`.
         action: &'static str,
-        /// The path.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

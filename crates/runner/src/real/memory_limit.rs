@@ -51,19 +51,13 @@ pub enum MemoryLimitError {
         "the memory controller is not passed down to `{}`, so this plan is skipped; run as root, or in a delegated \
          group: systemd-run --user --scope -p Delegate=yes dbdyno ...", group.display()
     )]
-    NotPassedDown {
-        /// Our own group.
-        group: PathBuf,
-    },
+    NotPassedDown { group: PathBuf },
     /// Version 2: a group with processes of its own cannot limit groups below it.
     #[error(
         "`{}` has other processes than dbdyno, so no limit can be set below it and this plan is skipped; give \
          dbdyno a group to itself: systemd-run --user --scope -p Delegate=yes dbdyno ...", group.display()
     )]
-    Occupied {
-        /// Our own group.
-        group: PathBuf,
-    },
+    Occupied { group: PathBuf },
     /// The system wants more rights.
     #[error(
         "not permitted to {action} `{}`, so this plan is skipped; run as root, or in a delegated group: systemd-run \

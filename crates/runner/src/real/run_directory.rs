@@ -15,7 +15,6 @@ const LOCK: &str = "controller.lock";
 /// A run's directory; removed when dropped.
 pub struct RunDirectory {
     path: PathBuf,
-    /// Keeps the lock.
     _lock: File,
 }
 
@@ -30,12 +29,7 @@ pub enum RunDirectoryError {
     Mounted(#[from] LoopDeviceError),
     /// The lock could not be made.
     #[error("failed to lock `{}`", path.display())]
-    Lock {
-        /// The lock file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Lock { path: PathBuf, source: std::io::Error },
 }
 
 impl RunDirectory {

@@ -14,9 +14,7 @@ const PASSWD: &str = "/etc/passwd";
 /// A user with an entry in the file of users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Its name.
     pub name: String,
-    /// Its number.
     pub uid: u32,
     /// The number of its group.
     pub gid: u32,

@@ -20,34 +20,18 @@ const MOST_BYTES: u64 = 4096;
 pub enum PasswordError {
     /// The file cannot be read.
     #[error("failed to read the password file `{}`", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// Others can read the file.
     #[error(
         "the password file `{}` is not yours alone (mode {mode:o}); `chmod 600` it, and let it belong to you", path.display()
     )]
-    NotPrivate {
-        /// The file.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    NotPrivate { path: PathBuf, mode: u32 },
     /// The file is something else.
     #[error("`{}` is no password file: one line of text", path.display())]
-    NotAPassword {
-        /// The file.
-        path: PathBuf,
-    },
+    NotAPassword { path: PathBuf },
     /// The variable is not text.
     #[error("the environment variable {variable} is not UTF-8")]
-    Variable {
-        /// Its name.
-        variable: String,
-    },
+    Variable { variable: String },
 }
 
 /// The environment variable of the password of the server of this name: `DBDYNO_PASSWORD_MY_SERVER` for `my-server`.

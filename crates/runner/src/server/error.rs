@@ -13,18 +13,10 @@ use std::process::ExitStatus;
 pub enum ServerError {
     /// The program could not be started.
     #[error("failed to start `{}`", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// The build has no server of its own that could be started.
     #[error("{reference} is no server that is started here")]
-    NotStartable {
-        /// The build.
-        reference: String,
-    },
+    NotStartable { reference: String },
     /// The directory of the server could not be made.
     #[error(transparent)]
     Directory(#[from] MarkedDirError),
@@ -33,23 +25,15 @@ pub enum ServerError {
     File {
         /// `make`, `copy`, `give away`.
         action: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
     /// The directory has no marker.
     #[error("`{}` was not made by dbdyno, so no server is put into it; choose another --work-dir", path.display())]
-    NotOurs {
-        /// The directory.
-        path: PathBuf,
-    },
+    NotOurs { path: PathBuf },
     /// A data directory is to be made where there is one.
     #[error("`{}` is there already, so no data directory is made in its place; remove it first", path.display())]
-    NotEmpty {
-        /// The data directory.
-        path: PathBuf,
-    },
+    NotEmpty { path: PathBuf },
     /// There is no data directory to start on.
     #[error("there is no data directory `{}`: it is made, or copied from an image, before the start", path.display())]
     NoData {
@@ -69,10 +53,7 @@ pub enum ServerError {
         "servers refuse to run as root, and /etc/passwd has no user `{wanted}` to run them as; \
          start dbdyno as an ordinary user, or add that one"
     )]
-    NoAccount {
-        /// The user.
-        wanted: &'static str,
-    },
+    NoAccount { wanted: &'static str },
     /// The user that the server runs as may not enter a directory.
     #[error(
         "servers refuse to run as root and are run as the user `{user}`, which may not enter `{}` (mode {mode:o}) on \
@@ -80,13 +61,11 @@ pub enum ServerError {
         blocked.display(), path.display()
     )]
     Unreachable {
-        /// The user.
         user: String,
         /// What must be reached.
         path: PathBuf,
         /// The directory that cannot be entered.
         blocked: PathBuf,
-        /// Its permissions.
         mode: u32,
     },
     /// The path of the Unix socket is longer than the system's addresses.
@@ -94,31 +73,19 @@ pub enum ServerError {
         "the path of the server's socket, `{}`, has {} bytes, and a Unix socket may have {most}; \
          name a --work-dir with a shorter path", path.display(), path.as_os_str().len()
     )]
-    SocketPath {
-        /// The socket.
-        path: PathBuf,
-        /// The most bytes.
-        most: usize,
-    },
+    SocketPath { path: PathBuf, most: usize },
     /// The port cannot be had.
     #[error(
         "failed to listen on port {port} of 127.0.0.1; end what listens there, or let dbdyno choose a free port"
     )]
-    Port {
-        /// The port.
-        port: u16,
-        /// Why.
-        source: io::Error,
-    },
+    Port { port: u16, source: io::Error },
     /// The release does not know an option.
     #[error(
         "`{}` does not know the option `{option}`; take it out of the configuration, or give it there for the releases \
          that have it (`[[config.when]]`){}", program.display(), tail_sentence(tail)
     )]
     UnknownOption {
-        /// The program.
         program: PathBuf,
-        /// The option.
         option: String,
         /// The end of its log.
         tail: String,
@@ -129,9 +96,7 @@ pub enum ServerError {
         program.display(), tail_sentence(tail)
     )]
     BadValue {
-        /// The program.
         program: PathBuf,
-        /// The option.
         option: String,
         /// The end of its log.
         tail: String,
@@ -142,7 +107,6 @@ pub enum ServerError {
          release{}", program.display(), tail_sentence(tail)
     )]
     OtherVersion {
-        /// The program.
         program: PathBuf,
         /// The end of its log.
         tail: String,
@@ -153,9 +117,7 @@ pub enum ServerError {
         program.display(), tail_sentence(tail)
     )]
     MissingPlugin {
-        /// The program.
         program: PathBuf,
-        /// The plugin.
         plugin: String,
         /// The end of its log.
         tail: String,
@@ -163,7 +125,6 @@ pub enum ServerError {
     /// The user that the server runs as may not use a file.
     #[error("`{}` lacks a permission{}", program.display(), tail_sentence(tail))]
     NotPermitted {
-        /// The program.
         program: PathBuf,
         /// The end of its log.
         tail: String,
@@ -171,7 +132,6 @@ pub enum ServerError {
     /// It ended, and not because we asked.
     #[error("`{}` {how} {doing}{}", program.display(), tail_sentence(tail))]
     Crashed {
-        /// The program.
         program: PathBuf,
         /// `was killed by signal 11`, `exited with status 1`.
         how: String,
@@ -186,9 +146,7 @@ pub enum ServerError {
         program.display(), tail_sentence(tail)
     )]
     Incomplete {
-        /// The program.
         program: PathBuf,
-        /// What is missing.
         what: String,
         /// The end of its log.
         tail: String,
@@ -196,11 +154,9 @@ pub enum ServerError {
     /// It did not get there in time, and was killed.
     #[error("`{}` was killed {doing}: it took more than {:.0} s{}", program.display(), bound.as_secs_f64(), tail_sentence(tail))]
     TimedOut {
-        /// The program.
         program: PathBuf,
         /// `while starting`, `while stopping`.
         doing: &'static str,
-        /// The bound.
         bound: Nanos,
         /// The end of its log.
         tail: String,
@@ -208,9 +164,7 @@ pub enum ServerError {
     /// It answers, and refuses us.
     #[error("`{}` runs and refuses a client: {message}{}", program.display(), tail_sentence(tail))]
     Refused {
-        /// The program.
         program: PathBuf,
-        /// In its words.
         message: String,
         /// The end of its log.
         tail: String,

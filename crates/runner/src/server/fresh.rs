@@ -11,13 +11,11 @@ use std::path::PathBuf;
 /// A server to be made.
 #[derive(Debug, Clone)]
 pub struct FreshServer<'a> {
-    /// Its build.
     pub build: &'a EngineBuild,
     /// Options by name, as [`model::config::for_server`] gives them.
     pub options: &'a Options,
     /// Its directory, which is not there yet; the one above it is.
     pub directory: PathBuf,
-    /// Where it listens.
     pub network: Network,
 }
 

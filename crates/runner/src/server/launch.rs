@@ -32,13 +32,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(4);
 
 /// A program to start.
 pub(super) struct Launch<'a> {
-    /// Its build.
     pub files: &'a ServerFiles,
-    /// The program.
     pub program: &'a Path,
-    /// Its arguments.
     pub arguments: &'a [OsString],
-    /// Its working directory.
     pub directory: &'a Path,
     /// Who it runs as; as we do where absent.
     pub account: Option<&'a Account>,
@@ -210,7 +206,6 @@ impl Namespace {
 
 /// A program that runs to its end.
 pub(super) struct Errand<'a> {
-    /// What to start.
     pub launch: Launch<'a>,
     /// What it does, for errors: `while making the data directory`.
     pub doing: &'static str,

@@ -71,7 +71,6 @@ pub enum Network {
 /// What is needed to make or start a server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerCommand<'a> {
-    /// Its build.
     pub files: &'a ServerFiles,
     /// The program of the server.
     pub program: &'a Path,
@@ -260,7 +259,6 @@ struct Listening {
     endpoint: Endpoint,
     /// The port in its arguments.
     port: u16,
-    /// Its socket.
     socket: PathBuf,
 }
 

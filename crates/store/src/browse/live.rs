@@ -15,7 +15,6 @@ use rusqlite::{Connection, OptionalExtension, params};
 pub struct LiveFacts {
     /// The last launch that began, and when, in microseconds since the epoch.
     pub launch: Option<(u32, i64)>,
-    /// Launches that ended.
     pub launches_ended: u32,
     /// The most that there may be; absent until it is fixed.
     pub launches_max: Option<u32>,
@@ -36,16 +35,13 @@ pub struct LiveFacts {
 /// One step of a run in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveStep {
-    /// The step.
     pub step: String,
-    /// Its trials.
     pub trials: TrialCounts,
 }
 
 /// A trial of a run in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveTrial {
-    /// The step.
     pub step: String,
     /// What was measured of it so far.
     pub rate: TrialRate,

@@ -72,7 +72,6 @@ pub struct Case {
     pub test: &'static str,
     /// What one operation is.
     pub operation: Operation,
-    /// Foreground threads.
     pub threads: u32,
     /// Whether writes go through the write-ahead log.
     pub wal: bool,

@@ -14,15 +14,11 @@ const CONFIDENCE: f64 = 0.99;
 pub struct Ratios {
     /// Median of the ratios.
     pub median: f64,
-    /// Smallest.
     pub min: f64,
-    /// Largest.
     pub max: f64,
-    /// How many.
     pub pairs: usize,
     /// Lower bound of the 99 % interval; absent where so few pairs bound nothing.
     pub low: Option<f64>,
-    /// Upper bound.
     pub high: Option<f64>,
 }
 

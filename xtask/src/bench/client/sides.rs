@@ -19,7 +19,6 @@ pub struct Programs {
     pub db_bench: PathBuf,
     /// The library that it is linked with.
     pub library: PathBuf,
-    /// A dbdyno.
     pub dbdyno: PathBuf,
     /// At which level db_bench's threads count.
     pub db_bench_perf_level: u8,
@@ -28,13 +27,11 @@ pub struct Programs {
 /// One run of one side.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What to do.
     pub case: &'a Case,
     /// How often, over all threads.
     pub operations: u64,
     /// Of keys and values.
     pub seed: u64,
-    /// The database.
     pub directory: &'a Path,
 }
 

@@ -20,19 +20,15 @@ use store::{EntryKind, Filter, Store, Writer};
 
 /// What is in the store.
 pub struct Made {
-    /// Numbers of trials.
     pub measurements: u64,
     /// Runs of all kinds.
     pub runs: u64,
-    /// Of the file.
     pub bytes: u64,
-    /// Ids, newest first.
     pub comparisons: Vec<String>,
     pub campaigns: Vec<String>,
     /// The campaign of 42 steps and ten builds.
     pub largest: Vec<String>,
     pub unfinished: Vec<String>,
-    /// Workloads and steps.
     pub steps: Vec<(String, String)>,
 }
 

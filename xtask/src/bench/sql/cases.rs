@@ -16,7 +16,6 @@ pub const DATA: DataSet =
 pub struct Case {
     /// The name that the posts have for it.
     pub test: &'static str,
-    /// sysbench's script.
     pub script: &'static str,
     /// Connections, a thread each.
     pub threads: u32,

@@ -18,17 +18,13 @@ const SETTLE_BOUND: Nanos = Nanos::from_secs(60);
 pub enum Amount {
     /// So many events over all connections.
     Events(u64),
-    /// So many seconds.
     Seconds(u32),
 }
 
 /// The programs and the server that both are run against.
 pub struct Sides {
-    /// Debian's.
     pub sysbench: PathBuf,
-    /// A dbdyno.
     pub dbdyno: PathBuf,
-    /// The server.
     pub address: ServerAddress,
     /// For what they are told and what they tell.
     pub directory: PathBuf,

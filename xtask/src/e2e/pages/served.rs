@@ -19,7 +19,6 @@ const SLOWED: &str = "slowed <down>";
 
 /// Ids of the runs in the store.
 struct Runs {
-    /// Nothing differs.
     same: String,
     /// The candidate is slower.
     slowed: String,

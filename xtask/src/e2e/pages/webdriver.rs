@@ -39,7 +39,6 @@ pub struct Spot {
 /// Where a browser may go beside files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// To no host.
     Nowhere,
     /// To this host by its loopback address.
     Loopback,

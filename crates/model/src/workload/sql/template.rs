@@ -11,31 +11,22 @@ pub struct Template(pub Vec<Piece>);
 /// A part of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// As it stands.
     Text(String),
-    /// The table's name.
     Table,
-    /// The table's number.
     Number,
-    /// The storage engine.
     Storage,
     /// The value of a parameter, plus a number.
     Value {
-        /// The parameter's name.
         name: String,
-        /// What is added.
         plus: i64,
     },
     /// Fresh values of a parameter, separated by commas.
     List {
-        /// The parameter's name.
         name: String,
-        /// How many.
         count: u32,
     },
     /// Rows as the load inserts them, with fresh values, separated by commas.
     Rows {
-        /// How many.
         count: u32,
     },
 }

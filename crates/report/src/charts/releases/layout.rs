@@ -36,7 +36,6 @@ pub(super) struct Layout {
     pub ticks: Vec<Tick>,
     /// The middle of each release.
     pub places: Vec<f64>,
-    /// Between two releases.
     pub pitch: f64,
     /// Every so many points have a marker.
     pub marker_stride: usize,

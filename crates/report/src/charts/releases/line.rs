@@ -17,7 +17,6 @@ pub(super) enum Notes {
     None,
     /// At markers and intervals.
     OnMarks,
-    /// Around them too.
     WithTargets,
 }
 
@@ -26,7 +25,6 @@ pub(super) struct Drawn<'a> {
     pub line: &'a Line,
     index: usize,
     pub look: Look,
-    /// For each release.
     pub points: Vec<Option<Point>>,
     /// How far it stands beside the place of the release, in parts of the distance that lines have.
     beside: f64,

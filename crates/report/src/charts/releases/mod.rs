@@ -5,9 +5,9 @@ use super::lettering::{brief, width};
 use super::scale::{is_ratio, settled};
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Turn, spot};
 use super::{Point, Releases};
-use crate::figures;
 use layout::{Layout, Major};
 use line::{Drawn, Notes, end_labels};
+use model::figures;
 
 mod layout;
 mod line;

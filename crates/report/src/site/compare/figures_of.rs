@@ -2,18 +2,17 @@
 
 use crate::campaign::{self, CampaignView};
 use crate::document::Sentence;
-use crate::figures::{self, NONE, count};
 use crate::labels::told_apart;
 use crate::phrases;
 use crate::summary;
 use crate::view::{ReportView, StepRow};
+use model::figures::{self, NONE, count};
 use model::verdict::Verdict;
 use std::collections::BTreeMap;
 
 /// What the report of a run says of its steps, in short.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunFigures {
-    /// What was found.
     pub sentences: Vec<Sentence>,
     /// For each step its subjects, the base first.
     pub steps: BTreeMap<String, Vec<SubjectFigure>>,
@@ -24,7 +23,6 @@ pub struct RunFigures {
 pub struct SubjectFigure {
     /// As the user named it; where another of the run has that name, with its side.
     pub subject: String,
-    /// Operations per second.
     pub rate: Option<f64>,
     /// Relative to the base of its run, with interval, verdict and launches; of the base that it is the base.
     pub relative: String,

@@ -6,9 +6,9 @@ use super::links;
 use super::shell::{self, Here};
 use crate::conditions::{Differing, RunConditions};
 use crate::document::Sentence;
-use crate::figures::{NONE, quantity_or_none, ratio, span};
 use crate::labels::told_apart;
 use maud::{Markup, html};
+use model::figures::{NONE, quantity_or_none, ratio, span};
 use model::plan::Purpose;
 use model::record::RunStatus;
 
@@ -19,7 +19,6 @@ pub use figures_of::{RunFigures, SubjectFigure, of_campaign, of_comparison};
 /// One of the two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
@@ -115,7 +114,7 @@ fn standing(apart: &[Differing]) -> Markup {
                  different times, so whatever the host did meanwhile is in it. It carries no interval and no verdict; \
                  a verdict takes both in one run."
             } @else {
-                "These runs cannot be compared: they differ in " (crate::figures::and_list(&what)) ". Each is shown as \
+                "These runs cannot be compared: they differ in " (model::figures::and_list(&what)) ". Each is shown as \
                  what it is, without a ratio between the two."
             }
         }

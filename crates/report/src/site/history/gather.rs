@@ -14,18 +14,15 @@ pub struct Comparable {
     pub host: String,
     /// What keeps them apart from the newest runs; empty for these.
     pub apart: Vec<Differing>,
-    /// Newest first.
     pub runs: Vec<RunRates>,
 }
 
 /// One step of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRates {
-    /// Its id.
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
-    /// The step.
     pub step: String,
     /// What it was for.
     pub purpose: Purpose,
@@ -42,7 +39,6 @@ pub struct RunRates {
 pub struct SubjectRates {
     /// Its side in the run.
     pub side: Side,
-    /// The subject.
     pub facts: SubjectFacts,
     /// Whether the newest run that has a subject of this name has another binary.
     pub other_binary: bool,

@@ -6,9 +6,9 @@ use super::links;
 use super::shell::{self, Here};
 use crate::charts::{self, Chart};
 use crate::conditions::Differing;
-use crate::figures::{NONE, count, quantity};
 use crate::selection::Selection;
 use maud::{Markup, PreEscaped, html};
+use model::figures::{NONE, count, quantity};
 use model::plan::Purpose;
 use model::record::RunStatus;
 
@@ -20,9 +20,7 @@ pub use gather::{Comparable, RunRates, SubjectRates, gathered};
 /// A step over runs, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryPage {
-    /// The workload.
     pub workload: String,
-    /// The step.
     pub step: String,
     /// Only subjects of this engine; empty for all.
     pub engine: String,

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 pub struct Visit {
     /// The round, from 1: the launch of its trials.
     pub launch: u32,
-    /// The subject.
     pub side: Side,
     /// Its place within the round, from 0.
     pub position: u32,

@@ -23,7 +23,6 @@ pub(in crate::engines) struct Archives {
 /// One archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engines) struct Archive {
-    /// The file.
     pub path: PathBuf,
     /// Its SHA-256, 64 hexadecimal digits.
     pub sha256: String,

@@ -37,7 +37,6 @@ const SUITES: [&str; 13] = [
 pub(super) struct Mirror {
     /// Of the main archive.
     main: String,
-    /// Of security updates.
     security: String,
 }
 

@@ -53,7 +53,6 @@ pub(super) struct Cpu {
     name: &'static str,
     /// The directory of libraries: `x86_64-linux-gnu`.
     triplet: &'static str,
-    /// The dynamic loader.
     loader: &'static str,
 }
 

@@ -49,7 +49,6 @@ pub enum CannotProvide {
     /// A device with limits of its own.
     #[error(transparent)]
     LoopDevice(#[from] LoopDeviceError),
-    /// A memory limit.
     #[error(transparent)]
     MemoryLimit(#[from] MemoryLimitError),
 }

@@ -1,13 +1,13 @@
 //! How numbers read: rates, ratios, spans of time, bytes. Base units come in, scaled ones go out, always with
 //! their unit.
 
-use model::units::Bytes;
+use crate::units::Bytes;
 
 /// What stands where a value cannot be had.
-pub(crate) const NONE: &str = "-";
+pub const NONE: &str = "-";
 
 /// A rate or another count: `612,345`, `84.2`, `0.517`.
-pub(crate) fn quantity(value: f64) -> String {
+pub fn quantity(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => NONE.to_owned(),
         100.0.. => grouped(value),
@@ -20,12 +20,12 @@ pub(crate) fn quantity(value: f64) -> String {
 }
 
 /// The same, or the mark of a missing value.
-pub(crate) fn quantity_or_none(value: Option<f64>) -> String {
+pub fn quantity_or_none(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), quantity)
 }
 
 /// A quotient of candidate over base: `0.959`, `12.4`, `1,310`.
-pub(crate) fn ratio(value: f64) -> String {
+pub fn ratio(value: f64) -> String {
     match value {
         _ if !value.is_finite() => NONE.to_owned(),
         100.0.. => grouped(value),
@@ -35,30 +35,30 @@ pub(crate) fn ratio(value: f64) -> String {
 }
 
 /// The ends of an interval of a ratio: `[0.948, 0.970]`; an end that is not bounded is a dash.
-pub(crate) fn interval(low: Option<f64>, high: Option<f64>) -> String {
+pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let end = |end: Option<f64>| end.map_or_else(|| NONE.to_owned(), ratio);
     format!("[{}, {}]", end(low), end(high))
 }
 
 /// A ratio as a change: `-4.1 %`.
-pub(crate) fn change(ratio: f64) -> String {
+pub fn change(ratio: f64) -> String {
     format!("{:+.1} %", 100.0 * (ratio - 1.0))
 }
 
 /// A measured share as percent: `1.8 %`, `4.0 %`, `12 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent.abs() < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 /// A share that was chosen, without digits that were not: `2 %`, `0.5 %`, `99 %`.
-pub(crate) fn chosen_percent(share: f64) -> String {
+pub fn chosen_percent(share: f64) -> String {
     let text = format!("{:.3}", 100.0 * share);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A span of time for people: `38 s`, `9 min 40 s`, `2 h 5 min`.
-pub(crate) fn span(seconds: f64) -> String {
+pub fn span(seconds: f64) -> String {
     let format = |value: f64, unit: &str| format!("{value:.0} {unit}");
     match seconds.round() {
         _ if !seconds.is_finite() => NONE.to_owned(),
@@ -75,7 +75,7 @@ pub(crate) fn span(seconds: f64) -> String {
 }
 
 /// Bytes in the largest unit that leaves at least one: `51.2 MiB`.
-pub(crate) fn bytes(bytes: Bytes) -> String {
+pub fn bytes(bytes: Bytes) -> String {
     let value = bytes.0 as f64;
     let (scaled, unit) = match value {
         ..1024.0 => return format!("{} B", bytes.0),
@@ -87,12 +87,12 @@ pub(crate) fn bytes(bytes: Bytes) -> String {
 }
 
 /// `14 launches`, `1 launch`.
-pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
+pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// `a, b and c`.
-pub(crate) fn and_list(items: &[String]) -> String {
+pub fn and_list(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [one] => one.clone(),
