@@ -5,10 +5,10 @@ use anyhow::Context;
 use model::verdict::Verdict;
 use report::charts::{BarSeries, Bars, Chart, LatencyRow, LatencyShares, Line, Mark, Point, Releases};
 use report::document::{
-    Block, Caution, Document, Figure, Matrix, MatrixCell, MatrixRow, Merge, Section, Sentence, Table,
-    Timeline, TimelineLine, TimelineMetric,
+    Block, Column, Document, Figure, Kind, Level, Matrix, MatrixCell, MatrixRow, Merge, Notice, Section,
+    Sentence, Table, Timeline, TimelineLine, TimelineMetric,
 };
-use report::grids::{Column, Grid, Kind};
+use report::signs;
 
 /// The 42 microbenchmarks, with their groups.
 const SEQUENCE: &str = include_str!("../../workloads/sequences/sysbench-42.toml");
@@ -42,7 +42,7 @@ pub fn campaign(size: Size) -> anyhow::Result<Document> {
         title: format!("{} releases from {} to {}", builds.len(), builds[0], builds[builds.len() - 1]),
         kind: "campaign",
         runs: vec!["20261121-091500-3fa9".to_owned()],
-        verdicts: vec![
+        found: vec![
             Sentence {
                 verdict: Some(Verdict::Regression),
                 text: format!("{} is slower than {} on {} (-11.2 %).", builds[size.builds - 1], builds[0], steps[0].name),
@@ -52,19 +52,19 @@ pub fn campaign(size: Size) -> anyhow::Result<Document> {
                 text: format!("No difference beyond 2 % on {} other steps.", size.steps - 1),
             },
         ],
-        preface: vec![
+        intro: vec![
             "Workload sysbench-42 tells the cost of single statements. It does not tell how they behave together."
                 .to_owned(),
             "Run 20261121-091500-3fa9: campaign, done; 3 of 3 rounds.".to_owned(),
         ],
-        cautions: vec![Caution {
+        warnings: vec![Notice {
             id: "busy-host".to_owned(),
             step: None,
             text: "load average 3.1 on 8 CPUs when the run began: other processes take part of the time".to_owned(),
         }],
         sections,
         command: Some("dbdyno run plan.toml --seed 7".to_owned()),
-        colophon: vec!["Host bench-1: 8 CPUs, 64.0 GiB of memory.".to_owned(), "dbdyno 0.1.0, seed 7".to_owned()],
+        footer: vec!["Host bench-1: 8 CPUs, 64.0 GiB of memory.".to_owned(), "dbdyno 0.1.0, seed 7".to_owned()],
     })
 }
 
@@ -79,11 +79,11 @@ pub fn hostile() -> anyhow::Result<Document> {
     let mut document = campaign(Size { steps: 2, builds: 3, seconds: 20 })?;
     document.title = bad.to_owned();
     document.runs = vec![bad.to_owned(), long.clone()];
-    document.verdicts[0].text = bad.to_owned();
-    document.preface.push(bad.to_owned());
-    document.cautions.push(Caution { id: bad.to_owned(), step: Some(long.clone()), text: bad.to_owned() });
+    document.found[0].text = bad.to_owned();
+    document.intro.push(bad.to_owned());
+    document.warnings.push(Notice { id: bad.to_owned(), step: Some(long.clone()), text: bad.to_owned() });
     document.command = Some(bad.to_owned());
-    document.colophon.push(long.clone());
+    document.footer.push(long.clone());
     for section in &mut document.sections {
         section.title = long.clone();
         for block in &mut section.blocks {
@@ -99,10 +99,10 @@ fn spoil(block: &mut Block, bad: &str, long: &str) {
         Block::Items(items) => items.push(bad.to_owned()),
         Block::Table(table) => {
             bad.clone_into(&mut table.caption);
-            table.grid.columns[0].header = bad.to_owned().into();
-            for (index, row) in table.grid.rows.iter_mut().enumerate() {
+            bad.clone_into(&mut table.columns[0].header);
+            for (index, row) in table.rows.iter_mut().enumerate() {
                 let text = if index % 2 == 0 { bad } else { long };
-                text.clone_into(&mut row[0]);
+                text.clone_into(&mut row[0].text);
             }
         }
         Block::Matrix(matrix) => {
@@ -192,7 +192,7 @@ fn cell(ratio: f64, metric: &str) -> MatrixCell {
     let verdict = verdict(ratio);
     let text = match verdict {
         Verdict::Regression | Verdict::Improvement => format!("{ratio:.2}"),
-        Verdict::NoChange | Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => "~".to_owned(),
+        Verdict::NoChange | Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => String::new(),
     };
     let detail = format!("{metric}, 14 launches, 99 % interval");
     MatrixCell {
@@ -201,6 +201,7 @@ fn cell(ratio: f64, metric: &str) -> MatrixCell {
         low: Some(ratio - 0.012),
         high: Some(ratio + 0.012),
         verdict,
+        confirmed: true,
         detail,
     }
 }
@@ -215,17 +216,19 @@ fn overview(steps: &[Step], builds: &[String]) -> Section {
             .map(|build| (index != 3 || build != 1).then(|| cell(ratio(index, build), "QPS")))
             .collect(),
     };
-    let matrix = Matrix {
+    let mut matrix = Matrix {
         caption: format!("Relative QPS, candidate over {}", builds[0]),
         base: builds[0].clone(),
         candidates: builds[1..].to_vec(),
         rows: steps.iter().enumerate().map(row).collect(),
-        legend: "~ no difference found.".to_owned(),
+        legend: String::new(),
     };
+    matrix.legend = signs::legend(&matrix.signs(), 0.02);
     Section {
         id: "overview".to_owned(),
         title: "Overview".to_owned(),
-        folded: false,
+        level: Level::Shown,
+        post: None,
         blocks: vec![Block::Matrix(matrix)],
     }
 }
@@ -271,7 +274,13 @@ fn groups(steps: &[Step], builds: &[String]) -> Section {
 
 fn drawn(id: &str, title: &str, caption: &str, chart: Chart) -> Section {
     let figure = Figure { name: id.to_owned(), caption: caption.to_owned(), chart };
-    Section { id: id.to_owned(), title: title.to_owned(), folded: false, blocks: vec![Block::Figure(figure)] }
+    Section {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        level: Level::Shown,
+        post: None,
+        blocks: vec![Block::Figure(figure)],
+    }
 }
 
 fn step_section(index: usize, step: &Step, builds: &[String], seconds: usize) -> Section {
@@ -291,7 +300,8 @@ fn step_section(index: usize, step: &Step, builds: &[String], seconds: usize) ->
     Section {
         id: section_id(index),
         title: step.name.clone(),
-        folded: true,
+        level: Level::Folded,
+        post: None,
         blocks: vec![
             Block::Paragraph(format!("{} of group {}, 8 clients, {seconds} s.", step.name, step.group)),
             Block::Table(counters(index, builds)),
@@ -303,7 +313,7 @@ fn step_section(index: usize, step: &Step, builds: &[String], seconds: usize) ->
 }
 
 fn counters(step: usize, builds: &[String]) -> Table {
-    let column = |header: &'static str, kind| Column { header: header.into(), kind };
+    let column = Column::new;
     let columns = vec![
         column("build", Kind::Name),
         column("QPS", Kind::Number),
@@ -331,8 +341,7 @@ fn counters(step: usize, builds: &[String]) -> Table {
             "context switches 1.550, read calls 1.341".to_owned(),
         ]
     };
-    let rows = builds.iter().enumerate().map(row).collect();
-    Table { caption: "Per operation, all clients".to_owned(), grid: Grid { columns, rows } }
+    Table::of(columns, builds.iter().enumerate().map(row)).captioned("Per operation, all clients")
 }
 
 fn timeline(step: usize, builds: &[String], seconds: usize) -> Timeline {
@@ -391,15 +400,15 @@ fn series(step: usize, build: usize, seconds: usize) -> Vec<Vec<Option<u64>>> {
 
 fn differences(builds: &[String]) -> Section {
     let headers = ["differs beside the code", "base", "candidate"];
-    let columns = headers.map(|header| Column { header: header.into(), kind: Kind::Prose }).to_vec();
+    let columns = headers.map(|header| Column::new(header, Kind::Prose));
     let row =
         |name: &String| vec![format!("compiler of {name}"), "GCC 11.4.0".to_owned(), "GCC 12.2.0".to_owned()];
-    let grid = Grid { columns, rows: builds.iter().skip(1).map(row).collect() };
-    let table = Table { caption: String::new(), grid };
+    let table = Table::of(columns, builds.iter().skip(1).map(row));
     Section {
         id: "differences".to_owned(),
         title: "What differs beside the code".to_owned(),
-        folded: true,
+        level: Level::Folded,
+        post: None,
         blocks: vec![Block::Table(table)],
     }
 }

@@ -1,6 +1,6 @@
 //! Where the workspace and its build products are. Nothing else: no chore lives here.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -16,6 +16,17 @@ pub fn root() -> anyhow::Result<PathBuf> {
 /// The cargo that runs us.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Builds dbdyno as users do and says where it is.
+pub fn release_build() -> anyhow::Result<PathBuf> {
+    let status = cargo()
+        .args(["build", "--release", "--package", "dbdyno"])
+        .current_dir(root()?)
+        .status()
+        .context("failed to start cargo build")?;
+    ensure!(status.success(), "cargo build --release --package dbdyno failed ({status})");
+    Ok(target_directory()?.join("release/dbdyno"))
 }
 
 /// Where cargo puts what it builds.

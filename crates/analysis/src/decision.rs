@@ -4,10 +4,10 @@ use crate::estimate::{Estimate, Reading, estimate, launches_to_see};
 use crate::judgement::StepFacts;
 use crate::launch::{LaunchSummary, Totals};
 use crate::procedure::{Occasion, Procedure};
-use crate::refusal::Warning;
 use crate::units::{Sharing, sharing};
 use model::metric::Metric;
 use model::verdict::Verdict;
+use model::warning::Warning;
 
 /// What can be said after some launches, before any ceiling.
 pub(crate) struct Decision {
@@ -98,26 +98,20 @@ impl Decision {
     /// Where the adjusted rate may decide, its contradiction leaves no verdict. Where it may not, the engine
     /// makes its own threads wait: that is part of its speed, the wall rate stands, and the reader is told.
     fn contradict(&mut self) {
-        let text = if self.adjusted_may_decide {
+        if self.adjusted_may_decide {
             self.verdict = Verdict::Inconclusive;
             self.decided = true;
-            "the wall rate and the contention-adjusted rate moved in opposite directions: waiting time changed; \
-             measure again on a quiet host"
+            self.warnings.push(Warning::WaitingTimeChanged);
         } else {
-            "the wall rate and the contention-adjusted rate moved in opposite directions: waiting time changed; \
-             here it belongs to the engine, so the wall rate decides"
-        };
-        self.warnings.push(Warning::new("waiting-time-changed", text));
+            self.warnings.push(Warning::WaitingTimeOfEngine);
+        }
     }
 
     fn follow_adjusted(&mut self, reading: Reading) {
         self.verdict = reading.verdict();
         self.decides = Metric::OpsPerSecondAdjusted;
         self.decided = true;
-        self.warnings.push(Warning::new(
-            "contention-adjusted",
-            "decided on the contention-adjusted rate: the wall rate is too noisy to tell",
-        ));
+        self.warnings.push(Warning::ContentionAdjusted);
     }
 
     /// Gives the step up where 4 Lmax launches would not show the margin, nor a change as large as the one
@@ -148,15 +142,12 @@ impl Decision {
         }
         if for_estimate.is_finite() && for_estimate > HOPELESS_FACTOR * boundaries.max_launches() as f64 {
             (self.decided, self.gave_up) = (true, true);
-            self.warnings.push(Warning::new(
-                "machine-too-noisy",
-                format!(
-                    "too noisy to tell: seeing a change of {} % here would need about {for_margin} launches, of \
-                     at most {}; use a quieter host",
-                    100.0 * procedure.rule().margin,
-                    boundaries.max_launches()
-                ),
-            ));
+            self.warnings.push(Warning::MachineTooNoisy {
+                margin: procedure.rule().margin,
+                launches: for_margin,
+                max_launches: boundaries.max_launches() as u64,
+                seconds: None,
+            });
         }
     }
 
@@ -168,16 +159,9 @@ impl Decision {
         let layout = LEAST_LAYOUT_CHANGE.ln_1p().max(LAYOUT_QUANTILE * rule.tau);
         let deciding = self.deciding();
         let warning = if deciding.lies_within(layout) {
-            Warning::new(
-                "within-layout-noise",
-                format!(
-                    "real for these two binaries, but within code-layout noise: builds of one source differ by up \
-                     to {:.1} %",
-                    100.0 * layout.exp_m1()
-                ),
-            )
+            Warning::WithinLayoutNoise { most: layout.exp_m1() }
         } else if deciding.lies_within(rule.margin.ln_1p()) {
-            Warning::new("within-margin", format!("real, but within the margin of {} %", 100.0 * rule.margin))
+            Warning::WithinMargin { margin: rule.margin }
         } else {
             return;
         };

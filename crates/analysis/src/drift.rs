@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::student;
 
 /// What a change with the release's own options is due to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Cause {
     /// The same change, as large, is there with pinned options.
     Code,

@@ -5,12 +5,13 @@ use crate::decision::{Decision, decide};
 use crate::estimate::{Estimate, Method, value_of};
 use crate::launch::{LaunchPairs, LaunchSummary, summarize};
 use crate::procedure::{Occasion, Procedure};
-use crate::refusal::{self, Cap, Ceiling, Warning};
+use crate::refusal::{self, Cap, Ceiling};
 use crate::significance::{Significance, significance};
 use crate::time_identity::{TimeIdentity, time_identity};
 use crate::units::{Sharing, sharing};
 use model::metric::Metric;
 use model::verdict::Verdict;
+use model::warning::Warning;
 use model::workload::Step;
 
 /// What a verdict needs to know of a step beyond its blocks.
@@ -80,7 +81,7 @@ pub struct Judgement {
     pub significance: Significance,
     /// Launches that seeing the margin would take with 90 % power, where nothing was decided.
     pub launches_needed: Option<f64>,
-    /// What a reader must know; `waiting-time-changed` is about both rates.
+    /// What a reader must know; [`Warning::WaitingTimeChanged`] is about both rates.
     pub warnings: Vec<Warning>,
 }
 
@@ -98,16 +99,12 @@ impl Judgement {
         self.deciding().visible_change
     }
 
-    /// Whether there is a warning of this id.
-    pub fn warns(&self, id: &str) -> bool {
-        self.warnings.iter().any(|warning| warning.id == id)
-    }
-
     /// Whether a gate with this threshold (0.02 is 2 %) counts the step as a regression: it is one, beyond
     /// code-layout noise, and not wholly within the threshold.
     pub fn fails_gate(&self, threshold: f64) -> bool {
+        let is_layout = |warning: &Warning| matches!(warning, Warning::WithinLayoutNoise { .. });
         self.verdict == Verdict::Regression
-            && !self.warns("within-layout-noise")
+            && !self.warnings.iter().any(is_layout)
             && !self.deciding().lies_within(threshold.ln_1p())
     }
 }
@@ -145,10 +142,7 @@ pub fn conclude(
     });
     let mut judgement = outcome.judgement(facts, procedure);
     if !unusable.is_empty() {
-        judgement.warnings.push(Warning::new(
-            "launch-dropped",
-            format!("{} launches have no rate on one side and do not count", unusable.len()),
-        ));
+        judgement.warnings.push(Warning::LaunchDropped { launches: unusable.len() as u64 });
     }
     judgement
 }
@@ -240,41 +234,25 @@ impl<'a> Outcome<'a> {
 
 fn warnings_of_method(facts: &StepFacts<'_>, launches: &[LaunchSummary], wall: &Estimate) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    let mut warn = |id, text: String| warnings.push(Warning::new(id, text));
-    match (launches, wall.range) {
-        ([], _) => warn("no-launches", "no launch has a rate on both sides".to_owned()),
-        ([_], _) => warn("one-run", "no interval: one run".to_owned()),
-        ([first, second], _) => {
+    match launches {
+        [] => warnings.push(Warning::NoLaunches),
+        [_] => warnings.push(Warning::OneRun),
+        [first, second] => {
             let ratio = |launch: &LaunchSummary| value_of(Metric::OpsPerSecond)(launch).unwrap_or(0.0).exp();
-            warn(
-                "two-launches",
-                format!("no interval: two launches, ratios {:.3} and {:.3}", ratio(first), ratio(second)),
-            );
+            warnings.push(Warning::TwoLaunches { ratios: [ratio(first), ratio(second)] });
         }
-        (_, _) => {}
+        [..] => {}
     }
     if wall.method == Method::StudentT {
-        warn(
-            "parametric-interval",
-            format!("the interval assumes normal noise: {} launches are too few for ranks", launches.len()),
-        );
+        warnings.push(Warning::ParametricInterval { launches: launches.len() as u64 });
     }
     match sharing(launches) {
         Sharing::None => {}
-        Sharing::One => {
-            warn("one-image", "holds on this data image only: all launches had the same".to_owned());
-        }
-        Sharing::Several => warn(
-            "shared-images",
-            format!("launches share data images, so the unit is the image: {} of them", wall.units),
-        ),
+        Sharing::One => warnings.push(Warning::OneImage),
+        Sharing::Several => warnings.push(Warning::SharedImages { images: wall.units }),
     }
     if facts.open_loop {
-        warn(
-            "open-loop",
-            "the rate was given: only a drop below it shows here; compare CPU per operation and latency"
-                .to_owned(),
-        );
+        warnings.push(Warning::OpenLoop);
     }
     warnings
 }

@@ -1,6 +1,6 @@
 //! From blocks to one value of each launch. The launch is the unit of inference: never a pair or a second.
 
-use model::block::{BASE, Block, Side};
+use model::block::{BASE, Block, BlockKind, Side};
 use model::counter::Counter;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,13 +39,15 @@ pub fn pairs<'a>(
     comparison: &Comparison<'_>,
 ) -> Vec<LaunchPairs<'a>> {
     type Cycle<'a> = (Option<&'a Block>, Option<&'a Block>);
-    let mut launches: BTreeMap<u32, BTreeMap<u32, Cycle<'a>>> = BTreeMap::new();
+    let mut launches: BTreeMap<u32, BTreeMap<BlockKind, Cycle<'a>>> = BTreeMap::new();
     for block in blocks {
         let trial = &block.trial;
-        if trial.step != comparison.step || comparison.excluded.contains(&trial.launch) {
+        // A drain has no operations: it has no rate.
+        let is_drain = block.kind == BlockKind::Drain;
+        if is_drain || trial.step != comparison.step || comparison.excluded.contains(&trial.launch) {
             continue;
         }
-        let cycle = launches.entry(trial.launch).or_default().entry(block.cycle).or_default();
+        let cycle = launches.entry(trial.launch).or_default().entry(block.kind).or_default();
         if trial.side == BASE {
             cycle.0 = Some(block);
         } else if trial.side == comparison.candidate {
@@ -298,6 +300,8 @@ mod tests {
         blocks.reverse();
         check(&blocks);
         assert_eq!(compare(&blocks, &BTreeSet::from([1])).len(), 1);
+        blocks.extend([0, 2].map(|side| Block { kind: BlockKind::Drain, ..at(2, 0, side, 0) }));
+        check(&blocks);
         blocks[0].trial.step = "other".to_owned();
         assert_eq!(compare(&blocks, &NONE)[0].pairs.len(), 2);
     }

@@ -48,5 +48,5 @@ pub use family::holm;
 pub use judgement::{Judgement, Stage, StepFacts, conclude, judge};
 pub use launch::{LaunchPairs, LaunchSummary, pairs, summarize};
 pub use procedure::Procedure;
-pub use refusal::{Cap, Ceiling, Warning};
+pub use refusal::{Cap, Ceiling};
 pub use significance::Significance;

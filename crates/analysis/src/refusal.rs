@@ -2,21 +2,7 @@
 
 use crate::launch::{LaunchSummary, Totals};
 use model::verdict::Verdict;
-
-/// Something that a reader of a comparison must know: an id for scripts, a sentence for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// `within-layout-noise`
-    pub id: String,
-    pub text: String,
-}
-
-impl Warning {
-    /// A warning of this id and text.
-    pub fn new(id: &str, text: impl Into<String>) -> Warning {
-        Warning { id: id.to_owned(), text: text.into() }
-    }
-}
+use model::warning::{Party, Warning};
 
 /// The most that may be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +17,7 @@ pub enum Ceiling {
 
 /// A reason, found by the caller, why less than a verdict may be said: shapes that differ where the step is
 /// sensitive to them, unequal debt, sides that were measured one after the other, an A/A test that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cap {
     /// The most that may be said.
     pub ceiling: Ceiling,
@@ -62,43 +48,32 @@ const LARGEST_EMPTY_SHARE: f64 = 0.05;
 pub fn of_blocks<'a>(launches: impl Iterator<Item = &'a LaunchSummary> + Clone) -> Vec<Cap> {
     let base = Totals::sum(launches.clone().map(|launch| &launch.base));
     let candidate = Totals::sum(launches.map(|launch| &launch.candidate));
-    [("base", base), ("candidate", candidate)]
+    [(Party::Base, base), (Party::Candidate, candidate)]
         .iter()
-        .flat_map(|(side, totals)| [errors(side, totals), empty_blocks(side, totals)])
+        .flat_map(|(of, totals)| [errors(*of, totals), empty_blocks(*of, totals)])
         .flatten()
         .map(|warning| Cap { ceiling: Ceiling::RatioOnly, warning })
         .collect()
 }
 
-fn errors(side: &str, totals: &Totals) -> Option<Warning> {
-    if totals.failed_operations <= LARGEST_ERROR_RATE * totals.operations {
-        return None;
-    }
-    Some(Warning::new(
-        "errors",
-        format!(
-            "{} of the {side}'s {} operations failed, more than {} %: no verdict; look at the first error in the \
-             raw output",
-            totals.failed_operations,
-            totals.operations.max(totals.failed_operations),
-            100.0 * LARGEST_ERROR_RATE
-        ),
-    ))
+fn errors(of: Party, totals: &Totals) -> Option<Warning> {
+    let are_many = totals.failed_operations > LARGEST_ERROR_RATE * totals.operations;
+    are_many.then(|| Warning::Errors {
+        of,
+        failed: totals.failed_operations,
+        operations: totals.operations.max(totals.failed_operations),
+        most: LARGEST_ERROR_RATE,
+    })
 }
 
-fn empty_blocks(side: &str, totals: &Totals) -> Option<Warning> {
-    if totals.empty_blocks as f64 <= LARGEST_EMPTY_SHARE * totals.blocks as f64 {
-        return None;
-    }
-    Some(Warning::new(
-        "empty-blocks",
-        format!(
-            "no operation completed in {} of the {side}'s {} blocks, more than {} %: no verdict; use longer blocks",
-            totals.empty_blocks,
-            totals.blocks,
-            100.0 * LARGEST_EMPTY_SHARE
-        ),
-    ))
+fn empty_blocks(of: Party, totals: &Totals) -> Option<Warning> {
+    let are_many = totals.empty_blocks as f64 > LARGEST_EMPTY_SHARE * totals.blocks as f64;
+    are_many.then_some(Warning::EmptyBlocks {
+        of,
+        empty: totals.empty_blocks as u64,
+        blocks: totals.blocks as u64,
+        most: LARGEST_EMPTY_SHARE,
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod bisecting;
 mod cli;
 mod commands;
 mod exit;
+mod finding;
 mod interrupt;
 mod paths;
 mod planning;

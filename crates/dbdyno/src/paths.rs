@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 use runner::server::we_are_root;
 use std::env;
 use std::path::PathBuf;
+use store::Writer;
 
 /// The file of results: `--store`, else `$DBDYNO_STORE`, else below the XDG data directory.
 pub fn store_file(places: &Places) -> anyhow::Result<PathBuf> {
@@ -49,4 +50,15 @@ fn xdg(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
             "neither ${variable} nor $HOME is set: name the places by --store and --work-dir"
         ))),
     }
+}
+
+/// The store for writing; opened before anything is fetched, so that a store that cannot be used is told at
+/// once.
+pub fn open_store(places: &Places) -> anyhow::Result<Writer> {
+    let path = store_file(places)?;
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("failed to make `{}` for the store", directory.display()))?;
+    }
+    Ok(Writer::open(&path)?)
 }

@@ -150,7 +150,7 @@ impl Progress {
             RunEvent::TrialEnded { trial, outcome: Outcome::Failed { reason }, .. } => {
                 self.say(&format!("  launch {}: {} failed: {reason}", trial.launch, trial.step));
             }
-            RunEvent::Warned { text, .. } => self.say(&format!("  warning: {text}")),
+            RunEvent::Warned { warning, .. } => self.say(&format!("  warning: {warning}")),
             RunEvent::Ended { .. } => {
                 if let Some(bar) = &self.bar {
                     bar.finish_and_clear();

@@ -1,8 +1,10 @@
 //! The referee of a run: what `analysis` says of the launches so far, asked after each.
 
-use analysis::{Procedure, Stage, StepFacts, judge, least_launches, max_launches, pairs};
+use analysis::{Procedure, Stage, least_launches, max_launches};
+use findings::judge::{Case, judge};
 use model::block::{Block, Side};
 use model::plan::{DecisionRule, Plan};
+use model::reason::LeaveReason;
 use model::units::Nanos;
 use model::workload::{DatabaseKind, Step};
 use runner::campaign::interleaved::referee::{Fixed, LaunchCost, Referee};
@@ -26,12 +28,9 @@ impl Judge {
     fn is_decided(&self, step: &Step, candidate: Side) -> bool {
         let Some(procedure) = &self.procedure else { return false };
         let Some(blocks) = self.blocks.get(&step.name) else { return false };
-        let none = BTreeSet::new();
-        let comparison = analysis::launch::Comparison { step: &step.name, candidate, excluded: &none };
-        let launches = pairs(blocks, &comparison);
+        let case = Case { plan: &self.plan, cpus: self.cpus, blocks, record: None, step, candidate };
         // Caps lower a verdict in the report; they do not keep a step from leaving.
-        let facts = StepFacts::of(step, self.cpus, &[]);
-        judge(&facts, &launches, procedure, Stage::Running).decided
+        judge(case, &[], procedure, Stage::Running).judgement.decided
     }
 }
 
@@ -43,7 +42,7 @@ impl Referee for Judge {
         fixed
     }
 
-    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, String)> {
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, LeaveReason)> {
         for block in blocks {
             self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
         }
@@ -51,7 +50,7 @@ impl Referee for Judge {
             .chosen_steps()
             .filter(|step| active.contains(&step.name))
             .filter(|step| self.plan.candidate_sides().all(|side| self.is_decided(step, side)))
-            .map(|step| (step.name.clone(), "decided".to_owned()))
+            .map(|step| (step.name.clone(), LeaveReason::Decided))
             .collect()
     }
 }
@@ -72,10 +71,7 @@ fn affordable(plan: &Plan, cost: LaunchCost, left: Nanos, active: &BTreeSet<Stri
     if all >= least || !can_drop || most < least {
         return Fixed { max_launches: all, dropped: Vec::new() };
     }
-    let reason = format!(
-        "dropped: the budget allows {all} launches with the steps that write, {least} are the fewest that can \
-         decide"
-    );
+    let reason = LeaveReason::Dropped { affordable: all, least };
     let dropped = of_kind(DatabaseKind::Own).map(|step| (step.name.clone(), reason.clone())).collect();
     Fixed { max_launches: affordable(cost.image), dropped }
 }

@@ -63,7 +63,8 @@ pub struct FioDirection {
 }
 
 /// A direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum FioKind {
     Read,
     Write,
@@ -73,11 +74,7 @@ pub enum FioKind {
 impl FioKind {
     /// `read`
     pub fn name(self) -> &'static str {
-        match self {
-            FioKind::Read => "read",
-            FioKind::Write => "write",
-            FioKind::Trim => "trim",
-        }
+        self.into()
     }
 }
 

@@ -20,7 +20,9 @@ use crate::number::{Rounded, bytes, bytes_in};
 use crate::table::TableValue;
 use crate::{db_bench, iostat, vmstat};
 use model::import::{ImportedFile, ImportedValue};
+use model::metric::{DeviceMetric, Metric};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// A file that values come from.
 #[derive(Debug, Clone, Copy)]
@@ -45,59 +47,86 @@ enum Scale {
 /// One column of the posts: its heading, our metric and unit, and how the number stands there.
 struct Column(&'static str, &'static str, &'static str, Scale);
 
+/// A column: a metric of ours, whose heading, unit and scale the catalogue has, or one that only the posts have.
+enum Listed {
+    Ours(Metric),
+    Theirs(Column),
+}
+
 const KIB: f64 = 1024.0;
 const MIB: f64 = KIB * 1024.0;
 const GIB: f64 = MIB * 1024.0;
 /// Microseconds of a millisecond.
 const MS: f64 = 1000.0;
 
+const fn theirs(heading: &'static str, metric: &'static str, unit: &'static str, scale: Scale) -> Listed {
+    Listed::Theirs(Column(heading, metric, unit, scale))
+}
+
+const fn device(what: DeviceMetric) -> Listed {
+    Listed::Ours(Metric::Device { what, with_drain: false })
+}
+
 /// In the order of reports: those of benchmark.sh (classic benchmarks 4.4) with what others have beside them, then those
-/// of devices (4.5). Sizes are in powers of 1024, CPU in thousands of seconds, waits of devices in milliseconds.
-const COLUMNS: &[Column] = &[
-    Column("ops_sec", "ops_per_s", "ops/s", Scale::Times(1.0)),
-    Column("transactions_per_s", "transactions_per_s", "1/s", Scale::Times(1.0)),
-    Column("mb_sec", "bytes_per_s", "B/s", Scale::Times(MIB)),
-    Column("lsm_sz", "lsm_bytes", "B", Scale::Size),
-    Column("blob_sz", "blob_bytes", "B", Scale::Size),
-    Column("c_wgb", "compaction_write_bytes", "B", Scale::Times(GIB)),
-    Column("w_amp", "write_amplification", "", Scale::Times(1.0)),
-    Column("c_mbps", "compaction_write_bytes_per_s", "B/s", Scale::Times(MIB)),
-    Column("c_wsecs", "compaction_s", "s", Scale::Times(1.0)),
-    Column("c_csecs", "compaction_cpu_s", "s", Scale::Times(1.0)),
-    Column("b_rgb", "blob_read_bytes", "B", Scale::Times(GIB)),
-    Column("b_wgb", "blob_write_bytes", "B", Scale::Times(GIB)),
-    Column("usec_op", "us_per_op", "us", Scale::Times(1.0)),
-    Column("latency_us_min", "latency_us_min", "us", Scale::Times(1.0)),
-    Column("latency_us_mean", "latency_us_mean", "us", Scale::Times(1.0)),
-    Column("latency_us_stddev", "latency_us_stddev", "us", Scale::Times(1.0)),
-    Column("p50", "latency_us_p50", "us", Scale::Times(1.0)),
-    Column("p90", "latency_us_p90", "us", Scale::Times(1.0)),
-    Column("p95", "latency_us_p95", "us", Scale::Times(1.0)),
-    Column("p99", "latency_us_p99", "us", Scale::Times(1.0)),
-    Column("p99.9", "latency_us_p999", "us", Scale::Times(1.0)),
-    Column("p99.99", "latency_us_p9999", "us", Scale::Times(1.0)),
-    Column("pmax", "latency_us_max", "us", Scale::Times(1.0)),
-    Column("uptime", "uptime_s", "s", Scale::Times(1.0)),
-    Column("stall%", "stall_percent", "%", Scale::Times(1.0)),
-    Column("Nstall", "stalls", "", Scale::Times(1.0)),
-    Column("u_cpu", "user_cpu_s", "s", Scale::Times(1000.0)),
-    Column("s_cpu", "system_cpu_s", "s", Scale::Times(1000.0)),
-    Column("rss", "resident_bytes", "B", Scale::Times(GIB)),
-    Column("c", "samples", "", Scale::Times(1.0)),
-    Column("rps", "disk_reads_per_s", "1/s", Scale::Times(1.0)),
-    Column("rmbps", "disk_read_bytes_per_s", "B/s", Scale::Times(MIB)),
-    Column("rrqmps", "disk_reads_merged_per_s", "1/s", Scale::Times(1.0)),
-    Column("rawait", "disk_read_us_mean", "us", Scale::Times(MS)),
-    Column("rareqsz", "disk_read_bytes_mean", "B", Scale::Times(KIB)),
-    Column("wps", "disk_writes_per_s", "1/s", Scale::Times(1.0)),
-    Column("wmbps", "disk_write_bytes_per_s", "B/s", Scale::Times(MIB)),
-    Column("wrqmps", "disk_writes_merged_per_s", "1/s", Scale::Times(1.0)),
-    Column("wawait", "disk_write_us_mean", "us", Scale::Times(MS)),
-    Column("wareqsz", "disk_write_bytes_mean", "B", Scale::Times(KIB)),
-    Column("date", "date", "", Scale::Text),
-    Column("job_id", "job_id", "", Scale::Text),
-    Column("githash", "githash", "", Scale::Text),
+/// of devices (4.5).
+const LISTED: &[Listed] = &[
+    // As db_bench says it, where ours counts operations of any kind.
+    theirs("ops_sec", "ops_per_s", "ops/s", Scale::Times(1.0)),
+    theirs("transactions_per_s", "transactions_per_s", "1/s", Scale::Times(1.0)),
+    Listed::Ours(Metric::BytesPerSecond),
+    theirs("lsm_sz", "lsm_bytes", "B", Scale::Size),
+    theirs("blob_sz", "blob_bytes", "B", Scale::Size),
+    Listed::Ours(Metric::CompactionWriteBytes),
+    Listed::Ours(Metric::WriteAmplification),
+    Listed::Ours(Metric::CompactionWriteBytesPerSecond),
+    Listed::Ours(Metric::CompactionSeconds),
+    Listed::Ours(Metric::CompactionCpuSeconds),
+    Listed::Ours(Metric::BlobReadBytes),
+    Listed::Ours(Metric::BlobWriteBytes),
+    theirs("usec_op", "us_per_op", "us", Scale::Times(1.0)),
+    theirs("latency_us_min", "latency_us_min", "us", Scale::Times(1.0)),
+    theirs("latency_us_mean", "latency_us_mean", "us", Scale::Times(1.0)),
+    theirs("latency_us_stddev", "latency_us_stddev", "us", Scale::Times(1.0)),
+    Listed::Ours(Metric::LatencyP50),
+    theirs("p90", "latency_us_p90", "us", Scale::Times(1.0)),
+    theirs("p95", "latency_us_p95", "us", Scale::Times(1.0)),
+    Listed::Ours(Metric::LatencyP99),
+    Listed::Ours(Metric::LatencyP999),
+    Listed::Ours(Metric::LatencyP9999),
+    Listed::Ours(Metric::LatencyMax),
+    Listed::Ours(Metric::UptimeSeconds),
+    Listed::Ours(Metric::StallPercent),
+    Listed::Ours(Metric::Stalls),
+    Listed::Ours(Metric::UserCpuSeconds),
+    Listed::Ours(Metric::SystemCpuSeconds),
+    theirs("rss", "resident_bytes", "B", Scale::Times(GIB)),
+    theirs("c", "samples", "", Scale::Times(1.0)),
+    device(DeviceMetric::ReadsPerSecond),
+    device(DeviceMetric::ReadBytesPerSecond),
+    device(DeviceMetric::ReadsMergedPerSecond),
+    device(DeviceMetric::ReadMicrosMean),
+    device(DeviceMetric::ReadBytesMean),
+    device(DeviceMetric::WritesPerSecond),
+    device(DeviceMetric::WriteBytesPerSecond),
+    device(DeviceMetric::WritesMergedPerSecond),
+    device(DeviceMetric::WriteMicrosMean),
+    device(DeviceMetric::WriteBytesMean),
+    theirs("date", "date", "", Scale::Text),
+    theirs("job_id", "job_id", "", Scale::Text),
+    theirs("githash", "githash", "", Scale::Text),
 ];
+
+static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
+    let column = |listed: &Listed| match listed {
+        Listed::Ours(metric) => {
+            // A count has no unit in the posts.
+            let unit = Some(metric.unit()).filter(|unit| *unit != "1").unwrap_or_default();
+            Column(metric.header(), metric.name(), unit, Scale::Times(metric.scale()))
+        }
+        Listed::Theirs(Column(heading, metric, unit, scale)) => Column(heading, metric, unit, *scale),
+    };
+    LISTED.iter().map(column).collect()
+});
 
 /// The heading that a metric has in the posts; the metric itself where it has none.
 pub fn heading(metric: &str) -> &str {

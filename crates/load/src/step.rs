@@ -399,19 +399,9 @@ mod tests {
         let database = Arc::new(Database::open(&api, std::path::Path::new("none"), &options).unwrap());
         let data = DataSet { keys: 10, key_bytes: 8, value_bytes: 10, value_compressible_percent: 0 };
         let setup = StepSetup {
-            operation: Operation::Overwrite,
-            data,
-            tables: None,
             threads: 2,
-            rate: None,
-            wal: true,
-            sync: false,
             background_write_bytes_per_s: Some(100_000),
-            seed: 1,
-            planted_slowdown_percent: 0.0,
-            all_keys_exist: true,
-            server_is_ours: false,
-            companions: Vec::new(),
+            ..StepSetup::plain(Operation::Overwrite, data, 1)
         };
         let step = RunningStep::prepare(&Target::Database(Arc::clone(&database)), &setup).unwrap();
         let limit = BlockLimit::Time { wall: Nanos::from_millis(5) };

@@ -135,26 +135,13 @@ fn tables(prefix: &str) -> Tables {
 }
 
 fn setup(prefix: &str, operation: Operation, threads: u32) -> StepSetup {
-    StepSetup {
-        operation,
-        data: DataSet {
-            keys: ROWS * u64::from(COUNT),
-            key_bytes: 8,
-            value_bytes: 184,
-            value_compressible_percent: 0,
-        },
-        tables: Some(tables(prefix)),
-        threads,
-        rate: None,
-        wal: true,
-        sync: false,
-        background_write_bytes_per_s: None,
-        seed: 7,
-        planted_slowdown_percent: 0.0,
-        all_keys_exist: true,
-        server_is_ours: false,
-        companions: Vec::new(),
-    }
+    let data = DataSet {
+        keys: ROWS * u64::from(COUNT),
+        key_bytes: 8,
+        value_bytes: 184,
+        value_compressible_percent: 0,
+    };
+    StepSetup { tables: Some(tables(prefix)), threads, ..StepSetup::plain(operation, data, 7) }
 }
 
 fn transaction(text: serde_json::Value) -> Operation {

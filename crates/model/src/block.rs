@@ -1,15 +1,9 @@
 //! A block: one uninterrupted measuring interval of one side, and the trial that it belongs to.
 
 use crate::counter::Counters;
+use crate::reason::Reason;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
-
-/// The cycle of the block in which a step was measured in one go.
-pub const MEASURED: u32 = 0;
-
-/// The cycle of the block that began when the step's operations had ended and lasted until the tree had
-/// settled: no operations of the client, and what they still cost.
-pub const DRAINED: u32 = 1;
 
 /// The index of a subject in its plan: 0 is the base.
 pub type Side = usize;
@@ -26,6 +20,21 @@ pub struct TrialKey {
     pub side: Side,
 }
 
+/// What a block is of its trial. An interleaved trial has a block in each cycle; in rounds and one after another a
+/// trial has one [`BlockKind::Whole`], and where the step settles a [`BlockKind::Drain`] behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockKind {
+    /// Of the cycle of this number within the trial, from 0: the blocks of one cycle are neighbours in time, and each
+    /// candidate's is paired with the base's.
+    Cycle(u32),
+    /// The step in one go.
+    Whole,
+    /// From the end of the step's operations until the tree had settled: no operations of the client, and what they
+    /// still cost.
+    Drain,
+}
+
 /// What was measured in one block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Block {
@@ -33,11 +42,8 @@ pub struct Block {
     pub trial: TrialKey,
     /// The data image of the launch; equal numbers are equal bytes.
     pub image: u32,
-    /// The cycle within the trial, from 0: the blocks of one cycle are neighbours in time, and each
-    /// candidate's is paired with the base's. In rounds and one after another a trial has one block,
-    /// [`MEASURED`], and where the step writes a second one, [`DRAINED`].
-    pub cycle: u32,
-    /// The place within its cycle, from 0, drawn at random.
+    pub kind: BlockKind,
+    /// The place within its cycle, or of its visit within the round, from 0, drawn at random.
     pub position: u32,
     /// When it began, in microseconds since the epoch, to within a message to the worker; absent in runs of older
     /// versions and where a db_bench ran it.
@@ -67,13 +73,13 @@ pub struct Block {
 pub enum Outcome {
     /// All blocks were measured.
     Done,
-    /// Something broke: the reason as shown to the user.
+    /// Something broke.
     Failed {
         /// What happened, to which object.
-        reason: String,
+        reason: Reason,
     },
     /// Not tried, because something before it failed or the time was up.
-    Skipped { reason: String },
+    Skipped { reason: Reason },
 }
 
 /// Latency of the operations of one trial, from the intended start where the loop is open.

@@ -1,181 +1,128 @@
 //! Counters of one side over one block: deltas of /proc at the block's edges.
+//!
+//! A new counter is one entry here and the line that reads it: its name in SQL and JSON, its unit, how finely the kernel
+//! counts it and the column of tables that it has all stand in the entry.
 
+use crate::metric::{ColumnGroup, GB, MetricDef, level, per_op};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
-/// whole device that the database lives on, the `Resident*` ones, which are levels read at the end, and
-/// [`Counter::OtherCpuMicros`] and [`Counter::HostCpuMicros`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counter {
+/// One tick at 100 Hz.
+const TICK_MICROS: f64 = 10_000.0;
+/// Calls and switches in a block below which they are the worker's own replies: a block ends with about a dozen.
+const LEAST_CALLS: f64 = 30.0;
+/// Bytes in a block below which they are the worker's own: replies and readings of /proc are a few KB each.
+const LEAST_BYTES: f64 = 65_536.0;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident => $def:expr,)+) => {
+        /// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
+        /// whole device that the database lives on, the `Resident*` ones, which are levels read at the end, and
+        /// [`Counter::OtherCpuMicros`] and [`Counter::HostCpuMicros`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Counter {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Counter {
+            /// Every counter, in the order of reports.
+            pub const ALL: [Counter; [$(stringify!($name),)+].len()] = [$(Counter::$name,)+];
+
+            /// What is known of it beside its values.
+            pub fn def(self) -> &'static MetricDef {
+                const DEFS: &[MetricDef] = &[$($def,)+];
+                &DEFS[self as usize]
+            }
+        }
+    };
+}
+
+counters! {
     /// CPU time of the foreground threads, in nanoseconds; of a server those that served the client.
-    ForegroundCpuNanos,
+    ForegroundCpuNanos => per_op("foreground_cpu_ns_per_op", "ns").column(ColumnGroup::PerOperation, "fg_us", 1000.0, "foreground CPU/op"),
     /// CPU time of all other threads of the side (flushes, compactions), in nanoseconds.
-    BackgroundCpuNanos,
+    BackgroundCpuNanos => per_op("background_cpu_ns_per_op", "ns").column(ColumnGroup::PerOperation, "bg_us", 1000.0, "background CPU/op"),
     /// CPU time of the client's process where the engine is a server, in nanoseconds: no part of the side's.
-    ClientCpuNanos,
+    ClientCpuNanos => per_op("client_cpu_ns_per_op", "ns").column(ColumnGroup::PerOperation, "client_us", 1000.0, "client CPU/op"),
     /// CPU time in user mode, tick-based, in microseconds.
-    UserCpuMicros,
+    UserCpuMicros => per_op("user_cpu_us_per_op", "us").in_steps_of(TICK_MICROS),
     /// CPU time in the kernel, tick-based, in microseconds.
-    SystemCpuMicros,
+    SystemCpuMicros => per_op("system_cpu_us_per_op", "us").in_steps_of(TICK_MICROS),
     /// Time runnable but not running, all threads, in nanoseconds.
-    RunDelayNanos,
-    VoluntarySwitches,
-    InvoluntarySwitches,
+    RunDelayNanos => per_op("run_delay_ns_per_op", "ns").column(ColumnGroup::PerOperation, "delay_us", 1000.0, "run delay/op"),
+    VoluntarySwitches => per_op("voluntary_switches_per_op", "1").telling_from(LEAST_CALLS).column(ColumnGroup::PerOperation, "cs", 1.0, "voluntary switches/op"),
+    InvoluntarySwitches => per_op("involuntary_switches_per_op", "1").telling_from(LEAST_CALLS).column(ColumnGroup::PerOperation, "ics", 1.0, "involuntary switches/op"),
     /// Page faults without IO.
-    MinorFaults,
+    MinorFaults => per_op("minor_faults_per_op", "1").column(ColumnGroup::PerOperation, "minflt", 1.0, "minor faults/op"),
     /// Page faults with IO.
-    MajorFaults,
-    ReadCalls,
-    WriteCalls,
+    MajorFaults => per_op("major_faults_per_op", "1").column(ColumnGroup::PerOperation, "majflt", 1.0, "major faults/op"),
+    ReadCalls => per_op("read_calls_per_op", "1").telling_from(LEAST_CALLS).column(ColumnGroup::PerOperation, "rcalls", 1.0, "read calls/op"),
+    WriteCalls => per_op("write_calls_per_op", "1").telling_from(LEAST_CALLS).column(ColumnGroup::PerOperation, "wcalls", 1.0, "write calls/op"),
     /// Bytes asked for by read calls, from page cache or device.
-    ReadCallBytes,
+    ReadCallBytes => per_op("read_call_bytes_per_op", "B").telling_from(LEAST_BYTES).column(ColumnGroup::PerOperation, "rcallB", 1.0, "bytes of read calls/op"),
     /// Bytes given to write calls.
-    WriteCallBytes,
+    WriteCallBytes => per_op("write_call_bytes_per_op", "B").telling_from(LEAST_BYTES).column(ColumnGroup::PerOperation, "wcallB", 1.0, "bytes of write calls/op"),
     /// Bytes fetched from the device for this side.
-    StorageReadBytes,
+    StorageReadBytes => per_op("storage_read_bytes_per_op", "B").in_steps_of(4096.0).telling_from(LEAST_BYTES).column(ColumnGroup::PerOperation, "rstorB", 1.0, "bytes read from storage/op"),
     /// Bytes that this side made dirty.
-    StorageWriteBytes,
+    StorageWriteBytes => per_op("storage_write_bytes_per_op", "B").in_steps_of(4096.0).telling_from(LEAST_BYTES).column(ColumnGroup::PerOperation, "wstorB", 1.0, "bytes written to storage/op"),
     /// Reads completed by the device.
-    DiskReads,
+    DiskReads => per_op("disk_reads_per_op", "1").column(ColumnGroup::PerOperation, "rd_op", 1.0, "device reads/op"),
     /// Bytes read from the device.
-    DiskReadBytes,
+    DiskReadBytes => per_op("disk_read_bytes_per_op", "B").in_steps_of(512.0).telling_from(LEAST_BYTES),
     /// Writes completed by the device.
-    DiskWrites,
+    DiskWrites => per_op("disk_writes_per_op", "1").column(ColumnGroup::PerOperation, "wr_op", 1.0, "device writes/op"),
     /// Bytes written to the device.
-    DiskWriteBytes,
+    DiskWriteBytes => per_op("disk_write_bytes_per_op", "B").in_steps_of(512.0).telling_from(LEAST_BYTES),
     /// Reads that were merged with a neighbour before they went to the device.
-    DiskReadsMerged,
+    DiskReadsMerged => per_op("disk_reads_merged_per_op", "1"),
     /// Writes that were merged with a neighbour before they went to the device.
-    DiskWritesMerged,
+    DiskWritesMerged => per_op("disk_writes_merged_per_op", "1"),
     /// Time that reads took, queueing included, summed over them, in microseconds.
-    DiskReadMicros,
+    DiskReadMicros => per_op("disk_read_us_per_op", "us").in_steps_of(1000.0),
     /// Time that writes took, queueing included, summed over them, in microseconds.
-    DiskWriteMicros,
+    DiskWriteMicros => per_op("disk_write_us_per_op", "us").in_steps_of(1000.0),
     /// Time with IO in flight, in microseconds.
-    DiskBusyMicros,
+    DiskBusyMicros => per_op("disk_busy_us_per_op", "us").in_steps_of(1000.0),
     /// Resident memory at the end of the block, in bytes: a level, not a delta.
-    ResidentBytes,
+    ResidentBytes => level("resident_bytes", "B").in_steps_of(4096.0),
     /// Largest resident memory of the processes so far, in bytes: a level, not a delta.
-    ResidentPeakBytes,
+    ResidentPeakBytes => level("resident_peak_bytes", "B").in_steps_of(4096.0).column(ColumnGroup::CpuAndMemory, "rss", GB, "resident memory"),
     /// Events that a SQL server wanted to be sent again: deadlocks, lock timeouts, and the like.
-    Retries,
+    Retries => per_op("retries_per_op", "1").column(ColumnGroup::PerOperation, "retries", 1.0, "events sent again/op"),
     /// CPU time that processes without a part in the run and other guests of the hypervisor took,
     /// in microseconds: only of steps that are measured in one go.
-    OtherCpuMicros,
+    OtherCpuMicros => per_op("other_cpu_us_per_op", "us").in_steps_of(TICK_MICROS),
     /// CPU time of the whole host in user mode and in the kernel, by its ticks, in microseconds: what vmstat calls us and
     /// sy. Only of steps that are measured in one go.
-    HostCpuMicros,
+    HostCpuMicros => per_op("host_cpu_us_per_op", "us").in_steps_of(TICK_MICROS),
 }
 
 impl Counter {
-    /// Every counter, in the order of reports.
-    pub const ALL: [Counter; 30] = [
-        Counter::ForegroundCpuNanos,
-        Counter::BackgroundCpuNanos,
-        Counter::ClientCpuNanos,
-        Counter::UserCpuMicros,
-        Counter::SystemCpuMicros,
-        Counter::RunDelayNanos,
-        Counter::VoluntarySwitches,
-        Counter::InvoluntarySwitches,
-        Counter::MinorFaults,
-        Counter::MajorFaults,
-        Counter::ReadCalls,
-        Counter::WriteCalls,
-        Counter::ReadCallBytes,
-        Counter::WriteCallBytes,
-        Counter::StorageReadBytes,
-        Counter::StorageWriteBytes,
-        Counter::DiskReads,
-        Counter::DiskReadBytes,
-        Counter::DiskWrites,
-        Counter::DiskWriteBytes,
-        Counter::DiskReadsMerged,
-        Counter::DiskWritesMerged,
-        Counter::DiskReadMicros,
-        Counter::DiskWriteMicros,
-        Counter::DiskBusyMicros,
-        Counter::ResidentBytes,
-        Counter::ResidentPeakBytes,
-        Counter::Retries,
-        Counter::OtherCpuMicros,
-        Counter::HostCpuMicros,
-    ];
-
-    /// The name in SQL and JSON; per operation unless it is a level.
+    /// The name in JSON; per operation unless it is a level.
     pub fn metric_name(self) -> &'static str {
-        match self {
-            Counter::ForegroundCpuNanos => "foreground_cpu_ns_per_op",
-            Counter::BackgroundCpuNanos => "background_cpu_ns_per_op",
-            Counter::ClientCpuNanos => "client_cpu_ns_per_op",
-            Counter::UserCpuMicros => "user_cpu_us_per_op",
-            Counter::SystemCpuMicros => "system_cpu_us_per_op",
-            Counter::RunDelayNanos => "run_delay_ns_per_op",
-            Counter::VoluntarySwitches => "voluntary_switches_per_op",
-            Counter::InvoluntarySwitches => "involuntary_switches_per_op",
-            Counter::MinorFaults => "minor_faults_per_op",
-            Counter::MajorFaults => "major_faults_per_op",
-            Counter::ReadCalls => "read_calls_per_op",
-            Counter::WriteCalls => "write_calls_per_op",
-            Counter::ReadCallBytes => "read_call_bytes_per_op",
-            Counter::WriteCallBytes => "write_call_bytes_per_op",
-            Counter::StorageReadBytes => "storage_read_bytes_per_op",
-            Counter::StorageWriteBytes => "storage_write_bytes_per_op",
-            Counter::DiskReads => "disk_reads_per_op",
-            Counter::DiskReadBytes => "disk_read_bytes_per_op",
-            Counter::DiskWrites => "disk_writes_per_op",
-            Counter::DiskWriteBytes => "disk_write_bytes_per_op",
-            Counter::DiskReadsMerged => "disk_reads_merged_per_op",
-            Counter::DiskWritesMerged => "disk_writes_merged_per_op",
-            Counter::DiskReadMicros => "disk_read_us_per_op",
-            Counter::DiskWriteMicros => "disk_write_us_per_op",
-            Counter::DiskBusyMicros => "disk_busy_us_per_op",
-            Counter::ResidentBytes => "resident_bytes",
-            Counter::ResidentPeakBytes => "resident_peak_bytes",
-            Counter::Retries => "retries_per_op",
-            Counter::OtherCpuMicros => "other_cpu_us_per_op",
-            Counter::HostCpuMicros => "host_cpu_us_per_op",
-        }
+        self.def().name
+    }
+
+    /// The name of a total over a block, in SQL and exports.
+    pub fn total_name(self) -> &'static str {
+        self.def().name.trim_end_matches("_per_op")
     }
 
     /// The smallest step in which the kernel counts, in the counter's own unit.
     pub fn resolution(self) -> f64 {
-        match self {
-            Counter::UserCpuMicros
-            | Counter::SystemCpuMicros
-            | Counter::OtherCpuMicros
-            | Counter::HostCpuMicros => 10_000.0, // one tick at 100 Hz
-            Counter::DiskReadMicros | Counter::DiskWriteMicros | Counter::DiskBusyMicros => 1000.0,
-            Counter::StorageReadBytes
-            | Counter::StorageWriteBytes
-            | Counter::ResidentBytes
-            | Counter::ResidentPeakBytes => 4096.0,
-            Counter::DiskReadBytes | Counter::DiskWriteBytes => 512.0,
-            Counter::ForegroundCpuNanos
-            | Counter::BackgroundCpuNanos
-            | Counter::ClientCpuNanos
-            | Counter::RunDelayNanos => 1.0,
-            Counter::VoluntarySwitches
-            | Counter::InvoluntarySwitches
-            | Counter::Retries
-            | Counter::MinorFaults
-            | Counter::MajorFaults
-            | Counter::ReadCalls
-            | Counter::WriteCalls
-            | Counter::ReadCallBytes
-            | Counter::WriteCallBytes
-            | Counter::DiskReads
-            | Counter::DiskWrites
-            | Counter::DiskReadsMerged
-            | Counter::DiskWritesMerged => 1.0,
-        }
+        self.def().resolution
     }
 
     /// Whether the value is a level at the end of the block rather than a delta over it.
     pub fn is_level(self) -> bool {
-        matches!(self, Counter::ResidentBytes | Counter::ResidentPeakBytes)
+        self.def().is_level
+    }
+
+    /// Whether a count of a block is so small that its ratio means nothing.
+    pub fn is_tiny(self, count: f64) -> bool {
+        count < self.def().least
     }
 }
 

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// What stands beside each comparison with such a server.
+pub const NOT_OURS: &str = "not ours: neither frozen nor measured inside";
+
 /// A server that is not ours: never started, stopped, frozen or looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerElsewhere {

@@ -3,13 +3,16 @@
 use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use crate::host::{HarnessCost, Host, HostSample};
 use crate::plan::Plan;
+use crate::reason::LeaveReason;
 use crate::shape::Shape;
 use crate::units::Nanos;
+use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
 /// When, relative to a trial, a shape was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Moment {
     /// Before the first block.
     Before,
@@ -21,17 +24,16 @@ pub enum Moment {
 impl Moment {
     /// The name in SQL and among raw outputs.
     pub fn name(self) -> &'static str {
-        match self {
-            Moment::Before => "before",
-            Moment::After => "after",
-            Moment::Settled => "settled",
-        }
+        self.into()
     }
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RunOutcome {
     /// Every step had its verdict, or all its launches.
     Done,
@@ -44,11 +46,7 @@ pub enum RunOutcome {
 impl RunOutcome {
     /// The name in SQL and JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            RunOutcome::Done => "done",
-            RunOutcome::Interrupted => "interrupted",
-            RunOutcome::Failed => "failed",
-        }
+        self.into()
     }
 }
 
@@ -116,12 +114,7 @@ pub enum RunEvent {
         active_steps: Vec<String>,
     },
     /// A step leaves the later launches.
-    StepLeft {
-        step: String,
-        launch: u32,
-        /// Why: `decided`, `dropped: ...`.
-        reason: String,
-    },
+    StepLeft { step: String, launch: u32, reason: LeaveReason },
     /// The largest number of launches was fixed, before any difference was looked at.
     MaxLaunchesFixed { max_launches: u32 },
     /// A reading of the whole host.
@@ -140,9 +133,7 @@ pub enum RunEvent {
     Warned {
         /// The step it is about; all of them where absent.
         step: Option<String>,
-        /// `shape-differs`, `busy-host`.
-        id: String,
-        text: String,
+        warning: Warning,
     },
     Ended {
         /// Microseconds since the epoch.

@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn the_built_in_history_is_sound() {
-        let text = include_str!("../../../engines/rocksdb-options.toml");
-        let history = OptionHistory::parse(text, "engines/rocksdb-options.toml").unwrap();
+        let text = include_str!("../../../engines/options/rocksdb.toml");
+        let history = OptionHistory::parse(text, "engines/options/rocksdb.toml").unwrap();
         assert!(matches!(history.knows("6.0.2", "enable_blob_files", "true"), Known::No(_)));
         assert_eq!(history.knows("8.7.3", "allow_concurrent_memtable_write", "false"), Known::Yes);
         assert!(

@@ -25,8 +25,9 @@ pub struct Subject {
 }
 
 /// What a run is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Purpose {
     Compare,
     /// A build against itself: is the harness honest, and how small a change can it see?
@@ -35,9 +36,26 @@ pub enum Purpose {
     Campaign,
 }
 
+impl Purpose {
+    /// The name in SQL and in lists.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// What a run of it is, in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Purpose::Compare => "comparison",
+            Purpose::Calibrate => "calibration",
+            Purpose::Campaign => "campaign",
+        }
+    }
+}
+
 /// How the trials of a run are laid out in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Design {
     /// All sides alive at once, short blocks in turn: drift and load hit all alike.
     #[default]
@@ -51,11 +69,7 @@ pub enum Design {
 impl Design {
     /// The name on the command line, in plans and in SQL.
     pub fn name(self) -> &'static str {
-        match self {
-            Design::Interleaved => "interleaved",
-            Design::Rounds => "rounds",
-            Design::Sequential => "sequential",
-        }
+        self.into()
     }
 }
 

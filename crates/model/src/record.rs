@@ -4,14 +4,12 @@ use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use crate::event::{Moment, RunOutcome};
 use crate::host::{HarnessCost, Host};
 use crate::plan::Plan;
+use crate::reason::LeaveReason;
 use crate::shape::Shape;
 use crate::units::Nanos;
+use crate::warning::Warning;
 use crate::wire::EngineText;
 use std::collections::BTreeMap;
-
-/// The id of the warning that a candidate is called by another function of the engine than the base. Its text begins
-/// with the candidate's name.
-pub const API_DIFFERS: &str = "api-differs";
 
 /// The name under which a side's options file is kept as raw output.
 pub const OPTIONS_OUTPUT: &str = "OPTIONS";
@@ -152,17 +150,15 @@ pub struct ShapeRecord {
 pub struct StepExit {
     pub step: String,
     pub launch: u32,
-    pub reason: String,
+    pub reason: LeaveReason,
 }
 
 /// Something that a reader of the numbers must know.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunWarning {
     /// The step it is about; all of them where absent.
     pub step: Option<String>,
-    /// `shape-differs`, `busy-host`.
-    pub id: String,
-    pub text: String,
+    pub warning: Warning,
 }
 
 /// Where raw output is found.
@@ -173,4 +169,24 @@ pub struct RawOutputName {
     pub side: Side,
     /// `LOG`, `OPTIONS`, `stderr`.
     pub name: String,
+}
+
+/// A bisection as it is kept: where it looked, and what it found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BisectionRecord {
+    /// Sorts by time, unique.
+    pub id: String,
+    /// Microseconds since the epoch.
+    pub began_at_us: i64,
+    /// Microseconds since the epoch; absent while it runs, and where it was killed.
+    pub ended_at_us: Option<i64>,
+    pub workload: String,
+    /// The step whose rate it followed.
+    pub step: String,
+    /// The version that is compared with, as the user named it.
+    pub good: String,
+    /// A version that differs from it, as the user named it.
+    pub bad: String,
+    /// What was found, as `dbdyno bisect --format json` tells it; absent before it has ended.
+    pub finding_json: Option<String>,
 }

@@ -4,8 +4,22 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What may be said of a step and a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Verdict {
     /// The whole interval lies on the slow side.
     Regression,
@@ -24,14 +38,7 @@ pub enum Verdict {
 impl Verdict {
     /// The name in SQL and JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Regression => "regression",
-            Verdict::Improvement => "improvement",
-            Verdict::NoChange => "no-change",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Suspect => "suspect",
-            Verdict::RatioOnly => "ratio-only",
-        }
+        self.into()
     }
 }
 

@@ -94,8 +94,11 @@ pub enum Request {
 }
 
 /// What an engine says of itself, as text for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum EngineText {
     /// The property `rocksdb.stats`: compaction, stalls, uptime.
     Stats,
@@ -114,12 +117,7 @@ impl EngineText {
 
     /// Its name among raw outputs, after the step's.
     pub fn name(self) -> &'static str {
-        match self {
-            EngineText::Stats => "stats",
-            EngineText::Tickers => "tickers",
-            EngineText::Status => "status",
-            EngineText::Settings => "settings",
-        }
+        self.into()
     }
 }
 
@@ -230,6 +228,27 @@ pub struct StepSetup {
     /// What runs beside it, as long as it does.
     #[serde(default)]
     pub companions: Vec<CompanionSetup>,
+}
+
+impl StepSetup {
+    /// One thread at full speed, logged but not synced, with every key there and nothing beside.
+    pub fn plain(operation: Operation, data: DataSet, seed: u64) -> StepSetup {
+        StepSetup {
+            operation,
+            data,
+            tables: None,
+            threads: 1,
+            rate: None,
+            wal: true,
+            sync: false,
+            background_write_bytes_per_s: None,
+            seed,
+            planted_slowdown_percent: 0.0,
+            all_keys_exist: true,
+            server_is_ours: false,
+            companions: Vec::new(),
+        }
+    }
 }
 
 /// A step that runs beside another one.

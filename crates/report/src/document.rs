@@ -1,12 +1,19 @@
-//! A report as sections of text, tables and charts, before any layout: what a page in a browser and a blog post are
-//! made from.
+//! A report as sections of text, tables and charts, before any layout: what text, Markdown, pages, posts and summaries
+//! are made from.
 //!
 //! The views of a comparison, a campaign, a calibration, a history, a bisection and an import each become a
 //! [`Document`]; the layouts know only documents. Texts are plain: who lays them out escapes them.
 
+mod table;
+
+pub use crate::signs::Tone;
+pub use table::{Cell, Column, Kind, Table};
+
 use crate::charts::Chart;
-use crate::grids::Grid;
+use crate::signs::Sign;
 use model::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A report, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,35 +25,50 @@ pub struct Document {
     /// Ids of the runs that it shows; of a bisection what their names begin with.
     pub runs: Vec<String>,
     /// What was found, the most important first: a sentence each.
-    pub verdicts: Vec<Sentence>,
+    pub found: Vec<Sentence>,
     /// What the numbers tell and do not tell, which run it is, what it was measured under: a paragraph each.
-    pub preface: Vec<String>,
+    pub intro: Vec<String>,
     /// What a reader of the numbers must know before believing them.
-    pub cautions: Vec<Caution>,
+    pub warnings: Vec<Notice>,
     /// In the order of reading.
     pub sections: Vec<Section>,
     /// The command that measures the same again.
     pub command: Option<String>,
     /// Last lines: host, cost of measuring, version of the tool.
-    pub colophon: Vec<String>,
+    pub footer: Vec<String>,
+}
+
+impl Document {
+    /// All of its content, in the order of reading.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.sections.iter().flat_map(|section| &section.blocks)
+    }
 }
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sentence {
     /// The verdict that colours it; absent where it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     pub text: String,
 }
 
 /// A warning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caution {
+pub struct Notice {
     /// For scripts: `busy-host`.
     pub id: String,
     /// The step it is about; all of them where absent.
     pub step: Option<String>,
     pub text: String,
+}
+
+impl Notice {
+    /// One that is about all steps.
+    pub fn of_all(id: impl Into<String>, text: impl Into<String>) -> Notice {
+        Notice { id: id.into(), step: None, text: text.into() }
+    }
 }
 
 /// A part of a report with a heading.
@@ -55,9 +77,53 @@ pub struct Section {
     /// Unique within the document, of letters, digits and dashes: `step-readrandom`.
     pub id: String,
     pub title: String,
-    /// Whether it is folded away at first: one step of many, lists that few read.
-    pub folded: bool,
+    pub level: Level,
+    /// Where it stands in a blog post; one without a place is left out of it.
+    pub post: Option<PostPart>,
     pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// One that every format shows and no post has.
+    pub fn new(id: impl Into<String>, title: impl Into<String>, blocks: Vec<Block>) -> Section {
+        Section { id: id.into(), title: title.into(), level: Level::Shown, post: None, blocks }
+    }
+
+    /// The same at another level.
+    #[must_use]
+    pub fn at(mut self, level: Level) -> Section {
+        self.level = level;
+        self
+    }
+
+    /// The same with its place in a post.
+    #[must_use]
+    pub fn in_post(mut self, part: PostPart) -> Section {
+        self.post = Some(part);
+        self
+    }
+}
+
+/// Who sees a section at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Everybody, in every format.
+    Shown,
+    /// Those who ask: folded on a page and in Markdown, in text only in detail.
+    Folded,
+    /// Only readers of a page, where it is folded: timelines of the host, lists that few read.
+    Page,
+}
+
+/// The fixed parts of a blog post, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PostPart {
+    Builds,
+    Hardware,
+    Benchmark,
+    Results,
+    Findings,
+    Differs,
 }
 
 /// A piece of content.
@@ -65,7 +131,6 @@ pub struct Section {
 pub enum Block {
     Paragraph(String),
     Items(Vec<String>),
-    /// A table as text and Markdown show it too.
     Table(Table),
     /// Relative rates of steps by subjects, coloured.
     Matrix(Matrix),
@@ -77,14 +142,6 @@ pub enum Block {
     Verbatim(String),
 }
 
-/// A table with what stands over it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Table {
-    /// What it shows; empty where the heading says it.
-    pub caption: String,
-    pub grid: Grid,
-}
-
 /// Relative rates: a row for each step, a column for each candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
@@ -93,8 +150,21 @@ pub struct Matrix {
     pub candidates: Vec<String>,
     /// In the order of the workload.
     pub rows: Vec<MatrixRow>,
-    /// What the marks in its cells mean.
+    /// What the signs and numbers in its cells mean.
     pub legend: String,
+}
+
+impl Matrix {
+    /// Whether the table of its one candidate says all of it. A page shows it all the same: there it is sorted, filtered
+    /// and leads to the steps.
+    pub fn is_in_another_table(&self) -> bool {
+        self.candidates.len() == 1
+    }
+
+    /// The signs that occur in it.
+    pub fn signs(&self) -> BTreeSet<Sign> {
+        self.rows.iter().flat_map(|row| &row.cells).flatten().filter_map(MatrixCell::sign).collect()
+    }
 }
 
 /// One step.
@@ -113,8 +183,7 @@ pub struct MatrixRow {
 /// One candidate in one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatrixCell {
-    /// The ratio as tables show it, without marks: `0.94`; empty where a number would be noise. The layout adds the sign
-    /// of the verdict.
+    /// The ratio as tables show it: `0.94`. It is not shown where it would be noise.
     pub text: String,
     /// Candidate over base; absent where there is none.
     pub ratio: Option<f64>,
@@ -122,8 +191,24 @@ pub struct MatrixCell {
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub verdict: Verdict,
+    /// Whether the verdict holds with all steps taken together.
+    pub confirmed: bool,
     /// More about it, shown where a reader points: values with units, launches, confidence.
     pub detail: String,
+}
+
+impl MatrixCell {
+    pub fn sign(&self) -> Option<Sign> {
+        Sign::of(self.verdict, self.confirmed)
+    }
+
+    /// The ratio where the verdict leaves one: elsewhere a number would be read as a finding.
+    pub fn number(&self) -> &str {
+        match self.verdict {
+            Verdict::Regression | Verdict::Improvement | Verdict::Suspect | Verdict::RatioOnly => &self.text,
+            Verdict::NoChange | Verdict::Inconclusive => "",
+        }
+    }
 }
 
 /// A chart with its caption.

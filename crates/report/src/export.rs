@@ -1,9 +1,9 @@
 //! A run in long form: one line for each value, with all that is needed to know which one it is. What calls this hands
 //! on record by record, so that nothing has to fit in memory as a whole.
 
-use crate::campaign;
-use crate::separated::{Separator, line};
-use model::block::{Block, Outcome, Second, Side, TrialKey};
+use crate::render::separated::{Separator, line};
+use findings::Comparison;
+use model::block::{Block, BlockKind, Outcome, Second, Side, TrialKey};
 use model::counter::Counter;
 use model::host::HostSample;
 use model::metric::Metric;
@@ -14,7 +14,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What is exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Table {
     /// The metrics of each trial that counts, as reports have them.
     Values,
@@ -37,14 +38,7 @@ impl Table {
 
     /// The name on the command line and in the first column.
     pub fn name(self) -> &'static str {
-        match self {
-            Table::Values => "values",
-            Table::Trials => "trials",
-            Table::Seconds => "seconds",
-            Table::Blocks => "blocks",
-            Table::Counters => "counters",
-            Table::Host => "host",
-        }
+        self.into()
     }
 }
 
@@ -200,7 +194,7 @@ pub fn trial<'a>(
         Some(Outcome::Skipped { reason }) => ("skipped", Some(reason)),
     };
     let mut rows = vec![place.row("outcome", "", Value::Text(outcome.to_owned()))];
-    rows.extend(reason.map(|reason| place.row("reason", "", Value::Text(reason.clone()))));
+    rows.extend(reason.map(|reason| place.row("reason", "", Value::Text(reason.to_string()))));
     if let Some(latency) = ended.and_then(|ended| ended.latency.as_ref()) {
         rows.push(place.row("latency_operations", "1", Value::Whole(latency.count)));
         let quantiles = [
@@ -235,9 +229,19 @@ pub fn second<'a>(run: &'a ExportedRun, trial: &'a TrialKey, second: &Second) ->
     .collect()
 }
 
+/// The number of a block in the long form, as scripts know it: in rounds 0 is the step and 1 its drain.
+fn number_of(kind: BlockKind) -> u32 {
+    match kind {
+        BlockKind::Cycle(cycle) => cycle,
+        BlockKind::Whole => 0,
+        BlockKind::Drain => 1,
+    }
+}
+
 /// One block, as it was measured.
 pub fn block<'a>(run: &'a ExportedRun, block: &'a Block) -> Vec<LongRow<'a>> {
-    let place = Place { block: Some(block.cycle), ..Place::of_trial(run, Table::Blocks, &block.trial) };
+    let place =
+        Place { block: Some(number_of(block.kind)), ..Place::of_trial(run, Table::Blocks, &block.trial) };
     [
         ("operations", "1", Some(block.operations)),
         ("failed_operations", "1", Some(block.failed_operations)),
@@ -257,13 +261,14 @@ pub fn block<'a>(run: &'a ExportedRun, block: &'a Block) -> Vec<LongRow<'a>> {
 
 /// The counters of a block: totals over it, and levels at its end.
 pub fn counters<'a>(run: &'a ExportedRun, block: &'a Block) -> Vec<LongRow<'a>> {
-    let place = Place { block: Some(block.cycle), ..Place::of_trial(run, Table::Counters, &block.trial) };
+    let place =
+        Place { block: Some(number_of(block.kind)), ..Place::of_trial(run, Table::Counters, &block.trial) };
     block
         .counters
         .iter()
         .map(|(counter, value)| {
             let unit = Metric::Counter(*counter).unit();
-            place.row(counter.metric_name().trim_end_matches("_per_op"), unit, Value::Whole(*value))
+            place.row(counter.total_name(), unit, Value::Whole(*value))
         })
         .collect()
 }
@@ -319,19 +324,19 @@ impl TrialValues {
 }
 
 fn campaign_values(record: &RunRecord) -> Vec<TrialValues> {
-    let view = campaign::build(record);
+    let view = Comparison::of(record, None);
     let mut found = Vec::new();
     for step in &view.steps {
         for row in &step.rows {
             for (round, values) in &row.rounds {
-                let columns = step.columns.iter().filter_map(|column| {
-                    Some((column.metric.to_owned(), column.unit, values.get(column.metric)?))
+                let metrics = step.columns.iter().filter_map(|metric| {
+                    Some((metric.name().to_owned(), metric.unit(), values.get(*metric)?))
                 });
                 let tickers = values.tickers.iter();
                 let tickers = tickers.map(|(name, value)| (format!("{name}_per_op"), "1", *value));
                 found.push(TrialValues {
                     trial: TrialKey { launch: *round, step: step.name.clone(), side: row.side },
-                    values: columns.chain(tickers).collect(),
+                    values: metrics.chain(tickers).collect(),
                 });
             }
         }

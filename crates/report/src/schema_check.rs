@@ -15,11 +15,6 @@ pub(crate) fn check(definition: &str, json: &str) {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The document in a snapshot of insta.
-pub(crate) fn of_snapshot(snapshot: &str) -> &str {
-    snapshot.splitn(3, "---\n").nth(2).unwrap()
-}
-
 fn hold(value: &Value, rule: &Value, schema: &Value, place: &str, problems: &mut Vec<String>) {
     let rule = rule.as_object().unwrap_or_else(|| panic!("{place}: the schema has no rule"));
     for (keyword, wanted) in rule {
@@ -119,19 +114,4 @@ fn what_does_not_fit_is_named() {
         "trials.done is \"1\", not [\"integer\"]"
     );
     assert_eq!(found(r#"{"done": 1, "failed": 0, "skipped": 0, "x": 0}"#), "trials.x is not in the schema");
-}
-
-#[test]
-fn snapshots_of_json_are_of_the_schema() {
-    check("comparison", of_snapshot(include_str!("snapshots/report__tests__json_of_a_comparison.snap")));
-    check(
-        "campaign",
-        of_snapshot(include_str!(
-            "campaign/tests/snapshots/report__campaign__tests__json_of_a_campaign.snap"
-        )),
-    );
-    check(
-        "calibration",
-        of_snapshot(include_str!("tests/snapshots/report__tests__records__calibration_json.snap")),
-    );
 }

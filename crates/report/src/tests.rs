@@ -1,123 +1,151 @@
-//! What the formats make of a view. Views are built in code; what a view is made of is tested in `records`.
+//! What the formats make of findings. What a view is made of is tested in `findings`.
 
-mod elsewhere;
+mod export;
+mod kinds;
 mod read_back;
-mod records;
+mod rounds;
 mod samples;
 
-use crate::layout::printable;
-use crate::text::TextOptions;
-use crate::view::ReportView;
-use crate::{json, markdown, summary, text};
-use model::block::Side;
+use crate::comparison::summary;
+use crate::json;
+use crate::render::layout::printable;
+use crate::render::{Format, Options, Output, TextOptions, render};
+use findings::comparison::ComparedStep;
+use findings::elsewhere::NOT_OURS;
+use findings::{Comparison, Finding};
 use model::event::RunOutcome;
 use model::metric::Metric;
 use model::record::RunStatus;
 use model::verdict::Verdict;
-use samples::{BASE, CANDIDATE, comparison, note, readrandom};
+use model::warning::Warning;
+use samples::{CANDIDATE, comparison, finding, found, note};
 use serde_json::Value;
+use testing::compared::{self, Truth};
 
-fn plain(width: usize) -> TextOptions {
-    TextOptions { width, colour: false }
+pub(crate) fn plain(width: usize) -> TextOptions {
+    TextOptions { width, colour: false, detail: false }
 }
 
-fn parsed(view: &ReportView) -> Value {
-    serde_json::from_str(&json::render(view).unwrap()).unwrap()
+/// A finding in a format that is one text.
+pub(crate) fn shown(finding: &Finding, format: &str, text: TextOptions) -> String {
+    let format = Format::named(format).unwrap();
+    match render(std::slice::from_ref(finding), format, &Options::new(text)).unwrap() {
+        Output::Text(text) => text,
+        Output::Files(files) => panic!("{} files", files.len()),
+    }
 }
 
-/// A view with one row only.
-fn one_row(row: crate::view::StepRow) -> ReportView {
+/// A view of a comparison in a format; no terminal is so narrow that it tells in one that has no width.
+fn of(view: &Comparison, format: &str) -> String {
+    shown(&finding(view.clone()), format, plain(200))
+}
+
+fn text(view: &Comparison, width: usize) -> String {
+    shown(&finding(view.clone()), "text", plain(width))
+}
+
+fn parsed(view: &Comparison) -> Value {
+    serde_json::from_str(&of(view, "json")).unwrap()
+}
+
+/// A view with this step only.
+fn readrandom(change: impl Fn(&mut ComparedStep)) -> Comparison {
     let mut view = comparison();
-    let candidate = &mut view.candidates[0];
-    candidate.rows = vec![row];
-    candidate.summary = summary::sentence(&candidate.rows, CANDIDATE, BASE, 0.02);
+    view.steps.retain(|step| step.name == "readrandom");
+    change(&mut view.steps[0].cases[0]);
     view
 }
 
-#[test]
-fn text_at_80_columns() {
-    insta::assert_snapshot!(text::render(&comparison(), plain(80)));
+/// Without the colours of a terminal.
+fn uncoloured(text: String) -> String {
+    ["\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"]
+        .iter()
+        .fold(text, |text, sequence| text.replace(sequence, ""))
+}
+
+pub(crate) fn assert_no_line_is_wider(text: &str, width: usize) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= width, "{width}: {line}");
+    }
+}
+
+/// Panics where a key does not come after those before it.
+fn assert_in_order(text: &str, keys: &[&str]) {
+    let mut rest = text;
+    for key in keys {
+        let at = rest.find(&format!("\"{key}\":")).unwrap_or_else(|| panic!("{key} is out of order"));
+        rest = &rest[at + 1..];
+    }
 }
 
 #[test]
-fn text_at_120_columns() {
-    insta::assert_snapshot!(text::render(&comparison(), plain(120)));
-}
-
-#[test]
-fn text_at_160_columns() {
-    insta::assert_snapshot!(text::render(&comparison(), plain(160)));
-}
-
-#[test]
-fn markdown_of_a_comparison() {
-    insta::assert_snapshot!(markdown::render(&comparison()));
-}
-
-#[test]
-fn json_of_a_comparison() {
-    insta::assert_snapshot!(json::render(&comparison()).unwrap());
+fn a_comparison_in_every_text() {
+    for width in [80, 120, 160] {
+        insta::assert_snapshot!(format!("text_at_{width}_columns"), text(&comparison(), width));
+    }
+    crate::schema_check::check("comparison", &of(&comparison(), "json"));
+    for format in ["markdown", "json", "tsv", "junit", "openmetrics", "benchstat", "post", "step-summary"] {
+        let shown = of(&comparison(), format);
+        // What is folded is the Markdown.
+        let shown = if format == "step-summary" { shown.split("<details>").next().unwrap() } else { &shown };
+        insta::assert_snapshot!(format!("{format}_of_a_comparison"), shown);
+    }
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal_whatever_the_names() {
     let mut view = comparison();
-    view.candidates[0].rows[3].step = "readrandom-with-a-name-that-somebody-made-up-late-at-night".to_owned();
-    view.candidates[0].subject = format!("rocksdb@{}", "x".repeat(60));
-    view.candidates[0].rows[0].wall.base = Some(81_204_117.0);
+    view.steps[3].name = "readrandom-with-a-name-that-somebody-made-up-late-at-night".to_owned();
+    view.subjects[1].subject = format!("rocksdb@{}", "x".repeat(60));
+    view.steps[0].cases[0].metrics[0].base = Some(81_204_117.0);
     for width in [80, 100, 120, 160] {
-        let text = text::render(&view, plain(width));
-        for line in text.lines() {
-            assert!(line.chars().count() <= width, "{width}: {line}");
+        for detail in [false, true] {
+            let text = shown(&finding(view.clone()), "text", TextOptions { detail, ..plain(width) });
+            assert_no_line_is_wider(&text, width);
+            assert!(text.contains("readra") && text.contains("0.959 [0.948, 0.970]"), "{text}");
         }
-        assert!(text.contains("readra") && text.contains("0.959 [0.948, 0.970]"), "{text}");
     }
 }
 
 #[test]
 fn colour_only_repeats_what_the_words_say() {
-    let coloured = text::render(&comparison(), TextOptions { width: 80, colour: true });
-    let sequences = ["\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"];
+    let coloured = shown(&finding(comparison()), "text", TextOptions { colour: true, ..plain(80) });
     assert!(coloured.contains("\x1b[31mregression\x1b[0m"), "{coloured}");
     assert!(coloured.contains("\x1b[32mimprovement\x1b[0m"), "{coloured}");
-    let stripped = sequences.iter().fold(coloured, |text, sequence| text.replace(sequence, ""));
-    assert_eq!(stripped, text::render(&comparison(), plain(80)));
+    assert_eq!(uncoloured(coloured), text(&comparison(), 80));
 }
 
 #[test]
 fn hostile_names_stay_names() {
     let mut view = comparison();
-    let row = &mut view.candidates[0].rows[3];
-    row.step = "a|b<img src=x>\n`c`".to_owned();
-    row.notes.push(note("x", "line\nbreak \x1b[2J [link](http://x) <script>"));
-    let markdown = markdown::render(&view);
+    view.steps[3].name = "a|b<img src=x>\n`c`".to_owned();
+    let hostile = "line\nbreak \x1b[2J [link](http://x) <script>";
+    view.steps[3].cases[0].warnings.push(note("x", hostile));
+    let markdown = of(&view, "markdown");
     assert!(markdown.contains("| a\\|b&lt;img src=x&gt; \\`c\\` |"), "{markdown}");
     assert!(!markdown.contains("<script>") && !markdown.contains(" [link](") && !markdown.contains('\x1b'));
-    let text = text::render(&view, plain(80));
+    let text = text(&view, 80);
     assert_eq!(printable(&text.replace('\n', "")), text.replace('\n', ""));
-    let first = &parsed(&view)["comparisons"];
-    assert!(first.as_array().unwrap().iter().any(|object| object["step"] == "a|b<img src=x>\n`c`"));
+    let objects = &parsed(&view)["comparisons"];
+    assert!(objects.as_array().unwrap().iter().any(|object| object["step"] == "a|b<img src=x>\n`c`"));
 }
 
 #[test]
 fn json_read_back_has_the_figures_of_the_view() {
     let view = comparison();
     let document = parsed(&view);
-    let comparisons = document["comparisons"].as_array().unwrap();
-    let mut objects = comparisons.iter();
-    for row in &view.candidates[0].rows {
-        let counters = row.counters.iter().map(|counter| &counter.figure);
-        let figures = [Some(&row.wall), row.adjusted.as_ref(), Some(&row.cpu)].into_iter().flatten();
-        for figure in figures.chain(counters) {
+    let mut objects = document["comparisons"].as_array().unwrap().iter();
+    for (step, case) in view.cases() {
+        for metric in &case.metrics {
             let object = objects.next().unwrap();
             let number = |key: &str| object.get(key).map(|value| value.as_f64().unwrap());
-            assert_eq!(object["step"], row.step);
-            assert_eq!(object["metric"], figure.metric.name());
+            assert_eq!(object["step"], step.name);
+            assert_eq!(object["metric"], metric.metric.name());
             let read = ["base_value", "candidate_value", "ratio", "low", "high"].map(number);
-            assert_eq!(read, [figure.base, figure.candidate, figure.ratio, figure.low, figure.high]);
-            assert_eq!(object["decides"], figure.metric == row.decides);
-            let verdict = if figure.metric == row.decides { row.verdict.name() } else { "ratio-only" };
-            assert_eq!(object["verdict"], verdict);
+            assert_eq!(read, [metric.base, metric.candidate, metric.ratio, metric.low, metric.high]);
+            let decides = Some(metric.metric) == case.decides;
+            assert_eq!(object["decides"], decides);
+            assert_eq!(object["verdict"], if decides { case.verdict.name() } else { "ratio-only" });
         }
     }
     assert!(objects.next().is_none());
@@ -126,38 +154,32 @@ fn json_read_back_has_the_figures_of_the_view() {
 
 #[test]
 fn the_keys_of_the_contract_come_first_and_in_order() {
-    let json = json::render(&comparison()).unwrap();
-    let in_order = |text: &str, keys: &[&str]| {
-        let mut rest = text;
-        for key in keys {
-            let at = rest.find(&format!("\"{key}\":")).unwrap_or_else(|| panic!("{key} is out of order"));
-            rest = &rest[at + 1..];
-        }
-    };
-    in_order(&json, &["schema", "run", "base", "margin", "alpha", "comparisons", "trials", "warnings"]);
-    let readrandom = &json[json.find("\"step\": \"readrandom\"").unwrap()..];
-    in_order(
-        readrandom,
-        &[
-            "step",
-            "group",
-            "candidate",
-            "metric",
-            "unit",
-            "direction",
-            "decides",
-            "base_value",
-            "candidate_value",
-            "ratio",
-            "low",
-            "high",
-            "confidence",
-            "verdict",
-            "launches",
-            "seconds",
-            "warnings",
-        ],
+    let json = of(&comparison(), "json");
+    assert_in_order(
+        &json,
+        &["schema", "run", "base", "margin", "alpha", "comparisons", "trials", "warnings"],
     );
+    let readrandom = &json[json.find("\"step\": \"readrandom\"").unwrap()..];
+    let keys = [
+        "step",
+        "group",
+        "candidate",
+        "metric",
+        "unit",
+        "direction",
+        "decides",
+        "base_value",
+        "candidate_value",
+        "ratio",
+        "low",
+        "high",
+        "confidence",
+        "verdict",
+        "launches",
+        "seconds",
+        "warnings",
+    ];
+    assert_in_order(readrandom, &keys);
 }
 
 #[test]
@@ -173,18 +195,23 @@ fn an_unknown_value_is_absent_and_an_open_end_too() {
     for key in ["base_value", "candidate_value", "ratio", "low", "high", "confidence"] {
         assert!(unmeasured.get(key).is_none(), "{key}");
     }
-    assert!(!json::render(&comparison()).unwrap().contains("null"));
-    let mut odd = comparison();
-    odd.candidates[0].rows[3].wall.ratio = Some(f64::NAN);
-    assert!(!json::render(&odd).unwrap().contains("null"));
+    assert!(!of(&comparison(), "json").contains("null"));
+    let odd = readrandom(|case| case.metrics[0].ratio = Some(f64::NAN));
+    assert!(!of(&odd, "json").contains("null"));
+    let mut silent = compared::record(&compared::EQUAL);
+    (silent.blocks, silent.trials) = (Vec::new(), Vec::new());
+    let silent = found(&silent);
+    assert!(!json(&silent).unwrap().contains("null"));
+    let text = shown(&silent, "text", plain(160));
+    assert!(text.contains("No verdict on 2 of 2 steps: overwrite-after-fill, readrandom."), "{text}");
 }
 
 #[test]
 fn contradicting_rates_are_both_inconclusive() {
-    let mut row = readrandom();
-    row.verdict = Verdict::Inconclusive;
-    row.notes = vec![note("waiting-time-changed", "the rates moved in opposite directions")];
-    let document = parsed(&one_row(row));
+    let document = parsed(&readrandom(|case| {
+        case.verdict = Verdict::Inconclusive;
+        case.warnings = vec![Warning::WaitingTimeChanged];
+    }));
     let of = |metric: Metric| {
         let all = document["comparisons"].as_array().unwrap();
         let object = all.iter().find(|object| object["metric"] == metric.name()).unwrap();
@@ -197,14 +224,25 @@ fn contradicting_rates_are_both_inconclusive() {
 }
 
 #[test]
+fn what_was_not_measured_has_its_reason() {
+    let view = comparison();
+    let reason = |(step, case)| Some((step, view.not_measured(step, case)?));
+    let found: Vec<_> =
+        view.cases().filter_map(reason).map(|(step, reason)| (step.name.as_str(), reason)).collect();
+    let [("readwhilewriting", reason)] = found.as_slice() else { panic!("{found:?}") };
+    assert!(reason.contains("no launch has a rate on both sides"), "{reason}");
+}
+
+#[test]
 fn noise_is_never_shown_as_a_small_percentage() {
     for verdict in [Verdict::NoChange, Verdict::Inconclusive] {
-        let mut row = readrandom();
-        row.verdict = verdict;
-        row.wall.ratio = Some(0.997);
-        let view = one_row(row);
-        for text in [text::render(&view, plain(80)), text::render(&view, plain(120)), markdown::render(&view)]
-        {
+        let view = readrandom(|case| {
+            case.verdict = verdict;
+            case.metrics[0].ratio = Some(0.997);
+        });
+        for text in [text(&view, 80), text(&view, 120), of(&view, "markdown"), of(&view, "step-summary")] {
+            // What is folded has every metric with all that is known of it.
+            let text = text.split("<details><summary>readrandom").next().unwrap();
             assert!(!text.contains("0.997") && !text.contains("-0.3 %"), "{text}");
             assert!(text.contains("[0.948, 0.970]") || text.contains("\\[0.948, 0.970]"), "{text}");
         }
@@ -213,16 +251,27 @@ fn noise_is_never_shown_as_a_small_percentage() {
 
 #[test]
 fn the_sentence_says_what_holds_for_all_steps_and_what_does_not() {
-    let summary = |change: fn(&mut crate::view::StepRow)| {
-        let mut row = readrandom();
-        change(&mut row);
-        one_row(row).candidates[0].summary.clone()
+    let sentence = |change: fn(&mut ComparedStep)| {
+        let view = readrandom(change);
+        summary(&view, &view.subjects[1])
     };
-    insta::assert_snapshot!(summary(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4 on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
-    insta::assert_snapshot!(summary(|row| row.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: by itself only, not with all steps taken together, a change on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
-    insta::assert_snapshot!(summary(|row| row.verdict = Verdict::NoChange), @"rocksdb@8.7.3 against rocksdb@8.5.4: no difference beyond 2 % on readrandom.");
-    insta::assert_snapshot!(summary(|row| row.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: no more than a suspicion on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
-    insta::assert_snapshot!(summary(|row| (row.wall.confidence, row.verdict) = (None, Verdict::RatioOnly)), @"rocksdb@8.7.3 against rocksdb@8.5.4: no verdict on readrandom.");
+    insta::assert_snapshot!(sentence(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4 on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| case.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: by itself only, not with all steps taken together, a change on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::NoChange), @"rocksdb@8.7.3 against rocksdb@8.5.4: no difference beyond 2 % on readrandom.");
+    insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: no more than a suspicion on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"rocksdb@8.7.3 against rocksdb@8.5.4: no verdict on readrandom.");
+}
+
+#[test]
+fn what_was_found_says_what_holds_for_all_steps_and_what_does_not() {
+    let first =
+        |change: fn(&mut ComparedStep)| crate::document(&finding(readrandom(change))).found[0].text.clone();
+    insta::assert_snapshot!(first(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| case.confirmed = false), @"A change by itself only, not with all steps taken together: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| case.verdict = Verdict::NoChange), @"No difference beyond 2 %: readrandom.");
+    insta::assert_snapshot!(first(|case| case.verdict = Verdict::Inconclusive), @"Open, a difference neither found nor ruled out: readrandom (seen from 1.8 % on).");
+    insta::assert_snapshot!(first(|case| case.verdict = Verdict::Suspect), @"No more than a suspicion: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"No verdict: readrandom.");
 }
 
 #[test]
@@ -230,26 +279,58 @@ fn a_killed_run_says_so_and_has_no_cost_yet() {
     let mut view = comparison();
     view.run.status = RunStatus::Unfinished;
     (view.run.elapsed_s, view.cost) = (None, None);
-    let text = text::render(&view, plain(160));
-    assert!(text.contains("UNFINISHED: it still runs, or it was killed"), "{text}");
-    assert!(!text.contains("Cost of measuring"), "{text}");
+    let unfinished = text(&view, 160);
+    assert!(unfinished.contains("UNFINISHED: it still runs, or it was killed"), "{unfinished}");
+    assert!(!unfinished.contains("Cost of measuring"), "{unfinished}");
     assert_eq!(parsed(&view)["status"], "unfinished");
     view.run.status = RunStatus::Ended(RunOutcome::Interrupted);
-    assert!(text::render(&view, plain(80)).contains("interrupted by the user"));
+    assert!(text(&view, 80).contains("interrupted by the user"));
 }
 
 #[test]
 fn every_candidate_has_its_own_tables() {
     let mut view = comparison();
-    let mut second = view.candidates[0].clone();
-    (second.side, second.subject) = (2 as Side, "rocksdb@6.0.2".to_owned());
-    second.summary = summary::sentence(&second.rows, &second.subject, BASE, 0.02);
-    view.candidates.push(second);
-    let text = text::render(&view, plain(100));
-    assert!(text.contains("rocksdb@6.0.2 is slower than rocksdb@8.5.4 on readrandom"), "{text}");
-    assert_eq!(text.matches("0.959 [0.948, 0.970]").count(), 2);
-    assert!(markdown::render(&view).contains("## rocksdb@6.0.2 against rocksdb@8.5.4"));
-    let candidates: Vec<Value> =
-        parsed(&view)["comparisons"].as_array().unwrap().iter().map(|one| one["candidate"].clone()).collect();
-    assert!(candidates.contains(&Value::from("rocksdb@6.0.2")));
+    let mut second = view.subjects[1].clone();
+    (second.side, second.subject, second.label) = (2, "rocksdb@6.0.2".to_owned(), "6.0.2".to_owned());
+    view.subjects.push(second);
+    for step in &mut view.steps {
+        step.cases.push(ComparedStep { side: 2, ..step.cases[0].clone() });
+    }
+    // One matrix for all at first, the tables of each in detail.
+    let short = text(&view, 100);
+    assert_eq!(short.matches("0.959 [0.948, 0.970]").count(), 4, "{short}");
+    assert!(!short.contains("where the time goes"), "{short}");
+    let long = shown(&finding(view.clone()), "text", TextOptions { detail: true, ..plain(100) });
+    for candidate in [CANDIDATE, "rocksdb@6.0.2"] {
+        assert!(long.contains(&format!("\n{candidate} against rocksdb@8.5.4\n")), "{long}");
+    }
+    assert!(of(&view, "markdown").contains("rocksdb@6.0.2 against rocksdb@8.5.4"));
+    let document = parsed(&view);
+    let sentence = document["summaries"][1]["text"].as_str().unwrap();
+    assert!(sentence.starts_with("rocksdb@6.0.2 is slower than rocksdb@8.5.4 on readrandom"), "{sentence}");
+    let candidates: Vec<&str> = document["comparisons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["candidate"].as_str().unwrap())
+        .collect();
+    assert!(candidates.contains(&"rocksdb@6.0.2"));
+}
+
+#[test]
+fn what_nobody_saw_is_absent_and_the_reason_stands_beside_it() {
+    let mut record = compared::record(&Truth { write: 1.0, read: 0.95 });
+    compared::elsewhere(&mut record, 1, "db1", 0);
+    let finding = found(&record);
+    let document: Value = serde_json::from_str(&json(&finding).unwrap()).unwrap();
+    let objects = document["comparisons"].as_array().unwrap();
+    for object in objects.iter().filter(|one| one["metric"] == "cpu_us_per_op") {
+        assert!(object.get("candidate_value").is_none() && object.get("ratio").is_none(), "{object}");
+    }
+    for width in [80, 120] {
+        let text = shown(&finding, "text", plain(width));
+        assert!(text.split_whitespace().any(|word| word == "frozen"), "{text}");
+        assert_no_line_is_wider(&text, width);
+    }
+    assert!(shown(&finding, "markdown", plain(80)).contains(NOT_OURS));
 }

@@ -1,15 +1,14 @@
-//! What pages show: lists of runs and imports by page, one step over runs, how far a run has come. Each answer is a few
+//! What pages show: lists of runs, imports and bisections by page, one step over runs, how far a run has come. Each answer is a few
 //! lookups by index, however much the store holds; a whole run is read by [`Store::load_run`].
 
 mod live;
 
 pub use live::{LiveFacts, LiveStep, LiveTrial};
 
-use crate::columns::{from_json, purpose, purpose_name, run_outcome, side, small, unreadable, unsigned};
+use crate::columns::{from_json, purpose, run_outcome, side, small, unreadable, unsigned};
 use crate::error::Error;
 use crate::file::Store;
-use crate::resume::PUT_ASIDE;
-use model::block::{MEASURED, Side};
+use model::block::Side;
 use model::event::RunOutcome;
 use model::host::Host;
 use model::plan::{Plan, Purpose};
@@ -20,11 +19,12 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 /// What a list is narrowed down to; what is absent narrows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Stands in the id, the name, the workload, the host, a subject or a file; case of ASCII letters does not matter.
+    /// Stands in the id, the name, the workload, the host, a subject or a file; of a bisection in its step too. Case of
+    /// ASCII letters does not matter.
     pub text: Option<String>,
-    /// An engine of a subject: `rocksdb`.
+    /// An engine of a subject, or of an end of a bisection: `rocksdb`.
     pub engine: Option<String>,
-    /// The workload of a run, the format of an import.
+    /// The workload of a run or a bisection, the format of an import.
     pub workload: Option<String>,
     pub kind: Option<EntryKind>,
     /// How it ended; imports are done.
@@ -43,6 +43,19 @@ pub enum EntryKind {
     Run(Purpose),
     /// Results of another program.
     Import,
+    /// A search for the first version that differs, over several runs.
+    Bisection,
+}
+
+impl EntryKind {
+    /// The name in SQL.
+    fn name(self) -> &'static str {
+        match self {
+            EntryKind::Run(purpose) => purpose.name(),
+            EntryKind::Import => "import",
+            EntryKind::Bisection => "bisection",
+        }
+    }
 }
 
 /// One page of the list.
@@ -53,11 +66,11 @@ pub struct EntryPage {
     pub total: u64,
 }
 
-/// A run or an import in the list.
+/// A run, an import or a bisection in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub id: String,
-    /// The name that the user gave it.
+    /// The name that the user gave it; a bisection has none.
     pub name: Option<String>,
     pub kind: EntryKind,
     /// How it ended, or that it did not.
@@ -68,12 +81,14 @@ pub struct Entry {
     pub ended_at_us: Option<i64>,
     /// The workload; of an import its format.
     pub workload: String,
-    /// Name of the host; absent for an import.
+    /// Name of the host; absent for an import and a bisection.
     pub host: Option<String>,
-    /// The base, then the candidates; of an import its files.
+    /// The base, then the candidates; of an import its files, of a bisection its good and its bad end.
     pub subjects: Vec<String>,
-    /// How its trials ended.
+    /// How its trials ended; those of a run.
     pub trials: TrialCounts,
+    /// What the report of a run found, as JSON; absent where none was made.
+    pub found: Option<String>,
 }
 
 /// How trials ended.
@@ -82,8 +97,11 @@ pub struct TrialCounts {
     pub done: u64,
     pub failed: u64,
     pub skipped: u64,
-    /// Without an end: being measured, or cut off.
+    /// Without an end, in a run that is not done: being measured, or cut off.
     pub unfinished: u64,
+    /// Without an end, in a run that is done: a step that only makes the tree for others, since it has its verdict or
+    /// was not chosen.
+    pub not_needed: u64,
 }
 
 /// What there is to choose from, each in the order of the alphabet.
@@ -140,18 +158,26 @@ pub enum TrialEnd {
     Done,
     Failed,
     Skipped,
-    /// It has no end.
+    /// It has no end, and its run is not done.
     Unfinished,
+    /// It has no end, and nobody waits for it: its run is done.
+    NotNeeded,
 }
 
-/// Runs and imports as one list.
+/// Runs, imports and bisections as one list; the column `list` says where `entry_key` belongs.
 const ENTRIES: &str = "
     WITH entries AS (
-        SELECT run_key AS entry_key, 0 AS is_import, id, runs.name AS name, purpose AS kind, outcome,
-               started_at_us AS began_at_us, ended_at_us, workload_name AS workload, hosts.name AS host
+        SELECT run_key AS entry_key, 'run' AS list, id, runs.name AS name, purpose AS kind, outcome,
+               started_at_us AS began_at_us, ended_at_us, workload_name AS workload, hosts.name AS host,
+               '' AS told
         FROM runs JOIN hosts USING (host_key)
         UNION ALL
-        SELECT import_key, 1, id, name, 'import', 'done', imported_at_us, imported_at_us, format, NULL FROM imports)";
+        SELECT import_key, 'import', id, name, 'import', 'done', imported_at_us, imported_at_us, format, NULL, ''
+        FROM imports
+        UNION ALL
+        SELECT rowid, 'bisection', id, NULL, 'bisection', iif(ended_at_us IS NULL, NULL, 'done'), began_at_us,
+               ended_at_us, workload, NULL, concat_ws(' ', step, good, bad)
+        FROM bisections)";
 
 /// What the filter leaves of them.
 const MATCHING: &str = "
@@ -162,37 +188,38 @@ const MATCHING: &str = "
       AND (:host IS NULL OR host = :host)
       AND (:since_us IS NULL OR began_at_us >= :since_us)
       AND (:before_us IS NULL OR began_at_us < :before_us)
-      AND (:engine IS NULL OR NOT is_import AND EXISTS (
-              SELECT 1 FROM subjects WHERE run_key = entry_key AND instr(reference, :engine || '@') = 1))
+      AND (:engine IS NULL
+           OR list = 'run' AND EXISTS (
+                  SELECT 1 FROM subjects WHERE run_key = entry_key AND instr(reference, :engine || '@') = 1)
+           OR list = 'bisection' AND EXISTS (
+                  SELECT 1 FROM bisections WHERE rowid = entry_key
+                      AND (instr(good, :engine || '@') = 1 OR instr(bad, :engine || '@') = 1)))
       AND (:text IS NULL
-           OR instr(lower(concat_ws(' ', id, name, workload, host)), :text) > 0
-           OR NOT is_import AND EXISTS (
+           OR instr(lower(concat_ws(' ', id, name, workload, host, told)), :text) > 0
+           OR list = 'run' AND EXISTS (
                   SELECT 1 FROM subjects WHERE run_key = entry_key AND instr(lower(reference), :text) > 0)
-           OR is_import AND EXISTS (
+           OR list = 'import' AND EXISTS (
                   SELECT 1 FROM import_files WHERE import_key = entry_key AND instr(lower(file), :text) > 0))";
 
-/// A step of a run, by its id, its name, the first launch that is no part of it and the cycle that counts.
+/// A step of a run, by its id and its name; a drain is no part of its rate.
 pub(crate) const STEP_RATES: &str = "
     SELECT launch, side, trials.outcome AS outcome, sum(operations) AS operations, sum(wall_ns) AS wall_ns
     FROM runs JOIN trials INDEXED BY trials_by_step USING (run_key)
-         LEFT JOIN blocks ON blocks.trial_key = trials.trial_key AND (?4 IS NULL OR cycle = ?4)
-    WHERE runs.id = ?1 AND step = ?2 AND launch < ?3
+         LEFT JOIN blocks ON blocks.trial_key = trials.trial_key AND kind <> 'drain'
+    WHERE runs.id = ? AND put_aside = 0 AND step = ?
     GROUP BY trials.trial_key ORDER BY launch, side";
 
 /// How many trials of a run ended how.
 pub(crate) const TRIAL_COUNTS: &str = "
     SELECT outcome, count(*) AS trials FROM trials INDEXED BY trials_by_step
-    WHERE run_key = ? AND launch < ? GROUP BY outcome";
+    WHERE run_key = ? AND put_aside = 0 GROUP BY outcome";
 
 impl Store {
-    /// The runs and imports that a filter leaves, newest first: `limit` of them from the one at `offset` on.
+    /// The runs, imports and bisections that a filter leaves, newest first: `limit` of them from the one at `offset` on.
     pub fn entries(&self, filter: &Filter, offset: u64, limit: u32) -> Result<EntryPage, Error> {
-        self.sql("list runs and imports", |connection| {
+        self.sql("list runs, imports and bisections", |connection| {
             let text = filter.text.as_ref().map(|text| text.to_ascii_lowercase());
-            let kind = filter.kind.map(|kind| match kind {
-                EntryKind::Run(purpose) => purpose_name(purpose),
-                EntryKind::Import => "import",
-            });
+            let kind = filter.kind.map(EntryKind::name);
             let total = format!("{ENTRIES} SELECT count(*) {MATCHING}");
             let total: i64 = connection.prepare_cached(&total)?.query_row(
                 named_params! {
@@ -281,19 +308,19 @@ impl Store {
         self.sql(format!("read {step} of run {}", head.id), |connection| {
             let trials = connection
                 .prepare_cached(STEP_RATES)?
-                .query_map(params![head.id, step, PUT_ASIDE, only_cycle(head.purpose)], trial_rate)?
+                .query_map(params![head.id, step], |row| trial_rate(row, head.status))?
                 .collect::<rusqlite::Result<_>>()?;
             Ok(StepRates { head: head.clone(), trials })
         })
     }
 
-    /// Names of the raw output that a run keeps.
+    /// Names of the raw output that a run keeps, without that of visits that were cut off.
     pub fn raw_output_names(&self, id: &str) -> Result<Vec<RawOutputName>, Error> {
         let key = self.run_key(id)?;
         self.sql(format!("list the raw output of run {id}"), |connection| {
             connection
                 .prepare_cached(
-                    "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ?
+                    "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ? AND put_aside = 0
                      ORDER BY launch, side, name",
                 )?
                 .query_map([key], |row| {
@@ -305,14 +332,6 @@ impl Store {
                 })?
                 .collect()
         })
-    }
-}
-
-/// In a campaign only the block in which a step ran counts, and not the drain behind it.
-fn only_cycle(purpose: Purpose) -> Option<u32> {
-    match purpose {
-        Purpose::Campaign => Some(MEASURED),
-        Purpose::Compare | Purpose::Calibrate => None,
     }
 }
 
@@ -342,36 +361,59 @@ fn entry(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Entry> {
     let names = |sql: &str| -> rusqlite::Result<Vec<String>> {
         connection.prepare_cached(sql)?.query_map([key], |row| row.get(0))?.collect()
     };
-    let (kind, subjects, trials) = if row.get("is_import")? {
-        let files = names("SELECT file FROM import_files WHERE import_key = ? ORDER BY import_file_key")?;
-        (EntryKind::Import, files, TrialCounts::default())
-    } else {
-        let subjects = names("SELECT reference FROM subjects WHERE run_key = ? ORDER BY side")?;
-        (EntryKind::Run(purpose(row, "kind")?), subjects, trial_counts(connection, key)?)
+    let status = status(row)?;
+    let kind = entry_kind(row)?;
+    let (subjects, trials, found) = match kind {
+        EntryKind::Run(_) => {
+            let subjects = names("SELECT reference FROM subjects WHERE run_key = ? ORDER BY side")?;
+            (subjects, trial_counts(connection, key, status)?, found(connection, key)?)
+        }
+        EntryKind::Import => {
+            let files = names("SELECT file FROM import_files WHERE import_key = ? ORDER BY import_file_key")?;
+            (files, TrialCounts::default(), None)
+        }
+        EntryKind::Bisection => {
+            let ends = "SELECT good FROM bisections WHERE rowid = ?1
+                        UNION ALL SELECT bad FROM bisections WHERE rowid = ?1";
+            (names(ends)?, TrialCounts::default(), None)
+        }
     };
     Ok(Entry {
         id: row.get("id")?,
         name: row.get("name")?,
         kind,
-        status: match kind {
-            EntryKind::Run(_) => status(row)?,
-            EntryKind::Import => RunStatus::Ended(RunOutcome::Done),
-        },
+        status,
         began_at_us: row.get("began_at_us")?,
         ended_at_us: row.get("ended_at_us")?,
         workload: row.get("workload")?,
         host: row.get("host")?,
         subjects,
         trials,
+        found,
     })
 }
 
-fn trial_counts(connection: &Connection, run_key: i64) -> rusqlite::Result<TrialCounts> {
+/// Read for the runs of a page alone: it stands behind the plan, which is long.
+fn found(connection: &Connection, run_key: i64) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT found_json FROM runs WHERE run_key = ?")?
+        .query_row([run_key], |row| row.get(0))
+}
+
+fn entry_kind(row: &Row<'_>) -> rusqlite::Result<EntryKind> {
+    match row.get_ref("list")?.as_str()? {
+        "import" => Ok(EntryKind::Import),
+        "bisection" => Ok(EntryKind::Bisection),
+        _ => Ok(EntryKind::Run(purpose(row, "kind")?)),
+    }
+}
+
+fn trial_counts(connection: &Connection, run_key: i64, status: RunStatus) -> rusqlite::Result<TrialCounts> {
     let mut counts = TrialCounts::default();
     let mut statement = connection.prepare_cached(TRIAL_COUNTS)?;
-    let mut rows = statement.query(params![run_key, PUT_ASIDE])?;
+    let mut rows = statement.query([run_key])?;
     while let Some(row) = rows.next()? {
-        counts.add(trial_end(row)?, unsigned(row, "trials")?);
+        counts.add(trial_end(row, status)?, unsigned(row, "trials")?);
     }
     Ok(counts)
 }
@@ -383,12 +425,15 @@ impl TrialCounts {
             TrialEnd::Failed => self.failed += trials,
             TrialEnd::Skipped => self.skipped += trials,
             TrialEnd::Unfinished => self.unfinished += trials,
+            TrialEnd::NotNeeded => self.not_needed += trials,
         }
     }
 }
 
-fn trial_end(row: &Row<'_>) -> rusqlite::Result<TrialEnd> {
+/// How the trial in a row ended, of a run that stands like this. A run that is done has every outcome that it wanted.
+fn trial_end(row: &Row<'_>, status: RunStatus) -> rusqlite::Result<TrialEnd> {
     match row.get::<_, Option<String>>("outcome")?.as_deref() {
+        None if status == RunStatus::Ended(RunOutcome::Done) => Ok(TrialEnd::NotNeeded),
         None => Ok(TrialEnd::Unfinished),
         Some("done") => Ok(TrialEnd::Done),
         Some("failed") => Ok(TrialEnd::Failed),
@@ -398,14 +443,14 @@ fn trial_end(row: &Row<'_>) -> rusqlite::Result<TrialEnd> {
 }
 
 /// A trial without blocks has sums that are NULL: nothing was measured.
-fn trial_rate(row: &Row<'_>) -> rusqlite::Result<TrialRate> {
+fn trial_rate(row: &Row<'_>, status: RunStatus) -> rusqlite::Result<TrialRate> {
     let sum = |column: &str| -> rusqlite::Result<u64> {
         Ok(row.get::<_, Option<i64>>(column)?.unwrap_or(0).cast_unsigned())
     };
     Ok(TrialRate {
         launch: small(row, "launch")?,
         side: side(row, "side")?,
-        ended: trial_end(row)?,
+        ended: trial_end(row, status)?,
         operations: sum("operations")?,
         wall: Nanos(sum("wall_ns")?),
     })

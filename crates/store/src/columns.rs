@@ -1,10 +1,14 @@
 //! How values of the model are spelt in columns, both ways. No statements in here.
 
+use model::block::BlockKind;
 use model::counter::Counter;
 use model::event::{Moment, RunOutcome};
 use model::plan::Purpose;
+use model::reason::{LeaveReason, Reason};
+use model::record::{RunWarning, StepExit};
 use model::shape::{Level, Shape};
 use model::units::Bytes;
+use model::warning::Warning;
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde_json::{from_str, to_string};
@@ -41,21 +45,70 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &
     from_str(&text).map_err(|source| unreadable(column, Box::new(source)))
 }
 
+/// The value of a column of JSON that stands beside one of text, where there is one: a sentence of a later version has
+/// data that this one does not know, and is read as the sentence that it is.
+fn known_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.and_then(|text| from_str(&text).ok()))
+}
+
+/// A warning's data; absent where its sentence is all there is.
+pub(crate) fn warning_json(warning: &Warning) -> rusqlite::Result<Option<String>> {
+    match warning {
+        Warning::Recorded { .. } => Ok(None),
+        known => json(known).map(Some),
+    }
+}
+
+/// The warning in the columns `step`, `id`, `text` and `warning_json`.
+pub(crate) fn run_warning(row: &Row<'_>) -> rusqlite::Result<RunWarning> {
+    let warning = match known_json(row, "warning_json")? {
+        Some(warning) => warning,
+        None => Warning::Recorded { id: row.get("id")?, text: row.get("text")? },
+    };
+    Ok(RunWarning { step: row.get("step")?, warning })
+}
+
+/// A reason's data; absent where its sentence is all there is.
+pub(crate) fn reason_json(reason: &Reason) -> rusqlite::Result<Option<String>> {
+    match reason {
+        Reason::Said(_) => Ok(None),
+        known => json(known).map(Some),
+    }
+}
+
+/// The reason in the columns `reason` and `reason_json` of a trial that is not done.
+pub(crate) fn reason(row: &Row<'_>) -> rusqlite::Result<Reason> {
+    Ok(match known_json(row, "reason_json")? {
+        Some(reason) => reason,
+        None => Reason::Said(row.get::<_, Option<String>>("reason")?.unwrap_or_default()),
+    })
+}
+
+/// A reason's data; absent where its sentence is all there is.
+pub(crate) fn leave_reason_json(reason: &LeaveReason) -> rusqlite::Result<Option<String>> {
+    match reason {
+        LeaveReason::Recorded(_) => Ok(None),
+        known => json(known).map(Some),
+    }
+}
+
+/// The exit in the columns `step`, `launch`, `reason` and `reason_json`.
+pub(crate) fn step_exit(row: &Row<'_>) -> rusqlite::Result<StepExit> {
+    let reason = match known_json(row, "reason_json")? {
+        Some(reason) => reason,
+        None => LeaveReason::recorded(row.get("reason")?),
+    };
+    Ok(StepExit { step: row.get("step")?, launch: small(row, "launch")?, reason })
+}
+
 /// A value that this version cannot read.
 pub(crate) fn unreadable(column: &str, source: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, Type::Text, format!("column {column}: {source}").into())
 }
 
-pub(crate) fn purpose_name(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Compare => "compare",
-        Purpose::Calibrate => "calibrate",
-        Purpose::Campaign => "campaign",
-    }
-}
-
 pub(crate) fn purpose(row: &Row<'_>, column: &str) -> rusqlite::Result<Purpose> {
-    one_of(row, column, &[Purpose::Compare, Purpose::Calibrate, Purpose::Campaign], purpose_name)
+    one_of(row, column, &[Purpose::Compare, Purpose::Calibrate, Purpose::Campaign], Purpose::name)
 }
 
 pub(crate) fn run_outcome(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<RunOutcome>> {
@@ -70,9 +123,27 @@ pub(crate) fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Moment> {
     one_of(row, column, &[Moment::Before, Moment::After, Moment::Settled], Moment::name)
 }
 
+/// What a block is, as the columns `kind` and `cycle` hold it.
+pub(crate) fn block_kind_columns(kind: BlockKind) -> (&'static str, Option<u32>) {
+    match kind {
+        BlockKind::Cycle(cycle) => ("cycle", Some(cycle)),
+        BlockKind::Whole => ("whole", None),
+        BlockKind::Drain => ("drain", None),
+    }
+}
+
+pub(crate) fn block_kind(row: &Row<'_>) -> rusqlite::Result<BlockKind> {
+    match row.get::<_, String>("kind")?.as_str() {
+        "cycle" => Ok(BlockKind::Cycle(small(row, "cycle")?)),
+        "whole" => Ok(BlockKind::Whole),
+        "drain" => Ok(BlockKind::Drain),
+        other => Err(unreadable("kind", format!("`{other}` is not known to this version").into())),
+    }
+}
+
 /// A counter's name in SQL: that of its metric, without `_per_op`, since a row holds the total of a block.
 pub(crate) fn counter_name(counter: Counter) -> &'static str {
-    counter.metric_name().trim_end_matches("_per_op")
+    counter.total_name()
 }
 
 /// The counter of this name; none where a later version counted what this one does not know.

@@ -5,13 +5,12 @@ use crate::columns::{from_json, small, unsigned};
 use crate::error::Error;
 use crate::file::Store;
 use crate::load::{block_with_counters, planned_run, trial, trial_key};
-use crate::resume::PUT_ASIDE;
 use model::block::{Block, Second, TrialKey};
 use model::host::{Host, HostSample};
 use model::plan::Plan;
 use model::record::{RunStatus, TrialRecord};
 use model::units::Nanos;
-use rusqlite::{Row, params};
+use rusqlite::Row;
 
 /// A run with its plan, before its values are read.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +55,7 @@ impl Store {
         id: &str,
         each: impl FnMut(TrialRow) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sql = "SELECT * FROM trials WHERE run_key = ? AND launch < ? ORDER BY launch, step, side";
+        let sql = "SELECT * FROM trials WHERE run_key = ? AND put_aside = 0 ORDER BY launch, step, side";
         let read = |row: &Row<'_>| {
             let has_ended = row.get::<_, Option<String>>("outcome")?.is_some();
             Ok(TrialRow { trial: trial_key(row)?, ended: if has_ended { Some(trial(row)?) } else { None } })
@@ -73,7 +72,7 @@ impl Store {
         id: &str,
         each: impl FnMut(Block) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sql = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ?
+        let sql = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND put_aside = 0
                    ORDER BY block_key";
         let read = |row: &Row<'_>| block_with_counters(&self.connection, row);
         self.each_row(id, "the blocks", sql, read, each)
@@ -89,7 +88,7 @@ impl Store {
         each: impl FnMut((TrialKey, Second)) -> Result<(), E>,
     ) -> Result<(), E> {
         let sql = "SELECT launch, step, side, seconds.* FROM seconds JOIN trials USING (trial_key)
-                   WHERE run_key = ? AND launch < ? ORDER BY trial_key, second";
+                   WHERE run_key = ? AND put_aside = 0 ORDER BY trial_key, second";
         let read = |row: &Row<'_>| Ok((trial_key(row)?, second(row)?));
         self.each_row(id, "the seconds", sql, read, each)
     }
@@ -103,16 +102,14 @@ impl Store {
         id: &str,
         each: impl FnMut(HostSample) -> Result<(), E>,
     ) -> Result<(), E> {
-        // Samples belong to no launch.
-        let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ? AND ? > 0
-                   ORDER BY host_sample_key";
+        let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ? ORDER BY host_sample_key";
         let read = |row: &Row<'_>| {
             Ok(HostSample { at_us: row.get("at_us")?, readings: from_json(row, "readings_json")? })
         };
         self.each_row(id, "the samples", sql, read, each)
     }
 
-    /// Reads row by row; the statement asks for the run's key and for the first launch that it must not give.
+    /// Reads row by row; the statement asks for the run's key.
     fn each_row<T, E: From<Error>>(
         &self,
         id: &str,
@@ -125,7 +122,7 @@ impl Store {
         let mut ended = Ok(());
         self.sql(format!("read {what} of run {id}"), |connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params![key, PUT_ASIDE])?;
+            let mut rows = statement.query([key])?;
             while let Some(row) = rows.next()? {
                 ended = each(read(row)?);
                 if ended.is_err() {

@@ -1,13 +1,17 @@
 //! The statements that write: one function per kind of row. When they are committed is the writer's affair.
 
-use crate::columns::{counter_name, json, purpose_name, signed};
+use crate::columns::{
+    block_kind_columns, counter_name, json, leave_reason_json, reason_json, signed, warning_json,
+};
 use model::block::{Block, Latency, Outcome, Second, TrialKey};
 use model::build::EngineBuild;
 use model::counter::Counter;
 use model::event::{Moment, RunOutcome};
 use model::host::{HarnessCost, Host, HostSample};
 use model::plan::Plan;
+use model::reason::{LeaveReason, Reason};
 use model::shape::Shape;
+use model::warning::Warning;
 use rusqlite::{Connection, named_params, params};
 
 /// A run's own row, its host, builds and subjects. Returns the run's key.
@@ -28,7 +32,7 @@ pub(crate) fn run(
         )?
         .execute(named_params! {
             ":id": id,
-            ":purpose": purpose_name(plan.purpose),
+            ":purpose": plan.purpose.name(),
             ":started_at_us": at_us,
             ":host_key": host_key,
             ":load_1m": host.load_1m,
@@ -120,7 +124,7 @@ pub(crate) fn launch_end(connection: &Connection, run_key: i64, end: &LaunchEnd<
     connection
         .prepare_cached(
             "UPDATE launches SET took_ns = ?, launches_max = ?, active_steps_json = ?
-             WHERE run_key = ? AND launch = ?",
+             WHERE run_key = ? AND put_aside = 0 AND launch = ?",
         )?
         .execute(params![
             signed(end.took_ns),
@@ -167,12 +171,13 @@ pub(crate) fn trial_key(connection: &Connection, run_key: i64, trial: &TrialKey)
     connection
         .prepare_cached(
             "INSERT INTO trials (run_key, launch, step, side) VALUES (?, ?, ?, ?)
-             ON CONFLICT (run_key, launch, step, side) DO NOTHING",
+             ON CONFLICT (run_key, put_aside, launch, step, side) DO NOTHING",
         )?
         .execute(params![run_key, trial.launch, trial.step, side])?;
     connection
         .prepare_cached(
-            "SELECT trial_key FROM trials WHERE run_key = ? AND launch = ? AND step = ? AND side = ?",
+            "SELECT trial_key FROM trials
+             WHERE run_key = ? AND put_aside = 0 AND launch = ? AND step = ? AND side = ?",
         )?
         .query_row(params![run_key, trial.launch, trial.step, side], |row| row.get(0))
 }
@@ -188,16 +193,18 @@ pub(crate) fn trial_end(
         Outcome::Failed { reason } => ("failed", Some(reason)),
         Outcome::Skipped { reason } => ("skipped", Some(reason)),
     };
+    let data = reason.map_or(Ok(None), reason_json)?;
     connection
         .prepare_cached(
-            "UPDATE trials SET outcome = ?, reason = ?, latency_operations = ?, latency_ns_p50 = ?,
-                 latency_ns_p99 = ?, latency_ns_p999 = ?, latency_ns_p9999 = ?, latency_ns_max = ?,
-                 latency_histogram = ?
+            "UPDATE trials SET outcome = ?, reason = ?, reason_json = ?, latency_operations = ?,
+                 latency_ns_p50 = ?, latency_ns_p99 = ?, latency_ns_p999 = ?, latency_ns_p9999 = ?,
+                 latency_ns_max = ?, latency_histogram = ?
              WHERE trial_key = ?",
         )?
         .execute(params![
             name,
-            reason,
+            reason.map(Reason::to_string),
+            data,
             latency.map(|latency| signed(latency.count)),
             latency.map(|latency| signed(latency.p50.0)),
             latency.map(|latency| signed(latency.p99.0)),
@@ -230,16 +237,18 @@ pub(crate) fn second(connection: &Connection, trial_key: i64, second: &Second) -
 
 /// A block and its counters.
 pub(crate) fn block(connection: &Connection, trial_key: i64, block: &Block) -> rusqlite::Result<()> {
+    let (kind, cycle) = block_kind_columns(block.kind);
     connection
         .prepare_cached(
-            "INSERT INTO blocks (trial_key, image, cycle, position, started_at_us, operations, failed_operations,
-                 wall_ns, run_delay_ns, foreground_cpu_ns, foreground_threads, process_cpu_ns)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO blocks (trial_key, image, kind, cycle, position, started_at_us, operations,
+                 failed_operations, wall_ns, run_delay_ns, foreground_cpu_ns, foreground_threads, process_cpu_ns)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             trial_key,
             block.image,
-            block.cycle,
+            kind,
+            cycle,
             block.position,
             block.started_at_us,
             signed(block.operations),
@@ -295,11 +304,13 @@ pub(crate) fn step_exit(
     run_key: i64,
     step: &str,
     launch: u32,
-    reason: &str,
+    reason: &LeaveReason,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT INTO step_exits (run_key, step, launch, reason) VALUES (?, ?, ?, ?)")?
-        .execute(params![run_key, step, launch, reason])?;
+        .prepare_cached(
+            "INSERT INTO step_exits (run_key, step, launch, reason, reason_json) VALUES (?, ?, ?, ?, ?)",
+        )?
+        .execute(params![run_key, step, launch, reason.to_string(), leave_reason_json(reason)?])?;
     Ok(())
 }
 
@@ -344,12 +355,13 @@ pub(crate) fn warning(
     connection: &Connection,
     run_key: i64,
     step: Option<&str>,
-    id: &str,
-    text: &str,
+    warning: &Warning,
 ) -> rusqlite::Result<()> {
     connection
-        .prepare_cached("INSERT INTO warnings (run_key, step, id, text) VALUES (?, ?, ?, ?)")?
-        .execute(params![run_key, step, id, text])?;
+        .prepare_cached(
+            "INSERT INTO warnings (run_key, step, id, text, warning_json) VALUES (?, ?, ?, ?, ?)",
+        )?
+        .execute(params![run_key, step, warning.id(), warning.to_string(), warning_json(warning)?])?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! The only SQL of results is in here; nothing in here starts a process, reads a clock or formats a report.
 //! The schema is described in docs/store.md.
 
+mod bisections;
 mod browse;
 mod columns;
 mod error;

@@ -1,18 +1,18 @@
 //! Reading one run back: the rows as the structures that they were written from.
 
 use crate::columns::{
-    counter, from_json, moment, run_outcome, shape, side, signed, small, unreadable, unsigned,
+    block_kind, counter, from_json, moment, reason, run_outcome, run_warning, shape, side, signed, small,
+    step_exit, unreadable, unsigned,
 };
 use crate::error::Error;
 use crate::export::{PlannedRun, second};
 use crate::file::Store;
-use crate::resume::PUT_ASIDE;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::Counters;
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
 use model::record::{
     EngineTextRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus,
-    RunWarning, ShapeRecord, StepExit, TrialRecord, engine_text_of,
+    ShapeRecord, TrialRecord, engine_text_of,
 };
 use model::units::Nanos;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -31,7 +31,7 @@ impl Store {
         self.sql(format!("read the samples of run {id}"), |connection| {
             let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ?
                        ORDER BY host_sample_key";
-            all_rows(connection, sql, key, |row| {
+            rows(connection, sql, key, |row| {
                 Ok(HostSample { at_us: row.get("at_us")?, readings: from_json(row, "readings_json")? })
             })
         })
@@ -44,7 +44,8 @@ impl Store {
             connection
                 .prepare_cached(
                     "SELECT text FROM raw_outputs
-                     WHERE run_key = ? AND launch = ? AND side = ? AND name = ? ORDER BY raw_output_key",
+                     WHERE run_key = ? AND put_aside = 0 AND launch = ? AND side = ? AND name = ?
+                     ORDER BY raw_output_key",
                 )?
                 .query_map(params![key, output.launch, signed(output.side as u64), output.name], |row| {
                     row.get(0)
@@ -82,14 +83,14 @@ pub(crate) fn planned_run(connection: &Connection, key: i64) -> rusqlite::Result
 
 fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> {
     let Head { run, max_launches, cost } = connection.prepare_cached(RUN_ROW)?.query_row([key], head)?;
-    let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ?
+    let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND put_aside = 0
                   ORDER BY block_key";
     let blocks = rows(connection, blocks, key, |row| block_with_counters(connection, row))?;
-    let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2 AND launch < ?3
+    let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2 AND put_aside = 0
                    ORDER BY raw_output_key DESC";
     let options_in_effect: BTreeMap<Side, String> = connection
         .prepare_cached(options)?
-        .query_map(params![key, OPTIONS_OUTPUT, PUT_ASIDE], |row| Ok((side(row, "side")?, row.get("text")?)))?
+        .query_map(params![key, OPTIONS_OUTPUT], |row| Ok((side(row, "side")?, row.get("text")?)))?
         .collect::<rusqlite::Result<_>>()?; // in falling order: the first of each side stays
     Ok(RunRecord {
         id: run.id,
@@ -101,54 +102,43 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         host: run.host,
         launches: rows(
             connection,
-            "SELECT * FROM launches WHERE run_key = ? AND launch < ? ORDER BY launch",
+            "SELECT * FROM launches WHERE run_key = ? AND put_aside = 0 ORDER BY launch",
             key,
             launch,
         )?,
-        images: rows(
-            connection,
-            "SELECT * FROM images WHERE run_key = ? AND launch < ? ORDER BY image_key",
-            key,
-            image,
-        )?,
+        images: rows(connection, "SELECT * FROM images WHERE run_key = ? ORDER BY image_key", key, image)?,
         blocks,
         trials: rows(
             connection,
-            "SELECT * FROM trials WHERE run_key = ? AND launch < ? AND outcome IS NOT NULL
+            "SELECT * FROM trials WHERE run_key = ? AND put_aside = 0 AND outcome IS NOT NULL
              ORDER BY launch, step, side",
             key,
             trial,
         )?,
         shapes: rows(
             connection,
-            "SELECT * FROM shapes JOIN trials USING (trial_key) WHERE run_key = ? AND launch < ? ORDER BY shape_key",
+            "SELECT * FROM shapes JOIN trials USING (trial_key) WHERE run_key = ? AND put_aside = 0 ORDER BY shape_key",
             key,
             shape_record,
         )?,
         step_exits: rows(
             connection,
-            "SELECT * FROM step_exits WHERE run_key = ? AND launch < ? ORDER BY step_exit_key",
+            "SELECT * FROM step_exits WHERE run_key = ? ORDER BY step_exit_key",
             key,
-            |row| {
-                Ok(StepExit {
-                    step: row.get("step")?,
-                    launch: small(row, "launch")?,
-                    reason: row.get("reason")?,
-                })
-            },
+            step_exit,
         )?,
-        warnings: all_rows(
+        warnings: rows(
             connection,
             "SELECT * FROM warnings WHERE run_key = ? ORDER BY warning_key",
             key,
-            |row| Ok(RunWarning { step: row.get("step")?, id: row.get("id")?, text: row.get("text")? }),
+            run_warning,
         )?,
         max_launches,
         cost,
         options_in_effect,
         raw_outputs: rows(
             connection,
-            "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ? AND launch < ?
+            "SELECT DISTINCT launch, side, name FROM raw_outputs WHERE run_key = ? AND put_aside = 0
              ORDER BY launch, side, name",
             key,
             |row| {
@@ -162,7 +152,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         engine_texts: rows(
             connection,
             "SELECT launch, side, name, text FROM raw_outputs
-             WHERE run_key = ? AND launch < ? AND name LIKE '%/%/%' ORDER BY raw_output_key",
+             WHERE run_key = ? AND put_aside = 0 AND name LIKE '%/%/%' ORDER BY raw_output_key",
             key,
             engine_text,
         )?
@@ -175,7 +165,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
 
 fn seconds(connection: &Connection, key: i64) -> rusqlite::Result<BTreeMap<TrialKey, Vec<Second>>> {
     let sql = "SELECT launch, step, side, seconds.* FROM seconds JOIN trials USING (trial_key)
-               WHERE run_key = ? AND launch < ? ORDER BY trial_key, second";
+               WHERE run_key = ? AND put_aside = 0 ORDER BY trial_key, second";
     let found = rows(connection, sql, key, |row| Ok((trial_key(row)?, second(row)?)))?;
     let mut seconds: BTreeMap<TrialKey, Vec<Second>> = BTreeMap::new();
     for (trial, second) in found {
@@ -282,7 +272,7 @@ fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
     Ok(Block {
         trial: trial_key(row)?,
         image: small(row, "image")?,
-        cycle: small(row, "cycle")?,
+        kind: block_kind(row)?,
         position: small(row, "position")?,
         started_at_us: row.get("started_at_us")?,
         operations: unsigned(row, "operations")?,
@@ -297,11 +287,10 @@ fn block(row: &Row<'_>, counters: Counters) -> rusqlite::Result<Block> {
 }
 
 pub(crate) fn trial(row: &Row<'_>) -> rusqlite::Result<TrialRecord> {
-    let reason = row.get::<_, Option<String>>("reason")?.unwrap_or_default();
     let outcome = match row.get::<_, String>("outcome")?.as_str() {
         "done" => Outcome::Done,
-        "failed" => Outcome::Failed { reason },
-        "skipped" => Outcome::Skipped { reason },
+        "failed" => Outcome::Failed { reason: reason(row)? },
+        "skipped" => Outcome::Skipped { reason: reason(row)? },
         other => return Err(unreadable("outcome", format!("`{other}` is not known to this version").into())),
     };
     let latency = match row.get::<_, Option<String>>("latency_histogram")? {
@@ -327,19 +316,8 @@ pub(crate) fn trial_key(row: &Row<'_>) -> rusqlite::Result<TrialKey> {
     Ok(TrialKey { launch: small(row, "launch")?, step: row.get("step")?, side: side(row, "side")? })
 }
 
-/// The rows of one run's launches, without those that were put aside: the statement asks for the run's key and for
-/// the first launch that it must not give.
+/// The rows of one run; the statement asks for its key.
 fn rows<T>(
-    connection: &Connection,
-    sql: &str,
-    run_key: i64,
-    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<Vec<T>> {
-    connection.prepare_cached(sql)?.query_map(params![run_key, PUT_ASIDE], read)?.collect()
-}
-
-/// Rows of one run that belong to no launch.
-fn all_rows<T>(
     connection: &Connection,
     sql: &str,
     run_key: i64,

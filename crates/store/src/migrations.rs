@@ -9,12 +9,14 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
     include_str!("../migrations/0004_browsing.sql"),
     include_str!("../migrations/0005_servers_elsewhere.sql"),
+    include_str!("../migrations/0006_typed_facts.sql"),
+    include_str!("../migrations/0007_kinds_and_what_was_put_aside.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.
@@ -107,6 +109,9 @@ fn applied(connection: &Connection, path: &Path, known: usize) -> Result<usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns;
+    use model::reason::{LeaveReason, Reason};
+    use model::warning::Warning;
 
     const OLD: [&str; 1] = ["CREATE TABLE t (a INTEGER) STRICT; INSERT INTO t VALUES (1);"];
     const NEW: [&str; 2] = [OLD[0], "ALTER TABLE t ADD COLUMN b INTEGER NOT NULL DEFAULT 7;"];
@@ -215,6 +220,153 @@ mod tests {
             text(indexes),
             "runs_by_name,runs_by_purpose,runs_by_start,runs_by_workload,shapes_by_trial"
         );
+    }
+
+    /// What a store of version 6 holds where numbers said two things: a comparison, a campaign in rounds whose second
+    /// launch was cut off twice, and a sequential one, each with a plan that says its design.
+    const VERSION_6: &str = r#"
+        INSERT INTO hosts VALUES (1, 'bench', 'boot', '6.8', 'cpu', 8, 64, '{}');
+        INSERT INTO runs (run_key, id, purpose, started_at_us, host_key, workload_name, workload_sha256, seed,
+            tool_version, plan_json)
+        VALUES (1, 'old', 'compare', 1, 1, 'quick', 'cd', 5, '0.1.0', '{}'),
+               (2, 'pairs', 'compare', 2, 1, 'quick', 'cd', 5, '0.1.0', '{"layout":{"design":"interleaved"}}'),
+               (3, 'rounds', 'campaign', 3, 1, 'quick', 'cd', 5, '0.1.0', '{"layout":{"design":"rounds"}}'),
+               (4, 'posts', 'campaign', 4, 1, 'quick', 'cd', 5, '0.1.0', '{"layout":{"design":"sequential"}}');
+        INSERT INTO launches (run_key, launch, started_at_us, took_ns, launches_max, active_steps_json)
+        VALUES (3, 1, 10, 30, 14, '[]'), (3, 2, 20, NULL, NULL, NULL),
+               (3, 1000002, 15, NULL, NULL, NULL), (3, 2000002, 17, NULL, NULL, NULL);
+        INSERT INTO trials (trial_key, run_key, launch, step, side, outcome, reason, latency_operations,
+            latency_ns_p50, latency_ns_p99, latency_ns_p999, latency_ns_p9999, latency_ns_max, latency_histogram)
+        VALUES (11, 1, 1, 's', 0, 'done', NULL, 7, 1, 2, 3, 4, 5, '1c84'),
+               (12, 2, 1, 's', 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+               (13, 3, 2, 's', 0, 'failed', 'why', NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+               (14, 3, 1000002, 's', 0, 'skipped', 'cut off', NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+               (15, 3, 2000002, 's', 0, 'skipped', 'cut off', NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+               (16, 4, 1, 's', 0, 'done', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+        INSERT INTO blocks (block_key, trial_key, image, cycle, position, operations, failed_operations, wall_ns,
+            run_delay_ns, foreground_cpu_ns, foreground_threads, process_cpu_ns, started_at_us)
+        VALUES (21, 11, 3, 1, 9, 100, 0, 200, 1, 199, 1, 201, 77), (22, 12, 1, 0, 0, 1, 0, 1, 1, 1, 1, NULL, NULL),
+               (23, 12, 1, 1, 0, 1, 0, 1, 1, 1, 1, NULL, NULL), (24, 13, 1, 0, 0, 1, 0, 1, 1, 1, 1, NULL, NULL),
+               (25, 13, 1, 1, 0, 1, 0, 1, 1, 1, 1, NULL, NULL), (26, 14, 1, 0, 0, 1, 0, 1, 1, 1, 1, NULL, NULL),
+               (27, 16, 1, 1, 0, 1, 0, 1, 1, 1, 1, NULL, NULL);
+        INSERT INTO seconds VALUES (14, 0, 1, 1, 1, 1);
+        INSERT INTO raw_outputs (raw_output_key, run_key, launch, side, name, text)
+        VALUES (31, 3, 0, 0, 'facts', 'f'), (32, 3, 2, 0, 'LOG', 'l'), (33, 3, 1000002, 0, 'LOG', 'cut off');
+    "#;
+
+    #[test]
+    fn a_store_of_version_6_gets_columns_that_say_one_thing() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.pragma_update(None, "foreign_keys", true).unwrap();
+        let path = Path::new("s");
+        migrate_by(&mut connection, path, &MIGRATIONS[..6]).unwrap();
+        connection.execute_batch(VERSION_6).unwrap();
+        migrate_by(&mut connection, path, &MIGRATIONS[..7]).unwrap();
+
+        let text = |sql: &str| -> String { connection.query_row(sql, [], |row| row.get(0)).unwrap() };
+        assert_eq!(
+            text(
+                "SELECT group_concat(concat_ws('|', block_key, kind, cycle), ' ')
+                 FROM (SELECT * FROM blocks ORDER BY block_key)"
+            ),
+            "21|cycle|1 22|cycle|0 23|cycle|1 24|whole 25|drain 26|whole 27|drain"
+        );
+        assert_eq!(
+            text(
+                "SELECT concat_ws('|', block_key, trial_key, image, kind, cycle, position, operations,
+                     failed_operations, wall_ns, run_delay_ns, foreground_cpu_ns, foreground_threads, process_cpu_ns,
+                     started_at_us) FROM blocks WHERE block_key = 21"
+            ),
+            "21|11|3|cycle|1|9|100|0|200|1|199|1|201|77"
+        );
+        assert_eq!(
+            text(
+                "SELECT group_concat(concat_ws('|', trial_key, run_key, put_aside, launch, step, side, outcome, reason),
+                     ' ') FROM (SELECT * FROM trials ORDER BY trial_key)"
+            ),
+            "11|1|0|1|s|0|done 12|2|0|1|s|0 13|3|0|2|s|0|failed|why 14|3|1|2|s|0|skipped|cut off \
+             15|3|2|2|s|0|skipped|cut off 16|4|0|1|s|0|done"
+        );
+        assert_eq!(
+            text(
+                "SELECT concat_ws('|', latency_operations, latency_ns_p50, latency_ns_p99, latency_ns_p999,
+                     latency_ns_p9999, latency_ns_max, latency_histogram) FROM trials WHERE trial_key = 11"
+            ),
+            "7|1|2|3|4|5|1c84"
+        );
+        assert_eq!(
+            text(
+                "SELECT group_concat(concat_ws('|', put_aside, launch, started_at_us, took_ns, launches_max,
+                     active_steps_json), ' ') FROM (SELECT * FROM launches ORDER BY put_aside, launch)"
+            ),
+            "0|1|10|30|14|[] 0|2|20 1|2|15 2|2|17"
+        );
+        assert_eq!(
+            text(
+                "SELECT group_concat(concat_ws('|', raw_output_key, put_aside, launch, text), ' ')
+                 FROM (SELECT * FROM raw_outputs ORDER BY raw_output_key)"
+            ),
+            "31|0|0|f 32|0|2|l 33|1|2|cut off"
+        );
+        // What refers to trials still does, a kind and its cycle go together, and what is kept as JSON is JSON.
+        connection.execute("DELETE FROM trials WHERE trial_key = 14", []).unwrap_err();
+        connection.execute("UPDATE blocks SET cycle = 1 WHERE kind = 'drain'", []).unwrap_err();
+        connection.execute("UPDATE blocks SET cycle = NULL WHERE kind = 'cycle'", []).unwrap_err();
+        connection.execute("UPDATE runs SET found_json = 'slower'", []).unwrap_err();
+        connection.execute("UPDATE trials SET put_aside = 0 WHERE trial_key = 14", []).unwrap_err();
+        let indexes = "SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'index'
+            AND tbl_name IN ('blocks', 'trials', 'launches', 'raw_outputs') AND sql IS NOT NULL ORDER BY name)";
+        assert_eq!(text(indexes), "blocks_by_trial,raw_outputs_by_run,trials_by_step");
+    }
+
+    #[test]
+    fn a_table_that_is_made_anew_loses_no_column() {
+        let columns = |version: usize| -> Vec<String> {
+            let mut connection = Connection::open_in_memory().unwrap();
+            migrate_by(&mut connection, Path::new("s"), &MIGRATIONS[..version]).unwrap();
+            let sql = "SELECT concat_ws('.', tables.name, columns.name)
+                       FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns
+                       WHERE tables.type = 'table'";
+            connection
+                .prepare(sql)
+                .unwrap()
+                .query_map([], |row| row.get(0))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect()
+        };
+        for version in 1..MIGRATIONS.len() {
+            let after = columns(version + 1);
+            let lost: Vec<String> =
+                columns(version).into_iter().filter(|column| !after.contains(column)).collect();
+            assert_eq!(lost, Vec::<String>::new(), "lost by migration {}", version + 1);
+        }
+    }
+
+    #[test]
+    fn what_a_store_of_version_5_says_in_sentences_stays_and_has_no_data() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let path = Path::new("s");
+        migrate_by(&mut connection, path, &MIGRATIONS[..1]).unwrap();
+        connection.execute_batch(VERSION_1).unwrap();
+        migrate_by(&mut connection, path, &MIGRATIONS[..5]).unwrap();
+        let said = "INSERT INTO trials (run_key, launch, step, side, outcome, reason)
+                        VALUES (7, 1, 'overwrite', 0, 'failed', 'signal 11');
+                    INSERT INTO step_exits (run_key, step, launch, reason)
+                        VALUES (7, 'readrandom', 1, 'decided'), (7, 'overwrite', 1, 'dropped: too dear')";
+        connection.execute_batch(said).unwrap();
+        migrate(&mut connection, path).unwrap();
+
+        let warning = connection.query_row("SELECT * FROM warnings", [], columns::run_warning).unwrap();
+        let recorded = Warning::Recorded { id: "busy-host".to_owned(), text: "load 3.1".to_owned() };
+        assert_eq!((warning.step, warning.warning), (None, recorded));
+        let failed = "SELECT * FROM trials WHERE outcome = 'failed'";
+        let reason = connection.query_row(failed, [], columns::reason).unwrap();
+        assert_eq!(reason, Reason::Said("signal 11".to_owned()));
+        let mut exits = connection.prepare("SELECT * FROM step_exits ORDER BY step_exit_key").unwrap();
+        let exits: Vec<LeaveReason> =
+            exits.query_map([], columns::step_exit).unwrap().map(|exit| exit.unwrap().reason).collect();
+        assert_eq!(exits, [LeaveReason::Decided, LeaveReason::Recorded("dropped: too dear".to_owned())]);
     }
 
     #[test]

@@ -1,19 +1,13 @@
 //! Preparing a run that was stopped to be gone on with: what was cut off is put aside, not thrown away.
 
-use crate::columns::{from_json, side, signed};
+use crate::columns::{from_json, reason_json, side, signed};
 use crate::error::Error;
 use crate::writer::Writer;
 use model::block::Side;
 use model::plan::Plan;
+use model::reason::Reason;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
-
-/// Launches from this number on are those of visits that were cut off: their own number and a multiple of this. No
-/// plan has so many launches. They stay in the store and in no record of a run.
-pub(crate) const PUT_ASIDE: u32 = 1_000_000;
-
-/// The reason of a trial that had no end.
-const CUT_OFF: &str = "cut off; measured again after --resume";
 
 impl Writer {
     /// Prepares a run that was stopped or killed to be gone on with, and returns its complete visits: those whose
@@ -47,26 +41,26 @@ fn put_aside_what_was_cut_off(
     connection.execute(
         "UPDATE runs SET ended_at_us = NULL, outcome = NULL, sampler_core_percent = NULL, block_edge_us = NULL,
              client_cpu_ns_per_op = NULL, controller_peak_bytes = NULL, worker_heap_peak_bytes = NULL,
-             step_pauses = NULL, step_pause_ns_mean = NULL, step_pause_ns_max = NULL
+             step_pauses = NULL, step_pause_ns_mean = NULL, step_pause_ns_max = NULL, found_json = NULL
          WHERE run_key = ?",
         [run_key],
     )?;
     let (visits, complete) = visits(connection, run_key, &plan)?;
-    let offset = free_offset(connection, run_key)?;
+    let resume = next_resume(connection, run_key)?;
     for (launch, side) in visits.difference(&complete) {
-        put_visit_aside(connection, run_key, (*launch, *side), offset)?;
+        put_visit_aside(connection, run_key, (*launch, *side), resume)?;
     }
     // A launch begins again when one of its visits does.
     let sides = 0..plan.subjects.len();
     let launches: BTreeSet<u32> = connection
-        .prepare("SELECT launch FROM launches WHERE run_key = ? AND launch < ?")?
-        .query_map([run_key, i64::from(PUT_ASIDE)], |row| row.get(0))?
+        .prepare("SELECT launch FROM launches WHERE run_key = ? AND put_aside = 0")?
+        .query_map([run_key], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for launch in launches {
         if sides.clone().any(|side| !complete.contains(&(launch, side))) {
             connection.execute(
-                "UPDATE launches SET launch = launch + ? WHERE run_key = ? AND launch = ?",
-                params![offset, run_key, launch],
+                "UPDATE launches SET put_aside = ? WHERE run_key = ? AND put_aside = 0 AND launch = ?",
+                params![resume, run_key, launch],
             )?;
         }
     }
@@ -80,16 +74,16 @@ type Visits = BTreeSet<(u32, Side)>;
 fn visits(connection: &Connection, run_key: i64, plan: &Plan) -> rusqlite::Result<(Visits, Visits)> {
     let all = connection
         .prepare(
-            "SELECT launch, side FROM trials WHERE run_key = ?1 AND launch < ?2
-             UNION SELECT launch, side FROM raw_outputs WHERE run_key = ?1 AND launch BETWEEN 1 AND ?2 - 1",
+            "SELECT launch, side FROM trials WHERE run_key = ?1 AND put_aside = 0
+             UNION SELECT launch, side FROM raw_outputs WHERE run_key = ?1 AND put_aside = 0 AND launch > 0",
         )?
-        .query_map(params![run_key, PUT_ASIDE], |row| Ok((row.get("launch")?, side(row, "side")?)))?
+        .query_map([run_key], |row| Ok((row.get("launch")?, side(row, "side")?)))?
         .collect::<rusqlite::Result<Visits>>()?;
     let ended: BTreeSet<(u32, Side, String)> = connection
         .prepare(
-            "SELECT launch, side, step FROM trials WHERE run_key = ? AND launch < ? AND outcome IS NOT NULL",
+            "SELECT launch, side, step FROM trials WHERE run_key = ? AND put_aside = 0 AND outcome IS NOT NULL",
         )?
-        .query_map(params![run_key, PUT_ASIDE], |row| {
+        .query_map([run_key], |row| {
             Ok((row.get("launch")?, side(row, "side")?, row.get("step")?))
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -100,35 +94,38 @@ fn visits(connection: &Connection, run_key: i64, plan: &Plan) -> rusqlite::Resul
     Ok((all, complete))
 }
 
-/// A run may be stopped and gone on with several times: each time has its own numbers.
-fn free_offset(connection: &Connection, run_key: i64) -> rusqlite::Result<u32> {
-    let last: u32 = connection.query_row(
-        "SELECT max(launch) FROM (
-             SELECT 0 AS launch
-             UNION ALL SELECT launch FROM trials WHERE run_key = ?1
-             UNION ALL SELECT launch FROM raw_outputs WHERE run_key = ?1
-             UNION ALL SELECT launch FROM launches WHERE run_key = ?1)",
+/// What the rows that are put aside now are marked with. A run may be stopped and gone on with several times: each time
+/// has its own number, from 1.
+fn next_resume(connection: &Connection, run_key: i64) -> rusqlite::Result<u32> {
+    connection.query_row(
+        "SELECT max(put_aside) + 1 FROM (
+             SELECT 0 AS put_aside
+             UNION ALL SELECT put_aside FROM trials WHERE run_key = ?1
+             UNION ALL SELECT put_aside FROM raw_outputs WHERE run_key = ?1
+             UNION ALL SELECT put_aside FROM launches WHERE run_key = ?1)",
         [run_key],
         |row| row.get(0),
-    )?;
-    Ok((last / PUT_ASIDE + 1) * PUT_ASIDE)
+    )
 }
 
 fn put_visit_aside(
     connection: &Connection,
     run_key: i64,
     (launch, side): (u32, Side),
-    offset: u32,
+    resume: u32,
 ) -> rusqlite::Result<()> {
     let side = signed(side as u64);
+    let cut_off = Reason::CutOff;
+    // A trial that had an end keeps its reason, with the data of it or without.
     connection.execute(
-        "UPDATE trials SET launch = launch + ?1, outcome = 'skipped', reason = coalesce(reason, ?5)
-         WHERE run_key = ?2 AND launch = ?3 AND side = ?4",
-        params![offset, run_key, launch, side, CUT_OFF],
+        "UPDATE trials SET put_aside = ?1, outcome = 'skipped', reason = coalesce(reason, ?5),
+             reason_json = iif(reason IS NULL, ?6, reason_json)
+         WHERE run_key = ?2 AND put_aside = 0 AND launch = ?3 AND side = ?4",
+        params![resume, run_key, launch, side, cut_off.to_string(), reason_json(&cut_off)?],
     )?;
     connection.execute(
-        "UPDATE raw_outputs SET launch = launch + ?1 WHERE run_key = ?2 AND launch = ?3 AND side = ?4",
-        params![offset, run_key, launch, side],
+        "UPDATE raw_outputs SET put_aside = ? WHERE run_key = ? AND put_aside = 0 AND launch = ? AND side = ?",
+        params![resume, run_key, launch, side],
     )?;
     Ok(())
 }

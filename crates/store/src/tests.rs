@@ -1,26 +1,28 @@
 //! Runs written as events and read back, killed runs, and files that are not a store. All on real SQLite, in
 //! memory where no second process is needed.
 
-use crate::resume::PUT_ASIDE;
 use crate::{Error, Store, Writer};
-use model::block::{BASE, Block, Latency, Outcome, TrialKey};
+use model::block::{BASE, Block, BlockKind, Latency, Outcome, TrialKey};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::EngineConfig;
 use model::counter::{Counter, Counters};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
-use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
+use model::plan::{Plan, Purpose, Subject};
+use model::reason::{LeaveReason, Reason};
 use model::record::{OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus, RunWarning, StepExit};
 use model::shape::{Level, Shape};
 use model::units::{Bytes, Nanos};
-use model::workload::Workload;
+use model::warning::Warning;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+mod bisections;
 mod browse;
 mod campaigns;
 mod export;
+mod facts;
 mod imports;
 
 const RUN: &str = "20261121-091500-3fa9";
@@ -47,14 +49,9 @@ const WORKLOAD: &str = r#"
 "#;
 
 fn subject(version: &str) -> Subject {
-    let reference = format!("rocksdb@{version}");
+    let plain = testing::subject(&format!("rocksdb@{version}"));
     Subject {
         build: EngineBuild {
-            reference: reference.parse().unwrap(),
-            library: "/cache/librocksdb.so".into(),
-            sha256: "ab".repeat(32),
-            size: Bytes(50 << 20),
-            server: None,
             source: BuildSource::Published { coordinates: format!("org.rocksdb:rocksdbjni:{version}") },
             compilers: vec!["GCC: (GNU) 7.3.1".to_owned()],
             probe: Some(BuildProbe {
@@ -62,36 +59,22 @@ fn subject(version: &str) -> Subject {
                 facts: BTreeMap::from([("fast crc32".to_owned(), "supported".to_owned())]),
                 missing_symbols: vec!["rocksdb_wait_for_compact".to_owned()],
             }),
+            ..plain.build
         },
-        reference: reference.parse().unwrap(),
         config: EngineConfig {
-            name: "standard".to_owned(),
             description: "pinned".to_owned(),
             options: BTreeMap::from([("compression".to_owned(), "kNoCompression".to_owned())]),
-            memory: BTreeMap::new(),
-            when: Vec::new(),
-            pins: BTreeMap::new(),
+            ..plain.config
         },
         options: BTreeMap::from([("write_buffer_size".to_owned(), "16777216".to_owned())]),
         planted_slowdown_percent: 0.1 + 0.2,
+        ..plain
     }
 }
 
 fn plan(purpose: Purpose) -> Plan {
-    Plan {
-        purpose,
-        subjects: vec![subject("8.5.4"), subject("8.7.3")],
-        workload: Workload::parse(WORKLOAD, "test").unwrap(),
-        workload_sha256: "cd".repeat(32),
-        steps: vec!["fillseq".to_owned(), "readrandom".to_owned()],
-        steps_named: false,
-        own_image: false,
-        layout: Layout::default(),
-        rule: DecisionRule::default(),
-        budget: Nanos::from_secs(600),
-        seed: u64::MAX - 1,
-        tool_version: "0.1.0".to_owned(),
-    }
+    let subjects = vec![subject("8.5.4"), subject("8.7.3")];
+    Plan { purpose, subjects, seed: u64::MAX - 1, ..testing::plan(WORKLOAD, &[]) }
 }
 
 fn host() -> Host {
@@ -129,11 +112,11 @@ fn trial(launch: u32, step: &str, side: usize) -> TrialKey {
     TrialKey { launch, step: step.to_owned(), side }
 }
 
-fn block(trial: TrialKey, cycle: u32, counters: Counters) -> Block {
+fn block(trial: TrialKey, kind: BlockKind, counters: Counters) -> Block {
     Block {
         trial,
         image: 3,
-        cycle,
+        kind,
         position: 1,
         started_at_us: Some(1_780_000_000_123_456),
         operations: 123_456,
@@ -159,6 +142,12 @@ fn all_counters() -> Counters {
     Counter::ALL.into_iter().zip(1..).map(|(counter, value)| (counter, value * 1000)).collect()
 }
 
+const BUSY: Warning = Warning::BusyHost { load_1m: 0.1 + 0.2, cpus: 8 };
+
+fn signal_11() -> Reason {
+    Reason::Said("worker was killed by signal 11".to_owned())
+}
+
 /// A run with an event of every kind.
 fn events(at_us: i64) -> Vec<RunEvent> {
     let base = trial(1, "readrandom", BASE);
@@ -171,7 +160,7 @@ fn events(at_us: i64) -> Vec<RunEvent> {
     };
     vec![
         started(RUN, at_us, Purpose::Compare),
-        RunEvent::Warned { step: None, id: "busy-host".to_owned(), text: "load 3.1".to_owned() },
+        RunEvent::Warned { step: None, warning: BUSY },
         RunEvent::LaunchStarted { launch: 1, at_us: at_us + 10 },
         RunEvent::ImageBuilt { launch: 1, image: 3, seed: u64::MAX, shape: shape(9), took: Nanos(5) },
         raw(OPTIONS_OUTPUT, BASE, "base\n  a=1"),
@@ -179,8 +168,8 @@ fn events(at_us: i64) -> Vec<RunEvent> {
         raw(OPTIONS_OUTPUT, 1, "candidate, opened again"),
         raw("stderr", 1, ""),
         RunEvent::ShapeRead { trial: base.clone(), moment: Moment::Before, shape: shape(1) },
-        RunEvent::BlockMeasured(Box::new(block(base.clone(), 0, all_counters()))),
-        RunEvent::BlockMeasured(Box::new(block(candidate.clone(), 0, Counters::new()))),
+        RunEvent::BlockMeasured(Box::new(block(base.clone(), BlockKind::Cycle(0), all_counters()))),
+        RunEvent::BlockMeasured(Box::new(block(candidate.clone(), BlockKind::Cycle(0), Counters::new()))),
         RunEvent::ShapeRead { trial: base.clone(), moment: Moment::After, shape: shape(2) },
         RunEvent::TrialEnded {
             trial: base,
@@ -197,12 +186,12 @@ fn events(at_us: i64) -> Vec<RunEvent> {
         },
         RunEvent::TrialEnded {
             trial: candidate,
-            outcome: Outcome::Failed { reason: "worker was killed by signal 11".to_owned() },
+            outcome: Outcome::Failed { reason: signal_11() },
             latency: None,
         },
         RunEvent::TrialEnded {
             trial: trial(1, "fillseq", 1),
-            outcome: Outcome::Skipped { reason: "time was up".to_owned() },
+            outcome: Outcome::Skipped { reason: Reason::BudgetUsedUp },
             latency: None,
         },
         RunEvent::HostSampled(HostSample {
@@ -210,7 +199,7 @@ fn events(at_us: i64) -> Vec<RunEvent> {
             readings: BTreeMap::from([("stat.cpu.user_ticks".to_owned(), 12_345)]),
         }),
         RunEvent::MaxLaunchesFixed { max_launches: 14 },
-        RunEvent::StepLeft { step: "fillseq".to_owned(), launch: 1, reason: "decided".to_owned() },
+        RunEvent::StepLeft { step: "fillseq".to_owned(), launch: 1, reason: LeaveReason::Decided },
         RunEvent::LaunchEnded {
             launch: 1,
             took: Nanos(30_000_000_000),
@@ -249,17 +238,16 @@ fn every_event_is_read_back_as_it_was_written() {
     assert_eq!(run.host, host());
     assert_eq!(run.cost, Some(cost()));
     assert_eq!(run.max_launches, Some(14));
-    assert_eq!(run.blocks[0], block(trial(1, "readrandom", BASE), 0, all_counters()));
-    assert_eq!(run.blocks[1], block(trial(1, "readrandom", 1), 0, Counters::new()));
+    assert_eq!(run.blocks[0], block(trial(1, "readrandom", BASE), BlockKind::Cycle(0), all_counters()));
+    assert_eq!(run.blocks[1], block(trial(1, "readrandom", 1), BlockKind::Cycle(0), Counters::new()));
     let launch = &run.launches[0];
     assert_eq!((launch.launch, launch.started_at_us, launch.took), (1, 1_010, Some(Nanos(30_000_000_000))));
     assert_eq!(launch.active_steps, ["readrandom"]);
     let image = &run.images[0];
     assert_eq!((image.image, image.seed, &image.shape, image.took), (3, u64::MAX, &shape(9), Nanos(5)));
-    let left = StepExit { step: "fillseq".to_owned(), launch: 1, reason: "decided".to_owned() };
+    let left = StepExit { step: "fillseq".to_owned(), launch: 1, reason: LeaveReason::Decided };
     assert_eq!(run.step_exits, [left]);
-    let busy = RunWarning { step: None, id: "busy-host".to_owned(), text: "load 3.1".to_owned() };
-    assert_eq!(run.warnings, [busy]);
+    assert_eq!(run.warnings, [RunWarning { step: None, warning: BUSY }]);
     let samples = writer.store().host_samples(RUN).unwrap();
     assert_eq!(samples.len(), 1);
     assert_eq!(samples[0].readings["stat.cpu.user_ticks"], 12_345);
@@ -273,8 +261,8 @@ fn trials_come_in_the_order_of_their_keys_with_outcome_and_latency() {
         .iter()
         .map(|trial| (trial.trial.step.as_str(), trial.trial.side, &trial.outcome))
         .collect();
-    let failed = Outcome::Failed { reason: "worker was killed by signal 11".to_owned() };
-    let skipped = Outcome::Skipped { reason: "time was up".to_owned() };
+    let failed = Outcome::Failed { reason: signal_11() };
+    let skipped = Outcome::Skipped { reason: Reason::BudgetUsedUp };
     assert_eq!(
         trials,
         [("fillseq", 1, &skipped), ("readrandom", 0, &Outcome::Done), ("readrandom", 1, &failed)]
@@ -309,7 +297,7 @@ fn a_killed_run_keeps_what_it_had_and_shows_as_unfinished() {
     // A second later comes the next sample; what follows it is lost with the process.
     let sample = |at_us| RunEvent::HostSampled(HostSample { at_us, readings: BTreeMap::new() });
     writer.write(RUN, &sample(2_100_000)).unwrap();
-    let lost = block(trial(1, "readrandom", BASE), 1, Counters::new());
+    let lost = block(trial(1, "readrandom", BASE), BlockKind::Cycle(1), Counters::new());
     writer.write(RUN, &RunEvent::BlockMeasured(Box::new(lost))).unwrap();
 
     // Another connection sees what a later process would see.
@@ -330,7 +318,8 @@ fn blocks_wait_for_the_next_sample_and_no_longer() {
     let mut writer = Writer::open(&path).unwrap();
     writer.write(RUN, &started(RUN, 1_000_000, Purpose::Compare)).unwrap();
     let reader = Store::open(&path).unwrap();
-    let measured = RunEvent::BlockMeasured(Box::new(block(trial(1, "s", 0), 0, Counters::new())));
+    let measured =
+        RunEvent::BlockMeasured(Box::new(block(trial(1, "s", 0), BlockKind::Cycle(0), Counters::new())));
     let sampled = |at_us| RunEvent::HostSampled(HostSample { at_us, readings: BTreeMap::new() });
     let blocks = |expected| {
         let run: RunRecord = reader.load_run(RUN).unwrap();
@@ -481,9 +470,13 @@ proptest! {
     ) {
         let [operations, failed_operations, wall, run_delay, foreground_cpu, process_cpu] = numbers;
         let block = Block {
-            trial: trial(small[0] % PUT_ASIDE, &step, side),
+            trial: trial(small[0], &step, side),
             image: small[1],
-            cycle: small[2],
+            kind: match side % 3 {
+                0 => BlockKind::Cycle(small[2]),
+                1 => BlockKind::Whole,
+                _ => BlockKind::Drain,
+            },
             position: small[3],
             started_at_us: small[1].is_multiple_of(2).then_some(i64::from(small[2])),
             operations,

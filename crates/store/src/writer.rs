@@ -96,6 +96,21 @@ impl Writer {
         self.flush()
     }
 
+    /// Keeps with a run what its report found, as JSON, so that a list of runs need not judge it anew. What was kept
+    /// before goes; so it does when the run is gone on with.
+    ///
+    /// # Errors
+    /// A run that was not begun, a text that is no JSON, and what SQLite says.
+    pub fn set_found(&mut self, run: &str, json: &str) -> Result<(), Error> {
+        let changed = self.store.sql(format!("keep what was found in run {run}"), |connection| {
+            connection.execute("UPDATE runs SET found_json = ? WHERE id = ?", [json, run])
+        })?;
+        if changed == 0 {
+            return Err(self.not_begun(run));
+        }
+        self.flush()
+    }
+
     fn write_whole(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
         let doing = || format!("write run {run}");
         self.store.sql(doing(), |connection| connection.execute_batch("SAVEPOINT event"))?;
@@ -229,9 +244,7 @@ fn rows_of(connection: &Connection, run: &mut CurrentRun, event: &RunEvent) -> r
             run.key,
             &insert::RawOutput { launch: *launch, side: *side, name, text },
         ),
-        RunEvent::Warned { step, id, text } => {
-            insert::warning(connection, run.key, step.as_deref(), id, text)
-        }
+        RunEvent::Warned { step, warning } => insert::warning(connection, run.key, step.as_deref(), warning),
         RunEvent::Ended { at_us, outcome, cost } => {
             insert::run_end(connection, run.key, *at_us, *outcome, cost)
         }

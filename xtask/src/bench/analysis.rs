@@ -1,6 +1,7 @@
 //! `cargo xtask bench analysis`: is a whole store of series searched for changes in a second?
 
 use super::Ending;
+use super::ratios::{Ratios, median};
 use ::analysis::change_points::{CriticalValues, Rule, Series, find};
 use ::analysis::simulation::series::change_free;
 use anyhow::{Context, ensure};
@@ -44,33 +45,25 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         cpu_s.push(own_cpu_s()? - cpu_before);
         ensure!(alarmed <= MOST_ALARMED, "{alarmed} of {SERIES} series without a change have an alarm");
     }
-    wall_s.sort_by(f64::total_cmp);
-    cpu_s.sort_by(f64::total_cmp);
-    let median = |sorted: &[f64]| sorted.get(sorted.len() / 2).copied().context("no repetition");
-    let (wall, cpu) = (median(&wall_s)?, median(&cpu_s)?);
-    let (min, max) = (wall_s[0], wall_s[wall_s.len() - 1]);
+    let wall = Ratios::over(&wall_s, |seconds| *seconds)?;
+    let cpu = median(cpu_s).context("no repetition")?;
     let case = format!("{SERIES} series of {POINTS} points, {THREADS} threads, seconds");
-    let met = wall <= GOAL_SECONDS;
+    let met = wall.median <= GOAL_SECONDS;
     if arguments.json {
-        let row = json!({
-            "case": case,
-            "median": wall,
-            "min": min,
-            "max": max,
-            "pairs": wall_s.len(),
-            "goal": GOAL_SECONDS,
-            "cpu_s": cpu,
-            "critical_values_s": critical_values_s,
-        });
+        let more = json!({ "cpu_s": cpu, "critical_values_s": critical_values_s });
+        let row = wall.row(&case, GOAL_SECONDS, more);
         println!("{}", json!({ "bench": "analysis", "ratios": [row] }));
     } else {
         println!(
-            "{case}: {wall:.2} [{min:.2}, {max:.2}] of wall time, {cpu:.2} of CPU, goal {GOAL_SECONDS}{}\n\
+            "{case}: {:.2} [{:.2}, {:.2}] of wall time, {cpu:.2} of CPU, goal {GOAL_SECONDS}{}\n\
              once before: critical values simulated in {critical_values_s:.2} s",
+            wall.median,
+            wall.min,
+            wall.max,
             if met { "" } else { "  MISSED" }
         );
     }
-    Ok(if met { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(met))
 }
 
 /// How many of the series have an alarm.

@@ -6,13 +6,14 @@
 //! that guards a server, and goes within milliseconds of it, counts as the engine.
 
 use super::own_server::OwnServer;
-use super::{Ending, client::built};
+use super::ratios::Ratios;
+use super::{Dbdyno, Ending};
 use crate::e2e::processes;
 use anyhow::{Context, ensure};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -33,18 +34,14 @@ pub struct Arguments {
     /// One JSON object instead of lines
     #[arg(long)]
     json: bool,
-    /// A dbdyno that is built already [default: a release build of this workspace]
-    #[arg(long)]
-    dbdyno: Option<PathBuf>,
+    #[command(flatten)]
+    dbdyno: Dbdyno,
     /// Only these servers, or others: postgres@16.3, ..
     servers: Vec<String>,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let dbdyno = match &arguments.dbdyno {
-        Some(path) => path.clone(),
-        None => built()?,
-    };
+    let dbdyno = arguments.dbdyno.path()?;
     let dbdyno = dbdyno.canonicalize().with_context(|| format!("`{}` is no program", dbdyno.display()))?;
     let standard: Vec<String> = SERVERS.map(str::to_owned).into();
     let servers = if arguments.servers.is_empty() { &standard } else { &arguments.servers };
@@ -52,30 +49,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     let mut met = true;
     for server in servers {
         fetch(&dbdyno, server)?;
-        let mut lives = (0..arguments.runs)
+        let lives = (0..arguments.runs)
             .map(|_| live(&dbdyno, server).with_context(|| server.clone()))
             .collect::<anyhow::Result<Vec<Life>>>()?;
-        lives.sort_by(|left, right| left.ours_s.total_cmp(&right.ours_s));
-        let (least, median, most) = (&lives[0], &lives[lives.len() / 2], &lives[lives.len() - 1]);
-        let is_met = most.ours_s <= GOAL_SECONDS;
+        let ours = Ratios::over(&lives, |life| life.ours_s)?;
+        let whole_s = Ratios::over(&lives, |life| life.whole_s)?.median;
+        let is_met = ours.max <= GOAL_SECONDS;
         met &= is_met;
         if arguments.json {
-            rows.push(json!({
-                "case": server,
-                "median": median.ours_s,
-                "min": least.ours_s,
-                "max": most.ours_s,
-                "pairs": lives.len(),
-                "goal": GOAL_SECONDS,
-                "life_s": median.whole_s,
-            }));
+            rows.push(ours.row(server, GOAL_SECONDS, json!({ "life_s": whole_s })));
         } else {
             println!(
-                "{server}: {:.2} s [{:.2}, {:.2}] of {:.2} s are dbdyno's, goal {GOAL_SECONDS}{}",
-                median.ours_s,
-                least.ours_s,
-                most.ours_s,
-                median.whole_s,
+                "{server}: {:.2} s [{:.2}, {:.2}] of {whole_s:.2} s are dbdyno's, goal {GOAL_SECONDS}{}",
+                ours.median,
+                ours.min,
+                ours.max,
                 if is_met { "" } else { "  MISSED" }
             );
         }
@@ -83,7 +71,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     if arguments.json {
         println!("{}", json!({ "bench": "lifecycle", "ratios": rows }));
     }
-    Ok(if met { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(met))
 }
 
 fn fetch(dbdyno: &Path, server: &str) -> anyhow::Result<()> {

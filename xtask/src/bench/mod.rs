@@ -6,12 +6,20 @@ mod client;
 mod lifecycle;
 mod own_server;
 mod power;
+mod race;
+mod ratios;
 mod report;
+mod scratch;
 mod serve;
 mod sql;
+mod worker;
 
+use crate::workspace;
 use anyhow::ensure;
+use scratch::Scratch;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -38,6 +46,55 @@ enum Bench {
     Report(report::Arguments),
 }
 
+/// What a race of dbdyno with another program needs.
+#[derive(clap::Args)]
+struct Here {
+    /// Seed of keys and values, and of the order of runs
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where databases and what the programs print are kept while it runs [default: the temporary directory]
+    #[arg(long)]
+    work_dir: Option<PathBuf>,
+    #[command(flatten)]
+    dbdyno: Dbdyno,
+}
+
+impl Here {
+    fn scratch(&self) -> anyhow::Result<Scratch> {
+        Scratch::new(&self.work_dir.clone().unwrap_or_else(std::env::temp_dir))
+    }
+}
+
+#[derive(clap::Args)]
+struct Dbdyno {
+    /// A dbdyno that is built already [default: a release build of this workspace]
+    #[arg(long)]
+    dbdyno: Option<PathBuf>,
+}
+
+impl Dbdyno {
+    fn path(&self) -> anyhow::Result<PathBuf> {
+        self.dbdyno.clone().map_or_else(workspace::release_build, Ok)
+    }
+}
+
+fn on_search_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
+}
+
+fn difference_ns(long: Duration, short: Duration) -> f64 {
+    (long.as_secs_f64() - short.as_secs_f64()) * 1e9
+}
+
+/// One of many numbers that a seed stands for: the mixing function of SplitMix64 (Steele, Lea, Flood 2014).
+fn scrambled(seed: u64, index: u64) -> u64 {
+    let mut mixed = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
 /// The cases of these names, in their order; all of them where none is named.
 fn chosen<C: Clone>(cases: &[C], name: fn(&C) -> String, wanted: &[String]) -> anyhow::Result<Vec<C>> {
     let known: Vec<String> = cases.iter().map(name).collect();
@@ -57,6 +114,12 @@ enum Ending {
     Missed,
     /// A program that is measured is not there; the message says where to get it.
     NotInstalled(String),
+}
+
+impl Ending {
+    fn of(met: bool) -> Ending {
+        if met { Ending::Met } else { Ending::Missed }
+    }
 }
 
 /// 0 within the goals, 1 above them or failed, 2 where something is not installed.

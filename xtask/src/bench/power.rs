@@ -2,9 +2,11 @@
 //! CPU burnt after each operation of the candidate.
 
 use super::Ending;
+use super::ratios::Ratios;
 use crate::workspace;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -46,39 +48,35 @@ struct Said {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let built = workspace::cargo()
-        .args(["build", "--release", "--package", "dbdyno"])
-        .current_dir(workspace::root()?)
-        .status()
-        .context("failed to start cargo build")?;
-    ensure!(built.success(), "cargo build failed");
+    let program = workspace::release_build()?;
     // Fetched and opened once before: fetching is not part of the time.
-    compare(arguments, &["--budget", "10s"])?;
+    compare(&program, arguments, &["--budget", "10s"])?;
     let mut rows = Vec::new();
     let mut met = true;
     for case in &CASES {
         let mut said = Vec::new();
         for run in 0..arguments.runs {
-            said.push(planted(arguments, case, arguments.seed + u64::from(run))?);
+            said.push(planted(&program, arguments, case, arguments.seed + u64::from(run))?);
         }
         let found = said.iter().filter(|said| said.regression && said.took <= case.budget).count();
         let share = found as f64 / f64::from(arguments.runs);
         met &= share >= GOAL;
-        rows.push(row(case, &mut said, found));
+        rows.push(row(case, &said, found)?);
     }
     if arguments.json {
         println!("{}", json!({ "bench": "power", "ratios": rows }));
     } else {
         print_table(&rows);
     }
-    Ok(if met { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(met))
 }
 
-fn planted(arguments: &Arguments, case: &Case, seed: u64) -> anyhow::Result<Said> {
+fn planted(program: &Path, arguments: &Arguments, case: &Case, seed: u64) -> anyhow::Result<Said> {
     // Operations that take 1 / (1 - s) of their time are slower by s.
     let burnt = 100.0 * f64::from(case.slower_percent) / (100.0 - f64::from(case.slower_percent));
     let began = Instant::now();
     let report = compare(
+        program,
         arguments,
         &[
             "--step",
@@ -111,9 +109,8 @@ fn planted(arguments: &Arguments, case: &Case, seed: u64) -> anyhow::Result<Said
     Ok(said)
 }
 
-fn compare(arguments: &Arguments, more: &[&str]) -> anyhow::Result<Value> {
-    let program = workspace::target_directory()?.join("release/dbdyno");
-    let output = Command::new(&program)
+fn compare(program: &Path, arguments: &Arguments, more: &[&str]) -> anyhow::Result<Value> {
+    let output = Command::new(program)
         .args(["compare", &arguments.build, &arguments.build, "--json"])
         .args(more)
         .output()
@@ -124,21 +121,16 @@ fn compare(arguments: &Arguments, more: &[&str]) -> anyhow::Result<Value> {
     serde_json::from_slice(&output.stdout).context("`dbdyno compare --json` gave no JSON")
 }
 
-fn row(case: &Case, said: &mut [Said], found: usize) -> Value {
-    said.sort_by(|left, right| left.ratio.total_cmp(&right.ratio));
+fn row(case: &Case, said: &[Said], found: usize) -> anyhow::Result<Value> {
     let seconds: Vec<f64> = said.iter().map(|said| said.took.as_secs_f64()).collect();
-    json!({
-        "case": format!("readrandom {} % slower within {} s", case.slower_percent, case.budget.as_secs()),
-        "median": said[said.len() / 2].ratio,
-        "min": said[0].ratio,
-        "max": said[said.len() - 1].ratio,
-        "pairs": said.len(),
-        "goal": GOAL,
+    let name = format!("readrandom {} % slower within {} s", case.slower_percent, case.budget.as_secs());
+    let more = json!({
         "found": found,
         "seconds_mean": seconds.iter().sum::<f64>() / seconds.len() as f64,
         "seconds_max": seconds.iter().copied().fold(0.0, f64::max),
         "launches_mean": said.iter().map(|said| said.launch as f64).sum::<f64>() / said.len() as f64,
-    })
+    });
+    Ok(Ratios::over(said, |said| said.ratio)?.row(&name, GOAL, more))
 }
 
 fn print_table(rows: &[Value]) {

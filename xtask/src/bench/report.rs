@@ -4,6 +4,7 @@
 //! its release build.
 
 use super::Ending;
+use super::ratios::Ratios;
 use crate::{made_reports, workspace};
 use anyhow::Context;
 use serde_json::json;
@@ -36,38 +37,31 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     let mut page = String::new();
     for _ in 0..arguments.runs {
         let began = Instant::now();
-        page = ::report::html::render(&document);
+        page = ::report::render::html::render(&document);
         wall_s.push(began.elapsed().as_secs_f64());
     }
     if let Some(output) = &arguments.output {
         std::fs::write(output, &page).with_context(|| format!("failed to write `{}`", output.display()))?;
     }
-    wall_s.sort_by(f64::total_cmp);
-    let median = wall_s[wall_s.len() / 2];
-    let (min, max) = (wall_s[0], wall_s[wall_s.len() - 1]);
+    let wall = Ratios::over(&wall_s, |seconds| *seconds)?;
     let size = made_reports::LARGE;
     let case = format!("{} steps of {} builds, {} seconds each", size.steps, size.builds, size.seconds);
-    let met = median <= GOAL_SECONDS && page.len() <= GOAL_BYTES;
+    let met = wall.median <= GOAL_SECONDS && page.len() <= GOAL_BYTES;
     if arguments.json {
-        let row = json!({
-            "case": case,
-            "median": median,
-            "min": min,
-            "max": max,
-            "pairs": wall_s.len(),
-            "goal": GOAL_SECONDS,
-            "bytes": page.len(),
-            "goal_bytes": GOAL_BYTES,
-        });
+        let more = json!({ "bytes": page.len(), "goal_bytes": GOAL_BYTES });
+        let row = wall.row(&case, GOAL_SECONDS, more);
         println!("{}", json!({ "bench": "report", "ratios": [row] }));
     } else {
         println!(
-            "{case}: {median:.2} [{min:.2}, {max:.2}] s, goal {GOAL_SECONDS}; {} bytes, goal {GOAL_BYTES}{}",
+            "{case}: {:.2} [{:.2}, {:.2}] s, goal {GOAL_SECONDS}; {} bytes, goal {GOAL_BYTES}{}",
+            wall.median,
+            wall.min,
+            wall.max,
             page.len(),
             if met { "" } else { "  MISSED" }
         );
     }
-    Ok(if met { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(met))
 }
 
 fn by_release_build(arguments: &Arguments) -> anyhow::Result<Ending> {
@@ -80,5 +74,5 @@ fn by_release_build(arguments: &Arguments) -> anyhow::Result<Ending> {
         command.arg("--output").arg(output);
     }
     let status = command.status().context("failed to start the release build of xtask")?;
-    Ok(if status.success() { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(status.success()))
 }

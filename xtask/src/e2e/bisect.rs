@@ -62,8 +62,7 @@ fn of_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
     few_releases(scratch, ci)?;
     let found = call(scratch, ["rocksdb@5.18.4", "rocksdb@11.8.1"])?
         .and(["--plant-slowdown", SLOWDOWN, "--plant-from", NEVER_PUBLISHED, "--budget", "3m"])
-        .run()?
-        .expect_code(&[0])?
+        .succeeds()?
         .json()?;
     found_and_confirmed(&found, RELEASE)?;
     let candidates = texts(&found["candidates"]);
@@ -75,14 +74,14 @@ fn of_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
     // Each launch and comparison is a run like any other. The releases differ by themselves as well, so that there may
     // be another step to look for.
     let id = found["bisect"].as_str().context("no id")?;
-    let list = Call::new(scratch, ["report", "--list"]).run()?.expect_code(&[0])?.stdout;
+    let list = Call::new(scratch, ["report", "--list"]).succeeds()?.stdout;
     let runs = list.lines().filter(|line| line.contains(id)).count() as u64;
     let launches = found["launches_search"].as_u64().context("no launches")?;
     ensure!(
         runs >= launches + 2,
         "{runs} runs in the store for {launches} launches and at least two comparisons:\n{list}"
     );
-    Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["report", "last"]).succeeds()?;
     Ok(Ending::Passed)
 }
 
@@ -163,7 +162,7 @@ fn of_commits(scratch: &Scratch) -> anyhow::Result<Ending> {
     let bisect = || -> anyhow::Result<_> {
         let from = &repository.commits[first_bad][..12];
         let call = repository.bisect(scratch)?.and(["--plant-slowdown", SLOWDOWN, "--plant-from", from]);
-        call.and(["--budget", "3m"]).run()?.expect_code(&[0])
+        call.and(["--budget", "3m"]).succeeds()
     };
     let finished = bisect()?;
     found_and_confirmed(&finished.json()?, &repository.build(first_bad))?;

@@ -12,7 +12,7 @@ use std::fs;
 pub fn of_release(release: &str) -> Case {
     let subject = format!("rocksdb@{release}");
     Case::new(format!("compare {release}"), move |scratch| {
-        let finished = Call::compare(scratch, [&subject, &subject], "20s").run()?.expect_code(&[0])?;
+        let finished = Call::compare(scratch, [&subject, &subject], "20s").succeeds()?;
         check_comparison(&finished, &Compared { base: &subject, candidate: &subject })?;
         Ok(Ending::Passed)
     })
@@ -38,13 +38,11 @@ fn check_comparison(finished: &Finished, subjects: &Compared<'_>) -> anyhow::Res
 /// Two compilers, two file formats, one chosen step, two configurations.
 fn two_releases(scratch: &Scratch) -> anyhow::Result<Ending> {
     let subjects = Compared { base: "rocksdb@6.0.2", candidate: "rocksdb@11.8.1" };
-    let finished =
-        Call::compare(scratch, [subjects.base, subjects.candidate], "20s").run()?.expect_code(&[0])?;
+    let finished = Call::compare(scratch, [subjects.base, subjects.candidate], "20s").succeeds()?;
     check_comparison(&finished, &subjects)?;
     let report = Call::compare(scratch, ["rocksdb@8.5.4+defaults", RELEASE], "10s")
         .and(["--step", "readrandom"])
-        .run()?
-        .expect_code(&[0])?
+        .succeeds()?
         .json()?;
     let rows = report["comparisons"].as_array().context("comparisons is no array")?;
     ensure!(!rows.is_empty(), "nothing was compared");
@@ -63,7 +61,7 @@ fn on_one_cpu(scratch: &Scratch) -> anyhow::Result<Ending> {
     let digits: String = allowed.trim().chars().take_while(char::is_ascii_digit).collect();
     let cpu = digits.parse().with_context(|| format!("no CPU in `{allowed}`"))?;
     let run = Call::compare(scratch, [RELEASE, RELEASE], "10s").and(["--step", "readrandom"]).on_cpu(cpu);
-    let report = run.run()?.expect_code(&[0])?.json()?;
+    let report = run.succeeds()?.json()?;
     let online = report["host"]["cpus_online"].as_u64().context("the host has no cpus_online")?;
     if online < 2 {
         return Ok(Ending::NotHere { reason: "the host has one CPU".to_owned() });
@@ -75,25 +73,23 @@ fn on_one_cpu(scratch: &Scratch) -> anyhow::Result<Ending> {
         note["id"] == "withheld-cpus" && note["text"].as_str().is_some_and(|text| text.starts_with(&said))
     };
     ensure!(notes.iter().any(|note| warns(&note)), "{notes:?}");
-    let text = Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
     ensure!(text.contains(&format!("1 of {online} CPUs")), "{text}");
     Ok(Ending::Passed)
 }
 
 /// What `compare` printed can be had again from the store, in each format, by each way to name a run.
 fn report(scratch: &Scratch) -> anyhow::Result<Ending> {
-    let compared = Call::compare(scratch, [RELEASE, RELEASE], "15s").run()?.expect_code(&[0])?.json()?;
+    let compared = Call::compare(scratch, [RELEASE, RELEASE], "15s").succeeds()?.json()?;
     let run = compared["run"].as_str().context("the run has no id")?.to_owned();
     ensure!(scratch.data().exists(), "no store in the XDG data directory");
 
-    let again =
-        Call::new(scratch, ["report", "last", "--format", "json"]).run()?.expect_code(&[0])?.json()?;
+    let again = Call::new(scratch, ["report", "last", "--format", "json"]).succeeds()?.json()?;
     for key in ["schema", "run", "base", "comparisons", "trials"] {
         ensure!(again[key] == compared[key], "`report` gives another {key} than `compare` did");
     }
-    let text = Call::new(scratch, ["report", &run]).run()?.expect_code(&[0])?.stdout;
-    let markdown =
-        Call::new(scratch, ["report", &run, "--format", "markdown"]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["report", &run]).succeeds()?.stdout;
+    let markdown = Call::new(scratch, ["report", &run, "--format", "markdown"]).succeeds()?.stdout;
     for part in ["readrandom", "fillseq", RELEASE, &run, "that everything runs"] {
         ensure!(text.contains(part), "the text does not show `{part}`:\n{text}");
         ensure!(markdown.contains(part), "the Markdown does not show `{part}`:\n{markdown}");
@@ -101,23 +97,17 @@ fn report(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(markdown.lines().any(|line| line.starts_with('|')), "no table in the Markdown:\n{markdown}");
 
     let file = scratch.path("report.md");
-    Call::new(scratch, ["report", &run, "--format", "markdown", "-o"])
-        .and([&file])
-        .run()?
-        .expect_code(&[0])?;
+    Call::new(scratch, ["report", &run, "--format", "markdown", "-o"]).and([&file]).succeeds()?;
     ensure!(fs::read_to_string(&file)? == markdown, "the file differs from what is printed");
-    Call::new(scratch, ["report", "no-such-run"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["no-such-run"])?;
+    Call::new(scratch, ["report", "no-such-run"]).fails(&[2], &["no-such-run"])?;
     Ok(Ending::Passed)
 }
 
 /// The workload that is shown can be used as a file.
 fn workload(scratch: &Scratch) -> anyhow::Result<Ending> {
-    let list = Call::new(scratch, ["workload", "list"]).run()?.expect_code(&[0])?.stdout;
+    let list = Call::new(scratch, ["workload", "list"]).succeeds()?.stdout;
     ensure!(list.contains("quick"), "`workload list` does not show quick: {list}");
-    let shown = Call::new(scratch, ["workload", "show", "quick"]).run()?.expect_code(&[0])?.stdout;
+    let shown = Call::new(scratch, ["workload", "show", "quick"]).succeeds()?.stdout;
     let definition: toml::Table = shown.parse().context("`workload show quick` is not TOML")?;
     ensure!(definition.get("name").and_then(toml::Value::as_str) == Some("quick"), "it has another name");
     Ok(Ending::Passed)

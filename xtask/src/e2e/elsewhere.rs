@@ -35,7 +35,7 @@ fn password_file(scratch: &Scratch, name: &str, text: &str, mode: u32) -> anyhow
 }
 
 fn add(scratch: &Scratch, name: &str, dsn: &str) -> anyhow::Result<()> {
-    Call::new(scratch, ["engine", "add", name, dsn]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["engine", "add", name, dsn]).succeeds()?;
     Ok(())
 }
 
@@ -83,8 +83,7 @@ fn compare(scratch: &Scratch) -> anyhow::Result<Ending> {
     let file = password_file(scratch, "password", &format!("{PASSWORD}\n"), 0o600)?;
     Call::new(scratch, ["engine", "add", "prod", &neighbour.dsn("scram")?, "--password-file"])
         .and([&file])
-        .run()?
-        .expect_code(&[0])?;
+        .succeeds()?;
     neighbour.run(["CREATE TABLE precious (a INTEGER)"])?;
     let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
     let arguments = ["compare", POSTGRES, "postgres@prod", "--budget", "40s", "--json", "--workload"];
@@ -100,7 +99,7 @@ fn compare(scratch: &Scratch) -> anyhow::Result<Ending> {
     check_report(&report)?;
     ensure!(neighbour.tables()? == ["precious"], "there are {:?}", neighbour.tables()?);
     let call = Call::new(scratch, ["report", "last", "--format", "markdown"]);
-    let text = call.run()?.expect_code(&[0])?.stdout;
+    let text = call.succeeds()?.stdout;
     ensure!(text.contains("neither frozen nor measured inside"), "it is not told whose it is:\n{text}");
     let store = fs::read(scratch.data().join("dbdyno/dbdyno.sqlite"))?;
     let shown = [text.as_bytes(), finished.stdout.as_bytes(), finished.stderr.as_bytes(), &store];
@@ -153,16 +152,12 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
         workload.display()
     );
     let plan = scratch.write("plan.toml", &text)?;
-    let finished = Call::new(scratch, ["run", "--json"]).and([&plan]).run()?.expect_code(&[0])?;
+    let finished = Call::new(scratch, ["run", "--json"]).and([&plan]).succeeds()?;
     let trials = expect::trials(&finished.json()?)?;
     ensure!(trials.failed == 0 && trials.done > 0, "{} done, {} failed", trials.done, trials.failed);
     ensure!(neighbour.tables()?.is_empty(), "there are {:?}", neighbour.tables()?);
     let limited = scratch.write("limited.toml", &format!("memory_limit = \"1 GB\"\n{text}"))?;
-    Call::new(scratch, ["run"])
-        .and([limited])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["mariadb@near is not ours", "memory_limit"])?;
+    Call::new(scratch, ["run"]).and([limited]).fails(&[2], &["mariadb@near is not ours", "memory_limit"])?;
     Ok(Ending::Passed)
 }
 
@@ -172,14 +167,13 @@ fn logins_of_postgres(scratch: &Scratch) -> anyhow::Result<Ending> {
         add(scratch, user, &server.dsn(user)?)?;
         let password = (user != "trusted").then_some(PASSWORD);
         measure(scratch, &format!("postgres@{user}"), password)?
-            .run()?
-            .expect_code(&[0])
+            .succeeds()
             .with_context(|| format!("as {user}"))?;
     }
     let by_socket =
         format!("postgres://bench@:{}/bench?host={}", server.port()?, directory_of(&server.socket));
     add(scratch, "by-socket", &by_socket)?;
-    measure(scratch, "postgres@by-socket", None)?.run()?.expect_code(&[0])?;
+    measure(scratch, "postgres@by-socket", None)?.succeeds()?;
     Ok(Ending::Passed)
 }
 
@@ -197,13 +191,12 @@ fn logins_of_mysql(scratch: &Scratch) -> anyhow::Result<Ending> {
             add(scratch, &build, &server.dsn(plugin)?)?;
             for _ in 0..2 {
                 measure(scratch, &build, Some(PASSWORD))?
-                    .run()?
-                    .expect_code(&[0])
+                    .succeeds()
                     .with_context(|| format!("as {plugin} of {subject}"))?;
             }
             let by_socket = format!("mysql://{plugin}@/bench?socket={}", server.socket.display());
             add(scratch, &build, &by_socket)?;
-            measure(scratch, &build, Some(PASSWORD))?.run()?.expect_code(&[0])?;
+            measure(scratch, &build, Some(PASSWORD))?.succeeds()?;
         }
     }
     Ok(Ending::Passed)
@@ -258,17 +251,12 @@ fn refusals_of_postgres(scratch: &Scratch) -> anyhow::Result<Ending> {
     // Its settings are its owner's, and one database cannot have the tables of both sides.
     add(scratch, "fine", &dsn("trusted")?)?;
     add(scratch, "again", &dsn("scram")?)?;
-    measure(scratch, "postgres@fine+durable", None)?
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&["leave out `+durable`"])?;
+    measure(scratch, "postgres@fine+durable", None)?.fails(&[2, 3], &["leave out `+durable`"])?;
     let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
     Call::new(scratch, ["compare", "postgres@fine", "postgres@again", "--workload"])
         .and([workload])
         .variable("DBDYNO_PASSWORD_AGAIN", PASSWORD)
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["are one database"])?;
+        .fails(&[2], &["are one database"])?;
     Ok(Ending::Passed)
 }
 
@@ -299,7 +287,7 @@ fn refusals_of_mysql(scratch: &Scratch) -> anyhow::Result<Ending> {
 fn addresses(scratch: &Scratch) -> anyhow::Result<Ending> {
     let add = |arguments: &[&str]| Call::new(scratch, ["engine", "add"]).and(arguments).own_cache();
     let wrong = |arguments: &[&str], words: &[&str]| -> anyhow::Result<()> {
-        let finished = add(arguments).run()?.expect_code(&[2])?.expect_stderr(words)?;
+        let finished = add(arguments).fails(&[2], words)?;
         ensure!(!finished.stderr.contains("s3cr"), "the password is repeated: {}", finished.stderr);
         Ok(())
     };
@@ -314,19 +302,16 @@ fn addresses(scratch: &Scratch) -> anyhow::Result<Ending> {
     wrong(&["x", "postgres://me@h/b", "--password-file", &open], &["mode 644", "chmod 600"])?;
     wrong(&["x", "postgres://me@h/b", "--password-file", "/no/such/file"], &["/no/such/file"])?;
     let good = password_file(scratch, "good", "s3cr\n", 0o600)?.display().to_string();
-    add(&["my-prod", "postgres://me@db.example/b", "--password-file", &good]).run()?.expect_code(&[0])?;
+    add(&["my-prod", "postgres://me@db.example/b", "--password-file", &good]).succeeds()?;
     let call = |arguments: &[&str]| Call::new(scratch, arguments).own_cache();
-    let list = call(&["engine", "list"]).run()?.expect_code(&[0])?.stdout;
+    let list = call(&["engine", "list"]).succeeds()?.stdout;
     ensure!(list.contains("me@db.example:5432/b"), "it is not in the list: {list}");
-    let info = call(&["engine", "info", "postgres@my-prod"]).run()?.expect_code(&[0])?.stdout;
+    let info = call(&["engine", "info", "postgres@my-prod"]).succeeds()?.stdout;
     ensure!(info.contains("DBDYNO_PASSWORD_MY_PROD") && info.contains(&good), "{info}");
-    let json = call(&["engine", "info", "postgres@my-prod", "--json"]).run()?.expect_code(&[0])?;
+    let json = call(&["engine", "info", "postgres@my-prod", "--json"]).succeeds()?;
     ensure!(json.json()?["build"].get("sha256").is_none(), "{}", json.stdout);
     ensure!(!format!("{list}{info}{}", json.stdout).contains("s3cr"), "the password is shown");
-    call(&["engine", "start", "postgres@my-prod"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["not ours to start"])?;
+    call(&["engine", "start", "postgres@my-prod"]).fails(&[2], &["not ours to start"])?;
     Ok(Ending::Passed)
 }
 
@@ -344,7 +329,7 @@ fn foreign_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
         add(scratch, &build, &place)?;
         server.run(["CREATE TABLE sbtest2 (a INTEGER)", "INSERT INTO sbtest2 VALUES (42)"])?;
         let refused = |words: &[&str]| -> anyhow::Result<()> {
-            measure(scratch, &build, None)?.run()?.expect_code(&[2, 3])?.expect_stderr(words)?;
+            measure(scratch, &build, None)?.fails(&[2, 3], words)?;
             Ok(())
         };
         refused(&["`sbtest2`", "did not make"])?;
@@ -362,7 +347,7 @@ fn foreign_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
             "CREATE TABLE sbtest1 (left_over INTEGER)",
             "CREATE TABLE precious (a INTEGER)",
         ])?;
-        measure(scratch, &build, None)?.run()?.expect_code(&[0])?;
+        measure(scratch, &build, None)?.succeeds()?;
         ensure!(server.tables()? == ["precious"], "there are {:?}", server.tables()?);
         // Another run has the database.
         let mut other = server.owner("bench")?;

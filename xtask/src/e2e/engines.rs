@@ -55,21 +55,21 @@ pub fn cases(releases: &Releases) -> Vec<Case> {
 
 /// Fetching gives a build whose facts can be seen; a second time it is there.
 fn fetch(scratch: &Scratch) -> anyhow::Result<Ending> {
-    Call::new(scratch, ["engine", "fetch", RELEASE]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["engine", "fetch", RELEASE]).succeeds()?;
     let library = library_of(scratch, RELEASE)?;
     ensure!(library.is_file(), "info names `{}`, which is not there", library.display());
-    let info = Call::new(scratch, ["engine", "info", RELEASE, "--json"]).run()?.expect_code(&[0])?.json()?;
+    let info = Call::new(scratch, ["engine", "info", RELEASE, "--json"]).succeeds()?.json()?;
     let checksums = expect::texts(&info, "sha256");
     let is_checksum = |text: &&str| text.len() == 64 && text.chars().all(|digit| digit.is_ascii_hexdigit());
     ensure!(checksums.iter().any(is_checksum), "no SHA-256 in {info}");
-    let again = Call::new(scratch, ["engine", "fetch", RELEASE]).run()?.expect_code(&[0])?;
+    let again = Call::new(scratch, ["engine", "fetch", RELEASE]).succeeds()?;
     ensure!(again.took.as_secs() < 10, "a cached build took {:.0} s to fetch", again.took.as_secs_f64());
     Ok(Ending::Passed)
 }
 
 fn list(scratch: &Scratch, tried: &[String]) -> anyhow::Result<Ending> {
-    let text = Call::new(scratch, ["engine", "list"]).run()?.expect_code(&[0])?.stdout;
-    let json = Call::new(scratch, ["engine", "list", "--json"]).run()?.expect_code(&[0])?;
+    let text = Call::new(scratch, ["engine", "list"]).succeeds()?.stdout;
+    let json = Call::new(scratch, ["engine", "list", "--json"]).succeeds()?;
     json.json()?;
     for release in tried {
         ensure!(text.contains(release.as_str()), "`engine list` does not show {release}");
@@ -86,14 +86,10 @@ fn add(scratch: &Scratch) -> anyhow::Result<Ending> {
     fs::copy(&library, directory.join("librocksdb.so"))?;
     // A cache of its own: builds that are added must not stay in the shared one.
     let call = |arguments: &[&str]| Call::new(scratch, arguments).own_cache();
-    call(&["engine", "add", "mine"]).and([&directory]).run()?.expect_code(&[0])?;
-    let list = call(&["engine", "list"]).run()?.expect_code(&[0])?.stdout;
+    call(&["engine", "add", "mine"]).and([&directory]).succeeds()?;
+    let list = call(&["engine", "list"]).succeeds()?.stdout;
     ensure!(list.contains("mine"), "`engine list` does not show the added build: {list}");
-    let report = Call::compare(scratch, ["rocksdb@mine", RELEASE], "15s")
-        .own_cache()
-        .run()?
-        .expect_code(&[0])?
-        .json()?;
+    let report = Call::compare(scratch, ["rocksdb@mine", RELEASE], "15s").own_cache().succeeds()?.json()?;
     expect::comparison(&report, &Compared { base: "rocksdb@mine", candidate: RELEASE })?;
     Ok(Ending::Passed)
 }
@@ -131,45 +127,31 @@ fn cut_library(scratch: &Scratch) -> anyhow::Result<Ending> {
 /// `engine add` refuses the path, names it, and records nothing.
 fn refused(scratch: &Scratch, name: &str, path: &Path) -> anyhow::Result<Ending> {
     let shown = path.display().to_string();
-    Call::new(scratch, ["engine", "add", name])
-        .and([path])
-        .own_cache()
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&[&shown])?;
-    let list = Call::new(scratch, ["engine", "list"]).own_cache().run()?.expect_code(&[0])?.stdout;
+    Call::new(scratch, ["engine", "add", name]).and([path]).own_cache().fails(&[2], &[&shown])?;
+    let list = Call::new(scratch, ["engine", "list"]).own_cache().succeeds()?.stdout;
     ensure!(!list.contains(&shown), "the refused library is in the list");
     Ok(Ending::Passed)
 }
 
 fn name_taken(scratch: &Scratch) -> anyhow::Result<Ending> {
     let library = library_of(scratch, RELEASE)?;
-    Call::new(scratch, ["engine", "add", "8.5.4"])
-        .and([&library])
-        .own_cache()
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["8.5.4"])?;
+    Call::new(scratch, ["engine", "add", "8.5.4"]).and([&library]).own_cache().fails(&[2], &["8.5.4"])?;
     Ok(Ending::Passed)
 }
 
 /// A library in the cache that is no longer what was fetched is not measured; fetching again repairs it.
 fn damaged_cache(scratch: &Scratch) -> anyhow::Result<Ending> {
     let call = |arguments: &[&str]| Call::new(scratch, arguments).own_cache();
-    call(&["engine", "fetch", RELEASE]).run()?.expect_code(&[0])?;
-    let info = call(&["engine", "info", RELEASE, "--json"]).run()?.expect_code(&[0])?.json()?;
+    call(&["engine", "fetch", RELEASE]).succeeds()?;
+    let info = call(&["engine", "info", RELEASE, "--json"]).succeeds()?.json()?;
     let library = PathBuf::from(*expect::texts(&info, "library").first().context("info names no library")?);
     let whole = fs::read(&library)?;
     fs::write(&library, &whole[..whole.len() / 2])?;
-    call(&["engine", "info", RELEASE])
-        .run()?
-        .expect_code(&[3])?
-        .expect_stderr(&["SHA-256", "engine fetch"])?;
+    call(&["engine", "info", RELEASE]).fails(&[3], &["SHA-256", "engine fetch"])?;
     // What measures cannot use it, says so, and fetches it again.
     Call::compare(scratch, [RELEASE, RELEASE], "5s")
         .own_cache()
-        .run()?
-        .expect_code(&[0])?
+        .succeeds()?
         .expect_stderr(&["SHA-256", "fetching"])?;
     ensure!(fs::read(&library)? == whole, "fetching again did not restore the library");
     Ok(Ending::Passed)
@@ -181,16 +163,14 @@ fn no_mvn(scratch: &Scratch) -> anyhow::Result<Ending> {
     Call::new(scratch, ["engine", "fetch", RELEASE])
         .own_cache()
         .search_path(empty)
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&["mvn"])?;
+        .fails(&[2, 3], &["mvn"])?;
     Ok(Ending::Passed)
 }
 
 /// The library of a build of the shared cache, fetched if need be.
 pub fn library_of(scratch: &Scratch, build: &str) -> anyhow::Result<PathBuf> {
-    Call::new(scratch, ["engine", "fetch", build]).run()?.expect_code(&[0])?;
-    let info = Call::new(scratch, ["engine", "info", build, "--json"]).run()?.expect_code(&[0])?.json()?;
+    Call::new(scratch, ["engine", "fetch", build]).succeeds()?;
+    let info = Call::new(scratch, ["engine", "info", build, "--json"]).succeeds()?.json()?;
     let library = expect::texts(&info, "library");
     Ok(PathBuf::from(*library.first().with_context(|| format!("no library in {info}"))?))
 }

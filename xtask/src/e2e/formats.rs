@@ -25,7 +25,7 @@ pub fn cases() -> Vec<Case> {
 
 /// What `report` prints with these arguments, which must end well.
 fn shown(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<String> {
-    Ok(Call::new(scratch, ["report"]).and(arguments).run()?.expect_code(&[0])?.stdout)
+    Ok(Call::new(scratch, ["report"]).and(arguments).succeeds()?.stdout)
 }
 
 fn deciding<'a>(report: &'a Value, step: &str) -> anyhow::Result<&'a Value> {
@@ -36,7 +36,7 @@ fn deciding<'a>(report: &'a Value, step: &str) -> anyhow::Result<&'a Value> {
 
 /// Every format of a comparison has its steps, and the figures of the JSON to the digits that it prints.
 fn comparison(scratch: &Scratch) -> anyhow::Result<Ending> {
-    let report = Call::compare(scratch, [RELEASE, OTHER], "15s").run()?.expect_code(&[0])?.json()?;
+    let report = Call::compare(scratch, [RELEASE, OTHER], "15s").succeeds()?.json()?;
     let run = report["run"].as_str().context("the run has no id")?;
     let row = deciding(&report, "readrandom")?;
     let ratio = row["ratio"].as_f64().context("readrandom has no ratio")?;
@@ -90,22 +90,16 @@ fn comparison(scratch: &Scratch) -> anyhow::Result<Ending> {
         one["comparisons"].as_array().into_iter().flatten().filter_map(|row| row["step"].as_str()).collect();
     ensure!(steps == BTreeSet::from(["readrandom"]), "with --step readrandom there is {steps:?}");
     ensure!(deciding(&one, "readrandom")?["ratio"] == row["ratio"], "--step changes the ratio");
-    Call::new(scratch, ["report", run, "--step", "readrandm"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["readrandm", "readrandom"])?;
+    Call::new(scratch, ["report", run, "--step", "readrandm"]).fails(&[2], &["readrandm", "readrandom"])?;
     files(scratch, run)?;
     Ok(Ending::Passed)
 }
 
 /// Charts are files in a directory, and a post names those beside it.
 fn files(scratch: &Scratch, run: &str) -> anyhow::Result<()> {
-    Call::new(scratch, ["report", run, "--format", "svg"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["-o DIR"])?;
+    Call::new(scratch, ["report", run, "--format", "svg"]).fails(&[2], &["-o DIR"])?;
     let charts = scratch.path("charts");
-    Call::new(scratch, ["report", run, "--format", "svg", "-o"]).and([&charts]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["report", run, "--format", "svg", "-o"]).and([&charts]).succeeds()?;
     let mut names: Vec<String> = Vec::new();
     for entry in fs::read_dir(&charts)? {
         let path = entry?.path();
@@ -115,17 +109,14 @@ fn files(scratch: &Scratch, run: &str) -> anyhow::Result<()> {
     }
     ensure!(!names.is_empty(), "there is no chart");
     let images = scratch.path("images");
-    Call::new(scratch, ["report", run, "--format", "png", "-o"]).and([&images]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["report", run, "--format", "png", "-o"]).and([&images]).succeeds()?;
     for entry in fs::read_dir(&images)? {
         let path = entry?.path();
         ensure!(fs::read(&path)?.starts_with(b"\x89PNG\r\n\x1a\n"), "`{}` is no PNG", path.display());
     }
     let mut directory = scratch.path("post").into_os_string();
     directory.push("/");
-    Call::new(scratch, ["report", run, "--format", "post", "-o"])
-        .and([&directory])
-        .run()?
-        .expect_code(&[0])?;
+    Call::new(scratch, ["report", run, "--format", "post", "-o"]).and([&directory]).succeeds()?;
     let post = fs::read_to_string(scratch.path("post").join("post.md"))?;
     for name in &names {
         ensure!(post.contains(&format!("]({name})")), "the post does not show {name}");
@@ -145,9 +136,9 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
             workload.display()
         ),
     )?;
-    Call::new(scratch, ["run".as_ref(), plan.as_os_str()]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["run".as_ref(), plan.as_os_str()]).succeeds()?;
     for (format, part) in [
-        ("post", "with `plan.toml`:"),
+        ("post", "As a file, this measures the same again:"),
         ("step-summary", "left out: rocksdb@8.2.1"),
         ("benchstat", "left out: rocksdb@8.2.1"),
         ("junit", "left out: rocksdb@8.2.1"),
@@ -161,10 +152,7 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
         );
     }
     // A candidate that was asked for and not measured tells nothing of a change.
-    Call::new(scratch, ["report", "last", "--gate"])
-        .run()?
-        .expect_code(&[3])?
-        .expect_stderr(&["gate: left out: rocksdb@8.2.1"])?;
+    Call::new(scratch, ["report", "last", "--gate"]).fails(&[3], &["gate: left out: rocksdb@8.2.1"])?;
     Ok(Ending::Passed)
 }
 
@@ -196,8 +184,8 @@ fn gate(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// Every block of the run is in the export once, with the values that the JSON of the run is made from.
 fn export(scratch: &Scratch) -> anyhow::Result<Ending> {
-    Call::compare(scratch, [RELEASE, OTHER], "15s").run()?.expect_code(&[0])?;
-    let text = Call::new(scratch, ["export", "last"]).run()?.expect_code(&[0])?.stdout;
+    Call::compare(scratch, [RELEASE, OTHER], "15s").succeeds()?;
+    let text = Call::new(scratch, ["export", "last"]).succeeds()?.stdout;
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().context("the export is empty")?;
     ensure!(
@@ -227,19 +215,14 @@ fn export(scratch: &Scratch) -> anyhow::Result<Ending> {
         let expected = operations[key] / walls[key] * 1e9;
         ensure!((rate / expected - 1.0).abs() < 1e-9, "{key:?} has {rate}, its blocks {expected}");
     }
-    let json = Call::new(scratch, ["export", "last", "--format", "json", "--table", "blocks"])
-        .run()?
-        .expect_code(&[0])?
-        .json()?;
+    let json =
+        Call::new(scratch, ["export", "last", "--format", "json", "--table", "blocks"]).succeeds()?.json()?;
     let values = json["values"].as_array().context("values is no array")?;
     ensure!(values.len() == counts["blocks"], "{} blocks in JSON, {} in CSV", values.len(), counts["blocks"]);
     ensure!(json["runs"][0]["plan"]["seed"].is_u64(), "the run has no plan");
     let mut directory = scratch.path("tables").into_os_string();
     directory.push("/");
-    Call::new(scratch, ["export", "last", "--step", "readrandom", "-o"])
-        .and([&directory])
-        .run()?
-        .expect_code(&[0])?;
+    Call::new(scratch, ["export", "last", "--step", "readrandom", "-o"]).and([&directory]).succeeds()?;
     let blocks = fs::read_to_string(scratch.path("tables").join("blocks.csv"))?;
     ensure!(
         blocks.lines().skip(1).all(|line| line.contains(",readrandom,")) && blocks.lines().count() > 1,
@@ -254,8 +237,7 @@ fn several(scratch: &Scratch) -> anyhow::Result<Ending> {
     for _ in 0..2 {
         let report = Call::compare(scratch, [RELEASE, OTHER], "10s")
             .and(["--step", "readrandom"])
-            .run()?
-            .expect_code(&[0])?
+            .succeeds()?
             .json()?;
         runs.push(report["run"].as_str().context("the run has no id")?.to_owned());
     }
@@ -272,14 +254,10 @@ fn several(scratch: &Scratch) -> anyhow::Result<Ending> {
     let report = Call::new(scratch, ["compare", RELEASE, OTHER, "--budget", "10s", "--json", "--workload"])
         .and([&other])
         .and(["--step", "readrandom"])
-        .run()?
-        .expect_code(&[0])?
+        .succeeds()?
         .json()?;
     let third = report["run"].as_str().context("the run has no id")?;
-    Call::new(scratch, ["report", first, third]).run()?.expect_code(&[2])?.expect_stderr(&[
-        "cannot be compared",
-        "text of the workload",
-        third,
-    ])?;
+    Call::new(scratch, ["report", first, third])
+        .fails(&[2], &["cannot be compared", "text of the workload", third])?;
     Ok(Ending::Passed)
 }

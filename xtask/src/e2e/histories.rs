@@ -25,8 +25,7 @@ fn fixture(name: &str) -> anyhow::Result<PathBuf> {
 /// The two published tables, read by path and from the store; the plan that one of them asks for can be read.
 fn tables(scratch: &Scratch) -> anyhow::Result<Ending> {
     let iostat = fixture("rocksdb-2024-iostat.tsv")?;
-    let text =
-        Call::new(scratch, ["history", "--width", "200"]).and([&iostat]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["history", "--width", "200"]).and([&iostat]).succeeds()?.stdout;
     for part in [
         "8.6, the first after 8.5",
         "rareqsz -96 %",
@@ -36,12 +35,8 @@ fn tables(scratch: &Scratch) -> anyhow::Result<Ending> {
     ] {
         ensure!(text.contains(part), "the history does not show `{part}`:\n{text}");
     }
-    Call::new(scratch, ["import", "table"])
-        .and([&iostat])
-        .and(["--name", "posts"])
-        .run()?
-        .expect_code(&[0])?;
-    let stored = Call::new(scratch, ["history", "posts", "--json"]).run()?.expect_code(&[0])?.json()?;
+    Call::new(scratch, ["import", "table"]).and([&iostat]).and(["--name", "posts"]).succeeds()?;
+    let stored = Call::new(scratch, ["history", "posts", "--json"]).succeeds()?.json()?;
     let changes = |metric: &str| -> Vec<String> {
         let series = stored["series"].as_array().into_iter().flatten().filter(|one| one["metric"] == metric);
         let points = series.flat_map(|one| one["change_points"].as_array().into_iter().flatten());
@@ -64,8 +59,7 @@ fn tables(scratch: &Scratch) -> anyhow::Result<Ending> {
             "--schedule",
         ])
         .and([&again])
-        .run()?
-        .expect_code(&[0])?
+        .succeeds()?
         .json()?;
     let kinds =
         rates["series"].as_array().into_iter().flatten().flat_map(|one| one["change_points"].as_array());
@@ -77,7 +71,7 @@ fn tables(scratch: &Scratch) -> anyhow::Result<Ending> {
     for part in ["rocksdb@6.4.6", "rocksdb@6.11.", "rounds = 5", "rocksdb.byrx"] {
         ensure!(plan.contains(part), "the plan does not hold `{part}`:\n{plan}");
     }
-    Call::new(scratch, ["run", "--dry-run"]).and([&again]).run()?.expect_code(&[0])?;
+    Call::new(scratch, ["run", "--dry-run"]).and([&again]).succeeds()?;
     Ok(Ending::Passed)
 }
 
@@ -94,8 +88,8 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
             workload.display()
         ),
     )?;
-    Call::new(scratch, ["run"]).and([&plan]).run()?.expect_code(&[0])?;
-    let history = Call::new(scratch, ["history", "last", "--json"]).run()?.expect_code(&[0])?.json()?;
+    Call::new(scratch, ["run"]).and([&plan]).succeeds()?;
+    let history = Call::new(scratch, ["history", "last", "--json"]).succeeds()?.json()?;
     let series = history["series"].as_array().context("series is no array")?;
     ensure!(!series.is_empty(), "a campaign without series");
     for one in series {
@@ -110,9 +104,8 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
     }
     Call::new(scratch, ["compare", "rocksdb@8.5.4", "rocksdb@8.7.3", "--max-launches", "1", "--workload"])
         .and([&workload])
-        .run()?
-        .expect_code(&[0])?;
-    Call::new(scratch, ["history", "last"]).run()?.expect_code(&[2])?.expect_stderr(&["only campaigns"])?;
+        .succeeds()?;
+    Call::new(scratch, ["history", "last"]).fails(&[2], &["only campaigns"])?;
     Ok(Ending::Passed)
 }
 
@@ -120,12 +113,7 @@ fn bad_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
     let check = |text: &str, parts: &[&str]| -> anyhow::Result<()> {
         let table = scratch.write("bad.tsv", text)?;
         let parts: Vec<&str> = ["bad.tsv"].into_iter().chain(parts.iter().copied()).collect();
-        Call::new(scratch, ["history"])
-            .and([&table])
-            .run()?
-            .expect_code(&[2])?
-            .expect_stderr(&parts)
-            .map(|_| ())
+        Call::new(scratch, ["history"]).and([&table]).fails(&[2], &parts).map(|_| ())
     };
     check("version\trps\n8.0\t1\n8.1\t2\t3\n", &["line 3", "3 cells"])?;
     check("version\trps\n8.0\t1\n8.1\tfast\n", &["line 3", "column 2", "`fast`"])?;
@@ -135,13 +123,9 @@ fn bad_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
     check("\0\0\0\n", &["line 1", "no text"])?;
     check("", &["no header"])?;
     let missing = scratch.path("none.tsv");
-    Call::new(scratch, ["history"])
-        .and([&missing])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["none.tsv", "no file"])?;
+    Call::new(scratch, ["history"]).and([&missing]).fails(&[2], &["none.tsv", "no file"])?;
     let one = scratch.write("one.tsv", "version\trps\n8.0\t1\n")?;
-    let text = Call::new(scratch, ["history"]).and([&one]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["history"]).and([&one]).succeeds()?.stdout;
     ensure!(text.contains("nothing can be said"), "one release had something to say:\n{text}");
     Ok(Ending::Passed)
 }
@@ -162,8 +146,7 @@ fn builds(scratch: &Scratch) -> anyhow::Result<Ending> {
                 "rocksdb@8.7.3",
                 "rocksdb@8.7.3",
             ])
-            .run()?
-            .expect_code(&[0])?
+            .succeeds()?
             .json()?;
     ensure!(report["warnings"][0] == "identical-builds", "warnings: {}", report["warnings"]);
     let noise = &report["steps"][0]["ops_per_s"];

@@ -26,7 +26,7 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
             SUBJECTS[0], SUBJECTS[1],
         ),
     )?;
-    let report = Call::new(scratch, ["run", "--json"]).and([plan]).run()?.expect_code(&[0])?.json()?;
+    let report = Call::new(scratch, ["run", "--json"]).and([plan]).succeeds()?.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.failed == 0, "{} trials failed", trials.failed);
     ensure!(trials.done == 2 * (STEPS + COMPANIONS), "{} trials are done", trials.done);
@@ -51,7 +51,7 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
             }
         }
     }
-    let text = Call::new(scratch, ["report", "last", "--detail"]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["report", "last", "--detail"]).succeeds()?.stdout;
     for part in ["l.i0", "l.x", "l.i1.deletes", "qp1000.inserts"] {
         ensure!(text.contains(part), "the report does not show `{part}`:\n{text}");
     }
@@ -68,7 +68,7 @@ fn interleaved(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut arguments =
         vec!["compare", "postgres@15.7", "postgres@16.3", "--workload", "ibench.quick", "--json"];
     arguments.extend(["--budget", "90s", "--step", "l.i2", "--step", "qr500", "--step", "qr500.inserts"]);
-    let report = Call::new(scratch, arguments).run()?.expect_code(&[0])?.json()?;
+    let report = Call::new(scratch, arguments).succeeds()?.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
     let rows = report["comparisons"].as_array().context("comparisons is no array")?;

@@ -106,7 +106,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let releases = engines::Releases::read()?;
     let cases = cases(arguments, &releases);
     ensure!(!cases.is_empty(), "no case has {} in its name", arguments.cases.join(" or "));
-    let shared = Shared::prepare(&built_binary()?)?;
+    let shared = Shared::prepare(&workspace::release_build()?)?;
 
     let mut records = Vec::new();
     for case in &cases {
@@ -161,17 +161,6 @@ fn nothing_left(scratch: &Scratch, found_before: &[std::path::PathBuf]) -> anyho
     found.retain(|path| !found_before.contains(path));
     ensure!(found.is_empty(), "left behind: {}", expect::paths(&found));
     Ok(())
-}
-
-/// Builds dbdyno as users do and says where it is.
-fn built_binary() -> anyhow::Result<std::path::PathBuf> {
-    let status = workspace::cargo()
-        .args(["build", "--release", "--package", "dbdyno"])
-        .current_dir(workspace::root()?)
-        .status()
-        .context("failed to start cargo build")?;
-    ensure!(status.success(), "cargo build --release -p dbdyno failed ({status})");
-    Ok(workspace::target_directory()?.join("release/dbdyno"))
 }
 
 fn as_json(records: &[Record]) -> serde_json::Value {

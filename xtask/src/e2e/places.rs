@@ -33,9 +33,7 @@ fn store_below_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
     let store = file.join("results.sqlite");
     Call::compare(scratch, [RELEASE, RELEASE], "15s")
         .and(["--store".as_ref(), store.as_os_str()])
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&[&file.display().to_string()])?;
+        .fails(&[2, 3], &[&file.display().to_string()])?;
     ensure!(fs::read_to_string(&file)? == "mine\n", "the file was changed");
     Ok(Ending::Passed)
 }
@@ -43,11 +41,7 @@ fn store_below_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
 fn store_is_a_text(scratch: &Scratch) -> anyhow::Result<Ending> {
     let text = "this is not a database, and long enough to have a header of one\n".repeat(100);
     let store = scratch.write("notes.txt", &text)?;
-    Call::new(scratch, ["report", "last", "--store"])
-        .and([&store])
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&["notes.txt"])?;
+    Call::new(scratch, ["report", "last", "--store"]).and([&store]).fails(&[2, 3], &["notes.txt"])?;
     ensure!(fs::read_to_string(&store)? == text, "the file was changed");
     Ok(Ending::Passed)
 }
@@ -56,9 +50,7 @@ fn work_directory_is_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
     let file = scratch.write("file", "mine\n")?;
     Call::compare(scratch, [RELEASE, RELEASE], "15s")
         .and(["--work-dir".as_ref(), file.as_os_str()])
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&[&file.display().to_string()])?;
+        .fails(&[2, 3], &[&file.display().to_string()])?;
     ensure!(fs::read_to_string(&file)? == "mine\n", "the file was changed");
     Ok(Ending::Passed)
 }
@@ -66,7 +58,7 @@ fn work_directory_is_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
 /// What a killed controller left is removed by the next run.
 fn stale_directories(scratch: &Scratch) -> anyhow::Result<Ending> {
     let stale = kill_controller(scratch)?;
-    Call::compare(scratch, [RELEASE, RELEASE], "10s").run()?.expect_code(&[0])?;
+    Call::compare(scratch, [RELEASE, RELEASE], "10s").succeeds()?;
     let left: Vec<PathBuf> = stale.into_iter().filter(|directory| directory.exists()).collect();
     ensure!(left.is_empty(), "the next run left {}", expect::paths(&left));
     Ok(Ending::Passed)

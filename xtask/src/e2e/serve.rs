@@ -90,8 +90,7 @@ pub fn compared(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<String>
     let report = Call::compare(scratch, [RELEASE, RELEASE], "10s")
         .and(["--step", "readrandom"])
         .and(arguments)
-        .run()?
-        .expect_code(&[0])?
+        .succeeds()?
         .json()?;
     Ok(report["run"].as_str().context("the run has no id")?.to_owned())
 }
@@ -117,7 +116,7 @@ fn pages(scratch: &Scratch) -> anyhow::Result<Ending> {
     }
     for (ending, format) in [("json", "json"), ("md", "markdown")] {
         let file = served.get(&format!("/runs/{first}/report.{ending}"))?;
-        let printed = Call::new(scratch, ["report", &first, "--format", format]).run()?.expect_code(&[0])?;
+        let printed = Call::new(scratch, ["report", &first, "--format", format]).succeeds()?;
         ensure!(file.body == printed.stdout, "report.{ending} differs from `dbdyno report`");
     }
     let list = served.shows(&format!("/runs/{first}/raw"), &["LOG\""])?;
@@ -251,11 +250,7 @@ fn who_may_ask(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(served.get("/")?.status == 401, "a token that was given is not asked for");
     served.end()?;
     let short = scratch.write("short", "secret\n")?;
-    Call::new(scratch, ["serve", "--token-file"])
-        .and([&short])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["short", "16"])?;
+    Call::new(scratch, ["serve", "--token-file"]).and([&short]).fails(&[2], &["short", "16"])?;
     Ok(Ending::Passed)
 }
 
@@ -276,30 +271,18 @@ fn bad_stores(scratch: &Scratch) -> anyhow::Result<Ending> {
     served.end()?;
 
     set_schema(&store, 99)?;
-    Call::new(scratch, ["serve", "--listen", "127.0.0.1:0"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["schema 99"])?;
+    Call::new(scratch, ["serve", "--listen", "127.0.0.1:0"]).fails(&[2], &["schema 99"])?;
     fs::write(&store, "no database, and longer than the header of one is\n".repeat(40))?;
-    Call::new(scratch, ["serve", "--listen", "127.0.0.1:0"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["is not a store of dbdyno"])?;
+    Call::new(scratch, ["serve", "--listen", "127.0.0.1:0"]).fails(&[2], &["is not a store of dbdyno"])?;
     Ok(Ending::Passed)
 }
 
 fn address_in_use(scratch: &Scratch) -> anyhow::Result<Ending> {
     let holder = TcpListener::bind("127.0.0.1:0").context("failed to listen")?;
     let taken = holder.local_addr()?.to_string();
-    Call::new(scratch, ["serve", "--listen", &taken]).run()?.expect_code(&[2])?.expect_stderr(&[
-        &taken,
-        "in use",
-        "--listen 127.0.0.1:0",
-    ])?;
-    Call::new(scratch, ["serve", "--listen", "here"])
-        .run()?
-        .expect_code(&[2])?
-        .expect_stderr(&["--listen"])?;
+    Call::new(scratch, ["serve", "--listen", &taken])
+        .fails(&[2], &[&taken, "in use", "--listen 127.0.0.1:0"])?;
+    Call::new(scratch, ["serve", "--listen", "here"]).fails(&[2], &["--listen"])?;
     Ok(Ending::Passed)
 }
 

@@ -40,7 +40,7 @@ pub fn call<'a>(scratch: &'a Scratch, subjects: [&str; 2], budget: &str) -> anyh
 }
 
 fn compare(scratch: &Scratch, subjects: [&str; 2]) -> anyhow::Result<Ending> {
-    let finished = call(scratch, subjects, "40s")?.run()?.expect_code(&[0])?;
+    let finished = call(scratch, subjects, "40s")?.succeeds()?;
     let report = finished.json()?;
     check_steps(&report)?;
     let trials = expect::trials(&report)?;
@@ -90,12 +90,12 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
             MARIADB[1],
         ),
     )?;
-    let report = Call::new(scratch, ["run", "--json"]).and([plan]).run()?.expect_code(&[0])?.json()?;
+    let report = Call::new(scratch, ["run", "--json"]).and([plan]).succeeds()?.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.failed == 0, "{} trials failed", trials.failed);
     // The load and the building of indexes are measured too.
     ensure!(trials.done == 2 * (STEPS.len() as u64 + 2), "{} trials are done", trials.done);
-    let text = Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
     for part in ["broken", "shared_buffers", "point", "move"] {
         ensure!(text.contains(part), "the report does not show `{part}`:\n{text}");
     }
@@ -116,10 +116,7 @@ fn unknown_option(scratch: &Scratch) -> anyhow::Result<Ending> {
         write_config(scratch, engine, "no_such_option = \"1\"")?;
         let subject = format!("{engine}@{version}");
         let broken = format!("{subject}+broken");
-        call(scratch, [&subject, &broken], "10s")?
-            .run()?
-            .expect_code(&[2])?
-            .expect_stderr(&["no_such_option", &subject])?;
+        call(scratch, [&subject, &broken], "10s")?.fails(&[2], &["no_such_option", &subject])?;
     }
     Ok(Ending::Passed)
 }

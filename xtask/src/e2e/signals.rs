@@ -42,10 +42,9 @@ fn interrupt(scratch: &Scratch) -> anyhow::Result<Ending> {
     controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
     processes::all_gone(&scratch.shared.binary)?;
 
-    let text = Call::new(scratch, ["report", "last"]).run()?.expect_code(&[0])?.stdout;
+    let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
     ensure!(text.contains("interrupted"), "the report does not say that the run was interrupted:\n{text}");
-    let report =
-        Call::new(scratch, ["report", "last", "--format", "json"]).run()?.expect_code(&[0])?.json()?;
+    let report = Call::new(scratch, ["report", "last", "--format", "json"]).succeeds()?.json()?;
     let done = expect::trials(&report)?.done;
     ensure!(done > 0, "the interrupted run kept no trial");
     Ok(Ending::Passed)
@@ -65,7 +64,7 @@ fn interrupt_while_fetching(scratch: &Scratch) -> anyhow::Result<Ending> {
     controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
     let left = processes::group(leader)?;
     ensure!(left.is_empty(), "processes left behind: {left:?}");
-    Call::new(scratch, ["engine", "fetch", RELEASE]).own_cache().run()?.expect_code(&[0])?;
+    Call::new(scratch, ["engine", "fetch", RELEASE]).own_cache().succeeds()?;
     Ok(Ending::Passed)
 }
 

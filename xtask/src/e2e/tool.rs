@@ -107,6 +107,16 @@ impl<'a> Call<'a> {
     pub fn run(self) -> anyhow::Result<Finished> {
         self.start()?.finish(BOUND)
     }
+
+    /// Runs it to its end, which must be a good one.
+    pub fn succeeds(self) -> anyhow::Result<Finished> {
+        self.run()?.expect_code(&[0])
+    }
+
+    /// Runs it to its end, whose status must be one of these; it must say all of these.
+    pub fn fails(self, wanted: &[i32], parts: &[&str]) -> anyhow::Result<Finished> {
+        self.run()?.expect_code(wanted)?.expect_stderr(parts)
+    }
 }
 
 /// A dbdyno that runs. Killed with its group when dropped.

@@ -109,8 +109,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn refused(scratch: &Scratch, mistake: &Mistake) -> anyhow::Result<Ending> {
-    let finished =
-        Call::new(scratch, mistake.arguments).run()?.expect_code(&[2])?.expect_stderr(mistake.says)?;
+    let finished = Call::new(scratch, mistake.arguments).fails(&[2], mistake.says)?;
     ensure!(finished.stdout.is_empty(), "a refusal printed a result: {}", finished.stdout);
     ensure!(finished.took.as_secs() < AT_ONCE_SECONDS, "it took {:.0} s", finished.took.as_secs_f64());
     Ok(Ending::Passed)
@@ -127,9 +126,7 @@ fn workload_file(scratch: &Scratch) -> anyhow::Result<Ending> {
         let path = scratch.write("broken.toml", &tiny.replacen(from, to, 1))?;
         Call::new(scratch, ["compare", RELEASE, RELEASE, "--workload"])
             .and([&path])
-            .run()?
-            .expect_code(&[2])?
-            .expect_stderr(&["broken.toml", says])?;
+            .fails(&[2], &["broken.toml", says])?;
     }
     Ok(Ending::Passed)
 }
@@ -140,23 +137,21 @@ fn engine_option(scratch: &Scratch) -> anyhow::Result<Ending> {
     let path = scratch.write("option.toml", &tiny.replace("write_buffer_size", "write_bufer_size"))?;
     Call::new(scratch, ["compare", RELEASE, RELEASE, "--budget", "15s", "--workload"])
         .and([&path])
-        .run()?
-        .expect_code(&[2, 3])?
-        .expect_stderr(&["write_bufer_size"])?;
+        .fails(&[2, 3], &["write_bufer_size"])?;
     Ok(Ending::Passed)
 }
 
 /// Each command explains itself; the main one with examples.
 fn help(scratch: &Scratch) -> anyhow::Result<Ending> {
     for command in ["compare", "calibrate", "bisect", "report", "engine", "workload"] {
-        let text = Call::new(scratch, [command, "--help"]).run()?.expect_code(&[0])?.stdout;
+        let text = Call::new(scratch, [command, "--help"]).succeeds()?.stdout;
         ensure!(text.contains(&format!("dbdyno {command}")), "`{command} --help` shows no usage:\n{text}");
     }
     for arguments in [&["--help"][..], &["compare", "--help"]] {
-        let text = Call::new(scratch, arguments).run()?.expect_code(&[0])?.stdout;
+        let text = Call::new(scratch, arguments).succeeds()?.stdout;
         ensure!(text.contains("Examples:\n  dbdyno compare rocksdb@"), "no examples in:\n{text}");
     }
-    let version = Call::new(scratch, ["--version"]).run()?.expect_code(&[0])?.stdout;
+    let version = Call::new(scratch, ["--version"]).succeeds()?.stdout;
     ensure!(version.starts_with("dbdyno "), "--version says {version}");
     Ok(Ending::Passed)
 }

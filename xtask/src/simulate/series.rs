@@ -10,12 +10,12 @@ use std::fmt::Write;
 const REPLICATES: u32 = 8_000;
 
 pub fn names() -> Vec<&'static str> {
-    SeriesScenario::ALL.map(SeriesScenario::name).to_vec()
+    SeriesScenario::ALL.iter().map(|one| one.name()).collect()
 }
 
 /// Absent where no scenario of this family is asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Option<Family>> {
-    let scenarios = arguments.chosen(&SeriesScenario::ALL, |scenario| scenario.name());
+    let scenarios = arguments.chosen(SeriesScenario::ALL, |scenario| scenario.name());
     if scenarios.is_empty() {
         return Ok(None);
     }

@@ -13,12 +13,12 @@ use std::fmt::Write;
 const REPLICATES: u32 = 20_000;
 
 pub fn names() -> Vec<&'static str> {
-    Scenario::ALL.map(Scenario::name).to_vec()
+    Scenario::ALL.iter().map(|one| one.name()).collect()
 }
 
 /// Absent where no scenario of this family is asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Option<Family>> {
-    let scenarios = arguments.chosen(&Scenario::ALL, |scenario| scenario.name());
+    let scenarios = arguments.chosen(Scenario::ALL, |scenario| scenario.name());
     if scenarios.is_empty() {
         return Ok(None);
     }

@@ -11,9 +11,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("runner", &["model", "formats"]),
     ("store", &["model"]),
     ("analysis", &["model"]),
-    ("report", &["model", "formats", "analysis"]),
-    ("dbdyno", &["model", "formats", "load", "runner", "store", "analysis", "report"]),
-    ("xtask", &["model", "formats", "load", "runner", "store", "analysis", "report"]),
+    ("findings", &["model", "formats", "analysis"]),
+    ("report", &["model", "findings", "analysis"]),
+    ("testing", &["model"]),
+    ("dbdyno", &["model", "formats", "load", "runner", "store", "analysis", "findings", "report"]),
+    ("xtask", &["model", "formats", "load", "runner", "store", "analysis", "findings", "report", "testing"]),
 ];
 
 /// Dependencies that only some crates may have.

@@ -16,9 +16,11 @@ struct CodeRule {
 const WORLD: &str = "only runner and load touch the world";
 const PRINT: &str = "only dbdyno prints";
 const CLOCK: &str = "only runner, load and dbdyno read a clock";
+const FILES: &str = "only runner, load, store and dbdyno read and write files";
 
 const CODE_RULES: &[CodeRule] = &[
     CodeRule { word: "Command::new", crates: &["runner", "load", "xtask"], why: WORLD },
+    CodeRule { word: "std::fs", crates: &["runner", "load", "store", "dbdyno", "xtask"], why: FILES },
     CodeRule { word: "println!", crates: &["dbdyno", "xtask"], why: PRINT },
     CodeRule { word: "print!", crates: &["dbdyno", "xtask"], why: PRINT },
     CodeRule { word: "eprintln!", crates: &["dbdyno", "xtask"], why: PRINT },
@@ -175,6 +177,7 @@ mod tests {
     #[test]
     fn each_thing_has_its_crates() {
         check_only_in("Command::new(x)", "runner", "report", "Command::new");
+        check_only_in("std::fs::read(x)", "store", "findings", "std::fs");
         check_only_in("println!(x)", "dbdyno", "runner", "println!");
         check_only_in("eprint!(x)", "dbdyno", "load", "eprint!");
         check_only_in("std::time::Instant::now()", "load", "analysis", "Instant::now");

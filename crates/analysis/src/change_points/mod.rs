@@ -35,7 +35,7 @@ pub use ranked::LEAST_RANKED;
 pub(crate) use ranked::ranks;
 pub use series::{ErrorFloor, Mean, Series, Spread};
 
-use crate::refusal::Warning;
+use model::warning::Warning;
 use std::ops::Range;
 
 /// How a series is searched. Fixed before it is looked at.
@@ -98,7 +98,8 @@ pub enum Standing {
 }
 
 /// The words of reports and JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Kind {
     /// A step that was found.
     Step,
@@ -111,11 +112,7 @@ pub enum Kind {
 impl Kind {
     /// The word in reports and JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::Step => "step",
-            Kind::Glitch => "glitch",
-            Kind::Candidate => "candidate",
-        }
+        self.into()
     }
 }
 

@@ -4,8 +4,8 @@ use super::scan::{self, Weighted};
 use super::segmentation::Segmentation;
 use super::series::{Series, Spread};
 use super::{Change, Findings, Rule, Segment, Shape, Standing};
-use crate::refusal::Warning;
 use crate::student;
+use model::warning::Warning;
 use std::ops::Range;
 
 /// The location set holds the change with this probability.
@@ -136,30 +136,18 @@ impl Reporter<'_> {
             Spread::Repeats { .. } => 2,
             Spread::SingleRuns => 4,
         };
-        if points < needed {
-            warnings.push(Warning::new(
-                "too-few-versions",
-                format!("{points} versions with a value: at least {needed} are needed to look for changes"),
-            ));
+        if (points as u64) < needed {
+            warnings.push(Warning::TooFewVersions { versions: points as u64, needed });
         }
         if self.series.spread() == Spread::SingleRuns && points > 0 {
-            warnings.push(Warning::new(
-                "single-runs",
-                "one run of each version: changes are candidates that need repeats",
-            ));
+            warnings.push(Warning::SingleRuns);
         }
         let gaps = self.series.versions() - points;
         if gaps > 0 {
-            warnings.push(Warning::new("versions-missing", format!("{gaps} versions have no value")));
+            warnings.push(Warning::VersionsMissing { versions: gaps as u64 });
         }
         if self.found.autocorrelation > NOTABLE_CORRELATION {
-            warnings.push(Warning::new(
-                "autocorrelated",
-                format!(
-                    "neighbours go together (correlation {:.2}): changes must be larger to stand out",
-                    self.found.autocorrelation
-                ),
-            ));
+            warnings.push(Warning::Autocorrelated { correlation: self.found.autocorrelation });
         }
         warnings
     }

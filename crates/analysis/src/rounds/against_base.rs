@@ -2,9 +2,9 @@
 
 use super::{Contrast, Difference, RoundsFit};
 use crate::error::Error;
-use crate::refusal::Warning;
 use model::metric::Direction;
 use model::verdict::Verdict;
+use model::warning::{NoInterval, Party, Warning};
 
 /// How versions are compared with a base. Fixed before any difference is looked at.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,21 +95,15 @@ impl RoundsFit {
     fn warnings(&self, version: usize, base: usize, difference: Option<&Difference>) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let most = self.versions.iter().map(|version| version.rounds).max().unwrap_or(0);
-        for (name, index) in [("base", base), ("version", version)] {
+        for (of, index) in [(Party::Base, base), (Party::Version, version)] {
             let rounds = self.versions[index].rounds;
             if rounds < most {
-                warnings.push(Warning::new(
-                    "rounds-missing",
-                    format!("the {name} has a value in {rounds} of {most} rounds"),
-                ));
+                warnings.push(Warning::RoundsMissing { of, rounds: rounds as u64, most: most as u64 });
             }
         }
         let both_measured = self.versions[base].rounds > 0 && self.versions[version].rounds > 0;
         if difference.is_none() && both_measured {
-            warnings.push(Warning::new(
-                "not-connected",
-                "no chain of common rounds connects the version with the base: nothing can be compared",
-            ));
+            warnings.push(Warning::NotConnected);
         }
         warnings
     }
@@ -118,15 +112,13 @@ impl RoundsFit {
 /// Why there is no interval.
 fn no_interval(difference: &Difference) -> Option<Warning> {
     let rounds = difference.base_rounds.min(difference.candidate_rounds);
-    let text = match rounds {
-        0 | 1 => "no interval: fewer than two rounds",
-        2 if difference.df < LEAST_DF_OF_TWO_ROUNDS => {
-            "no interval: two rounds of so few versions do not tell how large the noise is"
-        }
-        _ if difference.df == 0 => "no interval: no round repeats another",
+    let why = match rounds {
+        0 | 1 => NoInterval::FewerThanTwoRounds,
+        2 if difference.df < LEAST_DF_OF_TWO_ROUNDS => NoInterval::TwoRoundsOfFewVersions,
+        _ if difference.df == 0 => NoInterval::NothingRepeats,
         _ => return None,
     };
-    Some(Warning::new("no-interval", text))
+    Some(Warning::NoInterval { why })
 }
 
 /// The verdict of an interval; symmetric in ln, so that swapping the versions swaps the verdicts.

@@ -1,6 +1,6 @@
 //! Blocks made from a few numbers, for simulation and tests.
 
-use model::block::{BASE, Block, Side, TrialKey};
+use model::block::{BASE, Block, BlockKind, Side, TrialKey};
 use model::counter::Counters;
 use model::units::Nanos;
 
@@ -51,7 +51,7 @@ pub fn block(spec: &BlockSpec) -> Block {
     Block {
         trial: TrialKey { launch: spec.launch, step: STEP.to_owned(), side: spec.side },
         image: if spec.image == 0 { spec.launch } else { spec.image },
-        cycle: spec.cycle,
+        kind: BlockKind::Cycle(spec.cycle),
         position: 0,
         started_at_us: None,
         operations: spec.operations,

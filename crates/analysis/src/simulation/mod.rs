@@ -20,7 +20,8 @@ use noise::Noise;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the made noise is like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Scenario {
     /// Normal noise of pairs and launches.
     Normal,
@@ -42,29 +43,11 @@ pub enum Scenario {
 
 impl Scenario {
     /// Every scenario.
-    pub const ALL: [Scenario; 8] = [
-        Scenario::Normal,
-        Scenario::Drift,
-        Scenario::HeavyTails,
-        Scenario::LaunchEffects,
-        Scenario::ImageEffects,
-        Scenario::RotatedImages,
-        Scenario::Planted,
-        Scenario::AtTheMargin,
-    ];
+    pub const ALL: &[Scenario] = <Scenario as strum::VariantArray>::VARIANTS;
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Scenario::Normal => "normal",
-            Scenario::Drift => "drift",
-            Scenario::HeavyTails => "heavy-tails",
-            Scenario::LaunchEffects => "launch-effects",
-            Scenario::ImageEffects => "image-effects",
-            Scenario::RotatedImages => "rotated-images",
-            Scenario::Planted => "planted",
-            Scenario::AtTheMargin => "at-the-margin",
-        }
+        self.into()
     }
 
     /// The true ratio of candidate to base, of both rates.

@@ -10,7 +10,8 @@ use crate::rounds::{RoundValues, fit};
 
 /// What the made series are like. "Releases" are 24 versions in 5 rounds with a launch noise of 1 % and a layout
 /// noise of 0.5 %; "commits" are 100 single runs; "few" are 20 single runs; all with unit noise unless said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum SeriesScenario {
     /// Releases without a change.
     Releases,
@@ -40,37 +41,11 @@ pub enum SeriesScenario {
 
 impl SeriesScenario {
     /// Every scenario.
-    pub const ALL: [SeriesScenario; 12] = [
-        SeriesScenario::Releases,
-        SeriesScenario::ReleasesWithGaps,
-        SeriesScenario::ReleasesWithSteps,
-        SeriesScenario::ReleasesWithGlitch,
-        SeriesScenario::Commits,
-        SeriesScenario::CommitsHeavyTails,
-        SeriesScenario::CommitsAutocorrelated,
-        SeriesScenario::CommitsWithSpike,
-        SeriesScenario::CommitsWithSteps,
-        SeriesScenario::Few,
-        SeriesScenario::FewWithStep,
-        SeriesScenario::Eight,
-    ];
+    pub const ALL: &[SeriesScenario] = <SeriesScenario as strum::VariantArray>::VARIANTS;
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            SeriesScenario::Releases => "releases",
-            SeriesScenario::ReleasesWithGaps => "releases-with-gaps",
-            SeriesScenario::ReleasesWithSteps => "releases-with-steps",
-            SeriesScenario::ReleasesWithGlitch => "releases-with-glitch",
-            SeriesScenario::Commits => "commits",
-            SeriesScenario::CommitsHeavyTails => "commits-heavy-tails",
-            SeriesScenario::CommitsAutocorrelated => "commits-autocorrelated",
-            SeriesScenario::CommitsWithSpike => "commits-with-spike",
-            SeriesScenario::CommitsWithSteps => "commits-with-steps",
-            SeriesScenario::Few => "few",
-            SeriesScenario::FewWithStep => "few-with-step",
-            SeriesScenario::Eight => "eight",
-        }
+        self.into()
     }
 
     /// What the method must reach.

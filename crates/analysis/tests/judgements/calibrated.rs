@@ -16,7 +16,7 @@ fn simulate(scenario: Scenario) -> SimulationReport {
 
 #[test]
 fn equal_sides_are_called_different_no_more_often_than_alpha() {
-    for scenario in Scenario::ALL {
+    for scenario in Scenario::ALL.iter().copied() {
         let report = simulate(scenario);
         assert!(report.all.false_share() <= 0.025, "{report:?}");
         assert!(report.all.coverage() >= 0.975, "{report:?}");

@@ -1,12 +1,13 @@
 //! Every verdict, every refusal and every warning, on launches made to cause it.
 
 use crate::made::{READS, Ratios, blocks, judged, launches, procedure, wobble};
-use analysis::{Cap, Ceiling, Judgement, Method, Stage, StepFacts, Warning};
-use model::block::Block;
+use analysis::{Cap, Ceiling, Judgement, Method, Stage, StepFacts};
+use model::block::{Block, BlockKind};
 use model::metric::Metric;
 use model::plan::DecisionRule;
 use model::units::Nanos;
 use model::verdict::Verdict;
+use model::warning::Warning;
 
 fn running(ratios: &[Ratios], max_launches: u32) -> Judgement {
     judged(&READS, &blocks(ratios), &procedure(max_launches), Stage::Running)
@@ -17,7 +18,7 @@ fn at_the_end(ratios: &[Ratios], max_launches: u32) -> Judgement {
 }
 
 fn ids(judgement: &Judgement) -> Vec<&str> {
-    judgement.warnings.iter().map(|warning| warning.id.as_str()).collect()
+    judgement.warnings.iter().map(Warning::id).collect()
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn a_machine_that_is_too_noisy_is_given_up_after_eight_launches() {
     assert!(!running(&noisy[..7], 20).decided);
     let found = running(&noisy, 20);
     assert_eq!((found.verdict, found.decided), (Verdict::Inconclusive, true));
-    assert!(found.warns("machine-too-noisy") && found.launches_needed.unwrap() > 80.0, "{found:?}");
+    assert!(ids(&found).contains(&"machine-too-noisy") && found.launches_needed.unwrap() > 80.0, "{found:?}");
     assert!(found.wall.low.is_some() && found.wall.method == Method::StudentT);
     // The same noise with a difference that 80 launches would show goes on.
     assert!(!running(&launches(8, 0.6, 0.4), 20).decided);
@@ -205,11 +206,14 @@ fn errors_and_empty_blocks_refuse_a_verdict() {
         blocks.iter_mut().filter(|block| block.trial.side == 1).for_each(spoil);
         let found = judged(&READS, &blocks, &procedure(48), Stage::Running);
         assert_eq!((found.verdict, found.decided), (Verdict::RatioOnly, true), "{id}");
-        assert!(found.warns(id) && found.wall.low.is_none() && found.wall.ratio.is_some(), "{found:?}");
+        assert!(
+            ids(&found).contains(&id) && found.wall.low.is_none() && found.wall.ratio.is_some(),
+            "{found:?}"
+        );
     };
     check("errors", &|block| block.failed_operations = block.operations / 900);
     check("empty-blocks", &|block| {
-        if block.trial.launch < 4 && block.cycle == 1 {
+        if block.trial.launch < 4 && block.kind == BlockKind::Cycle(1) {
             block.operations = 0;
         }
     });
@@ -227,16 +231,16 @@ fn a_launch_without_a_rate_is_dropped_and_told() {
     blocks.iter_mut().filter(|block| block.trial.launch == 2).for_each(|block| block.operations = 0);
     let found = judged(&READS, &blocks, &procedure(48), Stage::Running);
     assert_eq!(found.launches, 8, "the refusal ends it at the first look at launches that have a rate");
-    assert!(found.warns("launch-dropped") && found.warns("empty-blocks"), "{found:?}");
+    assert!(ids(&found).contains(&"launch-dropped") && ids(&found).contains(&"empty-blocks"), "{found:?}");
 }
 
 #[test]
 fn what_the_caller_knows_caps_the_verdict() {
     let blocks = blocks(&launches(12, 0.9, 0.01));
     let check = |ceiling: Ceiling, expected: Verdict, has_interval: bool| {
-        let caps = [Cap { ceiling, warning: Warning::new("known", "the caller's reason") }];
+        let caps = [Cap { ceiling, warning: Warning::NotCalibrated }];
         let found = judged(&StepFacts { caps: &caps, ..READS }, &blocks, &procedure(48), Stage::Running);
-        assert_eq!((found.verdict, ids(&found)), (expected, vec!["known"]));
+        assert_eq!((found.verdict, ids(&found)), (expected, vec!["not-calibrated"]));
         assert_eq!(found.wall.low.is_some(), has_interval);
         assert!(found.decided && !found.fails_gate(0.0));
     };

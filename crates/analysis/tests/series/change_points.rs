@@ -106,7 +106,7 @@ fn single_runs_give_candidates_and_the_versions_to_measure_again() {
     assert!((change.ratio - 12.4).abs() < 0.2, "reads a second up by about 1,140 %: {}", change.ratio);
     assert!(findings.remeasure().contains(&5) && findings.remeasure().contains(&6));
     assert!(findings.changes[1..].iter().all(|change| change.at_edge && change.version == 15));
-    assert!(findings.warnings.iter().any(|warning| warning.id == "single-runs"));
+    assert!(findings.warnings.iter().any(|warning| warning.id() == "single-runs"));
     let floor = ErrorFloor { resolution: 0.1, ..ErrorFloor::default() };
     let sizes: Vec<Option<f64>> = ln(&sizes).into_iter().map(Some).collect();
     let changes = found(&Series::of_single_runs(&sizes, floor).unwrap()).changes;
@@ -159,7 +159,7 @@ fn correlated_neighbours_are_told() {
         .collect();
     let findings = found(&single(&values));
     assert!((findings.autocorrelation - 0.7).abs() < 0.15, "{}", findings.autocorrelation);
-    assert!(findings.warnings.iter().any(|warning| warning.id == "autocorrelated"));
+    assert!(findings.warnings.iter().any(|warning| warning.id() == "autocorrelated"));
     assert!(findings.changes.is_empty());
 }
 
@@ -176,7 +176,7 @@ fn gaps_keep_the_indexes_of_the_versions() {
     assert_eq!(only(&findings).version, 8);
     assert_eq!(findings.segments[0].versions, 0..8);
     assert_eq!(findings.segments[0].points, 6);
-    assert!(findings.warnings.iter().any(|warning| warning.id == "versions-missing"));
+    assert!(findings.warnings.iter().any(|warning| warning.id() == "versions-missing"));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn nothing_and_little_have_no_change() {
         let findings = found(&single(&step(count / 2, count - count / 2, 1.0)));
         assert!(findings.changes.is_empty());
         assert_eq!(findings.segments.len(), usize::from(count > 0));
-        assert!(findings.warnings.iter().any(|warning| warning.id == "too-few-versions"));
+        assert!(findings.warnings.iter().any(|warning| warning.id() == "too-few-versions"));
     }
     // With repeats, two versions can be told apart, and both are at the edge.
     let findings = found(&series(&rounds(&step(1, 1, -0.2), 0.005, 12)));

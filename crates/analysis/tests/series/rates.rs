@@ -14,7 +14,7 @@ fn tally(scenario: SeriesScenario, replicates: u32) -> SeriesTally {
 
 #[test]
 fn every_scenario_reaches_its_target() {
-    for scenario in SeriesScenario::ALL {
+    for scenario in SeriesScenario::ALL.iter().copied() {
         let replicates = match scenario.target() {
             Target::AlarmsAtMost(_) => 1500,
             Target::AlarmsAtLeast(_) | Target::F1AtLeast(_) => 400,

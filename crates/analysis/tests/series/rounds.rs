@@ -18,7 +18,7 @@ fn verdicts(fit: &RoundsFit, rule: &BaseRule) -> Vec<Verdict> {
 }
 
 fn warns(comparison: &VersionComparison, id: &str) -> bool {
-    comparison.warnings.iter().any(|warning| warning.id == id)
+    comparison.warnings.iter().any(|warning| warning.id() == id)
 }
 
 #[test]

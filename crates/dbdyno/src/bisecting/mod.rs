@@ -7,21 +7,22 @@ pub use versions::Versions;
 
 use crate::cli::{Measuring, Places};
 use crate::commands::measure::{self, Ready};
-use crate::commands::render::calibration_of;
+use crate::finding::calibration_of;
 use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
 use analysis::bisect::{Action, Bisection, Compared, Event, Stretch, Why};
-use analysis::{Procedure, Stage, judge, refusal, summarize};
+use analysis::{Procedure, Stage, refusal};
 use anyhow::{Context, anyhow};
+use findings::bisection::VersionFacts;
+use findings::judge::{self, Case, judge};
 use model::block::Outcome;
 use model::event::RunOutcome;
 use model::metric::Metric;
 use model::plan::{DecisionRule, Plan, Purpose, Subject};
-use model::record::RunRecord;
+use model::record::{BisectionRecord, RunRecord};
 use model::units::Nanos;
-use report::bisect::VersionFacts;
-use report::evidence::{self, Case};
+use model::warning::Warning;
 use runner::clock::Stopwatch;
 use runner::engines::{BuildCache, EngineCatalog};
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ pub struct Session<'a> {
     pub metric: Metric,
     /// What it said of them; absent until they are compared.
     ends_ratio: Option<f64>,
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// Why it was stopped before its end.
     pub stopped: Option<String>,
     /// Whether the user stopped it.
@@ -143,6 +144,11 @@ impl<'a> Session<'a> {
         self.spent.as_secs_f64()
     }
 
+    /// Keeps what is known of the bisection itself.
+    pub fn keep(&mut self, record: &BisectionRecord) -> anyhow::Result<()> {
+        Ok(self.writer.write_bisection(record)?)
+    }
+
     /// Carries the search out to its end.
     pub fn carry_out(&mut self, search: &mut Bisection<'_>) -> anyhow::Result<()> {
         let mut event = Event::Begin;
@@ -196,21 +202,18 @@ impl<'a> Session<'a> {
             RunOutcome::Done => {}
         }
         let calibration = calibration_of(self.writer.store(), &record)?;
-        let harness = evidence::harness(calibration.as_ref());
-        let case = Case { record: &record, step: self.step(&record)?, candidate: 1 };
-        let caps = evidence::caps(case, &harness);
-        let launches = evidence::launches(case);
-        let procedure = Procedure::new(evidence::rule(&record));
-        let judgement = judge(&evidence::facts(case, &caps), &launches, &procedure, Stage::Final);
+        let case = Case::of(&record, self.step(&record)?, 1);
+        let caps = judge::caps(case, &judge::harness(calibration.as_ref()));
+        let procedure = Procedure::new(judge::rule(&record));
+        let judgement = judge(case, &caps, &procedure, Stage::Final).judgement;
         if self.ends_ratio.is_none() {
             (self.metric, self.ends_ratio) = (judgement.decides, judgement.deciding().ratio);
         }
-        let of_run = record.warnings.iter().map(|warning| (&warning.id, &warning.text));
-        for (id, text) in judgement.warnings.iter().map(|warning| (&warning.id, &warning.text)).chain(of_run)
-        {
-            let warning = format!("{id}: {text}");
-            if !self.warnings.iter().any(|known| known.starts_with(&format!("{id}: "))) {
-                self.warnings.push(warning);
+        let of_run = record.warnings.iter().map(|one| &one.warning);
+        for warning in judgement.warnings.iter().chain(of_run) {
+            // Of those that are about one thing the first is enough: each comparison says it in its own numbers.
+            if !self.warnings.iter().any(|known| known.id() == warning.id()) {
+                self.warnings.push(warning.clone());
             }
         }
         Ok(Event::Compared(Compared::of(&judgement)))
@@ -251,16 +254,14 @@ impl<'a> Session<'a> {
 
     /// The launch value of a run of one launch; absent where it failed on a side.
     fn value(&self, record: &RunRecord) -> anyhow::Result<Option<f64>> {
-        let step = self.step(record)?;
-        let case = Case { record, step, candidate: 1 };
-        let summaries = summarize(&evidence::launches(case), step.writes());
+        let summaries = Case::of(record, self.step(record)?, 1).summaries();
         if !refusal::of_blocks(summaries.iter()).is_empty() {
             return Ok(None);
         }
         let Some(launch) = summaries.first() else { return Ok(None) };
         Ok(match self.metric {
             Metric::OpsPerSecondAdjusted => launch.adjusted,
-            Metric::OpsPerSecond | Metric::CpuMicrosPerOp | Metric::Counter(_) => launch.wall,
+            _ => launch.wall,
         })
     }
 
@@ -371,7 +372,7 @@ fn request<'a>(setup: &Setup<'a>, subjects: Vec<String>) -> Request<'a> {
 /// Why a trial of a run failed.
 fn first_reason(record: &RunRecord) -> String {
     let reasons = record.trials.iter().filter_map(|ended| match &ended.outcome {
-        Outcome::Failed { reason } => Some(reason.clone()),
+        Outcome::Failed { reason } => Some(reason.to_string()),
         Outcome::Done | Outcome::Skipped { .. } => None,
     });
     reasons.into_iter().next().unwrap_or_else(|| "no launch has a rate on both sides".to_owned())

@@ -4,7 +4,7 @@ mod imports;
 mod reports;
 
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
-pub use reports::{Export, ExportFormat, ExportTable, Format, Gate, Output, Report};
+pub use reports::{Export, ExportFormat, ExportTable, Gate, Output, Report};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;

@@ -1,6 +1,8 @@
 //! Showing what was measured: the arguments of `report` and `export`, and those of every command that prints results.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use report::render::{FORMATS, Format};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -53,8 +55,8 @@ pub struct Gate {
 #[derive(Debug, Clone, Args)]
 pub struct Output {
     /// Form of the report
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    #[arg(long, default_value = "text", value_parser = format_parser())]
+    pub format: &'static Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
@@ -66,37 +68,17 @@ pub struct Output {
     pub width: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    Text,
-    Markdown,
-    Json,
-    /// A line for each step and subject under the posts' column names, tab separated
-    Tsv,
-    /// The same, comma separated
-    Csv,
-    /// One self-contained page
-    Html,
-    /// The charts as files in the directory given by -o
-    Svg,
-    /// The same as images
-    Png,
-    /// A blog post in Markdown: tl;dr, builds, hardware, benchmark, results
-    Post,
-    /// Markdown for the summary of a GitHub job: the verdict first, the rest folded
-    StepSummary,
-    /// Text in the layout of Go's benchstat
-    Benchstat,
-    /// JUnit XML: a test case for each step and candidate
-    Junit,
-    /// OpenMetrics text for a scraper
-    Openmetrics,
+impl Output {
+    pub fn chosen_format(&self) -> &'static Format {
+        if self.json { Format::named("json").unwrap_or(self.format) } else { self.format }
+    }
 }
 
-impl Output {
-    pub fn chosen_format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
-    }
+/// The formats of reports by their names, with what `--help` says of each.
+fn format_parser() -> impl TypedValueParser<Value = &'static Format> {
+    let value = |format: &Format| PossibleValue::new(format.name).help(format.help);
+    PossibleValuesParser::new(FORMATS.iter().map(value))
+        .try_map(|name| Format::named(&name).ok_or_else(|| format!("there is no format `{name}`")))
 }
 
 #[derive(Debug, Args)]

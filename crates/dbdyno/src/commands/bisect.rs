@@ -1,30 +1,26 @@
 //! `dbdyno bisect --good A --bad B`: the first release or commit that differs, in few launches.
 
 use crate::bisecting::{Planted, Session, Setup, Versions};
-use crate::cli::{Bisect, Format, Measuring, Places};
-use crate::commands::compare::open_store;
+use crate::cli::{Bisect, Measuring, Places};
 use crate::commands::measure::new_run_id;
-use crate::commands::print::{self, Manner};
-use crate::commands::render::{Drawn, show_drawn};
+use crate::commands::render::{self, Wanted as Shown};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
 use crate::{interrupt, paths, resources};
-use analysis::bisect::{Bisection, Outcome, Rule, Wanted};
+use analysis::bisect::{Bisection, Rule, Wanted};
 use analysis::change_points::CriticalValues;
 use anyhow::{Context, anyhow};
+use findings::Finding;
+use findings::bisection::{BisectView, Searched, StretchOutcome, build};
 use model::plan::DecisionRule;
-use report::bisect::BisectView;
-use report::text::TextOptions;
+use model::record::BisectionRecord;
+use runner::clock;
 use runner::engines::BuildCache;
 
 /// Lists the versions, searches, prints.
 pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     interrupt::listen()?;
-    let manner = print::manner(&arguments.output);
-    if !matches!(manner.format, Format::Text | Format::Json) && Drawn::of(manner.format).is_none() {
-        return Err(usage(anyhow!("a bisection is shown as text, json, html, svg or png only")));
-    }
-    print::check(&arguments.output)?;
+    render::check(&arguments.output, false)?;
     let progress = Progress::new();
     let catalog = resources::catalog()?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
@@ -36,7 +32,18 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
         Some(repository) => Versions::of_commits(places, arguments, repository, &workload.engine, &id)?,
         None => Versions::of_releases(&catalog, &cache, arguments)?,
     };
-    let writer = open_store(places)?;
+    let mut writer = paths::open_store(places)?;
+    let mut record = BisectionRecord {
+        id: id.clone(),
+        began_at_us: clock::epoch_us(),
+        ended_at_us: None,
+        workload: arguments.workload.clone(),
+        step: arguments.step.clone(),
+        good: arguments.good.clone(),
+        bad: arguments.bad.clone(),
+        finding_json: None,
+    };
+    writer.write_bisection(&record)?;
     let setup = Setup {
         places,
         catalog: &catalog,
@@ -57,10 +64,10 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     let mut search = Bisection::new(session.facts.len(), rule, critical)?;
     session.carry_out(&mut search)?;
     let view = view(&session, &search, arguments, id, rule);
-    match Drawn::of(manner.format) {
-        Some(drawn) => show_drawn(&report::bisect::document(&view), drawn, &arguments.output)?,
-        None => print::report(&arguments.output, &render(&view, &manner)?)?,
-    }
+    record.ended_at_us = Some(clock::epoch_us());
+    record.finding_json = Some(serde_json::to_string(&view).context("failed to render JSON")?);
+    session.keep(&record)?;
+    render::show(&[Finding::Bisection(view.clone())], Shown::of(&arguments.output))?;
     ending(&session, &view)
 }
 
@@ -85,7 +92,7 @@ fn view(
     id: String,
     rule: Rule,
 ) -> BisectView {
-    BisectView {
+    build(&Searched {
         id,
         seed: session.seed(),
         workload: session.workload().to_owned(),
@@ -99,15 +106,7 @@ fn view(
         stopped: session.stopped.clone(),
         seconds: session.seconds(),
         warnings: session.warnings.clone(),
-    }
-}
-
-/// As JSON where that is asked for, else as text: every other form is drawn, or was refused before anything was measured.
-fn render(view: &BisectView, manner: &Manner) -> anyhow::Result<String> {
-    if manner.format == Format::Json {
-        return report::bisect::json(view).context("failed to render JSON");
-    }
-    Ok(report::bisect::text(view, TextOptions { width: manner.width, colour: manner.colour }))
+    })
 }
 
 fn ending(session: &Session<'_>, view: &BisectView) -> anyhow::Result<Ending> {
@@ -115,10 +114,9 @@ fn ending(session: &Session<'_>, view: &BisectView) -> anyhow::Result<Ending> {
         return Ok(Ending::Interrupted);
     }
     if view.is_refused() {
-        return Err(usage(anyhow!("{}", report::bisect::refusal(view))));
+        return Err(usage(anyhow!("{}", report::bisection::refusal(view))));
     }
-    let ends = view.findings.stretches.first().map(|whole| &whole.outcome);
-    Ok(if session.failed || matches!(ends, Some(Outcome::EndNotMeasurable)) {
+    Ok(if session.failed || view.outcome() == Some(StretchOutcome::EndNotMeasurable) {
         Ending::RunFailed
     } else {
         Ending::Done

@@ -2,27 +2,23 @@
 //! small a change can it see?
 
 use crate::cli::{Calibrate, Places};
-use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Ready};
-use crate::commands::print::{self, Plain};
-use crate::commands::render;
+use crate::commands::render::{self, Wanted};
 use crate::exit::Ending;
-use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use anyhow::Context;
+use crate::{finding, interrupt, paths};
+use findings::{Finding, build_noise};
 use model::plan::{Plan, Purpose};
 use model::record::RunRecord;
-use report::text::TextOptions;
 use runner::clock::Stopwatch;
 
 /// The build against itself, or against other builds of its source.
 pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
+    render::check(&arguments.output, false)?;
     if arguments.builds.is_empty() {
-        render::check_calibration(&arguments.output)?;
         against_itself(places, arguments)
     } else {
-        print::plain(arguments.output.chosen_format(), "build noise")?;
         against_builds(places, arguments)
     }
 }
@@ -38,21 +34,12 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         budget: Some(arguments.budget),
         planted_slowdown_percent: 0.0,
     };
-    let mut writer = open_store(places)?;
+    let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
     let measured = measure::measure(places, &ready, Some("build-noise"), &mut writer, &mut progress)?;
-    let view = report::build_noise::build(&writer.store().load_run(&measured.run)?);
-    let manner = print::manner(&arguments.output);
-    let rendered = match print::plain(manner.format, "build noise")? {
-        Plain::Text => {
-            let options = TextOptions { width: manner.width, colour: manner.colour };
-            report::build_noise::text(&view, options)
-        }
-        Plain::Markdown => report::build_noise::markdown(&view),
-        Plain::Json => report::build_noise::json(&view).context("failed to render JSON")?,
-    };
-    print::report(&arguments.output, &rendered)?;
+    let view = build_noise::build(&writer.store().load_run(&measured.run)?);
+    render::show(&[Finding::BuildNoise(view)], Wanted::of(&arguments.output))?;
     Ok(measured.outcome.into())
 }
 
@@ -67,7 +54,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         budget: Some(arguments.budget),
         planted_slowdown_percent: 0.0,
     };
-    let mut writer = open_store(places)?;
+    let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let steps = u32::try_from(plan.steps.len()).unwrap_or(u32::MAX);
     let mut records: Vec<RunRecord> = Vec::new();
@@ -83,6 +70,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
             break;
         }
     }
-    render::show_calibration(&records, &arguments.output)?;
+    let view = finding::of_calibrations(&records)?;
+    render::show(&[Finding::Calibration(view)], Wanted::of(&arguments.output))?;
     Ok(ending)
 }

@@ -1,26 +1,25 @@
 //! `dbdyno compare BASE CANDIDATE...`: the main job.
 
 use crate::cli::{Compare, DesignName, Places};
+use crate::commands::gate;
 use crate::commands::measure::{self, Ready};
-use crate::commands::print;
-use crate::commands::render::{self, Shown, Wanted};
-use crate::commands::report::{ending, threshold};
+use crate::commands::render::{self, Wanted};
 use crate::commands::run::{self, Reported};
 use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use crate::{interrupt, paths};
-use anyhow::{Context, anyhow};
+use crate::{finding, interrupt, paths};
+use anyhow::anyhow;
+use findings::Finding;
+use findings::selection::Selection;
 use model::config::Options;
 use model::plan::{Design, Purpose};
 use model::plan_file::{PlanFile, UnknownOptions};
 use model::subject::SubjectRef;
 use model::workload::Scale;
-use report::selection::Selection;
 use runner::clock::Stopwatch;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use store::Writer;
 
 /// `--fast` is this budget.
 const FAST: Duration = Duration::from_secs(120);
@@ -28,8 +27,8 @@ const FAST: Duration = Duration::from_secs(120);
 /// Plans, measures, judges, prints.
 pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     // A mistake is told before anything is measured.
-    threshold(arguments.gate)?;
-    print::check(&arguments.output)?;
+    gate::threshold(arguments.gate)?;
+    render::check(&arguments.output, true)?;
     if arguments.design != DesignName::Interleaved {
         let wanted = Reported { output: &arguments.output, detail: false, gate: Some(arguments.gate) };
         return run::measure_file(places, &plan_file(arguments)?, wanted);
@@ -45,15 +44,17 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
         budget: if arguments.fast { Some(FAST) } else { arguments.budget },
         planted_slowdown_percent: arguments.plant_slowdown,
     };
-    let mut writer = open_store(places)?;
+    let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
     let measured = measure::measure(places, &ready, arguments.name.as_deref(), &mut writer, &mut progress)?;
     let record = writer.store().load_run(&measured.run)?;
-    let shown = Shown::new(writer.store(), record, &Selection::default())?;
-    let wanted = Wanted { output: &arguments.output, detail: false, threshold: threshold(arguments.gate)? };
-    render::show(writer.store(), std::slice::from_ref(&shown), &wanted)?;
-    ending(measured.outcome, &shown.verdicts(), arguments.gate)
+    let run = finding::compared(writer.store(), record, &Selection::default())?;
+    let ending = gate::ending(measured.outcome, &run.view, arguments.gate);
+    let wanted =
+        Wanted { output: &arguments.output, detail: false, threshold: gate::threshold(arguments.gate)? };
+    render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
+    ending
 }
 
 /// The comparison as a plan: the whole sequence, each step in one go.
@@ -87,15 +88,4 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         budget_seconds: arguments.budget.map(|budget| budget.as_secs()),
         seed: arguments.measuring.seed,
     })
-}
-
-/// The store for writing; opened before anything is fetched, so that a store that cannot be used is told at
-/// once.
-pub fn open_store(places: &Places) -> anyhow::Result<Writer> {
-    let path = paths::store_file(places)?;
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        std::fs::create_dir_all(directory)
-            .with_context(|| format!("failed to make `{}` for the store", directory.display()))?;
-    }
-    Ok(Writer::open(&path)?)
 }

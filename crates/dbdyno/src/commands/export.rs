@@ -30,7 +30,8 @@ pub fn run(places: &Places, arguments: &Export) -> anyhow::Result<Ending> {
     let tables = tables(arguments);
     match &arguments.output {
         Some(directory) if print::is_directory(directory) => {
-            print::make_directory(directory)?;
+            std::fs::create_dir_all(directory)
+                .with_context(|| format!("failed to make `{}`", directory.display()))?;
             for table in tables {
                 let file = directory.join(format!("{}.{}", table.name(), ending(arguments.format)));
                 source.write(&[table], arguments.format, Some(&file))?;

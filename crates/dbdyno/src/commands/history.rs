@@ -2,21 +2,17 @@
 
 use crate::cli::{History, Places};
 use crate::commands::import::read_files;
-use crate::commands::print::{self, Plain};
-use crate::commands::render::{self, Drawn};
-use crate::commands::report::import_called;
+use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
-use crate::paths;
 use crate::planning::again::{self, Again};
+use crate::{finding, paths};
 use anyhow::{Context, anyhow};
+use findings::Finding;
+use findings::again::word;
+use findings::history::{HistoryView, Observed, Question, build, of_campaigns, of_values};
 use model::import::ImportRecord;
 use model::plan::Purpose;
 use model::record::RunRecord;
-use report::command::word;
-use report::history::{
-    HistoryView, Observed, Question, build, document, json, markdown, of_campaigns, of_values, text,
-};
-use report::text::TextOptions;
 use std::path::{Path, PathBuf};
 use store::Store;
 
@@ -50,10 +46,7 @@ pub fn run(places: &Places, arguments: &History) -> anyhow::Result<Ending> {
     if let Some(path) = &arguments.schedule {
         schedule(path, again.as_ref(), &view)?;
     }
-    match Drawn::of(arguments.output.chosen_format()) {
-        Some(drawn) => render::show_drawn(&document(&view), drawn, &arguments.output)?,
-        None => print::report(&arguments.output, &rendered(&view, arguments)?)?,
-    }
+    render::show(&[Finding::History(view)], Wanted::of(&arguments.output))?;
     Ok(Ending::Done)
 }
 
@@ -94,7 +87,7 @@ fn source(places: &Places, arguments: &History) -> anyhow::Result<Source> {
         None => store?,
     };
     if let [wanted] = &arguments.sources[..]
-        && let Some(id) = import_called(&store, wanted)?
+        && let Some(id) = finding::import_called(&store, wanted)?
     {
         return Ok(Source::Values(store.load_import(&id)?));
     }
@@ -148,13 +141,4 @@ fn schedule(path: &Path, again: Option<&Again>, view: &HistoryView) -> anyhow::R
     })?;
     std::fs::write(path, again.to_toml()?)
         .with_context(|| format!("failed to write the plan `{}`", path.display()))
-}
-
-fn rendered(view: &HistoryView, arguments: &History) -> anyhow::Result<String> {
-    let manner = print::manner(&arguments.output);
-    Ok(match print::plain(manner.format, "besides html, svg and png, a history")? {
-        Plain::Text => text(view, TextOptions { width: manner.width, colour: manner.colour }),
-        Plain::Markdown => markdown(view),
-        Plain::Json => json(view).context("failed to render JSON")?,
-    })
 }

@@ -1,13 +1,14 @@
 //! `dbdyno import FORMAT FILE...`: results that another program wrote, stored and shown.
 
-use crate::cli::{FirstReport, Format, Import, ImportFormat, Output, Places, Reading, ReleasesIn};
-use crate::commands::compare::open_store;
+use crate::cli::{FirstReport, Import, ImportFormat, Places, Reading, ReleasesIn};
 use crate::commands::measure::new_run_id;
-use crate::commands::print;
-use crate::commands::render::{self, Drawn};
+use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
+use crate::paths;
 use crate::planning::sha256;
 use anyhow::{Context, anyhow};
+use findings::Finding;
+use findings::import::build;
 use formats::import::{
     Source, of_db_bench, of_fio, of_go_bench, of_iostat, of_otava, of_pgbench, of_pgbench_log, of_report,
     of_sysbench, of_table, of_vmstat,
@@ -18,7 +19,6 @@ use formats::{
     sysbench, vmstat,
 };
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
-use report::text::TextOptions;
 use runner::clock;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -31,8 +31,9 @@ const MOST_BYTES: u64 = 256 << 20;
 pub fn run(places: &Places, arguments: &Import) -> anyhow::Result<Ending> {
     let name = arguments.name.clone();
     let import = read_files(arguments.import_format, &arguments.reading, &arguments.files, name)?;
-    open_store(places)?.write_import(&import)?;
-    show(&import, &arguments.output)
+    paths::open_store(places)?.write_import(&import)?;
+    render::show(&[Finding::Import(build(&import))], Wanted::of(&arguments.output))?;
+    Ok(Ending::Done)
 }
 
 /// Files as an import that is not stored yet.
@@ -66,39 +67,6 @@ pub fn read_files(
         files,
         values,
     })
-}
-
-/// Prints the report of an import.
-pub fn show(import: &ImportRecord, output: &Output) -> anyhow::Result<Ending> {
-    let view = report::import::build(import);
-    let manner = print::manner(output);
-    if let Some(drawn) = Drawn::of(manner.format) {
-        render::show_drawn(&report::import::document(&view), drawn, output)?;
-        return Ok(Ending::Done);
-    }
-    let rendered = match manner.format {
-        Format::Text => {
-            report::import::text(&view, TextOptions { width: manner.width, colour: manner.colour })
-        }
-        Format::Markdown => report::import::markdown(&view),
-        Format::Json => report::import::json(&view).context("failed to render JSON")?,
-        Format::Tsv => report::import::tsv(&view),
-        Format::Csv => report::import::csv(&view),
-        Format::Html
-        | Format::Svg
-        | Format::Png
-        | Format::Post
-        | Format::StepSummary
-        | Format::Benchstat
-        | Format::Junit
-        | Format::Openmetrics => {
-            return Err(usage(anyhow!(
-                "an import is shown as text, markdown, json, tsv, csv, html, svg or png: take one of these as --format"
-            )));
-        }
-    };
-    print::report(output, &rendered)?;
-    Ok(Ending::Done)
 }
 
 fn read(path: &Path) -> anyhow::Result<ImportedFile> {

@@ -3,14 +3,14 @@
 use crate::cli::Places;
 use crate::progress::Progress;
 use crate::referee::Judge;
-use crate::{interrupt, paths};
+use crate::{finding, interrupt, paths};
 use anyhow::{Context, anyhow};
 use model::block::Side;
 use model::event::{RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host};
 use model::plan::{Design, Plan};
+use model::warning::Warning;
 use model::workload::DatabaseKind;
-use report::elsewhere::NOT_OURS;
 use runner::campaign::drive::{Schedule, drive};
 use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::Rounds;
@@ -162,6 +162,7 @@ fn drive_to_end(
         return Err(anyhow!(error).context(format!("run {run} was stopped: its results cannot be stored")));
     }
     writer.flush().with_context(|| format!("failed to store the end of run {run}"))?;
+    finding::keep(writer, &run).with_context(|| format!("failed to store what was found in run {run}"))?;
     Ok(Measured { run, outcome })
 }
 
@@ -178,45 +179,31 @@ const BUSY_LOAD_PER_CPU: f64 = 0.5;
 /// What about this host and this plan a reader of the numbers must know.
 fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
     let mut warnings = Vec::new();
-    let mut warn = |id: &str, text: String| {
-        warnings.push(RunEvent::Warned { step: None, id: id.to_owned(), text });
-    };
+    let mut warn = |warning| warnings.push(RunEvent::Warned { step: None, warning });
     if cfg!(debug_assertions) {
-        warn("debug-build", "dbdyno itself is a debug build: run it with --release".to_owned());
+        warn(Warning::DebugBuild);
     }
     let load = host.load_1m.as_deref().and_then(|load| load.parse::<f64>().ok());
     let cpus = host.counted_cpus();
-    if let Some(load) = load.filter(|load| *load > f64::from(cpus) * BUSY_LOAD_PER_CPU) {
-        warn("busy-host", format!("load average {load} on {cpus} CPUs before the run: the host is busy"));
+    if let Some(load_1m) = load.filter(|load| *load > f64::from(cpus) * BUSY_LOAD_PER_CPU) {
+        warn(Warning::BusyHost { load_1m, cpus });
     }
     if let Some(online) = host.withheld_from() {
-        let usable = host.cpus;
-        let text =
-            "the rest are withheld, by the affinity of the shell or service that began it or by a container";
-        warn("withheld-cpus", format!("this run may use {usable} of the host's {online} CPUs: {text}"));
+        warn(Warning::WithheldCpus { usable: host.cpus, online });
     }
-    if host.governor.as_deref().is_some_and(|governor| governor != "performance") {
-        let governor = host.governor.as_deref().unwrap_or("");
-        warn("cpu-governor", format!("the CPU frequency governor is `{governor}`, not `performance`"));
+    if let Some(governor) = host.governor.as_ref().filter(|governor| *governor != "performance") {
+        warn(Warning::CpuGovernor { governor: governor.clone() });
     }
     if host.virtual_machine {
-        warn("virtual-machine", "a virtual machine: other guests of its host can disturb".to_owned());
+        warn(Warning::VirtualMachine);
     }
     if plan.own_image {
-        warn(
-            "own-image",
-            "each build made the image that it read: a difference can be one of the files as well as of the \
-             code that reads them"
-                .to_owned(),
-        );
+        warn(Warning::OwnImage);
     }
     for subject in &plan.subjects {
         if let Some(server) = subject.build.elsewhere() {
-            let reference = &subject.reference;
-            warn(
-                "server-elsewhere",
-                format!("{reference}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent"),
-            );
+            let (subject, server) = (subject.reference.to_string(), server.to_string());
+            warn(Warning::ServerElsewhere { subject, server });
         }
     }
     let interleaved = plan.layout.design == Design::Interleaved;
@@ -226,14 +213,10 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
         && plan.layout.loop_device.is_none()
         && let Err(reason) = host::device_of(directory)
     {
-        warn("no-device", format!("the columns of the device are absent: {reason}"));
+        warn(Warning::NoDevice { reason: reason.to_string() });
     }
     if interleaved && here > 1 && plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
-        let device = host.device.as_deref().unwrap_or("the same device");
-        warn(
-            "shared-device",
-            format!("all sides write to {device}: the kernel may write for one side in a block of another"),
-        );
+        warn(Warning::SharedDevice { device: host.device.clone() });
     }
     warnings
 }

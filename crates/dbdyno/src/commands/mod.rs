@@ -7,6 +7,7 @@ pub mod completions;
 pub mod engine;
 pub mod engine_start;
 pub mod export;
+pub mod gate;
 pub mod history;
 pub mod import;
 pub mod man;

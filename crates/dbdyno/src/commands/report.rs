@@ -1,40 +1,34 @@
 //! `dbdyno report RUN`: a run again, from the store.
 
-use crate::cli::{Gate, Places, Report};
-use crate::commands::import;
-use crate::commands::print;
-use crate::commands::render::{self, Shown, Wanted};
+use crate::cli::{Places, Report};
+use crate::commands::render::{self, Wanted};
+use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
-use crate::paths;
-use crate::progress::Progress;
+use crate::{finding, paths};
 use anyhow::{Context, anyhow};
-use model::event::RunOutcome;
+use findings::Finding;
+use findings::conditions::{Differing, RunConditions};
+use findings::selection::{NoSuchPart, Selection};
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord};
-use report::conditions::{Differing, RunConditions};
-use report::gate::{self, Passage};
-use report::selection::Selection;
-use report::verdicts::RunVerdicts;
 use std::fmt::Write;
 use store::Store;
 
 /// Finds the runs, shows them, and with --gate says whether they let a change through.
 pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
-    let threshold = threshold(arguments.gate)?;
+    let threshold = gate::threshold(arguments.gate)?;
     let store = Store::open_existing(&paths::store_file(places)?)?;
     if arguments.list {
         return list(&store);
     }
-    let selection = Selection { steps: arguments.steps.clone(), subjects: arguments.subjects.clone() };
-    if let [wanted] = &arguments.runs[..]
-        && let Some(id) = import_called(&store, wanted)?
+    let wanted = Wanted { output: &arguments.output, detail: arguments.detail, threshold };
+    if let [name] = &arguments.runs[..]
+        && let Some(id) = finding::other_called(&store, name)?
+        && let Some(finding) = finding::of_other(&store, &id)?
     {
-        if arguments.gate.gate || !selection.is_all() {
-            return Err(usage(anyhow!(
-                "`{wanted}` is an import: it has no verdicts, and no steps or subjects to choose"
-            )));
-        }
-        return import::show(&store.load_import(&id)?, &arguments.output);
+        without_verdicts(&finding, arguments)?;
+        render::show(&[finding], wanted)?;
+        return Ok(Ending::Done);
     }
     let ids: Vec<String> = arguments
         .runs
@@ -47,34 +41,43 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let records: Vec<RunRecord> =
         ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>().context("failed to load a run")?;
     if records.iter().all(|record| record.plan.purpose == Purpose::Calibrate) {
-        return show_calibration(&records, &selection, arguments);
-    }
-    comparable(&records)?;
-    let shown: Vec<Shown> = records
-        .into_iter()
-        .map(|record| Shown::new(&store, record, &selection))
-        .collect::<anyhow::Result<_>>()?;
-    let wanted = Wanted { output: &arguments.output, detail: arguments.detail, threshold };
-    render::show(&store, &shown, &wanted)?;
-    if !arguments.gate.gate {
+        let finding = Finding::Calibration(finding::of_calibrations(&records)?);
+        without_verdicts(&finding, arguments)?;
+        render::show(&[finding], wanted)?;
         return Ok(Ending::Done);
     }
-    let passages: Vec<Passage> = shown.iter().map(|shown| gated(&shown.verdicts(), threshold)).collect();
-    Ok(passages.into_iter().min().map_or(Ending::Done, ending_of))
+    comparable(&records)?;
+    let selection = selection(arguments);
+    let compared = |record| Ok(Finding::Comparison(Box::new(finding::compared(&store, record, &selection)?)));
+    let findings: Vec<Finding> =
+        records.into_iter().map(compared).collect::<anyhow::Result<_>>().map_err(of_part)?;
+    render::show(&findings, wanted)?;
+    let views = findings.iter().filter_map(|finding| match finding {
+        Finding::Comparison(run) => Some(&run.view),
+        _ => None,
+    });
+    Ok(if arguments.gate.gate { gate::of_all(views, threshold) } else { Ending::Done })
 }
 
-fn show_calibration(
-    records: &[RunRecord],
-    selection: &Selection,
-    arguments: &Report,
-) -> anyhow::Result<Ending> {
-    if arguments.gate.gate || !selection.is_all() {
-        return Err(usage(anyhow!(
-            "a calibration has no candidate: neither --gate nor --step nor --subject applies to it"
-        )));
+fn selection(arguments: &Report) -> Selection {
+    Selection { steps: arguments.steps.clone(), subjects: arguments.subjects.clone() }
+}
+
+/// A part that the run has not is the user's mistake.
+fn of_part(error: anyhow::Error) -> anyhow::Error {
+    if error.is::<NoSuchPart>() { usage(error) } else { error }
+}
+
+/// Refuses what asks for verdicts of candidates where there are none.
+fn without_verdicts(finding: &Finding, arguments: &Report) -> anyhow::Result<()> {
+    if !arguments.gate.gate && selection(arguments).is_all() {
+        return Ok(());
     }
-    render::show_calibration(records, &arguments.output)?;
-    Ok(Ending::Done)
+    let kind = report::kind(finding);
+    let article = if kind.starts_with('i') { "an" } else { "a" };
+    Err(usage(anyhow!(
+        "{article} {kind} has no candidates with verdicts: neither --gate nor --step nor --subject applies to it"
+    )))
 }
 
 /// Runs that stand side by side are compared by whoever reads them: those that cannot be are refused.
@@ -96,72 +99,17 @@ fn comparable(records: &[RunRecord]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The threshold of a gate as a share; the margin of the run is meant where it is absent.
-pub fn threshold(gate: Gate) -> anyhow::Result<Option<f64>> {
-    match gate.gate_threshold {
-        Some(percent) if !(percent >= 0.0 && percent.is_finite()) => {
-            Err(usage(anyhow!("--gate-threshold is {percent}, must be 0 percent or more")))
-        }
-        percent => Ok(percent.map(|percent| percent / 100.0)),
-    }
-}
-
-/// What the gate says of a run, told with its reasons.
-fn gated(verdicts: &RunVerdicts<'_>, threshold: Option<f64>) -> Passage {
-    let gated = gate::judge(verdicts, threshold.unwrap_or(verdicts.margin));
-    let progress = Progress::new();
-    for reason in &gated.reasons {
-        progress.say(&format!("gate: {reason}"));
-    }
-    gated.passage
-}
-
-fn ending_of(passage: Passage) -> Ending {
-    match passage {
-        Passage::RunFailed => Ending::RunFailed,
-        Passage::Regression => Ending::Regression,
-        Passage::Inconclusive => Ending::Inconclusive,
-        Passage::Passed => Ending::Done,
-    }
-}
-
-/// The ending of a comparison that was just measured: one that was stopped or failed, with or without a gate, then
-/// what the gate says.
-pub fn ending(outcome: RunOutcome, verdicts: &RunVerdicts<'_>, gate: Gate) -> anyhow::Result<Ending> {
-    let threshold = threshold(gate)?;
-    Ok(match outcome {
-        RunOutcome::Interrupted => Ending::Interrupted,
-        RunOutcome::Failed => Ending::RunFailed,
-        RunOutcome::Done if gate.gate => ending_of(gated(verdicts, threshold)),
-        RunOutcome::Done if verdicts.trials.failed > 0 => Ending::RunFailed,
-        RunOutcome::Done => Ending::Done,
-    })
-}
-
-/// The import that is meant, where no run is.
-pub fn import_called(store: &Store, wanted: &str) -> anyhow::Result<Option<String>> {
-    match store.find_run(wanted) {
-        Err(store::Error::NoSuchRun { .. } | store::Error::NoRuns { .. }) => Ok(store.find_import(wanted)?),
-        Ok(_) | Err(_) => Ok(None),
-    }
-}
-
 fn list(store: &Store) -> anyhow::Result<Ending> {
     let mut text = String::new();
     for run in store.runs()? {
         let started =
             jiff::Timestamp::from_microsecond(run.started_at_us).context("a time is out of range")?;
-        let purpose = match run.purpose {
-            Purpose::Compare => "compare",
-            Purpose::Calibrate => "calibrate",
-            Purpose::Campaign => "campaign",
-        };
         writeln!(
             text,
             "{}  {}  {:<9} {:<11} {:<8} {}{}",
             run.id,
             started.strftime("%Y-%m-%d %H:%M:%SZ"),
-            purpose,
+            run.purpose.name(),
             run.status.name(),
             run.workload,
             run.subjects.join(" "),

@@ -1,22 +1,21 @@
 //! `dbdyno run PLAN.toml`: a matrix of builds, configurations and workloads, in rounds or one after another.
 
 use crate::cli::{Gate, Output, Places, Run};
-use crate::commands::compare::open_store;
 use crate::commands::measure::{self, Measured, Ready};
-use crate::commands::print;
-use crate::commands::render::{self, Shown, Wanted};
-use crate::commands::report::{ending as ending_with_gate, threshold};
+use crate::commands::render::{self, Wanted};
+use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
-use crate::interrupt;
 use crate::planning::campaign::{self, Campaign};
 use crate::progress::Progress;
+use crate::{finding, interrupt, paths};
 use anyhow::{Context, anyhow};
+use findings::Finding;
+use findings::selection::Selection;
 use model::block::Side;
 use model::event::RunOutcome;
 use model::plan::Purpose;
 use model::plan_file::PlanFile;
 use model::record::{RunRecord, RunStatus};
-use report::selection::Selection;
 use runner::clock::Stopwatch;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +23,7 @@ use store::Writer;
 
 /// Plans, measures workload after workload, prints each report.
 pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
-    print::check(&arguments.output)?;
+    render::check(&arguments.output, true)?;
     if let Some(wanted) = &arguments.resume {
         return resume(places, arguments, wanted);
     }
@@ -48,7 +47,7 @@ fn reported(arguments: &Run) -> Reported<'_> {
 pub fn measure_file(places: &Places, file: &PlanFile, reported: Reported<'_>) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let mut progress = Progress::new();
-    let mut writer = open_store(places)?;
+    let mut writer = paths::open_store(places)?;
     let campaigns = campaign::plans(places, file, &mut |text| progress.say(text))?;
     let several = campaigns.len() > 1;
     let mut worst = Ending::Done;
@@ -67,7 +66,7 @@ pub fn measure_file(places: &Places, file: &PlanFile, reported: Reported<'_>) ->
 fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let mut progress = Progress::new();
-    let mut writer = open_store(places)?;
+    let mut writer = paths::open_store(places)?;
     let run = writer.store().find_run(wanted).map_err(usage)?;
     let record = writer.store().load_run(&run)?;
     if record.plan.purpose != Purpose::Campaign {
@@ -95,14 +94,16 @@ pub struct Reported<'a> {
 }
 
 fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow::Result<Ending> {
-    let shown = Shown::new(writer.store(), writer.store().load_run(&measured.run)?, &Selection::default())?;
-    let threshold = reported.gate.map(threshold).transpose()?.flatten();
+    let record = writer.store().load_run(&measured.run)?;
+    let run = finding::compared(writer.store(), record, &Selection::default())?;
+    let threshold = reported.gate.map(gate::threshold).transpose()?.flatten();
+    let ending = match reported.gate.filter(|gate| gate.gate) {
+        Some(gate) => gate::ending(measured.outcome, &run.view, gate),
+        None => Ok(ending(measured.outcome, &run.record)),
+    };
     let wanted = Wanted { output: reported.output, detail: reported.detail, threshold };
-    render::show(writer.store(), std::slice::from_ref(&shown), &wanted)?;
-    match reported.gate.filter(|gate| gate.gate) {
-        Some(gate) => ending_with_gate(measured.outcome, &shown.verdicts(), gate),
-        None => Ok(ending(measured.outcome, &shown.record)),
-    }
+    render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
+    ending
 }
 
 /// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed where

@@ -3,12 +3,12 @@
 use crate::exit::usage;
 use crate::resources;
 use anyhow::{Context, anyhow};
+use findings::history::{HistoryView, Remeasure};
 use model::config::Options;
 use model::plan::{LoopDevice, Subject};
 use model::record::RunRecord;
 use model::subject::compare_versions;
 use model::workload::Scale;
-use report::history::{HistoryView, Remeasure};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

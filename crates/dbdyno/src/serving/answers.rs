@@ -5,7 +5,7 @@ use super::asked::{Answer, Asked, Kind, Method};
 use super::cache::Cache;
 use super::pages;
 use super::router::{Route, route};
-use report::conditions::RunConditions;
+use findings::conditions::RunConditions;
 use report::document::Sentence;
 use report::site::compare::RunFigures;
 use report::site::links;
@@ -208,7 +208,7 @@ pub(super) fn said(title: &str, text: &str) -> Message {
 }
 
 fn text(status: u16, text: &str) -> Answer {
-    Answer::new(status, Kind::Text, format!("{text}\n"))
+    Answer::new(status, Kind::TEXT, format!("{text}\n"))
 }
 
 fn causes(error: &dyn std::error::Error) -> String {

@@ -41,21 +41,19 @@ pub struct Answer {
 pub enum Kind {
     /// A page, which runs its own script.
     Page,
-    Text,
-    Json,
-    Csv,
-    Markdown,
+    /// A file of this media type.
+    File(&'static str),
     Nothing,
 }
 
 impl Kind {
+    pub const TEXT: Kind = Kind::File("text/plain; charset=utf-8");
+    pub const JSON: Kind = Kind::File("application/json");
+
     fn content_type(self) -> Option<&'static str> {
         match self {
             Kind::Page => Some("text/html; charset=utf-8"),
-            Kind::Text => Some("text/plain; charset=utf-8"),
-            Kind::Json => Some("application/json"),
-            Kind::Csv => Some("text/csv; charset=utf-8"),
-            Kind::Markdown => Some("text/markdown; charset=utf-8"),
+            Kind::File(media_type) => Some(media_type),
             Kind::Nothing => None,
         }
     }
@@ -92,9 +90,7 @@ impl Answer {
     pub fn all_headers(&self) -> Vec<(&'static str, String)> {
         let policy = match self.kind {
             Kind::Page => shell::policy(),
-            Kind::Text | Kind::Json | Kind::Csv | Kind::Markdown | Kind::Nothing => {
-                shell::POLICY_OF_FILES.to_owned()
-            }
+            Kind::File(_) | Kind::Nothing => shell::POLICY_OF_FILES.to_owned(),
         };
         let mut headers: Vec<(&'static str, String)> = vec![
             ("Content-Security-Policy", policy),

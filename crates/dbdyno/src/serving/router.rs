@@ -1,10 +1,11 @@
 //! What an address means. Pure: text in, a route out.
 
+use findings::selection::Selection;
 use model::record::RawOutputName;
 use percent_encoding::percent_decode_str;
-use report::selection::Selection;
+use report::render::Format;
+use report::site::filter::FilterFields;
 use report::site::links::encoded;
-use report::site::runs::FilterFields;
 
 /// A page or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Route {
     },
     ReportFile {
         run: String,
-        format: FileFormat,
+        format: &'static Format,
     },
     RawList {
         run: String,
@@ -49,16 +50,6 @@ pub enum Route {
     /// What browsers ask for by themselves.
     Icon,
     Nowhere,
-}
-
-/// A report as a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileFormat {
-    Json,
-    Markdown,
-    Text,
-    Csv,
-    Tsv,
 }
 
 /// The pairs of a query, in their order.
@@ -140,24 +131,11 @@ pub fn route(target: &str) -> Route {
                 (_, _) => Route::Nowhere,
             }
         }
-        ["runs", run, file] => match file.strip_prefix("report.").and_then(FileFormat::of_ending) {
+        ["runs", run, file] => match file.strip_prefix("report.").and_then(Format::with_ending) {
             Some(format) => Route::ReportFile { run: (*run).to_owned(), format },
             None => Route::Nowhere,
         },
         _ => Route::Nowhere,
-    }
-}
-
-impl FileFormat {
-    fn of_ending(ending: &str) -> Option<FileFormat> {
-        match ending {
-            "json" => Some(FileFormat::Json),
-            "md" => Some(FileFormat::Markdown),
-            "txt" => Some(FileFormat::Text),
-            "csv" => Some(FileFormat::Csv),
-            "tsv" => Some(FileFormat::Tsv),
-            _ => None,
-        }
     }
 }
 
@@ -208,7 +186,10 @@ mod tests {
         );
         let selection = Selection { steps: vec!["x".to_owned(), "y".to_owned()], subjects: Vec::new() };
         check("/runs/r1?step=x&step=y&subject=", Route::Report { run: "r1".to_owned(), selection });
-        check("/runs/r1/report.md", Route::ReportFile { run: "r1".to_owned(), format: FileFormat::Markdown });
+        check(
+            "/runs/r1/report.md",
+            Route::ReportFile { run: "r1".to_owned(), format: Format::named("markdown").unwrap() },
+        );
         check("/compare?run=r1&run=r2", Route::Picked(vec!["r1".to_owned(), "r2".to_owned()]));
         check("/compare?a=r1", Route::Compare { a: "r1".to_owned(), b: String::new() });
         check("/live/r1.json", Route::LiveJson { run: "r1".to_owned() });

@@ -15,21 +15,7 @@ use std::path::Path;
 const DATA: DataSet = DataSet { keys: 30, key_bytes: 20, value_bytes: 100, value_compressible_percent: 50 };
 
 fn setup(operation: Operation) -> StepSetup {
-    StepSetup {
-        operation,
-        data: DATA,
-        tables: None,
-        threads: 1,
-        rate: None,
-        wal: false,
-        sync: false,
-        background_write_bytes_per_s: None,
-        seed: 7,
-        planted_slowdown_percent: 0.0,
-        all_keys_exist: true,
-        server_is_ours: false,
-        companions: Vec::new(),
-    }
+    StepSetup { wal: false, ..StepSetup::plain(operation, DATA, 7) }
 }
 
 fn with_holes(operation: Operation) -> StepSetup {

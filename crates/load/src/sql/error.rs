@@ -274,7 +274,8 @@ fn is_silence(error: &io::Error) -> bool {
 }
 
 /// Why the server asks for an event to be sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Retry {
     /// It was chosen to end a deadlock.
     Deadlock,
@@ -311,13 +312,7 @@ impl Retry {
 
     /// As reports have it.
     fn name(self) -> &'static str {
-        match self {
-            Retry::Deadlock => "deadlock",
-            Retry::LockTimeout => "lock-timeout",
-            Retry::Serialization => "serialization",
-            Retry::DuplicateKey => "duplicate-key",
-            Retry::RecordChanged => "record-changed",
-        }
+        self.into()
     }
 }
 

@@ -1,7 +1,8 @@
 //! A peer for tests: a thread on a Unix socket that speaks bytes written down beforehand. It answers each message that it gets by the
 //! next of its answers, and then closes the connection.
 
-use model::wire::Endpoint;
+use model::wire::{Endpoint, ServerAddress};
+use model::workload::sql::Dialect;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
@@ -53,6 +54,18 @@ impl Peer {
     /// Where it listens.
     pub fn endpoint(&self) -> Endpoint {
         Endpoint::Socket { path: self.directory.path().join("s") }
+    }
+
+    /// The same, for a user without a password.
+    pub fn address(&self, dialect: Dialect) -> ServerAddress {
+        ServerAddress {
+            dialect,
+            endpoint: self.endpoint(),
+            user: "bench".to_owned(),
+            password: None,
+            database: "bench".to_owned(),
+            storage: None,
+        }
     }
 
     /// The messages that it got, once the connection is over.

@@ -11,21 +11,7 @@ use std::path::PathBuf;
 const DATA: DataSet = DataSet { keys: 300, key_bytes: 20, value_bytes: 100, value_compressible_percent: 50 };
 
 fn setup(operation: Operation) -> StepSetup {
-    StepSetup {
-        operation,
-        data: DATA,
-        tables: None,
-        threads: 2,
-        rate: None,
-        wal: false,
-        sync: false,
-        background_write_bytes_per_s: None,
-        seed: 7,
-        planted_slowdown_percent: 0.0,
-        all_keys_exist: true,
-        server_is_ours: false,
-        companions: Vec::new(),
-    }
+    StepSetup { threads: 2, wal: false, ..StepSetup::plain(operation, DATA, 7) }
 }
 
 fn open() -> Request {

@@ -227,23 +227,40 @@ impl Step {
 }
 
 /// Steps that are summarised together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Group {
     /// Reads of single keys.
     Point,
     Range,
     /// Reads of rows by their keys: the posts' first group of sysbench.
     #[serde(rename = "point-1")]
+    #[strum(to_string = "point-1")]
     Point1,
     /// Reads of many random rows by one statement: the posts' second group.
     #[serde(rename = "point-2")]
+    #[strum(to_string = "point-2")]
     Point2,
     /// Reads of ranges without aggregation.
     #[serde(rename = "range-1")]
+    #[strum(to_string = "range-1")]
     Range1,
     /// Reads of ranges with aggregation.
     #[serde(rename = "range-2")]
+    #[strum(to_string = "range-2")]
     Range2,
     Writes,
     /// Streams that run beside other steps.
@@ -252,29 +269,11 @@ pub enum Group {
 
 impl Group {
     /// Every group, in the order of reports.
-    pub const ALL: [Group; 8] = [
-        Group::Point,
-        Group::Range,
-        Group::Point1,
-        Group::Point2,
-        Group::Range1,
-        Group::Range2,
-        Group::Writes,
-        Group::Beside,
-    ];
+    pub const ALL: &[Group] = <Group as strum::VariantArray>::VARIANTS;
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            Group::Point => "point",
-            Group::Range => "range",
-            Group::Point1 => "point-1",
-            Group::Point2 => "point-2",
-            Group::Range1 => "range-1",
-            Group::Range2 => "range-2",
-            Group::Writes => "writes",
-            Group::Beside => "beside",
-        }
+        self.into()
     }
 }
 

@@ -13,8 +13,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a server speaks: which protocol, which spelling of statements and of placeholders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Dialect {
     Postgres,
     Mysql,
@@ -26,10 +29,7 @@ impl Dialect {
 
     /// The name in workload and engine files.
     pub fn name(self) -> &'static str {
-        match self {
-            Dialect::Postgres => "postgres",
-            Dialect::Mysql => "mysql",
-        }
+        self.into()
     }
 }
 

@@ -1,9 +1,9 @@
 //! A calibration as a document.
 
-use super::formats::{false_verdicts, grid, judged_grid, legend, subject, verdict};
-use super::{CalibrationRow, CalibrationView, Honesty, Judged, MetricNoise};
+use super::phrases::{false_verdicts, judged, legend, noise, subject, verdict};
 use crate::charts::{BarSeries, Bars, Chart, Point};
-use crate::document::{Block, Document, Figure, Section, Sentence, Table};
+use crate::document::{Block, Document, Figure, Section, Sentence};
+use findings::calibration::{CalibrationRow, CalibrationView, Honesty, Judged, MetricNoise};
 use model::figures::{chosen_percent, count};
 use model::metric::Metric;
 use model::verdict::Verdict;
@@ -13,33 +13,26 @@ const MOST_RUNS: usize = 20;
 
 /// The document of a calibration.
 pub fn document(view: &CalibrationView) -> Document {
-    let table = |grid| Block::Table(Table { caption: String::new(), grid });
-    let mut noise = vec![table(grid(view)), Block::Paragraph(legend(view))];
-    noise.extend(visible(view).map(Block::Figure));
-    let mut judged: Vec<Block> = equal_sides(view).map(Block::Figure).into_iter().collect();
-    judged.push(table(judged_grid(view)));
-    let section = |id: &str, title: &str, blocks| Section {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        folded: false,
-        blocks,
-    };
+    let mut noise_blocks = vec![Block::Table(noise(view)), Block::Paragraph(legend(view))];
+    noise_blocks.extend(visible(view).map(Block::Figure));
+    let mut judged_blocks: Vec<Block> = equal_sides(view).map(Block::Figure).into_iter().collect();
+    judged_blocks.push(Block::Table(judged(view)));
     Document {
         title: format!("{} against itself", view.subject),
         kind: "calibration",
         runs: view.runs.clone(),
-        verdicts: vec![
+        found: vec![
             Sentence { verdict: Some(of_harness(&view.honesty)), text: verdict(view) },
             Sentence { verdict: None, text: false_verdicts(view) },
         ],
-        preface: vec![subject(view)],
-        cautions: Vec::new(),
+        intro: view.part.iter().cloned().chain([subject(view)]).collect(),
+        warnings: Vec::new(),
         sections: vec![
-            section("noise", "Noise of each step", noise),
-            section("judged", "Steps judged", judged),
+            Section::new("noise", "Noise of each step", noise_blocks),
+            Section::new("judged", "Steps judged", judged_blocks),
         ],
         command: None,
-        colophon: vec![format!("As text: dbdyno report {}", view.runs.join(" "))],
+        footer: vec![format!("Again: dbdyno report {}", view.runs.join(" "))],
     }
 }
 

@@ -62,69 +62,51 @@ pub fn style_sheet(selector: &str, scheme: Scheme) -> String {
     let mut rules = String::new();
     let series = (0..SERIES.len()).map(Ink::Series);
     let heats = (0..HEAT.len()).map(Ink::Heat);
-    for ink in ROLES.into_iter().chain(series).chain(heats) {
+    for ink in ROLES.into_iter().map(|(ink, ..)| ink).chain(series).chain(heats) {
         let _ = writeln!(rules, "{selector} .{}{{color:{}}}", class(ink), color(ink, scheme));
     }
     rules
 }
 
-/// Everything but series and heats.
-const ROLES: [Ink; 12] = [
-    Ink::Paper,
-    Ink::Title,
-    Ink::Label,
-    Ink::Mark,
-    Ink::Axis,
-    Ink::Grid,
-    Ink::Reference,
-    Ink::Guide,
-    Ink::Band,
-    Ink::Whisker,
-    Ink::OverLight,
-    Ink::OverDark,
+/// Everything but series and heats: its class on a page, its colour on a light one and on a dark one.
+const ROLES: [(Ink, &str, &str, &str); 12] = [
+    (Ink::Paper, "paper", "#ffffff", "#14171a"),
+    (Ink::Title, "title", "#111827", "#f3f4f6"),
+    (Ink::Label, "label", "#374151", "#d1d5db"),
+    (Ink::Mark, "mark", "#111827", "#ffffff"),
+    (Ink::Axis, "axis", "#5f6672", "#9ca3af"),
+    (Ink::Grid, "grid", "#e5e7eb", "#2b3036"),
+    (Ink::Reference, "ref", "#374151", "#d1d5db"),
+    (Ink::Guide, "guide", "#9ca3af", "#6b7280"),
+    (Ink::Band, "band", "#f3f4f6", "#1d2125"),
+    (Ink::Whisker, "whisker", "#1f2937", "#f9fafb"),
+    (Ink::OverLight, "over-light", "#111827", "#111827"),
+    (Ink::OverDark, "over-dark", "#ffffff", "#ffffff"),
 ];
+
+fn role(ink: Ink) -> (Ink, &'static str, &'static str, &'static str) {
+    ROLES.into_iter().find(|(role, ..)| *role == ink).expect("all but series and heats are roles")
+}
 
 /// The class of a role on a page.
 pub(super) fn class(ink: Ink) -> String {
     match ink {
-        Ink::Paper => "paper".to_owned(),
-        Ink::Title => "title".to_owned(),
-        Ink::Label => "label".to_owned(),
-        Ink::Mark => "mark".to_owned(),
-        Ink::Axis => "axis".to_owned(),
-        Ink::Grid => "grid".to_owned(),
-        Ink::Reference => "ref".to_owned(),
-        Ink::Guide => "guide".to_owned(),
-        Ink::Band => "band".to_owned(),
-        Ink::Whisker => "whisker".to_owned(),
         Ink::Series(index) => format!("c{}", index % SERIES.len()),
         Ink::Heat(index) => format!("h{}", index % HEAT.len()),
-        Ink::OverLight => "over-light".to_owned(),
-        Ink::OverDark => "over-dark".to_owned(),
+        _ => role(ink).1.to_owned(),
     }
 }
 
 /// The colour of a role.
 pub(super) fn color(ink: Ink, scheme: Scheme) -> &'static str {
-    let by_scheme = |light, dark| match scheme {
+    let (light, dark) = match ink {
+        Ink::Series(index) => (SERIES[index % SERIES.len()], SERIES_DARK[index % SERIES.len()]),
+        Ink::Heat(index) => (HEAT[index % HEAT.len()], HEAT[index % HEAT.len()]),
+        _ => (role(ink).2, role(ink).3),
+    };
+    match scheme {
         Scheme::Light => light,
         Scheme::Dark => dark,
-    };
-    match ink {
-        Ink::Paper => by_scheme("#ffffff", "#14171a"),
-        Ink::Title => by_scheme("#111827", "#f3f4f6"),
-        Ink::Label => by_scheme("#374151", "#d1d5db"),
-        Ink::Mark => by_scheme("#111827", "#ffffff"),
-        Ink::Axis => by_scheme("#5f6672", "#9ca3af"),
-        Ink::Grid => by_scheme("#e5e7eb", "#2b3036"),
-        Ink::Reference => by_scheme("#374151", "#d1d5db"),
-        Ink::Guide => by_scheme("#9ca3af", "#6b7280"),
-        Ink::Band => by_scheme("#f3f4f6", "#1d2125"),
-        Ink::Whisker => by_scheme("#1f2937", "#f9fafb"),
-        Ink::Series(index) => by_scheme(SERIES[index % SERIES.len()], SERIES_DARK[index % SERIES.len()]),
-        Ink::Heat(index) => HEAT[index % HEAT.len()],
-        Ink::OverLight => "#111827",
-        Ink::OverDark => "#ffffff",
     }
 }
 

@@ -1,89 +1,46 @@
 //! The host second by second over a whole run: what vmstat and iostat would have shown.
 
-use crate::document::{Block, Merge, Section, Timeline, TimelineLine, TimelineMetric};
+use crate::document::{Block, Level, Merge, Section, Timeline, TimelineLine, TimelineMetric};
 use crate::documents::ids::Ids;
-use model::block::{Block as MeasuredBlock, MEASURED, Side};
+use model::block::{Block as MeasuredBlock, BlockKind, Side};
 use model::host::{Host, HostSample};
 use model::record::RunRecord;
 
 /// Percent with one digit after the point, as an integer.
 const TENTHS: f64 = 10.0;
+const MEGABYTE: f64 = 1_048_576.0;
 
 /// How one metric is made of two readings, one after the other.
 struct HostMetric {
     name: &'static str,
     unit: &'static str,
     scale: f64,
-    merge: Merge,
     value: fn(&Interval<'_>) -> Option<f64>,
 }
 
 const METRICS: [HostMetric; 9] = [
-    HostMetric {
-        name: "CPU busy",
-        unit: "%",
-        scale: TENTHS,
-        merge: Merge::Mean,
-        value: |interval| interval.cpu_percent(&["user", "nice", "system", "irq", "softirq", "steal"]),
-    },
-    HostMetric {
-        name: "CPU waiting for IO",
-        unit: "%",
-        scale: TENTHS,
-        merge: Merge::Mean,
-        value: |interval| interval.cpu_percent(&["iowait"]),
-    },
-    HostMetric {
-        name: "CPU stolen by other guests",
-        unit: "%",
-        scale: TENTHS,
-        merge: Merge::Mean,
-        value: |interval| interval.cpu_percent(&["steal"]),
-    },
-    HostMetric {
-        name: "device reads",
-        unit: "1/s",
-        scale: 1.0,
-        merge: Merge::Mean,
-        value: |interval| interval.device_per_s("reads"),
-    },
-    HostMetric {
-        name: "device read rate",
-        unit: "MB/s",
-        scale: 1_048_576.0,
-        merge: Merge::Mean,
-        value: |interval| interval.device_per_s("read_bytes"),
-    },
-    HostMetric {
-        name: "device writes",
-        unit: "1/s",
-        scale: 1.0,
-        merge: Merge::Mean,
-        value: |interval| interval.device_per_s("writes"),
-    },
-    HostMetric {
-        name: "device write rate",
-        unit: "MB/s",
-        scale: 1_048_576.0,
-        merge: Merge::Mean,
-        value: |interval| interval.device_per_s("write_bytes"),
-    },
-    HostMetric {
-        name: "device busy",
-        unit: "%",
-        scale: TENTHS,
-        merge: Merge::Mean,
-        // Microseconds in a second over ten thousand are percent.
-        value: |interval| Some(interval.device_per_s("busy_us")? / 1e4),
-    },
-    HostMetric {
-        name: "context switches",
-        unit: "1/s",
-        scale: 1.0,
-        merge: Merge::Mean,
-        value: |interval| interval.per_s("stat.ctxt"),
-    },
+    metric("CPU busy", "%", TENTHS, |interval| {
+        interval.cpu_percent(&["user", "nice", "system", "irq", "softirq", "steal"])
+    }),
+    metric("CPU waiting for IO", "%", TENTHS, |interval| interval.cpu_percent(&["iowait"])),
+    metric("CPU stolen by other guests", "%", TENTHS, |interval| interval.cpu_percent(&["steal"])),
+    metric("device reads", "1/s", 1.0, |interval| interval.device_per_s("reads")),
+    metric("device read rate", "MB/s", MEGABYTE, |interval| interval.device_per_s("read_bytes")),
+    metric("device writes", "1/s", 1.0, |interval| interval.device_per_s("writes")),
+    metric("device write rate", "MB/s", MEGABYTE, |interval| interval.device_per_s("write_bytes")),
+    // Microseconds in a second over ten thousand are percent.
+    metric("device busy", "%", TENTHS, |interval| Some(interval.device_per_s("busy_us")? / 1e4)),
+    metric("context switches", "1/s", 1.0, |interval| interval.per_s("stat.ctxt")),
 ];
+
+const fn metric(
+    name: &'static str,
+    unit: &'static str,
+    scale: f64,
+    value: fn(&Interval<'_>) -> Option<f64>,
+) -> HostMetric {
+    HostMetric { name, unit, scale, value }
+}
 
 /// The section of the whole run; absent where there are not two samples.
 pub(crate) fn section(samples: &[HostSample], host: &Host, ids: &mut Ids) -> Option<Section> {
@@ -99,12 +56,8 @@ pub(crate) fn section(samples: &[HostSample], host: &Host, ids: &mut Ids) -> Opt
         "The whole host second by second, from the start of the run to its end.".to_owned(),
         vec![line],
     )?;
-    Some(Section {
-        id: ids.of("host", ""),
-        title: "The host over the run".to_owned(),
-        folded: true,
-        blocks: vec![Block::Timeline(timeline)],
-    })
+    let blocks = vec![Block::Timeline(timeline)];
+    Some(Section::new(ids.of("host", ""), "The host over the run", blocks).at(Level::Page))
 }
 
 /// The host while the trials of a step ran that was measured in one go, each from its own start; absent where nobody
@@ -118,7 +71,7 @@ pub(crate) fn during_step(
 ) -> Option<Timeline> {
     let of_side = |side: Side| {
         record.blocks.iter().filter(move |block| {
-            block.cycle == MEASURED && block.trial.step == step && block.trial.side == side
+            block.kind == BlockKind::Whole && block.trial.step == step && block.trial.side == side
         })
     };
     let line = |label: &String, block: &MeasuredBlock| {
@@ -177,7 +130,7 @@ fn timeline(id: String, caption: String, mut lines: Vec<TimelineLine>) -> Option
         name: metric.name.to_owned(),
         unit: metric.unit.to_owned(),
         scale: metric.scale,
-        merge: metric.merge,
+        merge: Merge::Mean,
     });
     Some(Timeline { id, caption, x: "second", metrics: metrics.collect(), lines })
 }

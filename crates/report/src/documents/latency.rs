@@ -1,9 +1,8 @@
 //! Latency of the operations of a step: percentiles and shares by latency, of all trials of a subject together.
 
 use crate::charts::{Chart, LatencyRow, LatencyShares};
-use crate::document::{Block, Figure, Table};
+use crate::document::{Block, Figure, Kind, Table};
 use crate::documents::ids::Ids;
-use crate::grids::{Grid, Kind};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use model::block::{Outcome, Side};
@@ -47,11 +46,9 @@ pub(crate) fn blocks(record: &RunRecord, step: &str, labels: &[String], ids: &mu
         return Vec::new();
     }
     vec![
-        Block::Table(Table {
-            caption: "Latency of single operations in microseconds, all trials that are done taken together."
-                .to_owned(),
-            grid: percentiles(&subjects),
-        }),
+        Block::Table(percentiles(&subjects).captioned(
+            "Latency of single operations in microseconds, all trials that are done taken together.",
+        )),
         Block::Figure(Figure {
             name: ids.of("latency", step),
             caption: format!("Shares of the operations of {step} by their latency."),
@@ -86,8 +83,8 @@ fn decoded(hexadecimal: &str) -> Option<Histogram<u64>> {
     Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
 }
 
-fn percentiles(subjects: &[OfSubject]) -> Grid {
-    let mut grid = Grid::new(&[
+fn percentiles(subjects: &[OfSubject]) -> Table {
+    let mut grid = Table::new(&[
         ("subject", Kind::Name),
         ("operations", Kind::Number),
         ("p50", Kind::Number),
@@ -104,7 +101,7 @@ fn percentiles(subjects: &[OfSubject]) -> Grid {
         cells.push(quantity(one.histogram.max() as f64 / 1e3));
         cells
     };
-    grid.rows = subjects.iter().map(row).collect();
+    grid.fill(subjects.iter().map(row));
     grid
 }
 

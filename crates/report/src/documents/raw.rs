@@ -1,6 +1,6 @@
 //! What the store keeps verbatim of a run, and how to read it.
 
-use crate::document::{Block, Section};
+use crate::document::{Block, Level, Section};
 use model::figures::count;
 use model::record::RunRecord;
 use std::collections::BTreeMap;
@@ -33,5 +33,5 @@ pub(crate) fn section(record: &RunRecord) -> Option<Section> {
         )),
         Block::Items(names),
     ];
-    Some(Section { id: "raw-output".to_owned(), title: "Raw output".to_owned(), folded: true, blocks })
+    Some(Section::new("raw-output", "Raw output", blocks).at(Level::Page))
 }

@@ -2,7 +2,7 @@
 
 use crate::document::{Merge, Timeline, TimelineLine, TimelineMetric};
 use crate::documents::ids::Ids;
-use model::block::{Block, MEASURED, Second, Side, TrialKey};
+use model::block::{Block, BlockKind, Second, Side, TrialKey};
 use model::record::RunRecord;
 use model::units::Nanos;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub(crate) fn seconds(record: &RunRecord, step: &str, labels: &[String], ids: &m
     let walls: BTreeMap<&TrialKey, Nanos> = record
         .blocks
         .iter()
-        .filter(|block| block.cycle == MEASURED && block.trial.step == step)
+        .filter(|block| block.kind == BlockKind::Whole && block.trial.step == step)
         .map(|block| (&block.trial, block.wall))
         .collect();
     let of_step =
@@ -70,7 +70,8 @@ fn line_of_seconds(label: &str, round: u32, seconds: &[Second]) -> TimelineLine 
 pub(crate) fn blocks(record: &RunRecord, step: &str, labels: &[String], ids: &mut Ids) -> Option<Timeline> {
     let of_step: Vec<&Block> = record.blocks.iter().filter(|block| block.trial.step == step).collect();
     // Blocks of one cycle stand at one place, so that neighbours in time stand above each other.
-    let mut places: Vec<(u32, u32)> = of_step.iter().map(|block| (block.trial.launch, block.cycle)).collect();
+    let mut places: Vec<(u32, BlockKind)> =
+        of_step.iter().map(|block| (block.trial.launch, block.kind)).collect();
     places.sort_unstable();
     places.dedup();
     let lines: Vec<TimelineLine> = labels
@@ -81,7 +82,7 @@ pub(crate) fn blocks(record: &RunRecord, step: &str, labels: &[String], ids: &mu
             let of_side = of_step.iter().filter(|block| block.trial.side == side);
             let mut found = false;
             for block in of_side.filter(|block| block.wall.0 > 0 && block.operations > 0) {
-                let Ok(at) = places.binary_search(&(block.trial.launch, block.cycle)) else { continue };
+                let Ok(at) = places.binary_search(&(block.trial.launch, block.kind)) else { continue };
                 values[0][at] = Some(per_second(block.operations, block.wall));
                 values[1][at] = block.process_cpu.map(|cpu| cpu.0 / block.operations);
                 found = true;

@@ -1,73 +1,130 @@
-//! A history as a document.
+//! A history as a document and as a table for spreadsheets.
 
 use super::phrases;
-use super::text::all_series;
-use super::view::{HistoryView, SeriesView};
+use super::sparkline::sparkline;
 use crate::charts::{Chart, Line, Mark, Point, Releases};
-use crate::document::{Block, Caution, Document, Figure, Section, Sentence, Table};
+use crate::document::{Block, Cell, Document, Figure, Kind, Notice, Section, Sentence, Table, Tone};
 use crate::documents::ids::Ids;
+use crate::render::separated::number;
+use findings::history::{ChangeView, EventView, HistoryView, SeriesView};
+use model::figures::NONE;
 use model::verdict::Verdict;
 
-/// Columns of the lines in the table of all series.
-const WIDTH: usize = 120;
+/// Characters of a line from the first release to the last: it has its place beside name and sentence on a terminal of 80
+/// columns.
+const LINE: usize = 28;
+
+/// So many changes are a summary; all of them have a section.
+const MOST_FOUND: usize = 8;
 
 /// The document of a history.
 pub fn document(view: &HistoryView) -> Document {
     let mut ids = Ids::default();
-    let mut verdicts = vec![Sentence { verdict: None, text: phrases::summary(view) }];
-    verdicts.extend(view.events.iter().map(|event| Sentence {
-        verdict: Some(Verdict::Suspect),
-        text: format!(
-            "{}: {}",
-            phrases::event_title(event, view),
-            event.lines.iter().map(|line| phrases::line(line, view)).collect::<Vec<_>>().join("; ")
+    let mut found = vec![Sentence { verdict: None, text: phrases::summary(view) }];
+    found.extend(view.events.iter().take(MOST_FOUND).map(|event| Sentence {
+        verdict: (!phrases::is_confirmed(event, view)).then_some(Verdict::Suspect),
+        text: phrases::event_in_short(event, view),
+    }));
+    if let Some(more @ 1..) = view.events.len().checked_sub(MOST_FOUND) {
+        found.push(Sentence { verdict: None, text: format!("And {more} more, below.") });
+    }
+    let figures =
+        view.series.iter().filter_map(|series| figure(series, &mut ids)).map(Block::Figure).collect();
+    let mut apart = phrases::outliers(view);
+    apart.extend(phrases::gaps(view));
+    let mut sections = vec![
+        Section::new(
+            "changes",
+            "What changed",
+            view.events.iter().flat_map(|event| changes(event, view)).collect(),
         ),
-    }));
-    let mut sections = vec![Section {
-        id: "series".to_owned(),
-        title: "Series".to_owned(),
-        folded: false,
-        blocks: vec![
-            Block::Table(Table { caption: String::new(), grid: all_series(view, WIDTH) }),
-            Block::Paragraph(phrases::legend(view)),
-        ],
-    }];
-    sections.push(Section {
-        id: "charts".to_owned(),
-        title: "Over releases".to_owned(),
-        folded: false,
-        blocks: view.series.iter().filter_map(|series| figure(series, &mut ids)).map(Block::Figure).collect(),
-    });
-    let again = phrases::remeasure(view);
-    sections.extend((!again.is_empty()).then(|| Section {
-        id: "measure-again".to_owned(),
-        title: "Measure again".to_owned(),
-        folded: false,
-        blocks: vec![Block::Items(again)],
-    }));
-    let mut closing = phrases::outliers(view);
-    closing.extend(phrases::gaps(view));
-    sections.extend((!closing.is_empty()).then(|| Section {
-        id: "left-out".to_owned(),
-        title: "Values that stand apart".to_owned(),
-        folded: true,
-        blocks: vec![Block::Items(closing)],
-    }));
+        Section::new(
+            "series",
+            "Series",
+            vec![Block::Table(all_series(view)), Block::Paragraph(phrases::legend(view))],
+        ),
+        Section::new("charts", "Over releases", figures),
+        Section::new("measure-again", "Measure again", vec![Block::Items(phrases::remeasure(view))]),
+        Section::new("left-out", "Values that stand apart", vec![Block::Items(apart)]),
+    ];
+    let has_something = |block: &Block| !matches!(block, Block::Items(items) if items.is_empty());
+    sections.retain(|section| section.blocks.iter().any(has_something));
     Document {
         title: phrases::headline(view).trim_end_matches('.').to_owned(),
         kind: "history",
         runs: Vec::new(),
-        verdicts,
-        preface: Vec::new(),
-        cautions: view
-            .warnings
-            .iter()
-            .map(|note| Caution { id: note.id.clone(), step: None, text: note.text.clone() })
-            .collect(),
+        found,
+        intro: Vec::new(),
+        warnings: view.warnings.iter().map(|note| Notice::of_all(note.id(), note.to_string())).collect(),
         sections,
         command: None,
-        colophon: Vec::new(),
+        footer: Vec::new(),
     }
+}
+
+/// What changed at one release, a line for each of it.
+fn changes(event: &EventView, view: &HistoryView) -> [Block; 2] {
+    let lines = event.lines.iter().map(|line| phrases::line(line, view));
+    [Block::Paragraph(format!("{}:", phrases::event_title(event, view))), Block::Items(lines.collect())]
+}
+
+/// Every series with its line.
+fn all_series(view: &HistoryView) -> Table {
+    let one_step = view.series.windows(2).all(|pair| pair[0].step == pair[1].step);
+    let one_metric = view.series.windows(2).all(|pair| pair[0].metric == pair[1].metric);
+    let name = |series: &SeriesView| match (one_step, one_metric && !one_step) {
+        (true, _) if series.config.is_empty() => series.metric.clone(),
+        (_, true) if series.config.is_empty() => series.step.clone(),
+        (_, _) => series.name.clone(),
+    };
+    let mut table =
+        Table::new(&[("series", Kind::Name), ("first to last", Kind::Word), ("found", Kind::Prose)]);
+    table.fill(view.series.iter().map(|series| {
+        let tone = if series.changes.is_empty() { Tone::Plain } else { Tone::Strong };
+        [name(series).into(), sparkline(series, LINE).into(), Cell::toned(phrases::says(series), tone)]
+    }));
+    table
+}
+
+/// A line for each series and release, with what changed there.
+pub fn table(view: &HistoryView) -> Table {
+    let mut table = Table::for_scripts(&[
+        "step",
+        "config",
+        "metric",
+        "unit",
+        "release",
+        "value",
+        "change",
+        "ratio",
+        "low",
+        "high",
+        "confidence",
+        "glitch",
+        "at_edge",
+    ]);
+    for series in &view.series {
+        table.fill(series.releases.iter().zip(&series.values).map(|(release, value)| {
+            let change = series.changes.iter().find(|change| change.version == *release);
+            let of = |value: fn(&ChangeView) -> String| change.map_or_else(|| NONE.to_owned(), value);
+            [
+                series.step.clone(),
+                series.config.clone(),
+                series.metric.clone(),
+                series.unit.clone(),
+                release.clone(),
+                number(*value),
+                of(|change| change.kind.name().to_owned()),
+                of(|change| number(Some(change.ratio))),
+                of(|change| number(Some(change.low))),
+                of(|change| number(Some(change.high))),
+                of(|change| number(Some(change.confidence))),
+                of(|change| change.glitch.to_string()),
+                of(|change| change.at_edge.to_string()),
+            ]
+        }));
+    }
+    table
 }
 
 /// The values of a series over releases, in its own unit; absent where there is none.
@@ -86,15 +143,15 @@ fn figure(series: &SeriesView, ids: &mut Ids) -> Option<Figure> {
     });
     let unit = if series.unit.is_empty() { String::new() } else { format!(", {}", series.unit) };
     points.iter().any(Option::is_some).then(|| Figure {
-        name: ids.of("series", &series.name()),
-        caption: format!("{}: {}.", series.name(), phrases::says(series)),
+        name: ids.of("series", &series.name),
+        caption: format!("{}: {}.", series.name, phrases::says(series)),
         chart: Chart::Releases(Releases {
-            title: series.name(),
+            title: series.name.clone(),
             axis: format!("{}{unit}", series.metric),
             reference: None,
             confidence: None,
             releases: series.releases.clone(),
-            lines: vec![Line { name: series.name(), changes: changes.collect(), points }],
+            lines: vec![Line { name: series.name.clone(), changes: changes.collect(), points }],
         }),
     })
 }

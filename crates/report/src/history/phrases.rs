@@ -1,6 +1,6 @@
 //! Sentences of a history that every format uses alike.
 
-use super::view::{ChangeView, EventView, HistoryView, Line, SeriesView};
+use findings::history::{ChangeView, EventView, HistoryView, Line, SeriesView};
 use model::figures::{and_list, chosen_percent, count, percent, quantity};
 
 /// "History of 11 series over 16 releases, 8.0 to 9.3."
@@ -37,7 +37,7 @@ pub(super) fn summary(view: &HistoryView) -> String {
     }
 }
 
-fn is_confirmed(event: &EventView, view: &HistoryView) -> bool {
+pub(super) fn is_confirmed(event: &EventView, view: &HistoryView) -> bool {
     event.members.iter().any(|(series, change)| view.series[*series].changes[*change].confirmed)
 }
 
@@ -69,6 +69,19 @@ pub(super) fn event_title(event: &EventView, view: &HistoryView) -> String {
     };
     let standing = if is_confirmed(event, view) { "" } else { ", candidate" };
     format!("{step}{place}{or}{standing}{edge}")
+}
+
+/// "overwrite at 8.6, the first after 8.5: rps +1,140 % and 8 more".
+pub(super) fn event_in_short(event: &EventView, view: &HistoryView) -> String {
+    let first = event.members.first().map(|(series, change)| {
+        let series = &view.series[*series];
+        format!(": {} {}", series.metric, as_change(series.changes[*change].ratio))
+    });
+    let more = match event.members.len() {
+        0 | 1 => String::new(),
+        several => format!(" and {} more", several - 1),
+    };
+    format!("{}{}{more}", event_title(event, view), first.unwrap_or_default())
 }
 
 /// "rps +1,140 % [+1,110, +1,170], 1,475 -> 18,240; the same by rareqsz -95 %, rmbps -43 % (rmbps = rps x rareqsz)".
@@ -159,7 +172,7 @@ pub(super) fn gaps(view: &HistoryView) -> Vec<String> {
             let shown = series.gaps.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
             let more = series.gaps.len().saturating_sub(SHOWN);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            format!("gaps in {}: {shown}{more}", series.name())
+            format!("gaps in {}: {shown}{more}", series.name)
         })
         .collect()
 }
@@ -167,7 +180,7 @@ pub(super) fn gaps(view: &HistoryView) -> Vec<String> {
 /// Releases that are far off and raise no alarm.
 pub(super) fn outliers(view: &HistoryView) -> Vec<String> {
     let with = view.series.iter().filter(|series| !series.outliers.is_empty());
-    with.map(|series| format!("far off, and no change: {} in {}", series.outliers.join(", "), series.name()))
+    with.map(|series| format!("far off, and no change: {} in {}", series.outliers.join(", "), series.name))
         .collect()
 }
 

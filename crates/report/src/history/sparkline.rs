@@ -1,6 +1,6 @@
 //! A series on one line: eight heights, a bar before each step, a dot where there is no value.
 
-use super::view::SeriesView;
+use findings::history::SeriesView;
 
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Where a step begins.

@@ -1,119 +1,49 @@
-//! Histories of published tables, and of campaigns made by hand.
+//! Histories of published tables in every form; what is found in them is tested in `findings`.
 
 use super::*;
-use crate::text::TextOptions;
+use crate::tests::{assert_no_line_is_wider, plain, shown};
+use findings::Finding;
+use findings::history::{HistoryView, Question, build, of_values};
 use formats::import::{Source, of_table};
-use formats::table::{self, Choices};
-use model::import::{ImportRecord, ImportedFile};
+use formats::table::{Choices, parse};
 use serde_json::Value;
 
 const IOSTAT: &str = include_str!("../../../formats/fixtures/tables/rocksdb-2024-iostat.tsv");
 const QPS: &str = include_str!("../../../formats/fixtures/tables/rocksdb-2021-qps.tsv");
-const LONG: &str = include_str!("../../fixtures/series/tigerbeetle-365.csv");
+const GAPS: &str = "version,rate\n8.9,5\n8.10,0\n8.11,-3\n8.12,NA\n9.0,5\n9.1,5\n9.2,5.1\n";
 
-const QUESTION: Question = Question { alpha: 0.01, least_change: 0.01, layout_noise: 0.005 };
-
-fn import(files: &[(&str, &str)]) -> ImportRecord {
+fn history(file: &str, text: &str) -> HistoryView {
     let choices = Choices { metric: Some("ops_per_s".to_owned()), ..Choices::default() };
-    let values = files.iter().zip(0..).flat_map(|((name, text), file)| {
-        let subject = name.trim_end_matches(".tsv");
-        of_table(&table::parse(text, &choices).unwrap(), Source { file, subject })
-    });
-    ImportRecord {
-        id: "20261121-091500-3fa9".to_owned(),
-        name: None,
-        format: "table".to_owned(),
-        imported_at_us: 0,
-        tool_version: "0.1.0".to_owned(),
-        values: values.collect(),
-        files: files
-            .iter()
-            .map(|(name, text)| ImportedFile {
-                file: (*name).to_owned(),
-                sha256: String::new(),
-                text: (*text).to_owned(),
-            })
-            .collect(),
-    }
+    let source = Source { file: 0, subject: file.trim_end_matches(".tsv") };
+    let values = of_table(&parse(text, &choices).unwrap(), source);
+    let (observed, origin) = of_values(&testing::import("table", &[(file, text)], values));
+    build(&observed, origin, &Question { alpha: 0.01, least_change: 0.01, layout_noise: 0.005 })
 }
 
-fn history(files: &[(&str, &str)]) -> HistoryView {
-    let (observed, origin) = of_values(&import(files));
-    build(&observed, origin, &QUESTION)
+pub(crate) fn iostat() -> HistoryView {
+    history("iostat.tsv", IOSTAT)
 }
 
 fn rendered(view: &HistoryView, width: usize) -> String {
-    let text = text(view, TextOptions { width, colour: false });
-    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-    assert!(widest <= width, "{widest} > {width}:\n{text}");
+    let text = shown(&Finding::History(view.clone()), "text", plain(width));
+    assert_no_line_is_wider(&text, width);
     text
 }
 
-fn series<'a>(view: &'a HistoryView, metric: &str) -> &'a SeriesView {
-    view.series.iter().find(|one| one.metric == metric).unwrap()
-}
-
-/// What the post says: reads a second rise twelvefold at 8.6 while their size falls from 100 KB to 4.5 KB.
 #[test]
-fn the_published_iostat_table_has_one_change_at_8_6() {
-    let view = history(&[("iostat.tsv", IOSTAT)]);
-    // All but two of the columns that hold anything change there, the read size least doubtfully.
-    let first = &view.events[0];
-    assert_eq!((first.version.as_str(), first.members.len()), ("8.6", 9));
-    assert_eq!(series(&view, "rareqsz").changes[0].location, ["8.6"]);
-    // What else there is: the last release, and the read size by the last digit that is printed.
-    let others: Vec<(&str, usize)> =
-        view.events[1..].iter().map(|event| (event.version.as_str(), event.members.len())).collect();
-    assert_eq!(others, [("9.3", 4), ("8.7", 1)]);
-    assert!(view.events[1].members.iter().all(|(at, change)| view.series[*at].changes[*change].at_edge));
-    let (size, reads) = (&series(&view, "rareqsz").changes[0], &series(&view, "rps").changes[0]);
-    assert!((0.04..0.05).contains(&size.ratio) && (12.2..12.6).contains(&reads.ratio), "{size:?} {reads:?}");
-    assert!(reads.same_as.iter().any(|name| name.ends_with("rareqsz")), "{:?}", reads.same_as);
-    let identities: Vec<&str> = first.lines.iter().filter_map(|line| line.identity.as_deref()).collect();
-    assert_eq!(identities, ["rmbps = rareqsz x rps"]);
-    assert!(
-        series(&view, "wareqsz").changes.is_empty()
-            && series(&view, "rrqmps").values.iter().all(Option::is_none)
-    );
-    insta::assert_snapshot!("iostat_at_120_columns", rendered(&view, 120));
-    insta::assert_snapshot!("iostat_at_80_columns", rendered(&view, 80));
-}
-
-/// What the post says: no significant regression after the noise of the read-only steps is set aside.
-#[test]
-fn the_published_rates_have_candidates_and_steps_of_which_nothing_can_be_said() {
-    let view = history(&[("qps.tsv", QPS)]);
-    assert!(view.series.iter().flat_map(|one| &one.changes).all(|change| !change.confirmed));
-    let silent: Vec<&str> =
-        view.series.iter().filter(|one| one.says_nothing.is_some()).map(|one| one.step.as_str()).collect();
-    for step in ["4 readrandom", "5 seekrandom", "9 seekrandom", "10 seekrandom"] {
-        assert!(silent.contains(&step), "{silent:?}");
-    }
-    assert!(view.events.iter().all(|event| !event.step.ends_with(" readrandom")), "{:?}", view.events);
-    assert!(!view.remeasure.is_empty());
-    insta::assert_snapshot!("rates_at_120_columns", rendered(&view, 120));
-    insta::assert_snapshot!("rates_in_markdown", markdown(&view));
-}
-
-/// Steps that its maintainers know of: about 15 and 71, -4 % near 95, +4 % near 150; index 10 is an outlier and none.
-#[test]
-fn a_long_series_has_the_steps_that_its_maintainers_know() {
-    let view = history(&[("tigerbeetle-365.csv", LONG)]);
-    let found: Vec<usize> =
-        view.series[0].changes.iter().map(|change| change.version.parse().unwrap()).collect();
-    // What they place near 150 is a rise over forty nights, found as two steps.
-    for known in [15_usize, 71, 95, 131] {
-        assert!(found.iter().any(|found| found.abs_diff(known) <= 2), "{known}: {found:?}");
-    }
-    assert!(!found.contains(&10) && !found.contains(&11), "{found:?}");
-    assert!(view.series[0].outliers.contains(&"10".to_owned()));
-    assert!(found.len() <= 8, "{found:?}");
-    rendered(&view, 80);
+fn histories_in_every_text() {
+    insta::assert_snapshot!("iostat_at_120_columns", rendered(&iostat(), 120));
+    insta::assert_snapshot!("iostat_at_80_columns", rendered(&iostat(), 80));
+    let rates = history("qps.tsv", QPS);
+    insta::assert_snapshot!("rates_at_120_columns", rendered(&rates, 120));
+    insta::assert_snapshot!("rates_in_markdown", shown(&Finding::History(rates), "markdown", plain(80)));
+    let gaps = rendered(&history("t.csv", GAPS), 80);
+    assert!(gaps.contains("gaps in t.csv rate: 8.10: 0 (line 3)"), "{gaps}");
 }
 
 #[test]
 fn json_keeps_the_contract() {
-    let view = history(&[("iostat.tsv", IOSTAT)]);
+    let view = iostat();
     let text = json(&view).unwrap();
     crate::schema_check::check("history", &text);
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -129,46 +59,20 @@ fn json_keeps_the_contract() {
     assert_eq!(document["warnings"][0], "single-runs");
 }
 
-/// A table with a step of 10 % at the sixth of ten releases, in a file for each repeat.
-fn repeat(seed: u64, step: &str) -> String {
-    let rows = (0..10_u64).map(|release| {
-        let wobble = ((release * 7 + seed * 13) % 5) as f64 - 2.0;
-        let level = if release >= 5 { 900.0 } else { 1000.0 };
-        format!("{}.0,{step},{}\n", release + 1, level + wobble)
-    });
-    std::iter::once("version,step,rate\n".to_owned()).chain(rows).collect()
+#[test]
+fn a_table_has_a_line_for_each_series_and_release() {
+    let text = shown(&Finding::History(iostat()), "tsv", plain(80));
+    assert_eq!(text.lines().count(), 1 + 11 * 16);
+    let changed =
+        text.lines().find(|line| line.starts_with("iostat\t\trareqsz\t\t8.6\t4.3\tcandidate\t0.04"));
+    assert!(changed.is_some(), "{text}");
 }
 
 #[test]
-fn several_files_are_repeats_and_remain_candidates() {
-    let texts: Vec<String> = (0..4).map(|seed| repeat(seed, "read")).collect();
-    let names = ["a.csv", "b.csv", "c.csv", "d.csv"];
-    let files: Vec<(&str, &str)> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();
-    let view = history(&files);
-    assert_eq!(view.series.len(), 1);
-    assert_eq!(view.series[0].rounds, 4);
-    let change = &view.series[0].changes[0];
-    assert_eq!((change.version.as_str(), change.before.as_deref()), ("6.0", Some("5.0")));
-    assert_eq!(change.kind.name(), "candidate");
-    assert!((change.ratio - 0.9).abs() < 0.005 && change.low > 0.88);
-    assert!(view.warnings.iter().any(|note| note.id == "order-unknown"));
-}
-
-#[test]
-fn what_has_no_logarithm_is_a_gap_that_is_told() {
-    let view =
-        history(&[("t.csv", "version,rate\n8.9,5\n8.10,0\n8.11,-3\n8.12,NA\n9.0,5\n9.1,5\n9.2,5.1\n")]);
-    let one = &view.series[0];
-    assert_eq!(one.releases, ["8.9", "8.10", "8.11", "8.12", "9.0", "9.1", "9.2"]);
-    assert_eq!(one.gaps, ["8.10: 0 (line 3)", "8.11: -3 (line 4)", "8.12: NA (line 5)"]);
-    assert!(rendered(&view, 80).contains("gaps in t.csv rate: 8.10: 0 (line 3)"));
-    let alone = history(&[("t.csv", "version,rate\n8.9,5\n")]);
-    assert_eq!(alone.series[0].says_nothing.as_deref(), Some("1 release with a value are too few"));
-}
-
-#[test]
-fn releases_stand_in_the_order_of_their_numbers() {
-    let view = history(&[("t.csv", "version,rate\n8.10,5\n8.9,6\n8.8,6\n8.11,5\n")]);
-    assert_eq!(view.series[0].releases, ["8.8", "8.9", "8.10", "8.11"]);
-    assert_eq!(view.warnings[0].id, "sorted");
+fn many_changes_are_counted_where_they_are_summed_up() {
+    let mut view = iostat();
+    view.events = vec![view.events[0].clone(); 12];
+    let found = document(&view).found;
+    assert_eq!(found.len(), 10);
+    assert_eq!(found[9].text, "And 4 more, below.");
 }

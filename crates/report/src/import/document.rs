@@ -1,15 +1,19 @@
 //! An import as a document.
 
-use super::text::{closing, grid, headline, origin, summary};
-use super::view::{ImportView, StepView};
+use super::phrases::{closing, headline, of_step, origin};
 use crate::charts::{BarSeries, Bars, Chart, Line, Point, Releases};
-use crate::document::{Block, Document, Figure, Matrix, MatrixCell, MatrixRow, Section, Table};
+use crate::document::{Block, Document, Figure, Level, Matrix, MatrixCell, MatrixRow, Section};
 use crate::documents::ids::Ids;
+use findings::import::{ImportView, StepView};
 use model::figures::NONE;
 use model::verdict::Verdict;
 
 /// From this many versions on a line over them tells more than bars.
 const LEAST_RELEASES: usize = 4;
+/// So many tests are read one by one.
+const MOST_SHOWN: usize = 8;
+/// From so many tests on a table of all ratios tells more than the tests one by one.
+const WORTH_A_MATRIX: usize = 2;
 /// More lines than this in one chart cannot be told apart.
 const MOST_LINES: usize = 12;
 
@@ -19,28 +23,26 @@ pub fn document(view: &ImportView) -> Document {
     let steps: Vec<(String, &StepView)> =
         view.steps.iter().map(|step| (ids.of("test", &step.name), step)).collect();
     let mut blocks: Vec<Block> = matrix(view, &steps).map(Block::Matrix).into_iter().collect();
-    if blocks.is_empty() {
-        blocks.extend(summary(view).map(|grid| Block::Table(Table { caption: String::new(), grid })));
-    }
     blocks.extend(figure(view, &mut ids).map(Block::Figure));
-    let mut sections =
-        vec![Section { id: "overview".to_owned(), title: "Overview".to_owned(), folded: false, blocks }];
-    sections.extend(steps.iter().map(|(id, step)| Section {
-        id: id.clone(),
-        title: step.name.clone(),
-        folded: steps.len() > 1,
-        blocks: vec![Block::Table(Table { caption: String::new(), grid: grid(step) })],
-    }));
+    // Where an overview says what the tests say, many of them would bury it.
+    let level = if blocks.is_empty() || steps.len() <= MOST_SHOWN { Level::Shown } else { Level::Folded };
+    let mut sections = vec![Section::new("overview", "Overview", blocks)];
+    sections.retain(|section| !section.blocks.is_empty());
+    sections.extend(
+        steps
+            .iter()
+            .map(|(id, step)| Section::new(id, &step.name, vec![Block::Table(of_step(step))]).at(level)),
+    );
     Document {
         title: headline(view),
         kind: "import",
         runs: vec![view.id.clone()],
-        verdicts: Vec::new(),
-        preface: origin(view),
-        cautions: Vec::new(),
+        found: Vec::new(),
+        intro: origin(view),
+        warnings: Vec::new(),
         sections,
         command: None,
-        colophon: closing(view),
+        footer: closing(view),
     }
 }
 
@@ -56,7 +58,8 @@ fn ratio(step: &StepView, subject: &str) -> Option<f64> {
 
 /// Ratios of tests by versions; absent where nothing can be compared.
 fn matrix(view: &ImportView, steps: &[(String, &StepView)]) -> Option<Matrix> {
-    if view.subjects.len() < 2 || view.compared.is_empty() || !is_plain(view) {
+    let is_worth_it = view.steps.len() >= WORTH_A_MATRIX && view.subjects.len() > 1;
+    if !is_worth_it || view.compared.is_empty() || !is_plain(view) {
         return None;
     }
     let candidates = &view.subjects[1..];
@@ -68,6 +71,7 @@ fn matrix(view: &ImportView, steps: &[(String, &StepView)]) -> Option<Matrix> {
             low: None,
             high: None,
             verdict: Verdict::RatioOnly,
+            confirmed: false,
             detail: "a single run: ratio only, no interval and no verdict".to_owned(),
         })
     };

@@ -1,12 +1,14 @@
 //! Imports of real layouts in every form.
 
 use super::*;
-use crate::text::TextOptions;
+use crate::tests::{assert_no_line_is_wider, plain, shown};
+use findings::Finding;
+use findings::import::{ImportView, build};
 use formats::import::{Source, of_db_bench, of_go_bench, of_iostat, of_report, of_sysbench};
 use formats::samples::FirstReport;
 use formats::{benchmark_sh_report, db_bench, go_bench, iostat, sysbench};
 use insta::assert_snapshot;
-use model::import::{ImportRecord, ImportedFile};
+use model::import::ImportedValue;
 
 const COLUMNS: &str = "ops_sec\tmb_sec\tlsm_sz\tblob_sz\tc_wgb\tw_amp\tc_mbps\tc_wsecs\tc_csecs\tb_rgb\tb_wgb\t\
                        usec_op\tp50\tp99\tp99.9\tp99.99\tpmax\tuptime\tstall%\tNstall\tu_cpu\ts_cpu\trss\ttest\t\
@@ -34,46 +36,33 @@ fn report_text() -> String {
     .concat()
 }
 
-fn import(format: &str, file: &str, text: &str, values: Vec<model::import::ImportedValue>) -> ImportView {
-    build(&ImportRecord {
-        id: "20261121-091500-3fa9".to_owned(),
-        name: Some("nov23".to_owned()),
-        format: format.to_owned(),
-        imported_at_us: 1_764_000_000_000_000,
-        tool_version: "0.1.0".to_owned(),
-        files: vec![ImportedFile {
-            file: file.to_owned(),
-            sha256: "0123456789abcdef".repeat(4),
-            text: text.to_owned(),
-        }],
-        values,
-    })
+fn import(format: &str, file: &str, text: &str, values: Vec<ImportedValue>) -> ImportView {
+    build(&testing::import(format, &[(file, text)], values))
 }
 
-fn of_summary() -> ImportView {
+pub(crate) fn of_summary() -> ImportView {
     let text = report_text();
     let values =
         of_report(&benchmark_sh_report::parse(&text).unwrap(), Source { file: 0, subject: "summary" });
     import("db_bench-report", "u6/summary.tsv", &text, values)
 }
 
-fn text_at(width: usize) -> String {
-    text(&of_summary(), TextOptions { width, colour: false })
+fn as_text(view: &ImportView, width: usize) -> String {
+    let text = shown(&Finding::Import(view.clone()), "text", plain(width));
+    assert_no_line_is_wider(&text, width);
+    text
 }
 
 #[test]
 fn text_at_80_and_120_columns() {
     for width in [80, 120] {
-        let rendered = text_at(width);
-        let widest = rendered.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= width, "{widest} > {width}:\n{rendered}");
-        assert_snapshot!(format!("text_at_{width}_columns"), rendered);
+        assert_snapshot!(format!("text_at_{width}_columns"), as_text(&of_summary(), width));
     }
 }
 
 #[test]
 fn markdown_of_an_import() {
-    assert_snapshot!(markdown(&of_summary()));
+    assert_snapshot!(shown(&Finding::Import(of_summary()), "markdown", plain(80)));
 }
 
 #[test]
@@ -90,14 +79,14 @@ fn json_of_an_import() {
 
 #[test]
 fn tsv_and_csv_have_every_test_and_column() {
-    let rendered = tsv(&of_summary());
+    let rendered = shown(&Finding::Import(of_summary()), "tsv", plain(80));
     let widths: Vec<usize> = rendered.lines().map(|line| line.split('\t').count()).collect();
     // Twenty-eight, less the stalls and the job that nobody gave, with the ratio beside test and version.
     assert_eq!(widths, [27; 7]);
     let line: Vec<&str> = rendered.lines().nth(2).unwrap().split('\t').collect();
     assert_eq!(line[..5], ["overwrite.t24", "8.6.7", "-", "failed", "-"]);
     assert!(rendered.contains("readrandom.t24\t8.7.3\t0.97\t218000\t46.4\t999GB\t"), "{rendered}");
-    assert_eq!(csv(&of_summary()), rendered.replace('\t', ","));
+    assert_eq!(shown(&Finding::Import(of_summary()), "csv", plain(80)), rendered.replace('\t', ","));
 }
 
 #[test]
@@ -132,7 +121,7 @@ fn output_of_db_bench_is_shown_with_its_warnings() {
                    fillrandom   :       4.785 micros/op 209001 ops/sec;   23.1 MB/s\n";
     let values = of_db_bench(&db_bench::parse(printed).unwrap(), Source { file: 0, subject: "out" });
     let view = import("db_bench-text", "out.txt", printed, values);
-    assert_snapshot!(text(&view, TextOptions { width: 100, colour: false }));
+    assert_snapshot!(as_text(&view, 100));
 }
 
 #[test]
@@ -142,7 +131,7 @@ fn results_of_go_are_compared_by_their_time() {
     let view = import("go-bench", "old.txt", printed, values);
     let ratios: Vec<Option<f64>> = view.steps[0].rows.iter().map(|row| row.relative_rate).collect();
     assert_eq!(ratios, [Some(1.0), Some(0.8)]);
-    assert_snapshot!(text(&view, TextOptions { width: 80, colour: false }));
+    assert_snapshot!(as_text(&view, 80));
 }
 
 #[test]
@@ -156,7 +145,7 @@ fn what_has_no_rate_has_no_column_of_ratios() {
     );
     let view = import("iostat", "x.pg17/io", printed, means);
     assert!(view.compared.is_empty());
-    assert_snapshot!(text(&view, TextOptions { width: 80, colour: false }));
+    assert_snapshot!(as_text(&view, 80));
 }
 
 #[test]
@@ -165,10 +154,6 @@ fn a_report_of_sysbench_keeps_to_its_width() {
     let values =
         of_sysbench(&sysbench::parse(printed).unwrap(), Source { file: 0, subject: "sb.o.read-only" });
     let view = import("sysbench", "x.my84/sb.o.read-only", printed, values);
-    for width in [80, 120] {
-        let rendered = text(&view, TextOptions { width, colour: false });
-        let widest = rendered.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= width, "{widest} > {width}:\n{rendered}");
-    }
-    assert_snapshot!(text(&view, TextOptions { width: 80, colour: false }));
+    as_text(&view, 120);
+    assert_snapshot!(as_text(&view, 80));
 }

@@ -1,11 +1,8 @@
 //! What several pages write alike: times, how a run stands, tables.
 
-use crate::layout::shortened;
+use crate::render::layout::shortened;
 use maud::{Markup, html};
-use model::event::RunOutcome;
 use model::figures::NONE;
-use model::plan::Purpose;
-use model::record::RunStatus;
 
 /// Names longer than this are cut in the middle; the whole stands in the title.
 const LONGEST_NAME: usize = 60;
@@ -43,21 +40,26 @@ fn within(text: &str, most: usize) -> Markup {
     }
 }
 
-pub(super) fn purpose_word(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Compare => "comparison",
-        Purpose::Calibrate => "calibration",
-        Purpose::Campaign => "campaign",
+/// A table in a box of its own that scrolls; of its head the cells, of its body the rows.
+pub(super) fn table(head: Markup, rows: Markup) -> Markup {
+    html! {
+        div.site-scroll {
+            table {
+                thead { tr { (head) } }
+                tbody { (rows) }
+            }
+        }
     }
 }
 
-pub(super) fn status_word(status: RunStatus) -> &'static str {
-    match status {
-        RunStatus::Ended(RunOutcome::Done) => "done",
-        RunStatus::Ended(RunOutcome::Interrupted) => "interrupted",
-        RunStatus::Ended(RunOutcome::Failed) => "failed",
-        RunStatus::Unfinished => "unfinished",
-    }
+/// Headers of columns of words.
+pub(super) fn headers(names: &[&str]) -> Markup {
+    html! { @for name in names { th scope="col" { (name) } } }
+}
+
+/// Headers of columns of numbers.
+pub(super) fn number_headers(names: &[&str]) -> Markup {
+    html! { @for name in names { th.site-number scope="col" { (name) } } }
 }
 
 /// A choice of a form; the empty one stands for all.

@@ -1,7 +1,7 @@
 //! Addresses of pages. Every view is a URL; names are encoded, whatever they hold.
 
-use super::runs::FilterFields;
-use crate::selection::Selection;
+use super::filter::FilterFields;
+use findings::selection::Selection;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// Everything but what RFC 3986 calls unreserved.

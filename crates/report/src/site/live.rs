@@ -1,7 +1,7 @@
 //! A run in progress: how far it has come, its newest figures, whether it is still alive. The same texts make the page
 //! and the JSON that its script asks for, so that the two cannot disagree.
 
-use super::cells::{name, purpose_word, time};
+use super::cells::{headers, name, time};
 use super::links;
 use super::shell::{self, Here};
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use model::block::Second;
 use model::figures::{NONE, count, quantity, span};
 use model::plan::{Design, Purpose};
 use model::record::{RunStatus, RunWarning, StepExit};
-use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// A run in progress, ready to be laid out.
@@ -74,43 +74,26 @@ const WAIT_S: u32 = 2;
 /// How often it loads itself where no script runs.
 const RELOAD_S: u32 = 5;
 
-/// What the script is told.
-#[derive(Debug, Serialize)]
-struct Told {
-    schema: u32,
-    run: String,
-    status: &'static str,
-    /// Whether there is a report to go to.
-    ended: bool,
-    report: String,
-    /// Of the whole, 0 to 1; absent where nobody knows.
-    share: Option<f64>,
-    fields: BTreeMap<&'static str, String>,
-    tables: BTreeMap<&'static str, Vec<Vec<String>>>,
-}
-
 /// The page.
 pub fn page(view: &LiveView) -> String {
-    let told = told(view);
-    let field = |field: &'static str| told.fields.get(field).cloned().unwrap_or_default();
     let title = format!("Run {}", view.id);
     let body = html! {
         div data-live=(links::live_json(&view.id)) data-wait=(WAIT_S) {
             h1 { "Run " (view.id) @if let Some(given) = &view.name { " " (name(given)) } }
             p {
-                (purpose_word(view.purpose)) " of " (name(&view.workload)) ", " (view.design.name()) ", began "
+                (view.purpose.word()) " of " (name(&view.workload)) ", " (view.design.name()) ", began "
                 (time(view.began_at_us)) " UTC: " (name(&view.subjects.join(", ")))
             }
             p {
-                progress max="1" value=[told.share] aria-label="progress" {}
-                " " span data-field="progress" { (field("progress")) }
+                progress max="1" value=[share(view)] aria-label="progress" {}
+                " " span data-field="progress" { (progress(view)) }
             }
-            p data-field="alive" { (field("alive")) }
-            p data-field="second" { (field("second")) }
+            p data-field="alive" { (alive(view)) }
+            p data-field="second" { (second(view)) }
             p role="status" data-state="" {}
-            (table("Steps", "steps", &["step", "done", "failed", "skipped", "unfinished", "left the run"], &told))
-            (table("Newest trials", "newest", &["step", "subject", "launch", "ops/s so far", "stands"], &told))
-            (table("Warnings", "warnings", &["id", "step", "says"], &told))
+            (table("Steps", "steps", &["step", "done", "failed", "skipped", "unfinished", "left the run"], steps(view)))
+            (table("Newest trials", "newest", &["step", "subject", "launch", "ops/s so far", "stands"], newest(view)))
+            (table("Warnings", "warnings", &["id", "step", "says"], warnings(view)))
             p {
                 a href=(links::report(&view.id)) { "The report of what was measured so far" } " · "
                 a href=(links::raw_list(&view.id)) { "raw output" }
@@ -126,18 +109,27 @@ pub fn page(view: &LiveView) -> String {
 /// # Errors
 /// None that is known: it is text and finite numbers.
 pub fn json(view: &LiveView) -> Result<String, serde_json::Error> {
-    serde_json::to_string(&told(view))
+    serde_json::to_string(&json!({
+        "schema": crate::contract::SCHEMA,
+        "run": view.id,
+        "status": view.status.name(),
+        // Whether there is a report to go to.
+        "ended": view.status != RunStatus::Unfinished,
+        "report": links::report(&view.id),
+        "share": share(view),
+        "fields": { "alive": alive(view), "progress": progress(view), "second": second(view) },
+        "tables": { "newest": newest(view), "steps": steps(view), "warnings": warnings(view) },
+    }))
 }
 
-fn table(title: &str, rows: &'static str, columns: &[&str], told: &Told) -> Markup {
-    let cells = told.tables.get(rows).map(Vec::as_slice).unwrap_or_default();
+fn table(title: &str, name: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Markup {
     html! {
         h2 { (title) }
         div.site-scroll {
             table {
-                thead { tr { @for column in columns { th scope="col" { (column) } } } }
-                tbody data-rows=(rows) {
-                    @for row in cells {
+                thead { tr { (headers(columns)) } }
+                tbody data-rows=(name) {
+                    @for row in rows {
                         tr {
                             @for (index, cell) in row.iter().enumerate() {
                                 @if index == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
@@ -150,28 +142,6 @@ fn table(title: &str, rows: &'static str, columns: &[&str], told: &Told) -> Mark
     }
 }
 
-fn told(view: &LiveView) -> Told {
-    let ended = view.status != RunStatus::Unfinished;
-    Told {
-        schema: crate::json::SCHEMA,
-        run: view.id.clone(),
-        status: view.status.name(),
-        ended,
-        report: links::report(&view.id),
-        share: share(view).filter(|share| share.is_finite()),
-        fields: BTreeMap::from([
-            ("progress", progress(view)),
-            ("alive", alive(view)),
-            ("second", second(view)),
-        ]),
-        tables: BTreeMap::from([
-            ("steps", steps(view)),
-            ("newest", newest(view)),
-            ("warnings", warnings(view)),
-        ]),
-    }
-}
-
 /// Trials that a campaign has in all: every subject's sequence in every round.
 fn planned(view: &LiveView) -> u64 {
     (view.subjects.len() * view.steps.len()) as u64 * u64::from(view.rounds)
@@ -181,15 +151,17 @@ fn ended_trials(view: &LiveView) -> u64 {
     view.trials.values().map(|[done, failed, skipped, _]| done + failed + skipped).sum()
 }
 
-/// In rounds by trials. Interleaved by time: a run ends with its budget, or before.
+/// Of the whole, 0 to 1; absent where nobody knows. In rounds by trials. Interleaved by time: a run ends with its budget,
+/// or before.
 fn share(view: &LiveView) -> Option<f64> {
-    match (view.design, planned(view)) {
+    let share = match (view.design, planned(view)) {
         (Design::Interleaved, _) => (view.budget_s > 0.0).then(|| (view.elapsed_s / view.budget_s).min(1.0)),
         (Design::Rounds | Design::Sequential, 0) => None,
         (Design::Rounds | Design::Sequential, planned) => {
             Some((ended_trials(view) as f64 / planned as f64).min(1.0))
         }
-    }
+    };
+    share.filter(|share| share.is_finite())
 }
 
 fn progress(view: &LiveView) -> String {
@@ -273,7 +245,7 @@ fn newest(view: &LiveView) -> Vec<Vec<String>> {
 fn warnings(view: &LiveView) -> Vec<Vec<String>> {
     let mut gathered: Vec<(&RunWarning, u64)> = Vec::new();
     for warning in &view.warnings {
-        match gathered.iter_mut().find(|(known, _)| known.id == warning.id && known.text == warning.text) {
+        match gathered.iter_mut().find(|(known, _)| known.warning == warning.warning) {
             Some((_, times)) => *times += 1,
             None => gathered.push((warning, 1)),
         }
@@ -284,7 +256,7 @@ fn warnings(view: &LiveView) -> Vec<Vec<String>> {
             (1, None) => "all".to_owned(),
             (times, _) => count(times, "time", "times"),
         };
-        vec![warning.id.clone(), step, warning.text.clone()]
+        vec![warning.warning.id().to_owned(), step, warning.warning.to_string()]
     };
     gathered.into_iter().map(row).collect()
 }

@@ -1,6 +1,7 @@
-//! The list of runs and imports: newest first, a page at a time, narrowed down by a form that is a URL.
+//! The list of runs, imports and bisections: newest first, a page at a time, narrowed down by a form that is a URL.
 
-use super::cells::{name, own_values, purpose_word, select, sentence, status_word, time};
+use super::cells::{headers, name, number_headers, own_values, select, sentence, table, time};
+use super::filter::FilterFields;
 use super::links;
 use super::shell::{self, Here};
 use crate::document::Sentence;
@@ -27,46 +28,6 @@ pub struct RunsView {
     pub problems: Vec<String>,
 }
 
-/// The fields of the form, as they stand in the URL; empty where they narrow nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FilterFields {
-    pub q: String,
-    /// `rocksdb`
-    pub engine: String,
-    /// `quick`; of an import its format.
-    pub workload: String,
-    /// `compare`, `calibrate`, `campaign`, `import`
-    pub purpose: String,
-    /// `done`, `failed`, `interrupted`, `unfinished`
-    pub status: String,
-    /// Name of the host.
-    pub host: String,
-    /// First day, `2026-11-21`.
-    pub from: String,
-    pub to: String,
-}
-
-impl FilterFields {
-    /// Names and values, in the order of the form.
-    pub fn pairs(&self) -> Vec<(&'static str, &str)> {
-        vec![
-            ("q", &self.q),
-            ("engine", &self.engine),
-            ("workload", &self.workload),
-            ("purpose", &self.purpose),
-            ("status", &self.status),
-            ("host", &self.host),
-            ("from", &self.from),
-            ("to", &self.to),
-        ]
-    }
-
-    /// Whether nothing is narrowed down.
-    pub fn is_empty(&self) -> bool {
-        self.pairs().iter().all(|(_, value)| value.is_empty())
-    }
-}
-
 /// What the form offers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilterChoices {
@@ -75,14 +36,21 @@ pub struct FilterChoices {
     pub hosts: Vec<String>,
 }
 
-/// A run or an import.
+/// What a row of the list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowKind {
+    Run(Purpose),
+    Import,
+    Bisection,
+}
+
+/// A run, an import or a bisection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
-    /// What it is for; absent for an import.
-    pub purpose: Option<Purpose>,
+    pub kind: RowKind,
     /// How it ended, or that it did not.
     pub status: RunStatus,
     /// Microseconds since the epoch.
@@ -91,9 +59,9 @@ pub struct RunRow {
     pub ended_at_us: Option<i64>,
     /// The workload; of an import its format.
     pub workload: String,
-    /// Name of the host; absent for an import.
+    /// Name of the host; absent for an import and a bisection.
     pub host: Option<String>,
-    /// The base, then the candidates; of an import its files.
+    /// The base, then the candidates; of an import its files, of a bisection its ends.
     pub subjects: Vec<String>,
     /// Trials that are done.
     pub done: u64,
@@ -104,8 +72,13 @@ pub struct RunRow {
 }
 
 /// Purposes and states as the form offers them: value and word.
-const PURPOSES: [(&str, &str); 4] =
-    [("compare", "comparison"), ("campaign", "campaign"), ("calibrate", "calibration"), ("import", "import")];
+const PURPOSES: [(&str, &str); 5] = [
+    ("compare", "comparison"),
+    ("campaign", "campaign"),
+    ("calibrate", "calibration"),
+    ("import", "import"),
+    ("bisection", "bisection"),
+];
 const STATUSES: [&str; 4] = ["done", "unfinished", "failed", "interrupted"];
 
 /// The page.
@@ -115,7 +88,7 @@ pub fn page(view: &RunsView) -> String {
         (form(view))
         @for problem in &view.problems { p role="alert" { (problem) } }
         p { (range(view)) }
-        @if !view.rows.is_empty() { (table(view)) }
+        @if !view.rows.is_empty() { (pickable(view)) }
         (pages(view))
     };
     shell::page("Runs", Here::Runs, body)
@@ -153,29 +126,18 @@ fn range(view: &RunsView) -> String {
     }
 }
 
-fn table(view: &RunsView) -> Markup {
+fn pickable(view: &RunsView) -> Markup {
+    let head = html! {
+        th scope="col" { abbr title="pick two to see them side by side" { "pick" } }
+        (headers(&["began", "run", "what", "status"]))
+        (number_headers(&["took"]))
+        (headers(&["workload", "subjects"]))
+        (number_headers(&["trials"]))
+        (headers(&["found", "host"]))
+    };
     html! {
         form method="get" action="/compare" {
-            div.site-scroll {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { abbr title="pick two to see them side by side" { "pick" } }
-                            th scope="col" { "began" }
-                            th scope="col" { "run" }
-                            th scope="col" { "what" }
-                            th scope="col" { "status" }
-                            th.site-number scope="col" { "took" }
-                            th scope="col" { "workload" }
-                            th scope="col" { "subjects" }
-                            th.site-number scope="col" { "trials" }
-                            th scope="col" { "found" }
-                            th scope="col" { "host" }
-                        }
-                    }
-                    tbody { @for row in &view.rows { (line(row)) } }
-                }
-            }
+            (table(head, html! { @for row in &view.rows { (line(row)) } }))
             button type="submit" { "Two picked runs side by side" }
         }
     }
@@ -186,21 +148,28 @@ fn line(row: &RunRow) -> Markup {
         RunStatus::Unfinished => links::live(&row.id),
         RunStatus::Ended(_) => links::report(&row.id),
     };
-    let took = row.ended_at_us.filter(|_| row.purpose.is_some());
+    let (what, is_run) = match row.kind {
+        RowKind::Run(purpose) => (purpose.word(), true),
+        RowKind::Import => ("import", false),
+        RowKind::Bisection => ("bisection", false),
+    };
+    // What was found by a bisection is known when it has ended.
+    let has_report = row.kind != RowKind::Bisection || row.status != RunStatus::Unfinished;
+    let took = row.ended_at_us.filter(|_| row.kind != RowKind::Import);
     let took = took.map_or_else(|| NONE.to_owned(), |ended| span((ended - row.began_at_us) as f64 / 1e6));
     html! {
         tr {
             td {
-                @if row.purpose.is_some() {
+                @if is_run {
                     input type="checkbox" name="run" value=(row.id) aria-label=(format!("pick {}", row.id));
                 }
             }
             td.site-whole { (time(row.began_at_us)) }
             th.site-names scope="row" {
-                a href=(address) { (row.id) }
+                @if has_report { a href=(address) { (row.id) } } @else { (row.id) }
                 @if let Some(given) = &row.name { br; (name(given)) }
             }
-            td { (row.purpose.map_or("import", purpose_word)) }
+            td { (what) }
             td { (status(row.status)) }
             td.site-number { (took) }
             td.site-names { (workload(row)) }
@@ -210,7 +179,8 @@ fn line(row: &RunRow) -> Markup {
                 @for (trials, word) in &row.not_done { br; (trials) " " (word) }
             }
             td.site-names {
-                @for found in &row.verdicts { p { (sentence(&found.text)) } }
+                @for found in row.verdicts.iter().take(MOST_FOUND) { p { (sentence(&found.text)) } }
+                @if row.verdicts.len() > MOST_FOUND { p { (row.verdicts.len() - MOST_FOUND) " more in the report" } }
             }
             td { @if let Some(host) = &row.host { (name(host)) } }
         }
@@ -218,7 +188,7 @@ fn line(row: &RunRow) -> Markup {
 }
 
 fn status(status: RunStatus) -> Markup {
-    let word = status_word(status);
+    let word = status.name();
     html! {
         @match status {
             RunStatus::Ended(RunOutcome::Done) => { (word) }
@@ -231,7 +201,7 @@ fn status(status: RunStatus) -> Markup {
 
 fn workload(row: &RunRow) -> Markup {
     html! {
-        @if row.purpose.is_some() {
+        @if row.kind != RowKind::Import {
             a href=(links::history(&row.workload, "", "")) title="its history" { (name(&row.workload)) }
         } @else {
             (name(&row.workload))
@@ -239,6 +209,8 @@ fn workload(row: &RunRow) -> Markup {
     }
 }
 
+/// Of a report this is enough to choose by.
+const MOST_FOUND: usize = 3;
 /// More subjects than these are counted.
 const MOST_SUBJECTS: usize = 3;
 

@@ -1,11 +1,8 @@
 //! The frame of every page: navigation, our own style and script, and the policy that lets the browser run nothing else.
 
 use super::links;
-use crate::html::shell;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::render::html::shell;
 use maud::{Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
 
 const STYLE: &str = include_str!("../../assets/site.css");
 const SCRIPT: &str = include_str!("../../assets/live.js");
@@ -50,14 +47,9 @@ pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)]) -> String
 /// The content security policy of every page, for the response's header: that of reports, and our style and script.
 pub fn policy() -> String {
     let own = |policy: &str, directive: &str, text: &str| {
-        policy.replacen(&format!("{directive} "), &format!("{directive} {} ", source(text)), 1)
+        policy.replacen(&format!("{directive} "), &format!("{directive} '{}' ", shell::hash(text)), 1)
     };
-    // Our forms ask for pages of this site.
-    let policy = shell::content_security_policy(shell::Connect::SameOrigin).replacen(
-        "form-action 'none'",
-        "form-action 'self'",
-        1,
-    );
+    let policy = shell::content_security_policy(shell::Connect::SameOrigin);
     own(&own(&policy, "style-src", STYLE), "script-src", SCRIPT)
 }
 
@@ -98,9 +90,4 @@ fn after_body_tag(page: &str, inserted: &str) -> String {
         Some(end) => format!("{}{inserted}{}", &page[..end], &page[end..]),
         None => page.to_owned(),
     }
-}
-
-/// A text by its hash, as policies name it.
-fn source(text: &str) -> String {
-    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

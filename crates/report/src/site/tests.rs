@@ -2,25 +2,27 @@
 //! and style run and nothing else.
 
 use super::compare::{self, RunFigures, SubjectFigure};
+use super::filter::FilterFields;
 use super::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
 use super::live::{self, LiveView, NewestTrial};
 use super::message::{self, Message};
 use super::raw;
-use super::runs::{self, FilterChoices, FilterFields, RunRow, RunsView};
+use super::runs::{self, FilterChoices, RowKind, RunRow, RunsView};
 use super::shell;
-use crate::campaign::tests::campaign_record;
-use crate::conditions::RunConditions;
 use crate::document::Sentence;
-use crate::labels::told_apart;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use findings::conditions::RunConditions;
+use findings::labels::told_apart;
 use model::block::Second;
 use model::event::RunOutcome;
 use model::host::Host;
 use model::plan::{Design, Purpose};
+use model::reason::LeaveReason;
 use model::record::{RawOutputName, RunStatus, RunWarning, StepExit};
 use model::units::Nanos;
 use model::verdict::Verdict;
+use model::warning::Warning;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -30,7 +32,7 @@ fn row(id: &str) -> RunRow {
     RunRow {
         id: id.to_owned(),
         name: Some(NASTY.to_owned()),
-        purpose: Some(Purpose::Compare),
+        kind: RowKind::Run(Purpose::Compare),
         status: RunStatus::Ended(RunOutcome::Done),
         began_at_us: 1_795_000_000_000_000,
         ended_at_us: Some(1_795_000_090_000_000),
@@ -60,7 +62,7 @@ fn list(rows: Vec<RunRow>, total: u64) -> RunsView {
 }
 
 fn conditions(change: impl Fn(&mut model::plan::Plan, &mut Host)) -> RunConditions {
-    let record = campaign_record();
+    let record = testing::rounds::record();
     let (mut plan, mut host) = (record.plan, record.host);
     change(&mut plan, &mut host);
     RunConditions::of(&plan, &host)
@@ -165,8 +167,18 @@ fn live_view() -> LiveView {
             p99: Nanos(20_000),
             max: Nanos(3),
         }),
-        exits: vec![StepExit { step: "fillseq".to_owned(), launch: 1, reason: NASTY.to_owned() }],
-        warnings: vec![RunWarning { step: None, id: "busy-host".to_owned(), text: NASTY.to_owned() }; 2],
+        exits: vec![StepExit {
+            step: "fillseq".to_owned(),
+            launch: 1,
+            reason: LeaveReason::Recorded(NASTY.to_owned()),
+        }],
+        warnings: vec![
+            RunWarning {
+                step: None,
+                warning: Warning::Recorded { id: "busy-host".to_owned(), text: NASTY.to_owned() },
+            };
+            2
+        ],
     }
 }
 
@@ -254,6 +266,17 @@ fn the_list_leads_to_its_pages_and_keeps_what_was_chosen() {
     ] {
         assert!(page.contains(part), "{part} is missing: {page}");
     }
+    let bisection = RunRow { kind: RowKind::Bisection, ..row("bisected") };
+    let page = runs::page(&list(vec![bisection], 1));
+    assert!(page.contains("<td>bisection</td>") && page.contains("bisected"), "{page}");
+    assert!(page.contains("href=\"/runs/bisected\"") && !page.contains("checkbox"), "{page}");
+    let searching = RunRow {
+        kind: RowKind::Bisection,
+        status: RunStatus::Unfinished,
+        ended_at_us: None,
+        ..row("bisected")
+    };
+    assert!(!runs::page(&list(vec![searching], 1)).contains("href=\"/runs/bisected\""));
     let unfinished = RunRow { status: RunStatus::Unfinished, ended_at_us: None, ..row("a") };
     assert!(runs::page(&list(vec![unfinished], 1)).contains("href=\"/live/a\""));
     let none = RunsView { fields: view.fields, ..list(Vec::new(), 0) };
@@ -392,7 +415,7 @@ fn a_run_in_progress_says_how_far_it_has_come_and_whether_it_lives() {
 
 #[test]
 fn a_report_gets_its_frame_and_keeps_its_own_text() {
-    let report = crate::html::shell::page("r", maud::html! { p { "the report" } });
+    let report = crate::render::html::shell::page("r", maud::html! { p { "the report" } });
     let framed = shell::framed_report(&report, "a/b", &[("json", "JSON")]);
     for part in [
         "<p>the report</p>",

@@ -1,11 +1,12 @@
 //! From what the worker and /proc told of a block to what is told of it, in every design alike.
 
 use super::world::{EngineIn, MeasuredBlock};
-use model::block::{Block, TrialKey};
+use model::block::{Block, BlockKind, TrialKey};
 use model::counter::{Counter, Counters};
 use model::event::RunEvent;
-use model::plan::{Design, Plan};
+use model::plan::Plan;
 use model::units::Nanos;
+use model::warning::Warning;
 use model::workload::Operation;
 use model::workload::sql::Dialect;
 
@@ -30,7 +31,7 @@ impl MeasuredBlock {
     /// The block of a trial; `run_delay` and CPU are means over the foreground threads. A client waits
     /// while its server works: then what the server's thread had is part of the client's time as its own is (statistics
     /// 1.9, rule 10).
-    pub fn into_block(self, trial: TrialKey, cycle: u32, position: u32) -> Block {
+    pub fn into_block(self, trial: TrialKey, kind: BlockKind, position: u32) -> Block {
         let report = self.report;
         let threads = (report.thread_cpu.len() as u64).max(1);
         let mut foreground_cpu: Nanos = report.thread_cpu.iter().copied().sum();
@@ -59,7 +60,7 @@ impl MeasuredBlock {
         Block {
             image: trial.launch,
             trial,
-            cycle,
+            kind,
             position,
             started_at_us: self.started_at_us,
             operations: report.operations,
@@ -75,16 +76,13 @@ impl MeasuredBlock {
 
     /// The warning that events were sent again, with how often of each kind; absent where none was.
     pub fn retries(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
-        let kinds: Vec<String> =
-            self.report.retries.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let kinds = &self.report.retries;
         (!kinds.is_empty()).then(|| RunEvent::Warned {
             step: Some(trial.step.clone()),
-            id: "retries".to_owned(),
-            text: format!(
-                "{} wanted events to be sent again, in the first block in which it did: {}",
-                plan.subjects[trial.side].reference,
-                kinds.join(", ")
-            ),
+            warning: Warning::Retries {
+                subject: plan.subjects[trial.side].reference.to_string(),
+                kinds: kinds.clone(),
+            },
         })
     }
 
@@ -107,12 +105,13 @@ impl MeasuredBlock {
         (rate * seconds >= LEAST_EVENTS * per_event as f64 && achieved < rate * LEAST_SHARE).then(|| {
             RunEvent::Warned {
                 step: Some(trial.step.clone()),
-                id: "behind-its-rate".to_owned(),
-                text: format!(
-                    "{} did {achieved:.0} of the {rate:.0} operations a second of {} in round {}: less than 95 %, so \
-                     that what ran beside it had less to bear than elsewhere",
-                    plan.subjects[trial.side].reference, trial.step, trial.launch,
-                ),
+                warning: Warning::BehindItsRate {
+                    subject: plan.subjects[trial.side].reference.to_string(),
+                    step: trial.step.clone(),
+                    round: trial.launch,
+                    achieved,
+                    rate,
+                },
             }
         })
     }
@@ -121,20 +120,16 @@ impl MeasuredBlock {
     pub fn failed_operations(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
         let report = &self.report;
         let error = report.first_error.as_ref()?;
-        let launch = match plan.layout.design {
-            Design::Interleaved => "launch",
-            Design::Rounds | Design::Sequential => "round",
-        };
         Some(RunEvent::Warned {
             step: Some(trial.step.clone()),
-            id: "failed-operations".to_owned(),
-            text: format!(
-                "{} of {} operations failed on {} in {launch} {}: {error}",
-                report.failed_operations,
-                report.failed_operations + report.operations,
-                plan.subjects[trial.side].reference,
-                trial.launch,
-            ),
+            warning: Warning::FailedOperations {
+                subject: plan.subjects[trial.side].reference.to_string(),
+                design: plan.layout.design,
+                launch: trial.launch,
+                failed: report.failed_operations,
+                operations: report.failed_operations + report.operations,
+                error: error.clone(),
+            },
         })
     }
 }

@@ -1,12 +1,9 @@
 //! A small plan for tests.
 
-use model::build::{BuildSource, EngineBuild};
-use model::config::EngineConfig;
-use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
-use model::subject::SubjectRef;
-use model::units::{Bytes, Nanos};
+use model::plan::Plan;
+use model::units::Nanos;
 use model::workload::Workload;
-use std::collections::BTreeMap;
+
 /// The steps of a small workload of every kind.
 pub const WORKLOAD: &str = r#"
     name = "small"
@@ -134,46 +131,9 @@ pub fn sql_plan(steps: &[&str], budget: Nanos) -> Plan {
     let workload = Workload::parse(SQL_WORKLOAD, "test").unwrap();
     Plan { workload, ..plan(&["postgres@15.7", "postgres@16.3"], steps, budget) }
 }
+
 /// A plan of these subjects and steps.
 pub fn plan(subjects: &[&str], steps: &[&str], budget: Nanos) -> Plan {
-    let subject = |text: &&str| {
-        let reference: SubjectRef = text.parse().unwrap();
-        Subject {
-            build: EngineBuild {
-                reference: reference.build.clone(),
-                library: "librocksdb.so".into(),
-                sha256: String::new(),
-                size: Bytes(0),
-                server: None,
-                source: BuildSource::Published { coordinates: String::new() },
-                compilers: Vec::new(),
-                probe: None,
-            },
-            config: EngineConfig {
-                name: reference.config.clone(),
-                description: String::new(),
-                pins: BTreeMap::new(),
-                options: BTreeMap::new(),
-                memory: BTreeMap::new(),
-                when: Vec::new(),
-            },
-            options: BTreeMap::new(),
-            planted_slowdown_percent: 0.0,
-            reference,
-        }
-    };
-    Plan {
-        purpose: Purpose::Compare,
-        subjects: subjects.iter().map(subject).collect(),
-        workload: Workload::parse(WORKLOAD, "test").unwrap(),
-        workload_sha256: String::new(),
-        steps: steps.iter().map(|step| (*step).to_owned()).collect(),
-        steps_named: false,
-        own_image: false,
-        layout: Layout::default(),
-        rule: DecisionRule::default(),
-        budget,
-        seed: 42,
-        tool_version: "test".to_owned(),
-    }
+    let steps = steps.iter().map(|step| (*step).to_owned()).collect();
+    Plan { steps, budget, seed: 42, ..testing::plan(WORKLOAD, subjects) }
 }

@@ -7,13 +7,14 @@ use super::fetch::{self, Fetch, FetchLock, Programs};
 use super::file::EngineSource;
 use super::loader;
 use super::own;
-use super::record::{BuildRecord, Facts, JarRecord, PackageRecord};
+use super::record::{BuildRecord, JarRecord, PackageRecord, SCHEMA};
 use super::sha256;
 use crate::marked_dir::{create_marked_dir, create_marked_dir_below};
 use crate::server::elsewhere::read_password;
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::elsewhere::ServerElsewhere;
 use model::subject::{BuildRef, compare_versions};
+use model::units::Bytes;
 use std::fs;
 use std::io;
 use std::path::{self, Path, PathBuf};
@@ -171,18 +172,20 @@ impl BuildCache {
             None => None,
         };
         let server = ServerElsewhere { storage: layout.storage.clone(), password_file, ..server };
-        self.keep(BuildRecord::new(Facts {
+        self.keep(BuildRecord {
+            schema: SCHEMA,
             reference: build,
             library: PathBuf::new(),
             sha256: String::new(),
-            size: 0,
+            size: Bytes(0),
             server: None,
             loader: None,
             source: BuildSource::Elsewhere { server, statements_of_others: None },
             compilers: Vec::new(),
             jar: None,
             packages: Vec::new(),
-        }))
+            probe: None,
+        })
     }
 
     /// Writes the record of an own build or a server elsewhere.

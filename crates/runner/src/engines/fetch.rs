@@ -10,7 +10,7 @@ use super::error::EngineError;
 use super::file::{EngineSource, LibrarySource};
 use super::jar::{self, Extraction};
 use super::maven::{self, Artifact, Copied};
-use super::record::{BuildRecord, Facts, JarRecord, LIBRARY_FILE};
+use super::record::{BuildRecord, JarRecord, LIBRARY_FILE, SCHEMA};
 use super::sha256;
 use crate::marked_dir::{create_marked_dir, remove_marked_dir};
 use model::build::BuildSource;
@@ -265,18 +265,20 @@ impl Fetch<'_> {
     ) -> Result<BuildRecord, EngineError> {
         let compilers = elf::check_library(library, source, self.arch)?;
         let (sha256, size) = sha256::of_file(library)?;
-        Ok(BuildRecord::new(Facts {
+        Ok(BuildRecord {
+            schema: SCHEMA,
             reference: self.build.clone(),
             library: PathBuf::from(LIBRARY_FILE),
             sha256,
-            size,
+            size: Bytes(size),
             server: None,
             loader: None,
             source: BuildSource::Published { coordinates },
             compilers,
             jar: Some(archive_record(jar)?),
             packages: Vec::new(),
-        }))
+            probe: None,
+        })
     }
 }
 

@@ -5,10 +5,11 @@ use super::elf;
 use super::error::EngineError;
 use super::file::{EngineSource, InitialiseLayout, LibrarySource, ServerSource};
 use super::layout::Search;
-use super::record::{BuildRecord, Facts};
+use super::record::{BuildRecord, SCHEMA};
 use super::sha256;
 use model::build::BuildSource;
 use model::subject::BuildRef;
+use model::units::Bytes;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -57,18 +58,20 @@ pub(super) fn record_of(
         }
     };
     let (sha256, size) = sha256::of_file(&library)?;
-    Ok(BuildRecord::new(Facts {
+    Ok(BuildRecord {
+        schema: SCHEMA,
         reference: reference.clone(),
         library,
         sha256,
-        size,
+        size: Bytes(size),
         server,
         loader: None,
         source: BuildSource::Own { path: path.to_owned() },
         compilers,
         jar: None,
         packages: Vec::new(),
-    }))
+        probe: None,
+    })
 }
 
 /// `pg_config: CFLAGS = -O2`: the lines that tell how a build was made.

@@ -18,7 +18,7 @@ pub(super) const RECORD_FILE: &str = "build.json";
 pub(super) const LIBRARY_FILE: &str = "library.so";
 
 /// Raised when a reader could no longer make sense of an older record.
-const SCHEMA: u32 = 1;
+pub(super) const SCHEMA: u32 = 1;
 
 /// The directory of a fetched server in its build's directory.
 pub(super) const SERVER_DIRECTORY: &str = "files";
@@ -45,8 +45,8 @@ pub struct PackageRecord {
 /// The file behind an [`EngineBuild`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BuildRecord {
-    /// The form of the file.
-    schema: u32,
+    /// The form of the file: [`SCHEMA`].
+    pub schema: u32,
     /// How the user names it.
     pub reference: BuildRef,
     /// The library, or the program of a server as it was published: relative to the record where it was fetched, so that the cache can be moved; absolute
@@ -69,51 +69,11 @@ pub(super) struct BuildRecord {
     /// The packages it was in.
     #[serde(default)]
     pub packages: Vec<PackageRecord>,
-    /// What it said of itself.
+    /// What it said of itself; absent where it was never opened.
     pub probe: Option<BuildProbe>,
 }
 
-/// What is known of a library when its record is made.
-pub(super) struct Facts {
-    /// How the user names it.
-    pub reference: BuildRef,
-    /// See [`BuildRecord::library`].
-    pub library: PathBuf,
-    pub sha256: String,
-    /// Its size in bytes.
-    pub size: u64,
-    /// What else belongs to a server.
-    pub server: Option<ServerFiles>,
-    /// See [`BuildRecord::loader`].
-    pub loader: Option<PathBuf>,
-    /// Where it came from.
-    pub source: BuildSource,
-    pub compilers: Vec<String>,
-    /// The jar it was in.
-    pub jar: Option<JarRecord>,
-    /// The packages it was in.
-    pub packages: Vec<PackageRecord>,
-}
-
 impl BuildRecord {
-    /// A record of a library that was never opened.
-    pub(super) fn new(facts: Facts) -> BuildRecord {
-        BuildRecord {
-            schema: SCHEMA,
-            reference: facts.reference,
-            library: facts.library,
-            sha256: facts.sha256,
-            size: Bytes(facts.size),
-            server: facts.server,
-            loader: facts.loader,
-            source: facts.source,
-            compilers: facts.compilers,
-            jar: facts.jar,
-            packages: facts.packages,
-            probe: None,
-        }
-    }
-
     /// The same record with what the build said of itself.
     pub(super) fn with_probe(self, probe: Option<BuildProbe>) -> BuildRecord {
         BuildRecord { probe, ..self }

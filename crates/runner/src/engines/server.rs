@@ -12,10 +12,11 @@ use super::layout::{self, Search};
 use super::loader;
 use super::maven::Artifact;
 use super::npm;
-use super::record::{BuildRecord, Facts, JarRecord, SERVER_DIRECTORY};
+use super::record::{BuildRecord, JarRecord, SCHEMA, SERVER_DIRECTORY};
 use super::sha256;
 use super::unpack::{self, Unpacking};
 use model::build::BuildSource;
+use model::units::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -203,18 +204,20 @@ impl Fetch<'_> {
             // Proves that it can be done; it is made anew when the build has its place.
             loader::ensure_copy(&found.program, loader, fresh)?;
         }
-        Ok(BuildRecord::new(Facts {
+        Ok(BuildRecord {
+            schema: SCHEMA,
             reference: self.build.clone(),
             library: found.program,
             sha256,
-            size,
+            size: Bytes(size),
             server: Some(found.files),
             loader: unpacked.loader,
             source: BuildSource::Published { coordinates: unpacked.coordinates },
             compilers,
             jar: unpacked.archive,
             packages: unpacked.packages.iter().map(Archive::package).collect(),
-        }))
+            probe: None,
+        })
     }
 
     fn not_for_this_cpu(&self) -> EngineError {

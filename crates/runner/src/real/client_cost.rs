@@ -36,19 +36,10 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
         plan.chosen_steps().filter(|step| step.operation != Operation::Compact && !step.only_settles())
     {
         ask(&Request::Prepare(StepSetup {
-            operation: step.operation.clone(),
-            data: plan.workload.data,
-            tables: None,
             threads: step.threads,
-            rate: None,
             wal: step.wal,
             sync: step.sync,
-            background_write_bytes_per_s: None,
-            seed: plan.seed,
-            planted_slowdown_percent: 0.0,
-            all_keys_exist: true,
-            server_is_ours: false,
-            companions: Vec::new(),
+            ..StepSetup::plain(step.operation.clone(), plan.workload.data, plan.seed)
         }))?;
         let limit = BlockLimit::Operations { count: OPERATIONS };
         if let Reply::Block(report) = ask(&Request::RunBlock { limit, warm_up: false, seconds: false })? {

@@ -1,13 +1,12 @@
 //! How far a run has come, read beside the process that writes it.
 
-use super::{RunHead, TrialCounts, TrialRate, only_cycle, trial_end, trial_rate};
-use crate::columns::{small, unsigned};
+use super::{RunHead, TrialCounts, TrialRate, trial_end, trial_rate};
+use crate::columns::{run_warning, small, step_exit, unsigned};
 use crate::error::Error;
 use crate::export::second;
 use crate::file::Store;
-use crate::resume::PUT_ASIDE;
 use model::block::Second;
-use model::record::{RunWarning, StepExit};
+use model::record::{RunStatus, RunWarning, StepExit};
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// How far a run has come.
@@ -55,39 +54,39 @@ impl Store {
     pub fn live(&self, head: &RunHead) -> Result<LiveFacts, Error> {
         let key = self.run_key(&head.id)?;
         self.sql(format!("read the progress of run {}", head.id), |connection| {
-            live_facts(connection, key, only_cycle(head.purpose))
+            live_facts(connection, key, head.status)
         })
     }
 }
 
-fn live_facts(connection: &Connection, key: i64, cycle: Option<u32>) -> rusqlite::Result<LiveFacts> {
+fn live_facts(connection: &Connection, key: i64, status: RunStatus) -> rusqlite::Result<LiveFacts> {
     let launch = connection
         .prepare_cached(
-            "SELECT launch, started_at_us FROM launches WHERE run_key = ? AND launch < ?
+            "SELECT launch, started_at_us FROM launches WHERE run_key = ? AND put_aside = 0
              ORDER BY launch DESC LIMIT 1",
         )?
-        .query_row(params![key, PUT_ASIDE], |row| Ok((small(row, "launch")?, row.get("started_at_us")?)))
+        .query_row([key], |row| Ok((small(row, "launch")?, row.get("started_at_us")?)))
         .optional()?;
     let launches_ended = connection
         .prepare_cached(
-            "SELECT count(*) FROM launches WHERE run_key = ? AND launch < ? AND took_ns IS NOT NULL",
+            "SELECT count(*) FROM launches WHERE run_key = ? AND put_aside = 0 AND took_ns IS NOT NULL",
         )?
-        .query_row(params![key, PUT_ASIDE], |row| row.get(0))?;
+        .query_row([key], |row| row.get(0))?;
     // The last launch that ended knows better than the run's own row, which has it from the first ones.
     let launches_max = connection
         .prepare_cached(
             "SELECT coalesce((SELECT launches_max FROM launches
-                              WHERE run_key = ?1 AND launch < ?2 AND launches_max IS NOT NULL
+                              WHERE run_key = ?1 AND put_aside = 0 AND launches_max IS NOT NULL
                               ORDER BY launch DESC LIMIT 1), launches_max)
              FROM runs WHERE run_key = ?1",
         )?
-        .query_row(params![key, PUT_ASIDE], |row| row.get(0))?;
-    let newest = newest_trials(connection, key, cycle)?;
+        .query_row([key], |row| row.get(0))?;
+    let newest = newest_trials(connection, key, status)?;
     Ok(LiveFacts {
         launch,
         launches_ended,
         launches_max,
-        steps: live_steps(connection, key)?,
+        steps: live_steps(connection, key, status)?,
         last_second: match newest.first() {
             Some((trial_key, _)) => last_second(connection, *trial_key)?,
             None => None,
@@ -98,37 +97,33 @@ fn live_facts(connection: &Connection, key: i64, cycle: Option<u32>) -> rusqlite
             .query_row([key], |row| row.get(0))?,
         exits: connection
             .prepare_cached(
-                "SELECT step, launch, reason FROM step_exits WHERE run_key = ? AND launch < ?
-                 ORDER BY step_exit_key",
+                "SELECT step, launch, reason, reason_json FROM step_exits WHERE run_key = ? ORDER BY step_exit_key",
             )?
-            .query_map(params![key, PUT_ASIDE], |row| {
-                let launch = small(row, "launch")?;
-                Ok(StepExit { step: row.get("step")?, launch, reason: row.get("reason")? })
-            })?
+            .query_map([key], step_exit)?
             .collect::<rusqlite::Result<_>>()?,
         warnings: connection
-            .prepare_cached("SELECT step, id, text FROM warnings WHERE run_key = ? ORDER BY warning_key")?
-            .query_map([key], |row| {
-                Ok(RunWarning { step: row.get("step")?, id: row.get("id")?, text: row.get("text")? })
-            })?
+            .prepare_cached(
+                "SELECT step, id, text, warning_json FROM warnings WHERE run_key = ? ORDER BY warning_key",
+            )?
+            .query_map([key], run_warning)?
             .collect::<rusqlite::Result<_>>()?,
     })
 }
 
-fn live_steps(connection: &Connection, key: i64) -> rusqlite::Result<Vec<LiveStep>> {
+fn live_steps(connection: &Connection, key: i64, status: RunStatus) -> rusqlite::Result<Vec<LiveStep>> {
     let mut steps: Vec<LiveStep> = Vec::new();
     let mut statement = connection.prepare_cached(
         "SELECT step, outcome, count(*) AS trials FROM trials INDEXED BY trials_by_step
-         WHERE run_key = ? AND launch < ? GROUP BY step, outcome ORDER BY step",
+         WHERE run_key = ? AND put_aside = 0 GROUP BY step, outcome ORDER BY step",
     )?;
-    let mut rows = statement.query(params![key, PUT_ASIDE])?;
+    let mut rows = statement.query([key])?;
     while let Some(row) = rows.next()? {
         let step: String = row.get("step")?;
         if steps.last().is_none_or(|last| last.step != step) {
             steps.push(LiveStep { step, trials: TrialCounts::default() });
         }
         if let Some(last) = steps.last_mut() {
-            last.trials.add(trial_end(row)?, unsigned(row, "trials")?);
+            last.trials.add(trial_end(row, status)?, unsigned(row, "trials")?);
         }
     }
     Ok(steps)
@@ -138,19 +133,19 @@ fn live_steps(connection: &Connection, key: i64) -> rusqlite::Result<Vec<LiveSte
 fn newest_trials(
     connection: &Connection,
     key: i64,
-    cycle: Option<u32>,
+    status: RunStatus,
 ) -> rusqlite::Result<Vec<(i64, LiveTrial)>> {
     connection
         .prepare_cached(
             "SELECT newest.trial_key, step, launch, side, outcome,
                     sum(operations) AS operations, sum(wall_ns) AS wall_ns
-             FROM (SELECT * FROM trials WHERE run_key = ?1 AND launch < ?2
-                   ORDER BY trial_key DESC LIMIT ?3) AS newest
-                  LEFT JOIN blocks ON blocks.trial_key = newest.trial_key AND (?4 IS NULL OR cycle = ?4)
+             FROM (SELECT * FROM trials WHERE run_key = ? AND put_aside = 0
+                   ORDER BY trial_key DESC LIMIT ?) AS newest
+                  LEFT JOIN blocks ON blocks.trial_key = newest.trial_key AND kind <> 'drain'
              GROUP BY newest.trial_key ORDER BY newest.trial_key DESC",
         )?
-        .query_map(params![key, PUT_ASIDE, NEWEST_TRIALS, cycle], |row| {
-            Ok((row.get("trial_key")?, LiveTrial { step: row.get("step")?, rate: trial_rate(row)? }))
+        .query_map(params![key, NEWEST_TRIALS], |row| {
+            Ok((row.get("trial_key")?, LiveTrial { step: row.get("step")?, rate: trial_rate(row, status)? }))
         })?
         .collect()
 }

@@ -3,12 +3,13 @@
 use super::{block, cost, ended, plan, started, trial};
 use crate::browse::{HEADS, STEP_RATES, TRIAL_COUNTS};
 use crate::{EntryKind, Error, Filter, Store, TrialCounts, TrialEnd, Writer};
-use model::block::{Outcome, Second};
+use model::block::{BlockKind, Outcome, Second};
 use model::counter::Counters;
 use model::event::{RunEvent, RunOutcome};
 use model::host::HostSample;
 use model::import::{ImportRecord, ImportedFile};
 use model::plan::Purpose;
+use model::reason::Reason;
 use model::record::RunStatus;
 use model::units::Nanos;
 use std::collections::BTreeMap;
@@ -30,10 +31,18 @@ fn store() -> Writer {
         &[
             started("a", 1_000_000, Purpose::Compare),
             RunEvent::LaunchStarted { launch: 1, at_us: 1_000_001 },
-            RunEvent::BlockMeasured(Box::new(block(trial(1, "readrandom", 0), 0, Counters::new()))),
-            RunEvent::BlockMeasured(Box::new(block(trial(1, "readrandom", 0), 1, Counters::new()))),
+            RunEvent::BlockMeasured(Box::new(block(
+                trial(1, "readrandom", 0),
+                BlockKind::Cycle(0),
+                Counters::new(),
+            ))),
+            RunEvent::BlockMeasured(Box::new(block(
+                trial(1, "readrandom", 0),
+                BlockKind::Cycle(1),
+                Counters::new(),
+            ))),
             end(1, "readrandom", 0, Outcome::Done),
-            end(1, "readrandom", 1, Outcome::Failed { reason: "killed".to_owned() }),
+            end(1, "readrandom", 1, Outcome::Failed { reason: Reason::Said("killed".to_owned()) }),
             ended(1_500_000),
         ],
     );
@@ -107,7 +116,10 @@ fn pages_follow_one_another_and_each_says_how_many_there_are() {
     let entries = writer.store().entries(&Filter::default(), 0, 50).unwrap().entries;
     assert_eq!(entries[0].subjects, ["x.pg17/sb.o"]);
     assert_eq!(entries[3].subjects, ["rocksdb@8.5.4", "rocksdb@8.7.3"]);
-    assert_eq!(entries[3].trials, TrialCounts { done: 1, failed: 1, skipped: 0, unfinished: 0 });
+    assert_eq!(
+        entries[3].trials,
+        TrialCounts { done: 1, failed: 1, skipped: 0, unfinished: 0, not_needed: 0 }
+    );
     assert_eq!(
         (entries[3].kind, entries[3].ended_at_us),
         (EntryKind::Run(Purpose::Compare), Some(1_500_000))
@@ -140,14 +152,64 @@ fn a_step_is_followed_over_runs_with_what_failed() {
 }
 
 #[test]
+fn a_trial_without_an_end_was_not_needed_once_its_run_is_done() {
+    let check = |last: Option<RunOutcome>, expected: TrialCounts, step: TrialEnd| {
+        let mut writer = Writer::in_memory().unwrap();
+        let helper = block(trial(1, "fillseq", 0), BlockKind::Whole, Counters::new());
+        for event in [
+            started("r", 1, Purpose::Campaign),
+            RunEvent::BlockMeasured(Box::new(helper)),
+            end(1, "readrandom", 0, Outcome::Done),
+        ] {
+            writer.write("r", &event).unwrap();
+        }
+        if let Some(outcome) = last {
+            writer.write("r", &RunEvent::Ended { at_us: 9, outcome, cost: cost() }).unwrap();
+        }
+        let store = writer.store();
+        assert_eq!(store.entries(&Filter::default(), 0, 50).unwrap().entries[0].trials, expected);
+        let head = store.run_head("r").unwrap().unwrap();
+        assert_eq!(store.step_rates(&head, "fillseq").unwrap().trials[0].ended, step);
+        let live = store.live(&head).unwrap();
+        assert_eq!(live.steps[0].trials, TrialCounts { done: 0, ..expected });
+    };
+    let cut_off = TrialCounts { done: 1, unfinished: 1, ..TrialCounts::default() };
+    check(None, cut_off, TrialEnd::Unfinished);
+    check(Some(RunOutcome::Interrupted), cut_off, TrialEnd::Unfinished);
+    check(Some(RunOutcome::Failed), cut_off, TrialEnd::Unfinished);
+    let not_needed = TrialCounts { done: 1, not_needed: 1, ..TrialCounts::default() };
+    check(Some(RunOutcome::Done), not_needed, TrialEnd::NotNeeded);
+}
+
+#[test]
+fn what_a_run_found_is_listed_until_it_is_gone_on_with() {
+    let mut writer = store();
+    let found = |writer: &Writer| -> Vec<Option<String>> {
+        let page = writer.store().entries(&Filter::default(), 0, 50).unwrap();
+        page.entries.into_iter().map(|entry| entry.found).collect()
+    };
+    assert_eq!(found(&writer), [const { None }; 4]);
+    let sentences = r#"[{"verdict":"regression","text":"overwrite 12 % slower"}]"#;
+    writer.set_found("b", r#"["first"]"#).unwrap();
+    writer.set_found("b", sentences).unwrap();
+    assert_eq!(found(&writer), [None, None, Some(sentences.to_owned()), None]);
+    let error = writer.set_found("nobody", "[]").unwrap_err();
+    assert!(matches!(error, Error::RunNotBegun { .. }), "{error}");
+    let error = writer.set_found("b", "slower").unwrap_err().to_string();
+    assert!(error.contains("keep what was found in run b"), "{error}");
+    writer.resume("b").unwrap();
+    assert_eq!(found(&writer), [const { None }; 4]);
+}
+
+#[test]
 fn a_campaign_is_followed_without_its_drains_and_without_what_was_put_aside() {
     let mut writer = Writer::in_memory().unwrap();
     let key = trial(1, "fillseq", 0);
     for event in [
         started("r", 1, Purpose::Campaign),
         RunEvent::LaunchStarted { launch: 1, at_us: 10 },
-        RunEvent::BlockMeasured(Box::new(block(key.clone(), 0, Counters::new()))),
-        RunEvent::BlockMeasured(Box::new(block(key.clone(), 1, Counters::new()))),
+        RunEvent::BlockMeasured(Box::new(block(key.clone(), BlockKind::Whole, Counters::new()))),
+        RunEvent::BlockMeasured(Box::new(block(key.clone(), BlockKind::Drain, Counters::new()))),
         RunEvent::SecondMeasured {
             trial: key.clone(),
             second: Second { second: 0, operations: 7, p50: Nanos(1), p99: Nanos(2), max: Nanos(3) },
@@ -182,7 +244,10 @@ fn a_reader_changes_nothing_and_says_what_is_in_its_way() {
     writer.write("a", &started("a", 1, Purpose::Compare)).unwrap();
     writer.write("a", &RunEvent::LaunchStarted { launch: 1, at_us: 10 }).unwrap();
     writer
-        .write("a", &RunEvent::BlockMeasured(Box::new(block(trial(1, "x", 0), 0, Counters::new()))))
+        .write(
+            "a",
+            &RunEvent::BlockMeasured(Box::new(block(trial(1, "x", 0), BlockKind::Cycle(0), Counters::new()))),
+        )
         .unwrap();
     let reader = Store::open_to_browse(&path).unwrap();
     assert_eq!(reader.entries(&Filter::default(), 0, 50).unwrap().total, 1);

@@ -2,11 +2,12 @@
 
 use super::{block, plan, shape, started, trial};
 use crate::{Error, Writer};
-use model::block::{Latency, Outcome, Second, TrialKey};
+use model::block::{BlockKind, Latency, Outcome, Second, TrialKey};
 use model::counter::Counters;
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::host::HarnessCost;
 use model::plan::Purpose;
+use model::reason::Reason;
 use model::record::{EngineTextRecord, RawOutputName, RunStatus, engine_text_name};
 use model::units::Nanos;
 use model::wire::EngineText;
@@ -24,7 +25,7 @@ fn measured(trial: &TrialKey) -> Vec<RunEvent> {
         second: Second { second, operations, p50: Nanos(5), p99: Nanos(50), max: Nanos(500) },
     };
     vec![
-        RunEvent::BlockMeasured(Box::new(block(trial.clone(), 0, Counters::new()))),
+        RunEvent::BlockMeasured(Box::new(block(trial.clone(), BlockKind::Whole, Counters::new()))),
         second(0, 1000),
         second(1, u64::from(u32::MAX) + 1),
         RunEvent::ShapeRead { trial: trial.clone(), moment: Moment::Settled, shape: shape(3) },
@@ -134,7 +135,10 @@ fn stopped() -> Vec<RunEvent> {
     events.extend(visit(2, 1));
     events.push(RunEvent::VisitStarted { launch: 2, side: 0 });
     events.extend(measured(&trial(2, "fillseq", 0)));
-    events.push(end(trial(2, "fillseq", 0), Outcome::Failed { reason: "the disk was full".to_owned() }));
+    events.push(end(
+        trial(2, "fillseq", 0),
+        Outcome::Failed { reason: Reason::Said("the disk was full".to_owned()) },
+    ));
     events.extend(measured(&trial(2, "readrandom", 0)));
     events.push(RunEvent::Ended {
         at_us: 99,
@@ -166,16 +170,22 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     assert_eq!((run.blocks.len(), run.trials.len(), run.shapes.len(), run.seconds.len()), (6, 6, 6, 6));
     assert_eq!(run.launches.iter().map(|it| it.launch).collect::<Vec<_>>(), [1]);
     // Nothing is thrown away, and it says why it does not count.
-    let aside = "SELECT group_concat(concat_ws('|', step, outcome, reason), '; ') FROM trials
-                 WHERE launch = 1000002";
+    let aside =
+        "SELECT group_concat(concat_ws('|', launch, step, outcome, reason, reason_json), '; ') FROM trials
+                 WHERE put_aside = 1";
     let aside: String = writer.store().connection.query_row(aside, [], |row| row.get(0)).unwrap();
     assert_eq!(
         aside,
-        "fillseq|skipped|the disk was full; readrandom|skipped|cut off; measured again after --resume"
+        "2|fillseq|skipped|the disk was full; \
+         2|readrandom|skipped|cut off; measured again after --resume|\"cut-off\""
     );
     let name = engine_text_name("fillseq", Moment::Settled, EngineText::Stats);
-    let text = writer.store().raw_output(RUN, &RawOutputName { launch: 1_000_002, side: 0, name }).unwrap();
-    assert_eq!(text, ["stats of fillseq in 2"]);
+    let text = "SELECT text FROM raw_outputs WHERE put_aside = 1 AND launch = 2 AND side = 0 AND name = ?";
+    let text: String = writer.store().connection.query_row(text, [&name], |row| row.get(0)).unwrap();
+    assert_eq!(text, "stats of fillseq in 2");
+    let output = RawOutputName { launch: 2, side: 0, name };
+    assert_eq!(writer.store().raw_output(RUN, &output).unwrap(), Vec::<String>::new());
+    assert!(!writer.store().raw_output_names(RUN).unwrap().contains(&output));
 
     // The launch begins again, the visit has its rows again, and is cut off again.
     write(&mut writer, &[launch(2)]);
@@ -186,6 +196,14 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     write(&mut writer, &visit(2, 0));
     let run = writer.store().load_run(RUN).unwrap();
     assert_eq!(of_visit(&run), (2, 2, 2, 2, 2));
+    // Each time that it was cut off is kept, under its own launch and a mark of its own.
+    let marks = "SELECT group_concat(concat_ws('|', put_aside, launch, step), ' ') FROM (
+                     SELECT * FROM trials WHERE launch = 2 AND side = 0 ORDER BY put_aside, step)";
+    let marks: String = writer.store().connection.query_row(marks, [], |row| row.get(0)).unwrap();
+    assert_eq!(marks, "0|2|fillseq 0|2|readrandom 1|2|fillseq 1|2|readrandom 2|2|fillseq");
+    let launches = "SELECT group_concat(concat_ws('|', put_aside, launch), ' ') FROM launches";
+    let launches: String = writer.store().connection.query_row(launches, [], |row| row.get(0)).unwrap();
+    assert_eq!(launches, "0|1 0|2 1|2 2|2");
     assert_eq!((run.blocks.len(), run.trials.len(), run.launches.len()), (8, 8, 2));
     assert_eq!(writer.resume(RUN).unwrap(), [(1, 0), (1, 1), (2, 0), (2, 1)]);
     assert_eq!(writer.store().load_run(RUN).unwrap(), run);
@@ -196,11 +214,18 @@ fn a_visit_whose_steps_failed_is_complete_and_one_that_lacks_a_step_is_not() {
     let mut events = opening(Purpose::Campaign);
     events.push(launch(1));
     for step in ["fillseq", "readrandom"] {
-        events.push(end(trial(1, step, 0), Outcome::Failed { reason: "no such option".to_owned() }));
+        events.push(end(
+            trial(1, step, 0),
+            Outcome::Failed { reason: Reason::Said("no such option".to_owned()) },
+        ));
     }
     events.push(end(trial(1, "fillseq", 1), Outcome::Done));
     // A step that makes the tree for others and is not judged itself never has an outcome.
-    events.push(RunEvent::BlockMeasured(Box::new(block(trial(1, "helper", 0), 0, Counters::new()))));
+    events.push(RunEvent::BlockMeasured(Box::new(block(
+        trial(1, "helper", 0),
+        BlockKind::Whole,
+        Counters::new(),
+    ))));
     let mut writer = written(&events);
     assert_eq!(writer.resume(RUN).unwrap(), [(1, 0)]);
     assert_eq!(writer.store().load_run(RUN).unwrap().trials.len(), 2);

@@ -5,20 +5,16 @@
 //! one), of the whole process: what opening, warming up and closing cost falls out. See docs/performance.md.
 
 mod cases;
-pub(super) mod race;
-pub(super) mod ratios;
 mod same_options;
-pub(super) mod scratch;
 mod sides;
 
-use super::{Ending, chosen};
-use crate::workspace;
+use super::race::{self, Used};
+use super::ratios::{GOAL_HIGH, GOAL_MEDIAN, Ratios, median};
+use super::scratch::Scratch;
+use super::{Ending, Here, chosen, difference_ns, on_search_path, scrambled};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, PERF_LEVEL};
 use load::cpus;
-use race::Used;
-use ratios::{GOAL_HIGH, GOAL_MEDIAN, Ratios, median};
-use scratch::Scratch;
 use serde_json::json;
 use sides::{Programs, Run, check_db_bench, check_worker, operations_of_worker};
 use std::path::{Path, PathBuf};
@@ -39,15 +35,8 @@ pub struct Arguments {
     /// Pairs of each case; fewer than 8 bound nothing
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pairs: u32,
-    /// Seed of keys and of the order of runs
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where the databases are made and deleted again [default: the temporary directory]
-    #[arg(long)]
-    work_dir: Option<PathBuf>,
-    /// A dbdyno that is built already [default: a release build of this workspace]
-    #[arg(long)]
-    dbdyno: Option<PathBuf>,
+    #[command(flatten)]
+    here: Here,
     /// Level at which db_bench's threads count; the worker's do at 2, as those of any application, db_bench's
     /// own default is 1
     #[arg(long, default_value_t = PERF_LEVEL, value_parser = clap::value_parser!(u8).range(1..=5))]
@@ -64,14 +53,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         ));
     };
     let library = library_of(&db_bench)?;
-    let dbdyno = match &arguments.dbdyno {
-        Some(path) => path.clone(),
-        None => built()?,
-    };
+    let dbdyno = arguments.here.dbdyno.path()?;
     let bench = Bench {
         programs: Programs { db_bench, library, dbdyno, db_bench_perf_level: arguments.db_bench_perf_level },
-        scratch: Scratch::new(&arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir))?,
-        seed: arguments.seed,
+        scratch: arguments.here.scratch()?,
+        seed: arguments.here.seed,
     };
     let results = bench.measure(&chosen, arguments.pairs)?;
     if arguments.json {
@@ -79,13 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     } else {
         print_table(&results);
     }
-    let met = results.iter().all(|result| result.ratios.meet_goals());
-    Ok(if met { Ending::Met } else { Ending::Missed })
-}
-
-pub(super) fn on_search_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())
+    Ok(Ending::of(results.iter().all(|result| result.ratios.meet_goals())))
 }
 
 /// The RocksDB that db_bench is linked with, by a line of `ldd` (glibc 2.36):
@@ -105,16 +85,6 @@ fn library_of(db_bench: &Path) -> anyhow::Result<PathBuf> {
                 db_bench.display()
             )
         })
-}
-
-pub(super) fn built() -> anyhow::Result<PathBuf> {
-    let status = workspace::cargo()
-        .args(["build", "--release", "--package", "dbdyno"])
-        .current_dir(workspace::root()?)
-        .status()
-        .context("failed to start cargo build")?;
-    ensure!(status.success(), "cargo build --release --package dbdyno failed");
-    Ok(workspace::target_directory()?.join("release/dbdyno"))
 }
 
 struct Bench {
@@ -224,13 +194,8 @@ impl Bench {
         if let Some(cpu) = cpus::for_step(case.threads, seed, &cpus::allowed()) {
             commands.iter_mut().for_each(|command| race::keep_on(command, cpu));
         }
-        let [reference_command, our_command] = commands;
-        let used = if worker_first {
-            let [worker, db_bench] = race::race([our_command, reference_command])?;
-            [db_bench, worker]
-        } else {
-            race::race([reference_command, our_command])?
-        };
+        let [db_bench, worker] = commands;
+        let used = race::against(db_bench, worker, worker_first)?;
         check_db_bench(&reference)?;
         check_worker(&ours)?;
         same_options::check(reference.directory, ours.directory)?;
@@ -238,10 +203,9 @@ impl Bench {
     }
 
     fn result(&self, case: &Case, pairs: &[Pair]) -> anyhow::Result<CaseResult> {
-        let ratios = pairs.iter().map(Pair::ratio).collect();
         Ok(CaseResult {
             case: case.clone(),
-            ratios: Ratios::of(ratios).context("there is no pair")?,
+            ratios: Ratios::over(pairs, Pair::ratio)?,
             db_bench: medians(pairs.iter().map(|pair| pair.db_bench))?,
             worker: medians(pairs.iter().map(|pair| pair.worker))?,
             client_only_ns: self.client_only_ns(case)?,
@@ -258,12 +222,9 @@ impl Bench {
             Ok(used.cpu)
         };
         let repeats: Vec<f64> = (0..ALONE_REPEATS)
-            .map(|_| {
-                let difference = difference_ns(cpu(ALONE_LONG)?, cpu(ALONE_SHORT)?);
-                Ok(difference / (ALONE_LONG - ALONE_SHORT) as f64)
-            })
+            .map(|_| Ok(difference_ns(cpu(ALONE_LONG)?, cpu(ALONE_SHORT)?)))
             .collect::<anyhow::Result<_>>()?;
-        median_of(repeats)
+        Ok(median(repeats).context("there is no repeat")? / (ALONE_LONG - ALONE_SHORT) as f64)
     }
 }
 
@@ -274,28 +235,8 @@ impl Pair {
 }
 
 fn medians(values: impl Iterator<Item = PerOperation> + Clone) -> anyhow::Result<PerOperation> {
-    Ok(PerOperation {
-        cpu_ns: median_of(values.clone().map(|value| value.cpu_ns))?,
-        switches: median_of(values.map(|value| value.switches))?,
-    })
-}
-
-pub(super) fn difference_ns(long: Duration, short: Duration) -> f64 {
-    (long.as_secs_f64() - short.as_secs_f64()) * 1e9
-}
-
-fn median_of(values: impl IntoIterator<Item = f64>) -> anyhow::Result<f64> {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_unstable_by(f64::total_cmp);
-    median(&values).context("there is no value")
-}
-
-/// One of many numbers that a seed stands for: the mixing function of SplitMix64 (Steele, Lea, Flood 2014).
-pub(super) fn scrambled(seed: u64, index: u64) -> u64 {
-    let mut mixed = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
+    let of = |number: fn(PerOperation) -> f64| median(values.clone().map(number)).context("there is no pair");
+    Ok(PerOperation { cpu_ns: of(|value| value.cpu_ns)?, switches: of(|value| value.switches)? })
 }
 
 fn print_table(results: &[CaseResult]) {
@@ -328,13 +269,7 @@ fn as_json(results: &[CaseResult], arguments: &Arguments) -> serde_json::Value {
         .iter()
         .map(|result| {
             let ratios = &result.ratios;
-            let mut row = json!({
-                "case": result.case.name(),
-                "median": ratios.median,
-                "min": ratios.min,
-                "max": ratios.max,
-                "pairs": ratios.pairs,
-                "goal": GOAL_MEDIAN,
+            let mut more = json!({
                 "goal_high": GOAL_HIGH,
                 "meets_goals": ratios.meet_goals(),
                 "db_bench_ns": result.db_bench.cpu_ns,
@@ -346,15 +281,15 @@ fn as_json(results: &[CaseResult], arguments: &Arguments) -> serde_json::Value {
             // A bound that is not known is absent.
             for (name, bound) in [("low", ratios.low), ("high", ratios.high)] {
                 if let Some(bound) = bound {
-                    row[name] = json!(bound);
+                    more[name] = json!(bound);
                 }
             }
-            row
+            ratios.row(&result.case.name(), GOAL_MEDIAN, more)
         })
         .collect();
     json!({
         "bench": "client",
-        "seed": arguments.seed,
+        "seed": arguments.here.seed,
         "db_bench_perf_level": arguments.db_bench_perf_level,
         "ratios": ratios,
     })

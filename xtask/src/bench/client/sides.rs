@@ -1,11 +1,11 @@
 //! The two programs, how each is told to run a case, and whether it did.
 
 use super::cases::{Case, DATA, DB_BENCH_FLAGS, FILL_KEYS, KEYS, WORKER_OPTIONS};
-use anyhow::{Context, bail, ensure};
+use crate::bench::worker;
+use anyhow::{Context, ensure};
 use model::units::Nanos;
-use model::wire::{BlockLimit, Library, Reply, Request, StepSetup};
+use model::wire::{BlockLimit, Library, Request, StepSetup};
 use model::workload::{DataSet, Settle};
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,14 +84,14 @@ impl Programs {
             Request::Close,
             Request::Exit,
         ];
-        self.dbdyno_command(directory, &requests)
+        worker::command(&self.dbdyno, &requests, &directory.with_extension("out"))
     }
 
     fn db_bench_command(&self, directory: &Path, tests: &str, output: &Path) -> anyhow::Result<Command> {
         let mut command = Command::new(&self.db_bench);
         command.arg(format!("--benchmarks={tests}")).arg(format!("--db={}", directory.display()));
         command.args(DB_BENCH_FLAGS);
-        let output = create(output)?;
+        let output = worker::create(output)?;
         command.stderr(output.try_clone().context("failed to open the output twice")?).stdout(output);
         Ok(command)
     }
@@ -107,28 +107,15 @@ impl Programs {
     }
 
     fn worker_command(&self, run: &Run<'_>, library: Library) -> anyhow::Result<Command> {
-        self.dbdyno_command(run.directory, &requests(run, library))
-    }
-
-    /// A worker that reads its requests from a file beside the database.
-    fn dbdyno_command(&self, directory: &Path, requests: &[Request]) -> anyhow::Result<Command> {
-        let input = directory.with_extension("in");
-        let mut text = String::new();
-        for request in requests {
-            text += &serde_json::to_string(request).context("failed to write a request")?;
-            text.push('\n');
-        }
-        fs::write(&input, text).with_context(|| format!("failed to write `{}`", input.display()))?;
-        let mut command = Command::new(&self.dbdyno);
-        let input = File::open(&input).with_context(|| format!("failed to open `{}`", input.display()))?;
-        command.arg("worker").stdin(input).stdout(create(&directory.with_extension("out"))?);
-        Ok(command)
+        worker::command(&self.dbdyno, &requests(run, library), &run.directory.with_extension("out"))
     }
 }
 
 /// The worker's life of one run, in the order of db_bench's.
 fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
     let case = run.case;
+    let data = DataSet { keys: run.keys(), ..DATA };
+    let setup = StepSetup::plain(case.operation.clone(), data, run.seed);
     let mut requests = vec![
         Request::Load { library },
         Request::Open {
@@ -137,21 +124,7 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             create: case.fills(),
             tickers: false,
         },
-        Request::Prepare(StepSetup {
-            operation: case.operation.clone(),
-            data: DataSet { keys: run.keys(), ..DATA },
-            tables: None,
-            threads: case.threads,
-            rate: None,
-            wal: case.wal,
-            sync: false,
-            background_write_bytes_per_s: None,
-            seed: run.seed,
-            planted_slowdown_percent: 0.0,
-            all_keys_exist: true,
-            server_is_ours: false,
-            companions: Vec::new(),
-        }),
+        Request::Prepare(StepSetup { threads: case.threads, wal: case.wal, ..setup }),
         Request::RunBlock {
             limit: BlockLimit::Operations { count: run.operations },
             warm_up: false,
@@ -173,17 +146,13 @@ fn nexts(case: &Case) -> u32 {
     }
 }
 
-fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| format!("failed to create `{}`", path.display()))
-}
-
 /// db_bench must have done all operations and found every key. Its line of 7.8.3, in full:
 ///
 /// ```text
 /// readrandom   :       7.567 micros/op 132148 ops/sec 3.027 seconds 400000 operations;   52.9 MB/s (400000 of 400000 found)
 /// ```
 pub fn check_db_bench(run: &Run<'_>) -> anyhow::Result<()> {
-    let text = output_of(run.directory)?;
+    let text = worker::read(&run.directory.with_extension("out"))?;
     let line = text
         .lines()
         .find(|line| line.starts_with(run.case.test) && line.contains(" ops/sec "))
@@ -211,49 +180,10 @@ pub fn check_worker(run: &Run<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// No request may have failed. Returns how many operations there were.
+/// How many operations there were in its blocks.
 pub fn operations_of_worker(directory: &Path) -> anyhow::Result<u64> {
-    let text = output_of(directory)?;
-    let mut operations = 0;
-    for line in text.lines() {
-        let reply = serde_json::from_str(line).with_context(|| format!("not a reply: {line}"))?;
-        match reply {
-            Reply::Failed { message, .. } => bail!("the worker failed: {message}"),
-            Reply::Block(block) => {
-                ensure!(
-                    block.failed_operations == 0,
-                    "{} operations failed: {:?}",
-                    block.failed_operations,
-                    block.first_error
-                );
-                operations += block.operations;
-            }
-            Reply::Loaded { .. }
-            | Reply::Opened
-            | Reply::BulkLoaded { .. }
-            | Reply::Scanned { .. }
-            | Reply::Prepared
-            | Reply::Second(_)
-            | Reply::Text { .. }
-            | Reply::CompanionSecond { .. }
-            | Reply::StepFinished { .. }
-            | Reply::Settled { .. }
-            | Reply::TablesClaimed
-            | Reply::TablesDropped
-            | Reply::OthersWatched { .. }
-            | Reply::Shape(_)
-            | Reply::Abandoned
-            | Reply::Closed
-            | Reply::Bye { .. } => {}
-        }
-    }
-    Ok(operations)
-}
-
-fn output_of(directory: &Path) -> anyhow::Result<String> {
-    let path = directory.with_extension("out");
-    let bytes = fs::read(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let blocks = worker::blocks(&directory.with_extension("out"))?;
+    Ok(blocks.iter().map(|block| block.operations).sum())
 }
 
 #[cfg(test)]

@@ -35,18 +35,13 @@ struct Page {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let built = workspace::cargo()
-        .args(["build", "--release", "--package", "dbdyno"])
-        .current_dir(workspace::root()?)
-        .status()
-        .context("failed to start cargo build")?;
-    ensure!(built.success(), "cargo build failed");
+    let program = workspace::release_build()?;
     let directory = workspace::target_directory()?.join("bench-serve");
     std::fs::create_dir_all(&directory)
         .with_context(|| format!("failed to make `{}`", directory.display()))?;
     let path = directory.join(format!("{}.sqlite", arguments.measurements));
     let made = made::store(&path, arguments.measurements)?;
-    let server = Serving::start(&path)?;
+    let server = Serving::start(&program, &path)?;
     let mut rows = Vec::new();
     for page in pages(&made) {
         rows.push(measured(&page, server.address, arguments.requests)?);
@@ -61,7 +56,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
             print_row(row);
         }
     }
-    Ok(if met { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(met))
 }
 
 /// A server of the store that is measured. Killed when dropped.
@@ -71,9 +66,8 @@ struct Serving {
 }
 
 impl Serving {
-    fn start(store: &Path) -> anyhow::Result<Serving> {
-        let program = workspace::target_directory()?.join("release/dbdyno");
-        let mut child = Command::new(&program)
+    fn start(program: &Path, store: &Path) -> anyhow::Result<Serving> {
+        let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--store"])
             .arg(store)
             .stdout(Stdio::piped())

@@ -10,17 +10,17 @@
 mod cases;
 mod sides;
 
-use super::client::race::{self, Used};
-use super::client::{built, difference_ns, on_search_path, ratios::Ratios, scrambled, scratch::Scratch};
 use super::own_server::OwnServer;
-use super::{Ending, chosen};
+use super::race::{self, Used};
+use super::ratios::Ratios;
+use super::{Ending, Here, chosen, difference_ns, on_search_path, scrambled};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case};
 use model::wire::{Lag, ServerAddress};
 use model::workload::sql::Dialect;
 use serde_json::json;
 use sides::{Amount, OpenLoop, Sides};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// No median of CPU per query may be above: for point queries on Postgres, and for all else.
 const GOAL_CPU_POINT: f64 = 0.87;
@@ -48,15 +48,8 @@ pub struct Arguments {
     /// Seconds of each run of which queries per second are counted
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
     seconds: u32,
-    /// Seed of values and of the order of runs
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where what the programs print is kept while it runs [default: the temporary directory]
-    #[arg(long)]
-    work_dir: Option<PathBuf>,
-    /// A dbdyno that is built already [default: a release build of this workspace]
-    #[arg(long)]
-    dbdyno: Option<PathBuf>,
+    #[command(flatten)]
+    here: Here,
     /// Only these cases: point-query-1, update-index-8, ..
     cases: Vec<String>,
 }
@@ -67,11 +60,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         let message = "sysbench is not on the search path; apt-get install sysbench";
         return Ok(Ending::NotInstalled(message.to_owned()));
     };
-    let dbdyno = match &arguments.dbdyno {
-        Some(path) => path.clone(),
-        None => built()?,
-    };
-    let scratch = Scratch::new(&arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir))?;
+    let dbdyno = arguments.here.dbdyno.path()?;
+    let scratch = arguments.here.scratch()?;
     let own = if arguments.server.is_empty() { own_servers(&dbdyno)? } else { Vec::new() };
     let mut addresses: Vec<ServerAddress> = own.iter().map(|server| server.address.clone()).collect();
     for server in &arguments.server {
@@ -103,7 +93,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         print_lags(&lags);
     }
     let met = results.iter().all(CaseResult::meets_goals) && lags.iter().all(LagResult::meets_goal);
-    Ok(if met { Ending::Met } else { Ending::Missed })
+    Ok(Ending::of(met))
 }
 
 /// One of each dialect.
@@ -158,9 +148,7 @@ struct LagResult {
 
 impl LagResult {
     fn of(dialect: Dialect, runs: &[Lag]) -> anyhow::Result<LagResult> {
-        let over_runs = |of: fn(&Lag) -> f64| {
-            Ratios::of(runs.iter().map(of).collect()).context("there is no run of the open loop")
-        };
+        let over_runs = |of: fn(&Lag) -> f64| Ratios::over(runs, of);
         Ok(LagResult {
             dialect,
             p50_us: over_runs(|lag| lag.p50.as_micros_f64())?,
@@ -184,7 +172,7 @@ fn measure(
     let mut lags = Vec::new();
     for number in 0..arguments.pairs {
         for (case, measured) in cases.iter().zip(&mut measured) {
-            let seed = scrambled(arguments.seed, u64::from(number));
+            let seed = scrambled(arguments.here.seed, u64::from(number));
             let found = pair(sides, case, seed, arguments.seconds).with_context(|| case.name())?;
             eprintln!(
                 "pair {} of {}, {} {}: sysbench {:.0} ns, worker {:.0} ns, ratio {:.3}; queries {:.3}",
@@ -199,14 +187,13 @@ fn measure(
             );
             measured.push(found);
         }
-        lags.push(lag(sides, scrambled(arguments.seed, u64::from(number)))?);
+        lags.push(lag(sides, scrambled(arguments.here.seed, u64::from(number)))?);
     }
     let of_cases: Vec<CaseResult> = cases
         .iter()
         .zip(measured)
         .map(|(case, pairs)| {
-            let ratios =
-                |of: fn(&Pair) -> f64| Ratios::of(pairs.iter().map(of).collect()).context("there is no pair");
+            let ratios = |of: fn(&Pair) -> f64| Ratios::over(&pairs, of);
             Ok(CaseResult {
                 case: *case,
                 dialect: sides.address.dialect,
@@ -258,12 +245,7 @@ fn race_of(
 ) -> anyhow::Result<[Used; 2]> {
     let amount = Amount::Events(events);
     let (worker, sysbench) = (sides.worker(case, amount, seed)?, sides.sysbench(case, amount, seed)?);
-    let used = if worker_first {
-        let [worker, sysbench] = race::race([worker, sysbench])?;
-        [sysbench, worker]
-    } else {
-        race::race([sysbench, worker])?
-    };
+    let used = race::against(sysbench, worker, worker_first)?;
     sides.worker_queries_per_s()?;
     sides.sysbench_queries_per_s()?;
     Ok(used)
@@ -322,16 +304,8 @@ fn print_table(results: &[CaseResult]) {
 
 fn as_json(results: &[CaseResult], lags: &[LagResult], arguments: &Arguments) -> serde_json::Value {
     let row = |result: &CaseResult, of: &str, ratios: &Ratios, goal: f64| {
-        json!({
-            "case": format!("{} {of}", result.name()),
-            "median": ratios.median,
-            "min": ratios.min,
-            "max": ratios.max,
-            "pairs": ratios.pairs,
-            "goal": goal,
-            "sysbench_ns": result.sysbench_ns,
-            "worker_ns": result.worker_ns,
-        })
+        let more = json!({ "sysbench_ns": result.sysbench_ns, "worker_ns": result.worker_ns });
+        ratios.row(&format!("{} {of}", result.name()), goal, more)
     };
     let ratios: Vec<serde_json::Value> = results
         .iter()
@@ -348,7 +322,7 @@ fn as_json(results: &[CaseResult], lags: &[LagResult], arguments: &Arguments) ->
                     "goal": GOAL_LAG_US })
         })
         .collect();
-    json!({ "bench": "sql", "seed": arguments.seed, "ratios": ratios, "lags": lags })
+    json!({ "bench": "sql", "seed": arguments.here.seed, "ratios": ratios, "lags": lags })
 }
 
 #[cfg(test)]

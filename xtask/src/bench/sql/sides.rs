@@ -1,13 +1,13 @@
 //! The two programs, how each is told to run a case, and what it did.
 
 use super::cases::{Case, DATA, ROWS, tables};
-use anyhow::{Context, bail, ensure};
+use crate::bench::worker;
+use anyhow::Context;
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, Endpoint, Library, Reply, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, BlockReport, Endpoint, Library, Request, ServerAddress, StepSetup};
 use model::workload::sql::Dialect;
 use model::workload::{Operation, Settle};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// How long the server is waited for after the load.
@@ -55,7 +55,7 @@ impl Sides {
             Amount::Events(events) => command.args([format!("--events={events}"), "--time=0".to_owned()]),
             Amount::Seconds(seconds) => command.args(["--events=0".to_owned(), format!("--time={seconds}")]),
         };
-        command.arg("run").stdout(create(&self.output("sysbench"))?);
+        command.arg("run").stdout(worker::create(&self.output("sysbench"))?);
         Ok(command)
     }
 
@@ -110,17 +110,8 @@ impl Sides {
 
     fn worker_on(&self, steps: Vec<Request>) -> anyhow::Result<Command> {
         let load = Request::Load { library: Library::Server { address: self.address.clone() } };
-        let mut text = String::new();
-        for request in [vec![load], steps, vec![Request::Close, Request::Exit]].concat() {
-            text += &serde_json::to_string(&request).context("failed to write a request")?;
-            text.push('\n');
-        }
-        let input = self.directory.join("worker.in");
-        fs::write(&input, text).with_context(|| format!("failed to write `{}`", input.display()))?;
-        let mut command = Command::new(&self.dbdyno);
-        let input = File::open(&input).with_context(|| format!("failed to open `{}`", input.display()))?;
-        command.arg("worker").stdin(input).stdout(create(&self.output("worker"))?);
-        Ok(command)
+        let requests = [vec![load], steps, vec![Request::Close, Request::Exit]].concat();
+        worker::command(&self.dbdyno, &requests, &self.output("worker"))
     }
 
     fn output(&self, program: &str) -> PathBuf {
@@ -135,24 +126,12 @@ impl Sides {
 
     /// The last block of the worker's last run, in which nothing failed.
     pub fn worker_block(&self) -> anyhow::Result<BlockReport> {
-        let text = read(&self.output("worker"))?;
-        let mut found = None;
-        for line in text.lines() {
-            match serde_json::from_str(line).context("the worker said what is no reply")? {
-                Reply::Failed { message, .. } => bail!("the worker failed: {message}"),
-                Reply::Block(block) => {
-                    ensure!(block.failed_operations == 0, "operations failed: {:?}", block.first_error);
-                    found = Some(block);
-                }
-                _ => {}
-            }
-        }
-        found.context("the worker reported no block")
+        worker::blocks(&self.output("worker"))?.pop().context("the worker reported no block")
     }
 
     /// Queries per second of sysbench's last run.
     pub fn sysbench_queries_per_s(&self) -> anyhow::Result<f64> {
-        let text = read(&self.output("sysbench"))?;
+        let text = worker::read(&self.output("sysbench"))?;
         queries_per_s(&text).with_context(|| format!("sysbench reported no queries: {text}"))
     }
 
@@ -196,29 +175,8 @@ fn queries_per_s(text: &str) -> Option<f64> {
 }
 
 fn setup(operation: Operation, threads: u32, seed: u64) -> anyhow::Result<StepSetup> {
-    Ok(StepSetup {
-        operation,
-        data: DATA,
-        tables: Some(tables().context("failed to make the table's description")?),
-        threads,
-        rate: None,
-        wal: true,
-        sync: false,
-        background_write_bytes_per_s: None,
-        seed,
-        planted_slowdown_percent: 0.0,
-        all_keys_exist: true,
-        server_is_ours: false,
-        companions: Vec::new(),
-    })
-}
-
-fn create(path: &Path) -> anyhow::Result<File> {
-    File::create(path).with_context(|| format!("failed to create `{}`", path.display()))
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(path).with_context(|| format!("failed to read `{}`", path.display()))
+    let tables = Some(tables().context("failed to make the table's description")?);
+    Ok(StepSetup { tables, threads, ..StepSetup::plain(operation, DATA, seed) })
 }
 
 #[cfg(test)]

@@ -102,5 +102,5 @@ fn becomes_the_report(opened: &Opened<'_>) -> anyhow::Result<()> {
         .browser
         .until("location.pathname.startsWith('/runs/') && document.querySelector('.matrix') !== null")?;
     opened.shot("ended")?;
-    opened.browser.ensure("document.querySelectorAll('.verdicts li').length === 1")
+    opened.browser.ensure("document.querySelectorAll('.verdicts li').length >= 1")
 }

@@ -26,7 +26,7 @@ type Check = fn(&Document, &Path, &Opened<'_>) -> anyhow::Result<()>;
 fn case(name: &str, make: fn() -> anyhow::Result<Document>, check: Check) -> Case {
     Case::new(name, move |scratch| {
         let document = make()?;
-        let page = scratch.write("report.html", &report::html::render(&document))?;
+        let page = scratch.write("report.html", &report::render::html::render(&document))?;
         with_file(scratch, &page, |opened| check(&document, &page, opened))
     })
 }

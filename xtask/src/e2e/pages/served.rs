@@ -99,7 +99,7 @@ fn report(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     is_at(opened, &format!("/runs/{slowed}"))?;
     opened.shot("report")?;
     browser.ensure("document.querySelector('.verdicts .slower').textContent.includes('slower')")?;
-    browser.ensure("document.querySelector('.matrix tbody td.s4').textContent.includes('regression')")?;
+    browser.ensure("document.querySelector('.matrix tbody td.s4').textContent.includes('slower')")?;
     browser.click(".matrix thead th:nth-child(3) button")?;
     browser.until("document.querySelector('.matrix thead th:nth-child(3)').ariaSort === 'ascending'")?;
     browser.click(".matrix tbody th a")?;
@@ -108,7 +108,7 @@ fn report(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     opened.shot("report-step")?;
     // From the frame of the site to the whole text, and back.
     browser.ensure(&format!(
-        "document.querySelector('.site-formats a').getAttribute('href') === '/runs/{slowed}/report.json'"
+        "document.querySelector('.site-formats a[href$=\".json\"]').getAttribute('href') === '/runs/{slowed}/report.json'"
     ))?;
     browser.click(".site-formats a[href$='/raw']")?;
     is_at(opened, &format!("/runs/{slowed}/raw"))?;

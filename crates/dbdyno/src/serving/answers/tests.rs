@@ -3,16 +3,12 @@
 use super::super::access::{Access, Token};
 use super::super::asked::{Answer, Asked, Kind, Method};
 use super::Site;
-use model::block::{Block, Outcome, TrialKey};
-use model::build::{BuildSource, EngineBuild};
-use model::config::EngineConfig;
-use model::counter::Counters;
+use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::event::{RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host};
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
-use model::plan::{DecisionRule, Design, Layout, Plan, Purpose, Subject};
-use model::units::{Bytes, Nanos};
-use model::workload::Workload;
+use model::plan::{Design, Layout, Plan, Purpose};
+use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::path::Path;
 use store::Writer;
@@ -40,52 +36,12 @@ const WORKLOAD: &str = r#"
 
 const NASTY: &str = "<b>\"nightly\" & 'more'</b>/../\n";
 
-fn subject(version: &str) -> Subject {
-    let reference = format!("rocksdb@{version}");
-    Subject {
-        build: EngineBuild {
-            reference: reference.parse().unwrap(),
-            library: "/cache/librocksdb.so".into(),
-            sha256: "ab".repeat(32),
-            size: Bytes(50 << 20),
-            server: None,
-            source: BuildSource::Own { path: "/cache".into() },
-            compilers: Vec::new(),
-            probe: None,
-        },
-        reference: reference.parse().unwrap(),
-        config: EngineConfig {
-            name: "standard".to_owned(),
-            description: String::new(),
-            options: BTreeMap::new(),
-            memory: BTreeMap::new(),
-            when: Vec::new(),
-            pins: BTreeMap::new(),
-        },
-        options: BTreeMap::new(),
-        planted_slowdown_percent: 0.0,
-    }
-}
-
 fn plan(purpose: Purpose) -> Plan {
     let layout = match purpose {
         Purpose::Campaign => Layout { design: Design::Rounds, rounds: 3, ..Layout::default() },
         Purpose::Compare | Purpose::Calibrate => Layout::default(),
     };
-    Plan {
-        purpose,
-        subjects: vec![subject("8.5.4"), subject("8.7.3")],
-        workload: Workload::parse(WORKLOAD, "test").unwrap(),
-        workload_sha256: "cd".repeat(32),
-        steps: vec!["readrandom".to_owned(), "seekrandom".to_owned()],
-        steps_named: false,
-        own_image: false,
-        layout,
-        rule: DecisionRule::default(),
-        budget: Nanos::from_secs(600),
-        seed: 7,
-        tool_version: "0.1.0".to_owned(),
-    }
+    Plan { purpose, layout, ..testing::plan(WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]) }
 }
 
 /// The events of a run with three launches, but for its end.
@@ -102,21 +58,12 @@ fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
         for step in ["readrandom", "seekrandom"] {
             for side in 0..2 {
                 let trial = TrialKey { launch, step: step.to_owned(), side };
-                events.push(RunEvent::BlockMeasured(Box::new(Block {
-                    trial: trial.clone(),
-                    image: launch,
-                    cycle: 0,
-                    position: 0,
-                    started_at_us: None,
-                    operations: 1000 * (1 + side as u64),
-                    failed_operations: 0,
-                    wall: Nanos::from_secs(1),
-                    run_delay: Nanos(0),
-                    foreground_cpu: Nanos::from_secs(1),
-                    foreground_threads: 1,
-                    process_cpu: Some(Nanos::from_secs(1)),
-                    counters: Counters::new(),
-                })));
+                let kind = match purpose {
+                    Purpose::Campaign => BlockKind::Whole,
+                    Purpose::Compare | Purpose::Calibrate => BlockKind::Cycle(0),
+                };
+                let block = testing::block(trial.clone(), 1000 * (1 + side as u64), Nanos::from_secs(1));
+                events.push(RunEvent::BlockMeasured(Box::new(Block { kind, ..block })));
                 events.push(RunEvent::TrialEnded { trial, outcome: Outcome::Done, latency: None });
             }
         }
@@ -216,7 +163,7 @@ fn every_page_is_there_and_shows_what_the_store_has() {
         for part in parts {
             assert!(body.contains(part), "{target} does not show {part}: {body}");
         }
-        assert!(!body.contains("<b>\"nightly"), "{target}");
+        assert!(!body.contains("<b>\"nightly"), "{target}: {body}");
     };
     check(
         "/",
@@ -234,6 +181,9 @@ fn every_page_is_there_and_shows_what_the_store_has() {
     check("/runs/20261121-091500-aaaa/report.json", &["\"schema\": 1"]);
     check("/runs/20261121-091500-aaaa/report.md", &["| readrandom"]);
     check("/runs/20261121-121500-dddd/report.csv", &["readrandom"]);
+    check("/runs/20261121-091500-aaaa/report.csv", &["readrandom"]);
+    check("/runs/20261121-091500-aaaa/report.junit.xml", &["<testsuites"]);
+    check("/runs/20261121-111500-cccc/report.post.md", &["# rocksdb@8.5.4 against itself"]);
     check("/runs/20261121-131500-eeee/report.json", &["612345"]);
     check("/runs/20261121-091500-aaaa/raw", &["rocksdb@8.7.3", "%3Cb%3E"]);
     check("/history", &["Choose a workload"]);
@@ -252,16 +202,19 @@ fn every_page_is_there_and_shows_what_the_store_has() {
 }
 
 #[test]
-fn the_sentences_of_a_run_stand_in_the_list_once_its_report_was_made() {
+fn what_was_found_stands_in_the_list_whether_the_run_keeps_it_or_not() {
     let served = served();
-    let before = body(&get(&served.site, "/"));
+    let path = served.directory.path().join("s.sqlite");
+    let kept = r#"[{"verdict":"regression","text":"kept <b>beside</b> the run"}]"#;
+    Writer::open(&path).unwrap().set_found("20261121-101500-bbbb", kept).unwrap();
+    // As long as there is time for it runs are judged anew; what was is kept.
+    let list = (0..5).map(|_| body(&get(&served.site, "/"))).last().unwrap();
+    assert!(list.contains("kept &lt;b&gt;beside&lt;/b&gt; the run"), "{list}");
+    assert!(list.contains("faster than rocksdb@8.5.4 on 2 of 2 steps"), "{list}");
     let report = get(&served.site, "/runs/20261121-091500-aaaa");
-    let after = body(&get(&served.site, "/"));
-    assert!(!before.contains("rocksdb@8.7.3 against") && after.len() > before.len(), "{after}");
     // The same bytes again, from memory.
     assert!(std::sync::Arc::ptr_eq(&report.body, &get(&served.site, "/runs/20261121-091500-aaaa").body));
     // Named anew, it is made anew.
-    let path = served.directory.path().join("s.sqlite");
     Writer::open(&path).unwrap().name_run("20261121-091500-aaaa", "another").unwrap();
     assert!(!std::sync::Arc::ptr_eq(&report.body, &get(&served.site, "/runs/20261121-091500-aaaa").body));
 }
@@ -274,7 +227,7 @@ fn raw_output_is_text_and_nothing_else() {
     let answer = get(&served.site, link.split('"').next().unwrap());
     assert_eq!(
         (answer.status, answer.kind, body(&answer).as_str()),
-        (200, Kind::Text, "<script>a log</script>")
+        (200, Kind::TEXT, "<script>a log</script>")
     );
     let headers: BTreeMap<&str, String> = answer.all_headers().into_iter().collect();
     assert_eq!(headers["Content-Type"], "text/plain; charset=utf-8");
@@ -342,7 +295,7 @@ fn only_get_and_head_are_answered_and_only_at_our_own_address() {
     let access = Access::new("10.0.0.5:7117".parse().unwrap(), Some(Token::drawn().unwrap()));
     let closed = Site::new(path, access);
     let refused = closed.answer(&Asked { hosts: vec!["10.0.0.5:7117".to_owned()], ..asked });
-    assert_eq!((refused.status, refused.kind), (401, Kind::Text));
+    assert_eq!((refused.status, refused.kind), (401, Kind::TEXT));
     assert!(!body(&refused).contains("20261121"));
 }
 

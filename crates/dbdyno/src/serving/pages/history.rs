@@ -3,8 +3,8 @@
 use super::super::answers::{Failure, Site};
 use super::super::asked::Answer;
 use super::conditions;
-use ::report::conditions::RunConditions;
 use ::report::site::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
+use findings::conditions::RunConditions;
 use std::collections::BTreeMap;
 use store::{RunHead, Store, TrialEnd, TrialRate};
 

@@ -3,10 +3,10 @@
 use super::super::answers::Failure;
 use super::super::asked::{Answer, Kind};
 use super::run_called;
-use ::report::labels::told_apart;
 use ::report::site::links;
 use ::report::site::live::{self, LiveView, NewestTrial};
 use anyhow::Context;
+use findings::labels::told_apart;
 use model::record::RunStatus;
 use runner::clock;
 use store::{LiveTrial, RunHead, Store, TrialCounts, TrialEnd};
@@ -25,7 +25,7 @@ pub fn page(store: &Store, run: &str) -> Result<Answer, Failure> {
 pub fn json(store: &Store, run: &str) -> Result<Answer, Failure> {
     let head = run_called(store, run)?;
     let json = live::json(&view(store, &head)?).context("failed to render JSON")?;
-    Ok(Answer::new(200, Kind::Json, json))
+    Ok(Answer::new(200, Kind::JSON, json))
 }
 
 fn view(store: &Store, head: &RunHead) -> Result<LiveView, Failure> {
@@ -70,6 +70,7 @@ fn newest(trial: LiveTrial, subjects: &[String]) -> NewestTrial {
             TrialEnd::Failed => "failed",
             TrialEnd::Skipped => "skipped",
             TrialEnd::Unfinished => "unfinished",
+            TrialEnd::NotNeeded => "not needed",
         },
         rate: (seconds > 0.0).then(|| trial.rate.operations as f64 / seconds),
         step: trial.step,

@@ -8,7 +8,7 @@ pub mod report;
 pub mod runs;
 
 use super::answers::{Failure, Site};
-use ::report::conditions::RunConditions;
+use findings::conditions::RunConditions;
 use std::sync::Arc;
 use store::{RunHead, Store};
 

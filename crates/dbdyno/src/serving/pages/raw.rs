@@ -3,8 +3,8 @@
 use super::super::answers::{Failure, said};
 use super::super::asked::{Answer, Kind};
 use super::run_called;
-use ::report::labels::told_apart;
 use ::report::site::{links, raw};
+use findings::labels::told_apart;
 use model::record::RawOutputName;
 use store::Store;
 
@@ -31,5 +31,5 @@ pub fn text(store: &Store, run: &str, output: &RawOutputName) -> Result<Answer, 
         message.links.push((links::raw_list(&head.id), "what it keeps".to_owned()));
         return Err(Failure::Nowhere(message));
     }
-    Ok(Answer::new(200, Kind::Text, texts.concat()))
+    Ok(Answer::new(200, Kind::TEXT, texts.concat()))
 }

@@ -1,21 +1,16 @@
-//! The report of a run: as a page, of some steps or subjects, and as the files that `dbdyno report` makes.
+//! The report of a run, an import or a bisection: as a page, of some steps or subjects, and as the files that
+//! `dbdyno report` makes.
 
 use super::super::answers::{Failure, Site, said};
 use super::super::asked::{Answer, Kind};
-use super::super::router::FileFormat;
-use ::report::calibration::CalibrationView;
-use ::report::campaign::CampaignView;
-use ::report::document::{Document, Sentence};
-use ::report::selection::{NoSuchPart, Selection};
-use ::report::site::compare::{RunFigures, of_campaign, of_comparison};
-use ::report::site::links;
-use ::report::site::shell;
-use ::report::text::TextOptions;
-use ::report::view::ReportView;
-use anyhow::Context;
-use model::import::ImportRecord;
-use model::plan::Purpose;
-use model::record::{RunRecord, RunStatus};
+use crate::finding;
+use ::report::document::Sentence;
+use ::report::render::{FORMATS, Format, Options, Output, TextOptions, html, render};
+use ::report::site::compare::{self, RunFigures};
+use ::report::site::{links, shell};
+use findings::Finding;
+use findings::selection::{NoSuchPart, Selection};
+use model::record::RunStatus;
 use std::slice::from_ref;
 use std::sync::Arc;
 use store::{RunHead, Store};
@@ -26,7 +21,8 @@ const TEXT_WIDTH: usize = 140;
 /// What an address names.
 enum Named {
     Run(RunHead),
-    Import(ImportRecord),
+    /// An import or a bisection.
+    Other(Box<Finding>),
     /// By less than its id: its address is another one.
     Elsewhere(String),
 }
@@ -35,56 +31,45 @@ enum Named {
 pub fn answer(site: &Site, store: &Store, wanted: &str, selection: &Selection) -> Result<Answer, Failure> {
     match named(store, wanted)? {
         Named::Elsewhere(id) => Ok(Answer::redirect(links::report_of(&id, selection))),
-        Named::Import(import) => {
-            let document = ::report::import::document(&::report::import::build(&import));
-            Ok(Answer::page(200, framed(&document, &import.id, &WITH_TABLE)))
-        }
+        Named::Other(finding) => Ok(Answer::page(200, framed(&finding, wanted))),
         Named::Run(head) => {
             let stamp = stamp(store, &head)?;
             let key = format!("{stamp}page\0{:?}\0{:?}", selection.steps, selection.subjects);
             kept(site, &head, key, || {
-                let (document, sentences) = document(store, &head, selection)?;
-                if selection.is_all() {
-                    let key = sentences_key(&head.id, head.ended_at_us);
-                    site.kept.sentences.put(key, sentences, SENTENCE_BYTES);
-                }
-                Ok(Answer::page(200, framed(&document, &head.id, endings(head.purpose))))
+                let finding =
+                    of_part(finding::of_run(store, store.load_run(&head.id)?, selection), &head.id)?;
+                Ok(Answer::page(200, framed(&finding, &head.id)))
             })
         }
     }
 }
 
 /// The same as a file.
-pub fn file(site: &Site, store: &Store, wanted: &str, format: FileFormat) -> Result<Answer, Failure> {
-    let kind = kind(format);
+pub fn file(site: &Site, store: &Store, wanted: &str, format: &Format) -> Result<Answer, Failure> {
     match named(store, wanted)? {
-        Named::Elsewhere(id) => Ok(Answer::redirect(links::report_file(&id, ending(format)))),
-        Named::Import(import) => {
-            let view = ::report::import::build(&import);
-            let text = match format {
-                FileFormat::Json => ::report::import::json(&view).context("failed to render JSON")?,
-                FileFormat::Markdown => ::report::import::markdown(&view),
-                FileFormat::Text => ::report::import::text(&view, text_options()),
-                FileFormat::Csv => ::report::import::csv(&view),
-                FileFormat::Tsv => ::report::import::tsv(&view),
-            };
-            Ok(Answer::new(200, kind, text))
+        Named::Elsewhere(id) => {
+            Ok(Answer::redirect(links::report_file(&id, format.ending.unwrap_or_default())))
         }
+        Named::Other(finding) => as_file(&finding, format),
         Named::Run(head) => {
-            let key = format!("{}file\0{}", stamp(store, &head)?, ending(format));
+            let key = format!("{}file\0{}", stamp(store, &head)?, format.name);
             kept(site, &head, key, || {
                 let record = store.load_run(&head.id)?;
-                let text = match head.purpose {
-                    Purpose::Campaign => of_campaign_as(&::report::campaign::build(&record), format)?,
-                    Purpose::Calibrate => of_calibration_as(&record, format)?,
-                    Purpose::Compare => {
-                        let calibration = calibration_of(store, &record)?;
-                        of_comparison_as(&::report::build(&record, calibration.as_ref()), format)?
-                    }
-                };
-                Ok(Answer::new(200, kind, text))
+                as_file(&finding::of_run(store, record, &Selection::default())?, format)
             })
         }
+    }
+}
+
+fn as_file(finding: &Finding, format: &Format) -> Result<Answer, Failure> {
+    let options = Options::new(TextOptions { width: TEXT_WIDTH, colour: false, detail: false });
+    match render(from_ref(finding), format, &options) {
+        Ok(Output::Text(text)) => Ok(Answer::new(200, Kind::File(format.media_type), text)),
+        Ok(Output::Files(_)) => Err(Failure::Nowhere(said("Not to be had", "These are several files."))),
+        Err(error) if error.is_of_what_was_asked() => {
+            Err(Failure::Nowhere(said("Not to be had", &format!("{error}."))))
+        }
+        Err(error) => Err(Failure::Other(error.into())),
     }
 }
 
@@ -96,14 +81,7 @@ pub fn figures(site: &Site, store: &Store, head: &RunHead) -> Result<Arc<RunFigu
     if let Some(known) = site.kept.figures.get(&key) {
         return Ok(known);
     }
-    let record = store.load_run(&head.id)?;
-    let figures = match head.purpose {
-        Purpose::Campaign => of_campaign(&::report::campaign::build(&record)),
-        Purpose::Compare | Purpose::Calibrate => {
-            let calibration = calibration_of(store, &record)?;
-            of_comparison(&::report::build(&record, calibration.as_ref()))
-        }
-    };
+    let figures = compare::figures(&finding::comparison(store, &store.load_run(&head.id)?)?);
     let bytes = BYTES * figures.steps.values().map(Vec::len).sum::<usize>();
     match head.status {
         RunStatus::Unfinished => Ok(Arc::new(figures)),
@@ -111,12 +89,24 @@ pub fn figures(site: &Site, store: &Store, head: &RunHead) -> Result<Arc<RunFigu
     }
 }
 
-/// What the sentences of a run take, about.
-const SENTENCE_BYTES: usize = 2 << 10;
-
-/// Under which the sentences of a run are kept.
-pub fn sentences_key(id: &str, ended_at_us: Option<i64>) -> String {
-    format!("{id}\0{ended_at_us:?}")
+/// What was found in a run, an import or a bisection that keeps no word of it: it was measured by an older version.
+pub fn found(site: &Site, store: &Store, id: &str) -> Result<Arc<Vec<Sentence>>, Failure> {
+    /// What an entry takes, about.
+    const BYTES: usize = 2 << 10;
+    let head = store.run_head(id)?;
+    let key = match &head {
+        Some(head) => stamp(store, head)?,
+        None => id.to_owned(),
+    };
+    if let Some(known) = site.kept.sentences.get(&key) {
+        return Ok(known);
+    }
+    let finding = match &head {
+        Some(head) => Some(finding::of_run(store, store.load_run(&head.id)?, &Selection::default())?),
+        None => finding::of_other(store, id)?,
+    };
+    let sentences = finding.map(|finding| ::report::document(&finding).found).unwrap_or_default();
+    Ok(site.kept.sentences.put(key, sentences, BYTES))
 }
 
 fn named(store: &Store, wanted: &str) -> Result<Named, Failure> {
@@ -128,11 +118,10 @@ fn named(store: &Store, wanted: &str) -> Result<Named, Failure> {
         Err(error @ (store::Error::NoSuchRun { .. } | store::Error::NoRuns { .. })) => error,
         Err(error) => return Err(error.into()),
     };
-    match store.find_import(wanted)? {
-        Some(id) if id == wanted => Ok(Named::Import(store.load_import(&id)?)),
-        Some(id) => Ok(Named::Elsewhere(id)),
-        None => Err(unknown.into()),
+    if let Some(finding) = finding::of_other(store, wanted)? {
+        return Ok(Named::Other(Box::new(finding)));
     }
+    finding::other_called(store, wanted)?.map(Named::Elsewhere).ok_or_else(|| unknown.into())
 }
 
 /// Changes where anything changes that a report is made of: the run's name and end, and the calibration that holds for
@@ -160,124 +149,21 @@ fn kept(
     Ok((*site.kept.reports.put(key, made, bytes)).clone())
 }
 
-/// The files that a report with a table can be had as, and their names.
-static WITH_TABLE: [(&str, &str); 5] =
-    [("json", "JSON"), ("md", "Markdown"), ("txt", "text"), ("csv", "CSV"), ("tsv", "TSV")];
-
-fn endings(purpose: Purpose) -> &'static [(&'static str, &'static str)] {
-    match purpose {
-        Purpose::Campaign => &WITH_TABLE,
-        Purpose::Compare | Purpose::Calibrate => &WITH_TABLE[..3],
-    }
+/// The report within the frame of the site, with links to the files that it can be had as.
+fn framed(finding: &Finding, id: &str) -> String {
+    let has = FORMATS.iter().filter(|format| format.is_of(finding));
+    let files: Vec<(&str, &str)> = has.filter_map(|format| Some((format.ending?, format.name))).collect();
+    shell::framed_report(&html::render(&::report::document(finding)), id, &files)
 }
 
-fn framed(document: &Document, id: &str, endings: &[(&str, &str)]) -> String {
-    shell::framed_report(&::report::html::render(document), id, endings)
-}
-
-/// The report as a document, and what was found.
-fn document(
-    store: &Store,
-    head: &RunHead,
-    selection: &Selection,
-) -> Result<(Document, Vec<Sentence>), Failure> {
-    let whole = store.load_run(&head.id)?;
-    let refused = |reason: NoSuchPart| {
-        let mut message = said("No such part", &format!("{reason}."));
-        message.links.push((links::report(&head.id), "the whole report".to_owned()));
-        Failure::Nowhere(message)
-    };
-    let document = match head.purpose {
-        Purpose::Compare => {
-            let calibration = calibration_of(store, &whole)?;
-            let view = ::report::build(&whole, calibration.as_ref());
-            let part = selection.of(whole).map_err(refused)?;
-            let host = store.host_samples(&head.id)?;
-            ::report::comparison_document(&part.of_comparison(view), &part.record, &host)
+/// A part that the run has not is no page.
+fn of_part(finding: anyhow::Result<Finding>, id: &str) -> Result<Finding, Failure> {
+    finding.map_err(|error| match error.downcast::<NoSuchPart>() {
+        Ok(reason) => {
+            let mut message = said("No such part", &format!("{reason}."));
+            message.links.push((links::report(id), "the whole report".to_owned()));
+            Failure::Nowhere(message)
         }
-        Purpose::Campaign => {
-            let view = ::report::campaign::build(&whole);
-            let part = selection.of(whole).map_err(refused)?;
-            let host = store.host_samples(&head.id)?;
-            ::report::campaign::document(&part.of_campaign(view), &part.record, &host)
-        }
-        Purpose::Calibrate => {
-            let view = calibration(&whole)?;
-            let part = selection.of(whole).map_err(refused)?;
-            let mut document = ::report::calibration::document(&part.of_calibration(view));
-            document.preface.splice(0..0, part.sentence().map(str::to_owned));
-            document
-        }
-    };
-    let sentences = document.verdicts.clone();
-    Ok((document, sentences))
-}
-
-/// The last calibration of the host that a run was made on, in the same boot and by the same version.
-fn calibration_of(store: &Store, record: &RunRecord) -> Result<Option<RunRecord>, Failure> {
-    let id = store.last_calibration(&record.host.boot_id, &record.plan.tool_version)?;
-    Ok(id.map(|id| store.load_run(&id)).transpose()?)
-}
-
-fn of_comparison_as(view: &ReportView, format: FileFormat) -> Result<String, Failure> {
-    Ok(match format {
-        FileFormat::Json => ::report::json::render(view).context("failed to render JSON")?,
-        FileFormat::Markdown => ::report::markdown::render(view),
-        FileFormat::Text => ::report::text::render(view, text_options()),
-        FileFormat::Csv | FileFormat::Tsv => return Err(no_table()),
+        Err(error) => error.into(),
     })
-}
-
-fn of_campaign_as(view: &CampaignView, format: FileFormat) -> Result<String, Failure> {
-    Ok(match format {
-        FileFormat::Json => ::report::campaign::json(view).context("failed to render JSON")?,
-        FileFormat::Markdown => ::report::campaign::markdown(view),
-        FileFormat::Text => ::report::campaign::text(view, text_options(), false),
-        FileFormat::Csv => ::report::campaign::csv(view),
-        FileFormat::Tsv => ::report::campaign::tsv(view),
-    })
-}
-
-fn of_calibration_as(record: &RunRecord, format: FileFormat) -> Result<String, Failure> {
-    let view = calibration(record)?;
-    Ok(match format {
-        FileFormat::Json => ::report::calibration::json(&view).context("failed to render JSON")?,
-        FileFormat::Markdown => ::report::calibration::markdown(&view),
-        FileFormat::Text => ::report::calibration::text(&view, text_options()),
-        FileFormat::Csv | FileFormat::Tsv => return Err(no_table()),
-    })
-}
-
-fn calibration(record: &RunRecord) -> anyhow::Result<CalibrationView> {
-    ::report::calibration::build(from_ref(record)).context("no calibration was run")
-}
-
-fn no_table() -> Failure {
-    Failure::Nowhere(said(
-        "Not to be had",
-        "Only campaigns and imports have a table of columns: take report.json.",
-    ))
-}
-
-fn text_options() -> TextOptions {
-    TextOptions { width: TEXT_WIDTH, colour: false }
-}
-
-fn kind(format: FileFormat) -> Kind {
-    match format {
-        FileFormat::Json => Kind::Json,
-        FileFormat::Markdown => Kind::Markdown,
-        FileFormat::Text | FileFormat::Tsv => Kind::Text,
-        FileFormat::Csv => Kind::Csv,
-    }
-}
-
-fn ending(format: FileFormat) -> &'static str {
-    match format {
-        FileFormat::Json => "json",
-        FileFormat::Markdown => "md",
-        FileFormat::Text => "txt",
-        FileFormat::Csv => "csv",
-        FileFormat::Tsv => "tsv",
-    }
 }

@@ -1,17 +1,22 @@
-//! The list of runs and imports.
+//! The list of runs, imports and bisections.
 
 use super::super::answers::{Failure, Site};
 use super::super::asked::Answer;
-use super::report::sentences_key;
+use super::report::found;
+use crate::finding;
+use ::report::site::filter::FilterFields;
 use ::report::site::message;
-use ::report::site::runs::{self, FilterChoices, FilterFields, RunRow, RunsView};
+use ::report::site::runs::{self, FilterChoices, RowKind, RunRow, RunsView};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use model::event::RunOutcome;
 use model::plan::Purpose;
 use model::record::RunStatus;
+use std::time::{Duration, Instant};
 use store::{Entry, EntryKind, Filter, Store, TrialCounts};
 
+/// How long a list may judge runs of older versions anew.
+const MOST_JUDGING: Duration = Duration::from_millis(500);
 /// Runs on a page.
 const PER_PAGE: u32 = 50;
 
@@ -24,6 +29,9 @@ pub fn answer(site: &Site, store: &Store, fields: FilterFields, page: u64) -> Re
         return Ok(Answer::page(200, message::page(&site.beginning())));
     }
     let choices = store.choices()?;
+    let until = Instant::now() + MOST_JUDGING;
+    let rows = found.entries.into_iter().map(|entry| row(site, store, entry, until));
+    let rows = rows.collect::<Result<Vec<RunRow>, Failure>>()?;
     let view = RunsView {
         fields,
         choices: FilterChoices {
@@ -31,7 +39,7 @@ pub fn answer(site: &Site, store: &Store, fields: FilterFields, page: u64) -> Re
             workloads: choices.workloads,
             hosts: choices.hosts,
         },
-        rows: found.entries.into_iter().map(|entry| row(site, entry)).collect(),
+        rows,
         total: found.total,
         page,
         per_page: u64::from(PER_PAGE),
@@ -49,7 +57,7 @@ fn filter(fields: &FilterFields) -> (Filter, Vec<String>) {
             problems.push(format!("{field} `{text}` is none of {}: it is not looked at.", known.join(", ")));
         }
     };
-    one_of("Purpose", &fields.purpose, &["compare", "calibrate", "campaign", "import"]);
+    one_of("Purpose", &fields.purpose, &["compare", "calibrate", "campaign", "import", "bisection"]);
     one_of("Status", &fields.status, &["done", "failed", "interrupted", "unfinished"]);
     let mut day = |field: &str, text: &str| -> Option<Date> {
         let day = text.parse().ok();
@@ -70,6 +78,7 @@ fn filter(fields: &FilterFields) -> (Filter, Vec<String>) {
             "calibrate" => Some(EntryKind::Run(Purpose::Calibrate)),
             "campaign" => Some(EntryKind::Run(Purpose::Campaign)),
             "import" => Some(EntryKind::Import),
+            "bisection" => Some(EntryKind::Bisection),
             _ => None,
         },
         status: match fields.status.as_str() {
@@ -91,14 +100,23 @@ fn midnight_us(day: Date) -> Option<i64> {
     day.to_zoned(TimeZone::UTC).ok().map(|midnight| midnight.timestamp().as_microsecond())
 }
 
-fn row(site: &Site, entry: Entry) -> RunRow {
-    let known = site.kept.sentences.get(&sentences_key(&entry.id, entry.ended_at_us));
-    let TrialCounts { done, failed, skipped, unfinished } = entry.trials;
+/// What was found is kept beside a run. One of an older version is judged anew, as long as there is time for it; the others
+/// follow when the list is loaded again.
+fn row(site: &Site, store: &Store, entry: Entry, until: Instant) -> Result<RunRow, Failure> {
+    let is_due = entry.status != RunStatus::Unfinished && Instant::now() < until;
+    let known = match entry.found.as_deref().and_then(finding::kept) {
+        Some(known) => known,
+        None if is_due => found(site, store, &entry.id)?.to_vec(),
+        None => Vec::new(),
+    };
+    // Nobody waits for those that were not needed: the list does not tell of them.
+    let TrialCounts { done, failed, skipped, unfinished, not_needed: _ } = entry.trials;
     let not_done = [(failed, "failed"), (skipped, "skipped"), (unfinished, "unfinished")];
-    RunRow {
-        purpose: match entry.kind {
-            EntryKind::Run(purpose) => Some(purpose),
-            EntryKind::Import => None,
+    Ok(RunRow {
+        kind: match entry.kind {
+            EntryKind::Run(purpose) => RowKind::Run(purpose),
+            EntryKind::Import => RowKind::Import,
+            EntryKind::Bisection => RowKind::Bisection,
         },
         id: entry.id,
         name: entry.name,
@@ -110,8 +128,8 @@ fn row(site: &Site, entry: Entry) -> RunRow {
         subjects: entry.subjects,
         done,
         not_done: not_done.into_iter().filter(|(trials, _)| *trials > 0).collect(),
-        verdicts: known.map(|sentences| sentences.to_vec()).unwrap_or_default(),
-    }
+        verdicts: known,
+    })
 }
 
 #[cfg(test)]

@@ -186,14 +186,8 @@ fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
     };
     let answers = vec![later(b"\x01\x04", 2), later(b"\0\0\0\x02\0\0\0", 4)];
     let peer = Peer::answering(later(&greeting, 0), answers.clone());
-    let address = ServerAddress {
-        dialect: Dialect::Mysql,
-        endpoint: peer.endpoint(),
-        user: "u".to_owned(),
-        password: Some(Password::new("secret".to_owned())),
-        database: "d".to_owned(),
-        storage: None,
-    };
+    let password = Some(Password::new("secret".to_owned()));
+    let address = ServerAddress { password, ..peer.address(Dialect::Mysql) };
     let connect =
         |address: &ServerAddress| Mysql::connect(Channel::connect(&address.endpoint).unwrap(), address);
     let mysql = connect(&address).unwrap();
@@ -201,7 +195,7 @@ fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
     drop(mysql);
     let received = peer.received();
     assert_eq!(received[0][3], 1);
-    assert!(received[0].ends_with(b"d\0caching_sha2_password\0"), "{:?}", received[0]);
+    assert!(received[0].ends_with(b"bench\0caching_sha2_password\0"), "{:?}", received[0]);
     assert_eq!(received[1], b"\x07\0\0\x03secret\0");
 
     let peer = Peer::answering(later(&greeting, 0), answers);

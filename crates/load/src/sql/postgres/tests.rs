@@ -15,22 +15,11 @@ const PREPARED: &[u8] = b"1\0\0\0\x04t\0\0\0\x0e\0\x02\0\0\0\x17\0\0\x04\x12n\0\
 const ONE_ROW: &[u8] = b"2\0\0\0\x04D\0\0\0\x0d\0\x01\0\0\0\x03abcC\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I";
 const NO_TABLE: &[u8] = b"E\0\0\0\x37SERROR\0VERROR\0C42P01\0Mrelation \"t\" does not exist\0\0Z\0\0\0\x05I";
 
-fn address(peer: &Peer) -> ServerAddress {
-    ServerAddress {
-        dialect: Dialect::Postgres,
-        endpoint: peer.endpoint(),
-        user: "bench".to_owned(),
-        password: None,
-        database: "bench".to_owned(),
-        storage: None,
-    }
-}
-
 /// The answers to what comes after the login.
 fn connected(answers: &[&[u8]]) -> (Result<Postgres, LoginFailure>, Peer) {
     let answers = [LOGGED_IN].iter().chain(answers).map(|answer| answer.to_vec()).collect();
     let peer = Peer::answering(Vec::new(), answers);
-    let address = address(&peer);
+    let address = peer.address(Dialect::Postgres);
     (Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address), peer)
 }
 
@@ -126,7 +115,7 @@ fn answers_that_are_cut_are_errors_wherever_they_are_cut() {
     }
     for length in 0..LOGGED_IN.len() {
         let peer = Peer::answering(Vec::new(), vec![LOGGED_IN[..length].to_vec()]);
-        let address = address(&peer);
+        let address = peer.address(Dialect::Postgres);
         let result = Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address);
         assert!(matches!(result, Err(LoginFailure::Wire(WireError::Lost(_)))), "{length}: {result:?}");
     }
@@ -160,7 +149,7 @@ fn a_login_says_what_it_lacks() {
     let refused = |greeting: &[u8], password: Option<&str>| {
         let peer = Peer::answering(Vec::new(), vec![greeting.to_vec()]);
         let password = password.map(|text| Password::new(text.to_owned()));
-        let address = ServerAddress { password, ..address(&peer) };
+        let address = ServerAddress { password, ..peer.address(Dialect::Postgres) };
         Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap_err()
     };
     assert!(matches!(refused(b"R\0\0\0\x08\0\0\0\x03", None), LoginFailure::NoPassword));
@@ -180,7 +169,10 @@ fn a_password_is_sent_as_the_server_asks() {
         Vec::new(),
         vec![b"R\0\0\0\x0c\0\0\0\x05salt".to_vec(), b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I".to_vec()],
     );
-    let address = ServerAddress { password: Some(Password::new("secret".to_owned())), ..address(&peer) };
+    let address = ServerAddress {
+        password: Some(Password::new("secret".to_owned())),
+        ..peer.address(Dialect::Postgres)
+    };
     Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap();
     let received = peer.received();
     assert_eq!(&received[0][..8], [0, 0, 0, 80, 0, 3, 0, 0]);

@@ -24,14 +24,7 @@ fn settled(
     claimed: Option<&[String]>,
 ) -> (Result<Nanos, SqlError>, Vec<String>) {
     let peer = Peer::answering(Vec::new(), [vec![LOGGED_IN.to_vec()], answers].concat());
-    let address = ServerAddress {
-        dialect: Dialect::Postgres,
-        endpoint: peer.endpoint(),
-        user: "u".to_owned(),
-        password: None,
-        database: "d".to_owned(),
-        storage: None,
-    };
+    let address = peer.address(Dialect::Postgres);
     let result = settle(&address, to, Nanos::from_secs(20), claimed);
     let text = |message: &Vec<u8>| String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned();
     (result, peer.received().iter().skip(1).map(text).collect())

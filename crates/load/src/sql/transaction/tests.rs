@@ -43,31 +43,11 @@ fn run_events(
         }
     }))
     .unwrap();
-    let setup = StepSetup {
-        operation: Operation::LoadTables,
-        data: DataSet { keys: 100, key_bytes: 8, value_bytes: 10, value_compressible_percent: 0 },
-        tables: None,
-        threads: 1,
-        rate: None,
-        wal: true,
-        sync: false,
-        background_write_bytes_per_s: None,
-        seed: 5,
-        planted_slowdown_percent: 0.0,
-        all_keys_exist: true,
-        server_is_ours: false,
-        companions: Vec::new(),
-    };
+    let data = DataSet { keys: 100, key_bytes: 8, value_bytes: 10, value_compressible_percent: 0 };
+    let setup = StepSetup::plain(Operation::LoadTables, data, 5);
     let answers = [LOGGED_IN].iter().chain(answers).map(|answer| answer.to_vec()).collect();
     let peer = Peer::answering(Vec::new(), answers);
-    let address = ServerAddress {
-        dialect: Dialect::Postgres,
-        endpoint: peer.endpoint(),
-        user: "u".to_owned(),
-        password: None,
-        database: "d".to_owned(),
-        storage: None,
-    };
+    let address = peer.address(Dialect::Postgres);
     let mut client = Client::new(&address, &tables, transaction, &setup, 0, rows).unwrap();
     assert_eq!(client.per_call(), transaction.operations(Dialect::Postgres));
     let results = (0..events).map(|_| client.once()).collect();

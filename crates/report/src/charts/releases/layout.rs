@@ -5,7 +5,7 @@ use super::super::lettering::{fitted, width};
 use super::super::scale::{Domain, Scale, Tick};
 use super::super::scene::{Area, Turn};
 use super::super::{Point, Releases};
-use super::line::Drawn;
+use super::drawn::Drawn;
 
 const PLOT_HEIGHT: f64 = 350.0;
 /// Above the values, for the names of bands.

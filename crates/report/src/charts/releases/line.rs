@@ -2,10 +2,10 @@
 
 use super::super::end_labels::spread;
 use super::super::frame::{self, NameStyle, TEXT, TO_BASE_LINE};
-use super::super::palette::{Look, look, marker};
-use super::super::scale::drawable;
+use super::super::palette::marker;
 use super::super::scene::{Anchor, Dash, Form, Ink, Item, Shape, Spot, spot};
-use super::super::{Line, Point, Releases};
+use super::super::{Point, Releases};
+use super::drawn::Drawn;
 use super::layout::{END_LABEL_ROOM, LEADER, Layout};
 
 /// Two names at the ends of lines are so far apart.
@@ -20,27 +20,7 @@ pub(super) enum Notes {
     WithTargets,
 }
 
-/// A line with what can be drawn of it.
-pub(super) struct Drawn<'a> {
-    pub line: &'a Line,
-    index: usize,
-    pub look: Look,
-    pub points: Vec<Option<Point>>,
-    /// How far it stands beside the place of the release, in parts of the distance that lines have.
-    beside: f64,
-}
-
-impl<'a> Drawn<'a> {
-    pub fn of((index, line): (usize, &'a Line), chart: &Releases) -> Self {
-        let points = line.points.iter().take(chart.releases.len()).map(|point| drawable(*point)).collect();
-        let middle = (chart.lines.len() as f64 - 1.0) / 2.0;
-        Self { line, index, look: look(index), points, beside: index as f64 - middle }
-    }
-
-    pub fn last(&self) -> Option<Point> {
-        self.points.iter().rev().copied().flatten().next()
-    }
-
+impl Drawn<'_> {
     fn at(&self, release: usize, value: f64, layout: &Layout) -> Spot {
         spot(layout.places[release] + self.beside * layout.beside, layout.scale.at(value))
     }

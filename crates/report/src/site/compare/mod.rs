@@ -1,12 +1,12 @@
 //! Two runs side by side. Where they may be compared, a subject that both have gets the ratio of its rates; where they
 //! may not, they are shown as what they are, with what differs and without a ratio.
 
-use super::cells::{name, purpose_word, status_word, time};
+use super::cells::{headers, name, number_headers, table, time};
 use super::links;
 use super::shell::{self, Here};
-use crate::conditions::{Differing, RunConditions};
 use crate::document::Sentence;
-use crate::labels::told_apart;
+use findings::conditions::{Differing, RunConditions};
+use findings::labels::told_apart;
 use maud::{Markup, html};
 use model::figures::{NONE, quantity_or_none, ratio, span};
 use model::plan::Purpose;
@@ -14,7 +14,7 @@ use model::record::RunStatus;
 
 mod figures_of;
 
-pub use figures_of::{RunFigures, SubjectFigure, of_campaign, of_comparison};
+pub use figures_of::{RunFigures, SubjectFigure, figures};
 
 /// One of the two runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,45 +59,27 @@ fn heads(a: &Side, b: &Side) -> Markup {
         let names: Vec<String> = side.conditions.subjects.iter().map(|one| one.reference.clone()).collect();
         names.join(", ")
     };
-    html! {
-        div.site-scroll {
-            table {
-                thead {
-                    tr { th scope="col" { "" } th scope="col" { "A" } th scope="col" { "B" } }
-                }
-                tbody {
-                    tr {
-                        th scope="row" { "run" }
-                        @for side in [a, b] {
-                            td.site-names {
-                                a href=(links::report(&side.id)) { (side.id) }
-                                @if let Some(given) = &side.name { " " (name(given)) }
-                            }
-                        }
-                    }
-                    tr {
-                        th scope="row" { "began (UTC)" }
-                        @for side in [a, b] { td { (time(side.began_at_us)) } }
-                    }
-                    tr { th scope="row" { "took" } @for side in [a, b] { td { (took(side)) } } }
-                    tr {
-                        th scope="row" { "what" }
-                        @for side in [a, b] {
-                            td { (purpose_word(side.purpose)) ", " (status_word(side.status)) }
-                        }
-                    }
-                    tr {
-                        th scope="row" { "subjects" }
-                        @for side in [a, b] { td.site-names { (name(&subjects(side))) } }
-                    }
-                    tr {
-                        th scope="row" { "found" }
-                        @for side in [a, b] { td.site-names { (found(&side.figures.sentences)) } }
-                    }
-                }
-            }
+    let run = |side: &Side| {
+        html! {
+            a href=(links::report(&side.id)) { (side.id) }
+            @if let Some(given) = &side.name { " " (name(given)) }
         }
-    }
+    };
+    let rows = html! {
+        tr { th scope="row" { "run" } @for side in [a, b] { td.site-names { (run(side)) } } }
+        tr { th scope="row" { "began (UTC)" } @for side in [a, b] { td { (time(side.began_at_us)) } } }
+        tr { th scope="row" { "took" } @for side in [a, b] { td { (took(side)) } } }
+        tr {
+            th scope="row" { "what" }
+            @for side in [a, b] { td { (side.purpose.word()) ", " (side.status.name()) } }
+        }
+        tr { th scope="row" { "subjects" } @for side in [a, b] { td.site-names { (name(&subjects(side))) } } }
+        tr {
+            th scope="row" { "found" }
+            @for side in [a, b] { td.site-names { (found(&side.figures.sentences)) } }
+        }
+    };
+    table(headers(&["", "A", "B"]), rows)
 }
 
 fn found(sentences: &[Sentence]) -> Markup {
@@ -123,29 +105,21 @@ fn standing(apart: &[Differing]) -> Markup {
 
 fn differences(a: &Side, b: &Side, apart: &[Differing]) -> Markup {
     let besides = a.conditions.also_differs(&b.conditions);
+    let all = apart.iter().map(|one| (one, "no")).chain(besides.iter().map(|one| (one, "yes")));
+    let rows = html! {
+        @for (one, says) in all {
+            tr {
+                th scope="row" { (one.what) }
+                td.site-names { (name(&one.a)) }
+                td.site-names { (name(&one.b)) }
+                td { (says) }
+            }
+        }
+    };
     html! {
         @if !(apart.is_empty() && besides.is_empty()) {
             h2 { "What differs" }
-            div.site-scroll {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "" } th scope="col" { "A" } th scope="col" { "B" }
-                            th scope="col" { "rates comparable" }
-                        }
-                    }
-                    tbody {
-                        @for (one, says) in apart.iter().map(|one| (one, "no")).chain(besides.iter().map(|one| (one, "yes"))) {
-                            tr {
-                                th scope="row" { (one.what) }
-                                td.site-names { (name(&one.a)) }
-                                td.site-names { (name(&one.b)) }
-                                td { (says) }
-                            }
-                        }
-                    }
-                }
-            }
+            (table(headers(&["", "A", "B", "rates comparable"]), rows))
         }
     }
 }
@@ -153,31 +127,18 @@ fn differences(a: &Side, b: &Side, apart: &[Differing]) -> Markup {
 fn steps(a: &Side, b: &Side) -> Markup {
     let mut names: Vec<&String> = a.conditions.step_names.iter().collect();
     names.extend(b.conditions.step_names.iter().filter(|name| !a.conditions.step_names.contains(name)));
+    let head = html! {
+        (headers(&["step", "subject"]))
+        (number_headers(&["A", "B", "B / A"]))
+        (headers(&["A relative", "B relative", "must be known"]))
+    };
     html! {
         h2 { "Operations per second" }
         p {
             "Relative is the subject over the base of its own run, with its interval and verdict, as the report of that \
              run has it; ~ means no difference found."
         }
-        div.site-scroll {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "step" }
-                        th scope="col" { "subject" }
-                        th.site-number scope="col" { "A" }
-                        th.site-number scope="col" { "B" }
-                        th.site-number scope="col" { "B / A" }
-                        th scope="col" { "A relative" }
-                        th scope="col" { "B relative" }
-                        th scope="col" { "must be known" }
-                    }
-                }
-                tbody {
-                    @for step in names { @for row in rows(a, b, step) { (row) } }
-                }
-            }
-        }
+        (table(head, html! { @for step in names { @for row in rows(a, b, step) { (row) } } }))
         @for (letter, notes) in [("A", notes(a)), ("B", notes(b))] {
             @if !notes.is_empty() {
                 h2 { "Notes of " (letter) }

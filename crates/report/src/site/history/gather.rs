@@ -1,7 +1,7 @@
 //! Runs of one workload, put together as far as they may be compared.
 
 use super::ALPHA;
-use crate::conditions::{Differing, RunConditions, SubjectFacts};
+use findings::conditions::{Differing, RunConditions, SubjectFacts};
 use model::block::Side;
 use model::plan::Purpose;
 use model::record::RunStatus;

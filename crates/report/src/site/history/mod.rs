@@ -1,12 +1,12 @@
 //! One step of a workload over all its runs: over releases and over time. Rates stand together only where the runs may
 //! be compared; the others stand apart, with what differs. Nothing is judged here: that takes the report of one run.
 
-use super::cells::{name, own_values, purpose_word, select, status_word, time};
+use super::cells::{headers, name, number_headers, own_values, select, table, time};
 use super::links;
 use super::shell::{self, Here};
 use crate::charts::{self, Chart};
-use crate::conditions::Differing;
-use crate::selection::Selection;
+use findings::conditions::Differing;
+use findings::selection::Selection;
 use maud::{Markup, PreEscaped, html};
 use model::figures::{NONE, count, quantity};
 use model::plan::Purpose;
@@ -105,7 +105,7 @@ fn section(view: &HistoryPage, index: usize, group: &Comparable) -> Markup {
             @if index > 0 { (apart(&group.apart)) }
             @if let Some(shown) = chart::over_releases(view, group) { (figure(&shown.0, &shown.1)) }
             @if let Some(shown) = chart::over_time(view, group) { (figure(&shown.0, &shown.1)) }
-            (table(group))
+            (rates(group))
         }
     }
 }
@@ -128,30 +128,14 @@ fn figure(chart: &Chart, caption: &str) -> Markup {
     }
 }
 
-fn table(group: &Comparable) -> Markup {
-    html! {
-        div.site-scroll {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "began (UTC)" }
-                        th scope="col" { "run" }
-                        th scope="col" { "what" }
-                        th scope="col" { "subject" }
-                        th.site-number scope="col" { "ops/s" }
-                        th.site-number scope="col" { "99 % interval" }
-                        th.site-number scope="col" { "launches" }
-                        th scope="col" { "must be known" }
-                    }
-                }
-                tbody {
-                    @for run in &group.runs {
-                        @for subject in &run.subjects { (line(run, subject)) }
-                    }
-                }
-            }
-        }
-    }
+fn rates(group: &Comparable) -> Markup {
+    let head = html! {
+        (headers(&["began (UTC)", "run", "what", "subject"]))
+        (number_headers(&["ops/s", "99 % interval", "launches"]))
+        (headers(&["must be known"]))
+    };
+    let rows = html! { @for run in &group.runs { @for subject in &run.subjects { (line(run, subject)) } } };
+    table(head, rows)
 }
 
 fn line(run: &RunRates, subject: &SubjectRates) -> Markup {
@@ -164,7 +148,7 @@ fn line(run: &RunRates, subject: &SubjectRates) -> Markup {
                 a href=(links::report_of(&run.id, &of_step(run))) { (run.id) }
                 @if let Some(given) = &run.name { " " (name(given)) }
             }
-            td { (purpose_word(run.purpose)) }
+            td { (run.purpose.word()) }
             td.site-names { (name(&subject.facts.reference)) }
             td.site-number { (mean.map_or_else(|| NONE.to_owned(), quantity)) }
             td.site-number { (interval.unwrap_or_else(|| NONE.to_owned())) }
@@ -184,7 +168,7 @@ fn known(run: &RunRates, subject: &SubjectRates) -> String {
         subject.not_done.iter().map(|(trials, word)| format!("{trials} {word}")).collect();
     match run.status {
         RunStatus::Ended(model::event::RunOutcome::Done) => {}
-        RunStatus::Ended(_) | RunStatus::Unfinished => notes.push(format!("run {}", status_word(run.status))),
+        RunStatus::Ended(_) | RunStatus::Unfinished => notes.push(format!("run {}", run.status.name())),
     }
     if subject.facts.planted {
         notes.push("a slowdown was planted: a test".to_owned());

@@ -10,10 +10,12 @@ use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
 use crate::campaign::draws::data_seed;
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::world::{Failure, MeasuredBlock, Performed, Severity};
-use model::block::{Block, Outcome, Side, TrialKey};
+use model::block::{Block, BlockKind, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
+use model::reason::{LeaveReason, Reason};
 use model::units::Nanos;
+use model::warning::Warning;
 use model::wire::{Reply, Request};
 use model::workload::DatabaseKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -182,7 +184,7 @@ impl<R: Referee> Campaign<R> {
             let failures = self.failed_launches.entry(step.clone()).or_insert(0);
             *failures += 1;
             if *failures >= MOST_FAILED_LAUNCHES {
-                self.leave(&step, format!("failed in {MOST_FAILED_LAUNCHES} launches"));
+                self.leave(&step, LeaveReason::LaunchesFailed { launches: MOST_FAILED_LAUNCHES });
             }
         }
         self.events.push(RunEvent::LaunchEnded {
@@ -193,7 +195,7 @@ impl<R: Referee> Campaign<R> {
         });
     }
 
-    fn leave(&mut self, step: &str, reason: String) {
+    fn leave(&mut self, step: &str, reason: LeaveReason) {
         if self.active.remove(step) {
             let launch = self.launch.number;
             self.events.push(RunEvent::StepLeft { step: step.to_owned(), launch, reason });
@@ -238,12 +240,12 @@ impl<R: Referee> Campaign<R> {
         for (trial, measured) in measured.streams(&self.plan, trial) {
             // One that has its verdict runs on beside another that has none.
             if self.active.contains(&trial.step) {
-                self.take_stream(&trial, *cycle, *position, measured);
+                self.take_stream(&trial, BlockKind::Cycle(*cycle), *position, measured);
             }
         }
     }
 
-    fn take_stream(&mut self, trial: &TrialKey, cycle: u32, position: u32, measured: MeasuredBlock) {
+    fn take_stream(&mut self, trial: &TrialKey, kind: BlockKind, position: u32, measured: MeasuredBlock) {
         self.events.extend(measured.failed_operations(&self.plan, trial));
         if let Some(retries) = measured.retries(&self.plan, trial)
             && self.retried.insert((trial.step.clone(), trial.side))
@@ -253,7 +255,7 @@ impl<R: Referee> Campaign<R> {
         if measured.report.writes_delayed {
             self.warn_of_delay(&trial.step);
         }
-        let block = measured.into_block(trial.clone(), cycle, position);
+        let block = measured.into_block(trial.clone(), kind, position);
         self.launch.blocks.push(block.clone());
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }
@@ -264,11 +266,7 @@ impl<R: Referee> Campaign<R> {
         if self.delayed_steps.insert(step.to_owned()) {
             self.events.push(RunEvent::Warned {
                 step: Some(step.to_owned()),
-                id: "writes-delayed".to_owned(),
-                text: format!(
-                    "the engine delayed writes in {step}: frozen time refills its credit, so this step's rate \
-                     is not that of an uninterrupted run"
-                ),
+                warning: Warning::WritesDelayed { step: step.to_owned() },
             });
         }
     }
@@ -289,8 +287,10 @@ impl<R: Referee> Campaign<R> {
     }
 
     fn take_shapes(&mut self, line: &Line, replies: Vec<(WorkerId, Reply)>, moment: Moment) {
+        // A step that only makes the tree for another one has no trial that a shape could belong to.
+        let judged = line.step.as_ref().filter(|step| self.active.contains(*step));
         for (worker, reply) in replies {
-            if let (Some(step), Reply::Shape(shape)) = (&line.step, reply) {
+            if let (Some(step), Reply::Shape(shape)) = (judged, reply) {
                 let trial = TrialKey { launch: self.launch.number, step: step.clone(), side: worker.side };
                 self.events.push(RunEvent::ShapeRead { trial, moment, shape });
             }
@@ -389,7 +389,7 @@ impl<R: Referee> Campaign<R> {
         for side in 0..self.plan.subjects.len() {
             let here = failure.side.is_none_or(|failed| failed == side);
             let outcome = if under_way && here {
-                Outcome::Failed { reason: failure.reason.clone() }
+                Outcome::Failed { reason: Reason::Said(failure.reason.clone()) }
             } else {
                 Outcome::Skipped { reason: self.skip_reason(line, failure) }
             };
@@ -397,15 +397,18 @@ impl<R: Referee> Campaign<R> {
             self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
         }
         if line.part == Part::Pilot {
-            self.leave(step, format!("dropped: the pilot failed: {}", failure.reason));
+            let reason = Reason::Said(failure.reason.clone());
+            self.leave(step, LeaveReason::PilotFailed { reason });
         }
     }
 
-    fn skip_reason(&self, line: &Line, failure: &Failure) -> String {
-        let step = line.step.as_deref().unwrap_or("the start of the launch");
+    fn skip_reason(&self, line: &Line, failure: &Failure) -> Reason {
+        let step = line.step.clone();
         match failure.side {
-            Some(side) => format!("{} failed in {step}", self.plan.subjects[side].reference),
-            None => format!("{step} failed"),
+            Some(side) => {
+                Reason::SubjectFailed { subject: self.plan.subjects[side].reference.to_string(), step }
+            }
+            None => Reason::LaunchFailed { step },
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Who says when enough has been measured. The runner knows no statistics: it asks.
 
 use model::block::Block;
+use model::reason::LeaveReason;
 use model::units::Nanos;
 use std::collections::BTreeSet;
 
@@ -18,8 +19,8 @@ pub struct LaunchCost {
 pub struct Fixed {
     /// The largest number of launches.
     pub max_launches: u32,
-    /// Steps that are dropped, with the reason shown.
-    pub dropped: Vec<(String, String)>,
+    /// Steps that are dropped, and why.
+    pub dropped: Vec<(String, LeaveReason)>,
 }
 
 /// Decides on the launches of a run.
@@ -27,7 +28,6 @@ pub trait Referee {
     /// Called once, after the first launch: what it cost, and how much of the budget is left.
     fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed;
 
-    /// Called after each launch with the blocks that it added: the steps that have their verdict, with the
-    /// reason shown.
-    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, String)>;
+    /// Called after each launch with the blocks that it added: the steps that leave, and why.
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, LeaveReason)>;
 }

@@ -140,7 +140,9 @@ impl<'a> Script<'a> {
         let part = Part::Own;
         let Some(operations) = sizes.operations(step, &self.plan.workload.data) else { return };
         let cycles = BlockSizes::cycles(step, &self.plan.workload.data, operations);
-        self.shapes(part, step, writers, Meaning::ShapeBefore);
+        if measured {
+            self.shapes(part, step, writers, Meaning::ShapeBefore);
+        }
         self.prepare(part, step, writers);
         if measured {
             self.cycles(part, step, writers, cycles, BlockLimit::Operations { count: operations });
@@ -149,7 +151,9 @@ impl<'a> Script<'a> {
             self.unmeasured(part, step, writers, operations * u64::from(cycles));
         }
         self.finish(part, step, writers, measured);
-        self.shapes(part, step, writers, Meaning::ShapeAfter);
+        if measured {
+            self.shapes(part, step, writers, Meaning::ShapeAfter);
+        }
     }
 
     fn read_step(&mut self, part: Part, step: &Step, readers: &[WorkerId]) {

@@ -7,10 +7,11 @@ use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
 use crate::campaign::samples::{plan, sql_plan, streams_plan};
 use crate::campaign::simulated::{Fault, SimulatedWorld};
-use model::block::{Block, Outcome};
+use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::build::BuildSource;
 use model::event::{RunEvent, RunOutcome};
 use model::plan::Plan;
+use model::reason::{LeaveReason, Reason};
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request};
 use model::workload::Operation;
@@ -30,11 +31,11 @@ impl Referee for Script {
         Fixed { max_launches: self.max_launches, dropped: Vec::new() }
     }
 
-    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, String)> {
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, LeaveReason)> {
         self.launches += 1;
         self.seen += blocks.len();
         let due = |step: &&String| self.leaves_after.get(step.as_str()) == Some(&self.launches);
-        active.iter().filter(due).map(|step| (step.clone(), "decided".to_owned())).collect()
+        active.iter().filter(due).map(|step| (step.clone(), LeaveReason::Decided)).collect()
     }
 }
 
@@ -52,7 +53,25 @@ fn run(plan: &Plan, referee: Script, faults: Vec<Fault>) -> Told {
     let mut world = SimulatedWorld::of(plan, faults);
     let mut events = Vec::new();
     let outcome = drive(Campaign::new(plan.clone(), referee), &mut world, &mut |event| events.push(event));
+    if outcome == RunOutcome::Done {
+        let (told, ended) = trials(&events);
+        assert_eq!(told.difference(&ended).next(), None, "every trial of a run that is done has an outcome");
+    }
     Told { outcome, events, world }
+}
+
+/// The trials of which anything was told, and those that ended.
+fn trials(events: &[RunEvent]) -> (BTreeSet<&TrialKey>, BTreeSet<&TrialKey>) {
+    let (mut told, mut ended) = (BTreeSet::new(), BTreeSet::new());
+    for event in events {
+        match event {
+            RunEvent::BlockMeasured(block) => told.insert(&block.trial),
+            RunEvent::ShapeRead { trial, .. } => told.insert(trial),
+            RunEvent::TrialEnded { trial, .. } => ended.insert(trial),
+            _ => false,
+        };
+    }
+    (told, ended)
 }
 
 impl Told {
@@ -90,9 +109,9 @@ const LONG: Nanos = Nanos::from_secs(9 * 3600);
 fn every_block_has_its_neighbour_and_only_one_side_runs_at_a_time() {
     let told = run(&plan(&TWO, &ALL, LONG), referee(2, &[]), Vec::new());
     assert_eq!(told.outcome, RunOutcome::Done);
-    let mut sides: BTreeMap<(u32, String, u32), Vec<(usize, u32)>> = BTreeMap::new();
+    let mut sides: BTreeMap<(u32, String, BlockKind), Vec<(usize, u32)>> = BTreeMap::new();
     for block in told.blocks() {
-        let key = (block.trial.launch, block.trial.step.clone(), block.cycle);
+        let key = (block.trial.launch, block.trial.step.clone(), block.kind);
         sides.entry(key).or_default().push((block.trial.side, block.position));
     }
     for (cycle, mut found) in sides {
@@ -177,7 +196,12 @@ fn a_crash_fails_its_trial_and_the_rest_of_the_run_goes_on() {
     let second = told.outcomes(2);
     assert_eq!(second[&("fillseq".to_owned(), 1)], Outcome::Done);
     assert!(matches!(second[&("overwrite".to_owned(), 1)], Outcome::Failed { .. }));
-    assert!(matches!(second[&("overwrite".to_owned(), 0)], Outcome::Skipped { .. }));
+    let skipped = &second[&("overwrite".to_owned(), 0)];
+    assert!(
+        matches!(skipped, Outcome::Skipped { reason: Reason::SubjectFailed { step: Some(step), .. } }
+            if step == "overwrite"),
+        "{skipped:?}"
+    );
     assert_eq!(second[&("readrandom".to_owned(), 0)], Outcome::Done);
     assert!(told.outcomes(3).values().all(|outcome| *outcome == Outcome::Done));
     assert_eq!(told.world.alive() + told.world.directories(), 0);
@@ -191,7 +215,7 @@ fn a_side_that_always_fails_is_given_up_after_three_launches() {
         RunEvent::StepLeft { step, launch, reason } if step == "overwrite" => Some((*launch, reason.clone())),
         _ => None,
     });
-    assert_eq!(left, Some((3, "failed in 3 launches".to_owned())));
+    assert_eq!(left, Some((3, LeaveReason::LaunchesFailed { launches: 3 })));
     assert_eq!(told.launches_of("fillseq").len(), 9);
 }
 
@@ -221,8 +245,9 @@ fn a_pilot_that_fails_drops_the_writes_and_says_so() {
     let told =
         run(&plan(&TWO, &ALL, LONG), referee(2, &[]), vec![Fault::crash(Role::Writer, 0, "overwrite", 0)]);
     assert!(told.launches_of("overwrite").is_empty() && told.launches_of("readrandom").len() == 2);
-    let dropped =
-        |event: &RunEvent| matches!(event, RunEvent::StepLeft { reason, .. } if reason.contains("pilot"));
+    let dropped = |event: &RunEvent| {
+        matches!(event, RunEvent::StepLeft { reason: LeaveReason::PilotFailed { .. }, .. })
+    };
     assert!(told.events.iter().any(dropped));
 }
 

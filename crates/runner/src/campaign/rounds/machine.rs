@@ -6,11 +6,13 @@ use super::visits::{Visit, visits};
 use crate::campaign::action::{Action, Line, Meaning};
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::world::{DbBenchRun, Failure, MeasuredBlock, Performed, Severity};
-use model::block::{BASE, DRAINED, Latency, MEASURED, Outcome, Side, TrialKey};
+use model::block::{BASE, BlockKind, Latency, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
-use model::record::{API_DIFFERS, engine_text_name};
+use model::reason::Reason;
+use model::record::engine_text_name;
 use model::units::Nanos;
+use model::warning::{ApiCall, Warning};
 use model::wire::{EngineText, Reply};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -28,7 +30,7 @@ pub struct Rounds {
     script: VecDeque<Line>,
     current: Option<Line>,
     /// Subjects that failed before anything was measured, with the reason: the next visit would fail too.
-    hopeless: BTreeMap<Side, String>,
+    hopeless: BTreeMap<Side, Reason>,
     dearest_visit: Nanos,
     /// The functions of the engine that a step called, by step and side, where releases differ in it.
     calls: BTreeMap<(String, Side), String>,
@@ -83,9 +85,9 @@ impl Rounds {
             self.end_visit(now);
             let Some(visit) = self.visits.pop_front() else { return Next::End(RunOutcome::Done) };
             if now + self.dearest_visit + REPORT_RESERVE > self.plan.budget {
-                self.skip(visit, "the budget is used up");
+                self.skip(visit, &Reason::BudgetUsedUp);
                 while let Some(visit) = self.visits.pop_front() {
-                    self.skip(visit, "the budget is used up");
+                    self.skip(visit, &Reason::BudgetUsedUp);
                 }
                 return Next::End(RunOutcome::Done);
             }
@@ -99,7 +101,7 @@ impl Rounds {
             self.events.push(RunEvent::LaunchStarted { launch: visit.launch, at_us: self.epoch_us });
         }
         if let Some(reason) = self.hopeless.get(&visit.side).cloned() {
-            self.skip(visit, &format!("not tried again: {reason}"));
+            self.skip(visit, &Reason::NotTriedAgain { reason: Box::new(reason) });
             return;
         }
         self.events.push(RunEvent::VisitStarted { launch: visit.launch, side: visit.side });
@@ -134,10 +136,10 @@ impl Rounds {
     }
 
     /// Every trial of a visit that does not take place.
-    fn skip(&mut self, visit: Visit, why: &str) {
+    fn skip(&mut self, visit: Visit, why: &Reason) {
         for step in &self.plan.steps {
             let trial = TrialKey { launch: visit.launch, step: step.clone(), side: visit.side };
-            let outcome = Outcome::Skipped { reason: why.to_owned() };
+            let outcome = Outcome::Skipped { reason: why.clone() };
             self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
         }
         let now = self.begun_launches.get(&visit.launch).copied().unwrap_or_default();
@@ -146,8 +148,12 @@ impl Rounds {
 
     fn take_in(&mut self, line: &Line, performed: Performed) {
         match (line.meaning, performed) {
-            (Meaning::Measured, Performed::Block(measured)) => self.take_block(line, MEASURED, *measured),
-            (Meaning::Drained, Performed::Block(measured)) => self.take_block(line, DRAINED, *measured),
+            (Meaning::Measured, Performed::Block(measured)) => {
+                self.take_block(line, BlockKind::Whole, *measured)
+            }
+            (Meaning::Drained, Performed::Block(measured)) => {
+                self.take_block(line, BlockKind::Drain, *measured)
+            }
             (Meaning::DbBench, Performed::DbBench(run)) => self.take_db_bench(line, *run),
             (Meaning::ShapeBefore, Performed::Replies(replies)) => {
                 self.take_shape(line, replies, Moment::Before);
@@ -237,10 +243,10 @@ impl Rounds {
         if let Some(current) = &mut self.current_visit {
             current.latency.extend(run.latency.map(|latency| (trial.step.clone(), latency)));
         }
-        self.take_block(line, MEASURED, run.measured);
+        self.take_block(line, BlockKind::Whole, run.measured);
     }
 
-    fn take_block(&mut self, line: &Line, cycle: u32, measured: MeasuredBlock) {
+    fn take_block(&mut self, line: &Line, kind: BlockKind, measured: MeasuredBlock) {
         let (Action::Measure { trial, position, .. }
         | Action::Drain { trial, position, .. }
         | Action::RunDbBench { trial, position, .. }) = &line.action
@@ -251,11 +257,11 @@ impl Rounds {
             current.measured_anything = true;
         }
         for (trial, measured) in measured.streams(&self.plan, trial) {
-            self.take_stream(trial, cycle, *position, measured);
+            self.take_stream(trial, kind, *position, measured);
         }
     }
 
-    fn take_stream(&mut self, trial: TrialKey, cycle: u32, position: u32, measured: MeasuredBlock) {
+    fn take_stream(&mut self, trial: TrialKey, kind: BlockKind, position: u32, measured: MeasuredBlock) {
         self.events.extend(measured.failed_operations(&self.plan, &trial));
         self.events.extend(measured.retries(&self.plan, &trial));
         self.events.extend(measured.behind_its_rate(&self.plan, &trial));
@@ -263,7 +269,7 @@ impl Rounds {
             self.calls.insert((trial.step.clone(), trial.side), call.clone());
             self.tell_different_calls(&trial.step);
         }
-        let block = measured.into_block(trial, cycle, position);
+        let block = measured.into_block(trial, kind, position);
         self.events.push(RunEvent::BlockMeasured(Box::new(block)));
     }
 
@@ -271,16 +277,16 @@ impl Rounds {
     /// releases. Told once for each side, as soon as the base is known.
     fn tell_different_calls(&mut self, step: &str) {
         let Some(of_base) = self.calls.get(&(step.to_owned(), BASE)) else { return };
-        for ((of_step, side), call) in &self.calls {
+        for ((of_step, side), function) in &self.calls {
             let key = (of_step.clone(), *side);
-            if of_step == step && call != of_base && self.told_calls.insert(key) {
-                let reference = &self.plan.subjects[*side].reference;
-                let base = &self.plan.subjects[BASE].reference;
-                self.events.push(RunEvent::Warned {
-                    step: Some(step.to_owned()),
-                    id: API_DIFFERS.to_owned(),
-                    text: format!("{reference} called by {call}, {base} by {of_base}: a difference is not one of code alone"),
-                });
+            if of_step == step && function != of_base && self.told_calls.insert(key) {
+                let call = |side: Side, function: &String| ApiCall {
+                    subject: self.plan.subjects[side].reference.to_string(),
+                    function: function.clone(),
+                };
+                let warning =
+                    Warning::ApiDiffers { calls: vec![call(*side, function)], base: call(BASE, of_base) };
+                self.events.push(RunEvent::Warned { step: Some(step.to_owned()), warning });
             }
         }
     }
@@ -293,7 +299,11 @@ impl Rounds {
             Severity::Run => {
                 // The other steps keep no outcome: the visit is not complete, and `--resume` measures it again.
                 if let Some(step) = line.step {
-                    self.end_trial(step, Outcome::Failed { reason: failure.reason.clone() }, None);
+                    self.end_trial(
+                        step,
+                        Outcome::Failed { reason: Reason::Said(failure.reason.clone()) },
+                        None,
+                    );
                 }
                 return Some(RunOutcome::Failed);
             }
@@ -301,7 +311,11 @@ impl Rounds {
                 if let Some(step) = line.step {
                     self.script.retain(|other| other.step.as_ref() != Some(&step));
                     for stream in streams(&self.plan, &step) {
-                        self.end_trial(stream, Outcome::Failed { reason: failure.reason.clone() }, None);
+                        self.end_trial(
+                            stream,
+                            Outcome::Failed { reason: Reason::Said(failure.reason.clone()) },
+                            None,
+                        );
                     }
                 }
             }
@@ -322,7 +336,7 @@ impl Rounds {
     fn fail_visit(&mut self, line: &Line, failure: &Failure) {
         let Some(current) = &self.current_visit else { return };
         if !current.measured_anything {
-            self.hopeless.insert(current.visit.side, failure.reason.clone());
+            self.hopeless.insert(current.visit.side, Reason::Said(failure.reason.clone()));
         }
         let pending: Vec<String> =
             self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();
@@ -330,9 +344,9 @@ impl Rounds {
         let at_once = streams(&self.plan, &at);
         for step in pending {
             let outcome = if at_once.contains(&step) {
-                Outcome::Failed { reason: failure.reason.clone() }
+                Outcome::Failed { reason: Reason::Said(failure.reason.clone()) }
             } else {
-                Outcome::Skipped { reason: format!("{at} failed before it") }
+                Outcome::Skipped { reason: Reason::FailedBefore { step: at.clone() } }
             };
             self.end_trial(step, outcome, None);
         }

@@ -5,10 +5,12 @@ use crate::campaign::action::{Action, Role};
 use crate::campaign::drive::drive;
 use crate::campaign::samples;
 use crate::campaign::simulated::{Fault, SimulatedWorld};
-use model::block::{Block, DRAINED, MEASURED, Outcome, Side};
+use model::block::{Block, BlockKind, Outcome, Side};
 use model::event::{RunEvent, RunOutcome};
 use model::plan::{Design, Plan};
+use model::reason::Reason;
 use model::units::Nanos;
+use model::warning::Warning;
 use model::wire::{BlockLimit, EngineText, Request};
 use std::collections::BTreeSet;
 
@@ -100,18 +102,18 @@ fn one_after_another_keeps_the_order_of_the_plan() {
 #[test]
 fn a_step_is_one_block_and_what_it_left_behind_another() {
     let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), Vec::new());
-    let of_base: Vec<(&str, u32, u64)> = told
+    let of_base: Vec<(&str, BlockKind, u64)> = told
         .blocks()
         .into_iter()
         .filter(|block| block.trial.side == 0)
-        .map(|block| (block.trial.step.as_str(), block.cycle, block.operations))
+        .map(|block| (block.trial.step.as_str(), block.kind, block.operations))
         .collect();
     // fillseq settles; the others are four and three blocks of 100 ms long where nothing else is said.
     let expected = [
-        ("fillseq", MEASURED, 100_000),
-        ("fillseq", DRAINED, 0),
-        ("overwrite", MEASURED, 400_000),
-        ("readrandom", MEASURED, 300_000),
+        ("fillseq", BlockKind::Whole, 100_000),
+        ("fillseq", BlockKind::Drain, 0),
+        ("overwrite", BlockKind::Whole, 400_000),
+        ("readrandom", BlockKind::Whole, 300_000),
     ];
     assert_eq!(of_base, expected);
     assert_eq!(told.outcomes(0, 1), STEPS.map(|step| (step, &Outcome::Done)));
@@ -129,6 +131,11 @@ fn every_step_has_a_process_of_its_own_unless_it_goes_on_in_the_one_before() {
     assert_eq!(starts(&plan), 6);
 }
 
+/// What the simulated world says of a crash.
+fn signal_11() -> Reason {
+    Reason::Said("the worker was killed by signal 11".to_owned())
+}
+
 #[test]
 fn a_crash_costs_the_rest_of_a_visit_and_no_more() {
     let crash = Fault::crash(Role::Writer, 1, "overwrite", 2);
@@ -136,10 +143,9 @@ fn a_crash_costs_the_rest_of_a_visit_and_no_more() {
     assert_eq!(told.outcome, RunOutcome::Done);
     let outcomes = told.outcomes(1, 2);
     assert_eq!(outcomes[0], ("fillseq", &Outcome::Done));
-    assert!(matches!(outcomes[1], ("overwrite", Outcome::Failed { reason }) if reason.contains("signal 11")));
-    assert!(
-        matches!(outcomes[2], ("readrandom", Outcome::Skipped { reason }) if reason.contains("overwrite"))
-    );
+    assert_eq!(outcomes[1], ("overwrite", &Outcome::Failed { reason: signal_11() }));
+    let reason = Reason::FailedBefore { step: "overwrite".to_owned() };
+    assert_eq!(outcomes[2], ("readrandom", &Outcome::Skipped { reason }));
     assert_eq!(told.outcomes(1, 3).len(), 3);
     assert!(told.outcomes(1, 3).iter().all(|(_, outcome)| **outcome == Outcome::Done));
     assert_eq!((told.world.alive(), told.world.directories()), (0, 0));
@@ -152,8 +158,8 @@ fn a_subject_that_fails_before_anything_is_measured_is_not_tried_again() {
     assert_eq!(told.visits().iter().filter(|(_, side)| *side == 2).count(), 1);
     let later = told.outcomes(2, 3);
     assert_eq!(later.len(), 3);
-    assert!(later.iter().all(|(_, outcome)| matches!(outcome, Outcome::Skipped { reason }
-        if reason.contains("not tried again") && reason.contains("signal 11"))));
+    let again = Outcome::Skipped { reason: Reason::NotTriedAgain { reason: Box::new(signal_11()) } };
+    assert!(later.iter().all(|(_, outcome)| **outcome == again), "{later:?}");
 }
 
 #[test]
@@ -161,7 +167,8 @@ fn a_step_that_a_release_does_not_support_costs_only_itself() {
     let fault = Fault::Unsupported { side: 0, step: "overwrite".to_owned() };
     let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), vec![fault]);
     let outcomes = told.outcomes(0, 1);
-    assert!(matches!(outcomes[1], ("overwrite", Outcome::Failed { reason }) if reason == "not supported"));
+    let reason = Reason::Said("not supported".to_owned());
+    assert_eq!(outcomes[1], ("overwrite", &Outcome::Failed { reason }));
     assert_eq!(outcomes[2], ("readrandom", &Outcome::Done));
 }
 
@@ -194,7 +201,7 @@ fn a_budget_ends_the_campaign_with_reasons() {
     let told = run(&plan, &BTreeSet::new(), Vec::new());
     assert!(told.world.time <= plan.budget);
     let skipped = told.outcomes(0, 50);
-    assert!(matches!(skipped[0].1, Outcome::Skipped { reason } if reason.contains("budget")), "{skipped:?}");
+    assert_eq!(*skipped[0].1, Outcome::Skipped { reason: Reason::BudgetUsedUp });
 }
 
 #[test]
@@ -244,7 +251,7 @@ fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
     let measured: Vec<&str> = told
         .blocks()
         .iter()
-        .filter(|block| block.cycle == MEASURED)
+        .filter(|block| block.kind == BlockKind::Whole)
         .map(|block| block.trial.step.as_str())
         .collect();
     assert_eq!(measured.len(), 2 * 5);
@@ -273,13 +280,7 @@ fn companions_are_measured_with_their_step() {
         matches!(event, RunEvent::TrialEnded { trial, latency: Some(_), .. } if trial.step.starts_with("queries"))
     });
     assert_eq!(latencies.count(), 2 * 3);
-    let behind: Vec<&String> = told
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            RunEvent::Warned { id, text, .. } if id == "behind-its-rate" => Some(text),
-            _ => None,
-        })
-        .collect();
-    assert!(behind.is_empty(), "a block of 100 ms is too short to tell: {behind:?}");
+    let behind =
+        |event: &RunEvent| matches!(event, RunEvent::Warned { warning: Warning::BehindItsRate { .. }, .. });
+    assert!(!told.events.iter().any(behind), "a block of 100 ms is too short to tell");
 }

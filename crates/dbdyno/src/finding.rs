@@ -1,0 +1,96 @@
+//! What is found in what the store holds: a name or an id in, a finding out, for the command line and for pages alike.
+
+use anyhow::{Context, anyhow};
+use findings::bisection::BisectView;
+use findings::calibration::{self, CalibrationView};
+use findings::selection::Selection;
+use findings::{ComparedRun, Comparison, Finding, import};
+use model::plan::Purpose;
+use model::record::RunRecord;
+use report::document::Sentence;
+use std::slice::from_ref;
+use store::{Store, Writer};
+
+/// The finding of a run, of all of it or of a selection.
+///
+/// # Errors
+/// A [`findings::selection::NoSuchPart`] of a selection that the run has not; a store that cannot be read.
+pub fn of_run(store: &Store, record: RunRecord, selection: &Selection) -> anyhow::Result<Finding> {
+    if record.plan.purpose == Purpose::Calibrate {
+        let view = of_calibrations(from_ref(&record))?;
+        return Ok(Finding::Calibration(selection.of(record)?.of_calibration(view)));
+    }
+    Ok(Finding::Comparison(Box::new(compared(store, record, selection)?)))
+}
+
+/// A run as a comparison, also one that calibrates.
+pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyhow::Result<ComparedRun> {
+    let view = comparison(store, &record)?;
+    let part = selection.of(record)?;
+    let host = store.host_samples(&part.record.id)?;
+    Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host })
+}
+
+/// The view of a run. The last calibration of its host in the same boot and by the same version is held against it.
+pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Comparison> {
+    let calibration = calibration_of(store, record)?;
+    Ok(Comparison::of(record, calibration.as_ref()))
+}
+
+/// The last calibration that holds for a run.
+pub fn calibration_of(store: &Store, record: &RunRecord) -> anyhow::Result<Option<RunRecord>> {
+    let id = store.last_calibration(&record.host.boot_id, &record.plan.tool_version)?;
+    Ok(id.map(|id| store.load_run(&id)).transpose()?)
+}
+
+/// Calibrations of one subject and workload together.
+pub fn of_calibrations(records: &[RunRecord]) -> anyhow::Result<CalibrationView> {
+    calibration::build(records).ok_or_else(|| anyhow!("no calibration was run"))
+}
+
+/// The finding of what is no run: an import or a bisection of this id. Absent where there is none.
+pub fn of_other(store: &Store, id: &str) -> anyhow::Result<Option<Finding>> {
+    if store.find_import(id)?.as_deref() == Some(id) {
+        return Ok(Some(Finding::Import(import::build(&store.load_import(id)?))));
+    }
+    if store.find_bisection(id)?.as_deref() == Some(id) {
+        return Ok(Some(Finding::Bisection(bisection(store, id)?)));
+    }
+    Ok(None)
+}
+
+fn bisection(store: &Store, id: &str) -> anyhow::Result<BisectView> {
+    let json = store.load_bisection(id)?.finding_json;
+    let json = json.ok_or_else(|| anyhow!("bisection {id} has no end: it still runs, or it was killed"))?;
+    serde_json::from_str(&json).with_context(|| format!("what is stored of bisection {id} cannot be read"))
+}
+
+/// The id of an import or a bisection that is meant, if no run is.
+pub fn other_called(store: &Store, wanted: &str) -> anyhow::Result<Option<String>> {
+    match import_called(store, wanted)? {
+        None if is_no_run(store, wanted) => Ok(store.find_bisection(wanted)?),
+        found => Ok(found),
+    }
+}
+
+/// The id of an import that is meant, if no run is.
+pub fn import_called(store: &Store, wanted: &str) -> anyhow::Result<Option<String>> {
+    if is_no_run(store, wanted) { Ok(store.find_import(wanted)?) } else { Ok(None) }
+}
+
+fn is_no_run(store: &Store, wanted: &str) -> bool {
+    matches!(store.find_run(wanted), Err(store::Error::NoSuchRun { .. } | store::Error::NoRuns { .. }))
+}
+
+/// Stores what was found in a run beside it, so that a list of runs need not judge each anew.
+pub fn keep(writer: &mut Writer, run: &str) -> anyhow::Result<()> {
+    let record = writer.store().load_run(run)?;
+    let finding = of_run(writer.store(), record, &Selection::default())?;
+    let json = serde_json::to_string(&report::document(&finding).found).context("failed to render JSON")?;
+    Ok(writer.set_found(run, &json)?)
+}
+
+/// What was found in a run, as it is kept; absent where that cannot be read.
+pub fn kept(json: &str) -> Option<Vec<Sentence>> {
+    serde_json::from_str(json).ok()
+}

@@ -1,0 +1,193 @@
+//! What is said of a run alike in every design: which run, its subjects, how its trials ended, its trees.
+
+use super::{
+    Comparison, Conditions, OmittedView, Repeats, RunFacts, ShapeRow, SubjectView, TrialReason, Trials,
+};
+use crate::again;
+use crate::differs;
+use crate::judge;
+use crate::labels::told_apart;
+use model::block::{BASE, Outcome, Side};
+use model::plan::Design;
+use model::record::{RunRecord, ShapeRecord};
+use model::units::Bytes;
+use model::workload::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The option that names the size of the block cache.
+const BLOCK_CACHE: &str = "block_based_table_factory.block_cache";
+
+pub(crate) fn run(record: &RunRecord) -> RunFacts {
+    let ended = record.launches.iter().filter(|launch| launch.took.is_some()).count();
+    let elapsed_us = record.ended_at_us.map(|ended| ended.saturating_sub(record.started_at_us));
+    let layout = &record.plan.layout;
+    RunFacts {
+        id: record.id.clone(),
+        name: record.name.clone(),
+        purpose: record.plan.purpose,
+        status: record.status,
+        workload: record.plan.workload.name.clone(),
+        tool_version: record.plan.tool_version.clone(),
+        seed: record.plan.seed,
+        launches: u32::try_from(ended).unwrap_or(u32::MAX),
+        max_launches: match layout.design {
+            Design::Interleaved => judge::rule(record).max_launches,
+            Design::Rounds | Design::Sequential => layout.rounds,
+        },
+        elapsed_s: elapsed_us.map(|elapsed| elapsed as f64 / 1e6),
+        again: again::again(&record.plan),
+    }
+}
+
+/// What a view has whatever the design, before its steps are judged.
+pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
+    let plan = &record.plan;
+    Comparison {
+        run: run(record),
+        repeats,
+        tells: plan.workload.tells.clone(),
+        does_not_tell: plan.workload.does_not_tell.clone(),
+        conditions: conditions(record),
+        base: subject(record, BASE),
+        margin: plan.rule.margin,
+        alpha: plan.rule.alpha,
+        subjects: subjects(record),
+        left_out: plan.layout.left_out.clone(),
+        omitted: omitted(record),
+        trials: trials(record),
+        disturbed: Vec::new(),
+        steps: Vec::new(),
+        groups: Vec::new(),
+        changes: Vec::new(),
+        searched_series: 0,
+        warnings: Vec::new(),
+        cost: record.cost,
+        of_servers: plan.workload.is_sql(),
+        host: record.host.clone(),
+    }
+}
+
+/// A subject as the user named it.
+pub(crate) fn subject(record: &RunRecord, side: Side) -> String {
+    let subject = record.plan.subjects.get(side);
+    subject.map_or_else(|| format!("side {side}"), |subject| subject.reference.to_string())
+}
+
+/// The subjects by their sides; where all share one engine, their labels leave it out.
+pub(super) fn subjects(record: &RunRecord) -> Vec<SubjectView> {
+    let plan = &record.plan;
+    let engines: BTreeSet<&str> =
+        plan.subjects.iter().map(|subject| subject.reference.build.engine.as_str()).collect();
+    let short = |subject: &model::plan::Subject| {
+        let full = subject.reference.to_string();
+        match full.split_once('@') {
+            Some((_, rest)) if engines.len() == 1 => rest.to_owned(),
+            _ => full,
+        }
+    };
+    let labels = told_apart(plan.subjects.iter().map(short));
+    let of_subject = |((side, subject), label): ((Side, &model::plan::Subject), String)| SubjectView {
+        side,
+        label,
+        subject: subject.reference.to_string(),
+        version: subject.reference.build.version.clone(),
+        config: subject.reference.config.clone(),
+        db_bench: plan.layout.db_bench.contains_key(&side),
+        differs: match side {
+            BASE => Vec::new(),
+            candidate => differs::between(record, differs::Sides { base: BASE, candidate }),
+        },
+    };
+    plan.subjects.iter().enumerate().zip(labels).map(of_subject).collect()
+}
+
+pub(crate) fn trials(record: &RunRecord) -> Trials {
+    let mut trials = Trials::default();
+    let mut reasons: BTreeMap<(&str, Side, bool, String), Vec<u32>> = BTreeMap::new();
+    for ended in &record.trials {
+        let (skipped, reason) = match &ended.outcome {
+            Outcome::Done => {
+                trials.done += 1;
+                continue;
+            }
+            Outcome::Failed { reason } => (false, reason),
+            Outcome::Skipped { reason } => (true, reason),
+        };
+        trials.failed += u32::from(!skipped);
+        trials.skipped += u32::from(skipped);
+        let key = (ended.trial.step.as_str(), ended.trial.side, skipped, reason.to_string());
+        reasons.entry(key).or_default().push(ended.trial.launch);
+    }
+    let reason = |((step, side, skipped, reason), launches): ((&str, Side, bool, String), Vec<u32>)| {
+        TrialReason { step: step.to_owned(), subject: subject(record, side), skipped, reason, launches }
+    };
+    trials.reasons = reasons.into_iter().map(reason).collect();
+    trials
+}
+
+/// The trees of a step in the last launch of each side that has any, in the order that they were read.
+pub(super) fn shapes(record: &RunRecord, step: &Step) -> Vec<ShapeRow> {
+    let sides = 0..record.plan.subjects.len();
+    let of_side = |side: Side| -> Vec<&ShapeRecord> {
+        let read =
+            record.shapes.iter().filter(|read| read.trial.step == step.name && read.trial.side == side);
+        let all: Vec<&ShapeRecord> = read.collect();
+        let last = all.iter().map(|read| read.trial.launch).max();
+        all.into_iter().filter(|read| Some(read.trial.launch) == last).collect()
+    };
+    let row = |read: &ShapeRecord| ShapeRow {
+        step: step.name.clone(),
+        side: read.trial.side,
+        moment: read.moment,
+        launch: read.trial.launch,
+        shape: read.shape.clone(),
+    };
+    sides.flat_map(|side| of_side(side).into_iter().map(row)).collect()
+}
+
+pub(super) fn conditions(record: &RunRecord) -> Conditions {
+    let plan = &record.plan;
+    let caches: BTreeSet<Option<&String>> =
+        plan.subjects.iter().map(|subject| subject.options.get(BLOCK_CACHE)).collect();
+    let cache = match caches.into_iter().collect::<Vec<_>>().as_slice() {
+        [Some(one)] => one.parse().ok().map(Bytes),
+        _ => None,
+    };
+    Conditions {
+        design: plan.layout.design,
+        subjects: plan.subjects.len(),
+        rounds: plan.layout.rounds,
+        rows: plan.workload.data.keys,
+        data: plan.workload.data.size(),
+        cache,
+        memory_limit: plan.layout.memory_limit,
+        loop_device: plan.layout.loop_device.clone(),
+        device: record.host.device.clone(),
+        tickers: plan.layout.tickers,
+    }
+}
+
+/// Options that were left out, each with all subjects that lack it.
+pub(super) fn omitted(record: &RunRecord) -> Vec<OmittedView> {
+    let mut by_option: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
+    for one in &record.plan.layout.omitted_options {
+        by_option.entry((&one.option, &one.value)).or_default().push(subject(record, one.side));
+    }
+    let view = |((option, value), subjects): ((&str, &str), Vec<String>)| OmittedView {
+        option: option.to_owned(),
+        value: value.to_owned(),
+        subjects,
+    };
+    by_option.into_iter().map(view).collect()
+}
+
+/// Each once, in the order of the first.
+pub(crate) fn each_once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}

@@ -1,0 +1,209 @@
+//! Candidates against the base, step by step and metric by metric, in complete rounds (statistics 1.6).
+
+use super::series::judged;
+use super::values::{Cells, mean_of_side};
+use crate::comparison::{ComparedMetric, ComparedStep, StepView, Values};
+use crate::elsewhere;
+use analysis::Ceiling;
+use analysis::rounds::{self, BaseRule, RoundValues, RoundsFit, VersionComparison};
+use model::block::{BASE, Side};
+use model::metric::Metric;
+use model::plan::{DecisionRule, Design, Plan};
+use model::record::RunRecord;
+use model::verdict::Verdict;
+use model::warning::Warning;
+use model::workload::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Stalls of a release that has hardly any must not look like a change by a factor: half a percent of the time
+/// counts for nothing.
+const STALL_PERCENT_RESOLUTION: f64 = 0.5;
+
+/// A metric of a step as the natural logarithms of rounds by subjects, for the subjects in the order of `sides`;
+/// absent where no trial has it.
+///
+/// Where a value is 0, half of the resolution is added throughout (statistics 1.8); where the resolution is not
+/// known, half of the smallest value that is not 0.
+pub(super) fn logarithms(
+    cells: &Cells,
+    step: &str,
+    sides: &[Side],
+    value: &dyn Fn(&Values) -> Option<f64>,
+    resolution: Option<f64>,
+) -> Option<RoundValues> {
+    let of_side = |side: Side| cells.get(&(step.to_owned(), side));
+    let rounds: BTreeSet<u32> =
+        sides.iter().filter_map(|side| of_side(*side)).flat_map(|rounds| rounds.keys().copied()).collect();
+    let cell = |round: u32, side: Side| value(of_side(side)?.get(&round)?);
+    let matrix: Vec<Vec<Option<f64>>> =
+        rounds.iter().map(|round| sides.iter().map(|side| cell(*round, *side)).collect()).collect();
+    let known = || matrix.iter().flatten().flatten().copied();
+    let least_positive = known().filter(|value| *value > 0.0).min_by(f64::total_cmp)?;
+    let added = match resolution {
+        _ if known().any(|value| value < 0.0) => return None,
+        Some(resolution) => 0.5 * resolution,
+        None if known().any(|value| value <= 0.0) => 0.5 * least_positive,
+        None => 0.0,
+    };
+    let logarithms = matrix
+        .into_iter()
+        .map(|round| round.into_iter().map(|cell| cell.map(|cell| (cell + added).ln())).collect());
+    RoundValues::new(sides.len(), logarithms.collect()).ok()
+}
+
+/// [`logarithms`] of a metric.
+pub(super) fn of_metric(cells: &Cells, step: &str, sides: &[Side], metric: Metric) -> Option<RoundValues> {
+    let resolution = (metric == Metric::StallPercent).then_some(STALL_PERCENT_RESOLUTION);
+    logarithms(cells, step, sides, &|values| judged(values, metric), resolution)
+}
+
+/// Every candidate against the base in a step.
+pub(super) fn cases(
+    cells: &Cells,
+    step: &Step,
+    record: &RunRecord,
+    seconds: &BTreeMap<(String, Side), f64>,
+) -> Vec<ComparedStep> {
+    let plan = &record.plan;
+    let sides: Vec<Side> = (0..plan.subjects.len()).collect();
+    let compared: Vec<(Metric, Vec<VersionComparison>)> = Metric::columns()
+        .into_iter()
+        .filter(|metric| *metric != Metric::OtherCpuPercent)
+        .filter_map(|metric| {
+            let fit = rounds::fit(&of_metric(cells, &step.name, &sides, metric)?);
+            Some((metric, against_base(&fit, &plan.rule, metric)))
+        })
+        .collect();
+    let took = |side: Side| seconds.get(&(step.name.clone(), side)).copied().unwrap_or(0.0);
+    let mean =
+        |side: Side, metric: Metric| mean_of_side(cells, &step.name, side, &|values| values.get(metric));
+    let case = |side: Side| {
+        let metrics = compared.iter().filter_map(|(metric, versions)| {
+            let version = versions.iter().find(|version| version.version == side)?;
+            let one = of_version(*metric, version, mean(BASE, *metric), mean(side, *metric));
+            one.base.or(one.candidate).map(|_| one)
+        });
+        let metrics: Vec<ComparedMetric> = metrics.collect();
+        // Where a step has no rate nothing of it decides. A helper step only brings the tree into a state: a script that
+        // counts verdicts must not count it.
+        let rate = compared.first().filter(|(metric, _)| *metric == Metric::OpsPerSecond && !step.helper);
+        let rate = rate.and_then(|(_, versions)| versions.iter().find(|version| version.version == side));
+        let rate = rate.filter(|_| metrics.first().is_some_and(|one| one.metric == Metric::OpsPerSecond));
+        let (verdict, warnings) = said(record, step, side, rate);
+        ComparedStep {
+            side,
+            verdict,
+            decides: rate.map(|_| Metric::OpsPerSecond),
+            confirmed: false,
+            discovered: false,
+            p_value: rate.and_then(|rate| rate.p_family).filter(|p| p.is_finite()),
+            repeats: metrics.first().map_or(0, |one| one.repeats),
+            seconds: took(BASE) + took(side),
+            metrics,
+            time: None,
+            visible_change: None,
+            warnings,
+        }
+    };
+    plan.candidate_sides().map(case).collect()
+}
+
+/// What the rate says, and how much of it the design and the record let stand.
+fn said(
+    record: &RunRecord,
+    step: &Step,
+    side: Side,
+    rate: Option<&VersionComparison>,
+) -> (Verdict, Vec<Warning>) {
+    let Some(rate) = rate else { return (Verdict::RatioOnly, Vec::new()) };
+    let mut verdict = rate.verdict;
+    let mut warnings = rate.warnings.clone();
+    if record.plan.layout.design == Design::Sequential && verdict != Verdict::RatioOnly {
+        verdict = Ceiling::Suspect.lower(verdict);
+        warnings.push(Warning::Sequential);
+    }
+    if let Some(warning) = other_call(record, step, side) {
+        verdict = Verdict::RatioOnly;
+        warnings.push(warning.clone());
+    }
+    if let Some(cap) = elsewhere::cap(&record.plan, side) {
+        verdict = cap.ceiling.lower(verdict);
+        warnings.push(cap.warning);
+    }
+    (verdict, warnings)
+}
+
+/// The warning that a step calls another function of the engine on a side than on the base: no verdict about code.
+fn other_call<'a>(record: &'a RunRecord, step: &Step, side: Side) -> Option<&'a Warning> {
+    let candidate = record.plan.subjects[side].reference.to_string();
+    let mut of_step = record.warnings.iter().filter(|one| one.step.as_ref() == Some(&step.name));
+    of_step.find(|one| one.warning.is_other_call_of(&candidate)).map(|one| &one.warning)
+}
+
+fn of_version(
+    metric: Metric,
+    version: &VersionComparison,
+    base: Option<f64>,
+    candidate: Option<f64>,
+) -> ComparedMetric {
+    let difference = version.difference.as_ref();
+    let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
+    let low = finite(difference.and_then(|difference| difference.low));
+    ComparedMetric {
+        metric,
+        base,
+        candidate,
+        ratio: finite(difference.map(|difference| difference.ratio)),
+        low,
+        high: finite(difference.and_then(|difference| difference.high)),
+        confidence: low.and(difference.map(|difference| difference.confidence)),
+        repeats: difference
+            .map_or(0, |of| u32::try_from(of.base_rounds.min(of.candidate_rounds)).unwrap_or(u32::MAX)),
+        moved: None,
+    }
+}
+
+/// Share of false ones among what a report says stands out (statistics 1.5).
+const FALSE_DISCOVERY_RATE: f64 = 0.05;
+
+/// Looks at all decisions of a run together, over steps and candidates: the more there are, the more stand out by chance.
+/// Marks those that do and could have a verdict (Benjamini-Hochberg), and the verdicts that hold for all together (Holm, as
+/// with launches).
+pub(super) fn judge_together(steps: &mut [StepView], plan: &Plan) {
+    let judged = || plan.chosen_steps().filter(|step| !step.helper).count();
+    let family = judged() * plan.candidate_sides().count();
+    let mut all: Vec<&mut ComparedStep> = steps
+        .iter_mut()
+        .filter(|step| !step.helper)
+        .flat_map(|step| step.cases.iter_mut())
+        .filter(|case| case.p_value.is_some())
+        .collect();
+    // The p of one comparison: the family of a step is part of the larger one.
+    let mut p_values: Vec<f64> =
+        all.iter().map(|case| case.p_value.unwrap_or(1.0) / bonferroni(plan)).collect();
+    let discovered = analysis::family::benjamini_hochberg(&p_values, FALSE_DISCOVERY_RATE);
+    // What has no p is in this family too: it could have had one.
+    p_values.resize(family.max(p_values.len()), 1.0);
+    let confirmed = analysis::family::holm(&p_values, plan.rule.alpha);
+    for (case, (discovered, confirmed)) in all.iter_mut().zip(discovered.into_iter().zip(confirmed)) {
+        let could = !matches!(case.verdict, Verdict::RatioOnly | Verdict::Suspect | Verdict::NoChange);
+        case.discovered = discovered && could;
+        case.confirmed = confirmed && matches!(case.verdict, Verdict::Regression | Verdict::Improvement);
+    }
+}
+
+/// Candidates that share the alpha of a step.
+pub(super) fn bonferroni(plan: &Plan) -> f64 {
+    plan.candidate_sides().count().max(1) as f64
+}
+
+pub(super) fn against_base(fit: &RoundsFit, rule: &DecisionRule, metric: Metric) -> Vec<VersionComparison> {
+    let rule = BaseRule {
+        base: BASE,
+        alpha: rule.alpha,
+        margin: rule.margin,
+        layout_noise: rule.tau,
+        direction: metric.direction(),
+    };
+    fit.against_base(&rule).unwrap_or_default()
+}

@@ -1,0 +1,144 @@
+//! The view of a run in complete rounds, or one after another. The order of reading is that of the numbers: `values` makes
+//! the metrics of one trial, `against_base` holds each candidate against the base, `changes` looks along the releases of
+//! each configuration.
+
+mod against_base;
+mod changes;
+mod disturbed;
+mod drift;
+mod engine;
+mod groups;
+mod moved;
+mod observed;
+mod searched;
+mod series;
+mod values;
+
+pub(crate) use observed::series_of;
+
+use super::facts;
+use super::{Comparison, Repeats, StepView, SubjectRow, Values};
+use against_base::{cases, judge_together};
+use model::block::Side;
+use model::metric::Metric;
+use model::record::{RunRecord, RunWarning};
+use model::warning::{UnreadTexts, Warning};
+use model::workload::Step;
+use std::collections::BTreeMap;
+use values::{Cells, TrialData, done_trials, values};
+
+/// What failed or was not done yet is left out of every number and listed with its reason.
+pub(super) fn build(record: &RunRecord) -> Comparison {
+    let plan = &record.plan;
+    let done = done_trials(record);
+    let mut warnings = other_calls_gathered(facts::each_once(record.warnings.iter().cloned()));
+    warnings.extend(wrong_answers(&done));
+    let (mut cells, unread) = cells(record, &done);
+    warnings.extend(unread);
+    let medians = disturbed::medians(&cells);
+    warnings.extend(disturbed::busy_host(&medians));
+    let disturbed = disturbed::set_aside(&mut cells, &medians);
+    let seconds = seconds(&done);
+    let (changes, searched_series) = changes::changes(plan, &cells);
+    let mut steps: Vec<StepView> =
+        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect();
+    judge_together(&mut steps, plan);
+    Comparison {
+        disturbed,
+        groups: groups::groups(&steps, &cells, record),
+        steps,
+        changes,
+        searched_series,
+        warnings,
+        ..facts::comparison(record, Repeats::Rounds)
+    }
+}
+
+/// The warnings that steps call other functions of the engine, one for each step: the candidates' names, then what is
+/// said of the first.
+fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
+    let mut gathered: Vec<RunWarning> = Vec::new();
+    for RunWarning { step, warning } in warnings {
+        let Warning::ApiDiffers { calls: more, .. } = &warning else {
+            gathered.push(RunWarning { step, warning });
+            continue;
+        };
+        let earlier = gathered.iter_mut().filter(|earlier| earlier.step == step);
+        let mut calls = earlier.filter_map(|earlier| match &mut earlier.warning {
+            Warning::ApiDiffers { calls, .. } => Some(calls),
+            _ => None,
+        });
+        match calls.next() {
+            Some(calls) => calls.extend(more.iter().cloned()),
+            None => gathered.push(RunWarning { step, warning }),
+        }
+    }
+    gathered
+}
+
+/// The values of every trial that is done, and a warning for engine texts that could not be read.
+fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {
+    let texts = engine::Texts::of(record);
+    let mut cells = Cells::new();
+    let mut unread: BTreeMap<Side, (u32, String)> = BTreeMap::new();
+    for trial in done {
+        let Some(step) = record.plan.workload.steps.iter().find(|step| step.name == trial.key.step) else {
+            continue;
+        };
+        let mut values = values(trial, step, &record.plan, &record.host);
+        for problem in texts.add(&mut values, trial) {
+            let (count, _) = unread.entry(trial.key.side).or_insert((0_u32, problem.clone()));
+            *count += 1;
+        }
+        let rounds = cells.entry((trial.key.step.clone(), trial.key.side)).or_default();
+        rounds.insert(trial.key.launch, values);
+    }
+    let of_side =
+        |(side, (count, first))| UnreadTexts { subject: facts::subject(record, side), count, first };
+    let texts: Vec<UnreadTexts> = unread.into_iter().map(of_side).collect();
+    let unread = (!texts.is_empty())
+        .then_some(RunWarning { step: None, warning: Warning::EngineTextUnread { texts } });
+    (cells, unread)
+}
+
+fn seconds(done: &[TrialData<'_>]) -> BTreeMap<(String, Side), f64> {
+    let mut seconds = BTreeMap::new();
+    for trial in done {
+        *seconds.entry((trial.key.step.clone(), trial.key.side)).or_insert(0.0) += trial.seconds();
+    }
+    seconds
+}
+
+fn wrong_answers(done: &[TrialData<'_>]) -> Option<RunWarning> {
+    let wrong: u64 = done.iter().map(TrialData::failed_operations).sum();
+    (wrong > 0)
+        .then_some(RunWarning { step: None, warning: Warning::FailedOperationsCounted { operations: wrong } })
+}
+
+fn step_view(
+    step: &Step,
+    record: &RunRecord,
+    cells: &Cells,
+    seconds: &BTreeMap<(String, Side), f64>,
+) -> StepView {
+    let sides = 0..record.plan.subjects.len();
+    let row = |side: Side| {
+        let rounds = cells.get(&(step.name.clone(), side))?;
+        Some(SubjectRow {
+            side,
+            mean: Values::mean(rounds.values()),
+            rounds: rounds.iter().map(|(round, values)| (*round, values.clone())).collect(),
+        })
+    };
+    let rows: Vec<SubjectRow> = sides.filter_map(row).collect();
+    let has = |metric: &Metric| rows.iter().any(|row| row.mean.get(*metric).is_some());
+    StepView {
+        name: step.name.clone(),
+        group: step.group,
+        helper: step.helper,
+        columns: Metric::columns().into_iter().filter(has).collect(),
+        rows,
+        cases: cases(cells, step, record, seconds),
+        shapes: facts::shapes(record, step),
+    }
+}

@@ -1,0 +1,280 @@
+//! One trial as numbers: every metric of it in base units. What was not measured is absent, never zero.
+
+use crate::comparison::Values;
+use model::block::{Block, BlockKind, Latency, Outcome, Side, TrialKey};
+use model::counter::Counter;
+use model::host::Host;
+use model::metric::{DeviceMetric, Metric};
+use model::plan::Plan;
+use model::record::RunRecord;
+use model::workload::Step;
+use std::collections::BTreeMap;
+
+/// What a trial that is done left in the record.
+pub(super) struct TrialData<'a> {
+    pub(super) key: &'a TrialKey,
+    measured: Option<&'a Block>,
+    drained: Option<&'a Block>,
+    latency: Option<&'a Latency>,
+}
+
+impl TrialData<'_> {
+    /// Wall time of all that was measured, in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        [self.measured, self.drained].into_iter().flatten().map(|block| block.wall.as_secs_f64()).sum()
+    }
+
+    /// Operations with an error or a wrong answer.
+    pub(super) fn failed_operations(&self) -> u64 {
+        self.measured.map_or(0, |block| block.failed_operations)
+    }
+
+    /// Operations that were measured.
+    pub(super) fn operations(&self) -> Option<f64> {
+        self.measured.map(|block| block.operations as f64).filter(|operations| *operations > 0.0)
+    }
+}
+
+/// The trials that are done, in the order of their keys. What a failed trial measured before it failed does not
+/// count.
+pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
+    let blocks: BTreeMap<(&TrialKey, BlockKind), &Block> =
+        record.blocks.iter().map(|block| ((&block.trial, block.kind), block)).collect();
+    let done = record.trials.iter().filter(|ended| ended.outcome == Outcome::Done);
+    let mut trials: Vec<TrialData<'_>> = done
+        .map(|ended| TrialData {
+            key: &ended.trial,
+            measured: blocks.get(&(&ended.trial, BlockKind::Whole)).copied(),
+            drained: blocks.get(&(&ended.trial, BlockKind::Drain)).copied(),
+            latency: ended.latency.as_ref(),
+        })
+        .collect();
+    trials.sort_by(|left, right| left.key.cmp(right.key));
+    trials
+}
+
+/// Processes, and hosts, count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
+const LEAST_SECONDS_OF_OTHERS: f64 = 1.0;
+
+/// Everything that blocks and latency say of a trial; what the engine says is added by [`super::engine`].
+pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Values {
+    let mut values = Values::default();
+    if let Some(measured) = trial.measured {
+        values.operations = measured.operations;
+        throughput(&mut values, measured, step, plan);
+        device(&mut values, &Work { blocks: vec![measured] }, false);
+        per_operation(&mut values, measured);
+        if plan.workload.is_sql() {
+            values.set(Metric::HostCpuPercentSecondsPerOp, posts_cpu(measured, host));
+        }
+    }
+    if let Some(latency) = trial.latency.filter(|latency| latency.count > 0) {
+        values.latency_count = latency.count;
+        values.set(Metric::LatencyP50, Some(latency.p50.as_micros_f64()));
+        values.set(Metric::LatencyP99, Some(latency.p99.as_micros_f64()));
+        values.set(Metric::LatencyP999, Some(latency.p999.as_micros_f64()));
+        values.set(Metric::LatencyP9999, latency.p9999.map(model::units::Nanos::as_micros_f64));
+        values.set(Metric::LatencyMax, Some(latency.max.as_micros_f64()));
+    }
+    if let Some(drained) = trial.drained {
+        values.set(Metric::DrainSeconds, Some(drained.wall.as_secs_f64()));
+    }
+    let whole = Work { blocks: [trial.measured, trial.drained].into_iter().flatten().collect() };
+    // The posts' CPU and memory are of the whole process, its waiting for compaction included.
+    values.set(Metric::UserCpuSeconds, whole.count(Counter::UserCpuMicros).map(|micros| micros / 1e6));
+    values.set(Metric::SystemCpuSeconds, whole.count(Counter::SystemCpuMicros).map(|micros| micros / 1e6));
+    values.set(Metric::Counter(Counter::ResidentPeakBytes), whole.level(Counter::ResidentPeakBytes));
+    let cpu_s = whole.seconds() * f64::from(host.counted_cpus());
+    let others = whole.count(Counter::OtherCpuMicros).filter(|_| whole.seconds() >= LEAST_SECONDS_OF_OTHERS);
+    values.set(Metric::OtherCpuPercent, others.map(|micros| micros / 1e4 / cpu_s));
+    if trial.drained.is_some() {
+        with_drain(&mut values, trial, &whole, step);
+    }
+    values
+}
+
+fn throughput(values: &mut Values, measured: &Block, step: &Step, plan: &Plan) {
+    let (operations, wall) = (measured.operations as f64, measured.wall.as_secs_f64());
+    if operations <= 0.0 || wall <= 0.0 {
+        return;
+    }
+    let rate = operations / wall;
+    let bytes = step.bytes_per_operation(&plan.workload.data) as f64;
+    let threads = f64::from(measured.foreground_threads.max(1));
+    values.set(Metric::OpsPerSecond, Some(rate));
+    values.set(Metric::BytesPerSecond, (bytes > 0.0).then_some(rate * bytes));
+    // As db_bench counts: the time of all threads over their operations.
+    values.set(Metric::ThreadMicrosPerOp, Some(1e6 * threads / rate));
+}
+
+fn per_operation(values: &mut Values, measured: &Block) {
+    let operations = measured.operations as f64;
+    if operations <= 0.0 {
+        return;
+    }
+    values.set(Metric::CpuMicrosPerOp, measured.process_cpu.map(|cpu| cpu.as_micros_f64() / operations));
+    for counter in Counter::ALL.into_iter().filter(|counter| !counter.is_level()) {
+        let metric = Metric::Counter(counter);
+        if metric.column().is_some() {
+            values.set(metric, measured.counters.get(&counter).map(|count| *count as f64 / operations));
+        }
+    }
+}
+
+/// The posts' cpu/o of sysbench (classic benchmarks, 1.7): vmstat's us + sy, in percent of the whole host, over queries
+/// per second. Absent where the host was not read, as where the server is not on it, and in a trial that is too short for
+/// ticks.
+fn posts_cpu(measured: &Block, host: &Host) -> Option<f64> {
+    let seconds = measured.wall.as_secs_f64();
+    let busy_s = *measured.counters.get(&Counter::HostCpuMicros)? as f64 / 1e6;
+    let percent = 100.0 * busy_s / (seconds * f64::from(host.counted_cpus()));
+    let queries_per_s = measured.operations as f64 / seconds;
+    (seconds >= LEAST_SECONDS_OF_OTHERS && queries_per_s > 0.0).then(|| percent / queries_per_s)
+}
+
+fn with_drain(values: &mut Values, trial: &TrialData<'_>, whole: &Work<'_>, step: &Step) {
+    device(values, whole, true);
+    let Some(operations) = trial.operations() else { return };
+    let per_operation = |count: Option<f64>| count.map(|count| count / operations);
+    values.set(Metric::CpuMicrosPerOpWithDrain, per_operation(whole.cpu_us()));
+    values.set(Metric::DiskReadsPerOpWithDrain, per_operation(whole.count(Counter::DiskReads)));
+    values.set(Metric::DiskWritesPerOpWithDrain, per_operation(whole.count(Counter::DiskWrites)));
+    // A rate of reads over a time in which nothing was read would say nothing.
+    if step.operation.writes() && whole.seconds() > 0.0 {
+        values.set(Metric::OpsPerSecondDrained, Some(operations / whole.seconds()));
+    }
+}
+
+/// Blocks taken together.
+struct Work<'a> {
+    blocks: Vec<&'a Block>,
+}
+
+impl Work<'_> {
+    fn seconds(&self) -> f64 {
+        self.blocks.iter().map(|block| block.wall.as_secs_f64()).sum()
+    }
+
+    /// Absent where it is not known of a block.
+    fn cpu_us(&self) -> Option<f64> {
+        self.blocks.iter().map(|block| block.process_cpu.map(model::units::Nanos::as_micros_f64)).sum()
+    }
+
+    /// The sum of a counter; absent where a block has not got it.
+    fn count(&self, counter: Counter) -> Option<f64> {
+        let counts = self.blocks.iter().map(|block| block.counters.get(&counter).map(|count| *count as f64));
+        counts.sum::<Option<f64>>().filter(|_| !self.blocks.is_empty())
+    }
+
+    /// The largest reading of a level.
+    fn level(&self, counter: Counter) -> Option<f64> {
+        let levels = self.blocks.iter().filter_map(|block| block.counters.get(&counter));
+        levels.max().map(|level| *level as f64)
+    }
+}
+
+/// What is known of the device in one direction.
+struct Direction {
+    count: Counter,
+    bytes: Counter,
+    merged: Counter,
+    micros: Counter,
+    per_s: DeviceMetric,
+    bytes_per_s: DeviceMetric,
+    merged_per_s: DeviceMetric,
+    us_mean: DeviceMetric,
+    bytes_mean: DeviceMetric,
+}
+
+const DIRECTIONS: [Direction; 2] = [
+    Direction {
+        count: Counter::DiskReads,
+        bytes: Counter::DiskReadBytes,
+        merged: Counter::DiskReadsMerged,
+        micros: Counter::DiskReadMicros,
+        per_s: DeviceMetric::ReadsPerSecond,
+        bytes_per_s: DeviceMetric::ReadBytesPerSecond,
+        merged_per_s: DeviceMetric::ReadsMergedPerSecond,
+        us_mean: DeviceMetric::ReadMicrosMean,
+        bytes_mean: DeviceMetric::ReadBytesMean,
+    },
+    Direction {
+        count: Counter::DiskWrites,
+        bytes: Counter::DiskWriteBytes,
+        merged: Counter::DiskWritesMerged,
+        micros: Counter::DiskWriteMicros,
+        per_s: DeviceMetric::WritesPerSecond,
+        bytes_per_s: DeviceMetric::WriteBytesPerSecond,
+        merged_per_s: DeviceMetric::WritesMergedPerSecond,
+        us_mean: DeviceMetric::WriteMicrosMean,
+        bytes_mean: DeviceMetric::WriteBytesMean,
+    },
+];
+
+fn device(values: &mut Values, work: &Work<'_>, with_drain: bool) {
+    let seconds = work.seconds();
+    if seconds <= 0.0 {
+        return;
+    }
+    let mut set = |what, value| values.set(Metric::Device { what, with_drain }, value);
+    for of in &DIRECTIONS {
+        let count = work.count(of.count);
+        let per_s = |counter: Counter| work.count(counter).map(|count| count / seconds);
+        set(of.per_s, per_s(of.count));
+        set(of.bytes_per_s, per_s(of.bytes));
+        set(of.merged_per_s, per_s(of.merged));
+        // Without a request there is no size and no wait.
+        if let Some(count) = count.filter(|count| *count > 0.0) {
+            set(of.us_mean, work.count(of.micros).map(|micros| micros / count));
+            set(of.bytes_mean, work.count(of.bytes).map(|bytes| bytes / count));
+        }
+        set(DeviceMetric::Seconds, count.map(|_| seconds));
+    }
+}
+
+/// The values of every trial that is done, by step, side and round.
+pub(super) type Cells = BTreeMap<(String, Side), BTreeMap<u32, Values>>;
+
+/// Mean over the rounds of one side, as far as they have a value.
+pub(super) fn mean_of_side(
+    cells: &Cells,
+    step: &str,
+    side: Side,
+    value: &dyn Fn(&Values) -> Option<f64>,
+) -> Option<f64> {
+    let rounds = cells.get(&(step.to_owned(), side))?;
+    analysis::student::mean(&rounds.values().filter_map(value).collect::<Vec<f64>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::units::Nanos;
+
+    #[test]
+    fn cpu_per_query_of_the_posts_is_percent_of_the_host_over_queries_per_second() {
+        let host = Host { cpus: 8, ..Host::default() };
+        let block = |seconds: u64, busy_us: Option<u64>| Block {
+            trial: TrialKey { launch: 1, step: "point-query".to_owned(), side: 0 },
+            image: 1,
+            kind: BlockKind::Whole,
+            position: 0,
+            started_at_us: None,
+            operations: 20_000,
+            failed_operations: 0,
+            wall: Nanos::from_secs(seconds),
+            run_delay: Nanos(0),
+            foreground_cpu: Nanos(0),
+            foreground_threads: 1,
+            process_cpu: None,
+            counters: busy_us.map(|busy_us| (Counter::HostCpuMicros, busy_us)).into_iter().collect(),
+        };
+        // 8 s of CPU in 2 s on 8 CPUs are 50 %; 10,000 queries a second.
+        let found = posts_cpu(&block(2, Some(8_000_000)), &host).unwrap();
+        assert!((found - 0.005).abs() < 1e-12, "{found}");
+        let withheld = Host { cpus: 2, cpus_online: Some(8), ..Host::default() };
+        assert_eq!(posts_cpu(&block(2, Some(8_000_000)), &withheld), Some(found), "ticks are of all CPUs");
+        assert_eq!(posts_cpu(&block(2, None), &host), None);
+        assert_eq!(posts_cpu(&block(0, Some(10_000)), &host), None);
+    }
+}

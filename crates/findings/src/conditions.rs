@@ -1,0 +1,218 @@
+//! What a run was measured under, and whether its rates may stand beside those of another run: only where workload,
+//! size, host and design are the same.
+
+use model::figures::{NONE, bytes, count};
+use model::host::Host;
+use model::plan::{LoopDevice, Plan};
+use model::units::{Bytes, Nanos};
+use model::workload::sql::Tables;
+use model::workload::{Extent, Step};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What decides whether rates of two runs may be compared, and what a reader should know of both besides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunConditions {
+    /// Name of the workload.
+    pub workload: String,
+    /// The subjects by their sides.
+    pub subjects: Vec<SubjectFacts>,
+    /// The steps that were measured, by name.
+    pub steps: BTreeMap<String, Step>,
+    /// The same names, in the order of the workload.
+    pub step_names: Vec<String>,
+    /// What must be the same, in words: name and value.
+    must_be_same: Vec<(&'static str, String)>,
+    /// What may differ and should be known.
+    may_differ: Vec<(&'static str, String)>,
+}
+
+/// A subject of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectFacts {
+    /// As the user named it.
+    pub reference: String,
+    /// `rocksdb`
+    pub engine: String,
+    /// Version of its build.
+    pub version: String,
+    /// Name of its configuration.
+    pub config: String,
+    pub sha256: String,
+    /// Whether a test planted a slowdown in it.
+    pub planted: bool,
+}
+
+/// Something that differs between two runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Differing {
+    /// `host`
+    pub what: String,
+    pub a: String,
+    pub b: String,
+}
+
+impl RunConditions {
+    /// Those of a run.
+    pub fn of(plan: &Plan, host: &Host) -> RunConditions {
+        let steps: BTreeMap<String, Step> =
+            plan.chosen_steps().map(|step| (step.name.clone(), step.clone())).collect();
+        RunConditions {
+            workload: plan.workload.name.clone(),
+            subjects: plan.subjects.iter().map(subject).collect(),
+            step_names: plan.chosen_steps().map(|step| step.name.clone()).collect(),
+            steps,
+            must_be_same: must_be_same(plan, host),
+            may_differ: may_differ(plan, host),
+        }
+    }
+
+    /// What keeps the rates of a step from being compared with those of another run; empty where nothing does.
+    pub fn apart(&self, other: &RunConditions, step: &str) -> Vec<Differing> {
+        let mut apart = self.apart_in_all(other);
+        apart.extend(self.defined_otherwise(other, step));
+        apart
+    }
+
+    /// What keeps the two from standing in one report: that of every step, else what steps of both are defined
+    /// otherwise.
+    pub fn apart_anywhere(&self, other: &RunConditions) -> Vec<Differing> {
+        match self.apart_in_all(other) {
+            apart if apart.is_empty() => {
+                self.step_names.iter().filter_map(|step| self.defined_otherwise(other, step)).collect()
+            }
+            apart => apart,
+        }
+    }
+
+    /// What keeps the rates of every step apart.
+    pub fn apart_in_all(&self, other: &RunConditions) -> Vec<Differing> {
+        differing(&self.must_be_same, &other.must_be_same)
+    }
+
+    fn defined_otherwise(&self, other: &RunConditions, step: &str) -> Option<Differing> {
+        let (a, b) = (self.steps.get(step)?, other.steps.get(step)?);
+        (a != b).then(|| Differing {
+            what: format!("definition of {step}"),
+            a: definition(a),
+            b: definition(b),
+        })
+    }
+
+    /// What differs and lets rates be compared all the same.
+    pub fn also_differs(&self, other: &RunConditions) -> Vec<Differing> {
+        differing(&self.may_differ, &other.may_differ)
+    }
+
+    /// What it was measured under, as names and values.
+    pub fn facts(&self) -> impl Iterator<Item = &(&'static str, String)> {
+        self.must_be_same.iter().chain(&self.may_differ)
+    }
+}
+
+/// `rows (2000 and 3000)`
+impl fmt::Display for Differing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} ({} and {})", self.what, self.a, self.b)
+    }
+}
+
+/// Both lists have the same names in the same order: they are made by one function.
+fn differing(a: &[(&'static str, String)], b: &[(&'static str, String)]) -> Vec<Differing> {
+    let pairs = a.iter().zip(b).filter(|((_, a), (_, b))| a != b);
+    pairs
+        .map(|((what, a), (_, b))| Differing { what: (*what).to_owned(), a: a.clone(), b: b.clone() })
+        .collect()
+}
+
+fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
+    let layout = &plan.layout;
+    let limit = |limit: Option<Bytes>| limit.map_or_else(|| NONE.to_owned(), bytes);
+    vec![
+        ("workload", plan.workload.name.clone()),
+        ("text of the workload", format!("sha256 {:.16}", plan.workload_sha256)),
+        ("rows", plan.workload.data.keys.to_string()),
+        ("data", bytes(plan.workload.data.size())),
+        ("tables", plan.workload.tables.as_ref().map_or_else(|| NONE.to_owned(), tables)),
+        ("memory of a server", limit(plan.workload.memory)),
+        ("design", layout.design.name().to_owned()),
+        ("memory limit", limit(layout.memory_limit)),
+        ("device of its own", layout.loop_device.as_ref().map_or_else(|| NONE.to_owned(), loop_device)),
+        ("host", host.name.clone()),
+        ("CPU", format!("{}, {}", host.cpu_model, cpus(host))),
+        ("memory", bytes(Bytes(host.memory_bytes))),
+    ]
+}
+
+fn may_differ(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| NONE.to_owned());
+    let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
+    vec![
+        ("kernel", host.kernel.clone()),
+        ("governor", known(&host.governor)),
+        ("file system", known(&host.file_system)),
+        ("boot", format!("{:.8}", host.boot_id)),
+        ("load at the start", known(&host.load_1m)),
+        ("dbdyno", plan.tool_version.clone()),
+        ("engine counts tickers", yes(plan.layout.tickers)),
+        ("each build its own image", yes(plan.own_image)),
+        ("seed", plan.seed.to_string()),
+    ]
+}
+
+fn tables(tables: &Tables) -> String {
+    format!("{} of {} rows", tables.count, tables.rows)
+}
+
+fn loop_device(device: &LoopDevice) -> String {
+    let direct = if device.direct_io { ", direct IO" } else { "" };
+    let setting = |name: &str, value: Option<u32>| {
+        value.map(|value| format!(", {name} {value} KiB")).unwrap_or_default()
+    };
+    format!(
+        "{}{direct}{}{}",
+        bytes(device.bytes),
+        setting("requests of at most", device.max_sectors_kb),
+        setting("readahead", device.read_ahead_kb)
+    )
+}
+
+fn subject(subject: &model::plan::Subject) -> SubjectFacts {
+    SubjectFacts {
+        reference: subject.reference.to_string(),
+        engine: subject.reference.build.engine.clone(),
+        version: subject.reference.build.version.clone(),
+        config: subject.reference.config.clone(),
+        sha256: subject.build.sha256.clone(),
+        planted: subject.planted_slowdown_percent > 0.0,
+    }
+}
+
+/// What a reader can tell two definitions by; where that is the same, that something else is not.
+fn definition(step: &Step) -> String {
+    let seconds = |time: Nanos| format!("{} s", time.as_secs_f64());
+    let extent = match step.extent {
+        Extent::Blocks => format!("{} blocks of {}", step.cycles, seconds(step.block)),
+        Extent::Time { wall } => seconds(wall),
+        Extent::Operations { count } => format!("{count} operations"),
+        Extent::PerKey { share } => format!("{share} operations per key"),
+    };
+    let rate = step.rate.map(|rate| format!(", {rate}/s")).unwrap_or_default();
+    let options = match step.options.len() {
+        0 => String::new(),
+        own => format!(", {} of its own", count(own as u64, "option", "options")),
+    };
+    format!("{}, {extent}{rate}{options}", count(u64::from(step.threads), "thread", "threads"))
+}
+
+/// The CPUs that were at hand, and of how many where the others were withheld: `8 CPUs`, `2 of 8 CPUs`.
+pub fn cpus(host: &Host) -> String {
+    let all = host.withheld_from().unwrap_or(host.cpus);
+    format!("{} {}", cpu_count(host), if all == 1 { "CPU" } else { "CPUs" })
+}
+
+/// The same as a bare number: `8`, `2 of 8`.
+pub fn cpu_count(host: &Host) -> String {
+    let of = host.withheld_from().map(|online| format!(" of {online}")).unwrap_or_default();
+    format!("{}{of}", host.cpus)
+}

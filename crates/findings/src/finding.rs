@@ -1,0 +1,30 @@
+//! What was found, of whatever kind: what every format is made from.
+
+use crate::bisection::BisectView;
+use crate::build_noise::BuildNoiseView;
+use crate::calibration::CalibrationView;
+use crate::comparison::Comparison;
+use crate::history::HistoryView;
+use crate::import::ImportView;
+use model::host::HostSample;
+use model::record::RunRecord;
+
+/// A comparison with the run that it is of, for what is drawn from records: charts over time, raw outputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRun {
+    pub view: Comparison,
+    pub record: RunRecord,
+    /// Once a second while it ran.
+    pub host: Vec<HostSample>,
+}
+
+/// One kind of result.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    Comparison(Box<ComparedRun>),
+    Calibration(CalibrationView),
+    BuildNoise(BuildNoiseView),
+    History(HistoryView),
+    Bisection(BisectView),
+    Import(ImportView),
+}

@@ -1,0 +1,109 @@
+//! Series of results that others measured.
+
+use super::order::ordered;
+use super::{Observed, Origin};
+use analysis::change_points::ErrorFloor;
+use analysis::rounds::RoundValues;
+use model::import::{ImportRecord, ImportedValue};
+use model::warning::Warning;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The series of an import, in the order in which they first appear. Several values of the same release, step and
+/// metric (one in each file, say) are repeats.
+pub fn of_values(import: &ImportRecord) -> (Vec<Observed>, Origin) {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let names = import.values.iter().map(|value| value.subject.as_str());
+    let names: Vec<String> = names.filter(|name| seen.insert(name)).map(str::to_owned).collect();
+    let (releases, moved) = ordered(&names);
+    let mut origin =
+        Origin { names: import.files.iter().map(|file| file.file.clone()).collect(), warnings: Vec::new() };
+    if moved {
+        origin.warnings.push(Warning::Sorted);
+    }
+    let several_files = import.files.len() > 1;
+    let series = by_series(&import.values);
+    (series.iter().filter_map(|values| observed(values, &releases, several_files)).collect(), origin)
+}
+
+/// The values of each step, metric and unit, in the order in which these first appear. A gap has no unit: it belongs to
+/// every one of its step and metric.
+fn by_series(values: &[ImportedValue]) -> Vec<Vec<&ImportedValue>> {
+    let mut units: BTreeMap<(&str, &str), Vec<(&str, usize)>> = BTreeMap::new();
+    let mut series = 0;
+    for value in values.iter().filter(|value| value.value.is_some()) {
+        let known = units.entry((&value.step, &value.metric)).or_default();
+        if known.iter().all(|(unit, _)| *unit != value.unit) {
+            known.push((&value.unit, series));
+            series += 1;
+        }
+    }
+    let mut of_series: Vec<Vec<&ImportedValue>> = vec![Vec::new(); series];
+    for value in values {
+        let known = units.get(&(value.step.as_str(), value.metric.as_str()));
+        for (unit, place) in known.into_iter().flatten() {
+            if *unit == value.unit || value.value.is_none() {
+                of_series[*place].push(value);
+            }
+        }
+    }
+    of_series
+}
+
+fn observed(values: &[&ImportedValue], releases: &[String], several_files: bool) -> Option<Observed> {
+    let first = values.iter().find(|value| value.value.is_some())?;
+    // A release that has no row of this step is not part of its series; one whose value is missing is a gap in it.
+    let mut by_release: BTreeMap<&str, Vec<&ImportedValue>> = BTreeMap::new();
+    for value in values {
+        by_release.entry(&value.subject).or_default().push(value);
+    }
+    let mut gaps = Vec::new();
+    let (mut present, mut repeats): (Vec<String>, Vec<Vec<Option<f64>>>) = (Vec::new(), Vec::new());
+    for release in releases {
+        let Some(of_release) = by_release.get(release.as_str()) else { continue };
+        present.push(release.clone());
+        repeats.push(of_release.iter().map(|value| usable(value, several_files, &mut gaps)).collect());
+    }
+    let rounds = repeats.iter().map(Vec::len).max().unwrap_or(0);
+    let logarithms = (0..rounds).map(|round| {
+        let cell = |of: &Vec<Option<f64>>| of.get(round).copied().flatten().map(f64::ln);
+        repeats.iter().map(cell).collect()
+    });
+    let mean =
+        |of: &Vec<Option<f64>>| analysis::student::mean(&of.iter().flatten().copied().collect::<Vec<f64>>());
+    Some(Observed {
+        step: first.step.clone(),
+        config: String::new(),
+        metric: first.metric.clone(),
+        unit: first.unit.clone(),
+        logarithms: RoundValues::new(present.len(), logarithms.collect()).ok()?,
+        values: repeats.iter().map(mean).collect(),
+        releases: present,
+        floor: ErrorFloor { resolution: printed_step(values), ..ErrorFloor::default() },
+        gaps,
+        in_rounds: false,
+    })
+}
+
+/// The number, where it has a logarithm; else a gap is noted.
+fn usable(value: &ImportedValue, several_files: bool, gaps: &mut Vec<String>) -> Option<f64> {
+    let number = value.value.filter(|number| *number > 0.0);
+    if number.is_none() {
+        let said = if value.said.is_empty() { "nothing" } else { &value.said };
+        let file = if several_files { format!("file {}, ", value.file + 1) } else { String::new() };
+        gaps.push(format!("{}: {said} ({file}{})", value.subject, value.place));
+    }
+    number
+}
+
+/// The step in which the values were printed, as they stand in the unit of the series: what most decimals show, because
+/// trailing zeros may be dropped. 0 where a value stands there in another unit than it is in.
+fn printed_step(values: &[&ImportedValue]) -> f64 {
+    let decimals = |value: &&&ImportedValue| {
+        let plain: String =
+            value.said.chars().take_while(|c| c.is_ascii_digit() || *c == '.' || *c == '-').collect();
+        let same = plain.parse::<f64>().is_ok_and(|said| Some(said) == value.value);
+        same.then(|| plain.split_once('.').map_or(0, |(_, decimals)| decimals.len()))
+    };
+    let most = values.iter().filter_map(|value| decimals(&value)).max();
+    most.and_then(|most| i32::try_from(most).ok()).map_or(0.0, |most| 10_f64.powi(-most))
+}

@@ -1,0 +1,214 @@
+//! Judging one step and one candidate: which launches count, what keeps them from a verdict, what may be said. The
+//! stopping rule of a running comparison, `bisect`, calibrations and every report ask [`judge`], so that they get the
+//! same answer.
+
+use crate::elsewhere;
+use analysis::{
+    Cap, Ceiling, Judgement, LaunchPairs, LaunchSummary, Procedure, Stage, StepFacts, conclude, pairs,
+    summarize,
+};
+use model::block::{BASE, Block, Outcome, Side};
+use model::event::Moment;
+use model::plan::{DecisionRule, Plan};
+use model::record::RunRecord;
+use model::shape::{self, ShapePair};
+use model::units::Bytes;
+use model::warning::{DifferingPart, Warning};
+use model::workload::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A step and a candidate of a run, as far as it came.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    pub plan: &'a Plan,
+    /// CPUs of the host.
+    pub cpus: u32,
+    pub blocks: &'a [Block],
+    /// Where the run is stored already, all of it: blocks of trials that are not done do not count. A running
+    /// comparison brings complete launches alone.
+    pub record: Option<&'a RunRecord>,
+    pub step: &'a Step,
+    /// The candidate's side.
+    pub candidate: Side,
+}
+
+/// What is said of a case, and the launches that it rests on.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    pub judgement: Judgement,
+    pub launches: Vec<LaunchSummary>,
+}
+
+impl Judged {
+    /// Wall time of the blocks of both sides, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.launches.iter().map(|launch| launch.base.wall_s + launch.candidate.wall_s).sum()
+    }
+}
+
+/// What a calibration says of the harness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Harness {
+    /// Nobody asked since the host booted.
+    NotCalibrated,
+    /// No test found a bias.
+    Honest,
+    /// The sides are not treated alike: steps where that was seen.
+    Biased { steps: Vec<String> },
+}
+
+impl<'a> Case<'a> {
+    /// A case of a stored run.
+    pub fn of(record: &'a RunRecord, step: &'a Step, candidate: Side) -> Case<'a> {
+        Case {
+            plan: &record.plan,
+            cpus: record.host.cpus,
+            blocks: &record.blocks,
+            record: Some(record),
+            step,
+            candidate,
+        }
+    }
+
+    /// The launches that count, paired: those whose trials of the step are done on both sides. A trial that failed, was
+    /// skipped or was cut off by the end of the process leaves a launch out.
+    pub fn launches(&self) -> Vec<LaunchPairs<'a>> {
+        let excluded = self.record.map(|record| self.not_done(record)).unwrap_or_default();
+        let comparison = analysis::launch::Comparison {
+            step: &self.step.name,
+            candidate: self.candidate,
+            excluded: &excluded,
+        };
+        pairs(self.blocks, &comparison)
+    }
+
+    /// The value of each launch that counts, in ascending order.
+    pub fn summaries(&self) -> Vec<LaunchSummary> {
+        summarize(&self.launches(), self.step.writes())
+    }
+
+    fn not_done(&self, record: &RunRecord) -> BTreeSet<u32> {
+        let of_step = record.trials.iter().filter(|ended| ended.trial.step == self.step.name);
+        let done: BTreeSet<(u32, Side)> = of_step
+            .filter(|ended| ended.outcome == Outcome::Done)
+            .map(|ended| (ended.trial.launch, ended.trial.side))
+            .collect();
+        let measured = self.blocks.iter().map(|block| block.trial.launch);
+        let both = |launch: u32| [BASE, self.candidate].iter().all(|side| done.contains(&(launch, *side)));
+        measured.filter(|launch| !both(*launch)).collect()
+    }
+}
+
+/// What may be said of a case under these caps.
+pub fn judge(case: Case<'_>, caps: &[Cap], procedure: &Procedure, stage: Stage) -> Judged {
+    let mut launches = case.summaries();
+    let judgement = conclude(&StepFacts::of(case.step, case.cpus, caps), &launches, procedure, stage);
+    launches.truncate(judgement.launches as usize);
+    Judged { judgement, launches }
+}
+
+/// RocksDB's default, where the options name no size of a memtable.
+const DEFAULT_WRITE_BUFFER: Bytes = Bytes::from_mib(64);
+
+/// The rule of a run: that of its plan, with Lmax as it was fixed.
+pub fn rule(record: &RunRecord) -> DecisionRule {
+    let rule = record.plan.rule;
+    DecisionRule { max_launches: record.max_launches.unwrap_or(rule.max_launches), ..rule }
+}
+
+/// What keeps a case of a stored run from a verdict: a biased harness, a side that could not be frozen, trees of
+/// different shape under a step that reads, and unequal debt after one that writes.
+pub fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
+    let biased = match harness {
+        Harness::Biased { steps } => Some(Cap {
+            ceiling: Ceiling::RatioOnly,
+            warning: Warning::HarnessBiased { steps: steps.clone() },
+        }),
+        Harness::Honest | Harness::NotCalibrated => None,
+    };
+    let unfrozen = elsewhere::cap(case.plan, case.candidate);
+    biased.into_iter().chain(unfrozen).chain(case.record.and_then(|record| shape_cap(case, record))).collect()
+}
+
+/// What A/A runs of this host say of the harness.
+pub fn harness(calibration: Option<&RunRecord>) -> Harness {
+    let Some(record) = calibration else { return Harness::NotCalibrated };
+    let is_biased = |step: &&Step| {
+        record.plan.candidate_sides().any(|candidate| {
+            let calibrated = analysis::calibration::calibrate(&Case::of(record, step, candidate).summaries());
+            calibrated.noise.iter().any(|noise| noise.metric.is_rate() && noise.self_test.biased)
+        })
+    };
+    let steps: BTreeSet<String> =
+        record.plan.chosen_steps().filter(is_biased).map(|step| step.name.clone()).collect();
+    if steps.is_empty() { Harness::Honest } else { Harness::Biased { steps: steps.into_iter().collect() } }
+}
+
+/// A step that reads depends on the tree it finds; one that writes may leave work behind. Only what differs in
+/// most launches is held against a step: a single odd launch is noise like any other.
+fn shape_cap(case: Case<'_>, record: &RunRecord) -> Option<Cap> {
+    let reads = !case.step.operation.writes();
+    let moment = if reads { Moment::Before } else { Moment::After };
+    let mut compared = 0;
+    let mut differing: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+    for (launch, [base, candidate]) in shapes_by_launch(case, record, moment) {
+        compared += 1;
+        let pair = ShapePair { base, candidate };
+        let found = shape::differences(pair, write_buffer(case.plan), ingested(case, launch));
+        for one in found.into_iter().filter(|one| reads || one.part == "pending compaction bytes") {
+            differing.entry(one.part).or_default().push((one.base, one.candidate));
+        }
+    }
+    let parts: Vec<DifferingPart> = differing
+        .into_iter()
+        .filter(|(_, values)| 2 * values.len() > compared)
+        .filter_map(|(part, values)| {
+            let (base, candidate) = *values.last()?;
+            Some(DifferingPart { part, base, candidate, launches: values.len() as u64 })
+        })
+        .collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let launches = compared as u64;
+    let warning = if reads {
+        Warning::ShapeDiffers { parts, launches }
+    } else {
+        Warning::DebtDiffers { parts, launches }
+    };
+    Some(Cap { ceiling: Ceiling::Inconclusive, warning })
+}
+
+/// The shapes of base and candidate at one moment, by launch.
+fn shapes_by_launch<'a>(
+    case: Case<'_>,
+    record: &'a RunRecord,
+    moment: Moment,
+) -> BTreeMap<u32, [&'a shape::Shape; 2]> {
+    let of_side = |side: Side| -> BTreeMap<u32, &shape::Shape> {
+        let read = record.shapes.iter().filter(|read| {
+            read.moment == moment && read.trial.side == side && read.trial.step == case.step.name
+        });
+        read.map(|read| (read.trial.launch, &read.shape)).collect()
+    };
+    let candidates = of_side(case.candidate);
+    let both = |(launch, base)| Some((launch, [base, *candidates.get(&launch)?]));
+    of_side(BASE).into_iter().filter_map(both).collect()
+}
+
+fn write_buffer(plan: &Plan) -> Bytes {
+    let subjects = plan.subjects.iter();
+    let sizes = subjects.filter_map(|subject| subject.options.get("write_buffer_size")?.parse().ok());
+    sizes.max().map_or(DEFAULT_WRITE_BUFFER, Bytes)
+}
+
+/// Bytes that one side of the step wrote in a launch; nothing where it only reads.
+fn ingested(case: Case<'_>, launch: u32) -> Bytes {
+    let data = &case.plan.workload.data;
+    let row = (data.key_bytes + data.value_bytes) as u64;
+    let blocks = case.blocks.iter().filter(|block| {
+        block.trial.launch == launch && block.trial.side == BASE && block.trial.step == case.step.name
+    });
+    let written = if case.step.writes() { blocks.map(|block| block.operations * row).sum() } else { 0 };
+    Bytes(written)
+}

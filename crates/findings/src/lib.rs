@@ -1,0 +1,40 @@
+//! What a stored run says: a record in, a [`Finding`] out, before any layout.
+//!
+//! The order of reading: [`judge`] says what may be said of one step and candidate, and is what a running comparison,
+//! `bisect` and every report ask; [`comparison`] makes one view of a run, whatever its design; [`calibration`],
+//! [`build_noise`], [`history`], [`bisection`] and [`import`] make the other kinds. Nothing in here does IO, reads a clock
+//! or knows a format.
+
+pub mod again;
+pub mod bisection;
+pub mod build_noise;
+pub mod calibration;
+pub mod comparison;
+pub mod conditions;
+pub mod differs;
+pub mod elsewhere;
+mod finding;
+pub mod gate;
+pub mod history;
+pub mod import;
+pub mod judge;
+pub mod labels;
+pub mod options_file;
+pub mod selection;
+#[cfg(test)]
+mod tests;
+
+/// Version of the contract that JSON keeps.
+pub const SCHEMA: u32 = 1;
+
+pub use comparison::{Comparison, Conditions};
+pub use finding::{ComparedRun, Finding};
+
+/// Serializes a variant by its name.
+fn by_name<T, S>(variant: &T, serializer: S) -> Result<S::Ok, S::Error>
+where
+    T: Copy + Into<&'static str>,
+    S: serde::Serializer,
+{
+    serializer.serialize_str((*variant).into())
+}

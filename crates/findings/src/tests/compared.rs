@@ -1,0 +1,187 @@
+//! Comparisons of interleaved launches: what counts, what is refused, what is warned of.
+
+use super::{case, rate, view_of};
+use crate::Comparison;
+use model::block::{BASE, Outcome};
+use model::counter::{Counter, Counters};
+use model::event::Moment;
+use model::metric::Metric;
+use model::plan::{Plan, Purpose};
+use model::reason::{LeaveReason, Reason};
+use model::record::{RunRecord, RunStatus, RunWarning, ShapeRecord, StepExit};
+use model::shape::{Level, Shape};
+use model::units::Bytes;
+use model::verdict::Verdict;
+use model::warning::Warning;
+use testing::compared::{EQUAL, LAUNCHES, Truth, record, trial};
+
+const WRITE: &str = "overwrite-after-fill";
+const READ: &str = "readrandom";
+
+fn verdict(record: &RunRecord, step: &str) -> Verdict {
+    case(&view_of(record), step, 1).verdict
+}
+
+#[test]
+fn a_planted_regression_is_found_and_confirmed_and_the_other_step_is_not_touched() {
+    let view = view_of(&record(&Truth { write: 1.0, read: 0.95 }));
+    let [write, read] = [WRITE, READ].map(|step| case(&view, step, 1));
+    assert_eq!((read.verdict, read.confirmed), (Verdict::Regression, true));
+    let ratio = rate(read).ratio.unwrap();
+    assert!((ratio - 0.95).abs() < 0.003 && rate(read).low.unwrap() < ratio, "{read:?}");
+    assert_eq!(write.verdict, Verdict::NoChange);
+    assert!(!write.confirmed);
+    // Four pairs of 100 ms blocks in each launch.
+    assert!((read.seconds - 0.8 * f64::from(read.repeats)).abs() < 1e-9);
+    assert_eq!((view.trials.done, view.run.launches, view.run.elapsed_s), (56, LAUNCHES, Some(420.0)));
+}
+
+#[test]
+fn a_failed_trial_takes_its_launch_out_and_is_listed_with_its_reason() {
+    let mut record = record(&EQUAL);
+    for launch in [2, 5] {
+        let key = trial(launch, READ, 1);
+        let ended = record.trials.iter_mut().find(|ended| ended.trial == key).unwrap();
+        ended.outcome = Outcome::Failed { reason: Reason::Said("killed by signal 11".to_owned()) };
+        // What it measured before it died is absurd, and must not count.
+        let blocks = record.blocks.iter_mut().filter(|block| block.trial == key);
+        blocks.for_each(|block| block.operations = 1);
+    }
+    let view = view_of(&record);
+    let read = case(&view, READ, 1);
+    assert!(read.repeats <= LAUNCHES - 2 && rate(read).ratio.unwrap() > 0.99, "{read:?}");
+    assert_eq!((view.trials.done, view.trials.failed, view.trials.skipped), (54, 2, 0));
+    assert_eq!(view.trials.reasons.len(), 1);
+    assert_eq!(view.trials.reasons[0].launches, [2, 5]);
+    assert_eq!(view.trials.reasons[0].subject, "rocksdb@8.7.3");
+}
+
+/// The counters that moved where the candidate's blocks count `more` of what the base's count `few`.
+fn moved_counters(few: u64, more: u64) -> Vec<Metric> {
+    let mut record = record(&EQUAL);
+    for block in record.blocks.iter_mut().filter(|block| block.trial.step == READ) {
+        let count = if block.trial.side == BASE { few } else { more } + u64::from(block.trial.launch % 3);
+        block.counters = Counters::from([
+            (Counter::WriteCalls, count),
+            (Counter::WriteCallBytes, count * 100),
+            (Counter::StorageWriteBytes, 100_000 * count),
+        ]);
+    }
+    case(&view_of(&record), READ, 1).moved().iter().map(|one| one.metric).collect()
+}
+
+#[test]
+fn the_few_calls_that_the_worker_makes_itself_do_not_count_as_moved() {
+    // All three are twins. Where the first two are the worker's own, the third must not go with them.
+    assert_eq!(moved_counters(12, 20), [Metric::Counter(Counter::StorageWriteBytes)]);
+    assert_eq!(moved_counters(1200, 2000), [Metric::Counter(Counter::WriteCalls)]);
+}
+
+#[test]
+fn a_trial_that_did_not_end_does_not_count() {
+    let mut record = record(&EQUAL);
+    record.status = RunStatus::Unfinished;
+    record.trials.retain(|ended| ended.trial.launch < LAUNCHES);
+    let view = view_of(&record);
+    assert!(view.cases().all(|(_, case)| case.repeats < LAUNCHES), "{:?}", view.steps);
+}
+
+#[test]
+fn a_run_without_a_block_has_no_verdict() {
+    let mut record = record(&EQUAL);
+    record.blocks.clear();
+    record.trials.clear();
+    let view = view_of(&record);
+    assert!(view.cases().all(|(_, case)| case.verdict == Verdict::RatioOnly));
+    assert!(case(&view, WRITE, 1).warnings.contains(&Warning::NoLaunches));
+}
+
+fn tree(files: u64, debt: u64) -> Shape {
+    Shape {
+        levels: vec![Level { files, bytes: Bytes(files << 20) }],
+        memtable: Bytes(0),
+        pending_compaction: Bytes(debt),
+    }
+}
+
+fn with_shapes(step: &str, moment: Moment, differing: u32, base: Shape, candidate: Shape) -> RunRecord {
+    let mut record = record(&Truth { write: 0.9, read: 0.9 });
+    for launch in 1..=LAUNCHES {
+        for side in [BASE, 1] {
+            let trial = trial(launch, step, side);
+            let differs = side == 1 && launch <= differing;
+            let shape = if differs { candidate.clone() } else { base.clone() };
+            record.shapes.push(ShapeRecord { trial, moment, shape });
+        }
+    }
+    record
+}
+
+#[test]
+fn trees_that_differ_keep_a_read_step_from_a_verdict_unless_in_few_launches() {
+    let read = |differing| with_shapes(READ, Moment::Before, differing, tree(1, 0), tree(9, 0));
+    assert_eq!(verdict(&read(LAUNCHES), READ), Verdict::Inconclusive);
+    assert_eq!(verdict(&read(LAUNCHES), WRITE), Verdict::Regression);
+    assert_eq!(verdict(&read(2), READ), Verdict::Regression);
+    let view = view_of(&read(LAUNCHES));
+    let notes = &case(&view, READ, 1).warnings;
+    let note = notes.iter().find(|note| note.id() == "shape-differs").unwrap();
+    assert!(note.to_string().contains("L0 files 1 and 9 (in 14 of 14 launches)"), "{note}");
+}
+
+#[test]
+fn unequal_debt_keeps_a_write_step_from_a_verdict_and_other_shapes_do_not() {
+    let write = |debt| with_shapes(WRITE, Moment::After, LAUNCHES, tree(1, 0), tree(9, debt));
+    assert_eq!(verdict(&write(1 << 30), WRITE), Verdict::Inconclusive);
+    assert_eq!(verdict(&write(0), WRITE), Verdict::Regression);
+}
+
+#[test]
+fn a_biased_harness_refuses_every_verdict_and_an_uncalibrated_one_is_said() {
+    let slower = record(&Truth { write: 1.0, read: 0.9 });
+    let honest =
+        RunRecord { plan: Plan { purpose: Purpose::Calibrate, ..slower.plan.clone() }, ..record(&EQUAL) };
+    let biased = RunRecord { plan: honest.plan.clone(), ..record(&Truth { write: 1.0, read: 0.98 }) };
+    assert_eq!(case(&Comparison::of(&slower, Some(&honest)), READ, 1).verdict, Verdict::Regression);
+    let refused = Comparison::of(&slower, Some(&biased));
+    for (_, case) in refused.cases() {
+        assert_eq!(case.verdict, Verdict::RatioOnly);
+        let said: Vec<String> = case.warnings.iter().map(Warning::to_string).collect();
+        assert!(said.iter().any(|one| one.contains("found the harness biased on readrandom")), "{said:?}");
+    }
+    let is_uncalibrated = |calibration: Option<&RunRecord>| {
+        let warnings = Comparison::of(&slower, calibration).warnings;
+        warnings.iter().any(|one| one.warning == Warning::NotCalibrated)
+    };
+    assert!(is_uncalibrated(None) && !is_uncalibrated(Some(&honest)));
+}
+
+#[test]
+fn warnings_and_dropped_steps_stand_where_they_belong() {
+    let mut record = record(&EQUAL);
+    let warning = |step: Option<&str>, id: &str| RunWarning {
+        step: step.map(str::to_owned),
+        warning: Warning::Recorded { id: id.to_owned(), text: format!("about {id}") },
+    };
+    record.warnings =
+        vec![warning(None, "busy-host"), warning(None, "busy-host"), warning(Some(READ), "image-cold")];
+    let exit = |reason| StepExit { step: READ.to_owned(), launch: 3, reason };
+    record.step_exits = vec![
+        exit(LeaveReason::Decided),
+        exit(LeaveReason::LaunchesFailed { launches: 3 }),
+        exit(LeaveReason::Dropped { affordable: 1, least: 11 }),
+        exit(LeaveReason::Recorded("dropped: the budget is over".to_owned())),
+    ];
+    let view = view_of(&record);
+    let ids: Vec<&str> = view.warnings.iter().map(|one| one.warning.id()).collect();
+    assert_eq!(ids, ["busy-host", "not-calibrated"]);
+    let notes: Vec<String> =
+        case(&view, READ, 1).warnings.iter().map(|note| format!("{}: {note}", note.id())).collect();
+    let last = [
+        "image-cold: about image-cold",
+        "dropped: dropped: the budget allows 1 launch with the steps that write, 11 are the fewest that can decide \
+         (after launch 3)",
+        "dropped: dropped: the budget is over (after launch 3)",
+    ];
+    assert!(notes.ends_with(&last.map(str::to_owned)), "{notes:?}");
+}

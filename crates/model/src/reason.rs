@@ -1,0 +1,193 @@
+//! Why a trial is not done, and why a step leaves the later launches: as data, with a sentence made from it where it
+//! is shown. Nobody reads a sentence back.
+
+use crate::figures::count;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Formatter};
+
+/// Why a trial failed or was skipped. `Display` is its sentence, without a full stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// What an engine, a worker or the system said; and what an older store holds.
+    Said(String),
+    BudgetUsedUp,
+    /// The subject failed before anything of it was measured, for this reason: it would fail again.
+    NotTriedAgain {
+        reason: Box<Reason>,
+    },
+    /// A step of the same visit.
+    FailedBefore {
+        step: String,
+    },
+    /// Another subject failed in a launch, in this step or at its start.
+    SubjectFailed {
+        subject: String,
+        step: Option<String>,
+    },
+    /// A launch failed on no one side, in this step or at its start.
+    LaunchFailed {
+        step: Option<String>,
+    },
+    /// The process ended within it, and `--resume` measured it again.
+    CutOff,
+}
+
+/// Why a step leaves the later launches. `Display` is its sentence, without a full stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeaveReason {
+    /// It has its verdict.
+    Decided,
+    /// The budget is too small for the steps that write.
+    Dropped {
+        /// Launches that it allows with them.
+        affordable: u32,
+        /// The fewest that can decide.
+        least: u32,
+    },
+    PilotFailed {
+        reason: Reason,
+    },
+    /// It failed in so many.
+    LaunchesFailed {
+        launches: u32,
+    },
+    /// What an older store holds.
+    Recorded(String),
+}
+
+impl LeaveReason {
+    /// Whether the step left although a verdict was still to be had. What an older store holds counts as that: it has a
+    /// reason other than a verdict.
+    pub fn is_drop(&self) -> bool {
+        match self {
+            LeaveReason::Dropped { .. } | LeaveReason::PilotFailed { .. } | LeaveReason::Recorded(_) => true,
+            LeaveReason::Decided | LeaveReason::LaunchesFailed { .. } => false,
+        }
+    }
+
+    /// What a store holds that has only the sentence. That of a decision is a word of the format.
+    pub fn recorded(text: String) -> LeaveReason {
+        if text == DECIDED { LeaveReason::Decided } else { LeaveReason::Recorded(text) }
+    }
+}
+
+const DECIDED: &str = "decided";
+
+impl Display for Reason {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let place = |step: &Option<String>| step.as_deref().unwrap_or("the start of the launch").to_owned();
+        match self {
+            Reason::Said(text) => to.write_str(text),
+            Reason::BudgetUsedUp => to.write_str("the budget is used up"),
+            Reason::NotTriedAgain { reason } => write!(to, "not tried again: {reason}"),
+            Reason::FailedBefore { step } => write!(to, "{step} failed before it"),
+            Reason::SubjectFailed { subject, step } => write!(to, "{subject} failed in {}", place(step)),
+            Reason::LaunchFailed { step } => write!(to, "{} failed", place(step)),
+            Reason::CutOff => to.write_str("cut off; measured again after --resume"),
+        }
+    }
+}
+
+impl Display for LeaveReason {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            LeaveReason::Decided => to.write_str(DECIDED),
+            LeaveReason::Dropped { affordable, least } => write!(
+                to,
+                "dropped: the budget allows {} with the steps that write, {least} are the fewest that can decide",
+                count(u64::from(*affordable), "launch", "launches")
+            ),
+            LeaveReason::PilotFailed { reason } => write!(to, "dropped: the pilot failed: {reason}"),
+            LeaveReason::LaunchesFailed { launches } => {
+                write!(to, "failed in {}", count(u64::from(*launches), "launch", "launches"))
+            }
+            LeaveReason::Recorded(text) => to.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T>(reason: T, json: &str, sentence: &str)
+    where
+        T: Display + PartialEq + fmt::Debug + Serialize + for<'a> Deserialize<'a>,
+    {
+        assert_eq!(reason.to_string(), sentence);
+        assert_eq!(serde_json::to_string(&reason).unwrap(), json);
+        assert_eq!(serde_json::from_str::<T>(json).unwrap(), reason);
+    }
+
+    fn overwrite() -> Option<String> {
+        Some("overwrite".to_owned())
+    }
+
+    #[test]
+    fn a_reason_of_a_trial_reads_as_a_sentence_and_is_read_back_from_json() {
+        let said = || Reason::Said("signal 11".to_owned());
+        let subject = || "rocksdb@8.7.3".to_owned();
+        check(said(), r#"{"said":"signal 11"}"#, "signal 11");
+        check(Reason::BudgetUsedUp, r#""budget-used-up""#, "the budget is used up");
+        check(
+            Reason::NotTriedAgain { reason: Box::new(said()) },
+            r#"{"not-tried-again":{"reason":{"said":"signal 11"}}}"#,
+            "not tried again: signal 11",
+        );
+        check(
+            Reason::FailedBefore { step: "overwrite".to_owned() },
+            r#"{"failed-before":{"step":"overwrite"}}"#,
+            "overwrite failed before it",
+        );
+        check(
+            Reason::SubjectFailed { subject: subject(), step: overwrite() },
+            r#"{"subject-failed":{"subject":"rocksdb@8.7.3","step":"overwrite"}}"#,
+            "rocksdb@8.7.3 failed in overwrite",
+        );
+        check(
+            Reason::SubjectFailed { subject: subject(), step: None },
+            r#"{"subject-failed":{"subject":"rocksdb@8.7.3","step":null}}"#,
+            "rocksdb@8.7.3 failed in the start of the launch",
+        );
+        check(
+            Reason::LaunchFailed { step: None },
+            r#"{"launch-failed":{"step":null}}"#,
+            "the start of the launch failed",
+        );
+        check(Reason::CutOff, r#""cut-off""#, "cut off; measured again after --resume");
+    }
+
+    #[test]
+    fn a_reason_for_leaving_reads_as_a_sentence_and_is_read_back_from_json() {
+        let dropped = |affordable| LeaveReason::Dropped { affordable, least: 11 };
+        let sentence = |launches: &str| {
+            format!(
+                "dropped: the budget allows {launches} with the steps that write, 11 are the fewest that can decide"
+            )
+        };
+        check(LeaveReason::Decided, r#""decided""#, "decided");
+        check(dropped(1), r#"{"dropped":{"affordable":1,"least":11}}"#, &sentence("1 launch"));
+        check(dropped(4), r#"{"dropped":{"affordable":4,"least":11}}"#, &sentence("4 launches"));
+        check(
+            LeaveReason::PilotFailed { reason: Reason::Said("signal 11".to_owned()) },
+            r#"{"pilot-failed":{"reason":{"said":"signal 11"}}}"#,
+            "dropped: the pilot failed: signal 11",
+        );
+        check(
+            LeaveReason::LaunchesFailed { launches: 3 },
+            r#"{"launches-failed":{"launches":3}}"#,
+            "failed in 3 launches",
+        );
+    }
+
+    #[test]
+    fn of_an_older_store_only_a_decision_is_known() {
+        assert_eq!(LeaveReason::recorded("decided".to_owned()), LeaveReason::Decided);
+        let old = "dropped: the budget allows 1 launches";
+        let recorded = LeaveReason::recorded(old.to_owned());
+        assert_eq!((recorded.to_string().as_str(), recorded.is_drop()), (old, true));
+        assert!(!LeaveReason::Decided.is_drop() && !LeaveReason::LaunchesFailed { launches: 3 }.is_drop());
+    }
+}

@@ -1,0 +1,107 @@
+//! Build noise as a document and as a table for spreadsheets.
+
+use crate::document::{Block, Document, Kind, Notice, Section, Sentence, Table};
+use crate::render::separated::number;
+use analysis::build_noise::BuildNoise;
+use findings::build_noise::{BuildNoiseView, CONFIDENCE, StepNoise};
+use model::figures::{NONE, and_list, chosen_percent, percent};
+
+/// The document of build noise.
+pub fn document(view: &BuildNoiseView) -> Document {
+    let identical = view.identical.iter().map(|one| {
+        Notice::of_all("identical-builds", format!("{one}, byte for byte: no second build of it"))
+    });
+    let blocks = vec![Block::Table(noise(view)), Block::Paragraph(legend(view))];
+    Document {
+        title: format!("Build noise: how much {} differ that should be the same", and_list(&view.builds)),
+        kind: "build noise",
+        runs: vec![view.run.id.clone()],
+        found: vec![Sentence { verdict: None, text: largest(view) }],
+        intro: Vec::new(),
+        warnings: identical.collect(),
+        sections: vec![Section::new("noise", "Noise of each step", blocks)],
+        command: None,
+        footer: vec![
+            crate::comparison::host_line(&view.host),
+            format!("As a comparison: dbdyno report {}", view.run.id),
+        ],
+    }
+}
+
+/// Where builds differ most.
+fn largest(view: &BuildNoiseView) -> String {
+    let rates = view.steps.iter().filter_map(|step| Some((&step.step, step.rate.as_ref()?)));
+    match rates.max_by(|left, right| left.1.tau.total_cmp(&right.1.tau)) {
+        Some((step, noise)) => format!(
+            "Rates of these builds differ most on {step}: by {}, at most {}.",
+            percent(noise.tau),
+            percent(noise.upper)
+        ),
+        None => "Too few launches to tell how much these builds differ.".to_owned(),
+    }
+}
+
+fn noise(view: &BuildNoiseView) -> Table {
+    let mut grid = Table::new(&[
+        ("step", Kind::Name),
+        ("rate:\ntau", Kind::Number),
+        ("at most", Kind::Number),
+        ("of one\nlaunch", Kind::Number),
+        ("CPU/op:\ntau", Kind::Number),
+        ("at most", Kind::Number),
+        ("launches", Kind::Number),
+    ]);
+    grid.fill(view.steps.iter().map(cells));
+    grid
+}
+
+fn cells(step: &StepNoise) -> Vec<String> {
+    let share = |noise: &Option<BuildNoise>, of: fn(&BuildNoise) -> f64| {
+        noise.as_ref().map_or_else(|| NONE.to_owned(), |noise| percent(of(noise)))
+    };
+    vec![
+        step.step.clone(),
+        share(&step.rate, |noise| noise.tau),
+        share(&step.rate, |noise| noise.upper),
+        share(&step.rate, |noise| noise.launch_sd),
+        share(&step.cpu, |noise| noise.tau),
+        share(&step.cpu, |noise| noise.upper),
+        step.rate.as_ref().map_or_else(|| NONE.to_owned(), |noise| noise.launches.to_string()),
+    ]
+}
+
+fn legend(view: &BuildNoiseView) -> String {
+    format!(
+        "tau is the standard deviation between builds beyond that of repeated launches; at most: with {} confidence. \
+         Assumed where nobody measures it: {}. Give what was found as --build-noise to history and compare.",
+        chosen_percent(CONFIDENCE),
+        chosen_percent(view.assumed)
+    )
+}
+
+/// A line for each step; shares in ln.
+pub fn table(view: &BuildNoiseView) -> Table {
+    const OF_METRIC: [&str; 5] = ["tau", "upper", "launch_sd", "builds", "launches"];
+    let of_metric = |metric: &str| OF_METRIC.map(|what| format!("{metric}_{what}"));
+    let headers: Vec<String> =
+        [vec!["step".to_owned()], of_metric("ops_per_s").to_vec(), of_metric("cpu_us_per_op").to_vec()]
+            .concat();
+    let mut table = Table::for_scripts(&headers);
+    let values = |noise: &Option<BuildNoise>| {
+        noise.as_ref().map_or([NONE; 5].map(str::to_owned), |noise| {
+            [
+                number(Some(noise.tau)),
+                number(Some(noise.upper)),
+                number(Some(noise.launch_sd)),
+                noise.builds.to_string(),
+                noise.launches.to_string(),
+            ]
+        })
+    };
+    table.fill(
+        view.steps.iter().map(|step| {
+            std::iter::once(step.step.clone()).chain(values(&step.rate)).chain(values(&step.cpu))
+        }),
+    );
+    table
+}

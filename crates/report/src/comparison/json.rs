@@ -1,0 +1,234 @@
+//! A comparison as JSON: the contract for scripts. Keys stand in a fixed order, numbers are in base units, an unknown
+//! value is absent. Keys may be added; none is renamed or dropped within a schema.
+
+use super::{changes, sentences};
+use crate::contract::{self, SCHEMA};
+use findings::comparison::{
+    BothSides, Change, ComparedMetric, ComparedStep, Disturbed, Repeats, ShapeRow, StepView, SubjectView,
+    TrialReason, Values,
+};
+use findings::differs::Difference;
+use findings::{Comparison, Conditions};
+use model::block::Side;
+use model::metric::Metric;
+use model::plan::LeftOut;
+use model::verdict::Verdict;
+use model::warning::Warning;
+use serde_json::{Value, json};
+
+/// One object with a line break at its end.
+///
+/// # Errors
+/// None that a view can cause: a number that JSON cannot hold is left out.
+pub fn json(view: &Comparison) -> Result<String, serde_json::Error> {
+    let cases = || view.steps.iter().flat_map(|step| step.cases.iter().map(move |case| (step, case)));
+    let comparisons = cases()
+        .flat_map(|(step, case)| case.metrics.iter().map(move |one| comparison(view, step, case, one)));
+    // In the order of steps, subjects and rounds.
+    let columns = view.steps.iter().flat_map(|step| step.rows.iter().map(move |row| (step, row)));
+    let columns = columns.flat_map(|(step, row)| {
+        row.rounds.iter().map(move |(round, values)| trial(view, step, row.side, *round, values))
+    });
+    let left_out = |one: &LeftOut| json!({ "subject": one.reference.to_string(), "reason": one.reason });
+    let summaries = view
+        .candidates()
+        .iter()
+        .map(|one| json!({ "candidate": one.subject, "text": sentences::summary(view, one) }));
+    let differs = view
+        .candidates()
+        .iter()
+        .flat_map(|one| one.differs.iter().map(|difference| differing(&one.subject, difference)));
+    let shapes = view.steps.iter().flat_map(|step| &step.shapes).map(|row| shape(row, view));
+    contract::text(json!({
+        "schema": SCHEMA,
+        "run": view.run.id,
+        "base": view.base,
+        "design": view.conditions.design,
+        "margin": view.margin,
+        "alpha": view.alpha,
+        "subjects": view.subjects.iter().map(subject).collect::<Vec<_>>(),
+        "comparisons": comparisons.collect::<Vec<_>>(),
+        "findings": view.changes.iter().map(|one| change(one, view)).collect::<Vec<_>>(),
+        "columns": columns.collect::<Vec<_>>(),
+        "left_out": view.left_out.iter().map(left_out).collect::<Vec<_>>(),
+        "trials": { "done": view.trials.done, "failed": view.trials.failed, "skipped": view.trials.skipped },
+        "warnings": view.warnings.iter().map(|one| one.warning.id()).collect::<Vec<_>>(),
+        "status": view.run.status.name(),
+        "workload": view.run.workload,
+        "tool_version": view.run.tool_version,
+        "seed": view.run.seed,
+        "launches": view.run.launches,
+        "max_launches": view.run.max_launches,
+        "rounds": view.conditions.rounds,
+        "summaries": summaries.collect::<Vec<_>>(),
+        "groups": view.groups,
+        "notes": notes(view),
+        "differs": differs.collect::<Vec<_>>(),
+        "time_identity": cases().filter_map(|(step, case)| time_identity(view, step, case)).collect::<Vec<_>>(),
+        "failures": view.trials.reasons.iter().map(|one| failure(one, view.repeats)).collect::<Vec<_>>(),
+        "conditions": conditions(&view.conditions),
+        "omitted_options": view.omitted,
+        "disturbed": view.disturbed.iter().map(|one| disturbed(one, view)).collect::<Vec<_>>(),
+        "shapes": shapes.collect::<Vec<_>>(),
+        "elapsed_s": view.run.elapsed_s,
+        "cost": view.cost.as_ref().map(contract::cost),
+        "host": contract::host(&view.host),
+    }))
+}
+
+fn subject(one: &SubjectView) -> Value {
+    json!({
+        "subject": one.subject,
+        "version": one.version,
+        "config": one.config,
+        "client": if one.db_bench { "db_bench" } else { "dbdyno" },
+    })
+}
+
+/// One metric of a candidate in a step.
+fn comparison(view: &Comparison, step: &StepView, case: &ComparedStep, one: &ComparedMetric) -> Value {
+    let decides = case.decides == Some(one.metric);
+    let about_it = |warning: &&Warning| one.metric.is_rate() || !warning.is_about_rates();
+    json!({
+        "workload": view.run.workload,
+        "step": step.name,
+        "group": step.group,
+        "candidate": view.name(case.side),
+        "metric": one.metric,
+        "unit": one.metric.unit(),
+        "direction": one.metric.direction(),
+        "decides": decides,
+        "base_value": one.base,
+        "candidate_value": one.candidate,
+        "ratio": one.ratio,
+        "low": one.low,
+        "high": one.high,
+        "confidence": one.confidence,
+        "verdict": verdict(case, one.metric),
+        "launches": one.repeats,
+        "seconds": case.seconds,
+        "warnings": case.warnings.iter().filter(about_it).map(Warning::id).collect::<Vec<_>>(),
+        "p_value": case.p_value.filter(|_| decides),
+        "confirmed": decides.then_some(case.confirmed),
+        "helper": step.helper,
+        "discovered": decides && case.discovered,
+        "visible_change": case.visible_change.filter(|_| decides),
+        "moved": one.moved.map(|moved| moved.moved),
+    })
+}
+
+/// The deciding rate carries the verdict. If the rates contradict each other, both say so.
+fn verdict(case: &ComparedStep, metric: Metric) -> Verdict {
+    let contradicted = case.verdict == Verdict::Inconclusive
+        && case
+            .warnings
+            .iter()
+            .any(|one| matches!(one, Warning::WaitingTimeChanged | Warning::WaitingTimeOfEngine));
+    if case.decides == Some(metric) || (contradicted && metric.is_rate()) {
+        case.verdict
+    } else {
+        Verdict::RatioOnly
+    }
+}
+
+fn change(change: &Change, view: &Comparison) -> Value {
+    let mut object = json!(change);
+    object["unit"] = change.metric.unit().into();
+    object["text"] = changes::sentence(change, view).into();
+    object
+}
+
+/// A trial that is done.
+fn trial(view: &Comparison, step: &StepView, side: Side, round: u32, values: &Values) -> Value {
+    let tickers = Some(&values.tickers).filter(|tickers| !tickers.is_empty());
+    json!({
+        "step": step.name,
+        "subject": view.name(side),
+        "round": round,
+        "values": values.metrics,
+        "tickers_per_op": tickers,
+    })
+}
+
+fn differing(candidate: &str, difference: &Difference) -> Value {
+    json!({
+        "candidate": candidate,
+        "kind": difference.kind.name(),
+        "what": difference.what,
+        "base_value": difference.base,
+        "candidate_value": difference.candidate,
+    })
+}
+
+/// What holds for the run, then what is said of single candidates in single steps.
+fn notes(view: &Comparison) -> Vec<Value> {
+    let of_run = view.warnings.iter().map(|one| contract::note(&one.warning, None, one.step.as_deref()));
+    let of_cases = view.candidates().iter().flat_map(|subject| {
+        view.steps.iter().filter_map(|step| Some((step, step.case(subject.side)?))).flat_map(
+            |(step, case)| {
+                let note = |warning| contract::note(warning, Some(&subject.subject), Some(&step.name));
+                case.warnings.iter().map(note)
+            },
+        )
+    });
+    of_run.chain(of_cases).collect()
+}
+
+fn time_identity(view: &Comparison, step: &StepView, case: &ComparedStep) -> Option<Value> {
+    let time = case.time?;
+    let part = |part: &str, BothSides { base, candidate }| json!({ "part": part, "us_per_op_base": base, "us_per_op_candidate": candidate });
+    Some(json!({
+        "candidate": view.name(case.side),
+        "step": step.name,
+        "parts": [
+            part("wall", time.wall),
+            part("cpu", time.cpu),
+            part("run_delay", time.run_delay),
+            part("other", time.other),
+        ],
+    }))
+}
+
+fn failure(one: &TrialReason, repeats: Repeats) -> Value {
+    json!({
+        "step": one.step,
+        "subject": one.subject,
+        "outcome": one.outcome(),
+        "reason": one.reason,
+        repeats.many(): one.launches,
+    })
+}
+
+fn conditions(conditions: &Conditions) -> Value {
+    json!({
+        "rows": conditions.rows,
+        "data_bytes": conditions.data,
+        "cache_bytes": conditions.cache,
+        "memory_limit_bytes": conditions.memory_limit,
+        "loop_device": conditions.loop_device,
+        "device": conditions.device,
+        "tickers": conditions.tickers,
+    })
+}
+
+fn disturbed(one: &Disturbed, view: &Comparison) -> Value {
+    json!({
+        "step": one.step,
+        "subject": view.name(one.side),
+        "round": one.round,
+        "other_cpu_percent": one.others_percent,
+        "median_percent": one.median_percent,
+    })
+}
+
+fn shape(row: &ShapeRow, view: &Comparison) -> Value {
+    json!({
+        "step": row.step,
+        "subject": view.name(row.side),
+        "round": row.launch,
+        "moment": row.moment,
+        "levels": row.shape.levels,
+        "memtable_bytes": row.shape.memtable,
+        "pending_compaction_bytes": row.shape.pending_compaction,
+    })
+}

@@ -1,0 +1,414 @@
+//! Sentences about a comparison that every format uses alike.
+
+use findings::Comparison;
+use findings::comparison::{
+    ComparedMetric, ComparedStep, Disturbed, Repeats, StepView, SubjectView, TrialReason,
+};
+use findings::conditions::cpus;
+use model::block::Side;
+use model::event::RunOutcome;
+use model::figures::{and_list, bytes, change, chosen_percent, count, percent, quantity, span};
+use model::host::{HarnessCost, Host, StepPauses};
+use model::plan::{Design, LoopDevice};
+use model::record::RunStatus;
+use model::units::{Bytes, Nanos};
+use model::verdict::Verdict;
+use model::warning::Warning;
+use std::collections::BTreeMap;
+
+/// What the workload tells and does not tell.
+pub(super) fn headline(view: &Comparison) -> String {
+    format!("Workload {} tells {}. It does not tell {}.", view.run.workload, view.tells, view.does_not_tell)
+}
+
+/// Which run, how it ended, how far it came.
+pub(super) fn run_line(view: &Comparison) -> String {
+    let run = &view.run;
+    let name = run.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    let elapsed = run.elapsed_s.map(|elapsed| format!(" in {}", span(elapsed))).unwrap_or_default();
+    let of = match view.repeats {
+        Repeats::Launches => "of at most",
+        Repeats::Rounds => "of",
+    };
+    format!(
+        "Run {}{name}: {}, {}; {} {of} {}{elapsed}; seed {}.",
+        run.id,
+        run.purpose.word(),
+        status(run.status),
+        run.launches,
+        view.repeats.count(run.max_launches),
+        run.seed
+    )
+}
+
+fn status(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Ended(RunOutcome::Done) => "done",
+        RunStatus::Ended(RunOutcome::Interrupted) => "interrupted by the user",
+        RunStatus::Ended(RunOutcome::Failed) => "failed",
+        RunStatus::Unfinished => "UNFINISHED: it still runs, or it was killed",
+    }
+}
+
+/// How the trials were laid out in time; nothing of interleaved ones, which is what `compare` does.
+pub(super) fn design(view: &Comparison) -> Option<String> {
+    let subjects = count(view.conditions.subjects as u64, "subject", "subjects");
+    let rounds = u64::from(view.conditions.rounds);
+    match view.conditions.design {
+        Design::Interleaved => None,
+        Design::Rounds => Some(format!(
+            "{} of {subjects} in random order, each subject on its own database in each round: differences of a step \
+             that reads include those of the trees that the steps before it made.",
+            count(rounds, "round", "rounds")
+        )),
+        Design::Sequential => Some(format!(
+            "{subjects} one after another, {} each: drift of the host looks like a difference, so nothing here is more \
+             than a suspicion.",
+            count(rounds, "time", "times")
+        )),
+    }
+}
+
+/// What it was measured under.
+pub(super) fn conditions(view: &Comparison) -> String {
+    let conditions = &view.conditions;
+    let mut facts = vec![
+        format!("{} rows", quantity(conditions.rows as f64)),
+        format!("{} of data", bytes(conditions.data)),
+    ];
+    facts.extend(conditions.cache.map(|cache| format!("block cache {}", bytes(cache))));
+    facts.push(match conditions.memory_limit {
+        Some(limit) => format!("memory limit {} with the page cache", bytes(limit)),
+        None => "no memory limit".to_owned(),
+    });
+    match (&conditions.loop_device, &conditions.device) {
+        (Some(device), _) => facts.push(loop_device(device)),
+        (None, Some(device)) => facts.push(format!("device {device}")),
+        (None, None) => {}
+    }
+    if conditions.tickers {
+        facts.push("the engine counts tickers, which costs CPU in every operation".to_owned());
+    }
+    format!("{}.", facts.join(", "))
+}
+
+fn loop_device(device: &LoopDevice) -> String {
+    let limit = |name: &str, kb: Option<u32>| kb.map(|kb| format!(", {name} {kb}")).unwrap_or_default();
+    format!(
+        "a loop device of {}{}{}{}",
+        bytes(device.bytes),
+        if device.direct_io { " with direct IO" } else { "" },
+        limit("max_sectors_kb", device.max_sectors_kb),
+        limit("read_ahead_kb", device.read_ahead_kb)
+    )
+}
+
+/// "Trials: 118 done, 2 failed, 0 skipped; 3 of those done set aside, in no number."
+pub(super) fn trials(view: &Comparison) -> String {
+    let trials = &view.trials;
+    let set_aside = match view.disturbed.len() {
+        0 => String::new(),
+        count => format!("; {count} of those done set aside, in no number"),
+    };
+    format!("Trials: {} done, {} failed, {} skipped{set_aside}.", trials.done, trials.failed, trials.skipped)
+}
+
+/// Trials that are not done, those of one subject and reason in one line, then those that others disturbed.
+pub(crate) fn trial_reasons(view: &Comparison) -> Vec<String> {
+    let mut gathered: Vec<(&TrialReason, Vec<&str>)> = Vec::new();
+    for one in &view.trials.reasons {
+        let same = |known: &TrialReason| {
+            known.subject == one.subject
+                && known.skipped == one.skipped
+                && known.reason == one.reason
+                && known.launches == one.launches
+        };
+        match gathered.iter_mut().find(|(known, _)| same(known)) {
+            Some((_, steps)) => steps.push(&one.step),
+            None => gathered.push((one, vec![&one.step])),
+        }
+    }
+    // What failed stands before what was skipped for it; steps in the order of the workload.
+    gathered.sort_by_key(|(one, _)| (one.skipped, one.launches.clone(), one.subject.clone()));
+    let place = |step: &str| view.steps.iter().position(|known| known.name == step);
+    let line = |(one, mut steps): (&TrialReason, Vec<&str>)| {
+        steps.sort_by_key(|step| place(step));
+        view.repeats.trial_reason(&steps.join(", "), one)
+    };
+    gathered.into_iter().map(line).chain(disturbed(view)).collect()
+}
+
+/// Trials that others disturbed, those of one turn of a subject in one line.
+pub(crate) fn disturbed(view: &Comparison) -> Vec<String> {
+    let mut turns: BTreeMap<(u32, Side), Vec<&Disturbed>> = BTreeMap::new();
+    for one in &view.disturbed {
+        turns.entry((one.round, one.side)).or_default().push(one);
+    }
+    let line = |((round, side), trials): ((u32, Side), Vec<&Disturbed>)| {
+        let steps: Vec<&str> = trials.iter().map(|one| one.step.as_str()).collect();
+        let share = |pick: fn(f64, f64) -> f64, start: f64| {
+            quantity(trials.iter().map(|one| one.others_percent).fold(start, pick))
+        };
+        let (least, most) = (share(f64::min, f64::INFINITY), share(f64::max, 0.0));
+        let shares = if least == most { most } else { format!("{least} to {most}") };
+        format!(
+            "set aside: {} of {} in round {round}: other processes had {shares} % of the host's CPU time",
+            steps.join(", "),
+            view.label(side),
+        )
+    };
+    turns.into_iter().map(line).collect()
+}
+
+/// What could not be measured, one line each.
+pub(super) fn left_out(view: &Comparison) -> Vec<String> {
+    let subjects = view.left_out.iter().map(|one| format!("left out: {}: {}", one.reference, one.reason));
+    let options = view.omitted.iter().map(|one| {
+        format!("option left out, not known to {}: {} = {}", one.subjects.join(", "), one.option, one.value)
+    });
+    subjects.chain(options).collect()
+}
+
+/// What must be known before the numbers are believed, in formats that are no documents: a run that is not done, trials
+/// that do not count, subjects that are missing, warnings.
+pub(crate) fn cautions(view: &Comparison) -> Vec<String> {
+    let mut cautions = Vec::new();
+    let status = view.run.status.name();
+    if view.run.status != RunStatus::Ended(RunOutcome::Done) {
+        cautions.push(format!("the run is {status}"));
+    }
+    if view.trials.failed + view.trials.skipped > 0 {
+        cautions.push(trials(view));
+    }
+    cautions.extend(trial_reasons(view));
+    cautions.extend(view.left_out.iter().map(|one| format!("left out: {}: {}", one.reference, one.reason)));
+    cautions.extend(
+        view.warnings.iter().map(|warning| format!("warning {}: {}", warning.warning.id(), warning.warning)),
+    );
+    cautions
+}
+
+/// What it was measured on, as far as it is known.
+pub(crate) fn host_line(host: &Host) -> String {
+    let known = |text: &str, before: &str| (!text.is_empty()).then(|| format!("{before}{text}"));
+    let facts = [
+        known(&host.cpu_model, ""),
+        (host.cpus > 0).then(|| cpus(host)),
+        (host.memory_bytes > 0).then(|| format!("{} of memory", bytes(Bytes(host.memory_bytes)))),
+        known(&host.kernel, "Linux "),
+        host.governor.as_ref().map(|governor| format!("governor {governor}")),
+        host.virtual_machine.then(|| "a virtual machine".to_owned()),
+        host.load_1m.as_ref().map(|load| format!("load {load} at the start")),
+    ];
+    format!("Host {}: {}.", host.name, facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// What measuring itself cost. The client of a server is a process of its own.
+pub(super) fn cost(cost: &HarnessCost, of_servers: bool) -> String {
+    let client = match cost.client_cpu_ns_per_op {
+        Some(client) => {
+            format!("{} us per operation, part of both sides' CPU us/op", quantity(client / 1e3))
+        }
+        None if of_servers => "a process of its own, no part of CPU us/op".to_owned(),
+        None => "not measured".to_owned(),
+    };
+    let pauses = cost.step_pauses.as_ref().map(pauses).unwrap_or_default();
+    format!(
+        "Cost of measuring: client {client}; sampler {} % of one core; {} us per block to thaw, freeze and read \
+         counters; controller {}, client heap {} at most.{pauses}",
+        quantity(cost.sampler_core_percent),
+        quantity(cost.block_edge_us),
+        bytes(Bytes(cost.controller_peak_bytes)),
+        bytes(Bytes(cost.worker_heap_peak_bytes))
+    )
+}
+
+fn pauses(pauses: &StepPauses) -> String {
+    let seconds = |nanos: Nanos| quantity(nanos.as_secs_f64());
+    format!(
+        " Between steps, apart from the engine's own work: {} s on average, {} s at most ({}).",
+        seconds(pauses.mean),
+        seconds(pauses.longest),
+        count(u64::from(pauses.count), "pause", "pauses")
+    )
+}
+
+/// How to see the run again.
+pub(super) fn again(view: &Comparison) -> String {
+    format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
+}
+
+/// A verdict, in the words of the glossary.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Regression => "regression",
+        Verdict::Improvement => "improvement",
+        Verdict::NoChange => "no difference",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Suspect => "suspect",
+        Verdict::RatioOnly => "no verdict",
+    }
+}
+
+/// `99 % interval -5.2 to -3.0 %`
+fn interval_as_change(metric: &ComparedMetric, repeats: Repeats) -> Option<String> {
+    let confidence = repeats.named_confidence(metric.confidence?);
+    let end = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
+    let interval = match (metric.low, metric.high) {
+        (Some(low), Some(high)) => format!("interval {} to {} %", end(low), end(high)),
+        (Some(low), None) => format!("above {} %", end(low)),
+        (None, Some(high)) => format!("below {} %", end(high)),
+        (None, None) => return None,
+    };
+    Some(format!("{} {interval}", chosen_percent(confidence)))
+}
+
+/// More names than this are counted: of the 42 steps of sysbench the table says which.
+const MOST_NAMES: usize = 8;
+/// Of those that changed the ones that changed most are named even then.
+const MOST_NAMED_CHANGES: usize = 4;
+
+type NamedCase<'a> = (&'a StepView, &'a ComparedStep);
+
+/// The sentence over all steps of a candidate: "`candidate` is slower than `base` on readrandom (-4.1 %, 99 % interval
+/// -5.2 to -3.0 %, 14 launches); no difference beyond 2 % on seekrandom". It claims only what holds for all together.
+pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
+    let cases: Vec<NamedCase<'_>> = view.cases().filter(|(_, case)| case.side == candidate.side).collect();
+    let of = |is: &dyn Fn(&ComparedStep) -> bool| -> Vec<NamedCase<'_>> {
+        cases.iter().copied().filter(|(_, case)| is(case)).collect()
+    };
+    let margin = chosen_percent(view.margin);
+    let (name, base) = (&candidate.subject, &view.base);
+    let mut parts = Vec::new();
+    let mut subject = format!("{name} is ");
+    for (verdict, word) in [(Verdict::Regression, "slower"), (Verdict::Improvement, "faster")] {
+        if let Some(steps) = changed(of(&|case| case.verdict == verdict && case.confirmed), view) {
+            parts.push(format!("{subject}{word} than {base} on {steps}"));
+            subject = String::new();
+        }
+    }
+    if let Some(steps) = changed(of(&ComparedStep::is_alone), view) {
+        parts.push(format!("by itself only, not with all steps taken together, a change on {steps}"));
+    }
+    if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
+        parts.push(format!("no more than a suspicion on {steps}"));
+    }
+    for (verdict, words) in [
+        (Verdict::NoChange, format!("no difference beyond {margin} on")),
+        (Verdict::Inconclusive, "no difference found, nor ruled out, on".to_owned()),
+        (Verdict::RatioOnly, "no verdict on".to_owned()),
+    ] {
+        let named = of(&|case| case.verdict == verdict);
+        match named.len() {
+            0 => {}
+            many if many > MOST_NAMES => parts.push(format!("{words} {many} steps")),
+            _ => {
+                let names: Vec<String> = named.iter().map(|(step, _)| step.name.clone()).collect();
+                parts.push(format!("{words} {}", and_list(&names)));
+            }
+        }
+    }
+    if parts.is_empty() {
+        parts.push("no step was measured".to_owned());
+    }
+    // Without a claim about the candidate the sentence still says which comparison it is about.
+    if subject.is_empty() {
+        format!("{}.", parts.join("; "))
+    } else {
+        format!("{name} against {base}: {}.", parts.join("; "))
+    }
+}
+
+/// Those that changed, the largest changes first where they are many.
+fn changed(mut cases: Vec<NamedCase<'_>>, view: &Comparison) -> Option<String> {
+    let name = |(step, case): &NamedCase<'_>| {
+        let Some((deciding, ratio)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
+            return step.name.clone();
+        };
+        let interval = interval_as_change(deciding, view.repeats).map(|interval| format!(", {interval}"));
+        let repeats = view.repeats.count(case.repeats);
+        format!("{} ({}{}, {repeats})", step.name, change(ratio), interval.unwrap_or_default())
+    };
+    match cases.len() {
+        0 => None,
+        few if few <= MOST_NAMES => Some(and_list(&cases.iter().map(name).collect::<Vec<_>>())),
+        many => {
+            sort_by_size(&mut cases);
+            let most: Vec<String> = cases.iter().take(MOST_NAMED_CHANGES).map(name).collect();
+            Some(format!("{many} steps, most on {}", and_list(&most)))
+        }
+    }
+}
+
+/// The largest change first.
+pub(super) fn sort_by_size(cases: &mut [NamedCase<'_>]) {
+    let size = |case: &ComparedStep| {
+        case.deciding().and_then(|deciding| deciding.ratio).map_or(0.0, |ratio| ratio.ln().abs())
+    };
+    cases.sort_by(|left, right| size(right.1).total_cmp(&size(left.1)));
+}
+
+/// "readrandom 1.8 %, seekrandom 3.1 %": how small a change of a candidate each step would have shown.
+pub(super) fn visible_changes(view: &Comparison, side: Side) -> Option<String> {
+    let steps: Vec<String> = view
+        .judged_steps()
+        .filter_map(|step| Some(format!("{} {}", step.name, percent(step.case(side)?.visible_change?))))
+        .collect();
+    (!steps.is_empty()).then(|| format!("Smallest change visible, at 90 % power: {}.", steps.join(", ")))
+}
+
+/// What is said of the steps of a candidate, those of one sentence gathered: "fillseq, overwrite: sentence".
+pub(super) fn notes(view: &Comparison, side: Side) -> Vec<String> {
+    let mut gathered: Vec<(Vec<&str>, &Warning)> = Vec::new();
+    for step in &view.steps {
+        for warning in step.case(side).iter().flat_map(|case| &case.warnings) {
+            match gathered.iter_mut().find(|(_, known)| *known == warning) {
+                Some((steps, _)) => steps.push(&step.name),
+                None => gathered.push((vec![&step.name], warning)),
+            }
+        }
+    }
+    gathered.into_iter().map(|(steps, text)| format!("{}: {text}", steps.join(", "))).collect()
+}
+
+/// What stands out among all steps and candidates and is open by itself.
+pub(super) fn discovered(view: &Comparison) -> Option<String> {
+    const SHOWN: usize = 6;
+    let open = view.cases().filter(|(_, case)| case.discovered && case.verdict == Verdict::Inconclusive);
+    let found: Vec<String> =
+        open.map(|(step, case)| format!("{} of {}", step.name, view.label(case.side))).collect();
+    let more = match found.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!found.is_empty()).then(|| {
+        format!(
+            "Standing out besides, at 5 % false ones in the whole report: {}{more}.",
+            found.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ")
+        )
+    })
+}
+
+/// A half width beyond this is told as no more than that: two rounds far apart bound nothing.
+const LARGEST_WIDTH: f64 = 10.0;
+
+/// How wide the intervals of rounds are, by step: a smaller difference could not be told from none.
+pub(super) fn half_widths(view: &Comparison) -> Option<String> {
+    let of_step = |step: &StepView| {
+        let width = |case: &ComparedStep| {
+            let deciding = case.deciding()?;
+            Some((deciding.high? / deciding.low?).sqrt() - 1.0)
+        };
+        let widths: Vec<f64> = step.cases.iter().filter_map(width).collect();
+        let width = widths.iter().sum::<f64>() / widths.len() as f64;
+        let told = match width {
+            _ if widths.is_empty() => return None,
+            wide if wide > LARGEST_WIDTH => "above 1,000 %".to_owned(),
+            width => percent(width),
+        };
+        Some(format!("{} {told}", step.name))
+    };
+    let steps: Vec<String> = view.judged_steps().filter_map(of_step).collect();
+    (view.repeats == Repeats::Rounds && !steps.is_empty())
+        .then(|| format!("Half widths of the intervals: {}.", steps.join(", ")))
+}

@@ -1,0 +1,218 @@
+//! What was measured on what: builds, hardware, the benchmark with its options. Pages fold these sections, posts have
+//! them as parts of their own.
+
+use crate::document::{Block, Column, Kind, Level, PostPart, Section, Table};
+use findings::again::Again;
+use findings::labels::told_apart;
+use model::build::{BuildSource, EngineBuild};
+use model::config::Options;
+use model::figures::{NONE, bytes, count, quantity, span};
+use model::plan::{Design, Plan, Subject};
+use model::record::RunRecord;
+use model::units::Bytes;
+use model::workload::{Extent, Step};
+use std::collections::BTreeMap;
+
+/// What `engine add` learns of an own build of Postgres begins like this.
+const OF_PG_CONFIG: &str = "pg_config: ";
+
+/// Builds, hardware, benchmark, and the plan where there is one as a file.
+pub fn sections(record: &RunRecord, again: &Again) -> Vec<Section> {
+    let section =
+        |id: &str, title: &str, part, blocks| Section::new(id, title, blocks).at(Level::Folded).in_post(part);
+    let mut sections = vec![
+        section("builds", "Builds", PostPart::Builds, builds(&record.plan)),
+        section("hardware", "Hardware", PostPart::Hardware, vec![Block::Items(hardware(record))]),
+        section("benchmark", "Benchmark", PostPart::Benchmark, benchmark(record)),
+    ];
+    sections.extend(again.plan.clone().map(|plan| {
+        let about = "As a file, this measures the same again:".to_owned();
+        let blocks = vec![Block::Paragraph(about), Block::Verbatim(plan)];
+        // Its lines are meant to be copied, which no terminal is wide enough for.
+        section("plan", "The plan", PostPart::Benchmark, blocks).at(Level::Page)
+    }));
+    sections
+}
+
+/// Version, compiler, flags and checksum of every build.
+fn builds(plan: &Plan) -> Vec<Block> {
+    let mut table = Table::new(&[
+        ("subject", Kind::Name),
+        ("version", Kind::Prose),
+        ("compiler", Kind::Prose),
+        ("flags", Kind::Prose),
+        ("size", Kind::Number),
+        ("SHA-256", Kind::Name),
+        ("from", Kind::Prose),
+    ]);
+    table.fill(plan.subjects.iter().map(build));
+    // A build that is compared with itself stands there once.
+    table.rows.dedup();
+    let left_out = plan.layout.left_out.iter();
+    let left_out: Vec<String> =
+        left_out.map(|one| format!("left out: {}: {}", one.reference, one.reason)).collect();
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend((!left_out.is_empty()).then_some(Block::Items(left_out)));
+    blocks
+}
+
+fn build(subject: &Subject) -> Vec<String> {
+    let EngineBuild { reference, source, compilers, probe, .. } = &subject.build;
+    let version = probe.as_ref().and_then(|probe| probe.facts.get("version")).cloned();
+    let flags: Vec<&str> = compilers.iter().filter_map(|text| text.strip_prefix(OF_PG_CONFIG)).collect();
+    let compilers: Vec<&str> =
+        compilers.iter().map(String::as_str).filter(|text| !text.starts_with(OF_PG_CONFIG)).collect();
+    let or_unknown =
+        |texts: Vec<&str>| if texts.is_empty() { "unknown".to_owned() } else { texts.join("; ") };
+    vec![
+        subject.reference.to_string(),
+        version.unwrap_or_else(|| reference.version.clone()),
+        or_unknown(compilers),
+        or_unknown(flags),
+        subject.build.file_size().map_or_else(|| NONE.to_owned(), bytes),
+        subject.build.checksum().unwrap_or(NONE).to_owned(),
+        match source {
+            BuildSource::Published { coordinates } => coordinates.clone(),
+            BuildSource::Own { .. } => "own build".to_owned(),
+            BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
+        },
+    ]
+}
+
+/// The host, a fact in each line.
+fn hardware(record: &RunRecord) -> Vec<String> {
+    let host = &record.host;
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: Option<String>| {
+        facts.extend(value.filter(|value| !value.is_empty()).map(|value| format!("{name}: {value}")));
+    };
+    fact("host", Some(host.name.clone()));
+    fact("CPU", Some(host.cpu_model.clone()));
+    fact("CPUs", (host.cpus > 0).then(|| findings::conditions::cpu_count(host)));
+    fact("memory", (host.memory_bytes > 0).then(|| bytes(Bytes(host.memory_bytes))));
+    fact("kernel", Some(host.kernel.clone()));
+    fact("governor", host.governor.clone());
+    fact("transparent huge pages", host.transparent_huge_pages.clone());
+    fact("file system", host.file_system.clone());
+    fact("device", host.device.clone());
+    fact("virtual machine", Some(if host.virtual_machine { "yes" } else { "no" }.to_owned()));
+    fact("load at the start", host.load_1m.clone());
+    facts
+}
+
+/// Sizes, steps, options.
+fn benchmark(record: &RunRecord) -> Vec<Block> {
+    let plan = &record.plan;
+    let paragraphs = [sizes(plan), design(record)].map(Block::Paragraph);
+    let mut blocks: Vec<Block> = paragraphs.into_iter().chain([Block::Table(steps(plan))]).collect();
+    let (common, own) = options(plan);
+    if !common.is_empty() {
+        let lines: Vec<String> = common.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        blocks.push(Block::Paragraph("Options of all:".to_owned()));
+        blocks.push(Block::Verbatim(lines.join("\n")));
+    }
+    blocks.extend(own.map(Block::Table));
+    blocks
+}
+
+fn sizes(plan: &Plan) -> String {
+    let workload = &plan.workload;
+    let data = &workload.data;
+    let mut facts =
+        vec![format!("{} rows", quantity(data.keys as f64)), format!("{} of data", bytes(data.size()))];
+    if let Some(tables) = &workload.tables {
+        let of = count(u64::from(tables.count), "table", "tables");
+        facts.push(format!("{of} of {} rows each", quantity(tables.rows as f64)));
+    } else {
+        facts.push(format!("keys of {} B, values of {} B", data.key_bytes, data.value_bytes));
+    }
+    facts.extend(workload.memory.map(|memory| format!("{} of memory for a server", bytes(memory))));
+    facts.extend(plan.layout.memory_limit.map(|limit| format!("memory limit {}", bytes(limit))));
+    format!("{}. Workload {}, SHA-256 {}.", facts.join(", "), workload.name, plan.workload_sha256)
+}
+
+fn design(record: &RunRecord) -> String {
+    let plan = &record.plan;
+    let layout = &plan.layout;
+    let launches = record.launches.iter().filter(|launch| launch.took.is_some()).count() as u64;
+    match layout.design {
+        Design::Interleaved => format!(
+            "All sides alive at once, short blocks in turn; {}, each on data of its own seed; seed {}.",
+            count(launches, "launch", "launches"),
+            plan.seed
+        ),
+        Design::Rounds => format!(
+            "{launches} of {} in random order, each subject on its own database in each; seed {}.",
+            count(u64::from(layout.rounds), "round", "rounds"),
+            plan.seed
+        ),
+        Design::Sequential => format!(
+            "One subject after another, {} each: drift of the host looks like a difference; seed {}.",
+            count(u64::from(layout.rounds), "time", "times"),
+            plan.seed
+        ),
+    }
+}
+
+fn steps(plan: &Plan) -> Table {
+    let mut grid = Table::new(&[
+        ("step", Kind::Name),
+        ("group", Kind::Word),
+        ("threads", Kind::Number),
+        ("extent", Kind::Word),
+        ("note", Kind::Word),
+    ]);
+    grid.fill(plan.chosen_steps().map(|step| {
+        vec![
+            step.name.clone(),
+            step.group.name().to_owned(),
+            step.threads.to_string(),
+            extent(step, plan.layout.design),
+            if step.helper { "helper: in no summary" } else { "" }.to_owned(),
+        ]
+    }));
+    grid
+}
+
+fn extent(step: &Step, design: Design) -> String {
+    let blocks = || {
+        let milliseconds = 1e3 * step.block.as_secs_f64();
+        format!("{} blocks of {} ms", step.cycles, quantity(milliseconds))
+    };
+    match (design, step.extent) {
+        (Design::Interleaved, _) | (Design::Rounds | Design::Sequential, Extent::Blocks) => blocks(),
+        (_, Extent::Time { wall }) => span(wall.as_secs_f64()),
+        (_, Extent::Operations { count }) => format!("{} operations", quantity(count as f64)),
+        (_, Extent::PerKey { share }) => format!("{} operations per key", quantity(share)),
+    }
+}
+
+/// Options that all subjects were given alike, and those that they were not.
+fn options(plan: &Plan) -> (Options, Option<Table>) {
+    let mut values: BTreeMap<&String, Vec<Option<&String>>> = BTreeMap::new();
+    for subject in &plan.subjects {
+        for name in subject.options.keys() {
+            values.entry(name).or_default();
+        }
+    }
+    for (name, of_subjects) in &mut values {
+        *of_subjects = plan.subjects.iter().map(|subject| subject.options.get(*name)).collect();
+    }
+    let is_common = |of_subjects: &[Option<&String>]| of_subjects.windows(2).all(|pair| pair[0] == pair[1]);
+    let common = values
+        .iter()
+        .filter(|(_, of_subjects)| is_common(of_subjects))
+        .filter_map(|(name, of_subjects)| Some(((*name).clone(), (*of_subjects.first()?)?.clone())))
+        .collect();
+    let labels = told_apart(plan.subjects.iter().map(|subject| subject.reference.to_string()));
+    let columns = std::iter::once(Column::new("option", Kind::Name))
+        .chain(labels.into_iter().map(|label| Column::new(label, Kind::Word)));
+    let own = values.iter().filter(|(_, of_subjects)| !is_common(of_subjects));
+    let rows = own.map(|(name, of_subjects)| {
+        let cells = of_subjects.iter().map(|value| value.map_or(NONE, String::as_str));
+        std::iter::once(name.as_str()).chain(cells).collect::<Vec<_>>()
+    });
+    let own = Table::of(columns, rows)
+        .captioned("Options that are not the same for all subjects; - where one has none set.");
+    (common, own.unless_empty())
+}

@@ -1,0 +1,163 @@
+//! Several runs in one report: their documents as one. Whether they may stand beside each other is said by
+//! [`findings::conditions`].
+
+use crate::document::{Block, Document, Level, Section};
+
+/// Documents, at least one, one after another as one, each section with the run that it is of.
+pub fn document(mut documents: Vec<Document>) -> Document {
+    let kind = documents.first().map_or("nothing", |first| first.kind);
+    if documents.len() == 1
+        && let Some(only) = documents.pop()
+    {
+        return only;
+    }
+    let mut joined = Document {
+        title: String::new(),
+        kind,
+        runs: Vec::new(),
+        found: Vec::new(),
+        intro: vec![
+            "Several runs, one after another. Each is compared with its own base; between runs nothing is."
+                .to_owned(),
+        ],
+        warnings: Vec::new(),
+        sections: Vec::new(),
+        command: None,
+        footer: Vec::new(),
+    };
+    for (document, number) in documents.into_iter().zip(1..) {
+        add(&mut joined, document, number);
+    }
+    joined.title = format!("{} runs: {}", joined.runs.len(), joined.title);
+    joined
+}
+
+fn add(joined: &mut Document, document: Document, number: usize) {
+    let run = document.runs.join(", ");
+    let of_run = |text: String| format!("{run}: {text}");
+    if !joined.title.is_empty() {
+        joined.title.push_str("; ");
+    }
+    joined.title.push_str(&document.title);
+    joined.found.extend(document.found.into_iter().map(|mut sentence| {
+        sentence.text = of_run(sentence.text);
+        sentence
+    }));
+    joined.intro.extend(document.intro.into_iter().map(of_run));
+    joined.warnings.extend(document.warnings.into_iter().map(|mut notice| {
+        notice.text = of_run(notice.text);
+        notice
+    }));
+    let commands = document.command.into_iter().map(Block::Verbatim);
+    let heading = Section {
+        id: format!("run-{number}"),
+        title: format!("Run {run}: {}", document.title),
+        level: Level::Shown,
+        post: None,
+        blocks: commands.collect(),
+    };
+    joined.sections.push(heading);
+    joined.sections.extend(document.sections.into_iter().map(|section| Section {
+        id: within(number, &section.id),
+        title: format!("{} (run {run})", section.title),
+        level: section.level,
+        post: section.post,
+        blocks: section.blocks.into_iter().map(|block| of_document(block, number)).collect(),
+    }));
+    joined.footer.extend(document.footer.into_iter().map(of_run));
+    joined.runs.extend(document.runs);
+}
+
+/// What has to be unique within a document, and what points at it, get the number of the run.
+fn of_document(block: Block, number: usize) -> Block {
+    match block {
+        Block::Matrix(mut matrix) => {
+            for row in &mut matrix.rows {
+                row.section = row.section.as_ref().map(|section| within(number, section));
+            }
+            Block::Matrix(matrix)
+        }
+        Block::Figure(mut figure) => {
+            figure.name = within(number, &figure.name);
+            Block::Figure(figure)
+        }
+        Block::Timeline(mut timeline) => {
+            timeline.id = within(number, &timeline.id);
+            Block::Timeline(timeline)
+        }
+        Block::Paragraph(_) | Block::Items(_) | Block::Table(_) | Block::Verbatim(_) => block,
+    }
+}
+
+fn within(number: usize, id: &str) -> String {
+    format!("run-{number}-{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Matrix, MatrixRow, Sentence};
+
+    fn one(run: &str) -> Document {
+        let row = MatrixRow {
+            step: "readrandom".to_owned(),
+            section: Some("step-readrandom".to_owned()),
+            group: "point".to_owned(),
+            base_value: "1".to_owned(),
+            cells: Vec::new(),
+        };
+        let matrix = Matrix {
+            caption: String::new(),
+            base: "a".to_owned(),
+            candidates: Vec::new(),
+            rows: vec![row],
+            legend: String::new(),
+        };
+        Document {
+            title: "a against b".to_owned(),
+            kind: "comparison",
+            runs: vec![run.to_owned()],
+            found: vec![Sentence { verdict: None, text: "equal".to_owned() }],
+            intro: Vec::new(),
+            warnings: Vec::new(),
+            sections: ["overview", "step-readrandom"]
+                .map(|id| Section {
+                    id: id.to_owned(),
+                    title: id.to_owned(),
+                    level: Level::Shown,
+                    post: None,
+                    blocks: vec![Block::Matrix(matrix.clone())],
+                })
+                .to_vec(),
+            command: Some("dbdyno compare a b".to_owned()),
+            footer: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn documents_stand_one_after_another_and_links_stay_within_their_run() {
+        let joined = document(vec![one("r1"), one("r2")]);
+        let ids: Vec<&str> = joined.sections.iter().map(|section| section.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            [
+                "run-1",
+                "run-1-overview",
+                "run-1-step-readrandom",
+                "run-2",
+                "run-2-overview",
+                "run-2-step-readrandom"
+            ]
+        );
+        let linked =
+            joined.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+                Block::Matrix(matrix) => matrix.rows[0].section.as_deref(),
+                _ => None,
+            });
+        assert!(linked.into_iter().all(|id| ids.contains(&id)));
+        let texts: Vec<&str> = joined.found.iter().map(|sentence| sentence.text.as_str()).collect();
+        assert_eq!(texts, ["r1: equal", "r2: equal"]);
+        assert_eq!(joined.runs, ["r1", "r2"]);
+        assert_eq!(document(vec![one("r1")]), one("r1"));
+    }
+}

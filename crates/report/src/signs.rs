@@ -1,0 +1,144 @@
+//! Verdicts as signs, one set for all formats. They stand beside words or are explained by a legend: colour never says
+//! anything alone.
+
+use model::figures::chosen_percent;
+use model::verdict::Verdict;
+use std::collections::BTreeSet;
+
+/// What stands beside a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sign {
+    Slower,
+    /// Slower by this step itself, not with all steps taken together.
+    SlowerAlone,
+    Faster,
+    /// Faster by this step itself, not with all steps taken together.
+    FasterAlone,
+    Same,
+    Open,
+    Suspect,
+}
+
+/// What a colour says again that words or a sign say already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Bad,
+    Strong,
+}
+
+impl Sign {
+    /// The sign of a verdict; absent where a ratio is all there is. `confirmed`: whether it holds with all steps taken
+    /// together.
+    pub fn of(verdict: Verdict, confirmed: bool) -> Option<Sign> {
+        match (verdict, confirmed) {
+            (Verdict::Regression, true) => Some(Sign::Slower),
+            (Verdict::Regression, false) => Some(Sign::SlowerAlone),
+            (Verdict::Improvement, true) => Some(Sign::Faster),
+            (Verdict::Improvement, false) => Some(Sign::FasterAlone),
+            (Verdict::NoChange, _) => Some(Sign::Same),
+            (Verdict::Inconclusive, _) => Some(Sign::Open),
+            (Verdict::Suspect, _) => Some(Sign::Suspect),
+            (Verdict::RatioOnly, _) => None,
+        }
+    }
+
+    pub fn character(self) -> char {
+        match self {
+            Sign::Slower => '\u{25bc}',
+            Sign::SlowerAlone => '\u{25bd}',
+            Sign::Faster => '\u{25b2}',
+            Sign::FasterAlone => '\u{25b3}',
+            Sign::Same => '=',
+            Sign::Open => '?',
+            Sign::Suspect => '!',
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Sign::Slower => "slower",
+            Sign::SlowerAlone => "slower, by itself only",
+            Sign::Faster => "faster",
+            Sign::FasterAlone => "faster, by itself only",
+            Sign::Same => "no difference",
+            Sign::Open => "inconclusive",
+            Sign::Suspect => "suspect",
+        }
+    }
+
+    /// The class that colours it on a page.
+    pub fn class(self) -> &'static str {
+        match self {
+            Sign::Slower | Sign::SlowerAlone => "slower",
+            Sign::Faster | Sign::FasterAlone => "faster",
+            Sign::Same => "same",
+            Sign::Open | Sign::Suspect => "open",
+        }
+    }
+
+    pub fn tone(self) -> Tone {
+        match self {
+            Sign::Slower | Sign::SlowerAlone => Tone::Bad,
+            Sign::Faster | Sign::FasterAlone => Tone::Good,
+            Sign::Same | Sign::Open | Sign::Suspect => Tone::Plain,
+        }
+    }
+}
+
+/// What the signs mean that occur; a difference within plus or minus `margin` (0.02 is 2 %) is none.
+pub fn legend(signs: &BTreeSet<Sign>, margin: f64) -> String {
+    let has = |any: &[Sign]| any.iter().any(|sign| signs.contains(sign));
+    let mut parts: Vec<String> = Vec::new();
+    if has(&[Sign::Slower, Sign::SlowerAlone]) {
+        parts.push("\u{25bc} slower".to_owned());
+    }
+    if has(&[Sign::Faster, Sign::FasterAlone]) {
+        parts.push("\u{25b2} faster".to_owned());
+    }
+    if has(&[Sign::SlowerAlone, Sign::FasterAlone])
+        && let Some(last) = parts.last_mut()
+    {
+        last.push_str(" (hollow: by itself only, not with all steps taken together)");
+    }
+    if has(&[Sign::Same]) {
+        parts.push(format!("= no difference beyond {}", chosen_percent(margin)));
+    }
+    if has(&[Sign::Open]) {
+        parts.push("? open: no difference found, nor ruled out".to_owned());
+    }
+    if has(&[Sign::Suspect]) {
+        parts.push("! no more than a suspicion".to_owned());
+    }
+    if parts.is_empty() { String::new() } else { parts.join(", ") + "." }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legend_explains_what_occurs_and_nothing_else() {
+        let check =
+            |signs: &[Sign], expected| assert_eq!(legend(&signs.iter().copied().collect(), 0.02), expected);
+        check(&[], "");
+        check(&[Sign::Slower, Sign::Same], "\u{25bc} slower, = no difference beyond 2 %.");
+        check(
+            &[Sign::Suspect, Sign::FasterAlone, Sign::Open, Sign::Slower],
+            "\u{25bc} slower, \u{25b2} faster (hollow: by itself only, not with all steps taken together), ? open: no \
+             difference found, nor ruled out, ! no more than a suspicion.",
+        );
+    }
+
+    #[test]
+    fn what_holds_by_itself_only_is_hollow_and_a_ratio_has_no_sign() {
+        let of = |verdict, confirmed| Sign::of(verdict, confirmed).map(Sign::character);
+        assert_eq!(of(Verdict::Regression, true), Some('▼'));
+        assert_eq!(of(Verdict::Regression, false), Some('▽'));
+        assert_eq!(of(Verdict::Improvement, false), Some('△'));
+        assert_eq!(of(Verdict::NoChange, false), Some('='));
+        assert_eq!(of(Verdict::RatioOnly, true), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! The worker as a side of a race: it reads its requests from a file and writes its replies to one.
+
+use anyhow::{Context, bail, ensure};
+use model::wire::{BlockReport, Reply, Request};
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+/// A worker that handles these requests, which are kept beside its output.
+pub fn command(dbdyno: &Path, requests: &[Request], output: &Path) -> anyhow::Result<Command> {
+    let mut text = String::new();
+    for request in requests {
+        text += &serde_json::to_string(request).context("failed to write a request")?;
+        text.push('\n');
+    }
+    let input = output.with_extension("in");
+    fs::write(&input, text).with_context(|| format!("failed to write `{}`", input.display()))?;
+    let input = File::open(&input).with_context(|| format!("failed to open `{}`", input.display()))?;
+    let mut command = Command::new(dbdyno);
+    command.arg("worker").stdin(input).stdout(create(output)?);
+    Ok(command)
+}
+
+/// The blocks that a worker reported, in which nothing failed; no request may have failed either.
+pub fn blocks(output: &Path) -> anyhow::Result<Vec<BlockReport>> {
+    let mut blocks = Vec::new();
+    for line in read(output)?.lines() {
+        match serde_json::from_str(line).with_context(|| format!("not a reply: {line}"))? {
+            Reply::Failed { message, .. } => bail!("the worker failed: {message}"),
+            Reply::Block(block) => {
+                let failed = block.failed_operations;
+                ensure!(failed == 0, "{failed} operations failed: {:?}", block.first_error);
+                blocks.push(block);
+            }
+            Reply::Loaded { .. }
+            | Reply::Opened
+            | Reply::BulkLoaded { .. }
+            | Reply::Scanned { .. }
+            | Reply::Prepared
+            | Reply::Second(_)
+            | Reply::Text { .. }
+            | Reply::CompanionSecond { .. }
+            | Reply::StepFinished { .. }
+            | Reply::Settled { .. }
+            | Reply::TablesClaimed
+            | Reply::TablesDropped
+            | Reply::OthersWatched { .. }
+            | Reply::Shape(_)
+            | Reply::Abandoned
+            | Reply::Closed
+            | Reply::Bye { .. } => {}
+        }
+    }
+    Ok(blocks)
+}
+
+/// A file for what a program prints.
+pub fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("failed to create `{}`", path.display()))
+}
+
+/// What a program printed.
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
