@@ -7,7 +7,7 @@ use model::verdict::Verdict;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Family {
     /// Regressions and improvements that hold in the family: Holm at alpha. The summary sentence and a gate
-    /// speak of these; another one is shown as "single step".
+    /// speak of these; another one is shown as holding by itself only.
     pub confirmed: Vec<bool>,
     /// Those that Benjamini-Hochberg lets through at 5 %: worth a look in a report.
     pub discovered: Vec<bool>,

@@ -82,11 +82,20 @@ fn is_no_run(store: &Store, wanted: &str) -> bool {
     matches!(store.find_run(wanted), Err(store::Error::NoSuchRun { .. } | store::Error::NoRuns { .. }))
 }
 
+/// What was found in a run, in short: without the charts and tables of a whole report.
+pub fn found(store: &Store, record: &RunRecord) -> anyhow::Result<Vec<Sentence>> {
+    Ok(match record.plan.purpose {
+        Purpose::Calibrate => {
+            report::document(&Finding::Calibration(of_calibrations(from_ref(record))?)).found
+        }
+        Purpose::Compare | Purpose::Campaign => report::found(&comparison(store, record)?),
+    })
+}
+
 /// Stores what was found in a run beside it, so that a list of runs need not judge each anew.
 pub fn keep(writer: &mut Writer, run: &str) -> anyhow::Result<()> {
-    let record = writer.store().load_run(run)?;
-    let finding = of_run(writer.store(), record, &Selection::default())?;
-    let json = serde_json::to_string(&report::document(&finding).found).context("failed to render JSON")?;
+    let found = found(writer.store(), &writer.store().load_run(run)?)?;
+    let json = serde_json::to_string(&found).context("failed to render JSON")?;
     Ok(writer.set_found(run, &json)?)
 }
 

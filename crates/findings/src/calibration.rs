@@ -1,9 +1,9 @@
 //! The view of a calibration: A/A runs that say whether the harness is honest, how much it scatters, and how
 //! small a change it can see here.
 
-use crate::judge::{self, Case, Harness, judge};
+use crate::judge::{self, Case, Harness, judge_stored};
 use analysis::calibration::{Noise, calibrate, visible_change};
-use analysis::{Estimate, LaunchSummary, Procedure, Stage, least_launches};
+use analysis::{Estimate, LaunchSummary, Procedure, least_launches};
 use model::block::BASE;
 use model::metric::Metric;
 use model::record::RunRecord;
@@ -194,8 +194,7 @@ fn judged(records: &[RunRecord]) -> Vec<Judged> {
         for step in record.plan.chosen_steps() {
             for candidate in record.plan.candidate_sides() {
                 let case = Case::of(record, step, candidate);
-                let caps = judge::caps(case, &Harness::NotCalibrated);
-                let judgement = judge(case, &caps, &procedure, Stage::Final).judgement;
+                let judgement = judge_stored(case, &Harness::NotCalibrated, &procedure).judgement;
                 all.push(Judged {
                     run: record.id.clone(),
                     seed: record.plan.seed,

@@ -107,6 +107,11 @@ pub fn judge(case: Case<'_>, caps: &[Cap], procedure: &Procedure, stage: Stage) 
     Judged { judgement, launches }
 }
 
+/// What is said of a case of a stored run, with all that the record and the harness keep from a verdict.
+pub fn judge_stored(case: Case<'_>, harness: &Harness, procedure: &Procedure) -> Judged {
+    judge(case, &caps(case, harness), procedure, Stage::Final)
+}
+
 /// RocksDB's default, where the options name no size of a memtable.
 const DEFAULT_WRITE_BUFFER: Bytes = Bytes::from_mib(64);
 
@@ -118,7 +123,7 @@ pub fn rule(record: &RunRecord) -> DecisionRule {
 
 /// What keeps a case of a stored run from a verdict: a biased harness, a side that could not be frozen, trees of
 /// different shape under a step that reads, and unequal debt after one that writes.
-pub fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
+fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
     let biased = match harness {
         Harness::Biased { steps } => Some(Cap {
             ceiling: Ceiling::RatioOnly,

@@ -24,6 +24,7 @@ mod schema_check;
 #[cfg(test)]
 mod tests;
 
+pub use comparison::found;
 use document::{Document, Table};
 use findings::Finding;
 

@@ -12,10 +12,10 @@ use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
 use analysis::bisect::{Action, Bisection, Compared, Event, Stretch, Why};
-use analysis::{Procedure, Stage, refusal};
+use analysis::{Procedure, refusal};
 use anyhow::{Context, anyhow};
 use findings::bisection::VersionFacts;
-use findings::judge::{self, Case, judge};
+use findings::judge::{self, Case, judge_stored};
 use model::block::Outcome;
 use model::event::RunOutcome;
 use model::metric::Metric;
@@ -203,9 +203,8 @@ impl<'a> Session<'a> {
         }
         let calibration = calibration_of(self.writer.store(), &record)?;
         let case = Case::of(&record, self.step(&record)?, 1);
-        let caps = judge::caps(case, &judge::harness(calibration.as_ref()));
         let procedure = Procedure::new(judge::rule(&record));
-        let judgement = judge(case, &caps, &procedure, Stage::Final).judgement;
+        let judgement = judge_stored(case, &judge::harness(calibration.as_ref()), &procedure).judgement;
         if self.ends_ratio.is_none() {
             (self.metric, self.ends_ratio) = (judgement.decides, judgement.deciding().ratio);
         }

@@ -7,11 +7,11 @@ use super::{
     TimeParts,
 };
 use crate::calibration::mean_launch_seconds;
-use crate::judge::{self, Case, Harness, Judged, judge};
+use crate::judge::{self, Case, Harness, Judged, judge_stored};
 use analysis::counters::CounterFinding;
 use analysis::family::family;
 use analysis::time_identity::{TimeIdentity, TimePart};
-use analysis::{Estimate, Judgement, LaunchSummary, Method, Procedure, Stage};
+use analysis::{Estimate, Judgement, LaunchSummary, Method, Procedure};
 use model::block::Side;
 use model::counter::Counter;
 use model::metric::Metric;
@@ -32,8 +32,7 @@ pub(super) fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> Comp
     for candidate in plan.candidate_sides() {
         for step in plan.chosen_steps() {
             let case = Case::of(record, step, candidate);
-            let caps = judge::caps(case, &harness);
-            judged.push((step, candidate, judge(case, &caps, &procedure, Stage::Final)));
+            judged.push((step, candidate, judge_stored(case, &harness, &procedure)));
         }
     }
     let judgements: Vec<&Judgement> = judged.iter().map(|(_, _, judged)| &judged.judgement).collect();

@@ -24,7 +24,7 @@ struct Line {
 }
 
 /// The lines, the gravest first.
-pub(crate) fn found(view: &Comparison) -> Vec<Sentence> {
+pub fn found(view: &Comparison) -> Vec<Sentence> {
     let margin = chosen_percent(view.margin);
     let base = &view.base;
     let line =

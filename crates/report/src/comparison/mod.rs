@@ -11,7 +11,7 @@ mod sentences;
 mod table;
 mod tables;
 
-pub(crate) use found::found;
+pub use found::found;
 pub use json::json;
 pub(crate) use sentences::{cautions, disturbed, host_line, summary, verdict_word};
 pub use table::table;

@@ -101,11 +101,10 @@ pub fn found(site: &Site, store: &Store, id: &str) -> Result<Arc<Vec<Sentence>>,
     if let Some(known) = site.kept.sentences.get(&key) {
         return Ok(known);
     }
-    let finding = match &head {
-        Some(head) => Some(finding::of_run(store, store.load_run(&head.id)?, &Selection::default())?),
-        None => finding::of_other(store, id)?,
+    let sentences = match &head {
+        Some(head) => finding::found(store, &store.load_run(&head.id)?)?,
+        None => finding::of_other(store, id)?.map(|one| ::report::document(&one).found).unwrap_or_default(),
     };
-    let sentences = finding.map(|finding| ::report::document(&finding).found).unwrap_or_default();
     Ok(site.kept.sentences.put(key, sentences, BYTES))
 }
 
