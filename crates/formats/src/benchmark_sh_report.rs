@@ -95,6 +95,7 @@ pub fn parse(text: &str) -> Result<Report, ParseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const SUMMARY: &str = include_str!("../fixtures/benchmark_sh/summary.tsv");
     const REPORT: &str = include_str!("../fixtures/benchmark_sh/report.tsv");
@@ -132,10 +133,7 @@ mod tests {
 
     #[test]
     fn ragged_rows_and_files_of_another_kind_are_refused() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse report of benchmark.sh at line {expected}"));
-        };
+        let check = refused("report of benchmark.sh", parse);
         check("", "1: there is no row below a header that begins with `ops_sec`");
         check("a\tb\n1\t2\n", "2: there is no row below a header that begins with `ops_sec`");
         check("ops_sec\ttest\n", "1: there is no row below a header that begins with `ops_sec`");

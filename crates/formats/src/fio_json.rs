@@ -245,6 +245,7 @@ fn short(percent: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const MIXED: &str = include_str!("../fixtures/fio/3.33.mixed.txt");
     const BINS: &str = include_str!("../fixtures/fio/3.33.bins.json");
@@ -316,10 +317,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse JSON of fio at line {expected}"));
-        };
+        let check = refused("JSON of fio", parse);
         check("", "1: there is no line that begins with `{`");
         check("read: IOPS=9352\n\u{0}\n", "2: there is no line that begins with `{`");
         check("fio: x\n{\n  \"jobs\" : [\n", "3: EOF while parsing a list");

@@ -160,6 +160,7 @@ fn value(number: &str) -> Option<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const RECORDED: &str = include_str!("../fixtures/go_bench/1.26.8.txt");
 
@@ -208,10 +209,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse results of Go benchmarks at line {expected}"));
-        };
+        let check = refused("results of Go benchmarks", parse);
         let nothing = "there is no line like `BenchmarkGet-2  263104  4567 ns/op`";
         check("", &format!("1: {nothing}"));
         check("\u{0}\u{fffd}\nok\n", &format!("2: {nothing}"));

@@ -205,6 +205,7 @@ fn device_row(columns: &DeviceColumns, words: &[&str]) -> Result<DeviceRow, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const XK: &str = include_str!("../fixtures/iostat/12.6.1.xk.txt");
     const WITH_TIMES: &str = include_str!("../fixtures/iostat/12.6.1.t_y_mx.txt");
@@ -289,10 +290,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse output of iostat at line {expected}"));
-        };
+        let check = refused("output of iostat", parse);
         let nothing = "there is no device below a header like `Device r/s rkB/s ..`";
         check("", &format!("1: {nothing}"));
         check("\u{0}\u{fffd}\n\u{1}\n", &format!("2: {nothing}"));

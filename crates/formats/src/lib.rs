@@ -51,6 +51,17 @@ fn readable(problem: &str) -> String {
 mod tests {
     use super::*;
 
+    /// What checks that a text is refused as this, at a line for what is wrong there: `2: 2 values below 3 columns`.
+    pub(crate) fn refused<T: std::fmt::Debug>(
+        what: &str,
+        parse: impl Fn(&str) -> Result<T, ParseError>,
+    ) -> impl Fn(&str, &str) {
+        move |text, expected| {
+            let error = parse(text).unwrap_err().to_string();
+            assert_eq!(error, format!("failed to parse {what} at line {expected}"));
+        }
+    }
+
     #[test]
     fn a_problem_is_readable_whatever_it_quotes() {
         let error =

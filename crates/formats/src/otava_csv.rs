@@ -216,6 +216,7 @@ fn quoted_cell(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const SAMPLE: &str = include_str!("../fixtures/otava/sample.csv");
     const SEMICOLON: &str = include_str!("../fixtures/otava/semicolon.csv");
@@ -258,10 +259,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse table of Otava at line {expected}"));
-        };
+        let check = refused("table of Otava", parse);
         check("", "1: there is no header like `time,commit,metric1`");
         check("time,commit,rate\n", "1: there is no line below the header");
         check("\u{0}\u{fffd}\n\u{1}\n", "1: no column holds numbers");

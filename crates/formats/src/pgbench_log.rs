@@ -228,6 +228,7 @@ fn interval(cells: &[&str]) -> Result<LoggedInterval, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const PLAIN: &str = include_str!("../fixtures/pgbench/15.18.log");
     const LATE: &str = include_str!("../fixtures/pgbench/15.18.late.log");
@@ -321,10 +322,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse log of pgbench at line {expected}"));
-        };
+        let check = refused("log of pgbench", parse);
         check("", "1: there is no whole line");
         check("0 199 2241 0 1175850568 995598", "1: there is no whole line");
         check("transaction type: x\n", "1: 3 columns, a log has 6, 7 or 8");

@@ -104,6 +104,7 @@ fn read(line: &str, tickers: &mut Tickers) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const RECORDED: [(&str, &str); 3] = [
         ("5.18.4", include_str!("../fixtures/rocksdb/5.18.4.tickers.txt")),
@@ -144,10 +145,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse tickers of RocksDB at line {expected}"));
-        };
+        let check = refused("tickers of RocksDB", parse);
         check("", "1: there is no line like `rocksdb.block.cache.miss COUNT : 5`");
         check("x\nrocksdb.a COUNT : many", "2: `many` of COUNT of rocksdb.a is no count");
         check("rocksdb.a COUNT", "1: `COUNT` is not like `COUNT : 5`");

@@ -113,6 +113,7 @@ impl Header {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::refused;
 
     const PLAIN: &str = include_str!("../fixtures/vmstat/4.0.2.txt");
     const WIDE_WITH_TIMES: &str = include_str!("../fixtures/vmstat/4.0.2.w_t_y.txt");
@@ -163,10 +164,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
-        let check = |text: &str, expected: &str| {
-            let error = parse(text).unwrap_err().to_string();
-            assert_eq!(error, format!("failed to parse output of vmstat at line {expected}"));
-        };
+        let check = refused("output of vmstat", parse);
         let nothing = "there is no row below a header that begins with `r  b`";
         check("", &format!("1: {nothing}"));
         check("\u{0}\u{fffd}\n1 2 3\n", &format!("2: {nothing}"));

@@ -2,6 +2,7 @@
 //! is cut off.
 
 use super::*;
+use crate::tests::refused;
 
 const TPCB: &str = include_str!("../../fixtures/pgbench/15.18.tpcb.txt");
 const SCRIPTS: &str = include_str!("../../fixtures/pgbench/15.18.scripts.txt");
@@ -131,10 +132,7 @@ fn several_runs_stand_in_one_file() {
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_line() {
-    let check = |text: &str, expected: &str| {
-        let error = parse(text).unwrap_err().to_string();
-        assert_eq!(error, format!("failed to parse output of pgbench at line {expected}"));
-    };
+    let check = refused("output of pgbench", parse);
     check("", "1: there is no summary that begins with `transaction type: `");
     check("\u{0}\u{fffd}\n\u{1}\n", "2: there is no summary that begins with `transaction type: `");
     let cut = "2: there is no `transaction type: ` after the last progress line: it was cut off";

@@ -1,6 +1,7 @@
 //! Statistics of real releases, recorded by `fixtures/rocksdb/record_stats.py`, and what is cut off.
 
 use super::*;
+use crate::tests::refused;
 
 /// Release, two texts of one process. Of the same 60,000 writes of 416 bytes; no compression.
 const RECORDED: [(&str, &str); 8] = [
@@ -174,10 +175,7 @@ fn column_families_are_added_up() {
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_line() {
-    let check = |text: &str, expected: &str| {
-        let error = parse(text).unwrap_err().to_string();
-        assert_eq!(error, format!("failed to parse statistics of RocksDB at line {expected}"));
-    };
+    let check = refused("statistics of RocksDB", parse);
     check("", "1: there is no table `** Compaction Stats [..] **`");
     let head = "** Compaction Stats [default] **\nLevel Files Size Comp(sec)\n";
     check(&format!("{head} Sum 3/0 1.0 MB"), "3: a row of 4 columns has 3 values");

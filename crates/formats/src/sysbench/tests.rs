@@ -1,6 +1,7 @@
 //! Reports of sysbench, recorded by `fixtures/sysbench/record.sh`, one typed after 1.1, and what is cut off.
 
 use super::*;
+use crate::tests::refused;
 
 const READ_WRITE: &str = include_str!("../../fixtures/sysbench/1.0.20.read_write.txt");
 const HISTOGRAM: &str = include_str!("../../fixtures/sysbench/1.0.20.histogram.txt");
@@ -136,10 +137,7 @@ fn numbers_that_sysbench_could_not_compute_are_absent() {
 
 #[test]
 fn what_cannot_be_read_is_named_with_its_line() {
-    let check = |text: &str, expected: &str| {
-        let error = parse(text).unwrap_err().to_string();
-        assert_eq!(error, format!("failed to parse output of sysbench at line {expected}"));
-    };
+    let check = refused("output of sysbench", parse);
     let nothing = "there is no report with `transactions:` or `total number of events:`";
     check("", &format!("1: {nothing}"));
     check("\u{0}\u{fffd}PNG\r\n\u{1}", &format!("2: {nothing}"));

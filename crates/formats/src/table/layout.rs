@@ -41,7 +41,10 @@ const LONGEST_PREFIX: usize = 12;
 
 impl Layout {
     pub(super) fn of(lines: &Lines, wanted: Option<Releases>) -> Result<Layout, ParseError> {
-        let release = lines.header.iter().position(|name| is_release_column(name));
+        let release = lines
+            .header
+            .iter()
+            .position(|name| RELEASE_COLUMNS.contains(&name.to_ascii_lowercase().as_str()));
         let columns: Vec<usize> =
             (0..lines.header.len()).filter(|column| looks_like_release(&lines.header[*column])).collect();
         match (wanted, release) {
@@ -50,7 +53,10 @@ impl Layout {
                 Ok(Layout::InRows(row_layout(lines, first)?))
             }
             (None, Some(release)) => Ok(Layout::InRows(row_layout(lines, release)?)),
-            (_, _) if columns.len() >= 2 => Ok(Layout::InColumns(column_layout(lines, columns))),
+            (_, _) if columns.len() >= 2 => {
+                let labels = (0..lines.header.len()).filter(|column| !columns.contains(column)).collect();
+                Ok(Layout::InColumns(ColumnLayout { labels, releases: columns }))
+            }
             (_, _) => Err(wrong(
                 lines.line,
                 format!(
@@ -61,10 +67,6 @@ impl Layout {
             )),
         }
     }
-}
-
-fn is_release_column(name: &str) -> bool {
-    RELEASE_COLUMNS.contains(&name.to_ascii_lowercase().as_str())
 }
 
 /// `8.10`, `v611`, `pg1411_def`, `MySQL 8.0.36`; not `p99`, which is a percentile, nor `qps`.
@@ -92,11 +94,6 @@ fn row_layout(lines: &Lines, release: usize) -> Result<RowLayout, ParseError> {
     let says_something =
         |column: &usize| lines.rows.iter().any(|row| Cell::read(&row.cells[*column]).is_none());
     Ok(RowLayout { release, metrics, labels: words.into_iter().filter(says_something).collect() })
-}
-
-fn column_layout(lines: &Lines, releases: Vec<usize>) -> ColumnLayout {
-    let labels = (0..lines.header.len()).filter(|column| !releases.contains(column)).collect();
-    ColumnLayout { labels, releases }
 }
 
 pub(super) fn values_in_rows(lines: &Lines, layout: &RowLayout) -> Result<Vec<TableValue>, ParseError> {
