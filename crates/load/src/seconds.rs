@@ -196,13 +196,10 @@ impl<'a> Seconds<'a> {
 
     /// Tells the second that the end of the block cut short, where something was done in it.
     pub fn tell_rest(&mut self, operations: u64, recorder: &Recorder) {
-        if self.tell.is_some() && (operations > self.operations_before || self.latency_grew(recorder)) {
+        let has_grown = || operations > self.operations_before || recorder.coarse() != self.latency_before;
+        if self.tell.is_some() && has_grown() {
             self.tell(operations, recorder);
         }
-    }
-
-    fn latency_grew(&self, recorder: &Recorder) -> bool {
-        recorder.coarse() != self.latency_before
     }
 
     fn tell(&mut self, operations: u64, recorder: &Recorder) {

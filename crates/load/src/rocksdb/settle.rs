@@ -17,17 +17,12 @@ use std::ffi::CStr;
 pub enum SettleError {
     #[error("the engine failed while it settled")]
     Engine(#[from] EngineError),
-    /// The bound was reached.
     #[error(
         "compaction did not drain within {:.0} s ({pending} of its four properties above 0); \
          raise the bound or lower the write load of the step",
         bound.as_secs_f64()
     )]
-    TimedOut {
-        bound: Nanos,
-        /// How many of the four properties were not zero.
-        pending: usize,
-    },
+    TimedOut { bound: Nanos, pending: usize },
 }
 
 /// What is not zero while background work is running or due.

@@ -8,7 +8,6 @@ use std::io;
 /// What failed on a connection, before it is known what was being sent.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The connection is gone.
     #[error("the connection was lost")]
     Lost(#[from] io::Error),
     /// The server sent what the protocol has not; the connection is of no more use.
@@ -59,116 +58,54 @@ pub enum SqlError {
         endpoint: String,
         source: io::Error,
     },
-    /// The server let nobody in.
     #[error("the server at `{endpoint}` refused the user `{user}`")]
-    Login {
-        /// The socket, or host and port.
-        endpoint: String,
-        user: String,
-        source: WireError,
-    },
+    Login { endpoint: String, user: String, source: WireError },
     /// The server wants to know a user in a way that we cannot.
     #[error(
         "the server at `{endpoint}` wants the user `{user}` to log in by `{method}`, which is not supported; give the \
          user a password of another kind"
     )]
-    LoginMethod {
-        /// The socket, or host and port.
-        endpoint: String,
-        user: String,
-        /// The server's name for it.
-        method: String,
-    },
-    /// What listens there is something else.
+    LoginMethod { endpoint: String, user: String, method: String },
     #[error(
         "what listens at `{endpoint}` does not answer as a server that speaks {dialect} does; see whether the address \
          is that of another kind of server"
     )]
-    OtherProtocol {
-        /// The socket, or host and port.
-        endpoint: String,
-        /// What was spoken to it.
-        dialect: &'static str,
-        source: WireError,
-    },
-    /// The server wants TLS.
+    OtherProtocol { endpoint: String, dialect: &'static str, source: WireError },
     #[error(
         "the server at `{endpoint}` lets the user `{user}` in by TLS only, which dbdyno does not speak; allow this user \
          to come without it from here, or use its Unix socket, or a tunnel that ends beside the server"
     )]
-    TlsOnly {
-        /// The socket, or host and port.
-        endpoint: String,
-        user: String,
-        source: WireError,
-    },
-    /// The server does not take the password.
+    TlsOnly { endpoint: String, user: String, source: WireError },
     #[error("the server at `{endpoint}` does not accept the password of the user `{user}`")]
-    WrongPassword {
-        /// The socket, or host and port.
-        endpoint: String,
-        user: String,
-        source: WireError,
-    },
-    /// The server has no such database.
+    WrongPassword { endpoint: String, user: String, source: WireError },
     #[error(
         "the server at `{endpoint}` has no database `{database}`; make it (CREATE DATABASE), or name another"
     )]
-    NoDatabase {
-        /// The socket, or host and port.
-        endpoint: String,
-        database: String,
-        source: WireError,
-    },
-    /// The user may not make tables.
+    NoDatabase { endpoint: String, database: String, source: WireError },
     #[error(
         "the user `{user}` may not make tables in the database `{database}` of the server at `{endpoint}`; grant it that \
          (Postgres: CREATE on the schema; MySQL: CREATE, DROP, INDEX, INSERT, SELECT, UPDATE and DELETE on the database)"
     )]
-    NoCreateRight {
-        /// The socket, or host and port.
-        endpoint: String,
-        user: String,
-        database: String,
-        source: WireError,
-    },
-    /// Tables of somebody else have the names of ours.
+    NoCreateRight { endpoint: String, user: String, database: String, source: WireError },
     #[error(
         "the database `{database}` of the server at `{endpoint}` has {names}, which dbdyno did not make and does not \
          touch; name a database without them"
     )]
-    ForeignTables {
-        /// The socket, or host and port.
-        endpoint: String,
-        database: String,
-        names: String,
-    },
-    /// Another run of ours has the database.
+    ForeignTables { endpoint: String, database: String, names: String },
     #[error(
         "another run of dbdyno has its tables in the database `{database}` of the server at `{endpoint}`; wait for its \
          end, or name another database"
     )]
-    Claimed {
-        /// The socket, or host and port.
-        endpoint: String,
-        database: String,
-    },
-    /// The server asks for a password and there is none.
+    Claimed { endpoint: String, database: String },
     #[error("the server at `{endpoint}` asks the user `{user}` for a password, and none was given")]
-    NoPassword {
-        /// The socket, or host and port.
-        endpoint: String,
-        user: String,
-    },
+    NoPassword { endpoint: String, user: String },
     #[error("`{statement}` failed on the server at `{endpoint}`")]
     Statement {
         /// The statement, cut where it is long.
         statement: String,
-        /// The socket, or host and port.
         endpoint: String,
         source: WireError,
     },
-    /// A parameter has a value that the server's type cannot hold.
     #[error(
         "the value {value} does not fit into parameter {index} of `{statement}`; lower the range that it is drawn from"
     )]
@@ -178,30 +115,20 @@ pub enum SqlError {
         index: usize,
         statement: String,
     },
-    /// The plugin of a storage engine is not there.
     #[error(
         "this server has no storage engine {wanted}; it has {present}; start it with the plugin of {wanted}"
     )]
-    NoStorageEngine {
-        /// What the tables shall be made with.
-        wanted: String,
-        present: String,
-    },
+    NoStorageEngine { wanted: String, present: String },
     /// The workload says nothing for this dialect, or nothing that makes sense.
     #[error("{0}")]
     Workload(String),
     /// What was asked for does not exist on this kind of server.
     #[error("{0}")]
     NotSupported(String),
-    /// A bound was reached.
     #[error(
         "the server did not settle within {bound_s:.0} s: {pending}; raise the bound or lower the write load"
     )]
-    TimedOut {
-        bound_s: f64,
-        /// What was not done.
-        pending: String,
-    },
+    TimedOut { bound_s: f64, pending: String },
 }
 
 /// Codes of errors of a login, of Postgres and of MySQL.

@@ -186,7 +186,8 @@ impl Mysql {
         let length = self.head()?;
         match self.channel.unread()[0] {
             OK => {
-                let rows = affected(self.body(length)?)?;
+                // Rows that the OK packet tells of.
+                let rows = take_number(&mut &self.body(length)?[1..])?;
                 self.channel.advance(length);
                 Ok(Answer { rows })
             }
@@ -415,12 +416,6 @@ fn take_number(body: &mut &[u8]) -> Result<u64, WireError> {
 fn take_text<'a>(body: &mut &'a [u8]) -> Result<&'a [u8], WireError> {
     let length = usize::try_from(take_number(body)?).map_err(|_| CUT)?;
     take(body, length)
-}
-
-/// Rows that an OK packet tells of.
-#[inline]
-fn affected(body: &[u8]) -> Result<u64, WireError> {
-    take_number(&mut &body[1..])
 }
 
 /// An error packet: 0xff, its number, `#` and five letters, the text.
