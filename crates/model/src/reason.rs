@@ -3,57 +3,53 @@
 
 use crate::figures::count;
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Display, Formatter};
 
 /// Why a trial failed or was skipped. `Display` is its sentence, without a full stop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// What an engine, a worker or the system said; and what an older store holds.
+    #[error("{0}")]
     Said(String),
+    #[error("the budget is used up")]
     BudgetUsedUp,
     /// The subject failed before anything of it was measured, for this reason: it would fail again.
-    NotTriedAgain {
-        reason: Box<Reason>,
-    },
+    #[error("not tried again: {reason}")]
+    NotTriedAgain { reason: Box<Reason> },
     /// A step of the same visit.
-    FailedBefore {
-        step: String,
-    },
+    #[error("{step} failed before it")]
+    FailedBefore { step: String },
     /// Another subject failed in a launch, in this step or at its start.
-    SubjectFailed {
-        subject: String,
-        step: Option<String>,
-    },
+    #[error("{subject} failed in {}", place(.step))]
+    SubjectFailed { subject: String, step: Option<String> },
     /// A launch failed on no one side, in this step or at its start.
-    LaunchFailed {
-        step: Option<String>,
-    },
+    #[error("{} failed", place(.step))]
+    LaunchFailed { step: Option<String> },
     /// The process ended within it, and `--resume` measured it again.
+    #[error("cut off; measured again after --resume")]
     CutOff,
 }
 
 /// Why a step leaves the later launches. `Display` is its sentence, without a full stop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeaveReason {
     /// It has its verdict.
+    #[error("{DECIDED}")]
     Decided,
     /// The budget is too small for the steps that write.
-    Dropped {
-        /// Launches that it allows with them.
-        affordable: u32,
-        /// The fewest that can decide.
-        least: u32,
-    },
-    PilotFailed {
-        reason: Reason,
-    },
+    #[error(
+        "dropped: the budget allows {} with the steps that write, {least} are the fewest that can decide",
+        launches_of(*.affordable)
+    )]
+    Dropped { affordable: u32, least: u32 },
+    #[error("dropped: the pilot failed: {reason}")]
+    PilotFailed { reason: Reason },
     /// It failed in so many.
-    LaunchesFailed {
-        launches: u32,
-    },
+    #[error("failed in {}", launches_of(*.launches))]
+    LaunchesFailed { launches: u32 },
     /// What an older store holds.
+    #[error("{0}")]
     Recorded(String),
 }
 
@@ -75,42 +71,18 @@ impl LeaveReason {
 
 const DECIDED: &str = "decided";
 
-impl Display for Reason {
-    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        let place = |step: &Option<String>| step.as_deref().unwrap_or("the start of the launch").to_owned();
-        match self {
-            Reason::Said(text) => to.write_str(text),
-            Reason::BudgetUsedUp => to.write_str("the budget is used up"),
-            Reason::NotTriedAgain { reason } => write!(to, "not tried again: {reason}"),
-            Reason::FailedBefore { step } => write!(to, "{step} failed before it"),
-            Reason::SubjectFailed { subject, step } => write!(to, "{subject} failed in {}", place(step)),
-            Reason::LaunchFailed { step } => write!(to, "{} failed", place(step)),
-            Reason::CutOff => to.write_str("cut off; measured again after --resume"),
-        }
-    }
+fn place(step: &Option<String>) -> &str {
+    step.as_deref().unwrap_or("the start of the launch")
 }
 
-impl Display for LeaveReason {
-    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            LeaveReason::Decided => to.write_str(DECIDED),
-            LeaveReason::Dropped { affordable, least } => write!(
-                to,
-                "dropped: the budget allows {} with the steps that write, {least} are the fewest that can decide",
-                count(u64::from(*affordable), "launch", "launches")
-            ),
-            LeaveReason::PilotFailed { reason } => write!(to, "dropped: the pilot failed: {reason}"),
-            LeaveReason::LaunchesFailed { launches } => {
-                write!(to, "failed in {}", count(u64::from(*launches), "launch", "launches"))
-            }
-            LeaveReason::Recorded(text) => to.write_str(text),
-        }
-    }
+fn launches_of(number: u32) -> String {
+    count(u64::from(number), "launch", "launches")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::{self, Display};
 
     fn check<T>(reason: T, json: &str, sentence: &str)
     where

@@ -1,75 +1,75 @@
 //! What a reader of the numbers must know, as data: an enum with an id for scripts and, made from the data where it
 //! is shown, a sentence for people. Nobody reads a sentence back.
 
-mod text;
-
 #[cfg(test)]
 mod tests;
 
+use crate::elsewhere::NOT_OURS;
+use crate::figures::{chosen_percent, percent, span};
 use crate::plan::Design;
 use crate::reason::LeaveReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The one id that something hangs on in older stores too, which hold no data.
-const API_DIFFERS: &str = "api-differs";
-
 /// Something that a reader of the numbers must know. `Display` is its sentence, without a full stop.
 ///
 /// Its name in JSON is that of the variant: an id may stand for more than one sentence, a name does not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Warning {
     // Of the host and the plan, before anything is measured.
+    #[error("dbdyno itself is a debug build: run it with --release")]
     DebugBuild,
-    /// Others were at work before the run.
-    BusyHost {
-        load_1m: f64,
-        cpus: u32,
-    },
-    WithheldCpus {
-        usable: u32,
-        online: u32,
-    },
-    CpuGovernor {
-        governor: String,
-    },
+    #[error("load average {load_1m} on {cpus} CPUs before the run: the host is busy")]
+    BusyHost { load_1m: f64, cpus: u32 },
+    #[error(
+        "this run may use {usable} of the host's {online} CPUs: the rest are withheld, by the affinity of \
+         the shell or service that began it or by a container"
+    )]
+    WithheldCpus { usable: u32, online: u32 },
+    #[error("the CPU frequency governor is `{governor}`, not `performance`")]
+    CpuGovernor { governor: String },
+    #[error("a virtual machine: other guests of its host can disturb")]
     VirtualMachine,
-    /// Each build read an image that it made itself.
+    #[error(
+        "each build made the image that it read: a difference can be one of the files as well as of the code \
+         that reads them"
+    )]
     OwnImage,
-    ServerElsewhere {
-        subject: String,
-        /// Its address.
-        server: String,
-    },
-    /// The device below the databases is not known.
-    NoDevice {
-        /// What the system said.
-        reason: String,
-    },
-    /// All sides write to one device, whose name may not be known.
-    SharedDevice {
-        device: Option<String>,
-    },
+    #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
+    ServerElsewhere { subject: String, server: String },
+    #[error("the columns of the device are absent: {reason}")]
+    NoDevice { reason: String },
+    #[error(
+        "all sides write to {}: the kernel may write for one side in a block of another",
+        .device.as_deref().unwrap_or("the same device")
+    )]
+    SharedDevice { device: Option<String> },
 
     // Of a step, while it is measured.
-    WritesDelayed {
-        step: String,
-    },
+    #[error(
+        "the engine delayed writes in {step}: frozen time refills its credit, so this step's rate is not \
+         that of an uninterrupted run"
+    )]
+    WritesDelayed { step: String },
     /// Events were sent again in the first block in which any was, so often of each kind.
-    Retries {
-        subject: String,
-        kinds: BTreeMap<String, u64>,
-    },
+    #[error(
+        "{subject} wanted events to be sent again, in the first block in which it did: {}",
+        counts(.kinds)
+    )]
+    Retries { subject: String, kinds: BTreeMap<String, u64> },
     /// A stream had less than its rate; both in operations per second.
-    BehindItsRate {
-        subject: String,
-        step: String,
-        round: u32,
-        achieved: f64,
-        rate: f64,
-    },
+    #[error(
+        "{subject} did {achieved:.0} of the {rate:.0} operations a second of {step} in round {round}: less \
+         than 95 %, so that what ran beside it had less to bear than elsewhere"
+    )]
+    BehindItsRate { subject: String, step: String, round: u32, achieved: f64, rate: f64 },
     /// Operations of one block failed.
+    #[error(
+        "{failed} of {operations} operations failed on {subject} in {} {launch}: {error}",
+        repeat(.design)
+    )]
     FailedOperations {
         subject: String,
         design: Design,
@@ -77,10 +77,12 @@ pub enum Warning {
         failed: u64,
         /// All of them, those that failed included.
         operations: u64,
-        /// The first error.
         error: String,
     },
-    /// Candidates are called by another function of the engine than the base is.
+    #[error(
+        "{} called by {}, {} by {}: a difference is not one of code alone",
+        subjects(.calls), function(.calls), .base.subject, .base.function
+    )]
     ApiDiffers {
         /// Of the candidates, in the order in which they were found.
         calls: Vec<ApiCall>,
@@ -88,7 +90,11 @@ pub enum Warning {
     },
 
     // Of a judgement.
-    /// More operations failed than may.
+    #[error(
+        "{failed} of the {of}'s {operations} operations failed, more than {}: no verdict; look at the first \
+         error in the raw output",
+        chosen_percent(*.most)
+    )]
     Errors {
         of: Party,
         failed: f64,
@@ -96,7 +102,11 @@ pub enum Warning {
         /// The largest share that may.
         most: f64,
     },
-    /// More blocks were empty than may be.
+    #[error(
+        "no operation completed in {empty} of the {of}'s {blocks} blocks, more than {}: no verdict; use \
+         longer blocks",
+        chosen_percent(*.most)
+    )]
     EmptyBlocks {
         of: Party,
         empty: u64,
@@ -105,134 +115,155 @@ pub enum Warning {
         most: f64,
     },
     /// The rates contradict each other, and either could have decided.
+    #[error(
+        "the wall rate and the contention-adjusted rate moved in opposite directions: waiting time changed; \
+         measure again on a quiet host"
+    )]
     WaitingTimeChanged,
     /// The rates contradict each other, and only the wall rate may decide.
+    #[error(
+        "the wall rate and the contention-adjusted rate moved in opposite directions: waiting time changed; \
+         here it belongs to the engine, so the wall rate decides"
+    )]
+    #[strum(serialize = "waiting-time-changed")]
     WaitingTimeOfEngine,
+    #[error("decided on the contention-adjusted rate: the wall rate is too noisy to tell")]
     ContentionAdjusted,
-    /// The step was given up.
+    #[error(
+        "too noisy to tell: seeing a change of {} here would need about {launches} launches, of at most \
+         {max_launches}; use a quieter host{}",
+        chosen_percent(*.margin), or_measuring(*.seconds)
+    )]
     MachineTooNoisy {
-        /// The change that would have to be seen.
         margin: f64,
-        /// How many that would take.
         launches: f64,
         max_launches: u64,
         /// How long those would take; absent where nobody knows what a launch takes.
         seconds: Option<f64>,
     },
-    /// A change of no more than code layout makes.
-    WithinLayoutNoise {
-        /// By how much builds of one source differ at most.
-        most: f64,
-    },
-    WithinMargin {
-        margin: f64,
-    },
-    LaunchDropped {
-        launches: u64,
-    },
+    #[error(
+        "real for these two binaries, but within code-layout noise: builds of one source differ by up to {}",
+        percent(*.most)
+    )]
+    WithinLayoutNoise { most: f64 },
+    #[error("real, but within the margin of {}", chosen_percent(*.margin))]
+    WithinMargin { margin: f64 },
+    #[error("{launches} launches have no rate on one side and do not count")]
+    LaunchDropped { launches: u64 },
+    #[error("no launch has a rate on both sides")]
     NoLaunches,
+    #[error("no interval: one run")]
     OneRun,
-    TwoLaunches {
-        ratios: [f64; 2],
-    },
-    ParametricInterval {
-        launches: u64,
-    },
+    #[error("no interval: two launches, ratios {:.3} and {:.3}", .ratios[0], .ratios[1])]
+    TwoLaunches { ratios: [f64; 2] },
+    #[error("the interval assumes normal noise: {launches} launches are too few for ranks")]
+    ParametricInterval { launches: u64 },
+    #[error("holds on this data image only: all launches had the same")]
     OneImage,
-    SharedImages {
-        images: u32,
-    },
-    /// The rate was given.
+    #[error("launches share data images, so the unit is the image: {images} of them")]
+    SharedImages { images: u32 },
+    #[error("the rate was given: only a drop below it shows here; compare CPU per operation and latency")]
     OpenLoop,
 
     // Of what keeps a comparison from a verdict.
-    HarnessBiased {
-        steps: Vec<String>,
-    },
+    #[error(
+        "no verdict: the last calibration found the harness biased on {}; look for what disturbs this host, \
+         then run `dbdyno calibrate` again",
+        .steps.join(", ")
+    )]
+    HarnessBiased { steps: Vec<String> },
     /// Servers elsewhere go on while others are measured.
-    NotFrozen {
-        subjects: Vec<String>,
-        design: Design,
-    },
-    /// The trees that were read.
-    ShapeDiffers {
-        parts: Vec<DifferingPart>,
-        /// Launches that were compared.
-        launches: u64,
-    },
-    /// The work that was left behind.
-    DebtDiffers {
-        parts: Vec<DifferingPart>,
-        /// Launches that were compared.
-        launches: u64,
-    },
+    #[error(
+        "at most a suspicion: {} cannot be frozen and may {}, so what it does by itself, or for other \
+         clients, can be in the difference",
+        .subjects.join(" and "), goes_on(.design)
+    )]
+    NotFrozen { subjects: Vec<String>, design: Design },
+    #[error(
+        "no verdict: the trees that were read differ between the sides, base and candidate have {}",
+        differing(.parts, *.launches)
+    )]
+    ShapeDiffers { parts: Vec<DifferingPart>, launches: u64 },
+    #[error(
+        "no verdict: the sides left unequal work behind, base and candidate have {}",
+        differing(.parts, *.launches)
+    )]
+    DebtDiffers { parts: Vec<DifferingPart>, launches: u64 },
 
     // Of a comparison in rounds.
-    RoundsMissing {
-        of: Party,
-        rounds: u64,
-        most: u64,
-    },
+    #[error("the {of} has a value in {rounds} of {most} rounds")]
+    RoundsMissing { of: Party, rounds: u64, most: u64 },
+    #[error("no chain of common rounds connects the version with the base: nothing can be compared")]
     NotConnected,
-    NoInterval {
-        why: NoInterval,
-    },
-    /// A candidate was measured after the base.
+    #[error("no interval: {why}")]
+    NoInterval { why: NoInterval },
+    #[error("measured one after another: drift of the host looks like a difference")]
     Sequential,
 
     // Of series.
-    TooFewVersions {
-        versions: u64,
-        needed: u64,
-    },
-    /// What is found in them needs repeats.
+    #[error("{versions} versions with a value: at least {needed} are needed to look for changes")]
+    TooFewVersions { versions: u64, needed: u64 },
+    #[error("one run of each version: changes are candidates that need repeats")]
     SingleRuns,
-    VersionsMissing {
-        versions: u64,
-    },
-    /// Neighbours go together.
-    Autocorrelated {
-        correlation: f64,
-    },
+    #[error("{versions} versions have no value")]
+    VersionsMissing { versions: u64 },
+    #[error("neighbours go together (correlation {correlation:.2}): changes must be larger to stand out")]
+    Autocorrelated { correlation: f64 },
     /// The releases of a history were run once.
+    #[error("one run of each release: what is found is a candidate, to be measured again")]
+    #[strum(serialize = "single-runs")]
     SingleRunsOfReleases,
     /// The releases of a history were measured one after another.
+    #[error("measured one after another: drift of the host looks like a change")]
+    #[strum(serialize = "sequential")]
     SequentialReleases,
+    #[error(
+        "nobody says in which order the repeats were measured: drift of the host looks like a change, so \
+         what is found is a candidate"
+    )]
     OrderUnknown,
-    /// The releases do not stand in the order of the file.
+    #[error("the releases stand in the order of their numbers, not in that of the file")]
     Sorted,
-    /// Rounds of several campaigns are one history.
-    Joined {
-        campaigns: u64,
-    },
-    /// Trials were set aside.
-    Disturbed {
-        trials: u64,
-    },
+    #[error("rounds of {campaigns} campaigns are taken together")]
+    Joined { campaigns: u64 },
+    #[error("{trials} trials are set aside because others had the CPU meanwhile")]
+    Disturbed { trials: u64 },
 
     // Of a report.
+    #[error(
+        "the harness is not calibrated here since the host booted: `dbdyno calibrate` tells whether it is \
+         honest"
+    )]
     NotCalibrated,
+    #[error(
+        "which steps hold together is judged by Student's t, which assumes normal noise: there are too few \
+         launches for ranks over so many steps"
+    )]
     ParametricFamily,
     /// A step left before it was decided.
-    Dropped {
-        reason: LeaveReason,
-        launch: u32,
-    },
-    /// A part of the run is shown.
+    #[error("{reason} (after launch {launch})")]
+    Dropped { reason: LeaveReason, launch: u32 },
+    #[error(
+        "A selection: {}; what holds for all together is judged on all of them",
+        selection(.steps.as_ref(), .subjects.as_ref())
+    )]
     Selection {
         /// Absent where all are shown.
         steps: Option<Selected>,
         /// Absent where all are shown.
         subjects: Option<Selected>,
     },
-    EngineTextUnread {
-        texts: Vec<UnreadTexts>,
-    },
-    /// Operations failed in trials that count.
-    FailedOperationsCounted {
-        operations: u64,
-    },
+    #[error("what the engine said of itself could not be read, its columns are absent: {}", unread(.texts))]
+    EngineTextUnread { texts: Vec<UnreadTexts> },
+    #[error("{operations} operations of trials that count returned an error or a wrong answer")]
+    #[strum(serialize = "failed-operations")]
+    FailedOperationsCounted { operations: u64 },
     /// Others were at work all along.
+    #[error(
+        "other processes had {median_percent:.0} % of the host's CPU time in the median trial of {step}: \
+         intervals are wider than on a host of its own"
+    )]
+    #[strum(serialize = "busy-host")]
     BusyHostThroughout {
         /// What they had of the CPU in the median trial of the step, in percent.
         median_percent: f64,
@@ -240,10 +271,8 @@ pub enum Warning {
     },
 
     /// What an older store holds: its sentence, without the data.
-    Recorded {
-        id: String,
-        text: String,
-    },
+    #[error("{text}")]
+    Recorded { id: String, text: String },
 }
 
 /// A subject and the function of the engine that a step calls it by.
@@ -254,8 +283,9 @@ pub struct ApiCall {
 }
 
 /// Who of a comparison, where no subject is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Party {
     Base,
     Candidate,
@@ -264,12 +294,15 @@ pub enum Party {
 }
 
 /// Why rounds have no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoInterval {
+    #[strum(serialize = "fewer than two rounds")]
     FewerThanTwoRounds,
-    /// Two rounds, and too few versions to lend each other what they know of the noise.
+    /// Versions lend each other what they know of the noise.
+    #[strum(serialize = "two rounds of so few versions do not tell how large the noise is")]
     TwoRoundsOfFewVersions,
+    #[strum(serialize = "no round repeats another")]
     NothingRepeats,
 }
 
@@ -307,57 +340,8 @@ impl Warning {
     /// The id for scripts: `busy-host`. It says what it is about, and may have more than one sentence.
     pub fn id(&self) -> &str {
         match self {
-            Warning::DebugBuild => "debug-build",
-            Warning::BusyHost { .. } | Warning::BusyHostThroughout { .. } => "busy-host",
-            Warning::WithheldCpus { .. } => "withheld-cpus",
-            Warning::CpuGovernor { .. } => "cpu-governor",
-            Warning::VirtualMachine => "virtual-machine",
-            Warning::OwnImage => "own-image",
-            Warning::ServerElsewhere { .. } => "server-elsewhere",
-            Warning::NoDevice { .. } => "no-device",
-            Warning::SharedDevice { .. } => "shared-device",
-            Warning::WritesDelayed { .. } => "writes-delayed",
-            Warning::Retries { .. } => "retries",
-            Warning::BehindItsRate { .. } => "behind-its-rate",
-            Warning::FailedOperations { .. } | Warning::FailedOperationsCounted { .. } => "failed-operations",
-            Warning::ApiDiffers { .. } => API_DIFFERS,
-            Warning::Errors { .. } => "errors",
-            Warning::EmptyBlocks { .. } => "empty-blocks",
-            Warning::WaitingTimeChanged | Warning::WaitingTimeOfEngine => "waiting-time-changed",
-            Warning::ContentionAdjusted => "contention-adjusted",
-            Warning::MachineTooNoisy { .. } => "machine-too-noisy",
-            Warning::WithinLayoutNoise { .. } => "within-layout-noise",
-            Warning::WithinMargin { .. } => "within-margin",
-            Warning::LaunchDropped { .. } => "launch-dropped",
-            Warning::NoLaunches => "no-launches",
-            Warning::OneRun => "one-run",
-            Warning::TwoLaunches { .. } => "two-launches",
-            Warning::ParametricInterval { .. } => "parametric-interval",
-            Warning::OneImage => "one-image",
-            Warning::SharedImages { .. } => "shared-images",
-            Warning::OpenLoop => "open-loop",
-            Warning::HarnessBiased { .. } => "harness-biased",
-            Warning::NotFrozen { .. } => "not-frozen",
-            Warning::ShapeDiffers { .. } => "shape-differs",
-            Warning::DebtDiffers { .. } => "debt-differs",
-            Warning::RoundsMissing { .. } => "rounds-missing",
-            Warning::NotConnected => "not-connected",
-            Warning::NoInterval { .. } => "no-interval",
-            Warning::Sequential | Warning::SequentialReleases => "sequential",
-            Warning::TooFewVersions { .. } => "too-few-versions",
-            Warning::SingleRuns | Warning::SingleRunsOfReleases => "single-runs",
-            Warning::VersionsMissing { .. } => "versions-missing",
-            Warning::Autocorrelated { .. } => "autocorrelated",
-            Warning::OrderUnknown => "order-unknown",
-            Warning::Sorted => "sorted",
-            Warning::Joined { .. } => "joined",
-            Warning::Disturbed { .. } => "disturbed",
-            Warning::NotCalibrated => "not-calibrated",
-            Warning::ParametricFamily => "parametric-family",
-            Warning::Dropped { .. } => "dropped",
-            Warning::Selection { .. } => "selection",
-            Warning::EngineTextUnread { .. } => "engine-text-unread",
             Warning::Recorded { id, .. } => id,
+            known => known.into(),
         }
     }
 
@@ -378,7 +362,65 @@ impl Warning {
     pub fn is_other_call_of(&self, candidate: &str) -> bool {
         match self {
             Warning::ApiDiffers { calls, .. } => calls.iter().any(|call| call.subject == candidate),
-            other => other.id() == API_DIFFERS,
+            // The one id that something hangs on in older stores too.
+            other => other.id() == "api-differs",
         }
     }
+}
+
+/// `deadlock 3, serialization 1`
+fn counts(kinds: &BTreeMap<String, u64>) -> String {
+    joined(kinds, ", ", |(kind, count)| format!("{kind} {count}"))
+}
+
+fn joined<T>(all: impl IntoIterator<Item = T>, between: &str, shown: impl Fn(T) -> String) -> String {
+    all.into_iter().map(shown).collect::<Vec<String>>().join(between)
+}
+
+fn repeat(design: &Design) -> &'static str {
+    match design {
+        Design::Interleaved => "launch",
+        Design::Rounds | Design::Sequential => "round",
+    }
+}
+
+fn goes_on(design: &Design) -> &'static str {
+    match design {
+        Design::Interleaved => "go on while blocks of the other side run",
+        Design::Rounds | Design::Sequential => "go on while other subjects are measured",
+    }
+}
+
+/// Those that were found later stand first, before what is said of the first.
+fn subjects(calls: &[ApiCall]) -> String {
+    joined(calls.iter().rev(), ", ", |call| call.subject.clone())
+}
+
+fn function(calls: &[ApiCall]) -> &str {
+    calls.first().map_or("another function", |call| &call.function)
+}
+
+fn or_measuring(seconds: Option<f64>) -> String {
+    seconds.map(|seconds| format!(", or {} of measuring", span(seconds))).unwrap_or_default()
+}
+
+/// `L0 files 1 and 9 (in 14 of 14 launches), L1 bytes ..`
+fn differing(parts: &[DifferingPart], compared: u64) -> String {
+    joined(parts, ", ", |DifferingPart { part, base, candidate, launches }| {
+        format!("{part} {base} and {candidate} (in {launches} of {compared} launches)")
+    })
+}
+
+/// `5 of 42 steps (..) and 2 of 3 subjects (..)`
+fn selection(steps: Option<&Selected>, subjects: Option<&Selected>) -> String {
+    let selected = [("steps", steps), ("subjects", subjects)];
+    joined(selected.into_iter().filter_map(|(what, part)| Some((what, part?))), " and ", |(what, part)| {
+        format!("{} of {} {what} ({})", part.shown, part.all, part.names.join(", "))
+    })
+}
+
+fn unread(texts: &[UnreadTexts]) -> String {
+    joined(texts, "; ", |UnreadTexts { subject, count, first }| {
+        format!("{subject} ({count} texts; the first: {first})")
+    })
 }
