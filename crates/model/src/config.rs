@@ -120,21 +120,16 @@ struct ConfigEntry {
 /// Why a configuration file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not TOML, or not of this form.
     #[error("failed to parse the configuration file `{origin}`")]
     Toml {
         /// The file, or `embedded:NAME`.
         origin: String,
-        /// Line, column and caret.
         source: Box<toml::de::Error>,
     },
-    /// Two entries share a name.
     #[error("`{origin}` names the configuration `{name}` twice")]
     Duplicate { origin: String, name: String },
-    /// An entry extends one that does not stand before it.
     #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which does not stand before it")]
     Extends { origin: String, name: String, extends: String },
-    /// A part for some releases holds for all or for none.
     #[error(
         "`{origin}`: a `when` of the configuration `{name}` holds for {}: give `since`, `before`, or both in order", 
         if *always { "every release" } else { "no release" }
@@ -145,7 +140,6 @@ pub enum ConfigError {
         /// Every release, else none.
         always: bool,
     },
-    /// A share of memory is nothing or too much.
     #[error(
         "`{origin}`: the configuration `{name}` gives `{option}` {percent} percent of the memory: give 1 to 100"
     )]

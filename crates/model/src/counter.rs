@@ -110,6 +110,11 @@ impl Counter {
         self.def().name.trim_end_matches("_per_op")
     }
 
+    /// The counter of this name of a total; none where a later version counted what this one does not know.
+    pub fn of_total(name: &str) -> Option<Counter> {
+        Counter::ALL.into_iter().find(|counter| counter.total_name() == name)
+    }
+
     /// The smallest step in which the kernel counts, in the counter's own unit.
     pub fn resolution(self) -> f64 {
         self.def().resolution

@@ -30,29 +30,24 @@ pub struct ServerElsewhere {
 /// Why a text is not the address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DsnError {
-    /// Another scheme, or none.
     #[error(
         "a server is written `postgres://USER@HOST:PORT/DATABASE` or `mysql://USER@HOST:PORT/DATABASE`, with a Unix \
          socket `postgres://USER@/DATABASE?host=/DIRECTORY` or `mysql://USER@/DATABASE?socket=/FILE`"
     )]
     Scheme,
-    /// A password stands in it.
     #[error(
         "the address of a server must not hold a password (there is a `:` before the `@`): every user of this machine \
          can read arguments. Leave it out, and give it by --password-file or in the environment"
     )]
     Password,
-    /// A part is missing or empty.
     #[error("the address names no {part}; write {example}")]
     Missing {
         /// `user`, `database`, `host`.
         part: &'static str,
         example: &'static str,
     },
-    /// A port that is none.
     #[error("the port of the address is no number from 1 to 65535")]
     Port,
-    /// A part that cannot be decoded or sent.
     #[error("the {part} of the address has a wrong `%` escape or a control character")]
     Text {
         /// `user`, `database`.
@@ -60,20 +55,14 @@ pub enum DsnError {
     },
     /// A parameter that means nothing here.
     #[error("the address has a parameter that is not known; there are {known}")]
-    Parameter {
-        /// The names of those that are.
-        known: &'static str,
-    },
-    /// A path that is not absolute.
+    Parameter { known: &'static str },
     #[error("the path after `{parameter}=` must begin with `/`")]
     Path {
         /// `host`, `socket`.
         parameter: &'static str,
     },
-    /// Both a host and a socket.
     #[error("the address names a host and a Unix socket; leave one of them out")]
     Both,
-    /// TLS is asked for.
     #[error(
         "dbdyno does not speak TLS; allow this user to come without it, or use a Unix socket, or a tunnel that ends \
          beside the server"

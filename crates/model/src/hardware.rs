@@ -93,22 +93,10 @@ const SQL: &str = "sql";
 /// Why a hardware class could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HardwareError {
-    /// Not TOML, or not of this form.
     #[error("failed to parse the hardware classes `{origin}`")]
-    Toml {
-        origin: String,
-        /// Line, column and caret.
-        source: Box<toml::de::Error>,
-    },
-    /// There is no such class.
+    Toml { origin: String, source: Box<toml::de::Error> },
     #[error("{engine} has no hardware class `{wanted}`{hint}; there are {}", known.join(", "))]
-    Unknown {
-        engine: String,
-        /// What was asked for.
-        wanted: String,
-        hint: String,
-        known: Vec<String>,
-    },
+    Unknown { engine: String, wanted: String, hint: String, known: Vec<String> },
 }
 
 /// All classes of one engine.

@@ -5,7 +5,7 @@ use crate::plan::{Design, LoopDevice};
 use crate::subject::{SubjectError, SubjectRef};
 use crate::units::{Bytes, BytesError};
 use crate::workload::Scale;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub struct PlanFile {
 }
 
 /// What to do with an option that a build does not know.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownOptions {
     /// The subject is left out, with the option's name as the reason.
@@ -62,80 +62,86 @@ pub enum UnknownOptions {
 /// Why a plan file could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFileError {
-    /// Not TOML, or not of this form.
     #[error("failed to parse the plan `{origin}`")]
-    Toml {
-        origin: String,
-        /// Line, column and caret.
-        source: Box<toml::de::Error>,
-    },
-    /// A subject that is none.
+    Toml { origin: String, source: Box<toml::de::Error> },
     #[error("plan `{origin}`, subjects")]
-    Subject {
-        origin: String,
-        /// Which, and how it should be.
-        source: SubjectError,
-    },
-    /// A size that is none.
+    Subject { origin: String, source: SubjectError },
     #[error("plan `{origin}`, {place}")]
     Size {
         origin: String,
         /// `memory_limit`.
         place: &'static str,
-        /// Which, and how it should be.
         source: BytesError,
     },
-    /// A value that no run could use.
     #[error("plan `{origin}`, {place}: {problem}")]
-    Invalid {
-        origin: String,
-        place: &'static str,
-        /// What is wrong and what would be right.
-        problem: String,
-    },
+    Invalid { origin: String, place: &'static str, problem: String },
 }
 
-#[derive(Debug, Deserialize)]
+/// A plan as a file has it, to be read and to be written. Tables stand at the end, as TOML wants them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
-    name: String,
-    #[serde(default)]
-    description: String,
+pub struct PlanText {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     #[serde(default = "in_rounds")]
-    design: Design,
+    pub design: Design,
     #[serde(default = "three")]
-    rounds: u32,
-    workloads: Vec<String>,
-    subjects: Vec<String>,
-    #[serde(default)]
-    configs: Vec<String>,
-    #[serde(default)]
-    steps: Vec<String>,
-    hardware: Option<String>,
-    #[serde(default)]
-    scale: Scale,
-    #[serde(default)]
-    options: Options,
-    #[serde(default)]
-    unknown_options: UnknownOptions,
-    #[serde(default)]
-    tickers: bool,
-    memory_limit: Option<String>,
-    loop_device: Option<LoopDeviceEntry>,
-    #[serde(default)]
-    db_bench: BTreeMap<String, PathBuf>,
-    budget_minutes: Option<u64>,
-    seed: Option<u64>,
+    pub rounds: u32,
+    pub workloads: Vec<String>,
+    pub subjects: Vec<String>,
+    /// Crossed with the subjects that name none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub configs: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    pub hardware: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unknown_options: UnknownOptions,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tickers: bool,
+    pub memory_limit: Option<String>,
+    pub budget_minutes: Option<u64>,
+    pub seed: Option<u64>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub scale: Scale,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub options: Options,
+    pub loop_device: Option<LoopDeviceText>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub db_bench: BTreeMap<String, PathBuf>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A loop device as a plan has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LoopDeviceEntry {
-    size: String,
-    #[serde(default = "yes")]
+pub struct LoopDeviceText {
+    #[serde(default = "crate::yes")]
     direct_io: bool,
     max_sectors_kb: Option<u32>,
     read_ahead_kb: Option<u32>,
+    size: String,
+}
+
+impl From<&LoopDevice> for LoopDeviceText {
+    fn from(device: &LoopDevice) -> LoopDeviceText {
+        let LoopDevice { bytes, direct_io, max_sectors_kb, read_ahead_kb } = *device;
+        LoopDeviceText { direct_io, max_sectors_kb, read_ahead_kb, size: format!("{} B", bytes.0) }
+    }
+}
+
+impl PlanText {
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// A seed above the integers of TOML, a path that is not UTF-8.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn in_rounds() -> Design {
@@ -146,14 +152,10 @@ fn three() -> u32 {
     3
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl PlanFile {
     /// Reads a plan; `origin` names the file in errors.
     pub fn parse(text: &str, origin: &str) -> Result<PlanFile, PlanFileError> {
-        let file: File = toml::from_str(text)
+        let file: PlanText = toml::from_str(text)
             .map_err(|source| PlanFileError::Toml { origin: origin.to_owned(), source: Box::new(source) })?;
         let invalid = |place: &'static str, problem: &str| PlanFileError::Invalid {
             origin: origin.to_owned(),

@@ -92,6 +92,14 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
+    /// All, in the order of the form.
+    pub const ALL: [RunStatus; 4] = [
+        RunStatus::Ended(RunOutcome::Done),
+        RunStatus::Unfinished,
+        RunStatus::Ended(RunOutcome::Failed),
+        RunStatus::Ended(RunOutcome::Interrupted),
+    ];
+
     /// The name in lists and JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,7 +1,6 @@
 //! Verdicts: what may be said of a comparison.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// What may be said of a step and a candidate.
 #[derive(
@@ -15,6 +14,7 @@ use std::fmt;
     Hash,
     Serialize,
     Deserialize,
+    strum::Display,
     strum::IntoStaticStr,
     strum::VariantArray,
 )]
@@ -40,10 +40,9 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         self.into()
     }
-}
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    /// Whether it says that there is a difference.
+    pub fn is_directional(self) -> bool {
+        matches!(self, Verdict::Regression | Verdict::Improvement | Verdict::Suspect)
     }
 }

@@ -220,7 +220,7 @@ pub struct StepSetup {
     pub planted_slowdown_percent: f64,
     /// Whether every key was written: after a fill in random order about a third of them are missing, and a key
     /// that is not found is no wrong answer.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::yes")]
     pub all_keys_exist: bool,
     /// Whether the SQL server is ours and on this host, so that its thread may be kept on a CPU.
     #[serde(default)]
@@ -267,10 +267,6 @@ pub enum Stream {
     Own,
     /// That of the companion of this number, from 0.
     Companion(usize),
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// When a block ends.

@@ -1,4 +1,4 @@
-//! Bisections: written when they begin or end, found and read back. Their launches are no runs of the store.
+//! Bisections: written when they begin or end, and read back. Their launches are no runs of the store.
 
 use crate::error::Error;
 use crate::file::Store;
@@ -30,28 +30,6 @@ impl Writer {
 }
 
 impl Store {
-    /// The id of the bisection that has this id, or whose id alone begins with it; absent where there is none, or where
-    /// several begin with it.
-    pub fn find_bisection(&self, wanted: &str) -> Result<Option<String>, Error> {
-        if wanted.is_empty() {
-            return Ok(None);
-        }
-        self.sql("look for a bisection", |connection| {
-            // The id itself comes first. Two are enough to know that several begin with it.
-            let found: Vec<String> = connection
-                .prepare_cached(
-                    "SELECT id FROM bisections WHERE instr(id, ?) = 1 ORDER BY length(id) LIMIT 2",
-                )?
-                .query_map([wanted], |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
-            Ok(match found.as_slice() {
-                [id, ..] if id == wanted => Some(id.clone()),
-                [only] => Some(only.clone()),
-                _ => None,
-            })
-        })
-    }
-
     /// The bisection of exactly this id.
     pub fn load_bisection(&self, id: &str) -> Result<BisectionRecord, Error> {
         self.sql(format!("read bisection {id}"), |connection| {

@@ -3,15 +3,13 @@
 
 mod live;
 
-pub use live::{LiveFacts, LiveStep, LiveTrial};
-
 use crate::columns::{from_json, purpose, run_outcome, side, small, unreadable, unsigned};
 use crate::error::Error;
 use crate::file::Store;
-use model::block::Side;
 use model::event::RunOutcome;
 use model::host::Host;
-use model::plan::{Plan, Purpose};
+use model::listing::{Choices, Entry, EntryKind, RunHead, TrialCounts, TrialEnd, TrialRate};
+use model::plan::Plan;
 use model::record::{RawOutputName, RunStatus};
 use model::units::Nanos;
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
@@ -36,132 +34,12 @@ pub struct Filter {
     pub before_us: Option<i64>,
 }
 
-/// What an entry of the list is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A run of ours.
-    Run(Purpose),
-    /// Results of another program.
-    Import,
-    /// A search for the first version that differs, over several runs.
-    Bisection,
-}
-
-impl EntryKind {
-    /// The name in SQL.
-    fn name(self) -> &'static str {
-        match self {
-            EntryKind::Run(purpose) => purpose.name(),
-            EntryKind::Import => "import",
-            EntryKind::Bisection => "bisection",
-        }
-    }
-}
-
 /// One page of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryPage {
     pub entries: Vec<Entry>,
     /// How many there are on all pages.
     pub total: u64,
-}
-
-/// A run, an import or a bisection in the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub id: String,
-    /// The name that the user gave it; a bisection has none.
-    pub name: Option<String>,
-    pub kind: EntryKind,
-    /// How it ended, or that it did not.
-    pub status: RunStatus,
-    /// Microseconds since the epoch.
-    pub began_at_us: i64,
-    /// Microseconds since the epoch; absent where it is unfinished.
-    pub ended_at_us: Option<i64>,
-    /// The workload; of an import its format.
-    pub workload: String,
-    /// Name of the host; absent for an import and a bisection.
-    pub host: Option<String>,
-    /// The base, then the candidates; of an import its files, of a bisection its good and its bad end.
-    pub subjects: Vec<String>,
-    /// How its trials ended; those of a run.
-    pub trials: TrialCounts,
-    /// What the report of a run found, as JSON; absent where none was made.
-    pub found: Option<String>,
-}
-
-/// How trials ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TrialCounts {
-    pub done: u64,
-    pub failed: u64,
-    pub skipped: u64,
-    /// Without an end, in a run that is not done: being measured, or cut off.
-    pub unfinished: u64,
-    /// Without an end, in a run that is done: a step that only makes the tree for others, since it has its verdict or
-    /// was not chosen.
-    pub not_needed: u64,
-}
-
-/// What there is to choose from, each in the order of the alphabet.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choices {
-    pub engines: Vec<String>,
-    pub workloads: Vec<String>,
-    pub hosts: Vec<String>,
-}
-
-/// A run's own row, without its plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunHead {
-    pub id: String,
-    /// The name that the user gave it.
-    pub name: Option<String>,
-    /// What it is for.
-    pub purpose: Purpose,
-    /// How it ended, or that it did not.
-    pub status: RunStatus,
-    /// Microseconds since the epoch.
-    pub started_at_us: i64,
-    /// Microseconds since the epoch; absent where it is unfinished.
-    pub ended_at_us: Option<i64>,
-    /// The boot of its host.
-    pub boot_id: String,
-    /// Version of dbdyno that measured.
-    pub tool_version: String,
-}
-
-/// One step of one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepRates {
-    pub head: RunHead,
-    /// Its trials of the step, by launch and side; those without an end too.
-    pub trials: Vec<TrialRate>,
-}
-
-/// How fast one trial was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrialRate {
-    pub launch: u32,
-    pub side: Side,
-    pub ended: TrialEnd,
-    /// Operations of its measured blocks.
-    pub operations: u64,
-    /// Wall time of these.
-    pub wall: Nanos,
-}
-
-/// How a trial ended, without the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TrialEnd {
-    Done,
-    Failed,
-    Skipped,
-    /// It has no end, and its run is not done.
-    Unfinished,
-    /// It has no end, and nobody waits for it: its run is done.
-    NotNeeded,
 }
 
 /// Runs, imports and bisections as one list; the column `list` says where `entry_key` belongs.
@@ -303,14 +181,14 @@ impl Store {
         })
     }
 
-    /// The trials of one step of a run: what was measured in them, drains left out.
-    pub fn step_rates(&self, head: &RunHead, step: &str) -> Result<StepRates, Error> {
+    /// The trials of one step of a run, by launch and side: what was measured in them, drains left out; those without an
+    /// end too.
+    pub fn step_rates(&self, head: &RunHead, step: &str) -> Result<Vec<TrialRate>, Error> {
         self.sql(format!("read {step} of run {}", head.id), |connection| {
-            let trials = connection
+            connection
                 .prepare_cached(STEP_RATES)?
                 .query_map(params![head.id, step], |row| trial_rate(row, head.status))?
-                .collect::<rusqlite::Result<_>>()?;
-            Ok(StepRates { head: head.clone(), trials })
+                .collect()
         })
     }
 
@@ -416,18 +294,6 @@ fn trial_counts(connection: &Connection, run_key: i64, status: RunStatus) -> rus
         counts.add(trial_end(row, status)?, unsigned(row, "trials")?);
     }
     Ok(counts)
-}
-
-impl TrialCounts {
-    fn add(&mut self, ended: TrialEnd, trials: u64) {
-        match ended {
-            TrialEnd::Done => self.done += trials,
-            TrialEnd::Failed => self.failed += trials,
-            TrialEnd::Skipped => self.skipped += trials,
-            TrialEnd::Unfinished => self.unfinished += trials,
-            TrialEnd::NotNeeded => self.not_needed += trials,
-        }
-    }
 }
 
 /// How the trial in a row ended, of a run that stands like this. A run that is done has every outcome that it wanted.

@@ -1,7 +1,6 @@
 //! How values of the model are spelt in columns, both ways. No statements in here.
 
 use model::block::BlockKind;
-use model::counter::Counter;
 use model::event::{Moment, RunOutcome};
 use model::plan::Purpose;
 use model::reason::{LeaveReason, Reason};
@@ -139,16 +138,6 @@ pub(crate) fn block_kind(row: &Row<'_>) -> rusqlite::Result<BlockKind> {
         "drain" => Ok(BlockKind::Drain),
         other => Err(unreadable("kind", format!("`{other}` is not known to this version").into())),
     }
-}
-
-/// A counter's name in SQL: that of its metric, without `_per_op`, since a row holds the total of a block.
-pub(crate) fn counter_name(counter: Counter) -> &'static str {
-    counter.total_name()
-}
-
-/// The counter of this name; none where a later version counted what this one does not know.
-pub(crate) fn counter(name: &str) -> Option<Counter> {
-    Counter::ALL.into_iter().find(|counter| counter_name(*counter) == name)
 }
 
 /// The shape in the columns `levels_json`, `memtable_bytes` and `pending_compaction_bytes`.

@@ -6,26 +6,17 @@ use std::path::{Path, PathBuf};
 /// What went wrong with a store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no file.
     #[error("there is no store at `{path}` yet; `dbdyno compare` makes one, `--store FILE` names another")]
     Missing { path: PathBuf },
-    /// The file or its directory cannot be opened or made.
     #[error("failed to open the store `{path}`; check that its directory can be read and written")]
     CannotOpen { path: PathBuf, source: Box<dyn std::error::Error + Send + Sync> },
-    /// The file is something else.
     #[error("`{path}` is not a store of dbdyno; name another file with `--store FILE`")]
     NotAStore { path: PathBuf },
-    /// The file was written by a later version.
     #[error(
         "the store `{path}` has schema {found}, this dbdyno knows schemas up to {known}; use the dbdyno that \
          wrote it or a later one"
     )]
-    Newer {
-        path: PathBuf,
-        found: u32,
-        /// The last schema that is known.
-        known: u32,
-    },
+    Newer { path: PathBuf, found: u32, known: u32 },
     /// The file was written by an earlier version, or is being made, and must not be changed now.
     #[error(
         "the store `{path}` has schema {found} and this reader needs {known}; any other command of this dbdyno \
@@ -35,10 +26,8 @@ pub enum Error {
         path: PathBuf,
         /// Its schema; 0 where it has none yet.
         found: u32,
-        /// The schema that is needed.
         known: u32,
     },
-    /// Another process writes to it.
     #[error(
         "another dbdyno ({holder}) writes to the store `{path}`; wait for it, or name another file with \
          `--store FILE`"
@@ -48,18 +37,14 @@ pub enum Error {
         /// `process 123`
         holder: String,
     },
-    /// Another process kept the file locked for longer than we wait.
     #[error("the store `{path}` stayed locked by another process; end that process, then try again")]
     Busy { path: PathBuf, source: rusqlite::Error },
-    /// No permission to write.
     #[error("no permission to write the store `{path}`; change its permissions or use `--store FILE`")]
     ReadOnly { path: PathBuf, source: rusqlite::Error },
-    /// The disk is full.
     #[error(
         "the disk of the store `{path}` is full; free some space: what was committed before is still there"
     )]
     DiskFull { path: PathBuf, source: rusqlite::Error },
-    /// Anything else that SQLite or a stored value may say.
     #[error("failed to {doing} in the store `{path}`")]
     Sql {
         path: PathBuf,
@@ -68,36 +53,18 @@ pub enum Error {
         /// What SQLite said, or which value cannot be read.
         source: rusqlite::Error,
     },
-    /// A run of this id was begun before.
     #[error("run `{run}` is in the store `{path}` already; a new run needs an id of its own")]
     DuplicateRun { path: PathBuf, run: String },
-    /// An event of a run that was not begun.
     #[error("run `{run}` was not begun in the store `{path}`; its first event must be `started`")]
     RunNotBegun { path: PathBuf, run: String },
-    /// The store holds no run.
     #[error("the store `{path}` holds no run yet; `dbdyno compare` makes one")]
     NoRuns { path: PathBuf },
-    /// No run has this id, beginning or name.
     #[error(
         "no run in `{path}` has the id, beginning or name `{wanted}`{hint}; `last` is the newest, {newest}"
     )]
-    NoSuchRun {
-        path: PathBuf,
-        /// What was asked for.
-        wanted: String,
-        /// The nearest ids and names.
-        hint: String,
-        /// The id of the newest run.
-        newest: String,
-    },
-    /// Several runs begin with this text, or have it as their name.
+    NoSuchRun { path: PathBuf, wanted: String, hint: String, newest: String },
     #[error("`{wanted}` means more than one run of `{path}`: {}; write more of the id", candidates.join(", "))]
-    AmbiguousRun {
-        path: PathBuf,
-        /// What was asked for.
-        wanted: String,
-        candidates: Vec<String>,
-    },
+    AmbiguousRun { path: PathBuf, wanted: String, candidates: Vec<String> },
 }
 
 impl Error {

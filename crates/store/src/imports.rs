@@ -1,4 +1,4 @@
-//! Results that other programs wrote: written in one go, found and read back.
+//! Results that other programs wrote: written in one go and read back.
 
 use crate::columns::side;
 use crate::error::Error;
@@ -6,21 +6,6 @@ use crate::file::Store;
 use crate::writer::Writer;
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
 use rusqlite::{Connection, Row, params};
-
-/// An import in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportListing {
-    /// Sorts by time, unique.
-    pub id: String,
-    /// The name that the user gave it.
-    pub name: Option<String>,
-    /// `db_bench-report`
-    pub format: String,
-    /// Microseconds since the epoch.
-    pub imported_at_us: i64,
-    /// Its files, as they were named.
-    pub files: Vec<String>,
-}
 
 impl Writer {
     /// Writes an import in whole or, with an error, not at all.
@@ -71,64 +56,19 @@ fn write(connection: &Connection, import: &ImportRecord) -> rusqlite::Result<()>
 }
 
 impl Store {
-    /// All imports, newest first.
-    pub fn imports(&self) -> Result<Vec<ImportListing>, Error> {
-        self.sql("list the imports", |connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT * FROM imports ORDER BY imported_at_us DESC, id DESC")?;
-            let mut files = connection.prepare_cached(
-                "SELECT file FROM import_files WHERE import_key = ? ORDER BY import_file_key",
-            )?;
-            statement
-                .query_map([], |row| {
-                    let names = files.query_map([row.get::<_, i64>("import_key")?], |row| row.get(0))?;
-                    listing(row, names.collect::<rusqlite::Result<_>>()?)
-                })?
-                .collect()
-        })
-    }
-
-    /// The id of the import that has this id or name, or whose id alone begins with it; absent where there is none, or
-    /// where several begin with it.
-    pub fn find_import(&self, wanted: &str) -> Result<Option<String>, Error> {
-        let imports = self.imports()?;
-        let is = |import: &&ImportListing| import.id == wanted || import.name.as_deref() == Some(wanted);
-        if let Some(found) = imports.iter().find(is) {
-            return Ok(Some(found.id.clone()));
-        }
-        let mut beginning =
-            imports.iter().filter(|import| !wanted.is_empty() && import.id.starts_with(wanted));
-        Ok(match (beginning.next(), beginning.next()) {
-            (Some(found), None) => Some(found.id.clone()),
-            (_, _) => None,
-        })
-    }
-
     /// Everything of the import of this id, its files included.
     pub fn load_import(&self, id: &str) -> Result<ImportRecord, Error> {
         self.sql(format!("read import {id}"), |connection| {
-            let (key, listing, tool_version) =
+            let (key, mut import) =
                 connection.query_row("SELECT * FROM imports WHERE id = ?", [id], |row| {
-                    Ok((
-                        row.get::<_, i64>("import_key")?,
-                        listing(row, Vec::new())?,
-                        row.get("tool_version")?,
-                    ))
+                    Ok((row.get::<_, i64>("import_key")?, without_values(row)?))
                 })?;
-            Ok(ImportRecord {
-                id: listing.id,
-                name: listing.name,
-                format: listing.format,
-                imported_at_us: listing.imported_at_us,
-                tool_version,
-                files: connection
-                    .prepare_cached(
-                        "SELECT * FROM import_files WHERE import_key = ? ORDER BY import_file_key",
-                    )?
-                    .query_map([key], file)?
-                    .collect::<rusqlite::Result<_>>()?,
-                values: values(connection, key)?,
-            })
+            import.files = connection
+                .prepare_cached("SELECT * FROM import_files WHERE import_key = ? ORDER BY import_file_key")?
+                .query_map([key], file)?
+                .collect::<rusqlite::Result<_>>()?;
+            import.values = values(connection, key)?;
+            Ok(import)
         })
     }
 }
@@ -142,13 +82,15 @@ fn values(connection: &Connection, key: i64) -> rusqlite::Result<Vec<ImportedVal
     connection.prepare_cached(sql)?.query_map([key], value)?.collect()
 }
 
-fn listing(row: &Row<'_>, files: Vec<String>) -> rusqlite::Result<ImportListing> {
-    Ok(ImportListing {
+fn without_values(row: &Row<'_>) -> rusqlite::Result<ImportRecord> {
+    Ok(ImportRecord {
         id: row.get("id")?,
         name: row.get("name")?,
         format: row.get("format")?,
         imported_at_us: row.get("imported_at_us")?,
-        files,
+        tool_version: row.get("tool_version")?,
+        files: Vec::new(),
+        values: Vec::new(),
     })
 }
 

@@ -9,23 +9,18 @@ mod columns;
 mod error;
 mod export;
 mod file;
+mod find;
 mod imports;
 mod insert;
 mod load;
 mod migrations;
 mod resume;
-mod runs;
 mod writer;
 
-pub use browse::{
-    Choices, Entry, EntryKind, EntryPage, Filter, LiveFacts, LiveStep, LiveTrial, RunHead, StepRates,
-    TrialCounts, TrialEnd, TrialRate,
-};
+pub use browse::{EntryPage, Filter};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
 pub use file::Store;
-pub use imports::ImportListing;
-pub use runs::RunListing;
 pub use writer::Writer;
 
 #[cfg(test)]

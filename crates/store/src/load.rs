@@ -1,14 +1,14 @@
 //! Reading one run back: the rows as the structures that they were written from.
 
 use crate::columns::{
-    block_kind, counter, from_json, moment, reason, run_outcome, run_warning, shape, side, signed, small,
-    step_exit, unreadable, unsigned,
+    block_kind, from_json, moment, reason, run_outcome, run_warning, shape, side, signed, small, step_exit,
+    unreadable, unsigned,
 };
 use crate::error::Error;
 use crate::export::{PlannedRun, second};
 use crate::file::Store;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
-use model::counter::Counters;
+use model::counter::{Counter, Counters};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
 use model::record::{
     EngineTextRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus,
@@ -261,7 +261,7 @@ pub(crate) fn block_with_counters(connection: &Connection, row: &Row<'_>) -> rus
     let mut found = statement.query([row.get::<_, i64>("block_key")?])?;
     while let Some(found) = found.next()? {
         // A counter that only a later version knows says nothing to this one.
-        if let Some(counter) = counter(&found.get::<_, String>("name")?) {
+        if let Some(counter) = Counter::of_total(&found.get::<_, String>("name")?) {
             read.insert(counter, unsigned(found, "value")?);
         }
     }

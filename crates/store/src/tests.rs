@@ -1,7 +1,7 @@
 //! Runs written as events and read back, killed runs, and files that are not a store. All on real SQLite, in
 //! memory where no second process is needed.
 
-use crate::{Error, Store, Writer};
+use crate::{Error, Filter, Store, Writer};
 use model::block::{BASE, Block, BlockKind, Latency, Outcome, TrialKey};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::EngineConfig;
@@ -380,10 +380,13 @@ fn a_run_is_found_by_id_beginning_name_or_as_the_last() {
     let unknown = store.find_run("before upgrad").unwrap_err().to_string();
     assert!(unknown.contains("did you mean `before upgrade`?"), "{unknown}");
     assert!(matches!(store.find_run("").unwrap_err(), Error::NoSuchRun { .. }));
-    let listed: Vec<_> = store.runs().unwrap().into_iter().map(|run| (run.id, run.name)).collect();
-    assert_eq!(listed[0], ("20261122-100000-cccc".to_owned(), None));
-    assert_eq!(listed[1].1.as_deref(), Some("before upgrade"));
-    assert_eq!(store.runs().unwrap()[0].subjects, ["rocksdb@8.5.4", "rocksdb@8.7.3"]);
+    let listed = store.entries(&Filter::default(), 0, 9).unwrap().entries;
+    let named: Vec<_> = listed.iter().map(|run| (run.id.as_str(), run.name.as_deref())).collect();
+    assert_eq!(
+        named[..2],
+        [("20261122-100000-cccc", None), ("20261121-091500-bbbb", Some("before upgrade"))]
+    );
+    assert_eq!(listed[0].subjects, ["rocksdb@8.5.4", "rocksdb@8.7.3"]);
 }
 
 #[test]

@@ -3,10 +3,9 @@
 
 use crate::error::Error;
 use crate::file::Store;
-use crate::insert;
-use model::block::TrialKey;
+use crate::insert::{self, CurrentRun};
 use model::event::RunEvent;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::OptionalExtension;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -25,14 +24,6 @@ pub struct Writer {
     _lock: Option<File>,
     current: Option<CurrentRun>,
     committed_at_us: i64,
-}
-
-/// The keys of the run that events came for last.
-#[derive(Debug)]
-struct CurrentRun {
-    id: String,
-    key: i64,
-    trials: BTreeMap<TrialKey, i64>,
 }
 
 impl Writer {
@@ -140,7 +131,7 @@ impl Writer {
             self.current = Some(CurrentRun { id: run.to_owned(), key, trials: BTreeMap::new() });
         }
         let Some(current) = self.current.as_mut() else { return Ok(()) };
-        self.store.sql(format!("write run {run}"), |connection| rows_of(connection, current, event))
+        self.store.sql(format!("write run {run}"), |connection| insert::event(connection, current, event))
     }
 
     /// Keys that were read before rows were changed by other statements must not be used again.
@@ -197,67 +188,6 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
         | RunEvent::MaxLaunchesFixed { .. }
         | RunEvent::Warned { .. } => BatchEnd::Now,
     }
-}
-
-/// Writes the rows of an event of a run that was begun.
-fn rows_of(connection: &Connection, run: &mut CurrentRun, event: &RunEvent) -> rusqlite::Result<()> {
-    match event {
-        RunEvent::Started { .. } => Ok(()), // written before there is a run to write to
-        RunEvent::VisitStarted { .. } => Ok(()), // its trials tell as much
-        RunEvent::LaunchStarted { launch, at_us } => insert::launch(connection, run.key, *launch, *at_us),
-        RunEvent::ImageBuilt { launch, image, seed, shape, took } => insert::image(
-            connection,
-            run.key,
-            &insert::Image { launch: *launch, image: *image, seed: *seed, took_ns: took.0, shape },
-        ),
-        RunEvent::BlockMeasured(block) => {
-            insert::block(connection, trial_key(connection, run, &block.trial)?, block)
-        }
-        RunEvent::SecondMeasured { trial, second } => {
-            insert::second(connection, trial_key(connection, run, trial)?, second)
-        }
-        RunEvent::ShapeRead { trial, moment, shape } => {
-            insert::shape(connection, trial_key(connection, run, trial)?, *moment, shape)
-        }
-        RunEvent::TrialEnded { trial, outcome, latency } => {
-            insert::trial_end(connection, trial_key(connection, run, trial)?, outcome, latency.as_ref())
-        }
-        RunEvent::LaunchEnded { launch, took, max_launches, active_steps } => insert::launch_end(
-            connection,
-            run.key,
-            &insert::LaunchEnd {
-                launch: *launch,
-                took_ns: took.0,
-                max_launches: *max_launches,
-                active_steps,
-            },
-        ),
-        RunEvent::StepLeft { step, launch, reason } => {
-            insert::step_exit(connection, run.key, step, *launch, reason)
-        }
-        RunEvent::MaxLaunchesFixed { max_launches } => {
-            insert::max_launches(connection, run.key, *max_launches)
-        }
-        RunEvent::HostSampled(sample) => insert::host_sample(connection, run.key, sample),
-        RunEvent::RawOutput { launch, side, name, text } => insert::raw_output(
-            connection,
-            run.key,
-            &insert::RawOutput { launch: *launch, side: *side, name, text },
-        ),
-        RunEvent::Warned { step, warning } => insert::warning(connection, run.key, step.as_deref(), warning),
-        RunEvent::Ended { at_us, outcome, cost } => {
-            insert::run_end(connection, run.key, *at_us, *outcome, cost)
-        }
-    }
-}
-
-fn trial_key(connection: &Connection, run: &mut CurrentRun, trial: &TrialKey) -> rusqlite::Result<i64> {
-    if let Some(key) = run.trials.get(trial) {
-        return Ok(*key);
-    }
-    let key = insert::trial_key(connection, run.key, trial)?;
-    run.trials.insert(trial.clone(), key);
-    Ok(key)
 }
 
 /// Takes the lock of writers beside the store. A lock of its own, because a transaction of SQLite is taken

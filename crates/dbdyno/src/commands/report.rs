@@ -12,7 +12,7 @@ use findings::selection::{NoSuchPart, Selection};
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord};
 use std::fmt::Write;
-use store::Store;
+use store::{Filter, Store};
 
 /// Finds the runs, shows them, and with --gate says whether they let a change through.
 pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
@@ -101,34 +101,18 @@ fn comparable(records: &[RunRecord]) -> anyhow::Result<()> {
 
 fn list(store: &Store) -> anyhow::Result<Ending> {
     let mut text = String::new();
-    for run in store.runs()? {
-        let started =
-            jiff::Timestamp::from_microsecond(run.started_at_us).context("a time is out of range")?;
+    for entry in store.entries(&Filter::default(), 0, u32::MAX)?.entries {
+        let began = jiff::Timestamp::from_microsecond(entry.began_at_us).context("a time is out of range")?;
         writeln!(
             text,
             "{}  {}  {:<9} {:<11} {:<8} {}{}",
-            run.id,
-            started.strftime("%Y-%m-%d %H:%M:%SZ"),
-            run.purpose.name(),
-            run.status.name(),
-            run.workload,
-            run.subjects.join(" "),
-            run.name.map(|name| format!("  ({name})")).unwrap_or_default(),
-        )?;
-    }
-    for import in store.imports()? {
-        let imported =
-            jiff::Timestamp::from_microsecond(import.imported_at_us).context("a time is out of range")?;
-        writeln!(
-            text,
-            "{}  {}  {:<9} {:<11} {:<8} {}{}",
-            import.id,
-            imported.strftime("%Y-%m-%d %H:%M:%SZ"),
-            "import",
-            "done",
-            import.format,
-            import.files.join(" "),
-            import.name.map(|name| format!("  ({name})")).unwrap_or_default(),
+            entry.id,
+            began.strftime("%Y-%m-%d %H:%M:%SZ"),
+            entry.kind.name(),
+            entry.status.name(),
+            entry.workload,
+            entry.subjects.join(" "),
+            entry.name.map(|name| format!("  ({name})")).unwrap_or_default(),
         )?;
     }
     print::text(&text)?;

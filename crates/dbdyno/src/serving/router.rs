@@ -4,7 +4,7 @@ use findings::selection::Selection;
 use model::record::RawOutputName;
 use percent_encoding::percent_decode_str;
 use report::render::Format;
-use report::site::filter::FilterFields;
+use report::site::links::FilterFields;
 use report::site::links::encoded;
 
 /// A page or a file.

@@ -84,7 +84,7 @@ struct StepEntry {
     database: DatabaseKind,
     threads: Option<u32>,
     rate: Option<f64>,
-    #[serde(default = "yes")]
+    #[serde(default = "crate::yes")]
     wal: bool,
     #[serde(default)]
     sync: bool,
@@ -116,10 +116,6 @@ fn own() -> DatabaseKind {
     DatabaseKind::Own
 }
 
-fn yes() -> bool {
-    true
-}
-
 fn no_settle() -> Settle {
     Settle::None
 }
@@ -131,31 +127,21 @@ const DEFAULT_CYCLES: u32 = 10;
 /// Why a workload file could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// Not TOML, or not of this form.
     #[error("failed to parse the workload file `{origin}`")]
     Toml {
         /// The file, or `embedded:NAME`.
         origin: String,
-        /// Line, column and caret.
         source: Box<toml::de::Error>,
     },
-    /// A value that no run could use.
     #[error("workload file `{origin}`, {place}: {problem}")]
     Invalid {
         origin: String,
         /// `data`, or the step.
         place: String,
-        /// What is wrong and what would be right.
         problem: String,
     },
-    /// A step that the workload does not have.
     #[error("workload `{workload}` has no step `{step}`{hint}; `dbdyno workload show {workload}` lists them")]
-    UnknownStep {
-        workload: String,
-        /// What was asked for.
-        step: String,
-        hint: String,
-    },
+    UnknownStep { workload: String, step: String, hint: String },
 }
 
 impl Workload {

@@ -220,7 +220,7 @@ pub struct Transaction {
     #[serde(default)]
     pub table: TableChoice,
     /// Whether statements are prepared once by the server and then executed; else their text is sent each time.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::yes")]
     pub prepared: bool,
     /// Whether an event sends only one of the statements, each alike; else all.
     #[serde(default)]
@@ -240,10 +240,6 @@ pub enum Counts {
     Statements,
     /// The rows that its statements say they change or return: what the Insert Benchmark counts.
     Rows,
-}
-
-fn yes() -> bool {
-    true
 }
 
 impl Transaction {

@@ -40,17 +40,13 @@ pub(super) struct TransactionEntry {
     begin: bool,
     #[serde(default)]
     table: TableChoice,
-    #[serde(default = "yes")]
+    #[serde(default = "crate::yes")]
     prepared: bool,
     #[serde(default)]
     one_of: bool,
     #[serde(default)]
     counts: Counts,
     statements: Vec<StatementEntry>,
-}
-
-fn yes() -> bool {
-    true
 }
 
 #[derive(Debug, Deserialize)]

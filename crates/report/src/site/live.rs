@@ -5,23 +5,17 @@ use super::cells::{headers, name, time};
 use super::links;
 use super::shell::{self, Here};
 use maud::{Markup, html};
-use model::block::Second;
 use model::figures::{NONE, count, quantity, span};
+use model::listing::{LiveFacts, LiveTrial, RunHead};
 use model::plan::{Design, Purpose};
-use model::record::{RunStatus, RunWarning, StepExit};
+use model::record::{RunStatus, RunWarning};
 use serde_json::json;
-use std::collections::BTreeMap;
 
 /// A run in progress, ready to be laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveView {
-    pub id: String,
-    /// The name that the user gave it.
-    pub name: Option<String>,
-    /// What it is for.
-    pub purpose: Purpose,
-    /// How it ended, or that it did not.
-    pub status: RunStatus,
+    pub head: RunHead,
+    pub facts: LiveFacts,
     pub workload: String,
     /// How its trials are laid out in time.
     pub design: Design,
@@ -33,37 +27,16 @@ pub struct LiveView {
     pub rounds: u32,
     /// Wall time that it may take, in seconds.
     pub budget_s: f64,
-    /// Microseconds since the epoch.
-    pub began_at_us: i64,
-    /// Wall time since then, in seconds.
+    /// Wall time since it began, in seconds.
     pub elapsed_s: f64,
     /// Seconds since the host was sampled last; absent before the first sample.
     pub silent_s: Option<f64>,
-    /// The last launch that began; absent before the first.
-    pub launch: Option<u32>,
-    pub launches_ended: u32,
-    /// The most that there may be; absent until it is fixed.
-    pub launches_max: Option<u32>,
-    /// Trials of each step: done, failed, skipped, without an end.
-    pub trials: BTreeMap<String, [u64; 4]>,
-    /// The trials that were begun last, newest first.
-    pub newest: Vec<NewestTrial>,
-    /// The last second of the newest of them, where it is measured in one go.
-    pub last_second: Option<Second>,
-    pub exits: Vec<StepExit>,
-    pub warnings: Vec<RunWarning>,
 }
 
-/// A trial that was begun lately.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewestTrial {
-    pub launch: u32,
-    pub step: String,
-    pub subject: String,
-    /// How it stands: `done`, `unfinished`.
-    pub standing: &'static str,
-    /// Operations per second so far; absent before the first block.
-    pub rate: Option<f64>,
+impl LiveView {
+    fn subject(&self, trial: &LiveTrial) -> &str {
+        self.subjects.get(trial.rate.side).map_or("", String::as_str)
+    }
 }
 
 /// The host is sampled once a second: silent for this long, and the run may have been killed.
@@ -76,13 +49,13 @@ const RELOAD_S: u32 = 5;
 
 /// The page.
 pub fn page(view: &LiveView) -> String {
-    let title = format!("Run {}", view.id);
+    let title = format!("Run {}", view.head.id);
     let body = html! {
-        div data-live=(links::live_json(&view.id)) data-wait=(WAIT_S) {
-            h1 { "Run " (view.id) @if let Some(given) = &view.name { " " (name(given)) } }
+        div data-live=(links::live_json(&view.head.id)) data-wait=(WAIT_S) {
+            h1 { "Run " (view.head.id) @if let Some(given) = &view.head.name { " " (name(given)) } }
             p {
-                (view.purpose.word()) " of " (name(&view.workload)) ", " (view.design.name()) ", began "
-                (time(view.began_at_us)) " UTC: " (name(&view.subjects.join(", ")))
+                (view.head.purpose.word()) " of " (name(&view.workload)) ", " (view.design.name()) ", began "
+                (time(view.head.started_at_us)) " UTC: " (name(&view.subjects.join(", ")))
             }
             p {
                 progress max="1" value=[share(view)] aria-label="progress" {}
@@ -95,8 +68,8 @@ pub fn page(view: &LiveView) -> String {
             (table("Newest trials", "newest", &["step", "subject", "launch", "ops/s so far", "stands"], newest(view)))
             (table("Warnings", "warnings", &["id", "step", "says"], warnings(view)))
             p {
-                a href=(links::report(&view.id)) { "The report of what was measured so far" } " · "
-                a href=(links::raw_list(&view.id)) { "raw output" }
+                a href=(links::report(&view.head.id)) { "The report of what was measured so far" } " · "
+                a href=(links::raw_list(&view.head.id)) { "raw output" }
             }
             noscript { meta http-equiv="refresh" content=(RELOAD_S); }
         }
@@ -111,11 +84,11 @@ pub fn page(view: &LiveView) -> String {
 pub fn json(view: &LiveView) -> Result<String, serde_json::Error> {
     serde_json::to_string(&json!({
         "schema": crate::contract::SCHEMA,
-        "run": view.id,
-        "status": view.status.name(),
+        "run": view.head.id,
+        "status": view.head.status.name(),
         // Whether there is a report to go to.
-        "ended": view.status != RunStatus::Unfinished,
-        "report": links::report(&view.id),
+        "ended": view.head.status != RunStatus::Unfinished,
+        "report": links::report(&view.head.id),
         "share": share(view),
         "fields": { "alive": alive(view), "progress": progress(view), "second": second(view) },
         "tables": { "newest": newest(view), "steps": steps(view), "warnings": warnings(view) },
@@ -148,7 +121,7 @@ fn planned(view: &LiveView) -> u64 {
 }
 
 fn ended_trials(view: &LiveView) -> u64 {
-    view.trials.values().map(|[done, failed, skipped, _]| done + failed + skipped).sum()
+    view.facts.steps.values().map(|trials| trials.done + trials.failed + trials.skipped).sum()
 }
 
 /// Of the whole, 0 to 1; absent where nobody knows. In rounds by trials. Interleaved by time: a run ends with its budget,
@@ -168,10 +141,10 @@ fn progress(view: &LiveView) -> String {
     let elapsed = span(view.elapsed_s);
     match view.design {
         Design::Interleaved => {
-            let most = view.launches_max.map_or_else(String::new, |most| format!(" of at most {most}"));
-            let launch = view.launch.map_or_else(
+            let most = view.facts.launches_max.map_or_else(String::new, |most| format!(" of at most {most}"));
+            let launch = view.facts.launch.map_or_else(
                 || "before the first launch".to_owned(),
-                |launch| format!("launch {launch}{most}"),
+                |(launch, _)| format!("launch {launch}{most}"),
             );
             format!("{launch}, {elapsed} of at most {}", span(view.budget_s))
         }
@@ -181,8 +154,10 @@ fn progress(view: &LiveView) -> String {
                 let seconds = view.elapsed_s / ended as f64 * (planned - ended) as f64;
                 format!(", about {} left at this pace", span(seconds))
             });
-            let round =
-                view.launch.map_or_else(String::new, |round| format!("round {round} of {}, ", view.rounds));
+            let round = view
+                .facts
+                .launch
+                .map_or_else(String::new, |(round, _)| format!("round {round} of {}, ", view.rounds));
             format!("{round}{ended} of {planned} trials, {elapsed}{}", left.unwrap_or_default())
         }
     }
@@ -195,8 +170,10 @@ fn alive(view: &LiveView) -> String {
             format!("Alive: last heard of {} ago.", span(silent.max(0.0)))
         }
         Some(silent) => {
-            let resume = match view.purpose {
-                Purpose::Campaign => format!(" If so, `dbdyno run --resume {}` goes on with it.", view.id),
+            let resume = match view.head.purpose {
+                Purpose::Campaign => {
+                    format!(" If so, `dbdyno run --resume {}` goes on with it.", view.head.id)
+                }
                 Purpose::Compare | Purpose::Calibrate => String::new(),
             };
             format!("Nothing was heard of it for {}: it may have been killed.{resume}", span(silent))
@@ -205,12 +182,14 @@ fn alive(view: &LiveView) -> String {
 }
 
 fn second(view: &LiveView) -> String {
-    let (Some(second), Some(trial)) = (view.last_second, view.newest.first()) else { return String::new() };
+    let (Some(second), Some(trial)) = (view.facts.last_second, view.facts.newest.first()) else {
+        return String::new();
+    };
     format!(
         "Second {} of {} on {}: {} operations, median {} us, 99th percentile {} us.",
         second.second,
         trial.step,
-        trial.subject,
+        view.subject(trial),
         quantity(second.operations as f64),
         quantity(second.p50.as_micros_f64()),
         quantity(second.p99.as_micros_f64()),
@@ -219,32 +198,32 @@ fn second(view: &LiveView) -> String {
 
 fn steps(view: &LiveView) -> Vec<Vec<String>> {
     let row = |step: &String| {
-        let counts = view.trials.get(step).copied().unwrap_or_default();
-        let left = view.exits.iter().rfind(|exit| exit.step == *step);
+        let counts = view.facts.steps.get(step).copied().unwrap_or_default();
+        let left = view.facts.exits.iter().rfind(|exit| exit.step == *step);
         let left = left.map(|exit| format!("{} (launch {})", exit.reason, exit.launch)).unwrap_or_default();
-        let cells = counts.iter().map(ToString::to_string);
-        std::iter::once(step.clone()).chain(cells).chain([left]).collect()
+        let cells = [counts.done, counts.failed, counts.skipped, counts.unfinished];
+        std::iter::once(step.clone()).chain(cells.map(|trials| trials.to_string())).chain([left]).collect()
     };
     view.steps.iter().map(row).collect()
 }
 
 fn newest(view: &LiveView) -> Vec<Vec<String>> {
-    let row = |trial: &NewestTrial| {
+    let row = |trial: &LiveTrial| {
         vec![
             trial.step.clone(),
-            trial.subject.clone(),
-            trial.launch.to_string(),
-            trial.rate.map_or_else(|| NONE.to_owned(), quantity),
-            trial.standing.to_owned(),
+            view.subject(trial).to_owned(),
+            trial.rate.launch.to_string(),
+            trial.rate.per_second().map_or_else(|| NONE.to_owned(), quantity),
+            trial.rate.ended.name().to_owned(),
         ]
     };
-    view.newest.iter().map(row).collect()
+    view.facts.newest.iter().map(row).collect()
 }
 
 /// Warnings that are the same but for their step stand once.
 fn warnings(view: &LiveView) -> Vec<Vec<String>> {
     let mut gathered: Vec<(&RunWarning, u64)> = Vec::new();
-    for warning in &view.warnings {
+    for warning in &view.facts.warnings {
         match gathered.iter_mut().find(|(known, _)| known.warning == warning.warning) {
             Some((_, times)) => *times += 1,
             None => gathered.push((warning, 1)),

@@ -5,7 +5,6 @@
 //! Nothing in here reads a store or a clock: times come with the views.
 
 pub mod compare;
-pub mod filter;
 pub mod history;
 pub mod links;
 pub mod live;

@@ -1,14 +1,13 @@
 //! The list of runs, imports and bisections: newest first, a page at a time, narrowed down by a form that is a URL.
 
 use super::cells::{headers, name, number_headers, own_values, select, sentence, table, time};
-use super::filter::FilterFields;
-use super::links;
+use super::links::{self, FilterFields};
 use super::shell::{self, Here};
 use crate::document::Sentence;
 use maud::{Markup, html};
 use model::event::RunOutcome;
 use model::figures::{NONE, count, span};
-use model::plan::Purpose;
+use model::listing::{Choices, Entry, EntryKind};
 use model::record::RunStatus;
 
 /// The list, ready to be laid out.
@@ -17,7 +16,7 @@ pub struct RunsView {
     /// What it is narrowed down to.
     pub fields: FilterFields,
     /// Engines, workloads and hosts to choose from.
-    pub choices: FilterChoices,
+    pub choices: Choices,
     pub rows: Vec<RunRow>,
     /// How many there are on all pages.
     pub total: u64,
@@ -28,58 +27,12 @@ pub struct RunsView {
     pub problems: Vec<String>,
 }
 
-/// What the form offers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FilterChoices {
-    pub engines: Vec<String>,
-    pub workloads: Vec<String>,
-    pub hosts: Vec<String>,
-}
-
-/// What a row of the list is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowKind {
-    Run(Purpose),
-    Import,
-    Bisection,
-}
-
-/// A run, an import or a bisection.
+/// An entry with what was found, where it is known without judging the run anew.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
-    pub id: String,
-    /// The name that the user gave it.
-    pub name: Option<String>,
-    pub kind: RowKind,
-    /// How it ended, or that it did not.
-    pub status: RunStatus,
-    /// Microseconds since the epoch.
-    pub began_at_us: i64,
-    /// Microseconds since the epoch; absent where it is unfinished.
-    pub ended_at_us: Option<i64>,
-    /// The workload; of an import its format.
-    pub workload: String,
-    /// Name of the host; absent for an import and a bisection.
-    pub host: Option<String>,
-    /// The base, then the candidates; of an import its files, of a bisection its ends.
-    pub subjects: Vec<String>,
-    /// Trials that are done.
-    pub done: u64,
-    /// Trials that failed, were skipped or have no end, with the word for each.
-    pub not_done: Vec<(u64, &'static str)>,
-    /// What was found, where it is known without judging the run anew.
+    pub entry: Entry,
     pub verdicts: Vec<Sentence>,
 }
-
-/// Purposes and states as the form offers them: value and word.
-const PURPOSES: [(&str, &str); 5] = [
-    ("compare", "comparison"),
-    ("campaign", "campaign"),
-    ("calibrate", "calibration"),
-    ("import", "import"),
-    ("bisection", "bisection"),
-];
-const STATUSES: [&str; 4] = ["done", "unfinished", "failed", "interrupted"];
 
 /// The page.
 pub fn page(view: &RunsView) -> String {
@@ -96,16 +49,14 @@ pub fn page(view: &RunsView) -> String {
 
 fn form(view: &RunsView) -> Markup {
     let FilterFields { q, engine, workload, purpose, status, host, from, to } = &view.fields;
-    let choices = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
-        pairs.iter().map(|(value, word)| ((*value).to_owned(), (*word).to_owned())).collect()
-    };
-    let statuses: Vec<String> = STATUSES.iter().map(ToString::to_string).collect();
+    let kinds = EntryKind::ALL.map(|kind| (kind.name().to_owned(), kind.word().to_owned()));
+    let statuses = RunStatus::ALL.map(|status| status.name().to_owned());
     html! {
         form method="get" action="/" role="search" {
             label { "Search " input type="search" name="q" value=(q) size="24" placeholder="id, name, subject, host"; }
             (select("Engine", "engine", engine, &own_values(&view.choices.engines)))
             (select("Workload", "workload", workload, &own_values(&view.choices.workloads)))
-            (select("Purpose", "purpose", purpose, &choices(&PURPOSES)))
+            (select("Purpose", "purpose", purpose, &kinds))
             (select("Status", "status", status, &own_values(&statuses)))
             (select("Host", "host", host, &own_values(&view.choices.hosts)))
             label { "From " input type="date" name="from" value=(from); }
@@ -143,46 +94,41 @@ fn pickable(view: &RunsView) -> Markup {
     }
 }
 
-fn line(row: &RunRow) -> Markup {
-    let address = match row.status {
-        RunStatus::Unfinished => links::live(&row.id),
-        RunStatus::Ended(_) => links::report(&row.id),
-    };
-    let (what, is_run) = match row.kind {
-        RowKind::Run(purpose) => (purpose.word(), true),
-        RowKind::Import => ("import", false),
-        RowKind::Bisection => ("bisection", false),
+fn line(RunRow { entry, verdicts }: &RunRow) -> Markup {
+    let address = match entry.status {
+        RunStatus::Unfinished => links::live(&entry.id),
+        RunStatus::Ended(_) => links::report(&entry.id),
     };
     // What was found by a bisection is known when it has ended.
-    let has_report = row.kind != RowKind::Bisection || row.status != RunStatus::Unfinished;
-    let took = row.ended_at_us.filter(|_| row.kind != RowKind::Import);
-    let took = took.map_or_else(|| NONE.to_owned(), |ended| span((ended - row.began_at_us) as f64 / 1e6));
+    let has_report = entry.kind != EntryKind::Bisection || entry.status != RunStatus::Unfinished;
+    let took = entry.ended_at_us.filter(|_| entry.kind != EntryKind::Import);
+    let took = took.map_or_else(|| NONE.to_owned(), |ended| span((ended - entry.began_at_us) as f64 / 1e6));
     html! {
         tr {
             td {
-                @if is_run {
-                    input type="checkbox" name="run" value=(row.id) aria-label=(format!("pick {}", row.id));
+                @if matches!(entry.kind, EntryKind::Run(_)) {
+                    input type="checkbox" name="run" value=(entry.id) aria-label=(format!("pick {}", entry.id));
                 }
             }
-            td.site-whole { (time(row.began_at_us)) }
+            td.site-whole { (time(entry.began_at_us)) }
             th.site-names scope="row" {
-                @if has_report { a href=(address) { (row.id) } } @else { (row.id) }
-                @if let Some(given) = &row.name { br; (name(given)) }
+                @if has_report { a href=(address) { (entry.id) } } @else { (entry.id) }
+                @if let Some(given) = &entry.name { br; (name(given)) }
             }
-            td { (what) }
-            td { (status(row.status)) }
+            td { (entry.kind.word()) }
+            td { (status(entry.status)) }
             td.site-number { (took) }
-            td.site-names { (workload(row)) }
-            td.site-names { (subjects(row)) }
+            td.site-names { (workload(entry)) }
+            td.site-names { (subjects(entry)) }
             td.site-number {
-                (row.done)
-                @for (trials, word) in &row.not_done { br; (trials) " " (word) }
+                (entry.trials.done)
+                @for (trials, word) in entry.trials.not_done() { br; (trials) " " (word) }
             }
             td.site-names {
-                @for found in row.verdicts.iter().take(MOST_FOUND) { p { (sentence(&found.text)) } }
-                @if row.verdicts.len() > MOST_FOUND { p { (row.verdicts.len() - MOST_FOUND) " more in the report" } }
+                @for found in verdicts.iter().take(MOST_FOUND) { p { (sentence(&found.text)) } }
+                @if verdicts.len() > MOST_FOUND { p { (verdicts.len() - MOST_FOUND) " more in the report" } }
             }
-            td { @if let Some(host) = &row.host { (name(host)) } }
+            td { @if let Some(host) = &entry.host { (name(host)) } }
         }
     }
 }
@@ -199,12 +145,12 @@ fn status(status: RunStatus) -> Markup {
     }
 }
 
-fn workload(row: &RunRow) -> Markup {
+fn workload(entry: &Entry) -> Markup {
     html! {
-        @if row.kind != RowKind::Import {
-            a href=(links::history(&row.workload, "", "")) title="its history" { (name(&row.workload)) }
+        @if entry.kind != EntryKind::Import {
+            a href=(links::history(&entry.workload, "", "")) title="its history" { (name(&entry.workload)) }
         } @else {
-            (name(&row.workload))
+            (name(&entry.workload))
         }
     }
 }
@@ -214,10 +160,10 @@ const MOST_FOUND: usize = 3;
 /// More subjects than these are counted.
 const MOST_SUBJECTS: usize = 3;
 
-fn subjects(row: &RunRow) -> Markup {
-    let more = row.subjects.len().saturating_sub(MOST_SUBJECTS);
+fn subjects(entry: &Entry) -> Markup {
+    let more = entry.subjects.len().saturating_sub(MOST_SUBJECTS);
     html! {
-        @for (index, subject) in row.subjects.iter().take(MOST_SUBJECTS).enumerate() {
+        @for (index, subject) in entry.subjects.iter().take(MOST_SUBJECTS).enumerate() {
             @if index > 0 { ", " }
             (name(subject))
         }

@@ -2,12 +2,12 @@
 //! and style run and nothing else.
 
 use super::compare::{self, RunFigures, SubjectFigure};
-use super::filter::FilterFields;
 use super::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
-use super::live::{self, LiveView, NewestTrial};
+use super::links::FilterFields;
+use super::live::{self, LiveView};
 use super::message::{self, Message};
 use super::raw;
-use super::runs::{self, FilterChoices, RowKind, RunRow, RunsView};
+use super::runs::{self, RunRow, RunsView};
 use super::shell;
 use crate::document::Sentence;
 use base64::Engine;
@@ -17,6 +17,9 @@ use findings::labels::told_apart;
 use model::block::Second;
 use model::event::RunOutcome;
 use model::host::Host;
+use model::listing::{
+    Choices, Entry, EntryKind, LiveFacts, LiveTrial, RunHead, TrialCounts, TrialEnd, TrialRate,
+};
 use model::plan::{Design, Purpose};
 use model::reason::LeaveReason;
 use model::record::{RawOutputName, RunStatus, RunWarning, StepExit};
@@ -28,27 +31,46 @@ use std::collections::BTreeMap;
 
 const NASTY: &str = "</script><img src=x onerror=alert(1)>'\"&\n/..";
 
-fn row(id: &str) -> RunRow {
-    RunRow {
+fn head(id: &str, purpose: Purpose, status: RunStatus) -> RunHead {
+    RunHead {
         id: id.to_owned(),
         name: Some(NASTY.to_owned()),
-        kind: RowKind::Run(Purpose::Compare),
+        purpose,
+        status,
+        started_at_us: 1_000_000,
+        ended_at_us: None,
+        boot_id: String::new(),
+        tool_version: String::new(),
+    }
+}
+
+fn row(id: &str) -> RunRow {
+    let entry = Entry {
+        id: id.to_owned(),
+        name: Some(NASTY.to_owned()),
+        kind: EntryKind::Run(Purpose::Compare),
         status: RunStatus::Ended(RunOutcome::Done),
         began_at_us: 1_795_000_000_000_000,
         ended_at_us: Some(1_795_000_090_000_000),
         workload: NASTY.to_owned(),
         host: Some(NASTY.to_owned()),
         subjects: vec![NASTY.to_owned(); 5],
-        done: 8,
-        not_done: vec![(2, "failed")],
-        verdicts: vec![Sentence { verdict: Some(Verdict::Regression), text: NASTY.to_owned() }],
-    }
+        trials: TrialCounts { done: 8, failed: 2, ..TrialCounts::default() },
+        found: None,
+    };
+    RunRow { entry, verdicts: vec![Sentence { verdict: Some(Verdict::Regression), text: NASTY.to_owned() }] }
+}
+
+fn changed(change: impl Fn(&mut Entry)) -> RunRow {
+    let mut row = row("a");
+    change(&mut row.entry);
+    row
 }
 
 fn list(rows: Vec<RunRow>, total: u64) -> RunsView {
     RunsView {
         fields: FilterFields::default(),
-        choices: FilterChoices {
+        choices: Choices {
             engines: vec!["rocksdb".to_owned()],
             workloads: vec![NASTY.to_owned()],
             hosts: vec![NASTY.to_owned()],
@@ -68,21 +90,22 @@ fn conditions(change: impl Fn(&mut model::plan::Plan, &mut Host)) -> RunConditio
     RunConditions::of(&plan, &host)
 }
 
-fn rates(id: &str, began_at_us: i64, conditions: &RunConditions, rates: &[f64]) -> (RunConditions, RunRates) {
+fn rates(
+    id: &str,
+    started_at_us: i64,
+    conditions: &RunConditions,
+    rates: &[f64],
+) -> (RunConditions, RunRates) {
     let subject = |side: usize| SubjectRates {
         side,
         facts: conditions.subjects[side].clone(),
         other_binary: false,
         rates: rates.to_vec(),
-        not_done: vec![(1, "failed")],
+        trials: TrialCounts { failed: 1, ..TrialCounts::default() },
     };
     let run = RunRates {
-        id: id.to_owned(),
-        name: Some(NASTY.to_owned()),
+        head: RunHead { started_at_us, ..head(id, Purpose::Campaign, RunStatus::Unfinished) },
         step: "readrandom".to_owned(),
-        purpose: Purpose::Campaign,
-        status: RunStatus::Unfinished,
-        began_at_us,
         subjects: vec![subject(0), subject(2)],
     };
     (conditions.clone(), run)
@@ -116,13 +139,9 @@ fn side(id: &str, conditions: RunConditions, rate: f64) -> compare::Side {
         notes: vec![NASTY.to_owned()],
     };
     let names = told_apart(conditions.subjects.iter().map(|one| one.reference.clone()));
+    let ended = RunStatus::Ended(RunOutcome::Done);
     compare::Side {
-        id: id.to_owned(),
-        name: Some(NASTY.to_owned()),
-        purpose: Purpose::Campaign,
-        status: RunStatus::Ended(RunOutcome::Done),
-        began_at_us: 1_000_000,
-        ended_at_us: Some(9_000_000),
+        head: RunHead { ended_at_us: Some(9_000_000), ..head(id, Purpose::Campaign, ended) },
         figures: RunFigures {
             sentences: vec![Sentence { verdict: None, text: NASTY.to_owned() }],
             steps: BTreeMap::from([(
@@ -135,31 +154,24 @@ fn side(id: &str, conditions: RunConditions, rate: f64) -> compare::Side {
 }
 
 fn live_view() -> LiveView {
-    LiveView {
-        id: "20261121-091500-3fa9".to_owned(),
-        name: Some(NASTY.to_owned()),
-        purpose: Purpose::Campaign,
-        status: RunStatus::Unfinished,
-        workload: NASTY.to_owned(),
-        design: Design::Rounds,
-        subjects: vec!["rocksdb@8.5.4".to_owned(), NASTY.to_owned()],
-        steps: vec!["fillseq".to_owned(), NASTY.to_owned()],
-        rounds: 3,
-        budget_s: 600.0,
-        began_at_us: 1_795_000_000_000_000,
-        elapsed_s: 90.0,
-        silent_s: Some(1.0),
-        launch: Some(1),
+    let rate = TrialRate {
+        launch: 1,
+        side: 0,
+        ended: TrialEnd::Unfinished,
+        operations: 123_456,
+        wall: Nanos::from_secs(1),
+    };
+    let recorded = || Warning::Recorded { id: "busy-host".to_owned(), text: NASTY.to_owned() };
+    let exit = |reason| StepExit { step: "fillseq".to_owned(), launch: 1, reason };
+    let facts = LiveFacts {
+        launch: Some((1, 1_795_000_000_000_000)),
         launches_ended: 0,
         launches_max: None,
-        trials: BTreeMap::from([("fillseq".to_owned(), [2, 1, 0, 1])]),
-        newest: vec![NewestTrial {
-            launch: 1,
-            step: NASTY.to_owned(),
-            subject: "rocksdb@8.5.4".to_owned(),
-            standing: "being measured",
-            rate: Some(123_456.0),
-        }],
+        steps: BTreeMap::from([(
+            "fillseq".to_owned(),
+            TrialCounts { done: 2, failed: 1, unfinished: 1, ..TrialCounts::default() },
+        )]),
+        newest: vec![LiveTrial { step: NASTY.to_owned(), rate }],
         last_second: Some(Second {
             second: 4,
             operations: 99,
@@ -167,18 +179,21 @@ fn live_view() -> LiveView {
             p99: Nanos(20_000),
             max: Nanos(3),
         }),
-        exits: vec![StepExit {
-            step: "fillseq".to_owned(),
-            launch: 1,
-            reason: LeaveReason::Recorded(NASTY.to_owned()),
-        }],
-        warnings: vec![
-            RunWarning {
-                step: None,
-                warning: Warning::Recorded { id: "busy-host".to_owned(), text: NASTY.to_owned() },
-            };
-            2
-        ],
+        alive_at_us: None,
+        exits: vec![exit(LeaveReason::Recorded(NASTY.to_owned()))],
+        warnings: vec![RunWarning { step: None, warning: recorded() }; 2],
+    };
+    LiveView {
+        head: head("20261121-091500-3fa9", Purpose::Campaign, RunStatus::Unfinished),
+        facts,
+        workload: NASTY.to_owned(),
+        design: Design::Rounds,
+        subjects: vec!["rocksdb@8.5.4".to_owned(), NASTY.to_owned()],
+        steps: vec!["fillseq".to_owned(), NASTY.to_owned()],
+        rounds: 3,
+        budget_s: 600.0,
+        elapsed_s: 90.0,
+        silent_s: Some(1.0),
     }
 }
 
@@ -215,7 +230,7 @@ fn nothing_of_a_name_becomes_markup() {
 #[test]
 fn a_name_of_10_kb_is_shortened_where_it_is_shown() {
     let long = "x".repeat(10_000);
-    let page = runs::page(&list(vec![RunRow { name: Some(long.clone()), ..row("a") }], 1));
+    let page = runs::page(&list(vec![changed(|entry| entry.name = Some(long.clone()))], 1));
     assert!(
         page.contains(&format!("title=\"{long}\"")) && !page.contains(&format!(">{long}")),
         "{}",
@@ -266,19 +281,18 @@ fn the_list_leads_to_its_pages_and_keeps_what_was_chosen() {
     ] {
         assert!(page.contains(part), "{part} is missing: {page}");
     }
-    let bisection = RunRow { kind: RowKind::Bisection, ..row("bisected") };
-    let page = runs::page(&list(vec![bisection], 1));
+    let bisection = changed(|entry| {
+        (entry.id, entry.kind) = ("bisected".to_owned(), EntryKind::Bisection);
+    });
+    let page = runs::page(&list(vec![bisection.clone()], 1));
     assert!(page.contains("<td>bisection</td>") && page.contains("bisected"), "{page}");
     assert!(page.contains("href=\"/runs/bisected\"") && !page.contains("checkbox"), "{page}");
-    let searching = RunRow {
-        kind: RowKind::Bisection,
-        status: RunStatus::Unfinished,
-        ended_at_us: None,
-        ..row("bisected")
+    let unended = |row: RunRow| RunRow {
+        entry: Entry { status: RunStatus::Unfinished, ended_at_us: None, ..row.entry },
+        ..row
     };
-    assert!(!runs::page(&list(vec![searching], 1)).contains("href=\"/runs/bisected\""));
-    let unfinished = RunRow { status: RunStatus::Unfinished, ended_at_us: None, ..row("a") };
-    assert!(runs::page(&list(vec![unfinished], 1)).contains("href=\"/live/a\""));
+    assert!(!runs::page(&list(vec![unended(bisection)], 1)).contains("href=\"/runs/bisected\""));
+    assert!(runs::page(&list(vec![unended(row("a"))], 1)).contains("href=\"/live/a\""));
     let none = RunsView { fields: view.fields, ..list(Vec::new(), 0) };
     assert!(runs::page(&none).contains("Nothing in the store is like that."));
 }
@@ -345,7 +359,7 @@ fn another_binary_of_the_same_name_is_told() {
     let other: Vec<(&str, Vec<bool>)> = groups[0]
         .runs
         .iter()
-        .map(|run| (run.id.as_str(), run.subjects.iter().map(|subject| subject.other_binary).collect()))
+        .map(|run| (run.head.id.as_str(), run.subjects.iter().map(|subject| subject.other_binary).collect()))
         .collect();
     assert_eq!(other, [("new", vec![false, false]), ("old", vec![false, true])]);
 }
@@ -403,12 +417,13 @@ fn a_run_in_progress_says_how_far_it_has_come_and_whether_it_lives() {
         said.contains("may have been killed") && said.contains("run --resume 20261121-091500-3fa9"),
         "{said}"
     );
-    let interleaved =
-        LiveView { design: Design::Interleaved, launches_max: Some(14), rounds: 0, ..view.clone() };
+    let facts = LiveFacts { launches_max: Some(14), ..view.facts.clone() };
+    let interleaved = LiveView { design: Design::Interleaved, facts, rounds: 0, ..view.clone() };
     let told = read(&interleaved);
     assert_eq!(told["fields"]["progress"], "launch 1 of at most 14, 1 min 30 s of at most 10 min 0 s");
     assert_eq!(told["share"], 0.15);
-    let ended = LiveView { status: RunStatus::Ended(RunOutcome::Done), subjects: Vec::new(), ..view };
+    let head = RunHead { status: RunStatus::Ended(RunOutcome::Done), ..view.head };
+    let ended = LiveView { head, subjects: Vec::new(), ..view };
     let told = read(&ended);
     assert_eq!((&told["ended"], &told["share"]), (&true.into(), &serde_json::Value::Null));
 }

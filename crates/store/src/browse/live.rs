@@ -1,50 +1,15 @@
 //! How far a run has come, read beside the process that writes it.
 
-use super::{RunHead, TrialCounts, TrialRate, trial_end, trial_rate};
+use super::{trial_end, trial_rate};
 use crate::columns::{run_warning, small, step_exit, unsigned};
 use crate::error::Error;
 use crate::export::second;
 use crate::file::Store;
 use model::block::Second;
-use model::record::{RunStatus, RunWarning, StepExit};
+use model::listing::{LiveFacts, LiveTrial, RunHead, TrialCounts};
+use model::record::RunStatus;
 use rusqlite::{Connection, OptionalExtension, params};
-
-/// How far a run has come.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LiveFacts {
-    /// The last launch that began, and when, in microseconds since the epoch.
-    pub launch: Option<(u32, i64)>,
-    pub launches_ended: u32,
-    /// The most that there may be; absent until it is fixed.
-    pub launches_max: Option<u32>,
-    /// Trials by step, in the order of the alphabet.
-    pub steps: Vec<LiveStep>,
-    /// The trials that were begun last, newest first.
-    pub newest: Vec<LiveTrial>,
-    /// The last second that was measured of the newest trial, where it is measured in one go.
-    pub last_second: Option<Second>,
-    /// When the host was sampled last, in microseconds since the epoch: the run was alive then.
-    pub alive_at_us: Option<i64>,
-    /// Steps that left, in that order.
-    pub exits: Vec<StepExit>,
-    /// Warnings in the order they were given.
-    pub warnings: Vec<RunWarning>,
-}
-
-/// One step of a run in progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveStep {
-    pub step: String,
-    pub trials: TrialCounts,
-}
-
-/// A trial of a run in progress.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LiveTrial {
-    pub step: String,
-    /// What was measured of it so far.
-    pub rate: TrialRate,
-}
+use std::collections::BTreeMap;
 
 /// Trials that stand on the page of a run in progress.
 const NEWEST_TRIALS: u32 = 12;
@@ -110,21 +75,19 @@ fn live_facts(connection: &Connection, key: i64, status: RunStatus) -> rusqlite:
     })
 }
 
-fn live_steps(connection: &Connection, key: i64, status: RunStatus) -> rusqlite::Result<Vec<LiveStep>> {
-    let mut steps: Vec<LiveStep> = Vec::new();
+fn live_steps(
+    connection: &Connection,
+    key: i64,
+    status: RunStatus,
+) -> rusqlite::Result<BTreeMap<String, TrialCounts>> {
+    let mut steps: BTreeMap<String, TrialCounts> = BTreeMap::new();
     let mut statement = connection.prepare_cached(
         "SELECT step, outcome, count(*) AS trials FROM trials INDEXED BY trials_by_step
-         WHERE run_key = ? AND put_aside = 0 GROUP BY step, outcome ORDER BY step",
+         WHERE run_key = ? AND put_aside = 0 GROUP BY step, outcome",
     )?;
     let mut rows = statement.query([key])?;
     while let Some(row) = rows.next()? {
-        let step: String = row.get("step")?;
-        if steps.last().is_none_or(|last| last.step != step) {
-            steps.push(LiveStep { step, trials: TrialCounts::default() });
-        }
-        if let Some(last) = steps.last_mut() {
-            last.trials.add(trial_end(row, status)?, unsigned(row, "trials")?);
-        }
+        steps.entry(row.get("step")?).or_default().add(trial_end(row, status)?, unsigned(row, "trials")?);
     }
     Ok(steps)
 }

@@ -1,8 +1,9 @@
 //! Bisections: written, written again with their end, found, listed beside runs and imports.
 
 use super::runs_of;
-use crate::{EntryKind, Filter, TrialCounts, Writer};
+use crate::{Filter, Writer};
 use model::event::RunOutcome;
+use model::listing::{EntryKind, TrialCounts};
 use model::record::{BisectionRecord, RunStatus};
 
 fn bisection(id: &str, began_at_us: i64) -> BisectionRecord {

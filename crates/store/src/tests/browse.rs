@@ -2,12 +2,13 @@
 
 use super::{block, cost, ended, plan, started, trial};
 use crate::browse::{HEADS, STEP_RATES, TRIAL_COUNTS};
-use crate::{EntryKind, Error, Filter, Store, TrialCounts, TrialEnd, Writer};
+use crate::{Error, Filter, Store, Writer};
 use model::block::{BlockKind, Outcome, Second};
 use model::counter::Counters;
 use model::event::{RunEvent, RunOutcome};
 use model::host::HostSample;
 use model::import::{ImportRecord, ImportedFile};
+use model::listing::{EntryKind, TrialCounts, TrialEnd};
 use model::plan::Purpose;
 use model::reason::Reason;
 use model::record::RunStatus;
@@ -141,14 +142,14 @@ fn a_step_is_followed_over_runs_with_what_failed() {
     let head = store.run_head("a").unwrap().unwrap();
     assert_eq!(store.run_head("nobody").unwrap(), None);
     assert_eq!(store.run_plan("a").unwrap().0, plan(Purpose::Compare));
-    let rates = store.step_rates(&head, "readrandom").unwrap().trials;
+    let rates = store.step_rates(&head, "readrandom").unwrap();
     let found: Vec<_> =
         rates.iter().map(|rate| (rate.launch, rate.side, rate.ended, rate.operations, rate.wall)).collect();
     assert_eq!(
         found,
         [(1, 0, TrialEnd::Done, 246_912, Nanos(400_000_002)), (1, 1, TrialEnd::Failed, 0, Nanos(0)),]
     );
-    assert_eq!(store.step_rates(&head, "overwrite").unwrap().trials, Vec::new());
+    assert_eq!(store.step_rates(&head, "overwrite").unwrap(), Vec::new());
 }
 
 #[test]
@@ -169,9 +170,9 @@ fn a_trial_without_an_end_was_not_needed_once_its_run_is_done() {
         let store = writer.store();
         assert_eq!(store.entries(&Filter::default(), 0, 50).unwrap().entries[0].trials, expected);
         let head = store.run_head("r").unwrap().unwrap();
-        assert_eq!(store.step_rates(&head, "fillseq").unwrap().trials[0].ended, step);
+        assert_eq!(store.step_rates(&head, "fillseq").unwrap()[0].ended, step);
         let live = store.live(&head).unwrap();
-        assert_eq!(live.steps[0].trials, TrialCounts { done: 0, ..expected });
+        assert_eq!(live.steps["fillseq"], TrialCounts { done: 0, ..expected });
     };
     let cut_off = TrialCounts { done: 1, unfinished: 1, ..TrialCounts::default() };
     check(None, cut_off, TrialEnd::Unfinished);
@@ -222,7 +223,7 @@ fn a_campaign_is_followed_without_its_drains_and_without_what_was_put_aside() {
     let live = writer.store().live(&head).unwrap();
     assert_eq!((live.launch, live.launches_ended, live.launches_max), (Some((1, 10)), 0, None));
     assert_eq!((live.alive_at_us, live.last_second.map(|second| second.operations)), (Some(55), Some(7)));
-    assert_eq!(live.steps[0].trials.unfinished, 1);
+    assert_eq!(live.steps["fillseq"].unfinished, 1);
     assert_eq!(
         (live.newest[0].step.as_str(), live.newest[0].rate.operations, live.newest[0].rate.ended),
         ("fillseq", 123_456, TrialEnd::Unfinished)

@@ -1,7 +1,8 @@
 //! Imports: written, listed, found, read back.
 
-use crate::Writer;
+use crate::{Filter, Writer};
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
+use model::listing::Entry;
 
 fn value(file: usize, subject: &str, value: Option<f64>, said: &str) -> ImportedValue {
     ImportedValue {
@@ -37,6 +38,10 @@ fn import(id: &str, name: Option<&str>) -> ImportRecord {
     }
 }
 
+fn listed(writer: &Writer) -> Vec<Entry> {
+    writer.store().entries(&Filter::default(), 0, 9).unwrap().entries
+}
+
 #[test]
 fn an_import_is_read_back_as_it_was_written() {
     let mut writer = Writer::in_memory().unwrap();
@@ -45,9 +50,9 @@ fn an_import_is_read_back_as_it_was_written() {
     writer.write_import(&second).unwrap();
     assert_eq!(writer.store().load_import("20261121-1").unwrap(), first);
     assert_eq!(writer.store().load_import("20261121-2").unwrap(), second);
-    let listed = writer.store().imports().unwrap();
+    let listed = listed(&writer);
     assert_eq!(listed.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["20261121-2", "20261121-1"]);
-    assert_eq!(listed[0].files, ["a/report.tsv", "b/report.tsv"]);
+    assert_eq!(listed[0].subjects, ["a/report.tsv", "b/report.tsv"]);
 }
 
 #[test]
@@ -60,6 +65,10 @@ fn an_import_is_found_by_id_name_or_the_beginning_of_one_id() {
     assert_eq!(find("published").as_deref(), Some("20261122-1"));
     assert_eq!(find("20261122").as_deref(), Some("20261122-1"));
     assert_eq!((find("2026"), find(""), find("other")), (None, None, None));
+    let mut newest = import("20261123-1", Some("published"));
+    newest.imported_at_us += 1;
+    writer.write_import(&newest).unwrap();
+    assert_eq!(writer.store().find_import("published").unwrap(), Some(newest.id));
 }
 
 #[test]
@@ -69,8 +78,8 @@ fn an_import_that_cannot_be_written_leaves_nothing() {
     broken.values.push(value(9, "8.7.3", None, "of a file that is not there"));
     let error = writer.write_import(&broken).unwrap_err().to_string();
     assert!(error.contains("write import 20261121-1"), "{error}");
-    assert!(writer.store().imports().unwrap().is_empty());
+    assert!(listed(&writer).is_empty());
     writer.write_import(&import("20261121-1", None)).unwrap();
     writer.write_import(&import("20261121-1", None)).unwrap_err();
-    assert_eq!(writer.store().imports().unwrap().len(), 1);
+    assert_eq!(listed(&writer).len(), 1);
 }

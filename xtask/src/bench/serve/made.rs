@@ -9,12 +9,13 @@ use model::build::{BuildProbe, EngineBuild};
 use model::counter::{Counter, Counters};
 use model::event::{RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host, HostSample};
+use model::listing::EntryKind;
 use model::plan::{Design, Layout, Plan, Purpose, Subject};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use store::{EntryKind, Filter, Store, Writer};
+use store::{Filter, Store, Writer};
 
 /// What is in the store.
 pub struct Made {

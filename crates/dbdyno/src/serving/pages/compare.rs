@@ -6,7 +6,8 @@ use super::report::figures;
 use super::{conditions, run_called};
 use ::report::site::compare::{self, Side};
 use ::report::site::links;
-use store::{RunHead, Store};
+use model::listing::RunHead;
+use store::Store;
 
 /// The page.
 pub fn answer(site: &Site, store: &Store, a: &str, b: &str) -> Result<Answer, Failure> {
@@ -37,14 +38,6 @@ fn two_are_needed(picked: usize) -> Failure {
 }
 
 fn side(site: &Site, store: &Store, head: RunHead) -> Result<Side, Failure> {
-    Ok(Side {
-        conditions: (*conditions(site, store, &head.id)?).clone(),
-        figures: (*figures(site, store, &head)?).clone(),
-        id: head.id,
-        name: head.name,
-        purpose: head.purpose,
-        status: head.status,
-        began_at_us: head.started_at_us,
-        ended_at_us: head.ended_at_us,
-    })
+    let (conditions, figures) = (conditions(site, store, &head.id)?, figures(site, store, &head)?);
+    Ok(Side { conditions: (*conditions).clone(), figures: (*figures).clone(), head })
 }

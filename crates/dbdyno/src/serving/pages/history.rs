@@ -5,8 +5,9 @@ use super::super::asked::Answer;
 use super::conditions;
 use ::report::site::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
 use findings::conditions::RunConditions;
+use model::listing::{RunHead, TrialCounts, TrialEnd, TrialRate};
 use std::collections::BTreeMap;
-use store::{RunHead, Store, TrialEnd, TrialRate};
+use store::Store;
 
 /// Runs on a page: the newest.
 const MOST_RUNS: u32 = 100;
@@ -59,7 +60,7 @@ fn rates(
     engine: &str,
 ) -> Result<RunRates, Failure> {
     let mut by_side: BTreeMap<usize, Vec<TrialRate>> = BTreeMap::new();
-    for trial in store.step_rates(head, step)?.trials {
+    for trial in store.step_rates(head, step)? {
         by_side.entry(trial.side).or_default().push(trial);
     }
     let subjects = by_side.into_iter().filter_map(|(side, trials)| {
@@ -69,29 +70,19 @@ fn rates(
             facts,
             other_binary: false,
             rates: trials.iter().filter_map(rate).collect(),
-            not_done: not_done(&trials),
+            trials: counted(&trials),
         })
     });
-    Ok(RunRates {
-        id: head.id.clone(),
-        name: head.name.clone(),
-        step: step.to_owned(),
-        purpose: head.purpose,
-        status: head.status,
-        began_at_us: head.started_at_us,
-        subjects: subjects.collect(),
-    })
+    Ok(RunRates { head: head.clone(), step: step.to_owned(), subjects: subjects.collect() })
 }
 
 /// Of a trial that is done.
 fn rate(trial: &TrialRate) -> Option<f64> {
-    let seconds = trial.wall.as_secs_f64();
-    (trial.ended == TrialEnd::Done && seconds > 0.0).then(|| trial.operations as f64 / seconds)
+    trial.per_second().filter(|_| trial.ended == TrialEnd::Done)
 }
 
-fn not_done(trials: &[TrialRate]) -> Vec<(u64, &'static str)> {
-    let count = |ended: TrialEnd| trials.iter().filter(|trial| trial.ended == ended).count() as u64;
-    let words =
-        [(TrialEnd::Failed, "failed"), (TrialEnd::Skipped, "skipped"), (TrialEnd::Unfinished, "unfinished")];
-    words.into_iter().map(|(ended, word)| (count(ended), word)).filter(|(trials, _)| *trials > 0).collect()
+fn counted(trials: &[TrialRate]) -> TrialCounts {
+    let mut counts = TrialCounts::default();
+    trials.iter().for_each(|trial| counts.add(trial.ended, 1));
+    counts
 }

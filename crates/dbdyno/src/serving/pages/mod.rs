@@ -9,8 +9,9 @@ pub mod runs;
 
 use super::answers::{Failure, Site};
 use findings::conditions::RunConditions;
+use model::listing::RunHead;
 use std::sync::Arc;
-use store::{RunHead, Store};
+use store::Store;
 
 /// The run that is meant: by its id, a beginning of it, its name, or `last`.
 fn run_called(store: &Store, wanted: &str) -> Result<RunHead, Failure> {

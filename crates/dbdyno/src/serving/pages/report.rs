@@ -10,10 +10,11 @@ use ::report::site::compare::{self, RunFigures};
 use ::report::site::{links, shell};
 use findings::Finding;
 use findings::selection::{NoSuchPart, Selection};
+use model::listing::RunHead;
 use model::record::RunStatus;
 use std::slice::from_ref;
 use std::sync::Arc;
-use store::{RunHead, Store};
+use store::Store;
 
 /// Columns of a table as text: what a wide window holds.
 const TEXT_WIDTH: usize = 140;

@@ -4,16 +4,15 @@ use super::super::answers::{Failure, Site};
 use super::super::asked::Answer;
 use super::report::found;
 use crate::finding;
-use ::report::site::filter::FilterFields;
+use ::report::site::links::FilterFields;
 use ::report::site::message;
-use ::report::site::runs::{self, FilterChoices, RowKind, RunRow, RunsView};
+use ::report::site::runs::{self, RunRow, RunsView};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use model::event::RunOutcome;
-use model::plan::Purpose;
+use model::listing::{Entry, EntryKind};
 use model::record::RunStatus;
 use std::time::{Duration, Instant};
-use store::{Entry, EntryKind, Filter, Store, TrialCounts};
+use store::{Filter, Store};
 
 /// How long a list may judge runs of older versions anew.
 const MOST_JUDGING: Duration = Duration::from_millis(500);
@@ -28,17 +27,12 @@ pub fn answer(site: &Site, store: &Store, fields: FilterFields, page: u64) -> Re
     if found.total == 0 && fields.is_empty() {
         return Ok(Answer::page(200, message::page(&site.beginning())));
     }
-    let choices = store.choices()?;
     let until = Instant::now() + MOST_JUDGING;
     let rows = found.entries.into_iter().map(|entry| row(site, store, entry, until));
     let rows = rows.collect::<Result<Vec<RunRow>, Failure>>()?;
     let view = RunsView {
         fields,
-        choices: FilterChoices {
-            engines: choices.engines,
-            workloads: choices.workloads,
-            hosts: choices.hosts,
-        },
+        choices: store.choices()?,
         rows,
         total: found.total,
         page,
@@ -57,8 +51,8 @@ fn filter(fields: &FilterFields) -> (Filter, Vec<String>) {
             problems.push(format!("{field} `{text}` is none of {}: it is not looked at.", known.join(", ")));
         }
     };
-    one_of("Purpose", &fields.purpose, &["compare", "calibrate", "campaign", "import", "bisection"]);
-    one_of("Status", &fields.status, &["done", "failed", "interrupted", "unfinished"]);
+    one_of("Purpose", &fields.purpose, &EntryKind::ALL.map(EntryKind::name));
+    one_of("Status", &fields.status, &RunStatus::ALL.map(RunStatus::name));
     let mut day = |field: &str, text: &str| -> Option<Date> {
         let day = text.parse().ok();
         if day.is_none() && !text.is_empty() {
@@ -73,21 +67,8 @@ fn filter(fields: &FilterFields) -> (Filter, Vec<String>) {
         text: given(&fields.q),
         engine: given(&fields.engine),
         workload: given(&fields.workload),
-        kind: match fields.purpose.as_str() {
-            "compare" => Some(EntryKind::Run(Purpose::Compare)),
-            "calibrate" => Some(EntryKind::Run(Purpose::Calibrate)),
-            "campaign" => Some(EntryKind::Run(Purpose::Campaign)),
-            "import" => Some(EntryKind::Import),
-            "bisection" => Some(EntryKind::Bisection),
-            _ => None,
-        },
-        status: match fields.status.as_str() {
-            "done" => Some(RunStatus::Ended(RunOutcome::Done)),
-            "failed" => Some(RunStatus::Ended(RunOutcome::Failed)),
-            "interrupted" => Some(RunStatus::Ended(RunOutcome::Interrupted)),
-            "unfinished" => Some(RunStatus::Unfinished),
-            _ => None,
-        },
+        kind: EntryKind::ALL.into_iter().find(|kind| kind.name() == fields.purpose),
+        status: RunStatus::ALL.into_iter().find(|status| status.name() == fields.status),
         host: given(&fields.host),
         since_us: from.and_then(midnight_us),
         before_us: after.and_then(midnight_us),
@@ -109,27 +90,7 @@ fn row(site: &Site, store: &Store, entry: Entry, until: Instant) -> Result<RunRo
         None if is_due => found(site, store, &entry.id)?.to_vec(),
         None => Vec::new(),
     };
-    // Nobody waits for those that were not needed: the list does not tell of them.
-    let TrialCounts { done, failed, skipped, unfinished, not_needed: _ } = entry.trials;
-    let not_done = [(failed, "failed"), (skipped, "skipped"), (unfinished, "unfinished")];
-    Ok(RunRow {
-        kind: match entry.kind {
-            EntryKind::Run(purpose) => RowKind::Run(purpose),
-            EntryKind::Import => RowKind::Import,
-            EntryKind::Bisection => RowKind::Bisection,
-        },
-        id: entry.id,
-        name: entry.name,
-        status: entry.status,
-        began_at_us: entry.began_at_us,
-        ended_at_us: entry.ended_at_us,
-        workload: entry.workload,
-        host: entry.host,
-        subjects: entry.subjects,
-        done,
-        not_done: not_done.into_iter().filter(|(trials, _)| *trials > 0).collect(),
-        verdicts: known,
-    })
+    Ok(RunRow { entry, verdicts: known })
 }
 
 #[cfg(test)]

@@ -4,32 +4,24 @@
 use super::cells::{headers, name, number_headers, table, time};
 use super::links;
 use super::shell::{self, Here};
+use crate::comparison::{self, verdict_word};
 use crate::document::Sentence;
+use findings::Comparison;
+use findings::comparison::ComparedStep;
 use findings::conditions::{Differing, RunConditions};
 use findings::labels::told_apart;
 use maud::{Markup, html};
-use model::figures::{NONE, quantity_or_none, ratio, span};
-use model::plan::Purpose;
-use model::record::RunStatus;
-
-mod figures_of;
-
-pub use figures_of::{RunFigures, SubjectFigure, figures};
+use model::block::BASE;
+use model::figures::{self, NONE, quantity_or_none, ratio, span};
+use model::listing::RunHead;
+use model::metric::Metric;
+use model::verdict::Verdict;
+use std::collections::BTreeMap;
 
 /// One of the two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Side {
-    pub id: String,
-    /// The name that the user gave it.
-    pub name: Option<String>,
-    /// What it was for.
-    pub purpose: Purpose,
-    /// How it ended, or that it did not.
-    pub status: RunStatus,
-    /// Microseconds since the epoch.
-    pub began_at_us: i64,
-    /// Microseconds since the epoch; absent where it is unfinished.
-    pub ended_at_us: Option<i64>,
+    pub head: RunHead,
     /// What it was measured under.
     pub conditions: RunConditions,
     /// What its report says.
@@ -38,7 +30,7 @@ pub struct Side {
 
 /// The page.
 pub fn page(a: &Side, b: &Side) -> String {
-    let title = format!("{} and {}", a.id, b.id);
+    let title = format!("{} and {}", a.head.id, b.head.id);
     let apart = a.conditions.apart_in_all(&b.conditions);
     let body = html! {
         h1 { "Two runs side by side" }
@@ -52,7 +44,7 @@ pub fn page(a: &Side, b: &Side) -> String {
 
 fn heads(a: &Side, b: &Side) -> Markup {
     let took = |side: &Side| {
-        let seconds = side.ended_at_us.map(|ended| (ended - side.began_at_us) as f64 / 1e6);
+        let seconds = side.head.ended_at_us.map(|ended| (ended - side.head.started_at_us) as f64 / 1e6);
         seconds.map_or_else(|| NONE.to_owned(), span)
     };
     let subjects = |side: &Side| {
@@ -61,17 +53,17 @@ fn heads(a: &Side, b: &Side) -> Markup {
     };
     let run = |side: &Side| {
         html! {
-            a href=(links::report(&side.id)) { (side.id) }
-            @if let Some(given) = &side.name { " " (name(given)) }
+            a href=(links::report(&side.head.id)) { (side.head.id) }
+            @if let Some(given) = &side.head.name { " " (name(given)) }
         }
     };
     let rows = html! {
         tr { th scope="row" { "run" } @for side in [a, b] { td.site-names { (run(side)) } } }
-        tr { th scope="row" { "began (UTC)" } @for side in [a, b] { td { (time(side.began_at_us)) } } }
+        tr { th scope="row" { "began (UTC)" } @for side in [a, b] { td { (time(side.head.started_at_us)) } } }
         tr { th scope="row" { "took" } @for side in [a, b] { td { (took(side)) } } }
         tr {
             th scope="row" { "what" }
-            @for side in [a, b] { td { (side.purpose.word()) ", " (side.status.name()) } }
+            @for side in [a, b] { td { (side.head.purpose.word()) ", " (side.head.status.name()) } }
         }
         tr { th scope="row" { "subjects" } @for side in [a, b] { td.site-names { (name(&subjects(side))) } } }
         tr {
@@ -231,3 +223,70 @@ fn notes(side: &Side) -> Vec<String> {
 
 /// More places than these are counted.
 const MOST_PLACES: usize = 4;
+
+/// What the report of a run says of its steps, in short.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunFigures {
+    pub sentences: Vec<Sentence>,
+    /// For each step its subjects, the base first.
+    pub steps: BTreeMap<String, Vec<SubjectFigure>>,
+}
+
+/// One subject in one step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubjectFigure {
+    /// As the user named it; where another of the run has that name, with its side.
+    pub subject: String,
+    pub rate: Option<f64>,
+    /// Relative to the base of its run, with interval, verdict and launches; of the base that it is the base.
+    pub relative: String,
+    /// What a reader must know of it.
+    pub notes: Vec<String>,
+}
+
+/// What the view of a run has.
+pub fn figures(view: &Comparison) -> RunFigures {
+    let mut steps: BTreeMap<String, Vec<SubjectFigure>> = BTreeMap::new();
+    let names = told_apart(view.subjects.iter().map(|subject| subject.subject.clone()));
+    for step in &view.steps {
+        let of_step = view.subjects.iter().zip(&names).filter_map(|(subject, name)| {
+            let row = step.rows.iter().find(|row| row.side == subject.side);
+            let mean = row.and_then(|row| row.mean.get(Metric::OpsPerSecond));
+            if subject.side == BASE {
+                return Some(SubjectFigure {
+                    subject: name.clone(),
+                    rate: mean.or(step.base_rate()),
+                    relative: "base".to_owned(),
+                    notes: Vec::new(),
+                });
+            }
+            let case = step.case(subject.side)?;
+            Some(SubjectFigure {
+                subject: name.clone(),
+                rate: mean.or_else(|| case.metric(Metric::OpsPerSecond)?.candidate),
+                relative: relative(case, view),
+                notes: case.warnings.iter().map(ToString::to_string).collect(),
+            })
+        });
+        steps.insert(step.name.clone(), of_step.collect());
+    }
+    RunFigures { sentences: comparison::found(view), steps }
+}
+
+/// `0.94 [0.93, 0.95] regression, 14 launches`
+fn relative(case: &ComparedStep, view: &Comparison) -> String {
+    let Some((deciding, ratio)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
+        return NONE.to_owned();
+    };
+    let mut parts = Vec::new();
+    // Where no difference was found there is no number that could be read as one.
+    if !matches!(case.verdict, Verdict::NoChange | Verdict::Inconclusive) {
+        parts.push(figures::ratio(ratio));
+    }
+    if deciding.is_bounded() {
+        parts.push(figures::interval(deciding.low, deciding.high));
+    }
+    parts.push(verdict_word(case.verdict).to_owned());
+    let alone = if case.is_alone() { ", by itself only" } else { "" };
+    format!("{}{alone}, {}", parts.join(" "), view.repeats.count(case.repeats))
+}

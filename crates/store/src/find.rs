@@ -1,0 +1,103 @@
+//! What a word means: the id of a run, an import or a bisection by its id, its beginning or its name; the last
+//! calibration.
+
+use crate::error::Error;
+use crate::file::Store;
+use model::names;
+use rusqlite::OptionalExtension;
+
+/// Ids with the names that users gave, newest first.
+struct Listed(Vec<(String, Option<String>)>);
+
+impl Listed {
+    /// The ids that are meant. A full id wins over a name, and a name over a beginning: what is written in full is meant.
+    fn meant(&self, wanted: &str) -> Vec<&str> {
+        let ids = |means: &dyn Fn(&str, Option<&str>) -> bool| -> Vec<&str> {
+            let meant = self.0.iter().filter(|(id, name)| means(id, name.as_deref()));
+            meant.map(|(id, _)| id.as_str()).collect()
+        };
+        let found = [
+            ids(&|id, _| id == wanted),
+            ids(&|_, name| name == Some(wanted)),
+            ids(&|id, _| !wanted.is_empty() && id.starts_with(wanted)),
+        ];
+        found.into_iter().find(|ids| !ids.is_empty()).unwrap_or_default()
+    }
+
+    fn only(&self, wanted: &str) -> Option<String> {
+        match self.meant(wanted).as_slice() {
+            [one] => Some((*one).to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl Store {
+    fn listed(&self, doing: &str, sql: &str) -> Result<Listed, Error> {
+        self.sql(doing, |connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let listed = statement.query_map([], |row| Ok((row.get("id")?, row.get("name")?)))?;
+            Ok(Listed(listed.collect::<rusqlite::Result<_>>()?))
+        })
+    }
+
+    /// The id of the run that `wanted` means: `last`, an id, a name, or the beginning of one id.
+    pub fn find_run(&self, wanted: &str) -> Result<String, Error> {
+        let runs =
+            self.listed("look for a run", "SELECT id, name FROM runs ORDER BY started_at_us DESC, id DESC")?;
+        let path = || self.path().to_path_buf();
+        let Some((newest, _)) = runs.0.first() else { return Err(Error::NoRuns { path: path() }) };
+        if wanted == "last" {
+            return Ok(newest.clone());
+        }
+        match runs.meant(wanted).as_slice() {
+            [one] => Ok((*one).to_owned()),
+            [] => {
+                let known =
+                    runs.0.iter().flat_map(|(id, name)| name.as_deref().into_iter().chain([id.as_str()]));
+                Err(Error::NoSuchRun {
+                    path: path(),
+                    wanted: wanted.to_owned(),
+                    hint: names::hint(wanted, known),
+                    newest: newest.clone(),
+                })
+            }
+            several => Err(Error::AmbiguousRun {
+                path: path(),
+                wanted: wanted.to_owned(),
+                candidates: several.iter().map(ToString::to_string).collect(),
+            }),
+        }
+    }
+
+    /// The id of the import that has this id or name, or whose id alone begins with it; absent where there is none, or
+    /// where several begin with it. A name means the newest import that has it.
+    pub fn find_import(&self, wanted: &str) -> Result<Option<String>, Error> {
+        let sql = "SELECT id, iif(imported_at_us = max(imported_at_us) OVER (PARTITION BY name), name, NULL) AS name
+                   FROM imports";
+        Ok(self.listed("look for an import", sql)?.only(wanted))
+    }
+
+    /// The id of the bisection that has this id, or whose id alone begins with it; absent where there is none, or where
+    /// several begin with it.
+    pub fn find_bisection(&self, wanted: &str) -> Result<Option<String>, Error> {
+        let bisections = self.listed("look for a bisection", "SELECT id, NULL AS name FROM bisections")?;
+        Ok(bisections.only(wanted))
+    }
+
+    /// The id of the newest calibration that was finished since the host booted, by the same version: only
+    /// then do its figures hold for a run of now.
+    pub fn last_calibration(&self, boot_id: &str, tool_version: &str) -> Result<Option<String>, Error> {
+        self.sql("look for a calibration", |connection| {
+            connection
+                .query_row(
+                    "SELECT id FROM runs JOIN hosts USING (host_key)
+                     WHERE purpose = 'calibrate' AND outcome = 'done' AND boot_id = ? AND tool_version = ?
+                     ORDER BY started_at_us DESC, id DESC LIMIT 1",
+                    [boot_id, tool_version],
+                    |row| row.get(0),
+                )
+                .optional()
+        })
+    }
+}
