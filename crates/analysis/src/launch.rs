@@ -184,7 +184,8 @@ fn adjusted_s(block: &Block) -> f64 {
     block.wall.saturating_sub(block.run_delay).max(block.foreground_cpu).as_secs_f64()
 }
 
-fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
+/// What one side did in these blocks together.
+pub fn totals<'a>(blocks: impl Iterator<Item = &'a Block>) -> Totals {
     let mut totals = Totals { process_cpu_s: Some(0.0), ..Totals::default() };
     let mut seen: BTreeMap<Counter, usize> = BTreeMap::new();
     for block in blocks {

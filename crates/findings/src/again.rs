@@ -2,10 +2,9 @@
 //! of everything that was decided.
 
 use model::figures::chosen_percent;
-use model::plan::{DecisionRule, Design, LoopDevice, Plan, Purpose};
+use model::plan::{DecisionRule, Design, Plan, Purpose};
+use model::plan_file::{LoopDeviceText, PlanText, UnknownOptions};
 use model::units::Nanos;
-use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// How a run is measured again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub fn again(plan: &Plan) -> Again {
     match (plan.purpose, plan.layout.design) {
         (Purpose::Campaign, _)
         | (Purpose::Compare | Purpose::Calibrate, Design::Rounds | Design::Sequential) => {
-            Again { plan: Some(plan_file(plan)), command: format!("dbdyno run {PLAN_FILE}") }
+            Again { plan: plan_file(plan).to_toml().ok(), command: format!("dbdyno run {PLAN_FILE}") }
         }
         (Purpose::Compare | Purpose::Calibrate, Design::Interleaved) => {
             Again { plan: None, command: arguments(plan).join(" ") }
@@ -92,104 +91,36 @@ pub fn word(text: &str) -> String {
 
 /// Everything that was decided, as the file that `dbdyno run` reads. Sizes are those that were measured, whether they
 /// came from the workload, a hardware class or a scale.
-fn plan_file(plan: &Plan) -> String {
+fn plan_file(plan: &Plan) -> PlanText {
     let layout = &plan.layout;
     let measured = plan.subjects.iter().map(|subject| subject.reference.to_string());
-    let subjects: Vec<String> =
-        measured.chain(layout.left_out.iter().map(|one| one.reference.to_string())).collect();
-    let mut text = String::new();
-    let mut line = |key: &str, value: String| {
-        let _ = writeln!(text, "{key} = {value}");
-    };
-    line("name", string(&format!("again-{}", plan.workload.name)));
-    line("design", string(layout.design.name()));
-    line("rounds", layout.rounds.to_string());
-    line("workloads", strings(std::slice::from_ref(&plan.workload.name)));
-    line("subjects", strings(&subjects));
-    if plan.steps.len() < plan.workload.steps.len() {
-        line("steps", strings(&plan.steps));
-    }
-    if !layout.omitted_options.is_empty() {
-        line("unknown_options", string("leave-out"));
-    }
-    if layout.tickers {
-        line("tickers", "true".to_owned());
-    }
-    if let Some(limit) = layout.memory_limit {
-        line("memory_limit", string(&format!("{} B", limit.0)));
-    }
-    if plan.budget.0 > 0 && plan.budget.0 < u64::MAX {
-        line("budget_minutes", plan.budget.0.div_ceil(Nanos::from_secs(60).0).to_string());
-    }
-    line("seed", plan.seed.to_string());
-    section(&mut text, "scale", &scale(plan));
-    let options: BTreeMap<String, String> =
-        plan.workload.options.iter().map(|(name, value)| (string(name), string(value))).collect();
-    section(&mut text, "options", &options);
-    section(&mut text, "loop_device", &layout.loop_device.as_ref().map(loop_device).unwrap_or_default());
+    let left_out = layout.left_out.iter().map(|one| one.reference.to_string());
+    let has_bound = plan.budget.0 > 0 && plan.budget.0 < u64::MAX;
     let programs = layout.db_bench.iter().filter_map(|(side, program)| {
-        let subject = plan.subjects.get(*side)?.reference.to_string();
-        Some((string(&subject), string(&program.display().to_string())))
+        Some((plan.subjects.get(*side)?.reference.to_string(), program.display().to_string().into()))
     });
-    section(&mut text, "db_bench", &programs.collect());
-    text
-}
-
-/// A table of the file, where there is anything in it.
-fn section(text: &mut String, name: &str, entries: &BTreeMap<String, String>) {
-    if entries.is_empty() {
-        return;
+    PlanText {
+        name: format!("again-{}", plan.workload.name),
+        design: layout.design,
+        rounds: layout.rounds,
+        workloads: vec![plan.workload.name.clone()],
+        subjects: measured.chain(left_out).collect(),
+        steps: if plan.steps.len() < plan.workload.steps.len() { plan.steps.clone() } else { Vec::new() },
+        unknown_options: match layout.omitted_options.as_slice() {
+            [] => UnknownOptions::Error,
+            _ => UnknownOptions::LeaveOut,
+        },
+        tickers: layout.tickers,
+        memory_limit: layout.memory_limit.map(|limit| format!("{} B", limit.0)),
+        budget_minutes: has_bound.then(|| plan.budget.0.div_ceil(Nanos::from_secs(60).0)),
+        // TOML has no larger integers.
+        seed: i64::try_from(plan.seed).is_ok().then_some(plan.seed),
+        scale: plan.workload.scale(),
+        options: plan.workload.options.clone(),
+        loop_device: layout.loop_device.as_ref().map(LoopDeviceText::from),
+        db_bench: programs.collect(),
+        ..PlanText::default()
     }
-    let _ = writeln!(text, "\n[{name}]");
-    for (key, value) in entries {
-        let _ = writeln!(text, "{key} = {value}");
-    }
-}
-
-/// The entries that are there; seconds with a point, for the file wants no integer there.
-fn scale(plan: &Plan) -> BTreeMap<String, String> {
-    let scale = plan.workload.scale();
-    let entries = [
-        ("keys", scale.keys.map(|keys| keys.to_string())),
-        ("tables", scale.tables.map(|tables| tables.to_string())),
-        ("rows", scale.rows.map(|rows| rows.to_string())),
-        ("memory_mb", scale.memory_mb.map(|megabytes| megabytes.to_string())),
-        ("read_seconds", scale.read_seconds.map(|seconds| format!("{seconds:?}"))),
-        ("write_seconds", scale.write_seconds.map(|seconds| format!("{seconds:?}"))),
-        ("threads", scale.threads.map(|threads| threads.to_string())),
-    ];
-    entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
-}
-
-fn loop_device(device: &LoopDevice) -> BTreeMap<String, String> {
-    let mut entries = BTreeMap::from([
-        ("size".to_owned(), string(&format!("{} B", device.bytes.0))),
-        ("direct_io".to_owned(), device.direct_io.to_string()),
-    ]);
-    let limits = [("max_sectors_kb", device.max_sectors_kb), ("read_ahead_kb", device.read_ahead_kb)];
-    entries.extend(limits.into_iter().filter_map(|(key, kb)| Some((key.to_owned(), kb?.to_string()))));
-    entries
-}
-
-fn strings(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|text| string(text)).collect();
-    format!("[{}]", texts.join(", "))
-}
-
-/// A basic string of TOML.
-fn string(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            character if character.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(character));
-            }
-            character => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use crate::bisection::BisectView;
 use crate::build_noise::BuildNoiseView;
 use crate::calibration::CalibrationView;
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, interleaved, rounds};
 use crate::history::HistoryView;
 use crate::import::ImportView;
 use model::host::HostSample;
+use model::plan::Design;
 use model::record::RunRecord;
 
 /// A comparison with the run that it is of, for what is drawn from records: charts over time, raw outputs.
@@ -27,4 +28,15 @@ pub enum Finding {
     History(HistoryView),
     Bisection(BisectView),
     Import(ImportView),
+}
+
+impl Comparison {
+    /// The view of a run. `calibration` is the last one that holds for the host and the version that measured; rounds
+    /// ask for none.
+    pub fn of(record: &RunRecord, calibration: Option<&RunRecord>) -> Comparison {
+        match record.plan.layout.design {
+            Design::Interleaved => interleaved::build(record, calibration),
+            Design::Rounds | Design::Sequential => rounds::build(record),
+        }
+    }
 }

@@ -21,10 +21,8 @@ pub struct OptionsFile {
 /// Why a text is not an OPTIONS file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// A line that is neither a section nor an option.
     #[error("line {line} of the OPTIONS file is neither `[section]` nor `name=value`: `{text}`")]
     Line { line: usize, text: String },
-    /// The last section is missing.
     #[error("the OPTIONS file ends early: it has no section of table options and is not a server's settings")]
     Truncated,
 }

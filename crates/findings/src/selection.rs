@@ -20,24 +20,16 @@ pub struct Selection {
 /// Why a run has no such part.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchPart {
-    /// A name that is not in the run.
     #[error("run {run} has no {what} `{name}`{hint}")]
     Stranger {
-        /// Id of the run.
         run: String,
         /// `step` or `subject`
         what: &'static str,
         name: String,
-        /// The nearest ones that are.
         hint: String,
     },
-    /// Nothing would be left to hold against the base.
     #[error("`{base}` is the base of run {run}: choose a candidate, beside which it is shown in any case")]
-    BaseOnly {
-        /// Id of the run.
-        run: String,
-        base: String,
-    },
+    BaseOnly { run: String, base: String },
 }
 
 /// What is selected of a run. Views are built of the whole run, then cut to the part, so that verdicts stay.

@@ -4,12 +4,10 @@
 use crate::render::separated::{Separator, line};
 use findings::Comparison;
 use model::block::{Block, BlockKind, Outcome, Second, Side, TrialKey};
-use model::counter::Counter;
 use model::host::HostSample;
 use model::metric::Metric;
 use model::plan::{Plan, Purpose};
 use model::record::{RunRecord, TrialRecord};
-use model::units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -382,29 +380,25 @@ fn comparison_values(record: &RunRecord) -> Vec<TrialValues> {
 
 /// Rates, costs per operation and mean levels of the blocks of a trial together.
 fn totals(blocks: &[&Block]) -> Vec<(String, &'static str, f64)> {
-    let sum = |of: &dyn Fn(&Block) -> f64| blocks.iter().map(|block| of(block)).sum::<f64>();
-    let operations = sum(&|block| block.operations as f64);
+    let totals = analysis::launch::totals(blocks.iter().copied());
+    let operations = totals.operations;
     if operations <= 0.0 {
         return Vec::new();
     }
-    let wall = sum(&|block| block.wall.as_secs_f64());
-    // As verdicts count it: wall time less run delay, at least the CPU time, which no waiting can contain.
-    let adjusted =
-        sum(&|block| block.wall.saturating_sub(block.run_delay).max(block.foreground_cpu).as_secs_f64());
-    let named = |metric: Metric, value: f64| (metric.name().to_owned(), metric.unit(), value);
-    let mut values = vec![
-        named(Metric::OpsPerSecond, operations / wall),
-        named(Metric::OpsPerSecondAdjusted, operations / adjusted),
+    let counters = totals.counters.iter().map(|(counter, total)| {
+        let over = if counter.is_level() { 1.0 } else { operations };
+        (Metric::Counter(*counter), total / over)
+    });
+    let rates = [
+        (Metric::OpsPerSecond, operations / totals.wall_s),
+        (Metric::OpsPerSecondAdjusted, operations / totals.adjusted_s),
     ];
-    let cpu_us = blocks.iter().map(|block| block.process_cpu.map(Nanos::as_micros_f64)).sum::<Option<f64>>();
-    values.extend(cpu_us.map(|cpu_us| named(Metric::CpuMicrosPerOp, cpu_us / operations)));
-    values.extend(Counter::ALL.into_iter().filter_map(|counter| {
-        // A counter that is missing from any block is missing here.
-        let readings = blocks.iter().map(|block| block.counters.get(&counter).map(|value| *value as f64));
-        let total = readings.sum::<Option<f64>>()?;
-        let over = if counter.is_level() { blocks.len() as f64 } else { operations };
-        Some(named(Metric::Counter(counter), total / over))
-    }));
-    values.retain(|(_, _, value)| value.is_finite());
-    values
+    let cpu = totals.process_cpu_s.map(|cpu_s| (Metric::CpuMicrosPerOp, 1e6 * cpu_s / operations));
+    rates
+        .into_iter()
+        .chain(cpu)
+        .chain(counters)
+        .filter(|(_, value)| value.is_finite())
+        .map(|(metric, value)| (metric.name().to_owned(), metric.unit(), value))
+        .collect()
 }

@@ -46,44 +46,31 @@ impl Sign {
     }
 
     pub fn character(self) -> char {
-        match self {
-            Sign::Slower => '\u{25bc}',
-            Sign::SlowerAlone => '\u{25bd}',
-            Sign::Faster => '\u{25b2}',
-            Sign::FasterAlone => '\u{25b3}',
-            Sign::Same => '=',
-            Sign::Open => '?',
-            Sign::Suspect => '!',
-        }
+        self.look().0
     }
 
     pub fn words(self) -> &'static str {
-        match self {
-            Sign::Slower => "slower",
-            Sign::SlowerAlone => "slower, by itself only",
-            Sign::Faster => "faster",
-            Sign::FasterAlone => "faster, by itself only",
-            Sign::Same => "no difference",
-            Sign::Open => "inconclusive",
-            Sign::Suspect => "suspect",
-        }
+        self.look().1
     }
 
     /// The class that colours it on a page.
     pub fn class(self) -> &'static str {
-        match self {
-            Sign::Slower | Sign::SlowerAlone => "slower",
-            Sign::Faster | Sign::FasterAlone => "faster",
-            Sign::Same => "same",
-            Sign::Open | Sign::Suspect => "open",
-        }
+        self.look().2
     }
 
     pub fn tone(self) -> Tone {
+        self.look().3
+    }
+
+    fn look(self) -> (char, &'static str, &'static str, Tone) {
         match self {
-            Sign::Slower | Sign::SlowerAlone => Tone::Bad,
-            Sign::Faster | Sign::FasterAlone => Tone::Good,
-            Sign::Same | Sign::Open | Sign::Suspect => Tone::Plain,
+            Sign::Slower => ('\u{25bc}', "slower", "slower", Tone::Bad),
+            Sign::SlowerAlone => ('\u{25bd}', "slower, by itself only", "slower", Tone::Bad),
+            Sign::Faster => ('\u{25b2}', "faster", "faster", Tone::Good),
+            Sign::FasterAlone => ('\u{25b3}', "faster, by itself only", "faster", Tone::Good),
+            Sign::Same => ('=', "no difference", "same", Tone::Plain),
+            Sign::Open => ('?', "inconclusive", "open", Tone::Plain),
+            Sign::Suspect => ('!', "suspect", "open", Tone::Plain),
         }
     }
 }

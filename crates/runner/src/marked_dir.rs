@@ -15,13 +15,11 @@ const MARKER_TEXT: &str = "This directory was made by dbdyno, which may delete i
 /// Why a directory could not be made or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum MarkedDirError {
-    /// It has no marker: somebody else made it.
     #[error(
         "`{}` was not made by dbdyno (it has no file `{MARKER}`), so it is neither used nor deleted; \
          move it away or choose another --work-dir", .path.display()
     )]
     NotOurs { path: PathBuf },
-    /// Something that is no directory has its name.
     #[error("`{}` is not a directory; move it away or choose another --work-dir", .path.display())]
     NotADirectory { path: PathBuf },
     #[error("failed to {action} `{}`", .path.display())]
@@ -29,7 +27,6 @@ pub enum MarkedDirError {
         /// `create`, `delete`.
         action: &'static str,
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
 }

@@ -44,7 +44,9 @@ pub const ROUNDS: u32 = 3;
 const RELEASES: [&str; 4] = ["8.4.4", "8.5.4", "8.6.7", "8.7.3"];
 const CONFIGS: [&str; 2] = ["standard", "defaults"];
 /// In the order of the workload; the first one is a helper.
-pub const STEPS: [&str; 3] = ["fillseq", "readrandom", "overwriteandwait"];
+pub const STEPS: [&str; 3] = ["fillseq", "readrandom", LAST];
+/// The step that loses.
+pub const LAST: &str = "overwriteandwait";
 
 fn subject(version: &str, config: &str) -> Subject {
     let lost = ["8.6.7", "8.7.3"].contains(&version);
@@ -134,17 +136,17 @@ fn wobble(key: &TrialKey, of: u64) -> f64 {
 }
 
 fn add_trial(record: &mut RunRecord, key: TrialKey) {
-    let lost = key.step == "overwriteandwait" && has_lost_readahead(record, key.side);
+    let lost = key.step == LAST && has_lost_readahead(record, key.side);
     let writes = key.step != "readrandom";
     let seconds = if key.step == "readrandom" { 2.0 } else { 3.0 };
     let rate = if writes { 150_000.0 } else { 400_000.0 } * if lost { 0.65 } else { 1.0 } * wobble(&key, 1);
     let operations = rate * seconds;
     record.blocks.push(block(key.clone(), BlockKind::Whole, seconds, operations, lost));
-    if key.step == "overwriteandwait" {
+    if key.step == LAST {
         let drain = if lost { 2.5 } else { 0.8 } * wobble(&key, 2);
         record.blocks.push(block(key.clone(), BlockKind::Drain, drain, 0.0, lost));
     }
-    let moments = if key.step == "overwriteandwait" {
+    let moments = if key.step == LAST {
         vec![Moment::Before, Moment::After, Moment::Settled]
     } else {
         vec![Moment::Before, Moment::After]
@@ -233,7 +235,7 @@ fn fail(record: &mut RunRecord, key: &TrialKey) {
             ended.outcome =
                 Outcome::Failed { reason: Reason::Said("the worker was killed by signal 11".to_owned()) };
             ended.latency = None;
-        } else if of_visit && trial.step == "overwriteandwait" {
+        } else if of_visit && trial.step == LAST {
             ended.outcome =
                 Outcome::Skipped { reason: Reason::FailedBefore { step: "readrandom".to_owned() } };
             ended.latency = None;
@@ -243,4 +245,36 @@ fn fail(record: &mut RunRecord, key: &TrialKey) {
     for block in record.blocks.iter_mut().filter(|block| block.trial == *key) {
         block.operations = 1;
     }
+}
+
+/// The same rates everywhere in the step that loses, so that only the device tells of the change.
+pub fn with_equal_rates() -> RunRecord {
+    let mut record = record();
+    for block in record.blocks.iter_mut().filter(|block| block.trial.step == LAST) {
+        let wobble = 1000 * u64::from(block.trial.launch) + 300 * (block.trial.side as u64 * 5 % 8);
+        match block.kind {
+            BlockKind::Whole => block.operations = 450_000 + wobble,
+            BlockKind::Drain | BlockKind::Cycle(_) => block.wall = Nanos::from_millis(800 + wobble / 1000),
+        }
+    }
+    record
+}
+
+/// The pinned sides of the two newer releases lose the same as the others.
+pub fn with_loss_by_code() -> RunRecord {
+    let mut record = record();
+    let loses = |block: &&mut Block| [4, 6].contains(&block.trial.side) && block.trial.step == LAST;
+    for block in record.blocks.iter_mut().filter(loses).filter(|block| block.kind == BlockKind::Whole) {
+        block.operations = block.operations * 65 / 100;
+    }
+    record
+}
+
+/// The first round alone.
+pub fn single_round() -> RunRecord {
+    let mut record = record();
+    record.blocks.retain(|block| block.trial.launch == 1);
+    record.trials.retain(|ended| ended.trial.launch == 1);
+    record.plan.layout.rounds = 1;
+    record
 }

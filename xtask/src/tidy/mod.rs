@@ -3,6 +3,7 @@
 //! [`check`] is pure: the texts of the tracked files in, violations out. Only [`run`] reads the disk.
 
 mod arrows;
+mod circles;
 mod docs;
 mod files;
 mod foreign;
@@ -82,6 +83,7 @@ pub fn run() -> anyhow::Result<()> {
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(arrows::check(files));
+    violations.extend(circles::check(files));
     violations.extend(docs::check(files));
     violations.extend(placement::check(files));
     violations.extend(files::check(files));

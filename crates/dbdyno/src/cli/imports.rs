@@ -108,13 +108,16 @@ pub enum ReleasesIn {
 }
 
 /// Formats of other programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ImportFormat {
     /// report.tsv of benchmark.sh, or a summary of several
     #[value(name = "db_bench-report")]
+    #[strum(serialize = "db_bench-report")]
     DbBenchReport,
     /// What db_bench prints
     #[value(name = "db_bench-text")]
+    #[strum(serialize = "db_bench-text")]
     DbBenchText,
     /// A table with a row or a column for each release, separated by tabs, commas or semicolons
     Table,
@@ -139,18 +142,6 @@ pub enum ImportFormat {
 impl ImportFormat {
     /// The name on the command line, in the store and in reports.
     pub fn name(self) -> &'static str {
-        match self {
-            ImportFormat::DbBenchReport => "db_bench-report",
-            ImportFormat::DbBenchText => "db_bench-text",
-            ImportFormat::Table => "table",
-            ImportFormat::Sysbench => "sysbench",
-            ImportFormat::Pgbench => "pgbench",
-            ImportFormat::PgbenchLog => "pgbench-log",
-            ImportFormat::FioJson => "fio-json",
-            ImportFormat::Iostat => "iostat",
-            ImportFormat::Vmstat => "vmstat",
-            ImportFormat::OtavaCsv => "otava-csv",
-            ImportFormat::GoBench => "go-bench",
-        }
+        self.into()
     }
 }

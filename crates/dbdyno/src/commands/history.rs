@@ -4,7 +4,7 @@ use crate::cli::{History, Places};
 use crate::commands::import::read_files;
 use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
-use crate::planning::again::{self, Again};
+use crate::planning::again;
 use crate::{finding, paths};
 use anyhow::{Context, anyhow};
 use findings::Finding;
@@ -12,6 +12,7 @@ use findings::again::word;
 use findings::history::{HistoryView, Observed, Question, build, of_campaigns, of_values};
 use model::import::ImportRecord;
 use model::plan::Purpose;
+use model::plan_file::PlanText;
 use model::record::RunRecord;
 use std::path::{Path, PathBuf};
 use store::Store;
@@ -115,7 +116,7 @@ fn chosen(observed: Vec<Observed>, steps: &[String]) -> anyhow::Result<Vec<Obser
 }
 
 /// The commands that measure again what needs it.
-fn commands(arguments: &History, view: &HistoryView, again: Option<&Again>) -> Vec<String> {
+fn commands(arguments: &History, view: &HistoryView, again: Option<&PlanText>) -> Vec<String> {
     if view.remeasure.is_empty() || again.is_none() {
         return Vec::new();
     }
@@ -129,7 +130,7 @@ fn commands(arguments: &History, view: &HistoryView, again: Option<&Again>) -> V
     }
 }
 
-fn schedule(path: &Path, again: Option<&Again>, view: &HistoryView) -> anyhow::Result<()> {
+fn schedule(path: &Path, again: Option<&PlanText>, view: &HistoryView) -> anyhow::Result<()> {
     if view.remeasure.is_empty() {
         return Err(usage(anyhow!(
             "nothing needs to be measured again: `{}` is not written",
@@ -139,6 +140,9 @@ fn schedule(path: &Path, again: Option<&Again>, view: &HistoryView) -> anyhow::R
     let again = again.ok_or_else(|| {
         usage(anyhow!("--schedule: name the engine of the releases by --engine and a workload by --workload"))
     })?;
-    std::fs::write(path, again.to_toml()?)
+    let plan = again.to_toml().context("failed to write the plan as TOML")?;
+    let origin =
+        "# Written by dbdyno history: the releases around each candidate, with the first one as the base.";
+    std::fs::write(path, format!("{origin}\n{plan}"))
         .with_context(|| format!("failed to write the plan `{}`", path.display()))
 }

@@ -2,63 +2,19 @@
 
 use crate::exit::usage;
 use crate::resources;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use findings::history::{HistoryView, Remeasure};
-use model::config::Options;
-use model::plan::{LoopDevice, Subject};
+use model::plan::{Design, Subject};
+use model::plan_file::{LoopDeviceText, PlanText};
 use model::record::RunRecord;
 use model::subject::compare_versions;
-use model::workload::Scale;
-use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Rounds of a plan that confirms (statistics 1.6).
 const ROUNDS: u32 = 5;
 
-/// The plan, as a file has it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Again {
-    name: String,
-    description: String,
-    design: &'static str,
-    rounds: u32,
-    workloads: Vec<String>,
-    subjects: Vec<String>,
-    steps: Vec<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    tickers: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory_limit: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scale: Option<Scale>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    loop_device: Option<LoopDeviceEntry>,
-    #[serde(skip_serializing_if = "Options::is_empty")]
-    options: Options,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize)]
-struct LoopDeviceEntry {
-    size: String,
-    direct_io: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_sectors_kb: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    read_ahead_kb: Option<u32>,
-}
-
-impl Again {
-    /// The text of the file.
-    pub fn to_toml(&self) -> anyhow::Result<String> {
-        let plan = toml::to_string(self).context("failed to write the plan as TOML")?;
-        Ok(format!(
-            "# Written by dbdyno history: the releases around each candidate, with the first one as the base.\n{plan}"
-        ))
-    }
-}
-
 /// For a campaign of ours: the same conditions, its base and what is asked for. Absent where nothing is.
-pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<Again> {
+pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<PlanText> {
     if wanted.is_empty() {
         return None;
     }
@@ -72,10 +28,10 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<Again> {
     let subjects =
         plan.subjects.iter().enumerate().filter(|(side, subject)| *side == 0 || is_wanted(subject));
     let steps: BTreeSet<&str> = wanted.iter().map(|one| one.step.as_str()).collect();
-    Some(Again {
+    Some(PlanText {
         name: format!("again-{}", record.name.as_deref().unwrap_or(&record.id)),
         description: format!("what the history of run {} asks to be measured again", record.id),
-        design: "rounds",
+        design: Design::Rounds,
         rounds: ROUNDS,
         workloads: vec![plan.workload.name.clone()],
         subjects: subjects.map(|(_, subject)| subject.reference.to_string()).collect(),
@@ -86,19 +42,11 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<Again> {
             .collect(),
         tickers: plan.layout.tickers,
         memory_limit: plan.layout.memory_limit.map(|limit| format!("{} B", limit.0)),
-        scale: Some(plan.workload.scale()),
-        loop_device: plan.layout.loop_device.as_ref().map(loop_device),
+        scale: plan.workload.scale(),
+        loop_device: plan.layout.loop_device.as_ref().map(LoopDeviceText::from),
         options: plan.workload.options.clone(),
+        ..PlanText::default()
     })
-}
-
-fn loop_device(device: &LoopDevice) -> LoopDeviceEntry {
-    LoopDeviceEntry {
-        size: format!("{} B", device.bytes.0),
-        direct_io: device.direct_io,
-        max_sectors_kb: device.max_sectors_kb,
-        read_ahead_kb: device.read_ahead_kb,
-    }
 }
 
 /// For results of others: the newest release that can be had of each version asked for, with a workload of ours. Absent
@@ -110,7 +58,7 @@ pub fn of_releases(
     engine: Option<&str>,
     workload: Option<&str>,
     view: &HistoryView,
-) -> anyhow::Result<Option<Again>> {
+) -> anyhow::Result<Option<PlanText>> {
     let Some(engine) = engine else { return Ok(None) };
     let catalog = resources::catalog()?;
     let releases = catalog.releases(engine).map_err(usage)?;
@@ -141,19 +89,15 @@ pub fn of_releases(
             if versions.is_empty() { "none" } else { versions[0] }
         )));
     }
-    Ok(Some(Again {
+    Ok(Some(PlanText {
         name: format!("again-{engine}"),
         description: format!("what the history of {} asks to be measured again", view.origin.join(", ")),
-        design: "rounds",
+        design: Design::Rounds,
         rounds: ROUNDS,
         workloads: vec![workload.to_owned()],
         subjects: versions.iter().map(|version| format!("{engine}@{version}")).collect(),
         steps,
-        tickers: false,
-        memory_limit: None,
-        scale: None,
-        loop_device: None,
-        options: Options::new(),
+        ..PlanText::default()
     }))
 }
 

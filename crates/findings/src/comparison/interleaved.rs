@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 /// Confidence of the counters' intervals, as analysis makes them.
 const COUNTER_CONFIDENCE: f64 = 0.99;
 
-pub(super) fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> Comparison {
+pub(crate) fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> Comparison {
     let plan = &record.plan;
     let harness = judge::harness(calibration);
     let procedure = Procedure::new(judge::rule(record));

@@ -4,7 +4,7 @@
 mod change;
 pub(crate) mod facts;
 mod group;
-mod interleaved;
+pub(crate) mod interleaved;
 pub(crate) mod rounds;
 mod values;
 
@@ -24,7 +24,7 @@ use model::figures::count;
 use model::host::{HarnessCost, Host};
 use model::metric::Metric;
 use model::plan::{Design, LeftOut, LoopDevice, Purpose};
-use model::record::{RunRecord, RunStatus, RunWarning};
+use model::record::{RunStatus, RunWarning};
 use model::shape::Shape;
 use model::units::Bytes;
 use model::verdict::Verdict;
@@ -371,15 +371,6 @@ pub struct ShapeRow {
 }
 
 impl Comparison {
-    /// The view of a run. `calibration` is the last one that holds for the host and the version that measured; rounds
-    /// ask for none.
-    pub fn of(record: &RunRecord, calibration: Option<&RunRecord>) -> Comparison {
-        match record.plan.layout.design {
-            Design::Interleaved => interleaved::build(record, calibration),
-            Design::Rounds | Design::Sequential => rounds::build(record),
-        }
-    }
-
     /// The candidates, by side.
     pub fn candidates(&self) -> &[SubjectView] {
         self.subjects.get(1..).unwrap_or_default()
@@ -456,7 +447,7 @@ impl ComparedStep {
 
     /// Whether the verdict says that there is a difference.
     pub fn is_directional(&self) -> bool {
-        matches!(self.verdict, Verdict::Regression | Verdict::Improvement | Verdict::Suspect)
+        self.verdict.is_directional()
     }
 
     /// Whether a regression or an improvement holds by itself only, not with all steps taken together.

@@ -15,13 +15,12 @@ use model::units::Nanos;
 use model::verdict::Verdict;
 use model::warning::{ApiCall, Warning};
 use model::wire::EngineText;
-use testing::rounds::{ROUNDS, STEPS, disturb, record};
+use testing::rounds::{
+    LAST, ROUNDS, STEPS, disturb, record, single_round, with_equal_rates, with_loss_by_code,
+};
 
 const STATS: &str = include_str!("../../../formats/fixtures/rocksdb/8.1.1.stats.txt");
 const TICKERS: &str = include_str!("../../../formats/fixtures/rocksdb/8.1.1.tickers.txt");
-
-/// The step that loses.
-const LAST: &str = "overwriteandwait";
 
 #[test]
 fn a_trial_that_others_disturbed_is_listed_and_in_no_number() {
@@ -43,19 +42,6 @@ fn a_trial_that_others_disturbed_is_listed_and_in_no_number() {
 
 fn change<'a>(view: &'a Comparison, config: &str, metric: &str) -> Option<&'a Change> {
     view.changes.iter().find(|one| one.config == config && one.metric.name() == metric)
-}
-
-/// The same rates everywhere, so that only the device tells of the change.
-fn with_equal_rates() -> RunRecord {
-    let mut record = record();
-    for block in record.blocks.iter_mut().filter(|block| block.trial.step == LAST) {
-        let wobble = 1000 * u64::from(block.trial.launch) + 300 * (block.trial.side as u64 * 5 % 8);
-        match block.kind {
-            BlockKind::Whole => block.operations = 450_000 + wobble,
-            BlockKind::Drain | BlockKind::Cycle(_) => block.wall = Nanos::from_millis(800 + wobble / 1000),
-        }
-    }
-    record
 }
 
 #[test]
@@ -92,14 +78,7 @@ fn a_read_size_that_collapses_is_found_where_the_rate_did_not_move() {
 
 #[test]
 fn a_change_that_is_there_with_pinned_defaults_too_is_code() {
-    let mut record = record();
-    // The pinned sides of the two newer releases lose the same.
-    for block in &mut record.blocks {
-        if [4, 6].contains(&block.trial.side) && block.trial.step == LAST && block.kind == BlockKind::Whole {
-            block.operations = block.operations * 65 / 100;
-        }
-    }
-    let view = view_of(&record);
+    let view = view_of(&with_loss_by_code());
     assert_eq!(change(&view, "defaults", "ops_per_s").unwrap().drift.as_ref().unwrap().cause, Cause::Code);
     let pinned = change(&view, "standard", "ops_per_s").unwrap();
     assert_eq!((pinned.version.as_str(), &pinned.drift), ("8.6.7", &None));
@@ -203,11 +182,7 @@ fn a_step_that_calls_another_function_than_on_the_base_has_no_verdict() {
 
 #[test]
 fn a_single_round_has_ratios_and_no_verdict() {
-    let mut record = record();
-    record.blocks.retain(|block| block.trial.launch == 1);
-    record.trials.retain(|ended| ended.trial.launch == 1);
-    record.plan.layout.rounds = 1;
-    let view = view_of(&record);
+    let view = view_of(&single_round());
     for case in view.steps.iter().flat_map(|step| &step.cases) {
         assert_eq!(case.verdict, Verdict::RatioOnly);
         assert!(case.metrics.iter().all(|one| one.low.is_none() && one.high.is_none()), "{case:?}");

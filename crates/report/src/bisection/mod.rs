@@ -6,16 +6,5 @@ mod phrases;
 pub use document::document;
 pub use phrases::{refusal, table};
 
-use crate::contract;
-use findings::bisection::BisectView;
-
-/// The contract as JSON.
-///
-/// # Errors
-/// None that a view can cause.
-pub fn json(view: &BisectView) -> Result<String, serde_json::Error> {
-    contract::text(serde_json::to_value(&view.found)?)
-}
-
 #[cfg(test)]
 pub(crate) mod tests;

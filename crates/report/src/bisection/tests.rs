@@ -3,13 +3,14 @@
 use super::*;
 use crate::charts::{Chart, Mark, Releases};
 use crate::document::{Block, Document, Figure};
+use crate::json;
 use crate::tests::{plain, shown};
 use analysis::bisect::{
     Compared, Findings, FoundStep, Launches, Measurement, NotConfirmed, Outcome, Stretch, StretchReport,
     Suspected, Wanted,
 };
 use findings::Finding;
-use findings::bisection::{Searched, VersionFacts, build};
+use findings::bisection::{BisectView, Searched, VersionFacts, build};
 use model::metric::Metric;
 use model::verdict::Verdict;
 use model::warning::Warning;
@@ -190,7 +191,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
 
 #[test]
 fn the_contract_comes_first_in_json() {
-    let shown = json(&view()).unwrap();
+    let shown = json(&Finding::Bisection(view())).unwrap();
     crate::schema_check::check("bisect", &shown);
     let keys: Vec<&str> = shown
         .lines()
@@ -203,7 +204,8 @@ fn the_contract_comes_first_in_json() {
     assert_eq!(value["launches"], 27);
     assert_eq!(value["tried"].as_array().unwrap().len(), 5);
     assert_eq!(value["tried"][2]["status"], "not-measurable");
-    let refused: serde_json::Value = serde_json::from_str(&json(&refused()).unwrap()).unwrap();
+    let refused: serde_json::Value =
+        serde_json::from_str(&json(&Finding::Bisection(refused())).unwrap()).unwrap();
     assert!(refused.get("first_bad").is_none() && refused["confirmed"] == false);
 }
 

@@ -1,12 +1,14 @@
-//! A calibration as a document.
+//! A calibration as a document and as JSON.
 
 use super::phrases::{false_verdicts, judged, legend, noise, subject, verdict};
 use crate::charts::{BarSeries, Bars, Chart, Point};
+use crate::contract::SCHEMA;
 use crate::document::{Block, Document, Figure, Section, Sentence};
 use findings::calibration::{CalibrationRow, CalibrationView, Honesty, Judged, MetricNoise};
 use model::figures::{chosen_percent, count};
 use model::metric::Metric;
 use model::verdict::Verdict;
+use serde_json::{Value, json};
 
 /// Panels of more runs than this cannot be read: the table has them all.
 const MOST_RUNS: usize = 20;
@@ -110,4 +112,57 @@ fn equal_sides(view: &CalibrationView) -> Option<Figure> {
 
 fn has_values(series: &[BarSeries]) -> bool {
     series.iter().flat_map(|one| &one.values).any(Option::is_some)
+}
+
+/// The keys of scripts: `harness` is `honest`, `biased` or
+/// `unknown`; one entry of `steps` for each step and metric. Unknown values are absent.
+pub fn json(view: &CalibrationView) -> Value {
+    let (harness, biased_steps) = match &view.honesty {
+        Honesty::Honest => ("honest", None),
+        Honesty::Biased { steps } => ("biased", Some(steps)),
+        Honesty::TooFew { .. } => ("unknown", None),
+    };
+    let judged = |one: &Judged| {
+        json!({
+            "run": one.run,
+            "seed": one.seed,
+            "step": one.step,
+            "metric": one.estimate.metric,
+            "verdict": one.verdict,
+            "launches": one.estimate.units,
+            "ratio": one.estimate.ratio,
+            "low": one.estimate.low,
+            "high": one.estimate.high,
+        })
+    };
+    let noise = |row: &CalibrationRow, one: &MetricNoise| {
+        json!({
+            "step": row.step,
+            "metric": one.metric,
+            "launches": row.launches,
+            "ratio": one.ratio,
+            "p_value": one.p_value,
+            "biased": one.biased,
+            "launch_sd": one.launch_sd,
+            "image_sd": one.image_sd,
+            "visible_change": one.visible_change,
+        })
+    };
+    let steps = view.rows.iter().flat_map(|row| row.metrics.iter().map(move |one| noise(row, one)));
+    json!({
+        "schema": SCHEMA,
+        "runs": view.runs,
+        "subject": view.subject,
+        "workload": view.workload,
+        "host": view.host,
+        "harness": harness,
+        "biased_steps": biased_steps,
+        "alpha": view.alpha,
+        "verdicts": view.verdicts,
+        "false_verdicts": view.false_verdicts,
+        "judged": view.judged.iter().map(judged).collect::<Vec<_>>(),
+        "visible_launches": view.visible_launches,
+        "visible_seconds": view.visible_seconds,
+        "steps": steps.collect::<Vec<_>>(),
+    })
 }

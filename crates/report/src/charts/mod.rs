@@ -1,6 +1,6 @@
 //! Charts: what they show, and how they become SVG and PNG, the same bytes on every machine.
 //!
-//! [`svg`] and [`png`] write what `draw` lays out. Colours and text are in `palette` and `lettering`, axes in
+//! [`svg`] has a chart laid out and writes it, [`png`] makes an image of that. Colours and text are in `palette` and `lettering`, axes in
 //! `scale`, what all charts share in `frame`; each kind of chart has a module of its own.
 
 pub mod png;
@@ -117,13 +117,4 @@ pub struct LatencyRow {
     pub name: String,
     /// Share of the operations in each bucket; one more than there are upper ends.
     pub shares: Vec<f64>,
-}
-
-/// Lays a chart out.
-fn draw(chart: &Chart) -> scene::Scene {
-    match chart {
-        Chart::Releases(chart) => releases::scene(chart),
-        Chart::Bars(chart) => bars::scene(chart),
-        Chart::Latency(chart) => latency::scene(chart),
-    }
 }

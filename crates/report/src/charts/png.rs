@@ -19,7 +19,6 @@ pub enum PngError {
     /// The SVG was not understood: a fault of ours.
     #[error("failed to read the chart's own SVG")]
     Svg(#[from] resvg::usvg::Error),
-    /// The chart has too many rows for an image.
     #[error(
         "a chart of {height} pixels is too high for an image of at most {MOST_PIXELS_HIGH}; write it as SVG"
     )]
@@ -27,7 +26,6 @@ pub enum PngError {
         /// In pixels of the image.
         height: u32,
     },
-    /// The image could not be packed.
     #[error("failed to pack the image of a chart")]
     Packing(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

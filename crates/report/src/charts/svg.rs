@@ -8,7 +8,7 @@ use super::lettering::{FAMILY, FONT};
 pub use super::palette::{Scheme, style_sheet};
 use super::palette::{class, color};
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Spot, Turn};
-use super::{Chart, draw};
+use super::{Chart, bars, latency, releases};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write as _;
@@ -30,6 +30,15 @@ pub fn inline(chart: &Chart) -> String {
 /// The file without its font: what images are made from.
 pub(super) fn for_image(chart: &Chart) -> String {
     write(&draw(chart), Place::File, "")
+}
+
+/// Lays a chart out.
+pub(super) fn draw(chart: &Chart) -> Scene {
+    match chart {
+        Chart::Releases(chart) => releases::scene(chart),
+        Chart::Bars(chart) => bars::scene(chart),
+        Chart::Latency(chart) => latency::scene(chart),
+    }
 }
 
 /// Where the SVG is shown.

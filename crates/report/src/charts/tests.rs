@@ -1,5 +1,6 @@
 //! Charts of all kinds, drawn and read back: what is in them, that nothing leaves them, that names do no harm.
 
+use super::svg::draw;
 use super::*;
 use proptest::prelude::*;
 use resvg::usvg::fontdb::Database;

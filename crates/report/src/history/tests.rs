@@ -44,7 +44,7 @@ fn histories_in_every_text() {
 #[test]
 fn json_keeps_the_contract() {
     let view = iostat();
-    let text = json(&view).unwrap();
+    let text = crate::json(&Finding::History(view)).unwrap();
     crate::schema_check::check("history", &text);
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["schema"], 1);

@@ -1,6 +1,5 @@
 //! Imports of real layouts in every form.
 
-use super::*;
 use crate::tests::{assert_no_line_is_wider, plain, shown};
 use findings::Finding;
 use findings::import::{ImportView, build};
@@ -67,7 +66,7 @@ fn markdown_of_an_import() {
 
 #[test]
 fn json_of_an_import() {
-    let rendered = json(&of_summary()).unwrap();
+    let rendered = crate::json(&Finding::Import(of_summary())).unwrap();
     crate::schema_check::check("import", &rendered);
     let parsed: serde_json::Value = serde_json::from_str(&rendered).unwrap();
     let failed = &parsed["steps"][0]["rows"][1];

@@ -16,7 +16,9 @@ mod text;
 mod together;
 
 use crate::charts::{self, Chart};
+use crate::contract;
 use crate::document::{Block, Document, Figure, Table};
+use crate::{bisection, build_noise, calibration, comparison, history, import};
 use findings::{ComparedRun, Finding};
 use post::Illustration;
 use std::collections::BTreeSet;
@@ -224,13 +226,7 @@ pub enum Output {
 pub enum RenderError {
     /// Of the kind of finding.
     #[error("{format} shows comparisons alone, and this is a {kind}: take one of {}", has.join(", "))]
-    NotOfKind {
-        kind: &'static str,
-        format: &'static str,
-        /// Those that it has.
-        has: Vec<&'static str>,
-    },
-    /// A table has the columns of one finding.
+    NotOfKind { kind: &'static str, format: &'static str, has: Vec<&'static str> },
     #[error("a table is of one run: name one, or take `dbdyno export` for several")]
     TableOfSeveral,
     #[error("there is no chart in this report: nothing of it can be drawn")]
@@ -258,12 +254,12 @@ impl RenderError {
 pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Result<Output, RenderError> {
     if let Some(other) = findings.iter().find(|finding| !format.is_of(finding)) {
         return Err(RenderError::NotOfKind {
-            kind: crate::kind(other),
+            kind: kind(other),
             format: format.name,
             has: FORMATS.iter().filter(|format| format.is_of(other)).map(|format| format.name).collect(),
         });
     }
-    let documents = || findings.iter().map(crate::document).collect::<Vec<Document>>();
+    let documents = || findings.iter().map(document).collect::<Vec<Document>>();
     let several = findings.len().max(1);
     Ok(Output::Text(match &format.make {
         Make::Each(layout) => {
@@ -272,7 +268,7 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
                 let detail = options.text.detail || !matches!(finding, Finding::Comparison(_));
                 let text = TextOptions { detail, ..options.text };
                 let options = Options { text, most_bytes: options.most_bytes / several - 1, ..*options };
-                layout(&crate::document(finding), &options)
+                layout(&document(finding), &options)
             });
             each.collect::<Vec<_>>().join("\n")
         }
@@ -287,10 +283,10 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
             return drawn(&together::document(documents()), ending, *draw).map(Output::Files);
         }
         Make::Table(layout) => match findings {
-            [one] => layout(&crate::table(one)),
+            [one] => layout(&table(one)),
             _ => return Err(RenderError::TableOfSeveral),
         },
-        Make::Json => json(findings)?,
+        Make::Json => all_json(findings)?,
         Make::Verdicts(layout) => {
             let runs = findings.iter().filter_map(|finding| match finding {
                 Finding::Comparison(run) => Some(run.as_ref()),
@@ -301,9 +297,60 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
     }))
 }
 
+/// The word for a kind: `comparison`.
+pub fn kind(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Comparison(_) => "comparison",
+        Finding::Calibration(_) => "calibration",
+        Finding::BuildNoise(_) => "build noise",
+        Finding::History(_) => "history",
+        Finding::Bisection(_) => "bisection",
+        Finding::Import(_) => "import",
+    }
+}
+
+/// A finding before any layout.
+pub fn document(finding: &Finding) -> Document {
+    match finding {
+        Finding::Comparison(run) => comparison::document(run),
+        Finding::Calibration(view) => calibration::document(view),
+        Finding::BuildNoise(view) => build_noise::document(view),
+        Finding::History(view) => history::document(view),
+        Finding::Bisection(view) => bisection::document(view),
+        Finding::Import(view) => import::document(view),
+    }
+}
+
+/// A finding as one object with a line break at its end.
+///
+/// # Errors
+/// None that a view can cause: a number that JSON cannot hold is left out.
+pub fn json(finding: &Finding) -> Result<String, serde_json::Error> {
+    contract::text(match finding {
+        Finding::Comparison(run) => comparison::json(&run.view),
+        Finding::Calibration(view) => calibration::json(view),
+        Finding::BuildNoise(view) => build_noise::json(view),
+        Finding::History(view) => history::json(view),
+        Finding::Bisection(view) => serde_json::to_value(&view.found)?,
+        Finding::Import(view) => import::json(view),
+    })
+}
+
+/// A finding as a table for spreadsheets: all digits, what is absent a dash.
+pub fn table(finding: &Finding) -> Table {
+    match finding {
+        Finding::Comparison(run) => comparison::table(&run.view),
+        Finding::Calibration(view) => calibration::table(view),
+        Finding::BuildNoise(view) => build_noise::table(view),
+        Finding::History(view) => history::table(view),
+        Finding::Bisection(view) => bisection::table(view),
+        Finding::Import(view) => import::table(view),
+    }
+}
+
 /// One object; of several findings an array of them.
-fn json(findings: &[Finding]) -> Result<String, serde_json::Error> {
-    let objects: Vec<String> = findings.iter().map(crate::json).collect::<Result<_, _>>()?;
+fn all_json(findings: &[Finding]) -> Result<String, serde_json::Error> {
+    let objects: Vec<String> = findings.iter().map(json).collect::<Result<_, _>>()?;
     Ok(match objects.as_slice() {
         [one] => one.clone(),
         several => {

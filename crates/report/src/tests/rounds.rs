@@ -8,14 +8,13 @@ use crate::render::{Format, Options, Output, TextOptions, render};
 use findings::Comparison;
 use findings::comparison::StepView;
 use findings::selection::Selection;
-use model::block::{BlockKind, TrialKey};
+use model::block::TrialKey;
 use model::event::Moment;
 use model::plan::Design;
 use model::record::{EngineTextRecord, RunRecord};
-use model::units::Nanos;
 use model::wire::EngineText;
 use std::collections::BTreeMap;
-use testing::rounds::{STEPS, record};
+use testing::rounds::{STEPS, record, single_round, with_equal_rates, with_loss_by_code};
 
 const TICKERS: &str = include_str!("../../../formats/fixtures/rocksdb/8.1.1.tickers.txt");
 
@@ -88,30 +87,14 @@ fn what_failed_or_was_disturbed_or_left_out_is_listed() {
 
 #[test]
 fn a_read_size_that_collapses_is_in_words() {
-    let mut record = record();
-    // The same rates everywhere, so that only the device tells of the change.
-    for block in record.blocks.iter_mut().filter(|block| block.trial.step == "overwriteandwait") {
-        let wobble = 1000 * u64::from(block.trial.launch) + 300 * (block.trial.side as u64 * 5 % 8);
-        match block.kind {
-            BlockKind::Whole => block.operations = 450_000 + wobble,
-            BlockKind::Drain | BlockKind::Cycle(_) => block.wall = Nanos::from_millis(800 + wobble / 1000),
-        }
-    }
-    let text = text(&view(&record), 160);
+    let text = text(&view(&with_equal_rates()), 160);
     assert!(text.contains("device read size with the drain 120 KB -> 4.40 KB"), "{text}");
     assert!(text.contains("from 8.6.7 on (8.5.4 before it)"), "{text}");
 }
 
 #[test]
 fn a_change_that_is_there_with_pinned_defaults_too_is_said_to_be_code() {
-    let mut record = record();
-    let of_newer_pinned = |trial: &TrialKey| [4, 6].contains(&trial.side) && trial.step == "overwriteandwait";
-    for block in record.blocks.iter_mut().filter(|block| of_newer_pinned(&block.trial)) {
-        if block.kind == BlockKind::Whole {
-            block.operations = block.operations * 65 / 100;
-        }
-    }
-    assert!(text(&view(&record), 160).contains("code drift"));
+    assert!(text(&view(&with_loss_by_code()), 160).contains("code drift"));
 }
 
 #[test]
@@ -133,11 +116,7 @@ fn one_after_another_is_shown_as_no_more_than_a_suspicion() {
 
 #[test]
 fn a_single_round_has_ratios_and_no_sign() {
-    let mut record = record();
-    record.blocks.retain(|block| block.trial.launch == 1);
-    record.trials.retain(|ended| ended.trial.launch == 1);
-    record.plan.layout.rounds = 1;
-    let text = text(&view(&record), 120);
+    let text = text(&view(&single_round()), 120);
     assert!(text.contains("0.65") && text.contains("No verdict in 14 of 14 cells"), "{text}");
     assert!(!text.contains("\u{25bc}"), "{text}");
 }

@@ -1,14 +1,41 @@
 //! From what the worker and /proc told of a block to what is told of it, in every design alike.
 
-use super::world::{EngineIn, MeasuredBlock};
+use crate::proc::side::ThreadTimes;
 use model::block::{Block, BlockKind, TrialKey};
 use model::counter::{Counter, Counters};
 use model::event::RunEvent;
 use model::plan::Plan;
 use model::units::Nanos;
 use model::warning::Warning;
+use model::wire::BlockReport;
 use model::workload::Operation;
 use model::workload::sql::Dialect;
+
+/// A block with the counters of its side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredBlock {
+    pub report: BlockReport,
+    /// When it began, in microseconds since the epoch; absent where nobody knows.
+    pub started_at_us: Option<i64>,
+    /// CPU time of the side's processes from thaw to freeze; that of the worker where absent.
+    pub process_cpu: Option<Nanos>,
+    /// Where the engine was.
+    pub engine: EngineIn,
+    /// Deltas over the same span.
+    pub counters: Counters,
+}
+
+/// Where the engine was that did the work of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineIn {
+    Worker,
+    /// In a server of ours, whose threads that served the client had this: the worker is no part of the side.
+    Server(ThreadTimes),
+    /// In a server that is not ours: what it had is not known, and the worker is no part of it.
+    Elsewhere,
+    /// In a server of ours that worked for another step at the same time: what of it was for this one is not known.
+    Shared,
+}
 
 impl MeasuredBlock {
     /// The blocks of a trial and of the companions of its step, each with its own trial.
@@ -77,13 +104,8 @@ impl MeasuredBlock {
     /// The warning that events were sent again, with how often of each kind; absent where none was.
     pub fn retries(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
         let kinds = &self.report.retries;
-        (!kinds.is_empty()).then(|| RunEvent::Warned {
-            step: Some(trial.step.clone()),
-            warning: Warning::Retries {
-                subject: plan.subjects[trial.side].reference.to_string(),
-                kinds: kinds.clone(),
-            },
-        })
+        let warning = || Warning::Retries { subject: subject(plan, trial), kinds: kinds.clone() };
+        (!kinds.is_empty()).then(|| warned(trial, warning()))
     }
 
     /// The warning that a stream of stated rate had less than 95 % of it: what was measured meanwhile is not what was
@@ -102,34 +124,37 @@ impl MeasuredBlock {
         };
         let seconds = self.report.wall.as_secs_f64();
         let achieved = self.report.operations as f64 / seconds;
-        (rate * seconds >= LEAST_EVENTS * per_event as f64 && achieved < rate * LEAST_SHARE).then(|| {
-            RunEvent::Warned {
-                step: Some(trial.step.clone()),
-                warning: Warning::BehindItsRate {
-                    subject: plan.subjects[trial.side].reference.to_string(),
-                    step: trial.step.clone(),
-                    round: trial.launch,
-                    achieved,
-                    rate,
-                },
-            }
-        })
+        let warning = || Warning::BehindItsRate {
+            subject: subject(plan, trial),
+            step: trial.step.clone(),
+            round: trial.launch,
+            achieved,
+            rate,
+        };
+        let is_behind = rate * seconds >= LEAST_EVENTS * per_event as f64 && achieved < rate * LEAST_SHARE;
+        is_behind.then(|| warned(trial, warning()))
     }
 
     /// The warning that operations failed; absent where none did.
     pub fn failed_operations(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
         let report = &self.report;
         let error = report.first_error.as_ref()?;
-        Some(RunEvent::Warned {
-            step: Some(trial.step.clone()),
-            warning: Warning::FailedOperations {
-                subject: plan.subjects[trial.side].reference.to_string(),
-                design: plan.layout.design,
-                launch: trial.launch,
-                failed: report.failed_operations,
-                operations: report.failed_operations + report.operations,
-                error: error.clone(),
-            },
-        })
+        let warning = Warning::FailedOperations {
+            subject: subject(plan, trial),
+            design: plan.layout.design,
+            launch: trial.launch,
+            failed: report.failed_operations,
+            operations: report.failed_operations + report.operations,
+            error: error.clone(),
+        };
+        Some(warned(trial, warning))
     }
+}
+
+fn subject(plan: &Plan, trial: &TrialKey) -> String {
+    plan.subjects[trial.side].reference.to_string()
+}
+
+fn warned(trial: &TrialKey, warning: Warning) -> RunEvent {
+    RunEvent::Warned { step: Some(trial.step.clone()), warning }
 }

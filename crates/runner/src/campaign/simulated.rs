@@ -2,7 +2,8 @@
 //! where a test wants them. It asserts what the real world could only suffer.
 
 use super::action::{Action, Role, WorkerId};
-use super::world::{DbBenchRun, EngineIn, Failure, MeasuredBlock, Performed, Severity, World};
+use super::measured::{EngineIn, MeasuredBlock};
+use super::world::{DbBenchRun, Failure, Performed, Severity, World};
 use model::block::Latency;
 use model::counter::Counters;
 use model::event::RunEvent;

@@ -1,13 +1,12 @@
 //! What a run acts on: processes, files and time, behind one trait with a real and a simulated twin.
 
 use super::action::{Action, WorkerId};
-use crate::proc::side::ThreadTimes;
+use super::measured::MeasuredBlock;
 use model::block::{Latency, Side};
-use model::counter::Counters;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::units::Nanos;
-use model::wire::{BlockReport, Reply};
+use model::wire::Reply;
 
 /// The world of a run.
 pub trait World {
@@ -49,32 +48,6 @@ pub struct DbBenchRun {
     /// Percentiles that it printed.
     pub latency: Option<Latency>,
     pub output: String,
-}
-
-/// A block with the counters of its side.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeasuredBlock {
-    pub report: BlockReport,
-    /// When it began, in microseconds since the epoch; absent where nobody knows.
-    pub started_at_us: Option<i64>,
-    /// CPU time of the side's processes from thaw to freeze; that of the worker where absent.
-    pub process_cpu: Option<Nanos>,
-    /// Where the engine was.
-    pub engine: EngineIn,
-    /// Deltas over the same span.
-    pub counters: Counters,
-}
-
-/// Where the engine was that did the work of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineIn {
-    Worker,
-    /// In a server of ours, whose threads that served the client had this: the worker is no part of the side.
-    Server(ThreadTimes),
-    /// In a server that is not ours: what it had is not known, and the worker is no part of it.
-    Elsewhere,
-    /// In a server of ours that worked for another step at the same time: what of it was for this one is not known.
-    Shared,
 }
 
 /// Why an action failed.

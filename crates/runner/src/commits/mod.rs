@@ -40,41 +40,22 @@ pub enum CommitError {
     Git {
         /// `look for the commit x`.
         doing: String,
-        /// The repository, or our clone of it.
         repository: PathBuf,
         source: ToolError,
     },
-    /// A name that git does not know as a commit.
     #[error("`{}` has no commit `{name}`; name a commit, tag or branch", repository.display())]
-    NoSuchCommit {
-        /// What was asked for.
-        name: String,
-        repository: PathBuf,
-    },
-    /// The commits do not follow one another.
+    NoSuchCommit { name: String, repository: PathBuf },
     #[error("`{good}` is no ancestor of `{bad}`: bisect looks between a good commit and a later bad one")]
     NotAncestor { good: String, bad: String },
-    /// A place of the library that is not within the checkout.
     #[error(
         "the library `{}` must be named by its path within the checkout, like build/librocksdb.so",
         path.display()
     )]
-    BadLibraryPath {
-        /// What was asked for.
-        path: PathBuf,
-    },
-    /// The build command failed.
+    BadLibraryPath { path: PathBuf },
     #[error("the build failed: {source}")]
-    BuildFailed {
-        /// How, with its last words.
-        source: ToolError,
-    },
-    /// The build command ended well without a library.
+    BuildFailed { source: ToolError },
     #[error("the build made no `{}`", path.display())]
-    NoLibrary {
-        /// The path within the checkout.
-        path: PathBuf,
-    },
+    NoLibrary { path: PathBuf },
     /// The user stopped it.
     #[error("interrupted")]
     Interrupted,

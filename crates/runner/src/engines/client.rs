@@ -3,7 +3,6 @@
 
 use super::error::EngineError;
 use model::subject::BuildRef;
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,15 +17,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MESSAGE_CHARS_MAX: usize = 400;
 
 /// A program that fetches or unpacks what others have published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub enum Client {
-    /// `mvn`
+    #[strum(serialize = "Maven")]
     Maven,
-    /// `npm`
+    #[strum(serialize = "npm")]
     Npm,
-    /// `apt-get`
+    #[strum(serialize = "apt-get")]
     Apt,
-    /// `dpkg-deb`
+    #[strum(serialize = "dpkg-deb")]
     Dpkg,
 }
 
@@ -50,17 +49,6 @@ impl Client {
             Client::Npm => "the proxy and registry in ~/.npmrc",
             Client::Apt | Client::Dpkg => "the sources and proxy in /etc/apt",
         }
-    }
-}
-
-impl fmt::Display for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Client::Maven => "Maven",
-            Client::Npm => "npm",
-            Client::Apt => "apt-get",
-            Client::Dpkg => "dpkg-deb",
-        })
     }
 }
 

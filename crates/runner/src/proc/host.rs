@@ -129,15 +129,8 @@ pub enum NoDevice {
         /// `btrfs`, `zfs`.
         file_system: String,
     },
-    /// The device has no line in `/proc/diskstats`.
     #[error("`{}` lies on device {major}:{minor}, which /proc/diskstats does not count", path.display())]
-    NotCounted {
-        path: PathBuf,
-        /// Major number of the device.
-        major: u32,
-        minor: u32,
-    },
-    /// The path cannot be looked at.
+    NotCounted { path: PathBuf, major: u32, minor: u32 },
     #[error("failed to look at `{}`", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
 }

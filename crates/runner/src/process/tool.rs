@@ -15,13 +15,10 @@ use std::time::Duration;
 /// Why a program gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// It could not be started, or its output not be kept.
     #[error("failed to start `{}`", program.display())]
     Start { program: PathBuf, source: io::Error },
-    /// It did not end in time.
     #[error("`{}` did not end within {:.0} s", program.display(), bound.as_secs_f64())]
     TimedOut { program: PathBuf, bound: Nanos },
-    /// It ended, and not well.
     #[error("`{}` {how}; its last words: {last_words}", program.display())]
     Failed {
         program: PathBuf,

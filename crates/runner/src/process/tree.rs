@@ -14,10 +14,8 @@ use std::time::Duration;
 /// Why a tree could not be stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FreezeError {
-    /// The process has ended.
     #[error("process {pid} ended before it could be frozen")]
     Gone { pid: u32 },
-    /// Some thread goes on.
     #[error("process {pid} did not freeze within {} ms", bound.0 / 1_000_000)]
     TimedOut { pid: u32, bound: Nanos },
 }

@@ -17,29 +17,19 @@ use std::time::Duration;
 /// Why a worker did not answer as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// It could not be started.
     #[error("failed to start a worker from `{}`", program.display())]
     Start { program: PathBuf, source: io::Error },
-    /// It ended by itself.
     #[error("the worker {how}{}", tail_sentence(stderr_tail))]
     Crashed {
         /// `was killed by signal 11`, `exited with status 1`.
         how: String,
-        /// The end of its standard error.
         stderr_tail: String,
     },
-    /// It did not answer in time.
     #[error("the worker did not answer `{request}` within {:.0} s", bound.as_secs_f64())]
     TimedOut { request: &'static str, bound: Nanos },
     /// It answered that it could not.
     #[error("{message}")]
-    Refused {
-        /// What kind of failure.
-        kind: FailureKind,
-        /// In the worker's words.
-        message: String,
-    },
-    /// It answered something else.
+    Refused { kind: FailureKind, message: String },
     #[error("the worker answered out of turn: {0}")]
     Protocol(String),
     /// It could not be frozen.

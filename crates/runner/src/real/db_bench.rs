@@ -1,6 +1,7 @@
 //! A step run by the user's db_bench: its output read, its resources from the kernel.
 
-use crate::campaign::world::{DbBenchRun, EngineIn, MeasuredBlock};
+use crate::campaign::measured::{EngineIn, MeasuredBlock};
+use crate::campaign::world::DbBenchRun;
 use crate::process::tool::ToolRun;
 use formats::ParseError;
 use formats::db_bench::{self, BenchmarkResult};
@@ -11,16 +12,10 @@ use model::wire::BlockReport;
 /// Why the output of db_bench says nothing of a step.
 #[derive(Debug, thiserror::Error)]
 pub enum DbBenchError {
-    /// The output is of no form that is known.
     #[error("failed to read what db_bench printed")]
     Unknown(#[from] ParseError),
-    /// The benchmark is not in it.
     #[error("db_bench printed no result of `{benchmark}`; it printed: {beginning}")]
-    NoResult {
-        benchmark: String,
-        /// The first characters of the output.
-        beginning: String,
-    },
+    NoResult { benchmark: String, beginning: String },
 }
 
 /// Characters of output that an error shows.

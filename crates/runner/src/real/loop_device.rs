@@ -60,7 +60,6 @@ pub enum LoopDeviceError {
          `loop`, or take `loop_device` out of the plan"
     )]
     NoLoopSupport,
-    /// A program is not installed.
     #[error(
         "a loop device needs the program `{program}`, so this plan is skipped; install {package}, or take \
          `loop_device` out of the plan"
@@ -68,10 +67,8 @@ pub enum LoopDeviceError {
     ProgramMissing {
         /// `losetup`, `mkfs.ext4`.
         program: &'static str,
-        /// Where it comes from.
         package: &'static str,
     },
-    /// A program said no.
     #[error("`{program}` failed, so the plan cannot have its loop device: {said}")]
     ProgramFailed {
         /// `losetup`, `mkfs.ext4`.
@@ -83,23 +80,12 @@ pub enum LoopDeviceError {
         "the loop device of the plan has {} MiB and `{}` has {} MiB free, so this plan is skipped; make the device \
          smaller, or name a larger disk by --work-dir", wanted.0 >> 20, directory.display(), available.0 >> 20
     )]
-    NoSpace {
-        /// Where the file was to lie.
-        directory: PathBuf,
-        /// Size of the device.
-        wanted: Bytes,
-        available: Bytes,
-    },
-    /// The file system below takes no direct IO from a loop device.
+    NoSpace { directory: PathBuf, wanted: Bytes, available: Bytes },
     #[error(
         "the file system of `{}` takes no direct IO from a loop device, so this plan is skipped; name a directory on \
          ext4 or xfs by --work-dir, or set `direct_io = false` in the plan", directory.display()
     )]
-    NoDirectIo {
-        /// Where the file lies.
-        directory: PathBuf,
-    },
-    /// The kernel did not take a setting.
+    NoDirectIo { directory: PathBuf },
     #[error(
         "the kernel did not set `{setting}` of {device} to {wanted} (it is {found}), so this plan is skipped; choose \
          another value in the plan"
@@ -109,12 +95,9 @@ pub enum LoopDeviceError {
         device: String,
         /// `max_sectors_kb`, `read_ahead_kb`.
         setting: &'static str,
-        /// What the plan wants.
         wanted: u32,
-        /// What the kernel says now.
         found: String,
     },
-    /// Something is mounted in our directory that is not ours.
     #[error("`{}` is mounted in a directory of ours but not by us, so nothing there is deleted", mount_point.display())]
     ForeignMount { mount_point: PathBuf },
     #[error("failed to {action} `{}`", path.display())]
@@ -122,7 +105,6 @@ pub enum LoopDeviceError {
         /// `make`, `mount`, `unmount`.
         action: &'static str,
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
 }

@@ -43,7 +43,6 @@ pub enum MemoryLimitError {
     OwnGroupUnseen {
         /// As in `/proc/self/cgroup`.
         group: String,
-        /// Where the hierarchy is mounted.
         mount_point: PathBuf,
     },
     /// Version 2: none of the groups that we could use hands the controller on.
@@ -68,17 +67,14 @@ pub enum MemoryLimitError {
         action: &'static str,
         /// The group or one of its files.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
-    /// The system refused for another reason.
     #[error("failed to {action} `{}`", path.display())]
     Io {
         /// `make`, `write`.
         action: &'static str,
         /// The group or one of its files.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
 }

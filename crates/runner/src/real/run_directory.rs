@@ -27,7 +27,6 @@ pub enum RunDirectoryError {
     /// A file system is mounted in it that could not be unmounted.
     #[error(transparent)]
     Mounted(#[from] LoopDeviceError),
-    /// The lock could not be made.
     #[error("failed to lock `{}`", path.display())]
     Lock { path: PathBuf, source: std::io::Error },
 }

@@ -18,18 +18,14 @@ const MOST_BYTES: u64 = 4096;
 /// Why a password could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordError {
-    /// The file cannot be read.
     #[error("failed to read the password file `{}`", path.display())]
     File { path: PathBuf, source: io::Error },
-    /// Others can read the file.
     #[error(
         "the password file `{}` is not yours alone (mode {mode:o}); `chmod 600` it, and let it belong to you", path.display()
     )]
     NotPrivate { path: PathBuf, mode: u32 },
-    /// The file is something else.
     #[error("`{}` is no password file: one line of text", path.display())]
     NotAPassword { path: PathBuf },
-    /// The variable is not text.
     #[error("the environment variable {variable} is not UTF-8")]
     Variable { variable: String },
 }

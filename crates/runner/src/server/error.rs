@@ -11,16 +11,13 @@ use std::process::ExitStatus;
 /// Why a server could not be made, started, kept or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The program could not be started.
     #[error("failed to start `{}`", program.display())]
     Start { program: PathBuf, source: io::Error },
-    /// The build has no server of its own that could be started.
     #[error("{reference} is no server that is started here")]
     NotStartable { reference: String },
     /// The directory of the server could not be made.
     #[error(transparent)]
     Directory(#[from] MarkedDirError),
-    /// The system refused something with a file.
     #[error("failed to {action} `{}`", path.display())]
     File {
         /// `make`, `copy`, `give away`.
@@ -28,58 +25,38 @@ pub enum ServerError {
         path: PathBuf,
         source: io::Error,
     },
-    /// The directory has no marker.
     #[error("`{}` was not made by dbdyno, so no server is put into it; choose another --work-dir", path.display())]
     NotOurs { path: PathBuf },
-    /// A data directory is to be made where there is one.
     #[error("`{}` is there already, so no data directory is made in its place; remove it first", path.display())]
     NotEmpty { path: PathBuf },
-    /// There is no data directory to start on.
     #[error("there is no data directory `{}`: it is made, or copied from an image, before the start", path.display())]
-    NoData {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// A file of the build that is needed is not there.
+    NoData { path: PathBuf },
     #[error("{what} `{}` is missing from the build; fetch it again, or correct the path of your own build", path.display())]
     MissingFile {
         /// `the program`, `the SQL script`.
         what: &'static str,
-        /// Where it should be.
         path: PathBuf,
     },
-    /// Servers refuse to run as root, and there is nobody else.
     #[error(
         "servers refuse to run as root, and /etc/passwd has no user `{wanted}` to run them as; \
          start dbdyno as an ordinary user, or add that one"
     )]
     NoAccount { wanted: &'static str },
-    /// The user that the server runs as may not enter a directory.
     #[error(
         "servers refuse to run as root and are run as the user `{user}`, which may not enter `{}` (mode {mode:o}) on \
          the way to `{}`; name a --work-dir that every user can reach, such as one below /var/tmp", 
         blocked.display(), path.display()
     )]
-    Unreachable {
-        user: String,
-        /// What must be reached.
-        path: PathBuf,
-        /// The directory that cannot be entered.
-        blocked: PathBuf,
-        mode: u32,
-    },
-    /// The path of the Unix socket is longer than the system's addresses.
+    Unreachable { user: String, path: PathBuf, blocked: PathBuf, mode: u32 },
     #[error(
         "the path of the server's socket, `{}`, has {} bytes, and a Unix socket may have {most}; \
          name a --work-dir with a shorter path", path.display(), path.as_os_str().len()
     )]
     SocketPath { path: PathBuf, most: usize },
-    /// The port cannot be had.
     #[error(
         "failed to listen on port {port} of 127.0.0.1; end what listens there, or let dbdyno choose a free port"
     )]
     Port { port: u16, source: io::Error },
-    /// The release does not know an option.
     #[error(
         "`{}` does not know the option `{option}`; take it out of the configuration, or give it there for the releases \
          that have it (`[[config.when]]`){}", program.display(), tail_sentence(tail)
@@ -90,45 +67,24 @@ pub enum ServerError {
         /// The end of its log.
         tail: String,
     },
-    /// The release does not take the value of an option.
     #[error(
         "`{}` refuses the value of the option `{option}`; correct it in the configuration{}", 
         program.display(), tail_sentence(tail)
     )]
-    BadValue {
-        program: PathBuf,
-        option: String,
-        /// The end of its log.
-        tail: String,
-    },
-    /// The data directory was made by another version.
+    BadValue { program: PathBuf, option: String, tail: String },
     #[error(
         "the data directory was made by another version than `{}`, which cannot use it; build the data anew with this \
          release{}", program.display(), tail_sentence(tail)
     )]
-    OtherVersion {
-        program: PathBuf,
-        /// The end of its log.
-        tail: String,
-    },
-    /// A plugin or library that it is told to load is not there.
+    OtherVersion { program: PathBuf, tail: String },
     #[error(
         "`{}` cannot load `{plugin}`; the build comes without it or lacks a library that it needs{}", 
         program.display(), tail_sentence(tail)
     )]
-    MissingPlugin {
-        program: PathBuf,
-        plugin: String,
-        /// The end of its log.
-        tail: String,
-    },
+    MissingPlugin { program: PathBuf, plugin: String, tail: String },
     /// The user that the server runs as may not use a file.
     #[error("`{}` lacks a permission{}", program.display(), tail_sentence(tail))]
-    NotPermitted {
-        program: PathBuf,
-        /// The end of its log.
-        tail: String,
-    },
+    NotPermitted { program: PathBuf, tail: String },
     /// It ended, and not because we asked.
     #[error("`{}` {how} {doing}{}", program.display(), tail_sentence(tail))]
     Crashed {
@@ -137,38 +93,23 @@ pub enum ServerError {
         how: String,
         /// `while starting`, `while running`.
         doing: &'static str,
-        /// The end of its log.
         tail: String,
     },
-    /// A data directory was made, and something is missing in it.
     #[error(
         "`{}` made a data directory without {what}: its SQL scripts do not fit this release{}", 
         program.display(), tail_sentence(tail)
     )]
-    Incomplete {
-        program: PathBuf,
-        what: String,
-        /// The end of its log.
-        tail: String,
-    },
-    /// It did not get there in time, and was killed.
+    Incomplete { program: PathBuf, what: String, tail: String },
     #[error("`{}` was killed {doing}: it took more than {:.0} s{}", program.display(), bound.as_secs_f64(), tail_sentence(tail))]
     TimedOut {
         program: PathBuf,
         /// `while starting`, `while stopping`.
         doing: &'static str,
         bound: Nanos,
-        /// The end of its log.
         tail: String,
     },
-    /// It answers, and refuses us.
     #[error("`{}` runs and refuses a client: {message}{}", program.display(), tail_sentence(tail))]
-    Refused {
-        program: PathBuf,
-        message: String,
-        /// The end of its log.
-        tail: String,
-    },
+    Refused { program: PathBuf, message: String, tail: String },
     /// The user stopped the run.
     #[error("interrupted")]
     Interrupted,

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use values::{Cells, TrialData, done_trials, values};
 
 /// What failed or was not done yet is left out of every number and listed with its reason.
-pub(super) fn build(record: &RunRecord) -> Comparison {
+pub(crate) fn build(record: &RunRecord) -> Comparison {
     let plan = &record.plan;
     let done = done_trials(record);
     let mut warnings = other_calls_gathered(facts::each_once(record.warnings.iter().cloned()));

@@ -1,11 +1,11 @@
-//! Where the parts of a chart of releases are: the plot, its scale, the releases along it, the major versions.
+//! What can be drawn of the lines of a chart of releases, and where its parts are: the plot, its scale, the releases along it, the major versions.
 
 use super::super::frame::{self, EDGE, SMALL, TEXT, WIDTH};
 use super::super::lettering::{fitted, width};
-use super::super::scale::{Domain, Scale, Tick};
+use super::super::palette::{Look, look};
+use super::super::scale::{Domain, Scale, Tick, drawable};
 use super::super::scene::{Area, Turn};
-use super::super::{Point, Releases};
-use super::drawn::Drawn;
+use super::super::{Line, Point, Releases};
 
 const PLOT_HEIGHT: f64 = 350.0;
 /// Above the values, for the names of bands.
@@ -28,6 +28,28 @@ const INTERVAL_PITCH: f64 = 4.0;
 const LEAST_MARGIN: f64 = 26.0;
 /// Sine and cosine of 45 degrees.
 const SLANT: f64 = std::f64::consts::FRAC_1_SQRT_2;
+
+/// A line with what can be drawn of it.
+pub(super) struct Drawn<'a> {
+    pub line: &'a Line,
+    pub index: usize,
+    pub look: Look,
+    pub points: Vec<Option<Point>>,
+    /// How far it stands beside the place of the release, in parts of the distance that lines have.
+    pub beside: f64,
+}
+
+impl<'a> Drawn<'a> {
+    pub fn of((index, line): (usize, &'a Line), chart: &Releases) -> Self {
+        let points = line.points.iter().take(chart.releases.len()).map(|point| drawable(*point)).collect();
+        let middle = (chart.lines.len() as f64 - 1.0) / 2.0;
+        Self { line, index, look: look(index), points, beside: index as f64 - middle }
+    }
+
+    pub fn last(&self) -> Option<Point> {
+        self.points.iter().rev().copied().flatten().next()
+    }
+}
 
 /// Where things are.
 pub(super) struct Layout {

@@ -5,7 +5,7 @@ use super::super::frame::{self, NameStyle, TEXT, TO_BASE_LINE};
 use super::super::palette::marker;
 use super::super::scene::{Anchor, Dash, Form, Ink, Item, Shape, Spot, spot};
 use super::super::{Point, Releases};
-use super::drawn::Drawn;
+use super::layout::Drawn;
 use super::layout::{END_LABEL_ROOM, LEADER, Layout};
 
 /// Two names at the ends of lines are so far apart.

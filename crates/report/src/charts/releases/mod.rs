@@ -5,12 +5,10 @@ use super::lettering::{brief, width};
 use super::scale::{is_ratio, settled};
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Turn, spot};
 use super::{Point, Releases};
-use drawn::Drawn;
-use layout::{Layout, Major};
+use layout::{Drawn, Layout, Major};
 use line::{Notes, end_labels};
 use model::figures;
 
-mod drawn;
 mod layout;
 mod line;
 

@@ -57,50 +57,12 @@ fn rocksdb_releases() -> Chart {
     })
 }
 
-const MICROBENCHMARKS: [&str; 42] = [
-    "hot-points_range=100",
-    "point-query.pre_range=100",
-    "point-query_range=100",
-    "points-covered-pk.pre_range=100",
-    "points-covered-pk_range=100",
-    "points-covered-si.pre_range=100",
-    "points-covered-si_range=100",
-    "points-notcovered-pk.pre_range=100",
-    "points-notcovered-pk_range=100",
-    "points-notcovered-si.pre_range=100",
-    "points-notcovered-si_range=100",
-    "random-points.pre_range=1000",
-    "random-points.pre_range=100",
-    "random-points.pre_range=10",
-    "random-points_range=1000",
-    "random-points_range=100",
-    "random-points_range=10",
-    "range-covered-pk.pre_range=100",
-    "range-covered-pk_range=100",
-    "range-covered-si.pre_range=100",
-    "range-covered-si_range=100",
-    "range-notcovered-pk.pre_range=100",
-    "range-notcovered-pk_range=100",
-    "range-notcovered-si.pre_range=100",
-    "range-notcovered-si_range=100",
-    "scan_range=100",
-    "read-only-count_range=1000",
-    "read-only-distinct_range=1000",
-    "read-only-order_range=1000",
-    "read-only-simple_range=1000",
-    "read-only-sum_range=1000",
-    "read-only.pre_range=10000",
-    "delete_range=100",
-    "insert_range=100",
-    "read-write_range=100",
-    "read-write_range=10",
-    "update-index_range=100",
-    "update-inlist_range=100",
-    "update-nonindex_range=100",
-    "update-one_range=100",
-    "update-zipf_range=100",
-    "write-only_range=10000",
-];
+/// The names of the 42 steps, as the workload has them.
+fn microbenchmark_names() -> Vec<&'static str> {
+    const STEPS: &str = include_str!("../../../../../workloads/sequences/sysbench-42.toml");
+    let names = STEPS.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    names.filter(|name| name.contains("range=")).collect()
+}
 
 fn microbenchmarks(subjects: &[&str], names: &[&str]) -> Chart {
     let mut noise = Noise(7);
@@ -156,11 +118,11 @@ fn rates() -> Chart {
 
 /// Read sizes that change twelvefold: a logarithmic axis. And more lines than have room at their ends.
 fn many_lines() -> Chart {
-    let mut noise = Noise(3);
+    let (mut noise, steps) = (Noise(3), microbenchmark_names());
     let names: Vec<String> =
         (0..60).map(|release| format!("{}.{}.{}", 5 + release / 13, release % 13, 2)).collect();
     let lines = (0..18_u8).map(|line| Line {
-        name: MICROBENCHMARKS[usize::from(line)].to_owned(),
+        name: steps[usize::from(line)].to_owned(),
         points: (0..60)
             .map(|release| {
                 let level = if release > 41 && line % 3 == 0 { 12.0 } else { 1.0 + 0.05 * f64::from(line) };
@@ -223,15 +185,16 @@ fn names(subjects: &[String]) -> Vec<&str> {
 
 #[test]
 fn charts_of_real_size_are_sound_and_become_images() {
+    let steps = microbenchmark_names();
     let directory = std::env::var_os("DBDYNO_CHARTS").map(PathBuf::from);
     let examples = [
         ("releases", rocksdb_releases()),
         ("rates", rates()),
         ("many-lines", many_lines()),
-        ("bars-42x3", microbenchmarks(&names(&subjects(3)), &MICROBENCHMARKS)),
-        ("bars-42x10", microbenchmarks(&names(&subjects(10)), &MICROBENCHMARKS)),
-        ("bars-12x1", microbenchmarks(&names(&subjects(1)), &MICROBENCHMARKS[..12])),
-        ("bars-8x2", microbenchmarks(&names(&subjects(2)), &MICROBENCHMARKS[24..32])),
+        ("bars-42x3", microbenchmarks(&names(&subjects(3)), &steps)),
+        ("bars-42x10", microbenchmarks(&names(&subjects(10)), &steps)),
+        ("bars-12x1", microbenchmarks(&names(&subjects(1)), &steps[..12])),
+        ("bars-8x2", microbenchmarks(&names(&subjects(2)), &steps[24..32])),
         ("latency", latency()),
         ("hostile", hostile()),
         ("hostile-releases", hostile_releases()),

@@ -1,6 +1,6 @@
 //! Relative rates of steps by candidates: coloured, sorted and filtered where they are read.
 
-use super::{signs, text};
+use super::text;
 use crate::document::{Matrix, MatrixCell, MatrixRow};
 use crate::signs::Sign;
 use maud::{Markup, html};
@@ -71,7 +71,7 @@ fn groups(matrix: &Matrix) -> Vec<&str> {
 }
 
 fn row(row: &MatrixRow) -> Markup {
-    let moved = row.cells.iter().flatten().any(|cell| signs::moved(cell.verdict));
+    let moved = row.cells.iter().flatten().any(|cell| cell.verdict.is_directional());
     html! {
         tr data-group=(text::plain(&row.group)) data-moved[moved] {
             th scope="row" {
@@ -97,7 +97,7 @@ fn cell(cell: &MatrixCell) -> Markup {
     let words = cell.sign().map_or("no verdict", Sign::words);
     html! {
         td class=[depth(cell)] data-value=[cell.ratio] title=[title(cell)] {
-            @if let Some(sign) = cell.sign() { (signs::sign(sign)) " " }
+            @if let Some(sign) = cell.sign() { (text::sign(sign)) " " }
             (text::plain(cell.number()))
             span.heard { " " (words) }
             @if bounded { small { (figures::interval(cell.low, cell.high)) } }

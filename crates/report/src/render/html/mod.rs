@@ -12,7 +12,6 @@ mod matrix;
 mod navigation;
 mod pack;
 mod preview;
-mod signs;
 mod text;
 mod timeline;
 

@@ -1,6 +1,6 @@
 //! The list of sections: those of steps by their group, as the overview has them.
 
-use super::{signs, text};
+use super::text;
 use crate::document::{Block, Document, MatrixCell, MatrixRow, Section};
 use crate::signs::Sign;
 use maud::{Markup, html};
@@ -64,7 +64,7 @@ fn grouped<'a>(document: &'a Document, rows: &BTreeMap<&str, &'a MatrixRow>) -> 
 
 fn entry(section: &Section, row: Option<&MatrixRow>) -> Markup {
     let cells = row.into_iter().flat_map(|row| row.cells.iter().flatten());
-    let moved = cells.filter(|cell| signs::moved(cell.verdict)).filter_map(MatrixCell::sign);
+    let moved = cells.filter(|cell| cell.verdict.is_directional()).filter_map(MatrixCell::sign);
     let shown: BTreeSet<Sign> = moved.collect();
     html! {
         li {

@@ -1,7 +1,6 @@
 //! Tables of cells: the browser sorts them, and scrolls those that are wider than the page in a box of their own.
 
 use super::shell::MOST_STYLED_COLUMNS;
-use super::signs;
 use super::text;
 use crate::document::{Cell, Column, Kind, Table, Tone};
 use maud::{Markup, html};
@@ -64,7 +63,7 @@ fn content(cell: &Cell, kind: Kind) -> Markup {
     };
     html! {
         @if let Some(sign) = cell.sign {
-            (signs::sign(sign)) span.heard { " " (sign.words()) } " "
+            (text::sign(sign)) span.heard { " " (sign.words()) } " "
         }
         @if let Some(class) = class(cell.tone) { span class=(class) { (text) } } @else { (text) }
     }

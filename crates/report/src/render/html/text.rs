@@ -1,6 +1,7 @@
-//! Texts of unknown origin as markup: nothing in them is obeyed, long names are cut.
+//! Texts of unknown origin and signs as markup: nothing in a text is obeyed, long names are cut.
 
 use crate::render::layout::{printable, shortened};
+use crate::signs::Sign;
 use maud::{Markup, html};
 
 /// Characters of a name; the whole stands in its title. Longer than any name of ours, short enough for a cell.
@@ -66,6 +67,11 @@ pub(super) fn lines(text: &str) -> Markup {
             (plain(line))
         }
     }
+}
+
+/// A sign in its colour. Words that are read aloud stand beside it.
+pub(super) fn sign(sign: Sign) -> Markup {
+    html! { span class={ "sign " (sign.class()) } aria-hidden="true" { (sign.character()) } }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
 use crate::campaign::action::WorkerId;
-use crate::campaign::world::{EngineIn, Failure, MeasuredBlock, Performed, Severity};
+use crate::campaign::measured::{EngineIn, MeasuredBlock};
+use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::{self, Stopwatch};
 use crate::proc::others::{self, OthersCpu};
 use crate::proc::side::{self, SideReading};
@@ -165,6 +166,17 @@ impl RealWorld {
         Ok(Performed::DbBench(Box::new(result)))
     }
 
+    /// Whose resources are the side's: the server's, or those of the worker that has the engine in it.
+    fn measured_side(&mut self, id: WorkerId) -> Result<MeasuredSide, Failure> {
+        if self.elsewhere(id.side).is_some() {
+            return Ok(MeasuredSide::Nothing);
+        }
+        Ok(MeasuredSide::Process(match self.servers.get(&id) {
+            Some(server) => server.pid(),
+            None => self.worker(id)?.pid(),
+        }))
+    }
+
     fn measured(
         &self,
         id: WorkerId,
@@ -174,7 +186,7 @@ impl RealWorld {
     ) -> Performed {
         let engine = if self.servers.contains_key(&id) {
             EngineIn::Server(spent.busiest(report.thread_cpu.len()))
-        } else if self.plan.subjects[id.side].build.elsewhere().is_some() {
+        } else if self.elsewhere(id.side).is_some() {
             EngineIn::Elsewhere
         } else {
             EngineIn::Worker
@@ -191,7 +203,7 @@ impl RealWorld {
 
 /// What can be read of a side.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum MeasuredSide {
+enum MeasuredSide {
     /// A process of ours with all below it, and the device.
     Process(u32),
     /// The device alone: its process is not there yet.

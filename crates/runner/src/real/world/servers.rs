@@ -2,7 +2,6 @@
 //! is done to a side that may be a server with its client, or a worker alone.
 
 use super::RealWorld;
-use super::measuring::MeasuredSide;
 use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::Stopwatch;
@@ -115,17 +114,6 @@ impl RealWorld {
         if let Some(worker) = self.workers.get_mut(&id) {
             worker.thaw();
         }
-    }
-
-    /// Whose resources are the side's: the server's, or those of the worker that has the engine in it.
-    pub(super) fn measured_side(&mut self, id: WorkerId) -> Result<MeasuredSide, Failure> {
-        if self.elsewhere(id.side).is_some() {
-            return Ok(MeasuredSide::Nothing);
-        }
-        Ok(MeasuredSide::Process(match self.servers.get(&id) {
-            Some(server) => server.pid(),
-            None => self.worker(id)?.pid(),
-        }))
     }
 
     fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {

@@ -1,10 +1,12 @@
-//! Build noise as a document and as a table for spreadsheets.
+//! How much builds of the same source differ, as a document, as JSON and as a table.
 
+use crate::contract::SCHEMA;
 use crate::document::{Block, Document, Kind, Notice, Section, Sentence, Table};
 use crate::render::separated::number;
 use analysis::build_noise::BuildNoise;
 use findings::build_noise::{BuildNoiseView, CONFIDENCE, StepNoise};
 use model::figures::{NONE, and_list, chosen_percent, percent};
+use serde_json::{Value, json};
 
 /// The document of build noise.
 pub fn document(view: &BuildNoiseView) -> Document {
@@ -104,4 +106,23 @@ pub fn table(view: &BuildNoiseView) -> Table {
         }),
     );
     table
+}
+
+/// The keys of scripts; shares in ln.
+pub fn json(view: &BuildNoiseView) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "run": view.run.id,
+        "builds": view.builds,
+        "confidence": CONFIDENCE,
+        "assumed": view.assumed,
+        "steps": view.steps.iter().map(step).collect::<Vec<_>>(),
+        "warnings": if view.identical.is_empty() { vec![] } else { vec!["identical-builds"] },
+        "identical": view.identical,
+    })
+}
+
+fn step(one: &StepNoise) -> Value {
+    let noise = |BuildNoise { tau, upper, launch_sd, builds, launches }| json!({ "tau": tau, "upper": upper, "launch_sd": launch_sd, "builds": builds, "launches": launches });
+    json!({ "step": one.step, "ops_per_s": one.rate.map(noise), "cpu_us_per_op": one.cpu.map(noise) })
 }

@@ -3,24 +3,41 @@
 //!
 //! What the numbers mean is ours: the change is that of the pairs, and `~` stands wherever no difference was found.
 
-mod spread;
-
 use crate::comparison::cautions;
 use crate::render::layout::printable;
+use analysis::launch::Totals;
+use analysis::student;
 use findings::comparison::{ComparedMetric, ComparedStep, GroupRow, StepView};
+use findings::judge::Case;
 use findings::{ComparedRun, Comparison};
 use model::block::{BASE, Side};
 use model::metric::Metric;
+use model::record::RunRecord;
 use model::verdict::Verdict;
 use model::workload::Group;
-use spread::{SpreadKey, Spreads};
+use std::collections::BTreeMap;
 
 /// The metrics that have a table of their own, with their units in its head.
 const SHOWN: [(Metric, &str); 2] = [(Metric::OpsPerSecond, "op/s"), (Metric::CpuMicrosPerOp, "CPU-sec/op")];
 
+/// Confidence of the spread of one side, as in benchstat.
+const SPREAD_ALPHA: f64 = 0.05;
+
+/// Half width of the interval of one side's mean, as a share of it, by step, candidate, side and metric. The base's
+/// differs from candidate to candidate where their launches do.
+type Spreads = BTreeMap<SpreadKey, f64>;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SpreadKey {
+    step: String,
+    candidate: Side,
+    side: Side,
+    metric: Metric,
+}
+
 /// The verdicts of a run.
 pub fn render(run: &ComparedRun) -> String {
-    let spreads = spread::of(run);
+    let spreads = spreads(run);
     let run = &run.view;
     let mut lines = head(run);
     for (metric, unit) in SHOWN {
@@ -246,6 +263,67 @@ fn foot(run: &Comparison) -> Vec<String> {
     lines.into_iter().map(|line| printable(&line)).collect()
 }
 
+/// Of every step and side of a run: over the launches that a verdict rests on, or over the rounds that count.
+fn spreads(run: &ComparedRun) -> Spreads {
+    let mut spreads = Spreads::new();
+    for step in &run.view.steps {
+        of_rounds(step, &run.view, &mut spreads);
+        if step.rows.is_empty() {
+            for case in &step.cases {
+                of_launches(step, case, &run.record, &mut spreads);
+            }
+        }
+    }
+    spreads
+}
+
+fn of_launches(step: &StepView, case: &ComparedStep, record: &RunRecord, spreads: &mut Spreads) {
+    let Some(definition) = record.plan.workload.steps.iter().find(|one| one.name == step.name) else {
+        return;
+    };
+    let launches = Case::of(record, definition, case.side).summaries();
+    let judged = &launches[..launches.len().min(case.repeats as usize)];
+    let base: Vec<&Totals> = judged.iter().map(|launch| &launch.base).collect();
+    let candidate: Vec<&Totals> = judged.iter().map(|launch| &launch.candidate).collect();
+    for (side, launches) in [(BASE, base), (case.side, candidate)] {
+        let rates = launches.iter().map(|totals| totals.operations / totals.wall_s).collect();
+        // Absent where any launch has none: the server is not ours.
+        let costs: Option<Vec<f64>> =
+            launches.iter().map(|totals| Some(totals.process_cpu_s? / totals.operations)).collect();
+        for ((metric, _), values) in SHOWN.into_iter().zip([rates, costs.unwrap_or_default()]) {
+            let key = SpreadKey { step: step.name.clone(), candidate: case.side, side, metric };
+            spreads.extend(spread(&values).map(|spread| (key, spread)));
+        }
+    }
+}
+
+fn of_rounds(step: &StepView, view: &Comparison, spreads: &mut Spreads) {
+    for row in &step.rows {
+        for (metric, _) in SHOWN {
+            let values: Vec<f64> = row.rounds.iter().filter_map(|(_, values)| values.get(metric)).collect();
+            let Some(spread) = spread(&values) else { continue };
+            // The base is the same beside every candidate.
+            let candidates: Vec<Side> = match row.side {
+                BASE => view.subjects.iter().map(|subject| subject.side).collect(),
+                side => vec![side],
+            };
+            spreads.extend(candidates.into_iter().map(|candidate| {
+                (SpreadKey { step: step.name.clone(), candidate, side: row.side, metric }, spread)
+            }));
+        }
+    }
+}
+
+/// Half width of Student's interval of the mean of the logarithms, as a share; absent below three values.
+fn spread(values: &[f64]) -> Option<f64> {
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    if logarithms.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let (low, high) = student::interval(&logarithms, SPREAD_ALPHA)?;
+    Some((0.5 * (high - low)).exp_m1())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,5 +334,16 @@ mod tests {
         let expected = ["612.3k", "1.204M", "1.634\u{b5}", "1.000", "1.000k", "12.34", "0.000", "0.000"];
         assert_eq!(values.map(scaled), expected);
         assert_eq!([0.9590, 1.2].map(percent), ["-4.10%", "+20.00%"]);
+    }
+
+    #[test]
+    fn a_spread_needs_three_values_and_is_a_share() {
+        assert_eq!(spread(&[1.0, 2.0]), None);
+        assert_eq!(spread(&[1.0, 0.0, 2.0]), None);
+        let narrow = spread(&[100.0, 101.0, 99.0]).unwrap();
+        // t(0.975, 2) = 4.303, sd of the logarithms 0.01, over the root of 3.
+        assert!((narrow - 0.0252).abs() < 0.0005, "{narrow}");
+        let other_unit = spread(&[700.0, 707.0, 693.0]).unwrap();
+        assert!((narrow - other_unit).abs() < 1e-12, "{narrow} {other_unit}");
     }
 }
