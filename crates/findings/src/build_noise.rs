@@ -16,7 +16,6 @@ pub const CONFIDENCE: f64 = 0.95;
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BuildNoiseView {
-    /// The run that measured it.
     pub run: RunFacts,
     /// The builds, the base first.
     pub builds: Vec<String>,

@@ -13,7 +13,6 @@ use std::fmt;
 /// What decides whether rates of two runs may be compared, and what a reader should know of both besides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunConditions {
-    /// Name of the workload.
     pub workload: String,
     /// The subjects by their sides.
     pub subjects: Vec<SubjectFacts>,
@@ -34,9 +33,7 @@ pub struct SubjectFacts {
     pub reference: String,
     /// `rocksdb`
     pub engine: String,
-    /// Version of its build.
     pub version: String,
-    /// Name of its configuration.
     pub config: String,
     pub sha256: String,
     /// Whether a test planted a slowdown in it.

@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 /// One thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What kind of thing.
     pub kind: DifferenceKind,
     /// Its name: `compiler`, `fast crc32`, `compaction_readahead_size`.
     pub what: String,
@@ -32,7 +31,6 @@ pub enum DifferenceKind {
     /// A side is a server that is not ours.
     #[strum(to_string = "server-elsewhere")]
     Elsewhere,
-    /// The name of the configuration.
     Config,
     /// An option that both sides were opened with, at different values.
     OptionInEffect,

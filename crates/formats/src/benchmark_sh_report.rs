@@ -32,7 +32,6 @@ pub struct Report {
 /// A header and the rows below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Names of the columns.
     pub columns: Vec<String>,
     pub rows: Vec<Row>,
 }

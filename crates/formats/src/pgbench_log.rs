@@ -62,7 +62,6 @@ pub enum PgbenchLog {
 /// One transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedTransaction {
-    /// The client that ran it.
     pub client: u32,
     /// How many that client had run.
     pub number: u64,
@@ -91,7 +90,6 @@ pub enum LoggedOutcome {
     Failed,
     /// It could not be serialized.
     SerializationFailure,
-    /// It met a deadlock.
     Deadlock,
     /// It failed by another error, and the client went on.
     OtherFailure,
@@ -106,7 +104,6 @@ pub struct LoggedInterval {
     pub transactions: u64,
     /// Sum of their latencies in microseconds.
     pub us_sum: f64,
-    /// Sum of the squares.
     pub us_sum_of_squares: f64,
     /// Smallest latency in microseconds.
     pub us_min: f64,

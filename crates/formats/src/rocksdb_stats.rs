@@ -34,7 +34,6 @@ pub struct RocksDbStats {
     pub compaction_write_bytes: Option<u64>,
     /// The same per second of the uptime.
     pub compaction_write_bytes_per_s: Option<f64>,
-    /// Bytes that compactions read.
     pub compaction_read_bytes: Option<u64>,
     /// Wall seconds of all flushes and compactions, added up: more than the uptime where several run at once.
     pub compaction_s: Option<f64>,
@@ -44,7 +43,6 @@ pub struct RocksDbStats {
     pub blob_read_bytes: Option<u64>,
     /// Bytes that flushes and compactions wrote to blob files, to a tenth of a GB.
     pub blob_write_bytes: Option<u64>,
-    /// Bytes that flushes wrote.
     pub flush_bytes: Option<u64>,
     /// Bytes that the user wrote.
     pub ingest_bytes: Option<u64>,

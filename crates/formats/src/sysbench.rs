@@ -24,7 +24,6 @@ pub struct SysbenchRun {
     pub version: Option<String>,
     /// `oltp_read_only`: from the command line, where that stands before it.
     pub script: Option<String>,
-    /// Threads of the client.
     pub threads: Option<u64>,
     /// Seconds since the beginning at which a checkpoint ended the part before this one; 0 where none did.
     pub begin_s: f64,
@@ -114,7 +113,6 @@ pub struct Spread {
 pub struct Interval {
     /// Its end, in seconds since the beginning.
     pub end_s: f64,
-    /// Threads of the client.
     pub threads: Option<u64>,
     /// Transactions per second; of SQL tests.
     pub transactions_per_s: Option<f64>,

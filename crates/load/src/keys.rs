@@ -10,7 +10,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub enum Stream {
     /// Keys of a foreground thread.
     Foreground(u32),
-    /// Keys of the background writer.
     BackgroundWriter,
     /// Bytes of the value pool.
     Values,

@@ -58,7 +58,6 @@ pub struct Block {
     pub run_delay: Nanos,
     /// CPU time of the foreground threads: mean over them.
     pub foreground_cpu: Nanos,
-    /// Number of foreground threads.
     pub foreground_threads: u32,
     /// CPU time of the side's processes from thaw to freeze, all threads; absent where the side is a server that is not
     /// ours to look into. Then `run_delay` and `foreground_cpu` are those of the client alone.

@@ -70,7 +70,10 @@ pub enum RunEvent {
         at_us: i64,
     },
     /// A subject's turn in a round began. Told for the progress only.
-    VisitStarted { launch: u32, side: Side },
+    VisitStarted {
+        launch: u32,
+        side: Side,
+    },
     /// The launch's image is there.
     ImageBuilt {
         launch: u32,
@@ -82,7 +85,6 @@ pub enum RunEvent {
         /// Wall time that building took.
         took: Nanos,
     },
-    /// A block was measured.
     BlockMeasured(Box<Block>),
     /// A second of a trial that is measured in one go is over.
     SecondMeasured {
@@ -114,9 +116,15 @@ pub enum RunEvent {
         active_steps: Vec<String>,
     },
     /// A step leaves the later launches.
-    StepLeft { step: String, launch: u32, reason: LeaveReason },
+    StepLeft {
+        step: String,
+        launch: u32,
+        reason: LeaveReason,
+    },
     /// The largest number of launches was fixed, before any difference was looked at.
-    MaxLaunchesFixed { max_launches: u32 },
+    MaxLaunchesFixed {
+        max_launches: u32,
+    },
     /// A reading of the whole host.
     HostSampled(HostSample),
     /// Output of an engine or a worker, verbatim.

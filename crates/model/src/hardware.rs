@@ -29,7 +29,6 @@ pub enum Sizes {
 #[serde(deny_unknown_fields)]
 pub struct KeySizes {
     name: String,
-    /// Background jobs of the engine.
     pub background_jobs: u32,
     /// Block cache, in GB of 2^30 bytes.
     pub cache_gb: u64,
@@ -56,9 +55,7 @@ pub struct TableSizes {
     pub rows_on_device: u64,
     /// Clients of each step that has not just one by its nature.
     pub threads: u32,
-    /// Seconds of a step that reads.
     pub read_seconds: f64,
-    /// Seconds of a step that writes.
     pub write_seconds: f64,
 }
 

@@ -21,7 +21,6 @@ pub struct Host {
     pub memory_bytes: u64,
     /// Frequency governor of the first CPU.
     pub governor: Option<String>,
-    /// Setting of transparent huge pages.
     pub transparent_huge_pages: Option<String>,
     /// Hypervisor, where the CPU says that there is one.
     pub virtual_machine: bool,

@@ -24,7 +24,6 @@ pub struct ImportRecord {
 pub struct ImportedFile {
     /// Its path, as it was given.
     pub file: String,
-    /// SHA-256 of its bytes.
     pub sha256: String,
     /// The bytes, as text; what is not UTF-8 is replaced.
     pub text: String,

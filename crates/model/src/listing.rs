@@ -98,7 +98,6 @@ pub struct RunHead {
     pub id: String,
     /// The name that the user gave it.
     pub name: Option<String>,
-    /// What it is for.
     pub purpose: Purpose,
     /// How it ended, or that it did not.
     pub status: RunStatus,
@@ -106,7 +105,6 @@ pub struct RunHead {
     pub started_at_us: i64,
     /// Microseconds since the epoch; absent where it is unfinished.
     pub ended_at_us: Option<i64>,
-    /// The boot of its host.
     pub boot_id: String,
     /// Version of dbdyno that measured.
     pub tool_version: String,

@@ -30,7 +30,6 @@ pub enum ColumnGroup {
     Device,
     /// The same, until the tree had settled.
     DeviceWithDrain,
-    /// Costs per operation.
     PerOperation,
 }
 

@@ -153,7 +153,6 @@ impl Default for DecisionRule {
 /// A plan: subjects, workload, steps, budget, seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the run is for.
     pub purpose: Purpose,
     /// The base, then the candidates.
     pub subjects: Vec<Subject>,

@@ -24,7 +24,6 @@ pub struct BuildRef {
 pub struct SubjectRef {
     /// The build under test.
     pub build: BuildRef,
-    /// The name of its configuration.
     pub config: String,
 }
 

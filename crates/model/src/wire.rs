@@ -82,7 +82,6 @@ pub enum Request {
     WatchOthers {
         wall: Nanos,
     },
-    /// Read the shape of the tree.
     ReadShape,
     /// Read what the engine says of itself.
     ReadText {
@@ -199,7 +198,6 @@ impl fmt::Display for Endpoint {
 /// Everything a worker needs to know of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepSetup {
-    /// What one operation is.
     pub operation: Operation,
     pub data: DataSet,
     /// The tables, where the engine is a SQL server.
@@ -291,7 +289,6 @@ pub enum Reply {
         #[serde(default)]
         facts: BTreeMap<String, String>,
     },
-    /// The database is open.
     Opened,
     /// The image is written.
     BulkLoaded {
@@ -310,7 +307,6 @@ pub enum Reply {
         companion: usize,
         second: Second,
     },
-    /// A block was run.
     Block(BlockReport),
     /// The step is over.
     StepFinished {
@@ -341,7 +337,6 @@ pub enum Reply {
     Text {
         text: Option<String>,
     },
-    /// The database is closed.
     Closed,
     /// The worker is about to exit.
     Bye {
@@ -389,7 +384,6 @@ pub struct BlockReport {
     /// The function of the engine that was called, where releases differ in it.
     #[serde(default)]
     pub api: Option<String>,
-    /// The first error of the block.
     pub first_error: Option<String>,
     /// Errors of a SQL server that the client met by sending the event again, by kind: `deadlock`, `lock-timeout`,
     /// `duplicate-key`, `serialization`.

@@ -27,7 +27,6 @@ pub struct Filter {
     pub kind: Option<EntryKind>,
     /// How it ended; imports are done.
     pub status: Option<RunStatus>,
-    /// Name of the host.
     pub host: Option<String>,
     /// Began at or after this, in microseconds since the epoch.
     pub since_us: Option<i64>,

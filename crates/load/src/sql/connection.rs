@@ -21,7 +21,6 @@ pub struct Answer {
 /// Everything that a statement returned, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
-    /// Names of the columns.
     pub names: Vec<String>,
     /// Values; absent where they are NULL.
     pub rows: Vec<Vec<Option<String>>>,

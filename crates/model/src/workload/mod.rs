@@ -75,7 +75,6 @@ pub struct DataSet {
     pub keys: u64,
     /// Bytes of a key: its number, big-endian, in the first eight, padded with `0`.
     pub key_bytes: usize,
-    /// Bytes of a value.
     pub value_bytes: usize,
     /// Share of a value that a compressor would remove, in percent.
     pub value_compressible_percent: u8,
@@ -112,7 +111,6 @@ pub struct Step {
     pub name: String,
     /// Steps that are summarised together.
     pub group: Group,
-    /// What one operation is.
     pub operation: Operation,
     /// Which database it runs on when sides are interleaved; in rounds every step runs on the side's own.
     pub database: DatabaseKind,

@@ -57,14 +57,12 @@ pub struct RunRates {
 /// One step of one subject in one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubjectRates {
-    /// Its side in the run.
     pub side: Side,
     pub facts: SubjectFacts,
     /// Whether the newest run that has a subject of this name has another binary.
     pub other_binary: bool,
     /// Operations per second of each launch whose trial is done.
     pub rates: Vec<f64>,
-    /// How its trials ended.
     pub trials: TrialCounts,
 }
 

@@ -19,7 +19,6 @@ pub struct FilterFields {
     pub purpose: String,
     /// `done`, `failed`, `interrupted`, `unfinished`
     pub status: String,
-    /// Name of the host.
     pub host: String,
     /// First day, `2026-11-21`.
     pub from: String,

@@ -10,7 +10,6 @@ const SCRIPT: &str = include_str!("../../assets/live.js");
 /// Where a reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Here {
-    /// The list of runs.
     Runs,
     /// A step over runs.
     History,

@@ -38,7 +38,6 @@ pub struct WorkerId {
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Make the directories of a launch.
     MakeDirectories {
         /// The launch; 0 is the pilot.
         launch: u32,
@@ -160,7 +159,6 @@ pub struct Line {
     pub part: Part,
     /// The step that is under way.
     pub step: Option<String>,
-    /// What its result means.
     pub meaning: Meaning,
     pub action: Action,
 }

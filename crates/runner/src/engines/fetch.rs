@@ -43,7 +43,6 @@ pub(super) struct Fetch<'a> {
     pub programs: &'a Programs,
     /// The directory of all engines in the cache.
     pub engines: &'a Path,
-    /// The engine's directory in it.
     pub engine_directory: &'a Path,
 }
 

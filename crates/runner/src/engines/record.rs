@@ -64,7 +64,6 @@ pub(super) struct BuildRecord {
     /// Where it came from.
     pub source: BuildSource,
     pub compilers: Vec<String>,
-    /// The jar it was in.
     pub jar: Option<JarRecord>,
     /// The packages it was in.
     #[serde(default)]

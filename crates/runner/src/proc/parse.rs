@@ -20,9 +20,7 @@ pub struct Stat {
     pub minor_faults: u64,
     /// Page faults with IO.
     pub major_faults: u64,
-    /// User time in ticks.
     pub user_ticks: u64,
-    /// System time in ticks.
     pub system_ticks: u64,
     /// Both of its children that have ended and that it has waited for, in ticks.
     pub waited_for_ticks: u64,
@@ -170,7 +168,6 @@ pub struct Mount<'a> {
     pub device: (u32, u32),
     /// The directory of the file system that is mounted.
     pub root: PathBuf,
-    /// Where it is mounted.
     pub mount_point: PathBuf,
     /// Type of the file system.
     pub kind: &'a str,

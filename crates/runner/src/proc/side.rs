@@ -14,7 +14,6 @@ pub struct SideReading {
     /// CPU time of all its threads.
     pub process_cpu: Option<Nanos>,
     pub counters: Counters,
-    /// Each of its threads.
     pub threads: BTreeMap<u32, ThreadTimes>,
 }
 

@@ -72,7 +72,6 @@ pub enum Network {
 #[derive(Debug, Clone, Copy)]
 pub struct ServerCommand<'a> {
     pub files: &'a ServerFiles,
-    /// The program of the server.
     pub program: &'a Path,
     /// Options by name, as [`model::config::for_server`] gives them; of MySQL, one without a value is a flag.
     pub options: &'a Options,

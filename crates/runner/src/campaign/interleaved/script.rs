@@ -68,7 +68,6 @@ struct Script<'a> {
     plan: &'a Plan,
     launch: u32,
     data_seed: u64,
-    /// The slot of each side.
     slots: Vec<usize>,
     random: Xoshiro256PlusPlus,
     lines: Vec<Line>,

@@ -43,7 +43,6 @@ pub(super) struct Debian<'a> {
     pub programs: &'a Programs,
     /// The cache, where archives and lists are kept.
     pub engines: &'a Path,
-    /// Scratch of this fetch.
     pub scratch: &'a Path,
 }
 
