@@ -224,7 +224,10 @@ pub enum Warning {
     OrderUnknown,
     #[error("the releases stand in the order of their numbers, not in that of the file")]
     Sorted,
-    #[error("rounds of {campaigns} campaigns are taken together")]
+    #[error(
+        "{campaigns} campaigns: places are those of the first, confirmed by the rounds of the others alone; sizes are \
+         of all rounds"
+    )]
     Joined { campaigns: u64 },
     #[error("{trials} trials are set aside because others had the CPU meanwhile")]
     Disturbed { trials: u64 },

@@ -3,6 +3,8 @@
 //! Runs and prints what `analysis::simulation` counts; the methods, the noise and the targets are there.
 
 mod bisect;
+mod campaigns;
+mod histories;
 mod series;
 mod verdicts;
 
@@ -17,7 +19,8 @@ const Z_99: f64 = 2.575_829;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Replicates of each scenario [default: 20,000 comparisons, 8,000 series, 2,000 bisections]
+    /// Replicates of each scenario [default: 20,000 comparisons, 8,000 series, 4,000 histories, 20,000 campaigns, 2,000
+    /// bisections]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
     /// Seed of all of them
@@ -42,6 +45,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let families = [
         ("simulate", verdicts::run(arguments)?),
         ("series", series::run(arguments)?),
+        ("histories", histories::run(arguments)?),
+        ("campaigns", campaigns::run(arguments)?),
         ("bisect", bisect::run(arguments)?),
     ];
     let families: Vec<_> = families.into_iter().filter_map(|(name, family)| Some((name, family?))).collect();
@@ -59,7 +64,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn known_names() -> Vec<&'static str> {
-    [verdicts::names(), series::names(), bisect::names()].concat()
+    [verdicts::names(), series::names(), histories::names(), campaigns::names(), bisect::names()].concat()
 }
 
 fn check_names(wanted: &[String]) -> anyhow::Result<()> {

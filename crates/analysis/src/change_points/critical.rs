@@ -4,9 +4,9 @@
 //! change-free series above a critical value is alpha within a seventh of alpha at 1 %. The largest scores are kept,
 //! so that any alpha is read off one simulation and results change smoothly with it.
 
-use super::ranked;
+use super::evidence::{self, BUMP, EXPLANATIONS, Evidence, Reading, STEP};
+use super::gains::Sums;
 use super::scan::{self, Weighted};
-use super::series::deviation_of_differences;
 use crate::simulation::noise::Noise;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -16,13 +16,10 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 pub enum Law {
     /// Normal points over the root of an independent chi-square by its degrees of freedom: errors from repeats.
     Repeats { df: usize },
-    /// Normal points over the robust deviation of the differences of neighbours, of a series of this many.
-    SingleRuns {
-        /// Points of the whole series, of which a segment may be a part.
-        whole: usize,
-    },
-    /// Ranks, of independent points of any continuous distribution.
-    Ranks,
+    /// Evidence in independent normal points whose noise is known from nothing else.
+    SingleRuns(Reading),
+    /// Evidence beyond autocorrelation, in an AR(1) process of 0.5.
+    Autocorrelated(Reading),
 }
 
 /// Series in a simulation (statistics 1.6).
@@ -30,7 +27,7 @@ const SIMULATIONS: usize = 20_000;
 /// Any fixed number: it makes the same critical values on every host.
 const SEED: u64 = 0x5ca1_ab1e;
 /// The largest alpha that can be asked for: of each simulation this share of the scores is kept, the largest.
-const LARGEST_ALPHA: f64 = 0.2;
+pub(super) const LARGEST_ALPHA: f64 = 0.2;
 /// Up to here each length has its own simulation; beyond, lengths are rounded up by at most a tenth, which raises
 /// the critical value by about 1 %.
 const EXACT_LENGTHS: usize = 64;
@@ -42,11 +39,14 @@ pub struct CriticalValues {
     tables: Mutex<BTreeMap<(Law, usize), Table>>,
 }
 
-/// The largest scores of a simulation, descending.
+/// What a simulation gave.
 #[derive(Debug)]
 struct Table {
-    steps: Vec<f64>,
-    bumps: Vec<f64>,
+    /// The largest scores of each explanation, descending.
+    scores: [Vec<f64>; EXPLANATIONS],
+    /// Of each simulated series the smallest p over its share of alpha, ascending: what makes the alphas of several
+    /// explanations one, however much they say the same.
+    levels: Vec<f64>,
 }
 
 impl CriticalValues {
@@ -64,12 +64,27 @@ impl CriticalValues {
     /// What the best step of a segment of `points` must exceed, so that a share `alpha` (at most 0.2) of segments
     /// without a change does. Infinite where there is no place for a step.
     pub fn of_step(&self, law: Law, points: usize, alpha: f64) -> f64 {
-        self.with_table(law, points, |table| quantile(&table.steps, alpha))
+        self.with_table(law, points, |table| quantile(&table.scores[STEP], alpha))
     }
 
     /// What the best bump must exceed; infinite where there is no place for one.
     pub fn of_bump(&self, law: Law, points: usize, alpha: f64) -> f64 {
-        self.with_table(law, points, |table| quantile(&table.bumps, alpha))
+        self.with_table(law, points, |table| quantile(&table.scores[BUMP], alpha))
+    }
+
+    /// What the evidence for each explanation must exceed, so that a share `alpha` of series without a change has any that
+    /// does; infinite for one that has no share or no place.
+    pub(super) fn of_any(&self, law: Law, points: usize, alpha: f64) -> Evidence {
+        let shares = law.shares();
+        self.with_table(law, points, |table| {
+            let below = |(_, rank): &(&f64, i32)| f64::from(*rank) <= alpha * SIMULATIONS as f64;
+            let level =
+                table.levels.iter().zip(0..).take_while(below).last().map_or(0.0, |(level, _)| *level);
+            std::array::from_fn(|one| match shares[one] * level {
+                share if share > 0.0 => quantile(&table.scores[one], share.min(LARGEST_ALPHA)),
+                _ => f64::INFINITY,
+            })
+        })
     }
 
     /// How many (law, length) were simulated: what the cache is for.
@@ -77,13 +92,8 @@ impl CriticalValues {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    fn with_table(&self, law: Law, points: usize, read: impl FnOnce(&Table) -> f64) -> f64 {
+    fn with_table<R>(&self, law: Law, points: usize, read: impl FnOnce(&Table) -> R) -> R {
         let points = rounded_up(points);
-        let law = match law {
-            Law::SingleRuns { whole } => Law::SingleRuns { whole: rounded_up(whole).max(points) },
-            Law::Repeats { df } => Law::Repeats { df },
-            Law::Ranks => Law::Ranks,
-        };
         // A simulation that panicked left no table behind: the others are whole.
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         read(tables.entry((law, points)).or_insert_with(|| simulate(law, points)))
@@ -103,6 +113,7 @@ fn quantile(descending: &[f64], alpha: f64) -> f64 {
     }
 }
 
+/// The length that is simulated for this one.
 fn rounded_up(points: usize) -> usize {
     let mut length = EXACT_LENGTHS;
     if points <= length {
@@ -117,57 +128,76 @@ fn rounded_up(points: usize) -> usize {
 /// Scores that are kept of a simulation, and one more to interpolate to.
 const KEPT: usize = SIMULATIONS / 5 + 1;
 
+/// The autocorrelation that a change must exceed what can be explained by.
+const CORRELATION: f64 = 0.5;
+
+impl Law {
+    /// How alpha is shared out among the explanations.
+    fn shares(self) -> [f64; EXPLANATIONS] {
+        match self {
+            Law::Repeats { .. } => [0.75, 0.15, 0.0, 0.0, 0.0],
+            Law::SingleRuns(reading) => reading.shares(),
+            // Values alone are held against autocorrelation.
+            Law::Autocorrelated(_) => Reading::Values.shares(),
+        }
+    }
+}
+
 fn simulate(law: Law, points: usize) -> Table {
-    let mut stream = Stream { noise: Noise::new(SEED), law, points, values: Vec::new(), scratch: Vec::new() };
-    if law == Law::Ranks {
-        stream.values = (1..=points).map(|rank| rank as f64).collect();
+    let mut noise = Noise::new(SEED);
+    let mut values = vec![0.0; points];
+    let series: Vec<Evidence> = (0..SIMULATIONS).map(|_| next_scores(law, &mut noise, &mut values)).collect();
+    let mut scores: [Vec<f64>; EXPLANATIONS] = std::array::from_fn(|one| {
+        series.iter().map(|scores| scores[one]).filter(|score| score.is_finite()).collect()
+    });
+    for of_one in &mut scores {
+        of_one.sort_unstable_by(|left, right| right.total_cmp(left));
     }
-    let (mut steps, mut bumps) = (Vec::with_capacity(SIMULATIONS), Vec::with_capacity(SIMULATIONS));
-    for _ in 0..SIMULATIONS {
-        let (step, bump) = stream.next_scores();
-        steps.extend(step);
-        bumps.extend(bump);
+    let shares = law.shares();
+    let level = |of_series: &Evidence| {
+        let levels =
+            (0..EXPLANATIONS).filter(|one| shares[*one] > 0.0 && of_series[*one].is_finite()).map(|one| {
+                let not_smaller = scores[one].partition_point(|score| *score >= of_series[one]);
+                not_smaller as f64 / SIMULATIONS as f64 / shares[one]
+            });
+        levels.fold(f64::INFINITY, f64::min)
+    };
+    let mut levels: Vec<f64> = series.iter().map(level).collect();
+    levels.sort_unstable_by(f64::total_cmp);
+    levels.truncate(KEPT);
+    for of_one in &mut scores {
+        of_one.truncate(KEPT);
     }
-    for scores in [&mut steps, &mut bumps] {
-        scores.sort_unstable_by(|left, right| right.total_cmp(left));
-        scores.truncate(KEPT);
-    }
-    Table { steps, bumps }
+    Table { scores, levels }
 }
 
-/// Series without a change, one after the other.
-struct Stream {
-    noise: Noise,
-    law: Law,
-    points: usize,
-    values: Vec<f64>,
-    scratch: Vec<f64>,
-}
-
-impl Stream {
-    /// The best step and the best bump of the next series.
-    fn next_scores(&mut self) -> (Option<f64>, Option<f64>) {
-        let error = match self.law {
-            Law::Ranks => {
-                self.noise.shuffle(&mut self.values);
-                let peaks = ranked::best_changes(&self.values, &mut self.scratch);
-                let bump = peaks.and_then(|peaks| peaks.bump);
-                return (peaks.map(|peaks| peaks.step.score), bump.map(|bump| bump.score));
+/// The scores of the next series without a change.
+fn next_scores(law: Law, noise: &mut Noise, values: &mut [f64]) -> Evidence {
+    noise.normals(values);
+    let with_error = |values: &[f64], error: f64| {
+        values.iter().map(|value| Weighted { value: *value, error }).collect::<Vec<_>>()
+    };
+    match law {
+        Law::Repeats { df } => {
+            let error = (noise.chi_square(df) / df as f64).sqrt();
+            let points = with_error(values, error);
+            let mut scores = [f64::NEG_INFINITY; EXPLANATIONS];
+            scores[STEP] = scan::best_step(&points).map_or(f64::NEG_INFINITY, |step| step.score);
+            scores[BUMP] = scan::best_bump(&points).map_or(f64::NEG_INFINITY, |bump| bump.score);
+            scores
+        }
+        Law::SingleRuns(reading) => {
+            let raw = with_error(values, 1.0);
+            evidence::of_series(&raw, &Sums::of(&reading.points(&raw)), reading, 0.0)
+        }
+        Law::Autocorrelated(reading) => {
+            let innovation = (1.0 - CORRELATION * CORRELATION).sqrt();
+            for at in 1..values.len() {
+                values[at] = CORRELATION * values[at - 1] + innovation * values[at];
             }
-            Law::Repeats { df } => {
-                self.values.resize(self.points, 0.0);
-                self.noise.normals(&mut self.values);
-                (self.noise.chi_square(df) / df as f64).sqrt()
-            }
-            Law::SingleRuns { whole } => {
-                self.values.resize(whole, 0.0);
-                self.noise.normals(&mut self.values);
-                deviation_of_differences(&self.values)
-            }
-        };
-        let points: Vec<Weighted> =
-            self.values[..self.points].iter().map(|value| Weighted { value: *value, error }).collect();
-        let bump = scan::best_bump(&points).map(|bump| bump.score);
-        (scan::best_step(&points).map(|step| step.score), bump)
+            let sums = Sums::of(&reading.points(&with_error(values, 1.0)));
+            let correlated = evidence::beyond_autocorrelation(&sums, 0.0);
+            evidence::of_values(&sums, reading, 0.0).map(|one| one + correlated)
+        }
     }
 }

@@ -5,35 +5,35 @@
 //! simulated [`CriticalValues`]; `report` gives each change its size, its interval and the versions at which it
 //! may also have happened.
 //!
-//! Three kinds of series are treated differently, because they know different things of their noise:
+//! Two kinds of series are treated differently, because they know different things of their noise:
 //! - **repeats**: the standard error of each version comes from its rounds and the layout noise of a build, so
 //!   even neighbours can be told apart. What is found is a finding.
-//! - **few single runs** (below [`LEAST_RANKED`]): the noise comes from the differences of neighbours, robustly.
-//!   What is found is a candidate, to be measured again.
-//! - **many single runs**, such as a series of commits: ranks instead of values, so that neither heavy tails nor
-//!   a spike raises an alarm, and a correction for autocorrelation. Candidates again.
+//! - **single runs**: the noise is what an explanation leaves (`evidence`, `single_runs`). What is found is a candidate,
+//!   to be measured again; and it may be a trend, or autocorrelation, where these explain as much.
 //!
-//! What it reaches, by [`crate::simulation::series`] (seed 1, 8,000 series of each kind). Series without a change in
-//! which anything is found: 24 releases in 5 rounds 0.3 % (a tenth of the trials failed: 0.4 %), 100 single runs
-//! 0.9 % (normal) and 1.1 % (Student's t with 3 degrees of freedom; 0.1 points are chance), 4.2 % (AR(1) 0.5), 1.0 %
-//! (one spike of 20 standard deviations), 20 single runs 4.1 %, 8 single runs 2.7 %. One to three steps of 3 % over
-//! 24 releases with launch noise 1 % and layout noise 0.5 %: F1 0.96 at the exact release, 99 % in the location
-//! set. A step of two standard deviations in the middle of 20 single runs: 91 % found. One to three such steps, ten
-//! or more apart, in 100 single runs: 60 % at the exact version, 94 % in the location set.
+//! What it reaches is counted by [`crate::simulation::series`] and [`crate::simulation::histories`]; the tables stand in
+//! `docs/methodology.md`.
 
 mod at_change;
+mod autocorrelation;
 mod critical;
+mod evidence;
+mod gains;
 mod ranked;
 mod report;
 mod scan;
 mod segmentation;
 mod series;
+mod single_runs;
+mod staircase;
+mod trend;
 
 pub(crate) use at_change::AtChange;
 pub use critical::{CriticalValues, Law};
-pub use ranked::LEAST_RANKED;
+pub use evidence::{LEAST_RANKED, Reading};
 pub(crate) use ranked::ranks;
 pub use series::{ErrorFloor, Mean, Series, Spread};
+pub use trend::{Trend, TrendKind};
 
 use model::warning::Warning;
 use std::ops::Range;
@@ -184,6 +184,10 @@ pub struct Findings {
     pub ln_error: Option<f64>,
     /// Correlation of neighbours that was allowed for; 0 but for many single runs.
     pub autocorrelation: f64,
+    /// Whether the changes, or the trend, of a series of single runs may as well be noise whose neighbours are alike.
+    pub maybe_autocorrelation: bool,
+    /// The straight line through the series; absent where there are too few points.
+    pub trend: Option<Trend>,
     /// The alpha that the search was made at.
     pub alpha: f64,
     /// The step in the middle of the series that would be found nine times of ten where there is no other, in ln;

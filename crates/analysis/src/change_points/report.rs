@@ -3,6 +3,7 @@
 use super::scan::{self, Weighted};
 use super::segmentation::Segmentation;
 use super::series::{Series, Spread};
+use super::trend;
 use super::{Change, Findings, Rule, Segment, Shape, Standing};
 use crate::student;
 use model::warning::Warning;
@@ -25,6 +26,8 @@ pub(super) fn findings(series: &Series, found: &Segmentation, rule: &Rule, alpha
         outliers: found.outliers.iter().map(|position| reporter.version(*position)).collect(),
         ln_error: found.points.iter().map(|point| point.error).reduce(f64::max),
         autocorrelation: found.autocorrelation,
+        maybe_autocorrelation: found.maybe_autocorrelation,
+        trend: trend::of(series, found, rule),
         alpha,
         visible: None,
         warnings: reporter.warnings(),

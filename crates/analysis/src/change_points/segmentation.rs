@@ -6,10 +6,11 @@
 //! hardly move the mean on either side of a single step. A stretch of one point is taken out as a glitch.
 
 use super::critical::{CriticalValues, Law};
-use super::ranked::{self, LEAST_RANKED};
+use super::evidence::{RANKED_STEP, Reading, STEP};
 use super::scan::{self, Bump, Peak, Weighted};
-use super::series::{MAD_TO_DEVIATION, Series, Spread, median, median_deviation};
-use std::ops::Range;
+use super::series::{Series, Spread};
+use super::single_runs::{self, LEAST_SINGLE_RUNS};
+use super::trend::{self, TrendKind};
 
 /// How to search.
 pub(super) struct Search<'a> {
@@ -22,20 +23,17 @@ pub(super) struct Search<'a> {
     pub(super) critical: &'a CriticalValues,
 }
 
-/// Steps and bumps share alpha: most changes are steps. A tenth is left for what 20,000 simulations do not tell of the
-/// critical values, so that the share of false alarms is at most alpha and not about alpha.
+/// Steps, bumps and trends of repeats share alpha: most changes are steps. What they say alike is what 20,000 simulations do
+/// not tell of the critical values, so that the share of false alarms is at most alpha and not about alpha.
 const STEP_SHARE: f64 = 0.75;
 const BUMP_SHARE: f64 = 0.15;
+const TREND_SHARE: f64 = 0.1;
 /// Rounds of moving each step to its best place between its neighbours. Two nearly always suffice.
 const MOST_REFINEMENTS: usize = 5;
-/// Many single runs: values beyond this many standard deviations of their segments are clipped.
-const CLIPPED_BEYOND: f64 = 3.0;
-/// Many single runs: points farther from their segment than this are told as outliers.
-const OUTLIER_BEYOND: f64 = 5.0;
 
 /// A series cut into segments. All positions count the points that have a value.
 pub(super) struct Segmentation {
-    /// The points; clipped where there are many single runs.
+    /// The points; without spikes where there are many single runs, with the errors that the search gave them.
     pub(super) points: Vec<Weighted>,
     /// First points of the later segments, ascending.
     pub(super) steps: Vec<usize>,
@@ -45,6 +43,9 @@ pub(super) struct Segmentation {
     pub(super) outliers: Vec<usize>,
     /// Correlation of neighbours that was allowed for.
     pub(super) autocorrelation: f64,
+    /// Whether autocorrelation would explain as much.
+    pub(super) maybe_autocorrelation: bool,
+    pub(super) trend: TrendKind,
 }
 
 /// Cuts a series.
@@ -56,24 +57,26 @@ pub(super) fn segment(series: &Series, search: &Search<'_>) -> Segmentation {
         glitches: Vec::new(),
         outliers: Vec::new(),
         autocorrelation: 0.0,
+        maybe_autocorrelation: false,
+        trend: TrendKind::None,
         points,
     };
     match law_of(series) {
-        Some(Law::Ranks) => by_ranks(&mut found, search),
-        Some(law) => by_values(&mut found, law, search),
+        Some(Law::SingleRuns(_)) => single_runs::segment(&mut found, series, search),
+        Some(law) => {
+            by_values(&mut found, law, search);
+            let needed = search.critical.of_step(law, found.points.len(), STEP_SHARE * search.alpha);
+            found.trend = trend::of_repeats(&found, series.df(), TREND_SHARE * search.alpha, needed);
+        }
         None => {}
     }
     found
 }
 
-/// Fewer single runs than this say nothing of their own noise.
-const LEAST_SINGLE_RUNS: usize = 4;
-
 fn law_of(series: &Series) -> Option<Law> {
     match (series.spread(), series.len()) {
         (Spread::Repeats { df }, 2..) => Some(Law::Repeats { df }),
-        (Spread::SingleRuns, LEAST_RANKED..) => Some(Law::Ranks),
-        (Spread::SingleRuns, whole @ LEAST_SINGLE_RUNS..) => Some(Law::SingleRuns { whole }),
+        (Spread::SingleRuns, points @ LEAST_SINGLE_RUNS..) => Some(Law::SingleRuns(Reading::of(points))),
         (Spread::Repeats { .. } | Spread::SingleRuns, _) => None,
     }
 }
@@ -87,12 +90,23 @@ const RANK_EFFICIENCY_ROOT: f64 = 0.977_205;
 pub(super) fn visible(series: &Series, found: &Segmentation, search: &Search<'_>) -> Option<f64> {
     let law = law_of(series)?;
     let points = found.points.len();
-    let critical = search.critical.of_step(law, points, STEP_SHARE * search.alpha);
+    let (critical, efficiency) = match law {
+        Law::SingleRuns(reading) => {
+            let needed = search.critical.of_any(law, points, search.alpha);
+            let (evidence, efficiency) = match reading {
+                Reading::Values => (needed[STEP], 1.0),
+                Reading::Ranks => (needed[RANKED_STEP], RANK_EFFICIENCY_ROOT),
+            };
+            // Student's t of a step that has this evidence.
+            let per_point = (evidence / points as f64).exp_m1();
+            ((per_point * points.saturating_sub(2) as f64).sqrt(), efficiency)
+        }
+        law => (search.critical.of_step(law, points, STEP_SHARE * search.alpha), 1.0),
+    };
     let squares: f64 = found.points.iter().map(|point| point.error.powi(2)).sum();
     let error = (squares / points as f64).sqrt();
     // Of the difference of the means of two halves.
     let of_halves = 2.0 * error / (points as f64).sqrt();
-    let efficiency = if law == Law::Ranks { RANK_EFFICIENCY_ROOT } else { 1.0 };
     let visible = (critical + POWER_90) * of_halves / efficiency;
     Some(visible.max(search.least_change)).filter(|visible| visible.is_finite())
 }
@@ -104,7 +118,7 @@ impl Segmentation {
     }
 
     /// Positions that belong to segments.
-    fn active(&self) -> Vec<usize> {
+    pub(super) fn active(&self) -> Vec<usize> {
         (0..self.points.len()).filter(|position| self.glitches.binary_search(position).is_err()).collect()
     }
 
@@ -133,6 +147,16 @@ impl Segmentation {
         scan::mean(positions.iter().map(|position| self.points[*position])).unwrap_or((0.0, f64::INFINITY))
     }
 
+    /// The mean of the segment of each point; absent for a glitch.
+    pub(super) fn levels(&self) -> Vec<Option<f64>> {
+        let mut levels = vec![None; self.points.len()];
+        for members in self.members() {
+            let mean = self.mean(&members).0;
+            members.iter().for_each(|at| levels[*at] = Some(mean));
+        }
+        levels
+    }
+
     /// Moves each step to the best place between its neighbours.
     fn refine(&mut self) {
         for _ in 0..MOST_REFINEMENTS {
@@ -157,7 +181,7 @@ impl Segmentation {
         (smallest.1 < least).then_some(smallest.0)
     }
 
-    fn drop_small_steps(&mut self, least: f64) {
+    pub(super) fn drop_small_steps(&mut self, least: f64) {
         while let Some(smallest) = self.smallest_step_below(least) {
             self.steps.remove(smallest);
             self.refine();
@@ -165,7 +189,7 @@ impl Segmentation {
     }
 }
 
-/// Repeats, and few single runs: values and their standard errors.
+/// Repeats: values and their standard errors.
 fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
     let mut waiting: Vec<Vec<usize>> = vec![found.active()];
     while let Some(segment) = waiting.pop() {
@@ -271,69 +295,6 @@ fn settle_glitches(found: &mut Segmentation, least_change: f64) {
         let step = next.unwrap_or(glitch);
         if let Err(place) = found.steps.binary_search(&step) {
             found.steps.insert(place, step);
-        }
-    }
-}
-
-/// Many single runs: ranks decide whether there is a change, clipped values where and how large.
-fn by_ranks(found: &mut Segmentation, search: &Search<'_>) {
-    let values: Vec<f64> = found.points.iter().map(|point| point.value).collect();
-    let mut scratch = Vec::new();
-    let mut waiting: Vec<Range<usize>> = Vec::from([Range { start: 0, end: values.len() }]);
-    while let Some(Range { start, end }) = waiting.pop() {
-        let ranks = ranked::ranks(&values[start..end]);
-        let Some(peaks) = ranked::best_changes(&ranks, &mut scratch) else { continue };
-        let place = Place { law: Law::Ranks, points: end - start, first: found.is_whole() };
-        match search.best(peaks.step, peaks.bump, place) {
-            None => {}
-            Some(Best::Bump(from, to)) => {
-                found.steps.extend([start + from, start + to]);
-                waiting.extend([start..start + from, start + from..start + to, start + to..end]);
-            }
-            Some(Best::Step(at)) => {
-                found.steps.push(start + at);
-                waiting.extend([start..start + at, start + at..end]);
-            }
-        }
-    }
-    found.steps.sort_unstable();
-    clip(found);
-    found.refine();
-    found.drop_small_steps(search.least_change);
-}
-
-/// Replaces the errors of the points by those of their distances from the medians of their segments, allows for
-/// autocorrelation, and clips what lies far from its segment and the ones beside it.
-fn clip(found: &mut Segmentation) {
-    let members = found.members();
-    let values =
-        |positions: &[usize]| positions.iter().map(|at| found.points[*at].value).collect::<Vec<f64>>();
-    let medians: Vec<f64> = members.iter().map(|positions| median(&mut values(positions))).collect();
-    let residuals: Vec<f64> = members
-        .iter()
-        .zip(&medians)
-        .flat_map(|(positions, center)| values(positions).into_iter().map(move |value| value - center))
-        .collect();
-    let floor = found.points.iter().map(|point| point.error).fold(f64::INFINITY, f64::min);
-    let deviation = (MAD_TO_DEVIATION * median_deviation(&mut residuals.clone())).max(floor);
-    found.outliers = (0..residuals.len())
-        .filter(|position| residuals[*position].abs() > OUTLIER_BEYOND * deviation)
-        .collect();
-    let bound = CLIPPED_BEYOND * deviation;
-    let clipped: Vec<f64> = residuals.iter().map(|residual| residual.clamp(-bound, bound)).collect();
-    let squares: f64 = clipped.iter().map(|residual| residual.powi(2)).sum();
-    let products: f64 = clipped.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    found.autocorrelation =
-        if squares > 0.0 { ranked::believed(products / squares, clipped.len(), members.len()) } else { 0.0 };
-    let degrees = clipped.len().saturating_sub(members.len()).max(1) as f64;
-    let error = (squares / degrees).sqrt().max(floor) * ranked::inflation(found.autocorrelation);
-    for (segment, positions) in members.iter().enumerate() {
-        let beside = &medians[segment.saturating_sub(1)..(segment + 2).min(medians.len())];
-        let low = beside.iter().copied().fold(f64::INFINITY, f64::min) - bound;
-        let high = beside.iter().copied().fold(f64::NEG_INFINITY, f64::max) + bound;
-        for position in positions {
-            let point = &mut found.points[*position];
-            *point = Weighted { value: point.value.clamp(low, high), error };
         }
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Point {
     pub(super) value: f64,
     /// Standard error of `value`.
     pub(super) error: f64,
+    /// Below this no error of a single run is believed.
+    pub(super) least: f64,
 }
 
 /// One value of each version, in their order.
@@ -75,10 +77,11 @@ impl ErrorFloor {
 /// Errors below this are rounding of doubles: values that repeat exactly are told apart by it.
 const LEAST_ERROR: f64 = 1e-9;
 /// The MAD of a normal sample times this estimates its standard deviation.
-pub(super) const MAD_TO_DEVIATION: f64 = 1.4826;
+const MAD_TO_DEVIATION: f64 = 1.4826;
 
 impl Series {
-    /// Of the means of rounds. `SE^2 = s^2 / n + tau^2`, tau being the layout noise of one build in ln.
+    /// Of the means of rounds. `SE^2 = s^2 / n + tau^2`, tau being the layout noise of one build in ln, and s^2 the pooled
+    /// variance, or the version's own where that is larger.
     ///
     /// Rounds that repeat nothing (a single one) make a series of single runs with the default floor.
     ///
@@ -88,13 +91,14 @@ impl Series {
         if !layout_noise.is_finite() || layout_noise < 0.0 {
             return Err(Error::BadSpread { what: "the layout noise" });
         }
-        let Some(variance) = fit.variance else {
+        if fit.variance.is_none() {
             let means: Vec<Option<f64>> = fit.versions.iter().map(|version| version.mean).collect();
             return Series::of_single_runs(&means, ErrorFloor::default());
-        };
+        }
         let points = fit.versions.iter().enumerate().filter_map(|(version, of)| {
+            let variance = fit.noise_of(version)?.variance;
             let error = (variance / of.rounds as f64 + layout_noise.powi(2)).sqrt().max(LEAST_ERROR);
-            Some(Point { version, value: of.mean?, error })
+            Some(Point { version, value: of.mean?, error, least: 0.0 })
         });
         Ok(Series {
             points: points.collect(),
@@ -118,7 +122,8 @@ impl Series {
         let own = deviation_of_differences(&present).max(LEAST_ERROR);
         let points = values.iter().enumerate().filter_map(|(version, value)| {
             let value = (*value)?;
-            Some(Point { version, value, error: own.max(floor.of(value)) })
+            let least = floor.of(value).max(LEAST_ERROR);
+            Some(Point { version, value, error: own.max(least), least })
         });
         Ok(Series { points: points.collect(), versions: values.len(), spread: Spread::SingleRuns })
     }
@@ -137,7 +142,7 @@ impl Series {
         }
         let points = means.iter().enumerate().filter_map(|(version, mean)| {
             let mean = (*mean)?;
-            Some(Point { version, value: mean.value, error: mean.error.max(LEAST_ERROR) })
+            Some(Point { version, value: mean.value, error: mean.error.max(LEAST_ERROR), least: 0.0 })
         });
         Ok(Series { points: points.collect(), versions: means.len(), spread: Spread::Repeats { df } })
     }
@@ -162,6 +167,14 @@ impl Series {
         self.spread
     }
 
+    /// The least variance of a point, where errors are relative to their mean square.
+    pub(super) fn least_variance(&self) -> f64 {
+        let weights: f64 = self.points.iter().map(|point| point.error.powi(-2)).sum();
+        let unit = self.points.len() as f64 / weights;
+        let least = |point: &Point| unit * (point.least / point.error).powi(2);
+        self.points.iter().map(least).fold(f64::INFINITY, f64::min)
+    }
+
     /// Degrees of freedom of the standard errors: those of the rounds, or half the number of single runs.
     pub(super) fn df(&self) -> usize {
         match self.spread {
@@ -182,7 +195,7 @@ pub(super) fn deviation_of_differences(values: &[f64]) -> f64 {
 }
 
 /// Median of the absolute deviations from the median; 0 of none. The values are changed.
-pub(super) fn median_deviation(values: &mut [f64]) -> f64 {
+fn median_deviation(values: &mut [f64]) -> f64 {
     let center = median(values);
     for value in values.iter_mut() {
         *value = (*value - center).abs();

@@ -72,7 +72,7 @@ impl RoundsFit {
                 warnings,
             };
         };
-        if let Some(warning) = no_interval(&difference) {
+        if let Some(warning) = no_interval(&difference, self.df) {
             warnings.push(warning);
             let bare = Difference { low: None, high: None, p: None, ln_error: None, ..difference };
             return VersionComparison {
@@ -110,12 +110,12 @@ impl RoundsFit {
 }
 
 /// Why there is no interval.
-fn no_interval(difference: &Difference) -> Option<Warning> {
+fn no_interval(difference: &Difference, df: usize) -> Option<Warning> {
     let rounds = difference.base_rounds.min(difference.candidate_rounds);
     let why = match rounds {
         0 | 1 => NoInterval::FewerThanTwoRounds,
-        2 if difference.df < LEAST_DF_OF_TWO_ROUNDS => NoInterval::TwoRoundsOfFewVersions,
-        _ if difference.df == 0 => NoInterval::NothingRepeats,
+        2 if df < LEAST_DF_OF_TWO_ROUNDS => NoInterval::TwoRoundsOfFewVersions,
+        _ if df == 0 => NoInterval::NothingRepeats,
         _ => return None,
     };
     Some(Warning::NoInterval { why })

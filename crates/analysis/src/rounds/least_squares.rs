@@ -13,6 +13,8 @@ pub(super) struct LeastSquares {
     /// ln, mean 0 over the versions of each connected part; absent where a version has no cell.
     pub(super) version_effects: Vec<Option<f64>>,
     pub(super) residual_squares: f64,
+    /// The part of each version in them.
+    pub(super) squares_of_versions: Vec<f64>,
     /// Cells less independent parameters.
     pub(super) df: usize,
     /// A generalised inverse of L, by round.
@@ -48,12 +50,11 @@ impl LeastSquares {
                 mean.map(|mean| mean - shift / of.len() as f64)
             })
             .collect();
-        let mut residual_squares = 0.0;
-        for (version, effect) in version_effects.iter().enumerate() {
-            for (round, cell) in values.cells_of(version) {
-                residual_squares += (cell - effect.unwrap_or(cell) - round_effects[round]).powi(2);
-            }
-        }
+        let squares_of = |(version, effect): (usize, &Option<f64>)| {
+            let residual = |(round, cell): (usize, f64)| cell - effect.unwrap_or(cell) - round_effects[round];
+            values.cells_of(version).map(|cell| residual(cell).powi(2)).sum()
+        };
+        let squares_of_versions: Vec<f64> = version_effects.iter().enumerate().map(squares_of).collect();
         center(&mut version_effects, present, &part);
         let cells: usize = present.iter().map(Vec::len).sum();
         let used_versions = present.iter().filter(|of| !of.is_empty()).count();
@@ -65,7 +66,8 @@ impl LeastSquares {
         }
         // One parameter of each connected part can be moved from its versions to its rounds.
         let df = (cells + used_parts.len()).saturating_sub(used_versions + used_rounds.len());
-        LeastSquares { version_effects, residual_squares, df, inverse, part }
+        let residual_squares = squares_of_versions.iter().sum();
+        LeastSquares { version_effects, residual_squares, squares_of_versions, df, inverse, part }
     }
 
     /// Whether a chain of common rounds connects two versions.

@@ -2,8 +2,9 @@
 //!
 //! A cell is the natural logarithm of one value of one metric of one step, and follows the additive model
 //! `cell = version + round + noise`: what a round does to the host it does to all its versions. Assumed are
-//! independent normal noise of one variance, and no interaction of version and round. A trial that failed is an
-//! absent cell, never a zero.
+//! independent normal noise, and no interaction of version and round. The noise is that of all versions together, unless a
+//! version's own is larger: a release whose compactions come when they like is noisier than the others, and their quiet
+//! must not make it look changed. A trial that failed is an absent cell, never a zero.
 //!
 //! This module says how versions differ and how sure that is; which versions of a series stand apart from those
 //! before is the business of [`crate::change_points`].
@@ -62,13 +63,7 @@ impl RoundValues {
 pub enum Basis {
     /// Every version has a value in every round: the round means.
     AllVersions,
-    /// Some cells are absent: the means of the versions that have a value in every round, so that no version
-    /// with gaps moves another one.
-    CompleteVersions {
-        /// How many they are.
-        versions: usize,
-    },
-    /// No version has a value in every round: the additive model by least squares over all cells.
+    /// Some cells are absent: the additive model by least squares over all cells.
     LeastSquares,
 }
 
@@ -92,8 +87,6 @@ pub struct RoundsFit {
     pub variance: Option<f64>,
     /// Residual degrees of freedom of the additive model: `(R - 1)(V - 1)` where no cell is absent.
     pub df: usize,
-    /// Whether each version has a value in every round.
-    complete: Vec<bool>,
     /// Rounds of each version.
     present: Vec<Vec<usize>>,
     least_squares: LeastSquares,
@@ -123,13 +116,44 @@ pub struct Difference {
     pub p: Option<f64>,
     /// Standard error of ln `ratio`, layout noise of both builds included.
     pub ln_error: Option<f64>,
-    /// Degrees of freedom of `ln_error`. Layout noise is taken as known, so they are those of the rounds: the
-    /// interval errs on the wide side.
+    /// Degrees of freedom of `ln_error`, fewer where a version's own noise counts. Layout noise is taken as known, so they
+    /// are those of the rounds: the interval errs on the wide side.
     pub df: usize,
     /// Rounds of the base.
     pub base_rounds: usize,
     /// Rounds of the candidate.
     pub candidate_rounds: usize,
+}
+
+/// The normal quantile of a power of 90 %.
+const POWER_90: f64 = 1.281_552;
+
+impl Difference {
+    /// The change that would have been told from none nine times of ten, in ln; absent without an interval.
+    pub fn visible(&self) -> Option<f64> {
+        let half = 0.5 * (self.high? / self.low?).ln();
+        Some(half + POWER_90 * self.ln_error?).filter(|visible| visible.is_finite())
+    }
+}
+
+/// How the means of two sets of versions differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Between {
+    pub ln_ratio: f64,
+    /// Its standard error, layout noise included.
+    pub ln_error: f64,
+    /// Degrees of freedom of the error.
+    pub df: usize,
+    /// Two-sided p of "no difference".
+    pub p: f64,
+}
+
+impl Between {
+    /// Ratio and the ends of its interval, by Student's t.
+    pub fn interval(&self, confidence: f64) -> (f64, f64, f64) {
+        let half = student::two_sided_quantile(1.0 - confidence, self.df) * self.ln_error;
+        (self.ln_ratio.exp(), (self.ln_ratio - half).exp(), (self.ln_ratio + half).exp())
+    }
 }
 
 /// Fits the additive model.
@@ -143,17 +167,10 @@ pub fn fit(values: &RoundValues) -> RoundsFit {
     let rounds = values.rounds.len();
     // A round in which everything failed says nothing, and makes no version incomplete.
     let used = (0..rounds).filter(|round| values.rounds[*round].iter().any(Option::is_some)).count();
-    let complete: Vec<bool> = present.iter().map(|of| used > 0 && of.len() == used).collect();
+    let complete = present.iter().all(|of| used > 0 && of.len() == used);
     let least_squares = LeastSquares::fit(values, &present);
-    let complete_count = complete.iter().filter(|complete| **complete).count();
-    let (basis, means) = if complete_count == values.versions {
-        (Basis::AllVersions, least_squares.version_effects.clone())
-    } else if complete_count > 0 {
-        let basis = Basis::CompleteVersions { versions: complete_count };
-        (basis, means_over_complete(values, &complete, &present))
-    } else {
-        (Basis::LeastSquares, least_squares.version_effects.clone())
-    };
+    let basis = if complete { Basis::AllVersions } else { Basis::LeastSquares };
+    let means = least_squares.version_effects.clone();
     let versions = means
         .into_iter()
         .zip(&present)
@@ -161,31 +178,30 @@ pub fn fit(values: &RoundValues) -> RoundsFit {
         .collect();
     let df = least_squares.df;
     let variance = (df > 0).then(|| least_squares.residual_squares / df as f64);
-    RoundsFit { versions, basis, variance, df, complete, present, least_squares }
+    RoundsFit { versions, basis, variance, df, present, least_squares }
 }
 
-/// Means of the versions, relative to the mean of the complete ones in the same rounds.
-fn means_over_complete(values: &RoundValues, complete: &[bool], present: &[Vec<usize>]) -> Vec<Option<f64>> {
-    let round_effect = |round: usize| {
-        let cells = values.rounds[round].iter().zip(complete).filter(|(_, complete)| **complete);
-        student::mean(&cells.filter_map(|(cell, _)| *cell).collect::<Vec<f64>>()).unwrap_or(0.0)
-    };
-    let effects: Vec<f64> = (0..values.rounds.len()).map(round_effect).collect();
-    (0..present.len())
-        .map(|version| {
-            let relative: Vec<f64> =
-                values.cells_of(version).map(|(round, cell)| cell - effects[round]).collect();
-            student::mean(&relative)
-        })
-        .collect()
+/// The noise of one cell of a version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CellNoise {
+    pub(crate) variance: f64,
+    /// Its degrees of freedom.
+    pub(crate) df: usize,
 }
+
+/// Fewer rounds than this of a version say too little of its own noise: beside one degree of freedom no interval is left.
+const LEAST_ROUNDS_OF_OWN_NOISE: usize = 3;
+
+/// A variance below this is rounding of doubles: values that repeat exactly are all equally noisy.
+const ROUNDING: f64 = 1e-18;
 
 impl RoundsFit {
     /// How the candidate differs from the base.
     ///
-    /// `SE^2 = s^2 (1/n_a + 1/n_b) + 2 tau^2` where no cell is absent. Where cells are absent, the bracket would be
-    /// too small, as the round effects that make the versions comparable are estimated too: it is then the
-    /// variance of the very estimate that is used. Absent where a version has no value, where both are the
+    /// `SE^2 = s_a^2 / n_a + s_b^2 / n_b + 2 tau^2` where no cell is absent, s^2 being the larger of the pooled variance and
+    /// the version's own, with the degrees of freedom of Satterthwaite (1946) and Welch (1947). Where cells are absent, the
+    /// round effects that make the versions comparable are estimated too: what that adds is in the variance, at the
+    /// pooled noise. Absent where a version has no value, where both are the
     /// same, and where no chain of common rounds connects them.
     pub fn difference(&self, contrast: &Contrast) -> Option<Difference> {
         let Contrast { base, candidate, layout_noise, confidence } = *contrast;
@@ -194,54 +210,93 @@ impl RoundsFit {
         if base == candidate || !self.least_squares.connected(&self.present, base, candidate) {
             return None;
         }
-        let ln_error = self.variance.map(|variance| {
-            (variance * self.variance_factor(base, candidate) + 2.0 * layout_noise.powi(2)).sqrt()
-        });
-        let half = ln_error.map(|error| student::two_sided_quantile(1.0 - confidence, self.df) * error);
+        let noise = self.noise_of_sum(&[(base, -1.0), (candidate, 1.0)]);
+        let df = noise.map_or(0, |noise| noise.df);
+        let ln_error = noise.map(|noise| (noise.variance + 2.0 * layout_noise.powi(2)).sqrt());
+        let half = ln_error.map(|error| student::two_sided_quantile(1.0 - confidence, df) * error);
         Some(Difference {
             ratio: center.exp(),
             low: half.map(|half| (center - half).exp()),
             high: half.map(|half| (center + half).exp()),
             confidence,
-            p: ln_error.map(|error| p_of(center, error, self.df)),
+            p: ln_error.map(|error| p_of(center, error, df)),
             ln_error,
-            df: self.df,
+            df,
             base_rounds: base_mean.rounds,
             candidate_rounds: candidate_mean.rounds,
         })
     }
 
-    /// Variance of the difference of two means in units of the variance of a cell.
-    fn variance_factor(&self, base: usize, candidate: usize) -> f64 {
-        match self.basis {
-            Basis::AllVersions | Basis::LeastSquares => {
-                self.least_squares.variance_factor(&self.present, base, candidate)
-            }
-            Basis::CompleteVersions { versions } => {
-                self.factor_over_complete(base, candidate, versions as f64)
-            }
+    /// The noise of one cell of a version: the pooled one, or its own where that is larger.
+    pub(crate) fn noise_of(&self, version: usize) -> Option<CellNoise> {
+        let pooled = CellNoise { variance: self.variance?, df: self.df };
+        let rounds = self.versions[version].rounds;
+        if rounds < LEAST_ROUNDS_OF_OWN_NOISE {
+            return Some(pooled);
         }
+        // The effects of the rounds take a share of each version's residuals with them.
+        let measured = self.present.iter().filter(|of| !of.is_empty()).count() as f64;
+        let share = (measured / (measured - 1.0)) / (rounds - 1) as f64;
+        let variance = share * self.least_squares.squares_of_versions[version];
+        let own = variance > pooled.variance && variance > ROUNDING;
+        Some(if own { CellNoise { variance, df: rounds - 1 } } else { pooled })
     }
 
-    /// The sum of squares of what each cell weighs in the difference, round by round.
-    fn factor_over_complete(&self, base: usize, candidate: usize, complete: f64) -> f64 {
-        let share = |version: usize, round: usize| {
-            let rounds = &self.present[version];
-            if rounds.binary_search(&round).is_ok() { 1.0 / rounds.len() as f64 } else { 0.0 }
+    /// Variance of a sum of means by weights that add up to 0, and its degrees of freedom; absent where no chain of common
+    /// rounds connects the versions.
+    ///
+    /// The covariance of the means is in it: those of a round that others lack hang on the versions that it shares with
+    /// the others. With F the variances of differences, that of the sum is `-1/2 w' F w`.
+    fn noise_of_sum(&self, weights: &[(usize, f64)]) -> Option<CellNoise> {
+        let pooled = CellNoise { variance: self.variance?, df: self.df };
+        let (mut factor, mut of_rounds) = (0.0, 0.0);
+        for (place, (left, left_weight)) in weights.iter().enumerate() {
+            of_rounds -= left_weight.powi(2) / self.versions[*left].rounds as f64;
+            for (right, right_weight) in &weights[place + 1..] {
+                if !self.least_squares.connected(&self.present, *left, *right) {
+                    return None;
+                }
+                let of_pair = self.least_squares.variance_factor(&self.present, *left, *right);
+                factor -= left_weight * right_weight * of_pair;
+            }
+        }
+        let of_mean = |(version, weight): &(usize, f64)| {
+            let noise = self.noise_of(*version)?;
+            let variance = weight.powi(2) * noise.variance / self.versions[*version].rounds as f64;
+            Some(CellNoise { variance, ..noise })
         };
-        let is_complete = |version: usize| f64::from(u8::from(self.complete[version]));
-        let rounds = self.present.iter().flatten().max().map_or(0, |last| last + 1);
-        (0..rounds)
-            .map(|round| {
-                let (plus, minus) = (share(candidate, round), share(base, round));
-                // What the round's effect weighs, spread over the complete versions.
-                let effect = (plus - minus) / complete;
-                let others = complete - is_complete(base) - is_complete(candidate);
-                (plus - is_complete(candidate) * effect).powi(2)
-                    + (minus + is_complete(base) * effect).powi(2)
-                    + others * effect.powi(2)
-            })
-            .sum()
+        let parts: Vec<CellNoise> = weights.iter().map(of_mean).collect::<Option<_>>()?;
+        let of_rounds = pooled.variance * (factor + of_rounds).max(0.0);
+        let variance = parts.iter().map(|part| part.variance).sum::<f64>() + of_rounds;
+        // Parts of the pooled noise are one estimate.
+        let (own, shared): (Vec<CellNoise>, Vec<CellNoise>) =
+            parts.into_iter().partition(|part| part.df < pooled.df);
+        let shared = shared.iter().map(|part| part.variance).sum::<f64>() + of_rounds;
+        let squares = own.iter().map(|part| part.variance.powi(2) / part.df as f64).sum::<f64>()
+            + shared.powi(2) / pooled.df as f64;
+        // The largest whole number that is not more than Welch's; without any spread all of them.
+        let within = |df: &usize| *df as f64 * squares <= variance * variance * (1.0 + 1e-9);
+        Some(CellNoise { variance, df: (1..=pooled.df).rev().find(within).unwrap_or(1) })
+    }
+
+    /// How the mean of some versions differs from that of others; absent where either has no value or nothing connects them.
+    pub fn between(&self, before: &[usize], after: &[usize], layout_noise: f64) -> Option<Between> {
+        let with_value = |of: &[usize]| -> Vec<(usize, f64)> {
+            of.iter().filter_map(|version| Some((*version, self.versions[*version].mean?))).collect()
+        };
+        let (before, after) = (with_value(before), with_value(after));
+        let mean =
+            |of: &[(usize, f64)]| student::mean(&of.iter().map(|(_, mean)| *mean).collect::<Vec<f64>>());
+        let ln_ratio = mean(&after)? - mean(&before)?;
+        let share = |of: &[(usize, f64)], sign: f64| {
+            let weight = sign / of.len() as f64;
+            of.iter().map(|(version, _)| (*version, weight)).collect::<Vec<_>>()
+        };
+        let weights = [share(&before, -1.0), share(&after, 1.0)].concat();
+        let noise = self.noise_of_sum(&weights)?;
+        let layout = layout_noise.powi(2) * weights.iter().map(|(_, weight)| weight.powi(2)).sum::<f64>();
+        let ln_error = (noise.variance + layout).sqrt();
+        Some(Between { ln_ratio, ln_error, df: noise.df, p: p_of(ln_ratio, ln_error, noise.df) })
     }
 }
 

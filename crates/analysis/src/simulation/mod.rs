@@ -5,7 +5,10 @@
 
 pub mod bisect;
 pub mod blocks;
+pub mod campaigns;
+pub mod histories;
 pub(crate) mod noise;
+pub mod otava;
 pub mod series;
 
 use crate::budget::max_launches;

@@ -64,14 +64,6 @@ impl Noise {
         let odd = if df % 2 == 1 { self.normal().powi(2) } else { 0.0 };
         odd - 2.0 * product.ln()
     }
-
-    /// Any order of the items, each as likely (Fisher and Yates).
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let other = ((self.random.next_u64() >> 32) * (last as u64 + 1)) >> 32;
-            items.swap(last, usize::try_from(other).expect("not above last"));
-        }
-    }
 }
 
 #[cfg(test)]
@@ -97,18 +89,5 @@ mod tests {
             assert!((mean / df - 1.0).abs() < 0.04, "df {df}: {mean}");
             assert!((variance / (2.0 * df) - 1.0).abs() < 0.12, "df {df}: {variance}");
         }
-    }
-
-    #[test]
-    fn every_order_is_as_likely() {
-        let mut noise = Noise::new(4);
-        let mut counts = std::collections::BTreeMap::new();
-        for _ in 0..6000 {
-            let mut items = [1, 2, 3];
-            noise.shuffle(&mut items);
-            *counts.entry(items).or_insert(0u32) += 1;
-        }
-        assert_eq!(counts.len(), 6);
-        assert!(counts.values().all(|count| (880..1120).contains(count)), "{counts:?}");
     }
 }

@@ -3,6 +3,8 @@
 use crate::made::CRITICAL;
 use analysis::change_points::Rule;
 use analysis::rounds::{BaseRule, RoundValues, fit};
+use analysis::simulation::campaigns::{self, CampaignPlan, CampaignScenario};
+use analysis::simulation::histories::{self, HistoryPlan, HistoryScenario};
 use analysis::simulation::series::{SeriesPlan, SeriesScenario, SeriesTally, Target, run};
 use model::metric::Direction;
 use model::verdict::Verdict;
@@ -21,6 +23,42 @@ fn every_scenario_reaches_its_target() {
         };
         let tally = tally(scenario, replicates);
         assert!(tally.meets(scenario.target()), "{}: {tally:?}", scenario.name());
+    }
+}
+
+#[test]
+fn histories_of_few_runs_reach_their_targets() {
+    for (scenario, points) in [
+        (HistoryScenario::HistoryFlat, 12),
+        (HistoryScenario::HistoryFlat, 30),
+        (HistoryScenario::HistoryCorrelated, 16),
+        (HistoryScenario::HistoryCorrelated, 24),
+        (HistoryScenario::HistoryTwoSteps, 12),
+        (HistoryScenario::HistoryThreeSteps, 20),
+        (HistoryScenario::HistoryFourSteps, 20),
+        (HistoryScenario::HistoryFourSteps, 30),
+        (HistoryScenario::HistoryStepOf2, 20),
+        (HistoryScenario::HistoryStepOf3, 12),
+        (HistoryScenario::HistoryRamp, 12),
+        (HistoryScenario::HistoryRamp, 24),
+    ] {
+        let plan = HistoryPlan { scenario, points, replicates: 600, seed: 7, rival_p: None };
+        let tally = histories::run(&plan, &CRITICAL).unwrap();
+        let target = scenario.target(points).expect("a length with a target");
+        assert!(tally.meets(target), "{} of {points}: {tally:?}", scenario.name());
+    }
+}
+
+#[test]
+fn a_noisy_release_is_not_marked_for_its_noise() {
+    for (scenario, rounds) in [
+        (CampaignScenario::CampaignEven, 3),
+        (CampaignScenario::CampaignNoisyCandidate, 3),
+        (CampaignScenario::CampaignNoisyCandidate, 8),
+        (CampaignScenario::CampaignJoined, 5),
+    ] {
+        let tally = campaigns::run(&CampaignPlan { scenario, rounds, replicates: 1500, seed: 7 }).unwrap();
+        assert!(tally.meets(scenario.target().unwrap()), "{} of {rounds}: {tally:?}", scenario.name());
     }
 }
 

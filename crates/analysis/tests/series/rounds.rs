@@ -104,6 +104,26 @@ fn verdicts_read_the_interval_in_the_direction_of_the_metric() {
 }
 
 #[test]
+fn a_version_that_is_noisier_than_the_others_has_its_own_error() {
+    let quiet = [0.001, -0.001, 0.0005, -0.0005];
+    let noisy = [0.09, -0.08, 0.07, -0.02];
+    let rounds = (0..4).map(|round: usize| {
+        let of_quiet = |version: usize| Some(quiet[(round + version) % 4]);
+        (0..8)
+            .map(|version| if version == 7 { Some(0.05 + noisy[round]) } else { of_quiet(version) })
+            .collect()
+    });
+    let fit = fit(&RoundValues::new(8, rounds.collect()).unwrap());
+    let comparisons = fit.against_base(&BaseRule { alpha: 0.05, ..RULE }).unwrap();
+    let difference = |version: usize| comparisons[version - 1].difference.unwrap();
+    // Its own three degrees of freedom, and an error larger than what all versions together would have.
+    assert_eq!((difference(7).df, comparisons[6].verdict), (3, Verdict::Inconclusive));
+    assert!(difference(7).ln_error > difference(3).ln_error);
+    assert!(difference(7).ln_error.unwrap() > (2.0 * fit.variance.unwrap() / 4.0).sqrt());
+    assert_eq!(difference(3).df, fit.df);
+}
+
+#[test]
 fn values_that_repeat_exactly_are_certain() {
     let fit = fitted(2, &[&[Some(0.0), Some(-0.1)], &[Some(0.5), Some(0.4)], &[Some(0.25), Some(0.15)]]);
     assert_eq!(verdicts(&fit, &RULE), [Verdict::Regression]);
@@ -130,8 +150,9 @@ fn failed_trials_leave_the_other_versions_alone() {
             &[Some(2.0), Some(2.15), Some(2.32)],
         ],
     );
-    assert_eq!(gap.basis, Basis::CompleteVersions { versions: 2 });
+    assert_eq!(gap.basis, Basis::LeastSquares);
     assert_eq!((all.df, gap.df, gap.versions[2].rounds), (4, 3, 2));
+    // Versions in the same rounds are compared in these alone.
     let of = |fit: &RoundsFit| fit.versions[1].mean.unwrap() - fit.versions[0].mean.unwrap();
     assert!((of(&all) - of(&gap)).abs() < 1e-12);
     let comparisons = gap.against_base(&RULE).unwrap();

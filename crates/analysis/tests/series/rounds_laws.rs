@@ -102,10 +102,38 @@ proptest! {
         }
         let found = whole.difference(&contrast(0, 1)).unwrap();
         if let (Some(error), Some(variance)) = (found.ln_error, whole.variance) {
-            prop_assert!(near(error.powi(2), variance * squares), "{} {}", error.powi(2), variance * squares);
+            // A version's own noise counts where it is larger; of two rounds it says nothing.
+            let pooled = variance * squares;
+            prop_assert!(error.powi(2) >= pooled - 1e-9, "{} {pooled}", error.powi(2));
+            let few = found.base_rounds.max(found.candidate_rounds) < 3;
+            prop_assert!(!few || near(error.powi(2), pooled), "{} {pooled}", error.powi(2));
             let rounds = 1.0 / found.base_rounds as f64 + 1.0 / found.candidate_rounds as f64;
             prop_assert!(squares >= rounds - 1e-9);
         }
+    }
+
+    /// The mean of some versions against that of others, with the covariance of versions that share rounds.
+    #[test]
+    fn the_error_of_a_mean_of_versions_is_that_of_its_weights(cells in any_cells()) {
+        let whole = fitted(&cells);
+        let of = |fit: &RoundsFit| fit.between(&[0], &[1, 2], 0.0).filter(|_| fit.versions.len() > 2);
+        if cells[0].len() < 3 || whole.versions[..3].iter().any(|version| version.rounds == 0) {
+            return Ok(());
+        }
+        let (Some(before), Some(variance)) = (of(&whole), whole.variance) else { return Ok(()) };
+        let mut squares = 0.0;
+        for round in 0..cells.len() {
+            for version in 0..cells[0].len() {
+                if let Some(value) = cells[round][version] {
+                    let mut moved = cells.clone();
+                    moved[round][version] = Some(value + 1.0);
+                    squares += (of(&fitted(&moved)).unwrap().ln_ratio - before.ln_ratio).powi(2);
+                }
+            }
+        }
+        prop_assert!(before.ln_error.powi(2) >= variance * squares - 1e-9);
+        let few = whole.versions[..3].iter().all(|version| version.rounds < 3);
+        prop_assert!(!few || near(before.ln_error.powi(2), variance * squares));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! From observations to the view.
 
 use super::together::groups;
-use super::view::{ChangeView, EventView, HistoryView, Remeasure, SeriesView};
+use super::view::{ChangeView, EventView, HistoryView, Remeasure, SeriesView, TrendView};
 use super::{Observed, Origin};
 use analysis::change_points::{self, Change, CriticalValues, Findings, Kind, Rule, Series, Standing};
-use analysis::rounds;
+use analysis::rounds::{self, RoundValues, RoundsFit};
 use model::warning::Warning;
 use std::collections::BTreeSet;
 
@@ -26,6 +26,7 @@ const SAYS_NOTHING_ABOVE: f64 = 0.10;
 pub fn build(observed: &[Observed], origin: Origin, question: &Question) -> HistoryView {
     let critical = CriticalValues::shared();
     let mut series: Vec<SeriesView> = observed.iter().map(|one| searched(one, question, critical)).collect();
+    confirm(&mut series, question.alpha);
     let events = events(&series, observed);
     name_twins(&mut series, &events);
     HistoryView {
@@ -42,10 +43,11 @@ pub fn build(observed: &[Observed], origin: Origin, question: &Question) -> Hist
 
 fn searched(one: &Observed, question: &Question, critical: &CriticalValues) -> SeriesView {
     let rounds = one.logarithms.rounds().len();
-    let fit = rounds::fit(&one.logarithms);
-    let series = match one.logarithms.rounds() {
+    let again = one.first_rounds.and_then(|first| Again::of(one, first, question.layout_noise));
+    let searched = again.as_ref().map_or(&one.logarithms, |again| &again.first);
+    let series = match searched.rounds() {
         [single] => Series::of_single_runs(single, one.floor),
-        _ => Series::of_rounds(&fit, question.layout_noise),
+        _ => Series::of_rounds(&rounds::fit(searched), question.layout_noise),
     };
     let rule =
         Rule { alpha: question.alpha, least_change: question.least_change, confidence: 1.0 - question.alpha };
@@ -65,16 +67,91 @@ fn searched(one: &Observed, question: &Question, critical: &CriticalValues) -> S
         remeasure: Vec::new(),
         visible: None,
         says_nothing: None,
+        trend: None,
+        maybe_autocorrelation: false,
     };
     let Ok(series) = series else { return view };
     let findings = change_points::find(&series, &rule, critical);
     let name = |index: &usize| one.releases[*index].clone();
     view.changes = findings.changes.iter().map(|change| change_view(change, &findings, one)).collect();
+    if let Some(again) = &again {
+        for (change, view) in findings.changes.iter().zip(&mut view.changes) {
+            again.tell(change, &findings, view);
+        }
+    }
     view.outliers = findings.outliers.iter().map(name).collect();
     view.remeasure = findings.remeasure().iter().map(name).collect();
     view.visible = findings.visible.map(f64::exp_m1);
-    view.says_nothing = says_nothing(one, &series, &findings);
+    view.trend = findings.trend.map(|trend| TrendView {
+        ratio: trend.ratio,
+        low: trend.low,
+        high: trend.high,
+        confidence: trend.confidence,
+        kind: trend.kind,
+        largest_step: trend.largest_step,
+    });
+    view.maybe_autocorrelation = findings.maybe_autocorrelation;
+    view.says_nothing =
+        if view.told_trend().is_some() { None } else { says_nothing(one, &series, &findings) };
     view
+}
+
+/// Campaigns taken together: the places are those that the first one gave. Whoever adds rounds to those that picked a place,
+/// and tests all of them, finds something in the end.
+struct Again {
+    first: RoundValues,
+    later: RoundsFit,
+    all: RoundsFit,
+    layout_noise: f64,
+}
+
+impl Again {
+    fn of(one: &Observed, first: usize, layout_noise: f64) -> Option<Again> {
+        let (first, later) = one.logarithms.rounds().split_at_checked(first)?;
+        let values = |rounds: &[Vec<Option<f64>>]| RoundValues::new(one.releases.len(), rounds.to_vec()).ok();
+        Some(Again {
+            first: values(first)?,
+            later: rounds::fit(&values(later)?),
+            all: rounds::fit(&one.logarithms),
+            layout_noise,
+        })
+    }
+
+    /// The p of a change in the later rounds, between the releases that are surely before it and surely after; its size over
+    /// all rounds.
+    fn tell(&self, change: &Change, findings: &Findings, view: &mut ChangeView) {
+        let (before, after) = findings.around(change, |_| true);
+        let (earliest, latest) = match (change.location.first(), change.location.last()) {
+            (Some(earliest), Some(latest)) => (*earliest, *latest),
+            _ => (change.version, change.version),
+        };
+        let surely_before: Vec<usize> =
+            before.iter().copied().filter(|version| *version < earliest).collect();
+        let surely_after: Vec<usize> = after.iter().copied().filter(|version| *version >= latest).collect();
+        let again = self.later.between(&surely_before, &surely_after, self.layout_noise);
+        view.confirmation_p = again.map(|again| again.p);
+        if let Some(all) = self.all.between(&before, &after, self.layout_noise) {
+            (view.ratio, view.low, view.high) = all.interval(view.confidence);
+        }
+    }
+}
+
+/// Which changes the later campaigns confirm: all together at alpha (Holm). What they did not measure stands as it was.
+fn confirm(series: &mut [SeriesView], alpha: f64) {
+    let mut asked: Vec<&mut ChangeView> = series
+        .iter_mut()
+        .flat_map(|one| &mut one.changes)
+        .filter(|change| change.confirmation_p.is_some())
+        .collect();
+    let p_values: Vec<f64> = asked.iter().filter_map(|change| change.confirmation_p).collect();
+    for (change, confirmed) in asked.iter_mut().zip(analysis::family::holm(&p_values, alpha)) {
+        change.confirmed = confirmed;
+        change.kind = match (confirmed, change.glitch) {
+            (false, _) => Kind::Candidate,
+            (true, false) => Kind::Step,
+            (true, true) => Kind::Glitch,
+        };
+    }
 }
 
 fn says_nothing(one: &Observed, series: &Series, findings: &Findings) -> Option<String> {
@@ -88,9 +165,20 @@ fn says_nothing(one: &Observed, series: &Series, findings: &Findings) -> Option<
             model::figures::count(series.len() as u64, "release", "releases")
         ));
     };
-    let visible = visible.exp_m1();
-    (findings.changes.is_empty() && visible > SAYS_NOTHING_ABOVE)
-        .then(|| format!("a change of less than {} would hardly be seen", model::figures::percent(visible)))
+    if !findings.changes.is_empty() || visible.exp_m1() <= SAYS_NOTHING_ABOVE {
+        return None;
+    }
+    let values = || one.values.iter().flatten().copied();
+    let range = values().fold(0.0, f64::max) / values().fold(f64::INFINITY, f64::min) - 1.0;
+    // No step can be larger than all that the values differ by.
+    Some(if visible.exp_m1() > range {
+        format!(
+            "its values differ by {}, and a step as large would hardly be seen",
+            model::figures::percent(range)
+        )
+    } else {
+        format!("a change of less than {} would hardly be seen", model::figures::percent(visible.exp_m1()))
+    })
 }
 
 fn change_view(change: &Change, findings: &Findings, one: &Observed) -> ChangeView {
@@ -115,6 +203,7 @@ fn change_view(change: &Change, findings: &Findings, one: &Observed) -> ChangeVi
         value_before: mean(&before),
         value_after: mean(&after),
         same_as: Vec::new(),
+        confirmation_p: None,
     }
 }
 

@@ -20,6 +20,7 @@ pub fn of_campaign(record: &RunRecord) -> (Vec<Observed>, Origin) {
         releases: one.releases,
         logarithms: one.logarithms,
         values: one.values,
+        first_rounds: None,
         floor: ErrorFloor::default(),
         gaps: Vec::new(),
         in_rounds,

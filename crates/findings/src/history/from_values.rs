@@ -79,6 +79,7 @@ fn observed(values: &[&ImportedValue], releases: &[String], several_files: bool)
         values: repeats.iter().map(mean).collect(),
         releases: present,
         floor: ErrorFloor { resolution: printed_step(values), ..ErrorFloor::default() },
+        first_rounds: None,
         gaps,
         in_rounds: false,
     })

@@ -1,4 +1,5 @@
-//! Several campaigns as one: the rounds of all of them, where they measured the same thing in the same place.
+//! Several campaigns as one: the rounds of all of them, where they measured the same thing in the same place. Places are
+//! those that the first one gives; the rounds of the others alone confirm them, and sizes are of all rounds.
 
 use super::{Observed, Origin, of_campaign};
 use analysis::rounds::RoundValues;
@@ -113,6 +114,7 @@ fn with_rounds(one: &Observed, more: &Observed) -> Observed {
     });
     Observed {
         values: values.collect(),
+        first_rounds: one.first_rounds.or(Some(one.logarithms.rounds().len())),
         // Every row has a cell for each release, and all come from rows that were sound.
         logarithms: RoundValues::new(releases.len(), rounds).unwrap_or_else(|_| one.logarithms.clone()),
         gaps: one.gaps.iter().chain(&more.gaps).cloned().collect(),
@@ -136,6 +138,7 @@ mod tests {
             releases: releases.iter().map(|name| (*name).to_owned()).collect(),
             values: vec![None; releases.len()],
             logarithms: RoundValues::new(releases.len(), rounds).unwrap(),
+            first_rounds: None,
             floor: ErrorFloor::default(),
             gaps: Vec::new(),
             in_rounds: true,
@@ -153,6 +156,8 @@ mod tests {
             rows,
             [vec![Some(0.0), None, Some(1.0)], vec![Some(0.0), None, Some(1.0)], vec![None, Some(2.0), None],]
         );
+        assert_eq!(joined.first_rounds, Some(2));
+        assert_eq!(with_rounds(&joined, &again).first_rounds, Some(2));
         assert_eq!(joined.values, [Some(1.0), Some(2.0_f64.exp()), Some(1.0_f64.exp())]);
     }
 }

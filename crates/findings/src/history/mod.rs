@@ -11,11 +11,12 @@ mod order;
 mod together;
 mod view;
 
+pub use analysis::change_points::TrendKind;
 pub use build::{Question, build};
 pub use from_campaign::of_campaign;
 pub use from_values::of_values;
 pub use joined::{Apart, of_campaigns};
-pub use view::{ChangeView, EventView, HistoryView, Line, Remeasure, SeriesView};
+pub use view::{ChangeView, EventView, HistoryView, Line, Remeasure, SeriesView, TrendView};
 
 use analysis::change_points::ErrorFloor;
 use analysis::rounds::RoundValues;
@@ -35,6 +36,8 @@ pub struct Observed {
     pub releases: Vec<String>,
     /// Natural logarithms: a row for each round, a cell for each release. What cannot have one is absent.
     pub logarithms: RoundValues,
+    /// Of several campaigns taken together, the rows of the first: what it found the others confirm or do not.
+    pub first_rounds: Option<usize>,
     /// Mean of each release in the unit.
     pub values: Vec<Option<f64>>,
     /// How exactly single values are known.

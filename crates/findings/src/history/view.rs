@@ -1,6 +1,6 @@
 //! The typed view of a history.
 
-use analysis::change_points::Kind;
+use analysis::change_points::{Kind, TrendKind};
 use model::warning::Warning;
 use serde::Serialize;
 
@@ -57,6 +57,32 @@ pub struct SeriesView {
     pub outliers: Vec<String>,
     /// Values that are no use: `8.6: 0 (line 9)`.
     pub gaps: Vec<String>,
+    /// The straight line through it; absent where there are too few values.
+    pub trend: Option<TrendView>,
+    /// Whether its changes or its trend, of single runs, may as well be noise whose neighbours are alike.
+    pub maybe_autocorrelation: bool,
+}
+
+/// The straight line through a series: the last release over the first on it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TrendView {
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    pub high: f64,
+    pub confidence: f64,
+    /// Whether it is told as a trend.
+    #[serde(serialize_with = "crate::by_name")]
+    pub kind: TrendKind,
+    /// The largest step of one release that it may hide, as a ratio.
+    pub largest_step: f64,
+}
+
+impl SeriesView {
+    /// The trend, where it is told as one.
+    pub fn told_trend(&self) -> Option<&TrendView> {
+        self.trend.as_ref().filter(|trend| trend.kind != TrendKind::None)
+    }
 }
 
 /// One change of one series. Fields stand in the order of JSON.
@@ -85,6 +111,9 @@ pub struct ChangeView {
     pub value_before: Option<f64>,
     /// Mean from it on; of a glitch its own.
     pub value_after: Option<f64>,
+    /// Of campaigns taken together: p of the change in the rounds of the later ones alone; absent where they did not measure
+    /// both sides of it.
+    pub confirmation_p: Option<f64>,
     /// Whether it is more than a candidate.
     #[serde(skip)]
     pub confirmed: bool,

@@ -157,7 +157,7 @@ fn with_unit(value: f64, unit: &str) -> String {
 
 fn drift(drift: &Drift, change: &Change) -> String {
     match drift.cause {
-        Cause::Code => "code drift: it is there with the defaults pinned too".to_owned(),
+        Cause::Code => "not by a default alone: with the defaults pinned there is a change too".to_owned(),
         Cause::Undecided => "whether a default or the code changed cannot be told".to_owned(),
         Cause::Default => {
             let defaults: Vec<String> = drift

@@ -122,7 +122,7 @@ fn overview(view: &Comparison, steps: &[(String, &StepView)], ids: &mut Ids) -> 
         blocks.extend(tables::first(view, MOST_FIRST).map(Block::Table));
     }
     blocks.extend(sentences::discovered(view).map(Block::Paragraph));
-    blocks.extend(sentences::half_widths(view).map(Block::Paragraph));
+    blocks.extend(sentences::visible_in_rounds(view).map(Block::Paragraph));
     blocks.extend(charts::over_releases(view, ids).into_iter().map(Block::Figure));
     blocks.extend(charts::bars(view, ids).into_iter().map(Block::Figure));
     Section::new("overview", "Overview", blocks).in_post(PostPart::Results)

@@ -383,32 +383,28 @@ pub(super) fn discovered(view: &Comparison) -> Option<String> {
     };
     (!found.is_empty()).then(|| {
         format!(
-            "Standing out besides, at 5 % false ones in the whole report: {}{more}.",
+            "Standing out besides, open by itself; of all that stands out 5 % are false: {}{more}.",
             found.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ")
         )
     })
 }
 
-/// A half width beyond this is told as no more than that: two rounds far apart bound nothing.
-const LARGEST_WIDTH: f64 = 10.0;
+/// A change beyond this is told as no more than that: two rounds far apart bound nothing.
+const LARGEST_VISIBLE: f64 = 10.0;
 
-/// How wide the intervals of rounds are, by step: a smaller difference could not be told from none.
-pub(super) fn half_widths(view: &Comparison) -> Option<String> {
+/// How small a change of a candidate rounds would have shown, by step: the mean over its candidates.
+pub(super) fn visible_in_rounds(view: &Comparison) -> Option<String> {
     let of_step = |step: &StepView| {
-        let width = |case: &ComparedStep| {
-            let deciding = case.deciding()?;
-            Some((deciding.high? / deciding.low?).sqrt() - 1.0)
-        };
-        let widths: Vec<f64> = step.cases.iter().filter_map(width).collect();
-        let width = widths.iter().sum::<f64>() / widths.len() as f64;
-        let told = match width {
-            _ if widths.is_empty() => return None,
-            wide if wide > LARGEST_WIDTH => "above 1,000 %".to_owned(),
-            width => percent(width),
+        let all: Vec<f64> = step.cases.iter().filter_map(|case| case.visible_change).collect();
+        let visible = all.iter().sum::<f64>() / all.len() as f64;
+        let told = match visible {
+            _ if all.is_empty() => return None,
+            large if large > LARGEST_VISIBLE => "above 1,000 %".to_owned(),
+            visible => percent(visible),
         };
         Some(format!("{} {told}", step.name))
     };
     let steps: Vec<String> = view.judged_steps().filter_map(of_step).collect();
     (view.repeats == Repeats::Rounds && !steps.is_empty())
-        .then(|| format!("Half widths of the intervals: {}.", steps.join(", ")))
+        .then(|| format!("Smallest change visible, at 90 % power: {}.", steps.join(", ")))
 }

@@ -25,6 +25,12 @@ pub fn document(view: &HistoryView) -> Document {
         verdict: (!phrases::is_confirmed(event, view)).then_some(Verdict::Suspect),
         text: phrases::event_in_short(event, view),
     }));
+    found.extend(
+        trends(view)
+            .into_iter()
+            .take(MOST_FOUND)
+            .map(|text| Sentence { verdict: Some(Verdict::Suspect), text }),
+    );
     if let Some(more @ 1..) = view.events.len().checked_sub(MOST_FOUND) {
         found.push(Sentence { verdict: None, text: format!("And {more} more, below.") });
     }
@@ -38,6 +44,7 @@ pub fn document(view: &HistoryView) -> Document {
             "What changed",
             view.events.iter().flat_map(|event| changes(event, view)).collect(),
         ),
+        Section::new("trends", "Trends", vec![Block::Items(trends(view))]),
         Section::new(
             "series",
             "Series",
@@ -62,6 +69,12 @@ pub fn document(view: &HistoryView) -> Document {
     }
 }
 
+/// A line for each series that changes steadily.
+fn trends(view: &HistoryView) -> Vec<String> {
+    let told = view.series.iter().filter_map(|series| Some(phrases::trend(series, series.told_trend()?)));
+    told.collect()
+}
+
 /// What changed at one release, a line for each of it.
 fn changes(event: &EventView, view: &HistoryView) -> [Block; 2] {
     let lines = event.lines.iter().map(|line| phrases::line(line, view));
@@ -80,7 +93,11 @@ fn all_series(view: &HistoryView) -> Table {
     let mut table =
         Table::new(&[("series", Kind::Name), ("first to last", Kind::Word), ("found", Kind::Prose)]);
     table.fill(view.series.iter().map(|series| {
-        let tone = if series.changes.is_empty() { Tone::Plain } else { Tone::Strong };
+        let tone = if series.changes.is_empty() && series.told_trend().is_none() {
+            Tone::Plain
+        } else {
+            Tone::Strong
+        };
         [name(series).into(), sparkline(series, LINE).into(), Cell::toned(phrases::says(series), tone)]
     }));
     table

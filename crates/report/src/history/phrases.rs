@@ -1,6 +1,6 @@
 //! Sentences of a history that every format uses alike.
 
-use findings::history::{ChangeView, EventView, HistoryView, Line, SeriesView};
+use findings::history::{ChangeView, EventView, HistoryView, Line, SeriesView, TrendKind, TrendView};
 use model::figures::{and_list, chosen_percent, count, percent, quantity};
 
 /// "History of 11 series over 16 releases, 8.0 to 9.3."
@@ -19,22 +19,61 @@ pub(super) fn headline(view: &HistoryView) -> String {
     )
 }
 
-/// The summary of all events in one sentence.
+/// The summary of all events and trends in one sentence.
 pub(super) fn summary(view: &HistoryView) -> String {
     let confirmed = view.events.iter().filter(|event| is_confirmed(event, view)).count() as u64;
     let candidates = view.events.len() as u64 - confirmed;
-    match (confirmed, candidates) {
-        (0, 0) => "No change found.".to_owned(),
-        (0, _) => format!("No confirmed change; {}.", count(candidates, "candidate", "candidates")),
-        (_, 0) => format!("{}.", count(confirmed, "change", "changes")),
-        (_, _) => {
-            format!(
-                "{}, {}.",
-                count(confirmed, "change", "changes"),
-                count(candidates, "candidate", "candidates")
-            )
-        }
+    let trends = view.series.iter().filter(|series| series.told_trend().is_some()).count() as u64;
+    let counted: Vec<String> = [
+        (confirmed, "change", "changes"),
+        (candidates, "candidate", "candidates"),
+        (trends, "trend", "trends"),
+    ]
+    .into_iter()
+    .filter(|(number, ..)| *number > 0)
+    .map(|(number, one, several)| count(number, one, several))
+    .collect();
+    match (confirmed, counted.is_empty()) {
+        (_, true) => "No change found.".to_owned(),
+        (0, false) => format!("No confirmed change; {}.", counted.join(", ")),
+        (_, false) => format!("{}.", counted.join(", ")),
     }
+}
+
+/// "overwrite ops_sec falls by 9.5 % [9.1, 9.9] over 20 releases, no single step of more than 1.2 %".
+pub(super) fn trend(series: &SeriesView, trend: &TrendView) -> String {
+    format!("{} {}", series.name, steadily(series, trend))
+}
+
+fn steadily(series: &SeriesView, trend: &TrendView) -> String {
+    let share = |ratio: f64| {
+        let percent = if trend.ratio < 1.0 { 100.0 * (1.0 - ratio) } else { 100.0 * (ratio - 1.0) };
+        if percent.abs() < 10.0 { format!("{percent:.1}") } else { quantity(percent) }
+    };
+    let (word, near, far) =
+        if trend.ratio < 1.0 { ("falls", trend.high, trend.low) } else { ("rises", trend.low, trend.high) };
+    let releases = series.values.iter().flatten().count() as u64;
+    let rest = match trend.kind {
+        TrendKind::TrendOrSteps => ", or changes in steps: the two cannot be told apart".to_owned(),
+        TrendKind::Trend | TrendKind::None => {
+            format!(", no single step of more than {} %", share(trend.largest_step))
+        }
+    };
+    format!(
+        "{word} by {} % [{}, {}] over {}{rest}{}",
+        share(trend.ratio),
+        share(near),
+        share(far),
+        count(releases, "release", "releases"),
+        doubt(series)
+    )
+}
+
+/// What else may explain what was found.
+const DOUBT: &str = "; or its noise is alike from one release to the next";
+
+fn doubt(series: &SeriesView) -> &'static str {
+    if series.maybe_autocorrelation { DOUBT } else { "" }
 }
 
 pub(super) fn is_confirmed(event: &EventView, view: &HistoryView) -> bool {
@@ -68,7 +107,9 @@ pub(super) fn event_title(event: &EventView, view: &HistoryView) -> String {
         ""
     };
     let standing = if is_confirmed(event, view) { "" } else { ", candidate" };
-    format!("{step}{place}{or}{standing}{edge}")
+    let doubted = event.members.iter().all(|(series, _)| view.series[*series].maybe_autocorrelation);
+    let doubt = if doubted { DOUBT } else { "" };
+    format!("{step}{place}{or}{standing}{edge}{doubt}")
 }
 
 /// "overwrite at 8.6, the first after 8.5: rps +1,140 % and 8 more".
@@ -135,11 +176,6 @@ pub(super) fn says(series: &SeriesView) -> String {
     if let Some(reason) = &series.says_nothing {
         return format!("nothing can be said: {reason}");
     }
-    if series.changes.is_empty() {
-        let least =
-            series.visible.map_or_else(String::new, |visible| format!(" of {} or more", percent(visible)));
-        return format!("no change{least}");
-    }
     let change = |change: &ChangeView| {
         let mark = match (change.glitch, change.at_edge) {
             (true, _) => " alone",
@@ -148,15 +184,24 @@ pub(super) fn says(series: &SeriesView) -> String {
         };
         format!("{} {}{mark}", change.version, as_change(change.ratio))
     };
-    series.changes.iter().map(change).collect::<Vec<_>>().join(", ")
+    let changes = series.changes.iter().map(change).collect::<Vec<_>>().join(", ");
+    match (series.told_trend(), changes.is_empty()) {
+        (Some(trend), true) => steadily(series, trend),
+        (Some(trend), false) => format!("{changes}; {}", steadily(series, trend)),
+        (None, false) => format!("{changes}{}", doubt(series)),
+        (None, true) => {
+            let seen = |visible: f64| format!(": a step of {} would have been seen", percent(visible));
+            format!("no change{}", series.visible.map_or_else(String::new, seen))
+        }
+    }
 }
 
 /// What the search rests on.
 pub(super) fn legend(view: &HistoryView) -> String {
     format!(
         "Searched with {} false findings in a series without a change (up to five times that for the first change of \
-         a short series of single runs), changes below {} left out; intervals at {}, the place taken as given. \"Of 3 % or more\": a step of that \
-         size in the middle would have been found nine times of ten.",
+         a short series of single runs), changes below {} left out; intervals at {}, the place taken as given. \"Would have \
+         been seen\": nine times of ten, one step in the middle; a slope, an end or two steps need more.",
         chosen_percent(view.alpha),
         chosen_percent(view.least_change),
         chosen_percent(1.0 - view.alpha),

@@ -94,7 +94,7 @@ fn a_read_size_that_collapses_is_in_words() {
 
 #[test]
 fn a_change_that_is_there_with_pinned_defaults_too_is_said_to_be_code() {
-    assert!(text(&view(&with_loss_by_code()), 160).contains("code drift"));
+    assert!(text(&view(&with_loss_by_code()), 160).contains("not by a default alone"));
 }
 
 #[test]

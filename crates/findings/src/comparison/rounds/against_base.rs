@@ -57,12 +57,16 @@ pub(super) fn of_metric(cells: &Cells, step: &str, sides: &[Side], metric: Metri
     logarithms(cells, step, sides, &|values| judged(values, metric), resolution)
 }
 
-/// Every candidate against the base in a step.
+/// p of each comparison by itself, by step and candidate: what is looked at together must not be corrected already.
+pub(super) type PValues = BTreeMap<(String, Side), f64>;
+
+/// Every candidate against the base in a step; their p values go to `alone`.
 pub(super) fn cases(
     cells: &Cells,
     step: &Step,
     record: &RunRecord,
     seconds: &BTreeMap<(String, Side), f64>,
+    alone: &mut PValues,
 ) -> Vec<ComparedStep> {
     let plan = &record.plan;
     let sides: Vec<Side> = (0..plan.subjects.len()).collect();
@@ -77,7 +81,7 @@ pub(super) fn cases(
     let took = |side: Side| seconds.get(&(step.name.clone(), side)).copied().unwrap_or(0.0);
     let mean =
         |side: Side, metric: Metric| mean_of_side(cells, &step.name, side, &|values| values.get(metric));
-    let case = |side: Side| {
+    let mut case = |side: Side| {
         let metrics = compared.iter().filter_map(|(metric, versions)| {
             let version = versions.iter().find(|version| version.version == side)?;
             let one = of_version(*metric, version, mean(BASE, *metric), mean(side, *metric));
@@ -90,6 +94,10 @@ pub(super) fn cases(
         let rate = rate.and_then(|(_, versions)| versions.iter().find(|version| version.version == side));
         let rate = rate.filter(|_| metrics.first().is_some_and(|one| one.metric == Metric::OpsPerSecond));
         let (verdict, warnings) = said(record, step, side, rate);
+        let difference = rate.and_then(|rate| rate.difference);
+        if let Some(p) = difference.and_then(|difference| difference.p).filter(|p| p.is_finite()) {
+            alone.insert((step.name.clone(), side), p);
+        }
         ComparedStep {
             side,
             verdict,
@@ -101,11 +109,11 @@ pub(super) fn cases(
             seconds: took(BASE) + took(side),
             metrics,
             time: None,
-            visible_change: None,
+            visible_change: difference.and_then(|difference| difference.visible()).map(f64::exp_m1),
             warnings,
         }
     };
-    plan.candidate_sides().map(case).collect()
+    plan.candidate_sides().map(&mut case).collect()
 }
 
 /// What the rate says, and how much of it the design and the record let stand.
@@ -169,23 +177,22 @@ const FALSE_DISCOVERY_RATE: f64 = 0.05;
 /// Looks at all decisions of a run together, over steps and candidates: the more there are, the more stand out by chance.
 /// Marks those that do and could have a verdict (Benjamini-Hochberg), and the verdicts that hold for all together (Holm, as
 /// with launches).
-pub(super) fn judge_together(steps: &mut [StepView], plan: &Plan) {
+pub(super) fn judge_together(steps: &mut [StepView], plan: &Plan, alone: &PValues) {
     let judged = || plan.chosen_steps().filter(|step| !step.helper).count();
     let family = judged() * plan.candidate_sides().count();
-    let mut all: Vec<&mut ComparedStep> = steps
-        .iter_mut()
-        .filter(|step| !step.helper)
-        .flat_map(|step| step.cases.iter_mut())
-        .filter(|case| case.p_value.is_some())
-        .collect();
-    // The p of one comparison: the family of a step is part of the larger one.
-    let mut p_values: Vec<f64> =
-        all.iter().map(|case| case.p_value.unwrap_or(1.0) / bonferroni(plan)).collect();
+    let mut all: Vec<(f64, &mut ComparedStep)> = Vec::new();
+    for step in steps.iter_mut().filter(|step| !step.helper) {
+        let name = &step.name;
+        all.extend(
+            step.cases.iter_mut().filter_map(|case| Some((*alone.get(&(name.clone(), case.side))?, case))),
+        );
+    }
+    let mut p_values: Vec<f64> = all.iter().map(|(p, _)| *p).collect();
     let discovered = analysis::family::benjamini_hochberg(&p_values, FALSE_DISCOVERY_RATE);
     // What has no p is in this family too: it could have had one.
     p_values.resize(family.max(p_values.len()), 1.0);
     let confirmed = analysis::family::holm(&p_values, plan.rule.alpha);
-    for (case, (discovered, confirmed)) in all.iter_mut().zip(discovered.into_iter().zip(confirmed)) {
+    for ((_, case), (discovered, confirmed)) in all.iter_mut().zip(discovered.into_iter().zip(confirmed)) {
         let could = !matches!(case.verdict, Verdict::RatioOnly | Verdict::Suspect | Verdict::NoChange);
         case.discovered = discovered && could;
         case.confirmed = confirmed && matches!(case.verdict, Verdict::Regression | Verdict::Improvement);
@@ -206,4 +213,37 @@ pub(super) fn against_base(fit: &RoundsFit, rule: &DecisionRule, metric: Metric)
         direction: metric.direction(),
     };
     fit.against_base(&rule).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Comparison;
+
+    /// Benjamini and Hochberg count from the p of each comparison alone: one that was corrected and cut off at 1 would be
+    /// at most one over the number of candidates, which from twenty on is less than what they let pass.
+    #[test]
+    fn none_of_many_candidates_stands_out_by_their_number_alone() {
+        let mut record = testing::rounds::record();
+        let candidate = record.plan.subjects[1].clone();
+        let step = Comparison::of(&record, None).steps.into_iter().find(|step| !step.helper).unwrap();
+        record.plan.subjects.resize(22, candidate);
+        let case = ComparedStep {
+            verdict: Verdict::Inconclusive,
+            discovered: false,
+            confirmed: false,
+            ..step.cases[0].clone()
+        };
+        let cases = (1..22).map(|side| ComparedStep { side, ..case.clone() }).collect();
+        let mut steps = vec![StepView { cases, ..step }];
+        let name = steps[0].name.clone();
+        let mut alone: PValues =
+            (1..22).map(|side| ((name.clone(), side), 0.06 + 0.04 * side as f64)).collect();
+        judge_together(&mut steps, &record.plan, &alone);
+        assert!(steps[0].cases.iter().all(|case| !case.discovered));
+        alone.insert((name, 7), 1e-5);
+        judge_together(&mut steps, &record.plan, &alone);
+        let discovered = steps[0].cases.iter().filter(|case| case.discovered).map(|case| case.side);
+        assert_eq!(discovered.collect::<Vec<_>>(), [7]);
+    }
 }

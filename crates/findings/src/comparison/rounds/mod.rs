@@ -18,7 +18,7 @@ pub(crate) use observed::series_of;
 
 use super::facts;
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
-use against_base::{cases, judge_together};
+use against_base::{PValues, cases, judge_together};
 use model::block::Side;
 use model::metric::Metric;
 use model::record::{RunRecord, RunWarning};
@@ -40,9 +40,10 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     let disturbed = disturbed::set_aside(&mut cells, &medians);
     let seconds = seconds(&done);
     let (changes, searched_series) = changes::changes(plan, &cells);
+    let mut alone = PValues::new();
     let mut steps: Vec<StepView> =
-        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds)).collect();
-    judge_together(&mut steps, plan);
+        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds, &mut alone)).collect();
+    judge_together(&mut steps, plan, &alone);
     Comparison {
         disturbed,
         groups: groups::groups(&steps, &cells, record),
@@ -120,6 +121,7 @@ fn step_view(
     record: &RunRecord,
     cells: &Cells,
     seconds: &BTreeMap<(String, Side), f64>,
+    alone: &mut PValues,
 ) -> StepView {
     let sides = 0..record.plan.subjects.len();
     let row = |side: Side| {
@@ -138,7 +140,7 @@ fn step_view(
         helper: step.helper,
         columns: Metric::columns().into_iter().filter(has).collect(),
         rows,
-        cases: cases(cells, step, record, seconds),
+        cases: cases(cells, step, record, seconds, alone),
         shapes: facts::shapes(record, step),
     }
 }
