@@ -14,6 +14,16 @@ pub fn max_launches(budget_left: Nanos, launch_cost: Nanos) -> u32 {
     u32::try_from(affordable).unwrap_or(MOST_LAUNCHES).clamp(1, MOST_LAUNCHES)
 }
 
+/// How many launches there will be, if these took this share of the time.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "brought down to the most launches"
+)]
+pub(crate) fn expected_launches(launches: usize, share: f64) -> usize {
+    (launches as f64 / share.max(f64::MIN_POSITIVE)).ceil().min(f64::from(MOST_LAUNCHES)) as usize
+}
+
 /// The least number of launches at which a signed-rank test at level `alpha` can reject: those at which
 /// launches that all agree are rare enough, 2 / 2^n <= alpha. 9 at 0.5 %, 8 at 1 %.
 pub fn least_launches(alpha: f64) -> u32 {

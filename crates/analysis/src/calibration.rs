@@ -2,8 +2,8 @@
 
 use crate::estimate::{value_of, visible_by_ranks, visible_by_student};
 use crate::launch::LaunchSummary;
-use crate::procedure::{LEAST_UNITS, Procedure};
-use crate::signed_rank::{absolute_sum, exact_p, hodges_lehmann, walsh_averages};
+use crate::procedure::{LEAST_UNITS, critical_sum};
+use crate::signed_rank::{absolute_sum, exact_p, hodges_lehmann, sum_deviation, walsh_averages};
 use crate::student::{mean, standard_deviation};
 use crate::units::images;
 use model::metric::Metric;
@@ -114,15 +114,17 @@ pub fn image_noise(launches: &[LaunchSummary], metric: Metric) -> Option<ImageNo
     })
 }
 
-/// The smallest change (0.03 is 3 %) that `launches` launches of this standard deviation show with 90 % power,
-/// under a procedure whose Lmax is at least that; absent below three launches, and where its test cannot reject.
-/// In T seconds there is room for T / seconds per launch of them.
-pub fn visible_change(procedure: &Procedure, launch_sd: f64, launches: u32) -> Option<f64> {
+/// The smallest change (0.03 is 3 %) that `launches` launches of this standard deviation show with 90 % power at two-sided
+/// level `alpha`; absent below three launches. In T seconds there is room for T / seconds per launch of them.
+pub fn visible_change(alpha: f64, launch_sd: f64, launches: u32) -> Option<f64> {
     let units = launches as usize;
-    let ln_change = match procedure.boundaries() {
-        Some(boundaries) => visible_by_ranks(boundaries.critical_t(units)?, launch_sd, f64::from(launches)),
-        None if units >= LEAST_UNITS => visible_by_student(procedure.rate_alpha(), launch_sd, units),
-        None => return None,
+    let ln_change = if launches >= crate::budget::least_launches(alpha) {
+        let critical_t = critical_sum(units, alpha) as f64 / sum_deviation(units);
+        visible_by_ranks(critical_t, launch_sd, f64::from(launches))
+    } else if units >= LEAST_UNITS {
+        visible_by_student(alpha, launch_sd, units)
+    } else {
+        return None;
     };
     Some(ln_change.exp_m1())
 }
@@ -145,7 +147,6 @@ fn count(number: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::launch::Totals;
-    use model::plan::DecisionRule;
 
     fn launches(values: &[(u32, f64)]) -> Vec<LaunchSummary> {
         (1..)
@@ -191,13 +192,11 @@ mod tests {
 
     #[test]
     fn more_launches_show_smaller_changes() {
-        let procedure = Procedure::new(DecisionRule::default());
-        let visible = |launches| visible_change(&procedure, 0.015, launches);
-        assert_eq!(visible(8), None);
+        let visible = |launches| visible_change(0.01, 0.015, launches);
+        assert_eq!(visible(2), None);
         let (at_16, at_48) = (visible(16).unwrap(), visible(48).unwrap());
         assert!(at_48 < at_16 && at_48 > 0.005 && at_16 < 0.03, "{at_16} {at_48}");
-        let few = Procedure::new(DecisionRule { max_launches: 5, ..DecisionRule::default() });
-        assert!(visible_change(&few, 0.015, 5).unwrap() > at_16);
+        assert!(visible(5).unwrap() > at_16);
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// Smallest and largest ratio of a unit.
     pub range: Option<(f64, f64)>,
-    /// Confidence of the interval, 0.995; joint with the other rate 0.99.
+    /// Confidence of the interval, 0.99.
     pub confidence: f64,
     /// Units of inference: launches, or images where launches share them.
     pub units: u32,
@@ -76,6 +76,11 @@ pub(crate) fn visible_by_ranks(critical_t: f64, deviation: f64, units: f64) -> f
     RANK_PENALTY * (critical_t + POWER_QUANTILE) * deviation / units.sqrt()
 }
 
+/// The change in ln that a t of `critical_t` finds in `units` values of this standard deviation with 90 % power.
+pub(crate) fn visible_by_t(critical_t: f64, deviation: f64, units: f64) -> f64 {
+    (critical_t + POWER_QUANTILE) * deviation / units.sqrt()
+}
+
 /// Launches that a signed-rank test with boundary `critical_t` needs to find a change of `ln_change` with 90 %
 /// power.
 pub(crate) fn launches_to_see(ln_change: f64, critical_t: f64, deviation: f64) -> f64 {
@@ -98,10 +103,10 @@ pub(crate) fn estimate(metric: Metric, launches: &[LaunchSummary], test: Test, c
     let center = signed_rank::hodges_lehmann(&walsh);
     let launch_sd = student::standard_deviation(&values);
     let (interval, method) = match test {
-        Test::SignedRank { critical, .. } => {
+        Test::SignedRank { critical } => {
             (signed_rank::interval(&walsh, critical), Method::SequentialSignedRank)
         }
-        Test::StudentT { alpha, .. } => match student::interval(&values, alpha) {
+        Test::StudentT { alpha } => match student::interval(&values, alpha) {
             Some((low, high)) => ((Some(low), Some(high)), Method::StudentT),
             None => ((None, None), Method::RatioOnly),
         },
@@ -152,11 +157,11 @@ impl Estimate {
 
 fn visible(test: Test, deviation: f64, units: usize) -> Option<f64> {
     let ln_change = match test {
-        Test::SignedRank { critical, .. } => {
+        Test::SignedRank { critical } => {
             let critical_t = critical as f64 / signed_rank::sum_deviation(units);
             visible_by_ranks(critical_t, deviation, units as f64)
         }
-        Test::StudentT { alpha, .. } if units >= LEAST_UNITS => visible_by_student(alpha, deviation, units),
+        Test::StudentT { alpha } if units >= LEAST_UNITS => visible_by_student(alpha, deviation, units),
         Test::StudentT { .. } | Test::Nothing => return None,
     };
     Some(ln_change.exp_m1())

@@ -1,54 +1,186 @@
-//! Many steps at once: the more are looked at, the more stand out by chance.
+//! All steps and candidates of a run as one family: which changes hold if all of them are looked at together.
+//!
+//! Step-down max-T by joint sign flips of whole launches (Westfall and Young 1993; Romano and Wolf 2005). A flip changes
+//! the sign of a launch in all steps at once, so it keeps whatever dependence there is between them, and the largest
+//! statistic of the family is compared with the largest under each flip. It asks nothing of the noise but that it is the
+//! same on both sides, and needs no smaller p value for a larger family. The statistic is Student's t with a variance
+//! moderated towards the family's (in the way of Smyth 2004), of values that are cut at three times their own scale.
+//! Scales and moderation are functions of sizes alone, which no flip changes, so the test stays exact.
 
-use crate::judgement::Judgement;
-use model::verdict::Verdict;
+use crate::sign_flips::{FLIPS, Spending, narrow, sums};
 
-/// What holds for all steps of a report together; one entry for each judgement, in the order given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Family {
-    /// Regressions and improvements that hold in the family: Holm at alpha. The summary sentence and a gate
-    /// speak of these; another one is shown as holding by itself only.
-    pub confirmed: Vec<bool>,
-    /// Those that Benjamini-Hochberg lets through at 5 %: worth a look in a report.
-    pub discovered: Vec<bool>,
-    /// Whether the p values are Student's: the signed-rank test cannot give as small a p value as a family of
-    /// this size needs.
-    pub parametric: bool,
+/// The family's variance counts for at most this many launches.
+const MOST_PRIOR_LAUNCHES: f64 = 30.0;
+/// A scale of the family needs this many members.
+const LEAST_MEMBERS: usize = 3;
+/// Values further out than this many times their typical size count as if they were there.
+const CUT: f64 = 3.0;
+/// The median of |y| of normal values, times this, is their standard deviation.
+const NORMAL_SCALE: f64 = 1.4826;
+
+/// The values of one member of the family, one for each launch of the run; 0 stands for a launch that it has no part in.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    /// Its number, the same at each look.
+    pub(crate) index: usize,
+    /// Whether it is still measured: only then can its change be confirmed.
+    pub(crate) is_open: bool,
+    pub(crate) values: Vec<f64>,
 }
 
-/// Share of false findings in a report (statistics 1.9, rule 5).
-const FALSE_DISCOVERY_RATE: f64 = 0.05;
+/// What is known of the family after some looks.
+pub(crate) struct Family {
+    looks: Vec<Taken>,
+    confirmed: Vec<usize>,
+    /// Of the members that are not confirmed, through all looks so far.
+    spending: Spending,
+}
 
-/// Judges the family of all steps of a report at `alpha` (statistics 1.9, rule 5).
-pub fn family(judgements: &[&Judgement], alpha: f64) -> Family {
-    let needed = alpha / judgements.len().max(1) as f64;
-    let directional =
-        |judgement: &&&Judgement| matches!(judgement.verdict, Verdict::Regression | Verdict::Improvement);
-    // Only a step that could be confirmed can be kept from it by its floor.
-    let parametric = judgements
-        .iter()
-        .filter(directional)
-        .any(|judgement| judgement.significance.p_floor.is_some_and(|floor| floor > needed));
-    let p_values: Vec<f64> = judgements
-        .iter()
-        .map(|judgement| {
-            let significance = &judgement.significance;
-            let p = if parametric { significance.p_parametric } else { significance.p };
-            p.unwrap_or(1.0)
-        })
-        .collect();
-    let only_directional = |passed: Vec<bool>| {
-        passed
-            .into_iter()
-            .zip(judgements)
-            .map(|(passed, judgement)| passed && directional(&judgement))
-            .collect()
-    };
-    Family {
-        confirmed: only_directional(holm(&p_values, alpha)),
-        discovered: only_directional(benjamini_hochberg(&p_values, FALSE_DISCOVERY_RATE)),
-        parametric,
+struct Taken {
+    spent: f64,
+    statistics: Vec<Statistic>,
+}
+
+/// The squared statistic of a member under each flip.
+struct Statistic {
+    index: usize,
+    is_open: bool,
+    squared: Vec<f32>,
+}
+
+/// What a look found.
+pub(crate) struct Found {
+    /// Members whose change holds in the family, since this look.
+    pub(crate) confirmed: Vec<usize>,
+    /// The t that had to be exceeded by the last of them.
+    pub(crate) critical: f64,
+}
+
+impl Family {
+    pub(crate) fn new() -> Family {
+        Family { looks: Vec::new(), confirmed: Vec::new(), spending: Spending::new() }
     }
+
+    /// Takes a look at these members, at which `spent` of alpha may be spent in all.
+    pub(crate) fn look(&mut self, members: &[Member], spent: f64) -> Found {
+        let taken = Taken { spent, statistics: statistics(members) };
+        let mut open = self.largest(&taken);
+        let mut critical = self.spending.look(&open, spent);
+        self.looks.push(taken);
+        let mut found = Vec::new();
+        while let Some(Taken { statistics, .. }) = self.looks.last() {
+            let exceeds = |one: &&Statistic| {
+                one.is_open && one.squared[0] > critical && !self.confirmed.contains(&one.index)
+            };
+            let newly: Vec<usize> = statistics.iter().filter(exceeds).map(|one| one.index).collect();
+            if newly.is_empty() {
+                break;
+            }
+            self.confirmed.extend(&newly);
+            found.extend(newly);
+            // The family is smaller now: what it may have rejected at the looks before is counted anew without them.
+            self.spending = Spending::new();
+            for taken in &self.looks {
+                open = self.largest(taken);
+                critical = self.spending.look(&open, taken.spent);
+            }
+        }
+        Found { confirmed: found, critical: f64::from(critical.max(0.0)).sqrt() }
+    }
+
+    /// Under each flip, the largest statistic of the members that are not confirmed.
+    fn largest(&self, taken: &Taken) -> Vec<f32> {
+        let mut largest = vec![0.0f32; FLIPS];
+        for one in taken.statistics.iter().filter(|one| !self.confirmed.contains(&one.index)) {
+            for (largest, value) in largest.iter_mut().zip(&one.squared) {
+                *largest = largest.max(*value);
+            }
+        }
+        largest
+    }
+}
+
+fn statistics(members: &[Member]) -> Vec<Statistic> {
+    let cut: Vec<Vec<f64>> = members.iter().map(|member| cut(&member.values)).collect();
+    let prior = Prior::of(&cut);
+    members
+        .iter()
+        .zip(&cut)
+        .map(|(member, values)| Statistic {
+            index: member.index,
+            is_open: member.is_open,
+            squared: squared_t(values, &prior),
+        })
+        .collect()
+}
+
+fn cut(values: &[f64]) -> Vec<f64> {
+    let Some(typical) =
+        median(values.iter().filter(|value| **value != 0.0).map(|value| value.abs()).collect())
+    else {
+        return values.to_vec();
+    };
+    let most = CUT * NORMAL_SCALE * typical;
+    values.iter().map(|value| value.clamp(-most, most)).collect()
+}
+
+/// What the family's sizes say of a member's variance: `launches` launches of this variance about 0.
+struct Prior {
+    launches: f64,
+    variance: f64,
+}
+
+impl Prior {
+    /// The more alike the members' sizes, the more the family's counts.
+    fn of(members: &[Vec<f64>]) -> Prior {
+        let sizes: Vec<(f64, f64)> = members.iter().map(|values| (count(values), squares(values))).collect();
+        let ln: Vec<f64> =
+            sizes.iter().filter(|size| size.1 > 0.0).map(|(n, squares)| (squares / n).ln()).collect();
+        let none = Prior { launches: 0.0, variance: 0.0 };
+        let (Some(center), Some(n)) = (median(ln.clone()), median(sizes.iter().map(|size| size.0).collect()))
+        else {
+            return none;
+        };
+        if ln.len() < LEAST_MEMBERS {
+            return none;
+        }
+        let spread =
+            NORMAL_SCALE * median(ln.iter().map(|size| (size - center).abs()).collect()).unwrap_or(0.0);
+        // ln of a mean of n squares scatters by trigamma(n / 2); what is beyond that is the members' own, and
+        // trigamma(launches / 2). Both by trigamma(x) = 1 / x + 1 / (2 x^2), nearly.
+        let own = spread.powi(2) - (2.0 / n + 2.0 / n.powi(2));
+        let launches =
+            if own > 0.0 { (1.0 + 2.0 / own).min(MOST_PRIOR_LAUNCHES) } else { MOST_PRIOR_LAUNCHES };
+        Prior { launches, variance: center.exp() }
+    }
+}
+
+/// The square of the moderated t under each flip.
+fn squared_t(values: &[f64], prior: &Prior) -> Vec<f32> {
+    let (n, squares) = (count(values), squares(values));
+    let freedom = prior.launches + n - 1.0;
+    let known = prior.launches * prior.variance + squares;
+    let of_sum = |sum: f64| {
+        let mean_part = sum * sum / n;
+        let left = (known - mean_part).max(f64::MIN_POSITIVE);
+        narrow(mean_part * freedom / left)
+    };
+    sums(values).into_iter().map(of_sum).collect()
+}
+
+fn count(values: &[f64]) -> f64 {
+    values.iter().filter(|value| **value != 0.0).count().max(1) as f64
+}
+
+fn squares(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { 0.5 * (values[middle - 1] + upper) })
 }
 
 /// Which hypotheses Holm (1979) rejects at family-wise level `alpha`: in ascending order of p, each at alpha over
@@ -90,6 +222,67 @@ fn rejected(order: &[usize], passed: usize) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn members(values: &[Vec<f64>]) -> Vec<Member> {
+        values
+            .iter()
+            .cloned()
+            .enumerate()
+            .map(|(index, values)| Member { index, is_open: true, values })
+            .collect()
+    }
+
+    /// Noise about 0, of another kind for each step.
+    fn noise(step: u32, launch: u32) -> f64 {
+        0.01 * (f64::from((launch * 37 + step * 53) % 101) / 50.0 - 1.0)
+    }
+
+    fn family(launches: u32, steps: u32, effect: f64) -> Vec<Vec<f64>> {
+        let value = |step, launch| noise(step, launch) + if step == 0 { effect } else { 0.0 };
+        (0..steps).map(|step| (1..=launches).map(|launch| value(step, launch)).collect()).collect()
+    }
+
+    #[test]
+    fn a_change_is_confirmed_in_a_family_of_42_after_nine_launches() {
+        let mut seen = Family::new();
+        assert_eq!(
+            seen.look(&members(&family(8, 42, -0.05)), 0.005).confirmed,
+            [],
+            "2 of 256 flips are 0.8 %"
+        );
+        let found = seen.look(&members(&family(9, 42, -0.05)), 0.01);
+        assert_eq!(found.confirmed, [0]);
+        assert!(found.critical > 2.0 && found.critical < 8.0, "{}", found.critical);
+    }
+
+    #[test]
+    fn what_is_confirmed_makes_room_for_the_next() {
+        let mut values = family(12, 42, -0.08);
+        values[1].iter_mut().for_each(|value| *value += 0.03);
+        let found = Family::new().look(&members(&values), 0.01);
+        assert_eq!(found.confirmed, [0, 1]);
+        assert_eq!(Family::new().look(&members(&family(12, 42, 0.0)), 0.01).confirmed, []);
+    }
+
+    #[test]
+    fn the_test_of_one_look_is_that_of_all_flips() {
+        // By hand: of all 2^9 sign vectors, those whose largest t is as large as that seen.
+        let values = family(9, 3, 0.012);
+        let prior = Prior { launches: 0.0, variance: 0.0 };
+        let t = |values: &[f64], flip: u32| {
+            let signed: Vec<f64> =
+                values.iter().enumerate().map(|(l, v)| if flip >> l & 1 == 1 { -v } else { *v }).collect();
+            let mean = signed.iter().sum::<f64>() / 9.0;
+            let variance = signed.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 8.0;
+            mean.powi(2) * 9.0 / variance
+        };
+        let largest = |flip: u32| values.iter().map(|values| t(values, flip)).fold(0.0, f64::max);
+        let as_large = (0..512).filter(|flip| largest(*flip) >= largest(0) * (1.0 - 1e-9)).count();
+        let ours: Vec<Vec<f32>> = values.iter().map(|values| squared_t(values, &prior)).collect();
+        let of_flip = |flip: usize| ours.iter().map(|one| one[flip]).fold(0.0f32, f32::max);
+        let p = (0..FLIPS).filter(|flip| of_flip(*flip) >= of_flip(0)).count() as f64 / FLIPS as f64;
+        assert!((p - as_large as f64 / 512.0).abs() < 1e-12, "{p} {as_large}");
+    }
 
     #[test]
     fn holm_steps_down_and_stops_at_the_first_failure() {

@@ -3,10 +3,9 @@
 
 use crate::estimate::{Estimate, estimate, value_of};
 use crate::launch::{LaunchSummary, Totals};
-use crate::procedure::{Occasion, Procedure};
+use crate::procedure::Procedure;
 use model::metric::Metric;
 use model::plan::DecisionRule;
-use model::verdict::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step of the group: its launches and the rate that carries its verdict.
@@ -16,29 +15,17 @@ pub struct Member<'a> {
     pub decides: Metric,
 }
 
-/// The geometric mean of a group against the base.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GroupMean {
-    /// Over the launches in which every member has a ratio: a member that had its verdict leaves the later ones, and
-    /// a mean over the others would be of something else.
-    pub estimate: Estimate,
-    /// What its interval says.
-    pub verdict: Verdict,
+/// The geometric mean of these members' ratios against the base, over the launches in which every member has one: a member
+/// that had its verdict leaves the later ones, and a mean over the others would be of something else. Absent if they have
+/// no launch in common. It is a size with an interval and no verdict: a group is no member of the family that is tested.
+pub fn mean(members: &[Member<'_>], procedure: &Procedure) -> Option<Estimate> {
+    let launches = common_launches(members);
+    (!launches.is_empty()).then(|| at_the_end(Metric::OpsPerSecond, &launches, procedure))
 }
 
-/// The mean of these members; absent where they have no launch in common.
-///
-/// When a group has its launches depends on the verdicts of its steps, so the interval is the one that is valid at
-/// every look of the procedure.
-pub fn mean(members: &[Member<'_>], procedure: &Procedure) -> Option<GroupMean> {
-    let launches = common_launches(members);
-    if launches.is_empty() {
-        return None;
-    }
-    let test = procedure.test(&launches, Occasion::End);
-    let estimate = estimate(Metric::OpsPerSecond, &launches, test, 1.0 - procedure.rate_alpha());
-    let verdict = estimate.reading(procedure.rule().margin).verdict();
-    Some(GroupMean { estimate, verdict })
+fn at_the_end(metric: Metric, launches: &[LaunchSummary], procedure: &Procedure) -> Estimate {
+    let alpha = procedure.rule().alpha;
+    estimate(metric, launches, procedure.single(launches, alpha), 1.0 - alpha)
 }
 
 /// The member with the smallest ratio, by its index, with an interval for all members at once: alpha is shared out
@@ -49,8 +36,7 @@ pub fn worst(members: &[Member<'_>], rule: DecisionRule) -> Option<(usize, Estim
     let estimates = members.iter().map(|member| {
         let usable: Vec<LaunchSummary> =
             member.launches.iter().filter(|one| value_of(member.decides)(one).is_some()).cloned().collect();
-        let test = procedure.test(&usable, Occasion::End);
-        estimate(member.decides, &usable, test, 1.0 - procedure.rate_alpha())
+        at_the_end(member.decides, &usable, &procedure)
     });
     estimates
         .enumerate()
@@ -126,11 +112,11 @@ mod tests {
         let even: Vec<f64> = (0..12).map(|launch| -0.03 + 0.001 * f64::from(launch % 3)).collect();
         let steps = [launches(&slower), launches(&even)];
         let group = mean(&members(&steps), &procedure()).unwrap();
-        assert_eq!((group.verdict, group.estimate.units), (Verdict::Regression, 12));
-        assert!((group.estimate.ratio.unwrap().ln() + 0.0385).abs() < 0.001);
+        assert!(group.units == 12 && group.high.unwrap() < 1.0, "{group:?}");
+        assert!((group.ratio.unwrap().ln() + 0.0385).abs() < 0.001);
         let (worst, estimate) = worst(&members(&steps), *procedure().rule()).unwrap();
         assert_eq!(worst, 0);
-        let alone = mean(&members(&steps[..1]), &procedure()).unwrap().estimate;
+        let alone = mean(&members(&steps[..1]), &procedure()).unwrap();
         assert!(estimate.confidence > alone.confidence && estimate.low <= alone.low);
     }
 
@@ -138,8 +124,8 @@ mod tests {
     fn launches_that_one_member_left_do_not_count() {
         let steps = [launches(&[-0.5; 4]), launches(&[0.5; 12])];
         let group = mean(&members(&steps), &procedure()).unwrap();
-        assert_eq!(group.estimate.units, 4);
-        assert!(group.estimate.ratio.unwrap().ln().abs() < 1e-12);
+        assert_eq!(group.units, 4);
+        assert!(group.ratio.unwrap().ln().abs() < 1e-12);
         assert!(mean(&members(&[launches(&[]), launches(&[0.1])]), &procedure()).is_none());
         assert!(mean(&[], &procedure()).is_none());
         assert!(worst(&[], *procedure().rule()).is_none());

@@ -1,18 +1,28 @@
-//! The judgement of one step and one candidate: the decision, what caps it, its p values, and what else moved.
+//! The judgement of all steps and candidates of a run, look by look, as the run itself was judged.
+//!
+//! A report replays the looks that the run took, so it says what the run said when a step left, and of a run that goes on
+//! or was interrupted what it said at its last look: launches after that are sizes, not verdicts.
 
 use crate::counters::{CounterFinding, counter_findings};
-use crate::decision::{Decision, decide};
-use crate::estimate::{Estimate, Method, value_of};
+use crate::decision::{Decision, allowed_rate, choose_rate, decide};
+use crate::estimate::{Estimate, Method, value_of, visible_by_t};
+use crate::family::{Family, Member};
 use crate::launch::{LaunchPairs, LaunchSummary, summarize};
-use crate::procedure::{Occasion, Procedure};
+use crate::layout;
+use crate::looks::Look;
+use crate::procedure::{Design, Procedure, Test};
 use crate::refusal::{self, Cap, Ceiling};
-use crate::significance::{Significance, significance};
+use crate::sign_flips::{MOST_LAUNCHES, Spending, narrow, sums};
+use crate::signed_rank::{absolute_sum, exact_p, largest_sum, walsh_averages};
+use crate::student::mean_is_zero_p;
 use crate::time_identity::{TimeIdentity, time_identity};
-use crate::units::{Sharing, sharing};
+use crate::units::{Sharing, sharing, unit_values};
 use model::metric::Metric;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 use model::workload::Step;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// What a verdict needs to know of a step beyond its blocks.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +36,8 @@ pub struct StepFacts<'a> {
     /// Whether its rate is given, by a schedule or by a stream that it follows, so that only a drop below it can be
     /// seen.
     pub open_loop: bool,
+    /// Standard deviation of ln(rate) between builds of one source, if it was measured for this step.
+    pub tau: Option<f64>,
     /// What the caller knows that keeps it from a verdict.
     pub caps: &'a [Cap],
 }
@@ -39,6 +51,7 @@ impl<'a> StepFacts<'a> {
             foreground_threads: step.threads,
             cpus,
             open_loop: step.rate.is_some() || step.is_companion(),
+            tau: None,
             caps,
         }
     }
@@ -49,8 +62,15 @@ impl<'a> StepFacts<'a> {
 pub enum Stage {
     /// The run goes on: decided at looks only.
     Running,
-    /// The budget is over, or the user stopped the run.
+    /// The run is over.
     Final,
+}
+
+/// A step and a candidate with their launches, in ascending order.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    pub facts: StepFacts<'a>,
+    pub launches: &'a [LaunchSummary],
 }
 
 /// What is said of one step and one candidate.
@@ -59,6 +79,10 @@ pub struct Judgement {
     pub step: String,
     /// The verdict; inconclusive as long as nothing is decided.
     pub verdict: Verdict,
+    /// Whether the change holds with all steps and candidates of the run taken together.
+    pub confirmed: bool,
+    /// Whether the layout of code can account for it; absent without a verdict.
+    pub layout: Option<Layout>,
     /// The rate that carries it.
     pub decides: Metric,
     /// Whether the step may leave the later launches.
@@ -77,9 +101,10 @@ pub struct Judgement {
     pub time_identity: Option<TimeIdentity>,
     /// Launches that the judgement rests on: those up to the look at which it was reached.
     pub launches: u32,
-    /// The p values, for a family of steps.
-    pub significance: Significance,
-    /// Launches that seeing the margin would take with 90 % power, where nothing was decided.
+    /// Of the step by itself: the smallest alpha at which it would have been called different by now; absent without a
+    /// test.
+    pub p_value: Option<f64>,
+    /// Launches that seeing the margin would take with 90 % power, if nothing was decided.
     pub launches_needed: Option<f64>,
     /// What a reader must know; [`Warning::WaitingTimeChanged`] is about both rates.
     pub warnings: Vec<Warning>,
@@ -99,20 +124,17 @@ impl Judgement {
         self.deciding().visible_change
     }
 
-    /// Whether a gate with this threshold (0.02 is 2 %) counts the step as a regression: it is one, beyond
-    /// code-layout noise, and not wholly within the threshold.
+    /// Whether a gate with this threshold (0.02 is 2 %) counts the step as a regression: it holds in the family, is
+    /// beyond what the layout of code can make, and not wholly within the threshold.
     pub fn fails_gate(&self, threshold: f64) -> bool {
-        let is_layout = |warning: &Warning| matches!(warning, Warning::WithinLayoutNoise { .. });
         self.verdict == Verdict::Regression
-            && !self.warnings.iter().any(is_layout)
+            && self.confirmed
+            && self.layout == Some(Layout::Beyond)
             && !self.deciding().lies_within(threshold.ln_1p())
     }
 }
 
-/// Judges one step and one candidate.
-///
-/// The looks are gone through in order, and the first at which the step is decided stands: launches after it
-/// are not part of the judgement. So a report that sees all blocks says what the run said when the step left.
+/// Judges one step and one candidate as a family of its own.
 pub fn judge(
     facts: &StepFacts<'_>,
     launches: &[LaunchPairs<'_>],
@@ -122,88 +144,261 @@ pub fn judge(
     conclude(facts, &summarize(launches, facts.writes), procedure, stage)
 }
 
-/// [`judge`] for launches that are summarised already, in ascending order. Those beyond Lmax are ignored.
+/// [`judge`] for launches that are summarised already, in ascending order, and were looked at as planned. Those beyond
+/// the most launches are ignored.
 pub fn conclude(
     facts: &StepFacts<'_>,
     all: &[LaunchSummary],
     procedure: &Procedure,
     stage: Stage,
 ) -> Judgement {
-    let (mut usable, unusable): (Vec<_>, Vec<_>) =
-        all.iter().cloned().partition(|launch| launch.wall.is_some() && launch.adjusted.is_some());
-    usable.truncate(procedure.max_launches());
-    let outcome = first_decision(facts, all, &usable, procedure).unwrap_or_else(|| {
-        let occasion = match stage {
-            Stage::Final => Occasion::End,
-            Stage::Running if usable.len() >= procedure.max_launches() => Occasion::End,
-            Stage::Running => Occasion::Between,
-        };
-        Outcome::of(facts, all, &usable, procedure, occasion)
-    });
-    let mut judgement = outcome.judgement(facts, procedure);
-    if !unusable.is_empty() {
-        judgement.warnings.push(Warning::LaunchDropped { launches: unusable.len() as u64 });
+    let usable: Vec<u32> =
+        all.iter().filter(|launch| is_usable(launch)).map(|launch| launch.launch).collect();
+    let number = |count: u32| usable.get(count.checked_sub(1)? as usize).copied();
+    let of_plan = |look: Look| Some(Look { launch: number(look.launch)?, ..look });
+    let mut looks: Vec<Look> = procedure.planned().into_iter().filter_map(of_plan).collect();
+    let ended = looks.last().is_some_and(|look| look.is_last());
+    if let (Stage::Final, false) = (stage, ended) {
+        let last = usable.last().or(all.last().map(|launch| &launch.launch)).copied().unwrap_or(1);
+        looks.retain(|look| look.launch < last);
+        looks.push(Look { launch: last, share: 1.0 });
     }
-    judgement
+    let case = Case { facts: *facts, launches: all };
+    judge_family(&[case], procedure, &looks).pop().expect("as many judgements as cases")
 }
 
-/// The decision at the first look that has one.
-fn first_decision<'a>(
-    facts: &StepFacts<'_>,
-    all: &[LaunchSummary],
-    usable: &'a [LaunchSummary],
-    procedure: &Procedure,
-) -> Option<Outcome<'a>> {
-    let looks = procedure.looks().into_iter().filter(|look| *look <= usable.len());
-    looks
-        .map(|look| Outcome::of(facts, all, &usable[..look], procedure, Occasion::Look))
-        .find(|outcome| outcome.decision.decided)
+/// Judges all steps and candidates of a run by the looks that it took, in ascending order.
+pub fn judge_family(cases: &[Case<'_>], procedure: &Procedure, looks: &[Look]) -> Vec<Judgement> {
+    let mut judging = Judging::new(*procedure, cases.len());
+    for look in looks {
+        judging.look(cases, *look);
+    }
+    judging.judgements(cases)
 }
 
-/// A decision with the launches that it rests on.
-struct Outcome<'a> {
-    launches: &'a [LaunchSummary],
-    occasion: Occasion,
+/// A family that is judged look by look, while it is measured.
+pub struct Judging {
+    procedure: Procedure,
+    family: Family,
+    cases: Vec<InProgress>,
+}
+
+impl Judging {
+    /// Of so many cases, none of which was looked at.
+    pub fn new(procedure: Procedure, cases: usize) -> Judging {
+        let cases = std::iter::repeat_with(InProgress::new).take(cases).collect();
+        Judging { procedure, family: Family::new(), cases }
+    }
+
+    /// Takes a look at the cases, always the same in the same order, with all launches that they have by now.
+    pub fn look(&mut self, cases: &[Case<'_>], look: Look) {
+        let places = LaunchPlaces::of(cases);
+        let mut members = Vec::new();
+        for (index, (state, case)) in self.cases.iter_mut().zip(cases).enumerate() {
+            let is_open = !state.has_left;
+            if is_open {
+                state.look(case, look, &self.procedure, cases.len());
+            }
+            // A step that left without a change still counts: those that stay are the ones that looked changed, and to
+            // compare their largest with the largest of fewer would find too much.
+            if state.is_tested && !state.confirmed {
+                members.push(Member { index, is_open, values: state.values(case, &places, cases.len()) });
+            }
+        }
+        let found = self.family.look(&members, self.procedure.rule().alpha * look.spent_share());
+        for member in members.iter().filter(|member| member.is_open) {
+            // A family of one asks for no more than the step alone.
+            let critical = if cases.len() > 1 { found.critical } else { 0.0 };
+            self.cases[member.index].learn(critical, found.confirmed.contains(&member.index));
+        }
+    }
+
+    /// Whether a case may leave the later launches.
+    pub fn is_decided(&self, case: usize) -> bool {
+        self.cases.get(case).is_some_and(|state| state.has_left)
+    }
+
+    /// What is said of each case by now.
+    pub fn judgements(&self, cases: &[Case<'_>]) -> Vec<Judgement> {
+        let most_of_layout = layout::quantile(self.procedure.rule().alpha, cases.len());
+        let states = self.cases.iter().zip(cases);
+        states.map(|(state, case)| state.judgement(case, &self.procedure, most_of_layout)).collect()
+    }
+}
+
+fn is_usable(launch: &LaunchSummary) -> bool {
+    launch.wall.is_some() && launch.adjusted.is_some()
+}
+
+/// The place of each launch of the run among the signs that are flipped together.
+struct LaunchPlaces(Vec<u32>);
+
+impl LaunchPlaces {
+    fn of(cases: &[Case<'_>]) -> LaunchPlaces {
+        let all: BTreeSet<u32> =
+            cases.iter().flat_map(|case| case.launches.iter().map(|launch| launch.launch)).collect();
+        LaunchPlaces(all.into_iter().take(MOST_LAUNCHES).collect())
+    }
+}
+
+/// The launches up to this one that have all rates.
+fn usable<'a>(case: &Case<'a>, until: u32) -> Cow<'a, [LaunchSummary]> {
+    let so_far = &case.launches[..case.launches.partition_point(|launch| launch.launch <= until)];
+    if so_far.iter().all(is_usable) {
+        Cow::Borrowed(so_far)
+    } else {
+        Cow::Owned(so_far.iter().filter(|launch| is_usable(launch)).cloned().collect())
+    }
+}
+
+/// A case on its way through the looks.
+struct InProgress {
+    /// Chosen at the first look.
+    rate: Option<Metric>,
+    /// Of the step by itself.
+    spending: Spending,
+    /// The p value at the look at which the step by itself was first called different.
+    rejected_at: Option<f64>,
+    /// Whether the family tests it.
+    is_tested: bool,
+    has_left: bool,
+    confirmed: bool,
+    seen: Option<Seen>,
+}
+
+/// What was said at the last look that a case took part in.
+#[derive(Clone)]
+struct Seen {
+    look: Look,
+    test: Test,
+    p_value: Option<f64>,
     refusals: Vec<Cap>,
     decision: Decision,
+    /// Before the family was asked: the interval of the step alone.
+    alone: Estimate,
 }
 
-impl<'a> Outcome<'a> {
-    fn of(
-        facts: &StepFacts<'_>,
-        all: &[LaunchSummary],
-        launches: &'a [LaunchSummary],
-        procedure: &Procedure,
-        occasion: Occasion,
-    ) -> Outcome<'a> {
-        // Launches without a rate count here: their blocks may be the very reason of a refusal.
-        let last =
-            if occasion == Occasion::Look { launches.last().map(|launch| launch.launch) } else { None };
-        let so_far = all.iter().take_while(|launch| last.is_none_or(|last| launch.launch <= last));
-        let refusals = refusal::of_blocks(so_far);
-        let mut decision = decide(facts, launches, procedure, occasion);
-        // A step that is given up ends here: it gets the interval of a run that ends here.
-        let occasion = if decision.gave_up { Occasion::End } else { occasion };
-        if decision.gave_up {
-            decision = decide(facts, launches, procedure, occasion);
+impl InProgress {
+    fn new() -> InProgress {
+        InProgress {
+            rate: None,
+            spending: Spending::new(),
+            rejected_at: None,
+            is_tested: false,
+            has_left: false,
+            confirmed: false,
+            seen: None,
         }
-        let refused = refusals.iter().chain(facts.caps).any(|cap| cap.ceiling == Ceiling::RatioOnly);
-        // No further launch would make a refused comparison a verdict.
-        decision.decided |= refused && occasion == Occasion::Look;
-        Outcome { launches, occasion, refusals, decision }
     }
 
-    fn judgement(self, facts: &StepFacts<'_>, procedure: &Procedure) -> Judgement {
-        let Outcome { launches, occasion, refusals, decision } = self;
-        let significance = significance(launches, procedure, occasion, &decision);
-        let mut warnings = decision.warnings;
-        let mut verdict = decision.verdict;
-        let (mut wall, mut adjusted, mut cpu) = (decision.wall, decision.adjusted, decision.cpu);
-        if occasion != Occasion::Between {
-            warnings.extend(warnings_of_method(facts, launches, &wall));
-            if wall.method == Method::RatioOnly {
-                verdict = Verdict::RatioOnly;
+    fn look(&mut self, case: &Case<'_>, look: Look, procedure: &Procedure, family: usize) {
+        let launches = &usable(case, look.launch)[..];
+        let design = procedure.design(launches, look);
+        if design == Design::Once(Test::Nothing) && !look.is_last() {
+            return;
+        }
+        let chosen = *self.rate.get_or_insert_with(|| choose_rate(&case.facts, launches));
+        let rate = allowed_rate(chosen, &case.facts, launches);
+        let values = unit_values(launches, value_of(rate));
+        let alpha = procedure.rule().alpha;
+        let (test, p_value) = match design {
+            Design::Flips => self.test_by_flips(&values, alpha * look.spent_share()),
+            Design::Once(test) => (test, p_of(test, &values)),
+        };
+        // Launches without a rate count here: their blocks may be the very reason of a refusal.
+        let refusals =
+            refusal::of_blocks(case.launches.iter().take_while(|launch| launch.launch <= look.launch));
+        let decision = decide(&case.facts, launches, procedure, (rate, test), Some(look));
+        let alone = decision.deciding().clone();
+        let is_refused = refusals.iter().chain(case.facts.caps).any(|cap| cap.ceiling == Ceiling::RatioOnly);
+        self.has_left = decision.leaves || is_refused;
+        self.is_tested = design == Design::Flips && refusals.is_empty();
+        self.seen = Some(Seen { look, test, p_value, refusals, decision, alone });
+        if !self.is_tested && p_value.is_some_and(|p| p * family as f64 <= alpha) {
+            self.confirm();
+        }
+    }
+
+    /// No family is asked here, so an interval is that of the step alone, at all of alpha.
+    fn test_by_flips(&mut self, values: &[f64], spent: f64) -> (Test, Option<f64>) {
+        let ranks: Vec<f32> = sums(&signed_ranks(values)).into_iter().map(|sum| narrow(sum.abs())).collect();
+        let observed = absolute_sum(&walsh_averages(values));
+        let p_value = self.rejected_at.unwrap_or_else(|| self.spending.p_value(&ranks, observed as f32));
+        let critical = whole(self.spending.look(&ranks, spent));
+        if observed > critical {
+            self.rejected_at = Some(p_value);
+        }
+        let can_reject = critical < largest_sum(values.len());
+        (if can_reject { Test::SignedRank { critical } } else { Test::Nothing }, Some(p_value))
+    }
+
+    /// The values that the family tests, at the places of their launches. A family of one is tested by its ranks, so that
+    /// its interval and its verdict are one thing.
+    fn values(&self, case: &Case<'_>, places: &LaunchPlaces, family: usize) -> Vec<f64> {
+        let Some(seen) = &self.seen else { return Vec::new() };
+        let launches = usable(case, seen.look.launch);
+        let value = value_of(seen.decision.decides);
+        let mut values: Vec<f64> = launches.iter().map(|launch| value(launch).unwrap_or(0.0)).collect();
+        if family == 1 {
+            values = signed_ranks(&values);
+        }
+        let mut at_places = vec![0.0; places.0.len()];
+        for (launch, value) in launches.iter().zip(values) {
+            if let Ok(place) = places.0.binary_search(&launch.launch) {
+                at_places[place] = value;
             }
+        }
+        at_places
+    }
+
+    /// What the family said of it: how large a t it asks for, and whether this change holds.
+    fn learn(&mut self, critical_t: f64, confirmed: bool) {
+        let Some(seen) = &mut self.seen else { return };
+        let deciding = seen.decision.deciding_mut();
+        if let (Some(visible), Some(deviation)) = (deciding.visible_change, deciding.launch_sd) {
+            let in_family = visible_by_t(critical_t, deviation, f64::from(deciding.units)).exp_m1();
+            deciding.visible_change = Some(visible.max(in_family));
+        }
+        if confirmed {
+            self.confirm();
+        }
+    }
+
+    fn confirm(&mut self) {
+        let Some(seen) = &mut self.seen else { return };
+        // Rates that contradict each other leave no verdict.
+        if seen.decision.warnings.contains(&Warning::WaitingTimeChanged) || !seen.refusals.is_empty() {
+            return;
+        }
+        seen.decision.confirm();
+        (self.confirmed, self.has_left) = (true, true);
+    }
+
+    fn judgement(&self, case: &Case<'_>, procedure: &Procedure, most_of_layout: f64) -> Judgement {
+        let facts = &case.facts;
+        let seen = self.seen.clone().unwrap_or_else(|| before_looks(case, procedure));
+        let Seen { look, test, p_value, refusals, decision, alone } = seen;
+        let launches = &usable(case, look.launch)[..];
+        let mut verdict = decision.verdict;
+        let mut warnings = decision.warnings.clone();
+        let tau = facts.tau.unwrap_or(procedure.rule().tau);
+        let layout = match verdict {
+            Verdict::Regression | Verdict::Improvement => Some(layout::grade(&alone, most_of_layout * tau)),
+            Verdict::NoChange => Some(Layout::Within),
+            Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => None,
+        };
+        if layout == Some(Layout::MayBe) {
+            warnings.push(Warning::WithinLayoutNoise { most: (most_of_layout * tau).exp_m1() });
+        }
+        if layout == Some(Layout::Beyond) && alone.lies_within(procedure.rule().margin.ln_1p()) {
+            warnings.push(Warning::WithinMargin { margin: procedure.rule().margin });
+        }
+        let (mut wall, mut adjusted, mut cpu) = (decision.wall, decision.adjusted, decision.cpu);
+        if look.is_last() || self.has_left {
+            warnings.extend(warnings_of_method(facts, launches, &wall));
+        }
+        if look.is_last() && test == Test::Nothing {
+            verdict = Verdict::RatioOnly;
         }
         for cap in refusals.into_iter().chain(facts.caps.iter().cloned()) {
             verdict = cap.ceiling.lower(verdict);
@@ -213,11 +408,18 @@ impl<'a> Outcome<'a> {
             }
             warnings.push(cap.warning);
         }
+        let unusable = case.launches.iter().filter(|launch| !is_usable(launch)).count();
+        if unusable > 0 {
+            warnings.push(Warning::LaunchDropped { launches: unusable as u64 });
+        }
+        let is_directional = matches!(verdict, Verdict::Regression | Verdict::Improvement);
         Judgement {
             step: facts.step.to_owned(),
             verdict,
+            confirmed: self.confirmed && is_directional,
+            layout: layout.filter(|_| is_directional || verdict == Verdict::NoChange),
             decides: decision.decides,
-            decided: decision.decided,
+            decided: self.has_left,
             wall,
             adjusted,
             adjusted_may_decide: decision.adjusted_may_decide,
@@ -225,10 +427,48 @@ impl<'a> Outcome<'a> {
             counters: counter_findings(launches),
             time_identity: time_identity(launches),
             launches: u32::try_from(launches.len()).unwrap_or(u32::MAX),
-            significance,
+            p_value,
             launches_needed: decision.launches_needed,
             warnings,
         }
+    }
+}
+
+/// Before the first look there are sizes only.
+fn before_looks(case: &Case<'_>, procedure: &Procedure) -> Seen {
+    let launches = usable(case, u32::MAX);
+    let decision = decide(&case.facts, &launches, procedure, (Metric::OpsPerSecond, Test::Nothing), None);
+    let alone = decision.deciding().clone();
+    let look = Look { launch: u32::MAX, share: 0.0 };
+    Seen { look, test: Test::Nothing, p_value: None, refusals: Vec::new(), decision, alone }
+}
+
+/// The ranks of the sizes, with the signs of the values.
+fn signed_ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|left, right| values[*left].abs().total_cmp(&values[*right].abs()));
+    let mut ranks = vec![0.0; values.len()];
+    for (rank, index) in (1u32..).zip(order) {
+        ranks[index] = f64::from(rank).copysign(values[index]);
+    }
+    ranks
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a sum of ranks, or below all of them"
+)]
+fn whole(sum: f32) -> usize {
+    sum.max(0.0) as usize
+}
+
+/// The p value of a test that is made once.
+fn p_of(test: Test, values: &[f64]) -> Option<f64> {
+    match test {
+        Test::SignedRank { .. } => Some(exact_p(values.len(), absolute_sum(&walsh_averages(values)))),
+        Test::StudentT { .. } => mean_is_zero_p(values),
+        Test::Nothing => None,
     }
 }
 

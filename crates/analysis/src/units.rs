@@ -43,9 +43,12 @@ pub(crate) fn unit_values(launches: &[LaunchSummary], value: fn(&LaunchSummary) 
     }
 }
 
-/// How many launches from the first on have images of their own.
-pub(crate) fn unshared_prefix(launches: &[LaunchSummary]) -> usize {
-    (0..=launches.len()).rev().find(|length| images(&launches[..*length]).len() == *length).unwrap_or(0)
+/// How many units these launches are.
+pub(crate) fn unit_count(launches: &[LaunchSummary]) -> usize {
+    match sharing(launches) {
+        Sharing::None | Sharing::One => launches.len(),
+        Sharing::Several => images(launches).len(),
+    }
 }
 
 /// Launches by image.

@@ -2,7 +2,9 @@
 
 use anyhow::{Context, anyhow};
 use findings::bisection::BisectView;
+use findings::build_noise::BUILD_NOISE;
 use findings::calibration::{self, CalibrationView};
+use findings::judge::Evidence;
 use findings::selection::Selection;
 use findings::{ComparedRun, Comparison, Finding, import};
 use model::plan::Purpose;
@@ -31,10 +33,18 @@ pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyh
     Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host })
 }
 
-/// The view of a run. The last calibration of its host in the same boot and by the same version is held against it.
+/// The view of a run. The last calibration of its host in the same boot and by the same version is held against it, and
+/// the newest comparison of builds of one source there.
 pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Comparison> {
-    let calibration = calibration_of(store, record)?;
-    Ok(Comparison::of(record, calibration.as_ref()))
+    let (calibration, build_noise) = (calibration_of(store, record)?, build_noise_of(store, record)?);
+    let evidence = Evidence { calibration: calibration.as_ref(), build_noise: build_noise.as_ref() };
+    Ok(Comparison::of(record, &evidence))
+}
+
+/// The newest comparison of builds of one source on the host of a run.
+pub fn build_noise_of(store: &Store, record: &RunRecord) -> anyhow::Result<Option<RunRecord>> {
+    let id = store.last_named(BUILD_NOISE, &record.host.name)?;
+    Ok(id.map(|id| store.load_run(&id)).transpose()?)
 }
 
 /// The last calibration that holds for a run.

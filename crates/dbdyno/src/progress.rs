@@ -136,7 +136,7 @@ impl Progress {
             RunEvent::StepLeft { step, launch, reason } => {
                 self.say(&format!("  {step}: {reason} (launch {launch})"));
             }
-            RunEvent::LaunchEnded { launch, took, active_steps, max_launches } => {
+            RunEvent::LaunchEnded { launch, took, active_steps, max_launches, .. } => {
                 self.steps = active_steps.len();
                 if self.bar.is_none() && !active_steps.is_empty() {
                     self.say(&format!(

@@ -10,6 +10,8 @@ use model::record::RunRecord;
 use model::workload::Step;
 use std::collections::BTreeMap;
 
+/// The name of the runs that measure it.
+pub const BUILD_NOISE: &str = "build-noise";
 /// Confidence of the upper bounds.
 pub const CONFIDENCE: f64 = 0.95;
 
@@ -58,6 +60,28 @@ pub fn build(record: &RunRecord) -> BuildNoiseView {
         assumed: record.plan.rule.tau,
         host: record.host.clone(),
     }
+}
+
+/// What the default of build noise counts for beside what was measured: as much as three builds.
+const ASSUMED_FREEDOM: f64 = 2.0;
+
+/// The build noise of each step of a run, in ln, from a comparison of builds of one source of the same engine. A few
+/// builds tell little of how builds scatter, so what is assumed counts beside what was measured.
+pub fn by_step(measured: &RunRecord, of: &RunRecord) -> BTreeMap<String, f64> {
+    let engine = |record: &RunRecord| {
+        record.plan.subjects.first().map(|subject| subject.reference.build.engine.clone())
+    };
+    if engine(measured) != engine(of) {
+        return BTreeMap::new();
+    }
+    let view = build(measured);
+    let freedom = (view.builds.len() - view.identical.len()).saturating_sub(1) as f64;
+    let combined = |tau: f64| {
+        let assumed = of.plan.rule.tau;
+        ((freedom * tau.powi(2) + ASSUMED_FREEDOM * assumed.powi(2)) / (freedom + ASSUMED_FREEDOM)).sqrt()
+    };
+    let of_step = |step: StepNoise| Some((step.step, combined(step.rate?.tau)));
+    view.steps.into_iter().filter_map(of_step).collect()
 }
 
 fn of_step(record: &RunRecord, step: &Step) -> StepNoise {

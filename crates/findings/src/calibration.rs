@@ -1,11 +1,12 @@
 //! The view of a calibration: A/A runs that say whether the harness is honest, how much it scatters, and how
 //! small a change it can see here.
 
-use crate::judge::{self, Case, Harness, judge_stored};
+use crate::judge::{self, Case, Evidence, judge_run};
 use analysis::calibration::{Noise, calibrate, visible_change};
-use analysis::{Estimate, LaunchSummary, Procedure, least_launches};
+use analysis::{Estimate, LaunchSummary, least_launches};
 use model::block::BASE;
 use model::metric::Metric;
+use model::plan::DecisionRule;
 use model::record::RunRecord;
 use model::verdict::Verdict;
 
@@ -102,11 +103,10 @@ const IMAGES_OF_A_RUN: u32 = 100_000;
 pub fn build(records: &[RunRecord]) -> Option<CalibrationView> {
     let first = records.first()?;
     let rule = judge::rule(first);
-    let procedure = Procedure::new(rule);
     let rows: Vec<CalibrationRow> = first
         .plan
         .chosen_steps()
-        .map(|step| row(&step.name, &launches_of(records, &step.name), &procedure))
+        .map(|step| row(&step.name, &launches_of(records, &step.name), &rule))
         .collect();
     let judged = judged(records);
     let verdicts = judged.iter().filter(|judged| judged.is_verdict()).count();
@@ -149,17 +149,16 @@ fn launches_of(records: &[RunRecord], step: &str) -> Vec<LaunchSummary> {
     all
 }
 
-fn row(step: &str, launches: &[LaunchSummary], procedure: &Procedure) -> CalibrationRow {
+fn row(step: &str, launches: &[LaunchSummary], rule: &DecisionRule) -> CalibrationRow {
     let calibrated = calibrate(launches);
     CalibrationRow {
         step: step.to_owned(),
         launches: calibrated.launches,
-        metrics: calibrated.noise.iter().map(|noise| metric_noise(noise, procedure)).collect(),
+        metrics: calibrated.noise.iter().map(|noise| metric_noise(noise, rule)).collect(),
     }
 }
 
-fn metric_noise(noise: &Noise, procedure: &Procedure) -> MetricNoise {
-    let launches = procedure.rule().max_launches;
+fn metric_noise(noise: &Noise, rule: &DecisionRule) -> MetricNoise {
     MetricNoise {
         metric: noise.metric,
         ratio: noise.self_test.ratio,
@@ -167,7 +166,7 @@ fn metric_noise(noise: &Noise, procedure: &Procedure) -> MetricNoise {
         biased: noise.self_test.biased,
         launch_sd: noise.launch_sd,
         image_sd: noise.images.map(|images| images.image_sd),
-        visible_change: noise.launch_sd.and_then(|sd| visible_change(procedure, sd, launches)),
+        visible_change: noise.launch_sd.and_then(|sd| visible_change(rule.alpha, sd, rule.max_launches)),
     }
 }
 
@@ -190,19 +189,14 @@ fn honesty(rows: &[CalibrationRow]) -> Honesty {
 fn judged(records: &[RunRecord]) -> Vec<Judged> {
     let mut all = Vec::new();
     for record in records {
-        let procedure = Procedure::new(judge::rule(record));
-        for step in record.plan.chosen_steps() {
-            for candidate in record.plan.candidate_sides() {
-                let case = Case::of(record, step, candidate);
-                let judgement = judge_stored(case, &Harness::NotCalibrated, &procedure).judgement;
-                all.push(Judged {
-                    run: record.id.clone(),
-                    seed: record.plan.seed,
-                    step: step.name.clone(),
-                    verdict: judgement.verdict,
-                    estimate: judgement.deciding().clone(),
-                });
-            }
+        for (step, _, judged) in judge_run(record, &Evidence::default()) {
+            all.push(Judged {
+                run: record.id.clone(),
+                seed: record.plan.seed,
+                step: step.name.clone(),
+                verdict: judged.judgement.verdict,
+                estimate: judged.judgement.deciding().clone(),
+            });
         }
     }
     all

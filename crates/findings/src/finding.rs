@@ -6,6 +6,7 @@ use crate::calibration::CalibrationView;
 use crate::comparison::{Comparison, interleaved, rounds};
 use crate::history::HistoryView;
 use crate::import::ImportView;
+use crate::judge::Evidence;
 use model::host::HostSample;
 use model::plan::Design;
 use model::record::RunRecord;
@@ -31,11 +32,10 @@ pub enum Finding {
 }
 
 impl Comparison {
-    /// The view of a run. `calibration` is the last one that holds for the host and the version that measured; rounds
-    /// ask for none.
-    pub fn of(record: &RunRecord, calibration: Option<&RunRecord>) -> Comparison {
+    /// The view of a run; of rounds no evidence is asked for.
+    pub fn of(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
         match record.plan.layout.design {
-            Design::Interleaved => interleaved::build(record, calibration),
+            Design::Interleaved => interleaved::build(record, evidence),
             Design::Rounds | Design::Sequential => rounds::build(record),
         }
     }

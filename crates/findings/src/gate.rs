@@ -5,7 +5,6 @@ use model::event::RunOutcome;
 use model::figures::{NONE, chosen_percent, interval, ratio};
 use model::record::RunStatus;
 use model::verdict::Verdict;
-use model::warning::Warning;
 
 /// What a gate says of a run, the gravest first: a run that failed tells nothing, and a regression that is found
 /// stays one where another step is open.
@@ -36,8 +35,10 @@ pub fn judge(run: &Comparison, threshold: f64) -> Gated {
     for (step, case) in run.cases() {
         if is_regression(case, threshold) {
             found.push((Passage::Regression, regression(run, step, case)));
-        } else if is_open(case) {
+        } else if is_open(case, threshold) {
             found.push((Passage::Inconclusive, open(run, step, case)));
+        } else if case.verdict == Verdict::Regression && case.may_be_layout() {
+            found.push((Passage::Passed, may_be_layout(run, step, case)));
         }
     }
     if run.cases().all(|(_, case)| case.verdict == Verdict::RatioOnly) {
@@ -45,31 +46,34 @@ pub fn judge(run: &Comparison, threshold: f64) -> Gated {
     }
     // Stable: steps stay in their order.
     found.sort_by_key(|(passage, _)| *passage);
-    match found.first() {
-        Some((passage, _)) => {
-            Gated { passage: *passage, reasons: found.iter().map(|(_, reason)| reason.clone()).collect() }
-        }
-        None => Gated {
-            passage: Passage::Passed,
-            reasons: vec![format!("no regression beyond {}", chosen_percent(threshold))],
-        },
+    let passage = found.first().map_or(Passage::Passed, |(passage, _)| *passage);
+    let passed = (passage == Passage::Passed)
+        .then(|| format!("no regression beyond {} and the layout of code", chosen_percent(threshold)));
+    Gated {
+        passage,
+        reasons: passed.into_iter().chain(found.into_iter().map(|(_, reason)| reason)).collect(),
     }
 }
 
 /// A regression that holds among all steps, beyond what the layout of code can make, and not wholly within the
 /// threshold (0.02 is 2 %).
 pub fn is_regression(case: &ComparedStep, threshold: f64) -> bool {
-    let within = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() <= threshold.ln_1p());
-    let is_within = case.deciding().is_some_and(|deciding| within(deciding.low) && within(deciding.high));
-    let is_layout = |warning: &Warning| matches!(warning, Warning::WithinLayoutNoise { .. });
-    let may_be_layout = case.warnings.iter().any(is_layout);
-    case.verdict == Verdict::Regression && case.confirmed && !may_be_layout && !is_within
+    case.verdict == Verdict::Regression && case.counts() && !is_within(case, threshold)
 }
 
-/// Whether the step could have had a verdict and has none. One that was dropped or can have no verdict is told of,
-/// and does not hold up a change for ever.
-fn is_open(case: &ComparedStep) -> bool {
-    matches!(case.verdict, Verdict::Inconclusive | Verdict::Suspect)
+fn is_within(case: &ComparedStep, threshold: f64) -> bool {
+    let within = |end: Option<f64>| end.is_some_and(|end| end.ln().abs() <= threshold.ln_1p());
+    case.deciding().is_some_and(|deciding| within(deciding.low) && within(deciding.high))
+}
+
+/// Whether the step could have had a verdict and has none, or is slower by itself only. One that was dropped or can have
+/// no verdict is told of, and does not hold up a change for ever.
+fn is_open(case: &ComparedStep, threshold: f64) -> bool {
+    match case.verdict {
+        Verdict::Inconclusive | Verdict::Suspect => true,
+        Verdict::Regression => !case.confirmed && !is_within(case, threshold),
+        Verdict::Improvement | Verdict::NoChange | Verdict::RatioOnly => false,
+    }
 }
 
 /// What keeps the run from telling anything.
@@ -101,8 +105,18 @@ pub fn regression(run: &Comparison, step: &StepView, case: &ComparedStep) -> Str
     )
 }
 
+/// "slower, but may be the layout of code: readrandom of rocksdb@8.7.3: 0.985 [0.978, 0.992] of ..".
+fn may_be_layout(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
+    let regression = regression(run, step, case);
+    format!("slower, but may be the layout of code: {}", regression.trim_start_matches("regression: "))
+}
+
 fn open(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
-    let what = if case.verdict == Verdict::Suspect { "no more than a suspicion" } else { "inconclusive" };
+    let what = match case.verdict {
+        Verdict::Suspect => "no more than a suspicion",
+        Verdict::Regression => "slower by itself only, not with all steps taken together",
+        _ => "inconclusive",
+    };
     let deciding = case.deciding();
     format!(
         "{what}: {} of {}, {}",

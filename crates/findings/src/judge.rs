@@ -1,10 +1,10 @@
-//! Judging one step and one candidate: which launches count, what keeps them from a verdict, what may be said. The
-//! stopping rule of a running comparison, `bisect`, calibrations and every report ask [`judge`], so that they get the
-//! same answer.
+//! Judging the steps and candidates of a run: which launches count, what keeps them from a verdict, what may be said. A
+//! report replays the looks that the run's referee took on the same [`family`] of [`Case`]s, so that both say the same.
 
+use crate::build_noise;
 use crate::elsewhere;
 use analysis::{
-    Cap, Ceiling, Judgement, LaunchPairs, LaunchSummary, Procedure, Stage, StepFacts, conclude, pairs,
+    Cap, Ceiling, Judgement, LaunchPairs, LaunchSummary, Look, Procedure, StepFacts, judge_family, pairs,
     summarize,
 };
 use model::block::{BASE, Block, Outcome, Side};
@@ -87,6 +87,16 @@ impl<'a> Case<'a> {
         summarize(&self.launches(), self.step.writes())
     }
 
+    /// What `analysis` judges, under these caps; `tau` is the build noise of the step, if it was measured.
+    pub fn facts<'b>(
+        &'b self,
+        launches: &'b [LaunchSummary],
+        caps: &'b [Cap],
+        tau: Option<f64>,
+    ) -> analysis::Case<'b> {
+        analysis::Case { facts: StepFacts { tau, ..StepFacts::of(self.step, self.cpus, caps) }, launches }
+    }
+
     fn not_done(&self, record: &RunRecord) -> BTreeSet<u32> {
         let of_step = record.trials.iter().filter(|ended| ended.trial.step == self.step.name);
         let done: BTreeSet<(u32, Side)> = of_step
@@ -99,17 +109,46 @@ impl<'a> Case<'a> {
     }
 }
 
-/// What may be said of a case under these caps.
-pub fn judge(case: Case<'_>, caps: &[Cap], procedure: &Procedure, stage: Stage) -> Judged {
-    let mut launches = case.summaries();
-    let judgement = conclude(&StepFacts::of(case.step, case.cpus, caps), &launches, procedure, stage);
-    launches.truncate(judgement.launches as usize);
-    Judged { judgement, launches }
+/// The steps and candidates of a run that are judged together, in the order of reports.
+pub fn family(plan: &Plan) -> impl Iterator<Item = (&Step, Side)> {
+    plan.candidate_sides().flat_map(|candidate| plan.chosen_steps().map(move |step| (step, candidate)))
 }
 
-/// What is said of a case of a stored run, with all that the record and the harness keep from a verdict.
-pub fn judge_stored(case: Case<'_>, harness: &Harness, procedure: &Procedure) -> Judged {
-    judge(case, &caps(case, harness), procedure, Stage::Final)
+/// What is held against a run: other runs of its host.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Evidence<'a> {
+    /// The last calibration that holds for the host and the version that measured.
+    pub calibration: Option<&'a RunRecord>,
+    /// The newest comparison of builds of one source.
+    pub build_noise: Option<&'a RunRecord>,
+}
+
+/// All that may be said of a stored run, in the order of its [`family`].
+pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a Step, Side, Judged)> {
+    let harness = harness(evidence.calibration);
+    let tau = evidence.build_noise.map(|noise| build_noise::by_step(noise, record)).unwrap_or_default();
+    let cases: Vec<Case<'a>> =
+        family(&record.plan).map(|(step, candidate)| Case::of(record, step, candidate)).collect();
+    let launches: Vec<Vec<LaunchSummary>> = cases.iter().map(Case::summaries).collect();
+    let caps: Vec<Vec<Cap>> = cases.iter().map(|case| caps(*case, &harness)).collect();
+    let facts: Vec<analysis::Case<'_>> = cases
+        .iter()
+        .zip(launches.iter().zip(&caps))
+        .map(|(case, (launches, caps))| case.facts(launches, caps, tau.get(&case.step.name).copied()))
+        .collect();
+    let judgements = judge_family(&facts, &Procedure::new(rule(record)), &looks(record));
+    let judged = judgements.into_iter().zip(launches).map(|(judgement, mut launches)| {
+        launches.truncate(judgement.launches as usize);
+        Judged { judgement, launches }
+    });
+    cases.iter().zip(judged).map(|(case, judged)| (case.step, case.candidate, judged)).collect()
+}
+
+/// The looks that a run took. One that goes on or was interrupted has those until then.
+fn looks(record: &RunRecord) -> Vec<Look> {
+    let look =
+        |launch: &model::record::LaunchRecord| Some(Look { launch: launch.launch, share: launch.look? });
+    record.launches.iter().filter_map(look).collect()
 }
 
 /// RocksDB's default, where the options name no size of a memtable.

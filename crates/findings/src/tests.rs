@@ -16,7 +16,7 @@ use model::metric::Metric;
 use model::record::RunRecord;
 
 fn view_of(record: &RunRecord) -> Comparison {
-    Comparison::of(record, None)
+    Comparison::of(record, &crate::judge::Evidence::default())
 }
 
 fn step<'a>(view: &'a Comparison, name: &str) -> &'a StepView {

@@ -112,6 +112,8 @@ pub enum RunEvent {
         took: Nanos,
         /// Launches that there may be at most, once it is fixed.
         max_launches: u32,
+        /// The share of the budget that had passed, if the launches so far were looked at here: 1 at the last look.
+        look: Option<f64>,
         /// Steps that go on.
         active_steps: Vec<String>,
     },

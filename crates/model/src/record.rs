@@ -110,7 +110,7 @@ impl RunStatus {
 }
 
 /// One launch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LaunchRecord {
     pub launch: u32,
     /// Microseconds since the epoch.
@@ -119,6 +119,8 @@ pub struct LaunchRecord {
     pub took: Option<Nanos>,
     /// Steps that went on after it.
     pub active_steps: Vec<String>,
+    /// The share of the budget that had passed, if the launches so far were looked at after it: 1 at the last look.
+    pub look: Option<f64>,
 }
 
 /// The image of one launch.

@@ -46,3 +46,25 @@ impl Verdict {
         matches!(self, Verdict::Regression | Verdict::Improvement | Verdict::Suspect)
     }
 }
+
+/// Whether the layout of code can account for what was found: builds of one source differ too.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum Layout {
+    /// The change is larger: the interval, widened by what builds of one source differ by, leaves 1 out.
+    Beyond,
+    /// The binaries differ, but two builds of one source may differ as much.
+    MayBe,
+    /// No change beyond the margin.
+    Within,
+}
+
+impl Layout {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}

@@ -142,7 +142,7 @@ pub enum Warning {
         seconds: Option<f64>,
     },
     #[error(
-        "real for these two binaries, but within code-layout noise: builds of one source differ by up to {}",
+        "real for these two binaries, but no more than the layout of code can make: builds of one source differ by up to {}",
         percent(*.most)
     )]
     WithinLayoutNoise { most: f64 },

@@ -3,6 +3,7 @@
 
 use crate::render::separated::{Separator, line};
 use findings::Comparison;
+use findings::judge::Evidence;
 use model::block::{Block, BlockKind, Outcome, Second, Side, TrialKey};
 use model::host::HostSample;
 use model::metric::Metric;
@@ -322,7 +323,7 @@ impl TrialValues {
 }
 
 fn campaign_values(record: &RunRecord) -> Vec<TrialValues> {
-    let view = Comparison::of(record, None);
+    let view = Comparison::of(record, &Evidence::default());
     let mut found = Vec::new();
     for step in &view.steps {
         for row in &step.rows {

@@ -65,10 +65,14 @@ impl Sign {
     fn look(self) -> (char, &'static str, &'static str, Tone) {
         match self {
             Sign::Slower => ('\u{25bc}', "slower", "slower", Tone::Bad),
-            Sign::SlowerAlone => ('\u{25bd}', "slower, by itself only", "slower", Tone::Bad),
+            Sign::SlowerAlone => {
+                ('\u{25bd}', "slower, by itself only or perhaps layout", "slower", Tone::Bad)
+            }
             Sign::Faster => ('\u{25b2}', "faster", "faster", Tone::Good),
-            Sign::FasterAlone => ('\u{25b3}', "faster, by itself only", "faster", Tone::Good),
-            Sign::Same => ('=', "no difference", "same", Tone::Plain),
+            Sign::FasterAlone => {
+                ('\u{25b3}', "faster, by itself only or perhaps layout", "faster", Tone::Good)
+            }
+            Sign::Same => ('=', "within the margin", "same", Tone::Plain),
             Sign::Open => ('?', "inconclusive", "open", Tone::Plain),
             Sign::Suspect => ('!', "suspect", "open", Tone::Plain),
         }

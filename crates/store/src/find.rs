@@ -100,4 +100,19 @@ impl Store {
                 .optional()
         })
     }
+
+    /// The id of the newest run of this name that was finished on this host.
+    pub fn last_named(&self, name: &str, host: &str) -> Result<Option<String>, Error> {
+        self.sql("look for a run by its name", |connection| {
+            connection
+                .query_row(
+                    "SELECT runs.id FROM runs JOIN hosts USING (host_key)
+                     WHERE runs.name = ? AND outcome = 'done' AND hosts.name = ?
+                     ORDER BY started_at_us DESC, runs.id DESC LIMIT 1",
+                    [name, host],
+                    |row| row.get(0),
+                )
+                .optional()
+        })
+    }
 }

@@ -79,11 +79,11 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
         RunEvent::TrialEnded { trial, outcome, latency } => {
             trial_end(connection, run.trial_key(connection, trial)?, outcome, latency.as_ref())
         }
-        RunEvent::LaunchEnded { launch, took, max_launches, active_steps } => execute(
+        RunEvent::LaunchEnded { launch, took, max_launches, active_steps, look } => execute(
             connection,
-            "UPDATE launches SET took_ns = ?, launches_max = ?, active_steps_json = ?
+            "UPDATE launches SET took_ns = ?, launches_max = ?, active_steps_json = ?, look_share = ?
              WHERE run_key = ? AND put_aside = 0 AND launch = ?",
-            params![signed(took.0), max_launches, json(active_steps)?, run.key, launch],
+            params![signed(took.0), max_launches, json(active_steps)?, look, run.key, launch],
         ),
         RunEvent::StepLeft { step, launch, reason } => execute(
             connection,

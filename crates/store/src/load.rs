@@ -239,6 +239,7 @@ fn launch(row: &Row<'_>) -> rusqlite::Result<LaunchRecord> {
             Some(_) => from_json(row, "active_steps_json")?,
             None => Vec::new(),
         },
+        look: row.get("look_share")?,
     })
 }
 

@@ -205,6 +205,7 @@ fn events(at_us: i64) -> Vec<RunEvent> {
             took: Nanos(30_000_000_000),
             max_launches: 14,
             active_steps: vec!["readrandom".to_owned()],
+            look: Some(0.25),
         },
         ended(at_us + 99_000_000),
     ]

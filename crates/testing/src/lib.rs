@@ -109,6 +109,7 @@ pub fn record(plan: Plan, launches: u32) -> RunRecord {
         started_at_us: i64::from(launch) * took * 1_000_000,
         took: Some(Nanos::from_secs(took.unsigned_abs())),
         active_steps: Vec::new(),
+        look: (launch == launches).then_some(1.0),
     };
     RunRecord {
         id: "20261121-091500-3fa9".to_owned(),

@@ -297,6 +297,7 @@ impl World {
             foreground_threads: 1,
             cpus: 2,
             open_loop: false,
+            tau: None,
             caps: &[],
         };
         let looks = procedure.looks();

@@ -7,6 +7,7 @@ pub mod bisect;
 pub mod blocks;
 pub mod campaigns;
 pub mod histories;
+pub mod families;
 pub(crate) mod noise;
 pub mod otava;
 pub mod series;
@@ -204,8 +205,15 @@ fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
 
 /// One comparison, launch by launch, asking at the looks as a run does.
 fn compare(scenario: Scenario, truth: f64, procedure: &Procedure, noise: &mut Noise) -> Judgement {
-    let facts =
-        StepFacts { step: STEP, writes: false, foreground_threads: 1, cpus: 2, open_loop: false, caps: &[] };
+    let facts = StepFacts {
+        step: STEP,
+        writes: false,
+        foreground_threads: 1,
+        cpus: 2,
+        open_loop: false,
+        tau: None,
+        caps: &[],
+    };
     let looks = procedure.looks();
     let end = if noise.uniform() < CUT_SHORT {
         let all: Vec<usize> = (3..=procedure.max_launches()).collect();

@@ -122,7 +122,7 @@ proptest! {
         if let Some(ratio) = deciding.ratio {
             prop_assert!(low <= ratio && ratio <= high);
         }
-        if let (true, Some(p)) = (mirrored(found.verdict) != found.verdict, found.significance.p) {
+        if let (true, Some(p)) = (mirrored(found.verdict) != found.verdict, found.p_value) {
             prop_assert!(p <= 0.01 + 1e-9, "{p}");
         }
     }

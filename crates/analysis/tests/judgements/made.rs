@@ -22,8 +22,15 @@ impl Ratios {
 }
 
 /// A reading step of one thread on two CPUs.
-pub const READS: StepFacts<'static> =
-    StepFacts { step: STEP, writes: false, foreground_threads: 1, cpus: 2, open_loop: false, caps: &[] };
+pub const READS: StepFacts<'static> = StepFacts {
+    step: STEP,
+    writes: false,
+    foreground_threads: 1,
+    cpus: 2,
+    open_loop: false,
+    tau: None,
+    caps: &[],
+};
 
 /// The default rule with this Lmax.
 pub fn procedure(max_launches: u32) -> Procedure {

@@ -7,15 +7,15 @@ pub use versions::Versions;
 
 use crate::cli::{Measuring, Places};
 use crate::commands::measure::{self, Ready};
-use crate::finding::calibration_of;
+use crate::finding::{build_noise_of, calibration_of};
 use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
 use analysis::bisect::{Action, Bisection, Compared, Event, Stretch, Why};
-use analysis::{Procedure, refusal};
+use analysis::refusal;
 use anyhow::{Context, anyhow};
 use findings::bisection::VersionFacts;
-use findings::judge::{self, Case, judge_stored};
+use findings::judge::{Case, Evidence, judge_run};
 use model::block::Outcome;
 use model::event::RunOutcome;
 use model::metric::Metric;
@@ -202,9 +202,10 @@ impl<'a> Session<'a> {
             RunOutcome::Done => {}
         }
         let calibration = calibration_of(self.writer.store(), &record)?;
-        let case = Case::of(&record, self.step(&record)?, 1);
-        let procedure = Procedure::new(judge::rule(&record));
-        let judgement = judge_stored(case, &judge::harness(calibration.as_ref()), &procedure).judgement;
+        let build_noise = build_noise_of(self.writer.store(), &record)?;
+        let evidence = Evidence { calibration: calibration.as_ref(), build_noise: build_noise.as_ref() };
+        let judged = judge_run(&record, &evidence).pop();
+        let judgement = judged.with_context(|| format!("run {} has no step", record.id))?.2.judgement;
         if self.ends_ratio.is_none() {
             (self.metric, self.ends_ratio) = (judgement.decides, judgement.deciding().ratio);
         }

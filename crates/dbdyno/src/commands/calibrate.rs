@@ -37,7 +37,8 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
-    let measured = measure::measure(places, &ready, Some("build-noise"), &mut writer, &mut progress)?;
+    let measured =
+        measure::measure(places, &ready, Some(build_noise::BUILD_NOISE), &mut writer, &mut progress)?;
     let view = build_noise::build(&writer.store().load_run(&measured.run)?);
     render::show(&[Finding::BuildNoise(view)], Wanted::of(&arguments.output))?;
     Ok(measured.outcome.into())

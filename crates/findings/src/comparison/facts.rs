@@ -34,6 +34,12 @@ pub(crate) fn run(record: &RunRecord) -> RunFacts {
             Design::Interleaved => judge::rule(record).max_launches,
             Design::Rounds | Design::Sequential => layout.rounds,
         },
+        looked_at: record
+            .launches
+            .iter()
+            .rev()
+            .find(|launch| launch.look.is_some())
+            .map(|launch| launch.launch),
         elapsed_s: elapsed_us.map(|elapsed| elapsed as f64 / 1e6),
         again: again::again(&record.plan),
     }

@@ -161,8 +161,8 @@ pub(super) fn of_launches(
             group,
             side,
             candidate: candidate.to_owned(),
-            verdict: mean.as_ref().map_or(Verdict::RatioOnly, |mean| mean.verdict),
-            mean: mean.and_then(|mean| interval(&mean.estimate)),
+            verdict: Verdict::RatioOnly,
+            mean: mean.as_ref().and_then(interval),
             worst,
         };
         let cases: Vec<(&str, &ComparedStep)> =

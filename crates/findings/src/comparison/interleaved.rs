@@ -7,9 +7,8 @@ use super::{
     TimeParts,
 };
 use crate::calibration::mean_launch_seconds;
-use crate::judge::{self, Case, Harness, Judged, judge_stored};
+use crate::judge::{self, Evidence, Judged, judge_run};
 use analysis::counters::CounterFinding;
-use analysis::family::family;
 use analysis::time_identity::{TimeIdentity, TimePart};
 use analysis::{Estimate, Judgement, LaunchSummary, Method, Procedure};
 use model::block::Side;
@@ -24,23 +23,14 @@ use std::collections::BTreeMap;
 /// Confidence of the counters' intervals, as analysis makes them.
 const COUNTER_CONFIDENCE: f64 = 0.99;
 
-pub(crate) fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> Comparison {
+pub(crate) fn build(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
     let plan = &record.plan;
-    let harness = judge::harness(calibration);
+    let judged = judge_run(record, evidence);
     let procedure = Procedure::new(judge::rule(record));
-    let mut judged: Vec<(&Step, Side, Judged)> = Vec::new();
-    for candidate in plan.candidate_sides() {
-        for step in plan.chosen_steps() {
-            let case = Case::of(record, step, candidate);
-            judged.push((step, candidate, judge_stored(case, &harness, &procedure)));
-        }
-    }
-    let judgements: Vec<&Judgement> = judged.iter().map(|(_, _, judged)| &judged.judgement).collect();
-    let family = family(&judgements, plan.rule.alpha);
     let mut steps: Vec<StepView> = plan.chosen_steps().map(|step| empty_step(record, step)).collect();
     let mut members: Vec<JudgedStep<'_>> = Vec::new();
-    for ((step, side, judged), confirmed) in judged.iter().zip(&family.confirmed) {
-        let case = compared(record, step, *side, judged, *confirmed);
+    for (step, side, judged) in &judged {
+        let case = compared(record, step, *side, judged);
         if let Some(view) = steps.iter_mut().find(|view| view.name == step.name) {
             members.push(JudgedStep { step, launches: &judged.launches, case: case.clone() });
             view.cases.push(case);
@@ -51,7 +41,7 @@ pub(crate) fn build(record: &RunRecord, calibration: Option<&RunRecord>) -> Comp
     Comparison {
         groups: view.candidates().iter().flat_map(of_candidate).collect(),
         steps,
-        warnings: warnings(record, &harness, family.parametric),
+        warnings: warnings(record, evidence),
         ..view
     }
 }
@@ -70,7 +60,7 @@ fn empty_step(record: &RunRecord, step: &Step) -> StepView {
     }
 }
 
-fn compared(record: &RunRecord, step: &Step, side: Side, judged: &Judged, confirmed: bool) -> ComparedStep {
+fn compared(record: &RunRecord, step: &Step, side: Side, judged: &Judged) -> ComparedStep {
     let judgement = &judged.judgement;
     let of = |estimate: &Estimate| metric(estimate, judgement.launches);
     let rates = std::iter::once(&judgement.wall).chain(&judgement.adjusted).chain([&judgement.cpu]);
@@ -78,9 +68,10 @@ fn compared(record: &RunRecord, step: &Step, side: Side, judged: &Judged, confir
         side,
         verdict: judgement.verdict,
         decides: Some(judgement.decides),
-        confirmed,
+        confirmed: judgement.confirmed,
+        layout: judgement.layout,
         discovered: false,
-        p_value: judgement.significance.p,
+        p_value: judgement.p_value,
         repeats: judgement.launches,
         seconds: judged.seconds(),
         metrics: rates.map(of).chain(counters(judged)).collect(),
@@ -190,11 +181,10 @@ fn said(record: &RunRecord, step: &Step, judgement: &Judgement) -> Vec<Warning> 
 }
 
 /// The warnings of the whole run, each once, and what is to be said of all steps.
-fn warnings(record: &RunRecord, harness: &Harness, parametric: bool) -> Vec<RunWarning> {
+fn warnings(record: &RunRecord, evidence: &Evidence<'_>) -> Vec<RunWarning> {
     let own = |warning| RunWarning { step: None, warning };
-    let is_unknown = *harness == Harness::NotCalibrated && record.plan.purpose == Purpose::Compare;
+    let is_unknown = evidence.calibration.is_none() && record.plan.purpose == Purpose::Compare;
     let not_calibrated = is_unknown.then(|| own(Warning::NotCalibrated));
-    let parametric = parametric.then(|| own(Warning::ParametricFamily));
     let of_run = record.warnings.iter().filter(|warning| warning.step.is_none()).cloned();
-    facts::each_once(of_run.chain(not_calibrated).chain(parametric))
+    facts::each_once(of_run.chain(not_calibrated))
 }

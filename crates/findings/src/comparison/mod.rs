@@ -27,7 +27,7 @@ use model::plan::{Design, LeftOut, LoopDevice, Purpose};
 use model::record::{RunStatus, RunWarning};
 use model::shape::Shape;
 use model::units::Bytes;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 use model::workload::Group;
 use serde::Serialize;
@@ -92,6 +92,8 @@ pub struct RunFacts {
     pub launches: u32,
     /// The most that there could be.
     pub max_launches: u32,
+    /// The last launch after which its verdicts were looked at; of interleaved launches alone.
+    pub looked_at: Option<u32>,
     /// Wall time from start to end, in seconds; absent where it is unfinished.
     pub elapsed_s: Option<f64>,
     /// How it is measured again: the whole of it, also where a part is shown.
@@ -124,15 +126,6 @@ impl Repeats {
             numbers.join(", "),
             reason.reason
         )
-    }
-
-    /// The confidence that an interval is named by. Both rates of an interleaved step can carry its verdict: the one that
-    /// is named is that at which both intervals hold together.
-    pub fn named_confidence(self, confidence: f64) -> f64 {
-        match self {
-            Repeats::Launches => 1.0 - 2.0 * (1.0 - confidence),
-            Repeats::Rounds => confidence,
-        }
     }
 
     /// `launch`, `round`
@@ -294,6 +287,9 @@ pub struct ComparedStep {
     pub confirmed: bool,
     /// Whether it stands out among all of them, at 5 % false ones (Benjamini-Hochberg).
     pub discovered: bool,
+    /// Whether the layout of code can account for it; absent without a verdict, and of rounds, whose intervals have it in
+    /// them.
+    pub layout: Option<Layout>,
     /// p value of the step by itself; of rounds that of all candidates of the step. Absent where there was no test.
     pub p_value: Option<f64>,
     /// Launches or rounds that it rests on.
@@ -453,6 +449,16 @@ impl ComparedStep {
     /// Whether a regression or an improvement holds by itself only, not with all steps taken together.
     pub fn is_alone(&self) -> bool {
         matches!(self.verdict, Verdict::Regression | Verdict::Improvement) && !self.confirmed
+    }
+
+    /// Whether it holds with all steps taken together, but builds of one source may differ as much.
+    pub fn may_be_layout(&self) -> bool {
+        self.confirmed && self.layout == Some(Layout::MayBe)
+    }
+
+    /// Whether it is a change that counts: it holds with all steps taken together, beyond the layout of code.
+    pub fn counts(&self) -> bool {
+        self.confirmed && !self.may_be_layout()
     }
 
     /// Whether the rate decides from which the time spent waiting for a CPU is taken out.

@@ -2,6 +2,7 @@
 
 use super::{case, rate, view_of};
 use crate::Comparison;
+use crate::judge::Evidence;
 use model::block::{BASE, Outcome};
 use model::counter::{Counter, Counters};
 use model::event::Moment;
@@ -142,15 +143,15 @@ fn a_biased_harness_refuses_every_verdict_and_an_uncalibrated_one_is_said() {
     let honest =
         RunRecord { plan: Plan { purpose: Purpose::Calibrate, ..slower.plan.clone() }, ..record(&EQUAL) };
     let biased = RunRecord { plan: honest.plan.clone(), ..record(&Truth { write: 1.0, read: 0.98 }) };
-    assert_eq!(case(&Comparison::of(&slower, Some(&honest)), READ, 1).verdict, Verdict::Regression);
-    let refused = Comparison::of(&slower, Some(&biased));
+    assert_eq!(case(&Comparison::of(&slower, &held(Some(&honest))), READ, 1).verdict, Verdict::Regression);
+    let refused = Comparison::of(&slower, &held(Some(&biased)));
     for (_, case) in refused.cases() {
         assert_eq!(case.verdict, Verdict::RatioOnly);
         let said: Vec<String> = case.warnings.iter().map(Warning::to_string).collect();
         assert!(said.iter().any(|one| one.contains("found the harness biased on readrandom")), "{said:?}");
     }
     let is_uncalibrated = |calibration: Option<&RunRecord>| {
-        let warnings = Comparison::of(&slower, calibration).warnings;
+        let warnings = Comparison::of(&slower, &held(calibration)).warnings;
         warnings.iter().any(|one| one.warning == Warning::NotCalibrated)
     };
     assert!(is_uncalibrated(None) && !is_uncalibrated(Some(&honest)));
@@ -184,4 +185,8 @@ fn warnings_and_dropped_steps_stand_where_they_belong() {
         "dropped: dropped: the budget is over (after launch 3)",
     ];
     assert!(notes.ends_with(&last.map(str::to_owned)), "{notes:?}");
+}
+
+fn held(calibration: Option<&RunRecord>) -> Evidence<'_> {
+    Evidence { calibration, build_noise: None }
 }

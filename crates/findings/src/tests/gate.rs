@@ -7,8 +7,7 @@ use crate::gate::{self, Passage};
 use model::event::RunOutcome;
 use model::metric::Metric;
 use model::record::RunStatus;
-use model::verdict::Verdict;
-use model::warning::Warning;
+use model::verdict::{Layout, Verdict};
 use testing::compared::{Truth, record};
 use testing::rounds;
 
@@ -39,9 +38,19 @@ fn the_gate_stops_a_regression_beyond_the_threshold_only() {
     assert_eq!(passage(&regression(|_| {}), 0.06), Passage::Passed);
     assert_eq!(passage(&regression(|_| {}), 0.04), Passage::Regression);
     assert_eq!(passage(&regression(|case| set_interval(case, 0.99, 0.995)), 0.02), Passage::Passed);
-    assert_eq!(passage(&regression(|case| case.confirmed = false), 0.02), Passage::Passed);
-    let in_layout = |case: &mut ComparedStep| case.warnings.push(Warning::WithinLayoutNoise { most: 0.02 });
-    assert_eq!(passage(&regression(in_layout), 0.02), Passage::Passed);
+    // Slower by itself only is neither a regression nor none, unless it is within the threshold.
+    assert_eq!(passage(&regression(|case| case.confirmed = false), 0.02), Passage::Inconclusive);
+    assert_eq!(passage(&regression(|case| case.confirmed = false), 0.06), Passage::Passed);
+    let in_layout = gate::judge(&regression(|case| case.layout = Some(Layout::MayBe)), 0.02);
+    assert_eq!(in_layout.passage, Passage::Passed);
+    assert_eq!(
+        in_layout.reasons,
+        [
+            "no regression beyond 2 % and the layout of code",
+            "slower, but may be the layout of code: readrandom of rocksdb@8.7.3: 0.959 [0.948, 0.970] of rocksdb@8.5.4, \
+             14 launches",
+        ]
+    );
     assert_eq!(passage(&regression(|case| case.verdict = Verdict::NoChange), 0.02), Passage::Passed);
 }
 

@@ -109,7 +109,7 @@ fn one_over_releases(
                 title: format!("Relative rate{of_config}{of_group}"),
                 axis: format!("rate relative to {}", view.base),
                 reference: Some(1.0),
-                confidence: confidence(view, steps),
+                confidence: confidence(steps),
                 releases: releases.iter().map(|subject| subject.version.clone()).collect(),
                 lines,
             }),
@@ -125,10 +125,10 @@ fn relative(step: &StepView, subject: &SubjectView) -> Option<Point> {
     Some(Point { value: deciding.ratio?, low: deciding.low, high: deciding.high })
 }
 
-fn confidence(view: &Comparison, steps: &[&StepView]) -> Option<f64> {
+fn confidence(steps: &[&StepView]) -> Option<f64> {
     let cases = steps.iter().flat_map(|step| &step.cases);
     let confidences = cases.filter_map(|case| case.deciding()?.confidence);
-    shared_confidence(confidences.map(|confidence| view.repeats.named_confidence(confidence)))
+    shared_confidence(confidences)
 }
 
 fn changes(view: &Comparison, config: &str, step: &StepView, releases: &[&SubjectView]) -> Vec<Mark> {
@@ -170,7 +170,7 @@ pub(super) fn bars(view: &Comparison, ids: &mut Ids) -> Vec<Figure> {
                 title: format!("Relative rate, {}", group.name()),
                 axis: format!("rate relative to {}", view.base),
                 reference: 1.0,
-                confidence: confidence(view, &steps),
+                confidence: confidence(&steps),
                 labels: steps.iter().map(|step| step.name.clone()).collect(),
                 series,
             }),

@@ -31,17 +31,18 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         |verdict, words: &str, is: fn(&ComparedStep) -> bool| Line { verdict, words: words.to_owned(), is };
     let lines = [
         line(Some(Verdict::Regression), &format!("slower than {base}"), |case| {
-            case.verdict == Verdict::Regression && case.confirmed
+            case.verdict == Verdict::Regression && case.counts()
         }),
         line(Some(Verdict::Improvement), &format!("faster than {base}"), |case| {
-            case.verdict == Verdict::Improvement && case.confirmed
+            case.verdict == Verdict::Improvement && case.counts()
         }),
+        line(None, "different, but no more than the layout of code can make,", ComparedStep::may_be_layout),
         line(None, "a change by itself only, not with all steps taken together,", ComparedStep::is_alone),
         line(Some(Verdict::Suspect), "no more than a suspicion", |case| case.verdict == Verdict::Suspect),
         line(Some(Verdict::Inconclusive), "open, a difference neither found nor ruled out,", |case| {
             case.verdict == Verdict::Inconclusive
         }),
-        line(Some(Verdict::NoChange), &format!("no difference beyond {margin}"), |case| {
+        line(Some(Verdict::NoChange), &format!("within {margin} of {base}"), |case| {
             case.verdict == Verdict::NoChange
         }),
         line(None, "no verdict", |case| case.verdict == Verdict::RatioOnly),
@@ -97,19 +98,15 @@ fn sentence(line: &Line, view: &Comparison, all: usize) -> Option<Sentence> {
     };
     Some(Sentence {
         verdict: line.verdict,
-        text: capitalised(&format!(
-            "{who}{words}{of}: {}{more}{}.",
-            named.join(", "),
-            confidence(view, &cases)
-        )),
+        text: capitalised(&format!("{who}{words}{of}: {}{more}{}.", named.join(", "), confidence(&cases))),
     })
 }
 
 /// The confidence of the intervals, if there are any.
-fn confidence(view: &Comparison, cases: &[(&StepView, &ComparedStep)]) -> String {
+fn confidence(cases: &[(&StepView, &ComparedStep)]) -> String {
     let confidences = cases.iter().filter(|(_, case)| case.is_directional());
     let first = confidences.filter_map(|(_, case)| case.deciding()?.confidence).next();
-    let named = first.map(|first| chosen_percent(view.repeats.named_confidence(first)));
+    let named = first.map(chosen_percent);
     named.map(|named| format!("; {named} intervals")).unwrap_or_default()
 }
 

@@ -107,6 +107,7 @@ fn comparison(view: &Comparison, step: &StepView, case: &ComparedStep, one: &Com
         "warnings": case.warnings.iter().filter(about_it).map(Warning::id).collect::<Vec<_>>(),
         "p_value": case.p_value.filter(|_| decides),
         "confirmed": decides.then_some(case.confirmed),
+        "layout": case.layout.filter(|_| decides),
         "helper": step.helper,
         "discovered": decides && case.discovered,
         "visible_change": case.visible_change.filter(|_| decides),

@@ -13,7 +13,7 @@ mod tables;
 
 pub use found::found;
 pub use json::json;
-pub(crate) use sentences::{cautions, disturbed, host_line, summary, verdict_word};
+pub(crate) use sentences::{cautions, disturbed, host_line, summary, verdict_words};
 pub use table::table;
 
 use crate::document::{Block, Document, Level, Notice, PostPart, Section, Table};
@@ -265,7 +265,7 @@ fn one_step(id: &str, step: &StepView, run: &ComparedRun, ids: &mut Ids) -> Sect
                     "{} against {}: {}.",
                     view.name(case.side),
                     view.base,
-                    verdict_word(case.verdict)
+                    verdict_words(case, view.margin)
                 );
                 blocks.push(captioned(caption)(columns::metrics(case)));
             }

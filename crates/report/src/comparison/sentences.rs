@@ -27,18 +27,31 @@ pub(super) fn run_line(view: &Comparison) -> String {
     let name = run.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     let elapsed = run.elapsed_s.map(|elapsed| format!(" in {}", span(elapsed))).unwrap_or_default();
     let of = match view.repeats {
-        Repeats::Launches => "of at most",
-        Repeats::Rounds => "of",
+        Repeats::Launches => view.repeats.count(run.launches),
+        Repeats::Rounds => format!("{} of {}", run.launches, view.repeats.count(run.max_launches)),
     };
     format!(
-        "Run {}{name}: {}, {}; {} {of} {}{elapsed}; seed {}.",
+        "Run {}{name}: {}, {}; {of}{elapsed}; seed {}.{}",
         run.id,
         run.purpose.word(),
         status(run.status),
-        run.launches,
-        view.repeats.count(run.max_launches),
-        run.seed
+        run.seed,
+        state_of_looks(view)
     )
+}
+
+/// What the verdicts of a run rest on that did not end by itself.
+fn state_of_looks(view: &Comparison) -> String {
+    let is_over = view.run.status == RunStatus::Ended(RunOutcome::Done);
+    match (view.repeats, view.run.looked_at) {
+        (Repeats::Launches, Some(launch)) if !is_over => {
+            format!(" Verdicts are those of its last look, after launch {launch}.")
+        }
+        (Repeats::Launches, None) if !is_over => {
+            " It was not looked at yet: there are no verdicts.".to_owned()
+        }
+        (_, _) => String::new(),
+    }
 }
 
 fn status(status: RunStatus) -> &'static str {
@@ -238,21 +251,23 @@ pub(super) fn again(view: &Comparison) -> String {
     format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
 }
 
-/// A verdict, in the words of the glossary.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
+/// A verdict, in the words of the glossary; a change within `margin` (0.02 is 2 %) is none.
+pub(crate) fn verdict_words(case: &ComparedStep, margin: f64) -> String {
+    let word = match case.verdict {
+        _ if case.may_be_layout() => "may be layout",
         Verdict::Regression => "regression",
         Verdict::Improvement => "improvement",
-        Verdict::NoChange => "no difference",
+        Verdict::NoChange => return format!("within {}", chosen_percent(margin)),
         Verdict::Inconclusive => "inconclusive",
         Verdict::Suspect => "suspect",
         Verdict::RatioOnly => "no verdict",
-    }
+    };
+    word.to_owned()
 }
 
 /// `99 % interval -5.2 to -3.0 %`
-fn interval_as_change(metric: &ComparedMetric, repeats: Repeats) -> Option<String> {
-    let confidence = repeats.named_confidence(metric.confidence?);
+fn interval_as_change(metric: &ComparedMetric) -> Option<String> {
+    let confidence = metric.confidence?;
     let end = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
     let interval = match (metric.low, metric.high) {
         (Some(low), Some(high)) => format!("interval {} to {} %", end(low), end(high)),
@@ -271,7 +286,7 @@ const MOST_NAMED_CHANGES: usize = 4;
 type NamedCase<'a> = (&'a StepView, &'a ComparedStep);
 
 /// The sentence over all steps of a candidate: "`candidate` is slower than `base` on readrandom (-4.1 %, 99 % interval
-/// -5.2 to -3.0 %, 14 launches); no difference beyond 2 % on seekrandom". It claims only what holds for all together.
+/// -5.2 to -3.0 %, 14 launches); within 2 % on seekrandom". It claims only what holds for all together.
 pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
     let cases: Vec<NamedCase<'_>> = view.cases().filter(|(_, case)| case.side == candidate.side).collect();
     let of = |is: &dyn Fn(&ComparedStep) -> bool| -> Vec<NamedCase<'_>> {
@@ -282,10 +297,13 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
     let mut parts = Vec::new();
     let mut subject = format!("{name} is ");
     for (verdict, word) in [(Verdict::Regression, "slower"), (Verdict::Improvement, "faster")] {
-        if let Some(steps) = changed(of(&|case| case.verdict == verdict && case.confirmed), view) {
+        if let Some(steps) = changed(of(&|case| case.verdict == verdict && case.counts()), view) {
             parts.push(format!("{subject}{word} than {base} on {steps}"));
             subject = String::new();
         }
+    }
+    if let Some(steps) = changed(of(&ComparedStep::may_be_layout), view) {
+        parts.push(format!("different, but no more than the layout of code can make, on {steps}"));
     }
     if let Some(steps) = changed(of(&ComparedStep::is_alone), view) {
         parts.push(format!("by itself only, not with all steps taken together, a change on {steps}"));
@@ -294,7 +312,7 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
         parts.push(format!("no more than a suspicion on {steps}"));
     }
     for (verdict, words) in [
-        (Verdict::NoChange, format!("no difference beyond {margin} on")),
+        (Verdict::NoChange, format!("within {margin} on")),
         (Verdict::Inconclusive, "no difference found, nor ruled out, on".to_owned()),
         (Verdict::RatioOnly, "no verdict on".to_owned()),
     ] {
@@ -325,7 +343,7 @@ fn changed(mut cases: Vec<NamedCase<'_>>, view: &Comparison) -> Option<String> {
         let Some((deciding, ratio)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
             return step.name.clone();
         };
-        let interval = interval_as_change(deciding, view.repeats).map(|interval| format!(", {interval}"));
+        let interval = interval_as_change(deciding).map(|interval| format!(", {interval}"));
         let repeats = view.repeats.count(case.repeats);
         format!("{} ({}{}, {repeats})", step.name, change(ratio), interval.unwrap_or_default())
     };

@@ -1,6 +1,6 @@
 //! The tables of a comparison, before any layout.
 
-use super::sentences::verdict_word;
+use super::sentences::verdict_words;
 use crate::document::{Cell, Column, Kind, Matrix, MatrixCell, MatrixRow, Table, Tone};
 use crate::signs::{self, Sign};
 use findings::Comparison;
@@ -49,7 +49,7 @@ fn matrix_cell(case: &ComparedStep, view: &Comparison) -> MatrixCell {
     let of = |end: fn(&ComparedMetric) -> Option<f64>| deciding.and_then(end);
     let interval = match deciding.and_then(|deciding| deciding.confidence) {
         Some(confidence) => {
-            let confidence = chosen_percent(view.repeats.named_confidence(confidence));
+            let confidence = chosen_percent(confidence);
             format!("{confidence} interval {}", figures::interval(of(|one| one.low), of(|one| one.high)))
         }
         None => "no interval".to_owned(),
@@ -61,10 +61,10 @@ fn matrix_cell(case: &ComparedStep, view: &Comparison) -> MatrixCell {
         low: of(|one| one.low),
         high: of(|one| one.high),
         verdict: case.verdict,
-        confirmed: case.confirmed,
+        confirmed: case.counts(),
         detail: format!(
             "{}: {} -> {} QPS, {interval}, {}, {} measured",
-            verdict_word(case.verdict),
+            verdict_words(case, view.margin),
             quantity_or_none(rate.and_then(|rate| rate.base)),
             quantity_or_none(rate.and_then(|rate| rate.candidate)),
             view.repeats.count(case.repeats),
@@ -92,10 +92,10 @@ fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
         text.push_str("; - in an interval means not bounded");
     }
     let signs: BTreeSet<Sign> =
-        cases.iter().filter_map(|case| Sign::of(case.verdict, case.confirmed)).collect();
+        cases.iter().filter_map(|case| Sign::of(case.verdict, case.counts())).collect();
     let mut parts = vec![text + "."];
     parts.extend(Some(signs::legend(&signs, view.margin)).filter(|signs| !signs.is_empty()));
-    if any(&|case, one| one.ratio.is_some() && Sign::of(case.verdict, case.confirmed).is_none()) {
+    if any(&|case, one| one.ratio.is_some() && Sign::of(case.verdict, case.counts()).is_none()) {
         parts.push("No sign: no verdict.".to_owned());
     }
     if cases.iter().any(|case| case.is_adjusted()) {
@@ -152,7 +152,7 @@ pub(super) fn candidate(view: &Comparison, side: Side) -> Table {
             quantity_or_none(rate.and_then(|rate| rate.base)).into(),
             quantity_or_none(rate.and_then(|rate| rate.candidate)).into(),
             relative(case),
-            verdict(case),
+            verdict(case, view.margin),
             case.repeats.to_string().into(),
             quantity_or_none(cpu.and_then(|cpu| cpu.base)).into(),
             quantity_or_none(cpu.and_then(|cpu| cpu.candidate)).into(),
@@ -181,17 +181,17 @@ pub(super) fn relative(case: &ComparedStep) -> Cell {
     if case.is_adjusted() {
         parts.push("adj".to_owned());
     }
-    Cell::of(case.verdict, case.confirmed, parts.join(" "))
+    Cell::of(case.verdict, case.counts(), parts.join(" "))
 }
 
 /// Colour only repeats what the word says.
-fn verdict(case: &ComparedStep) -> Cell {
+fn verdict(case: &ComparedStep, margin: f64) -> Cell {
     let tone = match case.verdict {
         Verdict::Regression => Tone::Bad,
         Verdict::Improvement => Tone::Good,
         Verdict::NoChange | Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => Tone::Plain,
     };
-    Cell::toned(verdict_word(case.verdict), tone)
+    Cell::toned(verdict_words(case, margin), tone)
 }
 
 /// Of a cost that may have changed or not.
@@ -236,10 +236,10 @@ pub(super) fn moved(case: &ComparedStep) -> String {
 /// How urgent a verdict is: what holds among all steps first.
 fn urgency(case: &ComparedStep) -> Option<u8> {
     match case.verdict {
-        Verdict::Regression if case.confirmed => Some(0),
+        Verdict::Regression if case.counts() => Some(0),
         Verdict::Regression => Some(1),
         Verdict::Suspect => Some(2),
-        Verdict::Improvement if case.confirmed => Some(3),
+        Verdict::Improvement if case.counts() => Some(3),
         Verdict::Improvement => Some(4),
         Verdict::Inconclusive | Verdict::NoChange | Verdict::RatioOnly => None,
     }

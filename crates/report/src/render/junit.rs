@@ -135,7 +135,11 @@ fn notes(case: &ComparedStep) -> String {
 
 /// The verdict, then every metric on a line of its own.
 fn figures(case: &ComparedStep, run: &Comparison) -> String {
-    let confirmed = if case.confirmed { ", holds among all steps" } else { "" };
+    let confirmed = match (case.confirmed, case.may_be_layout()) {
+        (true, true) => ", holds among all steps, may be the layout of code",
+        (true, false) => ", holds among all steps",
+        (false, _) => "",
+    };
     let on = case.decides.map(|metric| format!(", on {}", metric.name())).unwrap_or_default();
     let p = case.p_value.map(|p| format!(", p = {p:.4}")).unwrap_or_default();
     let repeats = run.repeats.count(case.repeats);

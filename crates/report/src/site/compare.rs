@@ -4,7 +4,7 @@
 use super::cells::{headers, name, number_headers, table, time};
 use super::links;
 use super::shell::{self, Here};
-use crate::comparison::{self, verdict_word};
+use crate::comparison::{self, verdict_words};
 use crate::document::Sentence;
 use findings::Comparison;
 use findings::comparison::ComparedStep;
@@ -286,7 +286,7 @@ fn relative(case: &ComparedStep, view: &Comparison) -> String {
     if deciding.is_bounded() {
         parts.push(figures::interval(deciding.low, deciding.high));
     }
-    parts.push(verdict_word(case.verdict).to_owned());
+    parts.push(verdict_words(case, view.margin));
     let alone = if case.is_alone() { ", by itself only" } else { "" };
     format!("{}{alone}, {}", parts.join(" "), view.repeats.count(case.repeats))
 }

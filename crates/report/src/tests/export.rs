@@ -3,6 +3,7 @@
 use super::read_back::HOSTILE;
 use crate::export;
 use findings::Comparison;
+use findings::judge::Evidence;
 use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::counter::Counter;
 use model::reason::Reason;
@@ -71,7 +72,7 @@ fn exported_records_have_every_value_of_the_store() {
 #[test]
 fn exported_values_are_those_of_the_trials_that_count() {
     let record = rounds::record();
-    let view = Comparison::of(&record, None);
+    let view = Comparison::of(&record, &Evidence::default());
     let run = export::ExportedRun::new(&record.id, &record.plan, record.started_at_us);
     let trials = export::values(&record);
     let rows: usize = view.steps.iter().flat_map(|step| &step.rows).map(|row| row.rounds.len()).sum();

@@ -6,6 +6,7 @@ use crate::render::Options;
 use crate::render::separated::number;
 use findings::Comparison;
 use findings::comparison::{ComparedStep, SubjectView};
+use findings::judge::Evidence;
 use model::metric::Metric;
 use model::record::RunStatus;
 use model::verdict::Verdict;
@@ -197,7 +198,7 @@ fn benchstat_read_back_has_the_figures_of_the_view() {
     let record = record(&Truth { write: 1.0, read: 0.95 });
     let text = shown(&found(&record), "benchstat", plain(80));
     insta::assert_snapshot!("benchstat_of_a_record", text);
-    let view = Comparison::of(&record, None);
+    let view = Comparison::of(&record, &Evidence::default());
     let case = &view.steps[1].cases[0];
     let wall = &case.metrics[0];
     let line = text.lines().find(|line| line.starts_with("readrandom")).unwrap();

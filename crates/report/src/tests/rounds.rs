@@ -7,6 +7,7 @@ use crate::render::separated::number;
 use crate::render::{Format, Options, Output, TextOptions, render};
 use findings::Comparison;
 use findings::comparison::StepView;
+use findings::judge::Evidence;
 use findings::selection::Selection;
 use model::block::TrialKey;
 use model::event::Moment;
@@ -19,7 +20,7 @@ use testing::rounds::{STEPS, record, single_round, with_equal_rates, with_loss_b
 const TICKERS: &str = include_str!("../../../formats/fixtures/rocksdb/8.1.1.tickers.txt");
 
 fn view(record: &RunRecord) -> Comparison {
-    Comparison::of(record, None)
+    Comparison::of(record, &Evidence::default())
 }
 
 fn detailed(width: usize) -> TextOptions {

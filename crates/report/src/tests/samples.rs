@@ -5,6 +5,7 @@ use findings::comparison::{
     TimeParts, TrialReason, Trials, Worst,
 };
 use findings::differs::{Difference, DifferenceKind};
+use findings::judge::Evidence;
 use findings::{ComparedRun, Comparison, Finding};
 use model::block::Side;
 use model::counter::Counter;
@@ -14,7 +15,7 @@ use model::metric::Metric;
 use model::record::{RunRecord, RunWarning};
 use model::shape::{Level, Shape};
 use model::units::Bytes;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 use model::workload::Group;
 use testing::compared::{self, EQUAL};
@@ -33,7 +34,7 @@ fn metric(metric: Metric, [base, candidate, low, high]: Measured) -> ComparedMet
         ratio: Some(candidate / base),
         low: end(low),
         high: end(high),
-        confidence: Some(0.995),
+        confidence: Some(0.99),
         repeats: 0,
         moved: None,
     }
@@ -81,6 +82,7 @@ fn readrandom() -> ComparedStep {
     ComparedStep {
         side: 1,
         verdict: Verdict::Regression,
+        layout: Some(Layout::Beyond),
         decides: Some(Metric::OpsPerSecond),
         confirmed: true,
         discovered: false,
@@ -103,6 +105,7 @@ fn seekrandom() -> ComparedStep {
     metrics.push(counter(Counter::ReadCalls, [1.2, 1.21, 0.99, 1.02], false));
     ComparedStep {
         verdict: Verdict::NoChange,
+        layout: Some(Layout::Within),
         decides: Some(Metric::OpsPerSecondAdjusted),
         confirmed: false,
         p_value: Some(0.41),
@@ -117,6 +120,7 @@ fn seekrandom() -> ComparedStep {
 fn fillseq() -> ComparedStep {
     ComparedStep {
         verdict: Verdict::Improvement,
+        layout: Some(Layout::Beyond),
         confirmed: false,
         p_value: Some(0.008),
         metrics: rates(
@@ -141,6 +145,7 @@ fn overwrite() -> ComparedStep {
     metrics.push(counter(Counter::StorageWriteBytes, [911.0, 1298.0, 1.31, 1.54], true));
     ComparedStep {
         verdict: Verdict::Inconclusive,
+        layout: None,
         confirmed: false,
         p_value: Some(0.52),
         repeats: 8,
@@ -165,6 +170,7 @@ fn readwhilewriting() -> ComparedStep {
     let dropped = "dropped: the budget allows 7 launches of all steps, 9 are the least (after launch 1)";
     ComparedStep {
         verdict: Verdict::RatioOnly,
+        layout: None,
         confirmed: false,
         p_value: None,
         repeats: 0,
@@ -274,7 +280,7 @@ fn record() -> RunRecord {
 
 /// A comparison with five steps, one of each kind.
 pub(super) fn comparison() -> Comparison {
-    let mut view = Comparison::of(&record(), None);
+    let mut view = Comparison::of(&record(), &Evidence::default());
     let load = "load average 3.1 on 8 CPUs when the run began: other processes take part of the time";
     view.warnings = vec![RunWarning { step: None, warning: note("busy-host", load) }];
     view.subjects[1].differs = differs();
@@ -295,7 +301,7 @@ pub(super) fn comparison() -> Comparison {
         faster: 1,
         unchanged: 0,
         inconclusive: 1,
-        mean: Some(Interval { ratio: 1.012, low: Some(0.981), high: Some(1.044), confidence: 0.995 }),
+        mean: Some(Interval { ratio: 1.012, low: Some(0.981), high: Some(1.044), confidence: 0.99 }),
         verdict: Verdict::Inconclusive,
         worst: Some(Worst {
             step: "overwrite".to_owned(),
@@ -332,6 +338,6 @@ pub(super) fn finding(view: Comparison) -> Finding {
 
 /// Of a record what it says.
 pub(super) fn found(record: &RunRecord) -> Finding {
-    let view = Comparison::of(record, None);
+    let view = Comparison::of(record, &Evidence::default());
     Finding::Comparison(Box::new(ComparedRun { view, record: record.clone(), host: Vec::new() }))
 }

@@ -129,6 +129,7 @@ fn stopped() -> Vec<RunEvent> {
         took: Nanos(5),
         max_launches: 2,
         active_steps: vec!["fillseq".to_owned()],
+        look: None,
     });
     events.push(launch(2));
     events.extend(visit(2, 1));

@@ -208,7 +208,8 @@ fn write_run(writer: &mut Writer, shape: &Shape, number: u32, histogram: &str) -
         }
         let took = Nanos::from_secs(30);
         let max_launches = shape.launches;
-        write(RunEvent::LaunchEnded { launch, took, max_launches, active_steps: Vec::new() })?;
+        let look = (launch == shape.launches).then_some(1.0);
+        write(RunEvent::LaunchEnded { launch, took, max_launches, active_steps: Vec::new(), look })?;
     }
     for side in 0..shape.subjects {
         let text = "2026/01/01-00:00:00 a line of a log as engines write them\n".repeat(200);

@@ -8,6 +8,7 @@ use super::super::{Case, Ending, bisect, servers};
 use super::reading::{self, Filtered};
 use super::{Opened, timelines, with_file};
 use anyhow::{Context, ensure};
+use findings::judge::Evidence;
 use findings::{ComparedRun, Comparison, Finding};
 use report::document::Document;
 use serde_json::Value;
@@ -62,7 +63,7 @@ impl Real {
         Call::new(scratch, ["report", run, "--format", "html", "-o"]).and([&page]).succeeds()?;
         let store = Store::open_to_browse(&scratch.data().join("dbdyno/dbdyno.sqlite"))?;
         let record = store.load_run(run)?;
-        let (view, host) = (Comparison::of(&record, None), store.host_samples(run)?);
+        let (view, host) = (Comparison::of(&record, &Evidence::default()), store.host_samples(run)?);
         let document = report::document(&Finding::Comparison(Box::new(ComparedRun { view, record, host })));
         Ok(Real { page, document, json })
     }

@@ -68,7 +68,13 @@ fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
             }
         }
         let took = Nanos::from_secs(4);
-        events.push(RunEvent::LaunchEnded { launch, took, max_launches: 3, active_steps: Vec::new() });
+        events.push(RunEvent::LaunchEnded {
+            launch,
+            took,
+            max_launches: 3,
+            active_steps: Vec::new(),
+            look: None,
+        });
     }
     events.push(RunEvent::RawOutput {
         launch: 1,

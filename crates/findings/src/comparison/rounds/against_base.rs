@@ -102,6 +102,7 @@ pub(super) fn cases(
             side,
             verdict,
             decides: rate.map(|_| Metric::OpsPerSecond),
+            layout: None,
             confirmed: false,
             discovered: false,
             p_value: rate.and_then(|rate| rate.p_family).filter(|p| p.is_finite()),

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(
             signed,
             "<span class=\"sign faster\" aria-hidden=\"true\">△</span><span class=\"heard\"> faster, by itself \
-             only</span> <span class=\"good\">1.1</span>"
+             only or perhaps layout</span> <span class=\"good\">1.1</span>"
         );
     }
 }

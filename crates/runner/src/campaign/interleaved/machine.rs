@@ -3,7 +3,7 @@
 //! pilot -> launch 1 -> (fix the largest number of launches) -> launch 2 -> ... -> end. A failure ends one
 //! part of one launch; the other part and the next launches go on.
 
-use super::referee::{LaunchCost, Referee};
+use super::referee::{LaunchCost, Passed, Referee};
 use super::script;
 use super::sizes::BlockSizes;
 use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
@@ -39,6 +39,10 @@ pub struct Campaign<R> {
     current: Option<Line>,
     launch: Launch,
     max_launches: Option<u32>,
+    /// When the first launch began.
+    first_started: Nanos,
+    /// Whether no launch comes after the last one.
+    was_last: bool,
     last_cost: LaunchCost,
     failed_launches: BTreeMap<String, u32>,
     delayed_steps: BTreeSet<String>,
@@ -100,6 +104,8 @@ impl<R: Referee> Campaign<R> {
             current: None,
             launch: Launch::default(),
             max_launches: None,
+            first_started: Nanos(0),
+            was_last: false,
             last_cost: LaunchCost::default(),
             failed_launches: BTreeMap::new(),
             delayed_steps: BTreeSet::new(),
@@ -125,6 +131,9 @@ impl<R: Referee> Campaign<R> {
 
     fn begin_launch(&mut self, now: Nanos) {
         let number = self.launch.number + 1;
+        if number == 1 {
+            self.first_started = now;
+        }
         self.launch = Launch { number, started: now, part_started: now, ..Launch::default() };
         self.events.push(RunEvent::LaunchStarted { launch: number, at_us: self.epoch_us });
         self.script = script::launch(&self.plan, number, &self.active, &self.sizes).into();
@@ -139,12 +148,18 @@ impl<R: Referee> Campaign<R> {
             let nothing_measured = self.last_cost == LaunchCost::default() && self.launch.number == 0;
             return Some(if nothing_measured { RunOutcome::Failed } else { RunOutcome::Done });
         }
-        if self.max_launches.is_some_and(|most| self.launch.number >= most) {
-            return Some(RunOutcome::Done);
-        }
+        self.was_last.then_some(RunOutcome::Done)
+    }
+
+    /// How far the run came with this launch, by time: what a step that left would have cost is spent on the others.
+    fn passed(&self, launch: u32, now: Nanos) -> Passed {
         let next_cost = self.part_cost(DatabaseKind::Own) + self.part_cost(DatabaseKind::Image);
         let out_of_time = now + next_cost + REPORT_RESERVE > self.plan.budget;
-        (self.launch.number > 0 && out_of_time).then_some(RunOutcome::Done)
+        let is_last = out_of_time || self.max_launches.is_some_and(|most| launch >= most);
+        let end = self.plan.budget.saturating_sub(REPORT_RESERVE).saturating_sub(self.first_started);
+        let share =
+            now.saturating_sub(self.first_started).as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
+        Passed { launch, share: share.clamp(f64::MIN_POSITIVE, 1.0), is_last }
     }
 
     /// What the part cost last time, where a step of it is still active.
@@ -178,7 +193,10 @@ impl<R: Referee> Campaign<R> {
                 self.leave(&step, reason);
             }
         }
-        for (step, reason) in self.referee.after_launch(&blocks, &self.active) {
+        let passed = self.passed(launch.number, now);
+        self.was_last = passed.is_last;
+        let said = self.referee.after_launch(&blocks, &self.active, passed);
+        for (step, reason) in said.left {
             self.leave(&step, reason);
         }
         for step in launch.failed {
@@ -193,6 +211,7 @@ impl<R: Referee> Campaign<R> {
             took: now.saturating_sub(launch.started),
             max_launches: self.max_launches.unwrap_or(0),
             active_steps: self.active.iter().cloned().collect(),
+            look: said.look,
         });
     }
 

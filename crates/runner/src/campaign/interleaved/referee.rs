@@ -23,11 +23,30 @@ pub struct Fixed {
     pub dropped: Vec<(String, LeaveReason)>,
 }
 
+/// How much of a run has passed when a launch ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Passed {
+    pub launch: u32,
+    /// The share of the time from the first launch to the end of the budget.
+    pub share: f64,
+    /// No launch comes after it: there is no time for another, or there may be no more.
+    pub is_last: bool,
+}
+
+/// What is said after a launch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AfterLaunch {
+    /// The share of the budget that had passed, if the launches so far were looked at.
+    pub look: Option<f64>,
+    /// The steps that leave, and why.
+    pub left: Vec<(String, LeaveReason)>,
+}
+
 /// Decides on the launches of a run.
 pub trait Referee {
     /// Called once, after the first launch: what it cost, and how much of the budget is left.
     fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed;
 
-    /// Called after each launch with the blocks that it added: the steps that leave, and why.
-    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, LeaveReason)>;
+    /// Called after each launch with the blocks that it added.
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch;
 }

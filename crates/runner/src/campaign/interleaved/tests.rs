@@ -1,7 +1,7 @@
 //! What a run does, in which order, in a simulated world: nine hours in milliseconds, with crashes.
 
 use super::machine::Campaign;
-use super::referee::{Fixed, LaunchCost, Referee};
+use super::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use super::script::oldest_side;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
@@ -31,11 +31,13 @@ impl Referee for Script {
         Fixed { max_launches: self.max_launches, dropped: Vec::new() }
     }
 
-    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>) -> Vec<(String, LeaveReason)> {
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
         self.launches += 1;
+        assert_eq!(passed.launch, self.launches);
         self.seen += blocks.len();
         let due = |step: &&String| self.leaves_after.get(step.as_str()) == Some(&self.launches);
-        active.iter().filter(due).map(|step| (step.clone(), LeaveReason::Decided)).collect()
+        let left = active.iter().filter(due).map(|step| (step.clone(), LeaveReason::Decided)).collect();
+        AfterLaunch { look: Some(if passed.is_last { 1.0 } else { passed.share }), left }
     }
 }
 

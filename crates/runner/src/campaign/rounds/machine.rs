@@ -132,6 +132,7 @@ impl Rounds {
                 took: now.saturating_sub(started),
                 max_launches: self.plan.layout.rounds,
                 active_steps: self.plan.steps.clone(),
+                look: None,
             });
         }
     }

@@ -1,0 +1,234 @@
+//! Families of steps as a run measures them: looks on the way, steps that leave, their time spent on those that stay.
+//! Launch values are drawn, not blocks: what is simulated is the test of the family, its stopping rule and its words.
+
+use super::noise::Noise;
+use crate::judgement::{Case, Judgement, Judging, StepFacts, judge_family};
+use crate::launch::{LaunchSummary, Totals};
+use crate::looks::Look;
+use crate::procedure::Procedure;
+use model::plan::DecisionRule;
+use model::verdict::{Layout, Verdict};
+
+/// How the launch values of a step scatter, and what else is true of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum FamilyNoise {
+    Normal,
+    /// Student's t with three degrees of freedom.
+    HeavyTails,
+    /// Each side's own noise is skewed, in the same way on both sides.
+    Skewed,
+    /// A launch is fast or slow, with a little on top: where memory happened to be placed.
+    TwoPoint,
+    /// Half of the variance is of the launch, the same in all its steps.
+    Correlated,
+}
+
+impl FamilyNoise {
+    pub const ALL: &[FamilyNoise] = <FamilyNoise as strum::VariantArray>::VARIANTS;
+
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A run of one base and one candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FamilyPlan {
+    pub steps: usize,
+    /// Launches of all steps that the budget pays for.
+    pub launches: u32,
+    pub noise: FamilyNoise,
+    /// Standard deviation of a launch value, in ln.
+    pub launch_sd: f64,
+    /// What the first step is faster by, in ln; below 0 slower.
+    pub effect: f64,
+    /// Standard deviation between builds of one source, in ln: each step has a difference of its own. 0.005 is assumed by
+    /// the rule.
+    pub tau: f64,
+}
+
+/// Counts over runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FamilyTally {
+    pub families: u32,
+    /// With a change that is confirmed of a step that has none, or of the wrong sign.
+    pub false_families: u32,
+    /// In which the changed step was confirmed with its sign.
+    pub found: u32,
+    /// In which some step without a change but for layout was called beyond layout.
+    pub false_beyond: u32,
+    /// In which the changed step was called beyond layout.
+    pub found_beyond: u32,
+    /// Launches of steps, all together.
+    pub step_launches: u64,
+    /// Launches of runs.
+    pub launches: u64,
+}
+
+/// Simulates so many runs of a plan.
+pub fn run(plan: &FamilyPlan, replicates: u32, seed: u64) -> FamilyTally {
+    let mut noise = Noise::new(seed);
+    let mut tally = FamilyTally::default();
+    for _ in 0..replicates {
+        let judgements = Run::new(plan, &mut noise).measure(&mut noise, |_, _| {});
+        tally.count(plan, &judgements);
+    }
+    tally
+}
+
+impl FamilyTally {
+    fn count(&mut self, plan: &FamilyPlan, judgements: &[Judgement]) {
+        let is_true = |(step, judgement): (usize, &Judgement)| {
+            let faster = judgement.verdict == Verdict::Improvement;
+            step == 0 && plan.effect != 0.0 && faster == (plan.effect > 0.0)
+        };
+        let confirmed = |one: &&(usize, &Judgement)| one.1.confirmed;
+        let beyond = |one: &&(usize, &Judgement)| one.1.confirmed && one.1.layout == Some(Layout::Beyond);
+        let all: Vec<(usize, &Judgement)> = judgements.iter().enumerate().collect();
+        let is_found =
+            |which: &dyn Fn(&&(usize, &Judgement)) -> bool| all.iter().filter(which).any(|one| is_true(*one));
+        let is_false = |which: &dyn Fn(&&(usize, &Judgement)) -> bool| {
+            all.iter().filter(which).any(|one| !is_true(*one))
+        };
+        self.families += 1;
+        self.false_families += u32::from(is_false(&confirmed));
+        self.found += u32::from(is_found(&confirmed));
+        self.false_beyond += u32::from(is_false(&beyond));
+        self.found_beyond += u32::from(is_found(&beyond));
+        self.step_launches += judgements.iter().map(|judgement| u64::from(judgement.launches)).sum::<u64>();
+        self.launches += judgements.iter().map(|judgement| u64::from(judgement.launches)).max().unwrap_or(0);
+    }
+}
+
+/// Set-up of a launch costs as much as this many of its steps.
+const SET_UP: f64 = 1.0;
+
+/// One run, launch by launch, until all steps have left or the time is over.
+struct Run<'a> {
+    plan: &'a FamilyPlan,
+    procedure: Procedure,
+    names: Vec<String>,
+    /// What layout adds to each step.
+    layouts: Vec<f64>,
+    values: Vec<Vec<LaunchSummary>>,
+    looks: Vec<Look>,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a FamilyPlan, noise: &mut Noise) -> Run<'a> {
+        Run {
+            plan,
+            procedure: Procedure::new(DecisionRule::default()),
+            names: (0..plan.steps).map(|step| format!("step{step}")).collect(),
+            layouts: (0..plan.steps).map(|_| plan.tau * std::f64::consts::SQRT_2 * noise.normal()).collect(),
+            values: vec![Vec::new(); plan.steps],
+            looks: Vec::new(),
+        }
+    }
+
+    fn cases(&self) -> Vec<Case<'_>> {
+        let facts = |step| StepFacts {
+            step,
+            writes: false,
+            foreground_threads: 1,
+            cpus: 2,
+            open_loop: false,
+            tau: None,
+            caps: &[],
+        };
+        let cases = self.names.iter().zip(&self.values);
+        cases.map(|(name, launches)| Case { facts: facts(name), launches }).collect()
+    }
+
+    /// Measures to the end; `after_look` sees what is said after each look.
+    fn measure(
+        &mut self,
+        noise: &mut Noise,
+        mut after_look: impl FnMut(&Judging, &[Case<'_>]),
+    ) -> Vec<Judgement> {
+        let mut judging = Judging::new(self.procedure, self.plan.steps);
+        let mut open = vec![true; self.plan.steps];
+        let cost = |open: &[bool]| SET_UP + open.iter().filter(|open| **open).count() as f64;
+        let budget = f64::from(self.plan.launches) * cost(&open);
+        let mut spent = 0.0;
+        for launch in 1.. {
+            spent += cost(&open);
+            self.launch(launch, &open, noise);
+            let out_of_time = spent + cost(&open) > budget * (1.0 + 1e-9);
+            let is_last = out_of_time || launch as usize >= self.procedure.max_launches();
+            let Some(look) = Look::after(launch, spent / budget, is_last) else { continue };
+            self.looks.push(look);
+            let cases = self.cases();
+            judging.look(&cases, look);
+            after_look(&judging, &cases);
+            open = (0..self.plan.steps).map(|step| !judging.is_decided(step)).collect();
+            if is_last || !open.contains(&true) {
+                return judging.judgements(&cases);
+            }
+        }
+        Vec::new()
+    }
+
+    fn launch(&mut self, launch: u32, open: &[bool], noise: &mut Noise) {
+        let plan = self.plan;
+        let shared = plan.noise.draw(noise);
+        for (step, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+            let own = plan.noise.draw(noise);
+            let drawn =
+                if plan.noise == FamilyNoise::Correlated { (own + shared) * 0.5f64.sqrt() } else { own };
+            let effect = if step == 0 { plan.effect } else { 0.0 };
+            self.values[step].push(summary(launch, effect + self.layouts[step] + plan.launch_sd * drawn));
+        }
+    }
+}
+
+/// Measures one run and hands over, by step, verdict and launches when it left on the way, what is said at the end, and
+/// what a report says that replays the looks.
+pub fn replay(
+    plan: &FamilyPlan,
+    seed: u64,
+    check: impl Fn(&[Option<(Verdict, u32)>], &[Judgement], &[Judgement]),
+) {
+    let mut noise = Noise::new(seed);
+    let mut run = Run::new(plan, &mut noise);
+    let mut left: Vec<Option<(Verdict, u32)>> = vec![None; plan.steps];
+    let said = run.measure(&mut noise, |judging, cases| {
+        for (step, judgement) in judging.judgements(cases).into_iter().enumerate() {
+            if judging.is_decided(step) && left[step].is_none() {
+                left[step] = Some((judgement.verdict, judgement.launches));
+            }
+        }
+    });
+    check(&left, &said, &judge_family(&run.cases(), &run.procedure, &run.looks));
+}
+
+fn summary(launch: u32, value: f64) -> LaunchSummary {
+    LaunchSummary {
+        launch,
+        image: launch,
+        base: Totals { process_cpu_s: Some(1.0), ..Totals::default() },
+        candidate: Totals { process_cpu_s: Some(1.0), ..Totals::default() },
+        wall: Some(value),
+        adjusted: Some(value),
+        cpu: None,
+    }
+}
+
+impl FamilyNoise {
+    /// Of mean 0 and variance 1.
+    fn draw(self, noise: &mut Noise) -> f64 {
+        match self {
+            FamilyNoise::Normal | FamilyNoise::Correlated => noise.normal(),
+            FamilyNoise::HeavyTails => noise.student_3() / 3.0f64.sqrt(),
+            FamilyNoise::Skewed => {
+                let side = |noise: &mut Noise| -noise.uniform().max(f64::MIN_POSITIVE).ln();
+                (side(noise) - side(noise)) * 0.5f64.sqrt()
+            }
+            FamilyNoise::TwoPoint => {
+                let side = if noise.coin() { 1.0 } else { -1.0 };
+                (side + 0.1 * noise.normal()) / 1.01f64.sqrt()
+            }
+        }
+    }
+}
