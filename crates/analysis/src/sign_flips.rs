@@ -51,9 +51,16 @@ pub(crate) fn sums(values: &[f64]) -> Vec<f64> {
     let tables: Vec<[f64; 256]> = rounded.chunks(8).map(byte_sums).collect();
     let sum = |word: &u64| {
         let bytes = tables.iter().zip(word.to_le_bytes());
-        bytes.map(|(table, byte)| table[usize::from(byte)]).sum()
+        bytes.map(|(table, byte)| table[usize::from(byte)]).sum::<f64>()
     };
-    WORDS.iter().map(sum).collect()
+    // Flips of the free launches repeat themselves before later launches come in.
+    let distinct = 1 << values.len().min(FREE);
+    let mut sums: Vec<f64> = Vec::with_capacity(FLIPS);
+    sums.extend(WORDS[..if values.len() <= FREE { distinct } else { FLIPS }].iter().map(sum));
+    while sums.len() < FLIPS {
+        sums.extend_from_within(..);
+    }
+    sums
 }
 
 /// The sum of up to eight values under each flip of them.
@@ -109,13 +116,18 @@ impl Spending {
 
     fn critical(&self, statistic: &[f32], spent: f64) -> f32 {
         let may_exceed = flips_of(spent).saturating_sub(self.count);
-        let open = |(rejected, value): (&bool, &f32)| (!*rejected).then_some(*value);
-        let mut left: Vec<f32> = self.rejected.iter().zip(statistic).filter_map(open).collect();
-        if may_exceed >= left.len() {
-            return f32::NEG_INFINITY;
+        // The largest, ascending, one more than may exceed: few of thousands.
+        let mut largest: Vec<f32> = Vec::with_capacity(may_exceed + 2);
+        for (rejected, value) in self.rejected.iter().zip(statistic) {
+            let belongs = largest.len() <= may_exceed || largest.first().is_some_and(|least| value > least);
+            if !rejected && belongs {
+                largest.insert(largest.partition_point(|one| one < value), *value);
+                if largest.len() > may_exceed + 1 {
+                    largest.remove(0);
+                }
+            }
         }
-        let (_, critical, _) = left.select_nth_unstable_by(may_exceed, |left, right| right.total_cmp(left));
-        *critical
+        if largest.len() <= may_exceed { f32::NEG_INFINITY } else { largest[0] }
     }
 
     /// The p value of a statistic at the look that is taken next: flips that were rejected before, or are as large.

@@ -4,6 +4,7 @@
 
 mod bisect;
 mod campaigns;
+mod families;
 mod histories;
 mod series;
 mod verdicts;
@@ -19,7 +20,7 @@ const Z_99: f64 = 2.575_829;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Replicates of each scenario [default: 20,000 comparisons, 8,000 series, 4,000 histories, 20,000 campaigns, 2,000
+    /// Replicates of each scenario [default: 20,000 comparisons and families, 8,000 series, 4,000 histories, 20,000 campaigns, 2,000
     /// bisections]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
@@ -44,6 +45,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     check_names(&arguments.scenarios)?;
     let families = [
         ("simulate", verdicts::run(arguments)?),
+        ("families", families::run(arguments)?),
         ("series", series::run(arguments)?),
         ("histories", histories::run(arguments)?),
         ("campaigns", campaigns::run(arguments)?),
@@ -64,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn known_names() -> Vec<&'static str> {
-    [verdicts::names(), series::names(), histories::names(), campaigns::names(), bisect::names()].concat()
+    [verdicts::names(), families::names(), series::names(), histories::names(), campaigns::names(), bisect::names()].concat()
 }
 
 fn check_names(wanted: &[String]) -> anyhow::Result<()> {

@@ -43,9 +43,90 @@ pub struct FamilyPlan {
     pub launch_sd: f64,
     /// What the first step is faster by, in ln; below 0 slower.
     pub effect: f64,
-    /// Standard deviation between builds of one source, in ln: each step has a difference of its own. 0.005 is assumed by
-    /// the rule.
+    /// Standard deviation between builds of one source, in ln: each step has a difference of its own. The rule assumes
+    /// 0.005.
     pub tau: f64,
+}
+
+/// What a scenario has to reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FamilyTarget {
+    /// Families with a false change.
+    FalseAtMost(f64),
+    /// Families in which the changed step is confirmed.
+    FoundAtLeast(f64),
+    /// Families in which a step that differs by layout alone is called beyond layout.
+    FalseBeyondAtMost(f64),
+    /// Families in which the changed step is called beyond layout.
+    FoundBeyondAtLeast(f64),
+}
+
+/// A plan with a name and what it has to reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FamilyScenario {
+    pub name: &'static str,
+    pub plan: FamilyPlan,
+    pub target: FamilyTarget,
+}
+
+/// Five steps that 24 launches are paid for, as `quick` in five minutes.
+const FIVE: FamilyPlan =
+    FamilyPlan { steps: 5, launches: 24, noise: FamilyNoise::Normal, launch_sd: 0.02, effect: 0.0, tau: 0.0 };
+/// The 42 microbenchmarks, twelve launches.
+const ALL_42: FamilyPlan = FamilyPlan { steps: 42, launches: 12, ..FIVE };
+/// ln of 4 % slower.
+const FOUR_PERCENT: f64 = -0.040_822;
+
+impl FamilyScenario {
+    /// Every scenario.
+    pub const ALL: &[FamilyScenario] = &[
+        FamilyScenario::null("5-normal", FIVE, FamilyNoise::Normal),
+        FamilyScenario::null("5-heavy-tails", FIVE, FamilyNoise::HeavyTails),
+        FamilyScenario::null("5-skewed", FIVE, FamilyNoise::Skewed),
+        FamilyScenario::null("5-two-point", FIVE, FamilyNoise::TwoPoint),
+        FamilyScenario::null("5-correlated", FIVE, FamilyNoise::Correlated),
+        FamilyScenario::null("42-normal", ALL_42, FamilyNoise::Normal),
+        FamilyScenario::null("42-heavy-tails", ALL_42, FamilyNoise::HeavyTails),
+        FamilyScenario::null("42-skewed", ALL_42, FamilyNoise::Skewed),
+        FamilyScenario::null("42-two-point", ALL_42, FamilyNoise::TwoPoint),
+        FamilyScenario::null("42-correlated", ALL_42, FamilyNoise::Correlated),
+        FamilyScenario::changed("42-normal-2sd", FamilyNoise::Normal),
+        FamilyScenario::changed("42-heavy-tails-2sd", FamilyNoise::HeavyTails),
+        FamilyScenario::changed("42-skewed-2sd", FamilyNoise::Skewed),
+        FamilyScenario::changed("42-correlated-2sd", FamilyNoise::Correlated),
+        FamilyScenario::rebuilt("5-rebuilt-quiet", FIVE, 0.01),
+        FamilyScenario::rebuilt("5-rebuilt", FIVE, 0.015),
+        FamilyScenario::rebuilt("5-rebuilt-noisy", FIVE, 0.022),
+        FamilyScenario::rebuilt("42-rebuilt-quiet", ALL_42, 0.01),
+        FamilyScenario::rebuilt("42-rebuilt", ALL_42, 0.015),
+        FamilyScenario::rebuilt("42-rebuilt-noisy", ALL_42, 0.022),
+        FamilyScenario::slower("5-slower-quiet", FIVE, 0.01, 0.95),
+        FamilyScenario::slower("5-slower", FIVE, 0.015, 0.95),
+        FamilyScenario::slower("5-slower-noisy", FIVE, 0.022, 0.95),
+        FamilyScenario::slower("42-slower", ALL_42, 0.015, 0.75),
+    ];
+
+    const fn null(name: &'static str, plan: FamilyPlan, noise: FamilyNoise) -> FamilyScenario {
+        FamilyScenario { name, plan: FamilyPlan { noise, ..plan }, target: FamilyTarget::FalseAtMost(0.012) }
+    }
+
+    /// One of 42 steps is slower by two standard deviations of a launch.
+    const fn changed(name: &'static str, noise: FamilyNoise) -> FamilyScenario {
+        let plan = FamilyPlan { noise, effect: -2.0 * ALL_42.launch_sd, ..ALL_42 };
+        FamilyScenario { name, plan, target: FamilyTarget::FoundAtLeast(0.9) }
+    }
+
+    /// The same source built twice.
+    const fn rebuilt(name: &'static str, plan: FamilyPlan, launch_sd: f64) -> FamilyScenario {
+        let plan = FamilyPlan { launch_sd, tau: 0.005, ..plan };
+        FamilyScenario { name, plan, target: FamilyTarget::FalseBeyondAtMost(0.015) }
+    }
+
+    /// Another build, and one step is slower by 4 % besides.
+    const fn slower(name: &'static str, plan: FamilyPlan, launch_sd: f64, least: f64) -> FamilyScenario {
+        let plan = FamilyPlan { launch_sd, tau: 0.005, effect: FOUR_PERCENT, ..plan };
+        FamilyScenario { name, plan, target: FamilyTarget::FoundBeyondAtLeast(least) }
+    }
 }
 
 /// Counts over runs.
@@ -78,6 +159,25 @@ pub fn run(plan: &FamilyPlan, replicates: u32, seed: u64) -> FamilyTally {
 }
 
 impl FamilyTally {
+    /// The count that a target is about.
+    pub fn counted(&self, target: FamilyTarget) -> u32 {
+        match target {
+            FamilyTarget::FalseAtMost(_) => self.false_families,
+            FamilyTarget::FoundAtLeast(_) => self.found,
+            FamilyTarget::FalseBeyondAtMost(_) => self.false_beyond,
+            FamilyTarget::FoundBeyondAtLeast(_) => self.found_beyond,
+        }
+    }
+
+    /// Whether the share that was counted is what it must be.
+    pub fn meets(&self, target: FamilyTarget) -> bool {
+        let share = f64::from(self.counted(target)) / f64::from(self.families.max(1));
+        match target {
+            FamilyTarget::FalseAtMost(most) | FamilyTarget::FalseBeyondAtMost(most) => share <= most,
+            FamilyTarget::FoundAtLeast(least) | FamilyTarget::FoundBeyondAtLeast(least) => share >= least,
+        }
+    }
+
     fn count(&mut self, plan: &FamilyPlan, judgements: &[Judgement]) {
         let is_true = |(step, judgement): (usize, &Judgement)| {
             let faster = judgement.verdict == Verdict::Improvement;
