@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow};
 use findings::bisection::BisectView;
-use findings::build_noise::BUILD_NOISE;
+use findings::build_noise::{BUILD_NOISE, by_step};
 use findings::calibration::{self, CalibrationView};
 use findings::judge::Evidence;
 use findings::selection::Selection;
@@ -10,6 +10,7 @@ use findings::{ComparedRun, Comparison, Finding, import};
 use model::plan::Purpose;
 use model::record::RunRecord;
 use report::document::Sentence;
+use std::collections::BTreeMap;
 use std::slice::from_ref;
 use store::{Store, Writer};
 
@@ -36,15 +37,15 @@ pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyh
 /// The view of a run. The last calibration of its host in the same boot and by the same version is held against it, and
 /// the newest comparison of builds of one source there.
 pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Comparison> {
-    let (calibration, build_noise) = (calibration_of(store, record)?, build_noise_of(store, record)?);
-    let evidence = Evidence { calibration: calibration.as_ref(), build_noise: build_noise.as_ref() };
-    Ok(Comparison::of(record, &evidence))
+    let calibration = calibration_of(store, record)?;
+    let build_noise = build_noise_of(store, record)?;
+    Ok(Comparison::of(record, &Evidence { calibration: calibration.as_ref(), build_noise }))
 }
 
-/// The newest comparison of builds of one source on the host of a run.
-pub fn build_noise_of(store: &Store, record: &RunRecord) -> anyhow::Result<Option<RunRecord>> {
-    let id = store.last_named(BUILD_NOISE, &record.host.name)?;
-    Ok(id.map(|id| store.load_run(&id)).transpose()?)
+/// The build noise of each step of a run, by the newest comparison of builds of one source on its host.
+pub fn build_noise_of(store: &Store, record: &RunRecord) -> anyhow::Result<BTreeMap<String, f64>> {
+    let Some(id) = store.last_named(BUILD_NOISE, &record.host.name)? else { return Ok(BTreeMap::new()) };
+    Ok(by_step(&store.load_run(&id)?, record))
 }
 
 /// The last calibration that holds for a run.

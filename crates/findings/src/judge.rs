@@ -1,7 +1,6 @@
 //! Judging the steps and candidates of a run: which launches count, what keeps them from a verdict, what may be said. A
 //! report replays the looks that the run's referee took on the same [`family`] of [`Case`]s, so that both say the same.
 
-use crate::build_noise;
 use crate::elsewhere;
 use analysis::{
     Cap, Ceiling, Judgement, LaunchPairs, LaunchSummary, Look, Procedure, StepFacts, judge_family, pairs,
@@ -115,18 +114,17 @@ pub fn family(plan: &Plan) -> impl Iterator<Item = (&Step, Side)> {
 }
 
 /// What is held against a run: other runs of its host.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
     /// The last calibration that holds for the host and the version that measured.
     pub calibration: Option<&'a RunRecord>,
-    /// The newest comparison of builds of one source.
-    pub build_noise: Option<&'a RunRecord>,
+    /// Build noise of each step, in ln, as [`crate::build_noise::by_step`] has it; what is missing is as the rule assumes.
+    pub build_noise: BTreeMap<String, f64>,
 }
 
 /// All that may be said of a stored run, in the order of its [`family`].
 pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a Step, Side, Judged)> {
     let harness = harness(evidence.calibration);
-    let tau = evidence.build_noise.map(|noise| build_noise::by_step(noise, record)).unwrap_or_default();
     let cases: Vec<Case<'a>> =
         family(&record.plan).map(|(step, candidate)| Case::of(record, step, candidate)).collect();
     let launches: Vec<Vec<LaunchSummary>> = cases.iter().map(Case::summaries).collect();
@@ -134,7 +132,9 @@ pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a
     let facts: Vec<analysis::Case<'_>> = cases
         .iter()
         .zip(launches.iter().zip(&caps))
-        .map(|(case, (launches, caps))| case.facts(launches, caps, tau.get(&case.step.name).copied()))
+        .map(|(case, (launches, caps))| {
+            case.facts(launches, caps, evidence.build_noise.get(&case.step.name).copied())
+        })
         .collect();
     let judgements = judge_family(&facts, &Procedure::new(rule(record)), &looks(record));
     let judged = judgements.into_iter().zip(launches).map(|(judgement, mut launches)| {

@@ -203,7 +203,7 @@ impl<'a> Session<'a> {
         }
         let calibration = calibration_of(self.writer.store(), &record)?;
         let build_noise = build_noise_of(self.writer.store(), &record)?;
-        let evidence = Evidence { calibration: calibration.as_ref(), build_noise: build_noise.as_ref() };
+        let evidence = Evidence { calibration: calibration.as_ref(), build_noise };
         let judged = judge_run(&record, &evidence).pop();
         let judgement = judged.with_context(|| format!("run {} has no step", record.id))?.2.judgement;
         if self.ends_ratio.is_none() {

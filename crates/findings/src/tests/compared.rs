@@ -188,5 +188,5 @@ fn warnings_and_dropped_steps_stand_where_they_belong() {
 }
 
 fn held(calibration: Option<&RunRecord>) -> Evidence<'_> {
-    Evidence { calibration, build_noise: None }
+    Evidence { calibration, ..Evidence::default() }
 }

@@ -73,7 +73,7 @@ fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
             took,
             max_launches: 3,
             active_steps: Vec::new(),
-            look: None,
+            look: (launch == 3).then_some(1.0),
         });
     }
     events.push(RunEvent::RawOutput {
