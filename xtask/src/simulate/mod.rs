@@ -66,7 +66,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn known_names() -> Vec<&'static str> {
-    [verdicts::names(), families::names(), series::names(), histories::names(), campaigns::names(), bisect::names()].concat()
+    [
+        verdicts::names(),
+        families::names(),
+        series::names(),
+        histories::names(),
+        campaigns::names(),
+        bisect::names(),
+    ]
+    .concat()
 }
 
 fn check_names(wanted: &[String]) -> anyhow::Result<()> {

@@ -6,8 +6,8 @@
 pub mod bisect;
 pub mod blocks;
 pub mod campaigns;
-pub mod histories;
 pub mod families;
+pub mod histories;
 pub(crate) mod noise;
 pub mod otava;
 pub mod series;

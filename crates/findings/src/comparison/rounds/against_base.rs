@@ -227,7 +227,11 @@ mod tests {
     fn none_of_many_candidates_stands_out_by_their_number_alone() {
         let mut record = testing::rounds::record();
         let candidate = record.plan.subjects[1].clone();
-        let step = Comparison::of(&record, None).steps.into_iter().find(|step| !step.helper).unwrap();
+        let step = Comparison::of(&record, &crate::judge::Evidence::default())
+            .steps
+            .into_iter()
+            .find(|step| !step.helper)
+            .unwrap();
         record.plan.subjects.resize(22, candidate);
         let case = ComparedStep {
             verdict: Verdict::Inconclusive,
