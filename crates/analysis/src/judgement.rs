@@ -181,13 +181,16 @@ pub struct Judging {
     procedure: Procedure,
     family: Family,
     cases: Vec<InProgress>,
+    /// How many deviations of one build the layout of code may account for.
+    most_of_layout: f64,
 }
 
 impl Judging {
     /// Of so many cases, none of which was looked at.
     pub fn new(procedure: Procedure, cases: usize) -> Judging {
+        let most_of_layout = layout::quantile(procedure.rule().alpha, cases);
         let cases = std::iter::repeat_with(InProgress::new).take(cases).collect();
-        Judging { procedure, family: Family::new(), cases }
+        Judging { procedure, family: Family::new(), cases, most_of_layout }
     }
 
     /// Takes a look at the cases, always the same in the same order, with all launches that they have by now.
@@ -211,6 +214,9 @@ impl Judging {
             let critical = if cases.len() > 1 { found.critical } else { 0.0 };
             self.cases[member.index].learn(critical, found.confirmed.contains(&member.index));
         }
+        // By the build noise that the rule assumes: what was measured since must not change when a step left.
+        let most = self.most_of_layout * self.procedure.rule().tau;
+        self.cases.iter_mut().for_each(|state| state.leave_if_settled(most));
     }
 
     /// Whether a case may leave the later launches.
@@ -220,9 +226,8 @@ impl Judging {
 
     /// What is said of each case by now.
     pub fn judgements(&self, cases: &[Case<'_>]) -> Vec<Judgement> {
-        let most_of_layout = layout::quantile(self.procedure.rule().alpha, cases.len());
         let states = self.cases.iter().zip(cases);
-        states.map(|(state, case)| state.judgement(case, &self.procedure, most_of_layout)).collect()
+        states.map(|(state, case)| state.judgement(case, &self.procedure, self.most_of_layout)).collect()
     }
 }
 
@@ -314,6 +319,9 @@ impl InProgress {
         self.has_left = decision.leaves || is_refused;
         self.is_tested = design == Design::Flips && refusals.is_empty();
         self.seen = Some(Seen { look, test, p_value, refusals, decision, alone });
+        if self.confirmed {
+            self.confirm();
+        }
         if !self.is_tested && p_value.is_some_and(|p| p * family as f64 <= alpha) {
             self.confirm();
         }
@@ -371,7 +379,13 @@ impl InProgress {
             return;
         }
         seen.decision.confirm();
-        (self.confirmed, self.has_left) = (true, true);
+        self.confirmed = true;
+    }
+
+    /// A confirmed change is measured on as long as that may tell it from the layout of code.
+    fn leave_if_settled(&mut self, most_of_layout: f64) {
+        let Some(seen) = &self.seen else { return };
+        self.has_left |= self.confirmed && layout::is_settled(&seen.alone, most_of_layout);
     }
 
     fn judgement(&self, case: &Case<'_>, procedure: &Procedure, most_of_layout: f64) -> Judgement {

@@ -16,6 +16,14 @@ pub fn quantile(alpha: f64, family: usize) -> f64 {
     OF_TWO * two_sided_quantile(alpha / family.max(1) as f64, NORMAL)
 }
 
+/// Whether more launches would not change the grade: it is beyond, or the interval is so narrow that layout is nearly all
+/// of it.
+pub(crate) fn is_settled(estimate: &Estimate, most: f64) -> bool {
+    let half = |end: Option<f64>| Some((end?.ln() - estimate.ratio?.ln()).abs());
+    let widest = half(estimate.low).zip(half(estimate.high)).map(|(low, high)| low.max(high));
+    grade(estimate, most) == Layout::Beyond || widest.is_some_and(|widest| widest < 0.5 * most)
+}
+
 /// The grade of a change. The interval is widened at both ends by what layout may add to or take from it (`most`, in ln):
 /// as two independent errors, in squares.
 pub fn grade(estimate: &Estimate, most: f64) -> Layout {

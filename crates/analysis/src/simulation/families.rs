@@ -294,8 +294,10 @@ pub fn replay(
     let mut run = Run::new(plan, &mut noise);
     let mut left: Vec<Option<(Verdict, u32)>> = vec![None; plan.steps];
     let said = run.measure(&mut noise, |judging, cases| {
+        // At the last look all leave, changed or not.
+        let is_over = (0..cases.len()).all(|step| judging.is_decided(step));
         for (step, judgement) in judging.judgements(cases).into_iter().enumerate() {
-            if judging.is_decided(step) && left[step].is_none() {
+            if judging.is_decided(step) && left[step].is_none() && !is_over {
                 left[step] = Some((judgement.verdict, judgement.launches));
             }
         }
