@@ -42,7 +42,8 @@ fn tables(scratch: &Scratch) -> anyhow::Result<Ending> {
         let points = series.flat_map(|one| one["change_points"].as_array().into_iter().flatten());
         points.filter_map(|point| point["version"].as_str().map(str::to_owned)).collect()
     };
-    ensure!(changes("wrqmps") == ["8.6"], "wrqmps changed at {:?}", changes("wrqmps"));
+    // The last release lies seven deviations below those before it, in rps, wps and wmbps too.
+    ensure!(changes("wrqmps") == ["8.6", "9.3"], "wrqmps changed at {:?}", changes("wrqmps"));
     ensure!(changes("wareqsz").is_empty(), "wareqsz changed at {:?}", changes("wareqsz"));
 
     let again = scratch.path("again.toml");
