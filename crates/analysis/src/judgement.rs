@@ -3,6 +3,8 @@
 //! A report replays the looks that the run took, so it says what the run said when a step left, and of a run that goes on
 //! or was interrupted what it said at its last look: launches after that are sizes, not verdicts.
 
+pub use crate::case::{Case, StepFacts};
+
 use crate::counters::{CounterFinding, counter_findings};
 use crate::decision::{Decision, allowed_rate, choose_rate, decide};
 use crate::estimate::{Estimate, Method, value_of, visible_by_t};
@@ -20,42 +22,8 @@ use crate::units::{Sharing, sharing, unit_values};
 use model::metric::Metric;
 use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
-use model::workload::Step;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-
-/// What a verdict needs to know of a step beyond its blocks.
-#[derive(Debug, Clone, Copy)]
-pub struct StepFacts<'a> {
-    pub step: &'a str,
-    /// Whether it changes the database: then nothing is trimmed and the wall rate decides.
-    pub writes: bool,
-    pub foreground_threads: u32,
-    /// CPUs that they may use.
-    pub cpus: u32,
-    /// Whether its rate is given, by a schedule or by a stream that it follows, so that only a drop below it can be
-    /// seen.
-    pub open_loop: bool,
-    /// Standard deviation of ln(rate) between builds of one source, if it was measured for this step.
-    pub tau: Option<f64>,
-    /// What the caller knows that keeps it from a verdict.
-    pub caps: &'a [Cap],
-}
-
-impl<'a> StepFacts<'a> {
-    /// Of a step on a host with this many CPUs, under these caps.
-    pub fn of(step: &'a Step, cpus: u32, caps: &'a [Cap]) -> StepFacts<'a> {
-        StepFacts {
-            step: &step.name,
-            writes: step.writes(),
-            foreground_threads: step.threads,
-            cpus,
-            open_loop: step.rate.is_some() || step.is_companion(),
-            tau: None,
-            caps,
-        }
-    }
-}
 
 /// Whether more launches can come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,13 +32,6 @@ pub enum Stage {
     Running,
     /// The run is over.
     Final,
-}
-
-/// A step and a candidate with their launches, in ascending order.
-#[derive(Debug, Clone, Copy)]
-pub struct Case<'a> {
-    pub facts: StepFacts<'a>,
-    pub launches: &'a [LaunchSummary],
 }
 
 /// What is said of one step and one candidate.

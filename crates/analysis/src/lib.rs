@@ -17,6 +17,7 @@ pub mod bisect;
 pub mod budget;
 pub mod build_noise;
 pub mod calibration;
+pub mod case;
 pub mod change_points;
 pub mod correlation;
 pub mod counters;
