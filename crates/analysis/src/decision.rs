@@ -72,7 +72,7 @@ pub(crate) fn decide(
     let adjusted = has_adjusted.then(|| of(Metric::OpsPerSecondAdjusted));
     // Boundaries are for one value of each unit; a cost that some lack has no interval.
     let cpu = if cpu.units == wall.units { cpu } else { cpu.without_interval() };
-    let adjusted_may_decide = adjusted.is_some() && adjusted_may_decide(facts, launches);
+    let adjusted_may_decide = adjusted_may_decide(facts, launches);
     let mut decision = Decision {
         verdict: Verdict::Inconclusive,
         decides,

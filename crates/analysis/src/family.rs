@@ -8,6 +8,7 @@
 //! Scales and moderation are functions of sizes alone, which no flip changes, so the test stays exact.
 
 use crate::sign_flips::{FLIPS, Spending, narrow, sums};
+use crate::student::median;
 
 /// The family's variance counts for at most this many launches.
 const MOST_PRIOR_LAUNCHES: f64 = 30.0;
@@ -64,8 +65,7 @@ impl Family {
     /// Takes a look at these members, at which `spent` of alpha may be spent in all.
     pub(crate) fn look(&mut self, members: &[Member], spent: f64) -> Found {
         let taken = Taken { spent, statistics: statistics(members) };
-        let mut open = self.largest(&taken);
-        let mut critical = self.spending.look(&open, spent);
+        let mut critical = self.spending.look(&self.largest(&taken), spent);
         self.looks.push(taken);
         let mut found = Vec::new();
         while let Some(Taken { statistics, .. }) = self.looks.last() {
@@ -81,8 +81,8 @@ impl Family {
             // The family is smaller now: what it may have rejected at the looks before is counted anew without them.
             self.spending = Spending::new();
             for taken in &self.looks {
-                open = self.largest(taken);
-                critical = self.spending.look(&open, taken.spent);
+                let largest = self.largest(taken);
+                critical = self.spending.look(&largest, taken.spent);
             }
         }
         Found { confirmed: found, critical: f64::from(critical.max(0.0)).sqrt() }
@@ -115,12 +115,8 @@ fn statistics(members: &[Member]) -> Vec<Statistic> {
 }
 
 fn cut(values: &[f64]) -> Vec<f64> {
-    let Some(typical) =
-        median(values.iter().filter(|value| **value != 0.0).map(|value| value.abs()).collect())
-    else {
-        return values.to_vec();
-    };
-    let most = CUT * NORMAL_SCALE * typical;
+    let mut sizes: Vec<f64> = values.iter().filter(|value| **value != 0.0).map(|value| value.abs()).collect();
+    let most = CUT * NORMAL_SCALE * median(&mut sizes);
     values.iter().map(|value| value.clamp(-most, most)).collect()
 }
 
@@ -133,19 +129,15 @@ struct Prior {
 impl Prior {
     /// The more alike the members' sizes, the more the family's counts.
     fn of(members: &[Vec<f64>]) -> Prior {
-        let sizes: Vec<(f64, f64)> = members.iter().map(|values| (count(values), squares(values))).collect();
-        let ln: Vec<f64> =
-            sizes.iter().filter(|size| size.1 > 0.0).map(|(n, squares)| (squares / n).ln()).collect();
-        let none = Prior { launches: 0.0, variance: 0.0 };
-        let (Some(center), Some(n)) = (median(ln.clone()), median(sizes.iter().map(|size| size.0).collect()))
-        else {
-            return none;
-        };
+        let mut counts: Vec<f64> = members.iter().map(|values| count(values)).collect();
+        let means = members.iter().map(|values| squares(values) / count(values)).filter(|mean| *mean > 0.0);
+        let mut ln: Vec<f64> = means.map(f64::ln).collect();
         if ln.len() < LEAST_MEMBERS {
-            return none;
+            return Prior { launches: 0.0, variance: 0.0 };
         }
-        let spread =
-            NORMAL_SCALE * median(ln.iter().map(|size| (size - center).abs()).collect()).unwrap_or(0.0);
+        let (center, n) = (median(&mut ln), median(&mut counts));
+        let mut apart: Vec<f64> = ln.iter().map(|size| (size - center).abs()).collect();
+        let spread = NORMAL_SCALE * median(&mut apart);
         // ln of a mean of n squares scatters by trigamma(n / 2); what is beyond that is the members' own, and
         // trigamma(launches / 2). Both by trigamma(x) = 1 / x + 1 / (2 x^2), nearly.
         let own = spread.powi(2) - (2.0 / n + 2.0 / n.powi(2));
@@ -174,13 +166,6 @@ fn count(values: &[f64]) -> f64 {
 
 fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum()
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = *values.get(middle)?;
-    Some(if values.len() % 2 == 1 { upper } else { 0.5 * (values[middle - 1] + upper) })
 }
 
 /// Which hypotheses Holm (1979) rejects at family-wise level `alpha`: in ascending order of p, each at alpha over

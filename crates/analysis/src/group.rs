@@ -24,8 +24,7 @@ pub fn mean(members: &[Member<'_>], procedure: &Procedure) -> Option<Estimate> {
 }
 
 fn at_the_end(metric: Metric, launches: &[LaunchSummary], procedure: &Procedure) -> Estimate {
-    let alpha = procedure.rule().alpha;
-    estimate(metric, launches, procedure.single(launches, alpha), 1.0 - alpha)
+    estimate(metric, launches, procedure.single(launches), 1.0 - procedure.rule().alpha)
 }
 
 /// The member with the smallest ratio, by its index, with an interval for all members at once: alpha is shared out

@@ -276,8 +276,9 @@ impl InProgress {
             refusal::of_blocks(case.launches.iter().take_while(|launch| launch.launch <= look.launch));
         let decision = decide(&case.facts, launches, procedure, (rate, test), Some(look));
         let alone = decision.deciding().clone();
-        let is_refused = refusals.iter().chain(case.facts.caps).any(|cap| cap.ceiling == Ceiling::RatioOnly);
-        self.has_left = decision.leaves || is_refused;
+        // Refusals all leave nothing but a ratio. What the caller knows is not asked: the run did not know it when a step
+        // left, and its replay must not differ.
+        self.has_left = decision.leaves || !refusals.is_empty();
         self.is_tested = design == Design::Flips && refusals.is_empty();
         self.seen = Some(Seen { look, test, p_value, refusals, decision, alone });
         if self.confirmed {

@@ -78,9 +78,9 @@ impl Procedure {
         }
     }
 
-    /// The test of one look at the end of these launches, at this level: of what no family is asked about.
-    pub(crate) fn single(&self, launches: &[LaunchSummary], alpha: f64) -> Test {
-        of_units(crate::units::unit_count(launches), alpha)
+    /// The test of one look at the end of these launches: of what no family is asked about.
+    pub(crate) fn single(&self, launches: &[LaunchSummary]) -> Test {
+        of_units(crate::units::unit_count(launches), self.rule.alpha)
     }
 }
 

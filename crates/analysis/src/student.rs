@@ -22,6 +22,21 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
+/// The median; 0 of none. The values change their order.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let (middle, odd) = (values.len() / 2, values.len() % 2 == 1);
+    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = *upper;
+    if odd {
+        return upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    0.5 * (lower + upper)
+}
+
 /// P(|T| >= |t|) for `df` degrees of freedom, at least [`LEAST_P`]. `df` must not be 0.
 pub fn two_sided_p(t: f64, df: usize) -> f64 {
     assert!(df > 0, "Student's t needs at least one degree of freedom");

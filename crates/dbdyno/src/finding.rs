@@ -7,7 +7,7 @@ use findings::calibration::{self, CalibrationView};
 use findings::judge::Evidence;
 use findings::selection::Selection;
 use findings::{ComparedRun, Comparison, Finding, import};
-use model::plan::Purpose;
+use model::plan::{Design, Purpose};
 use model::record::RunRecord;
 use report::document::Sentence;
 use std::collections::BTreeMap;
@@ -37,6 +37,9 @@ pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyh
 /// The view of a run. The last calibration of its host in the same boot and by the same version is held against it, and
 /// the newest comparison of builds of one source there.
 pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Comparison> {
+    if record.plan.layout.design != Design::Interleaved {
+        return Ok(Comparison::of(record, &Evidence::default()));
+    }
     let calibration = calibration_of(store, record)?;
     let build_noise = build_noise_of(store, record)?;
     Ok(Comparison::of(record, &Evidence { calibration: calibration.as_ref(), build_noise }))

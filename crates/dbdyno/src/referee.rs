@@ -8,39 +8,44 @@ use model::reason::LeaveReason;
 use model::units::Nanos;
 use model::workload::{DatabaseKind, Step};
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Decides for one plan.
 pub struct Judge {
     plan: Plan,
     cpus: u32,
     judging: Judging,
-    blocks: Vec<Block>,
+    /// By step.
+    blocks: BTreeMap<String, Vec<Block>>,
 }
 
 impl Judge {
     /// A referee for a plan on a host with this many CPUs.
     pub fn new(plan: &Plan, cpus: u32) -> Judge {
         let judging = Judging::new(Procedure::new(plan.rule), family(plan).count());
-        Judge { plan: plan.clone(), cpus, judging, blocks: Vec::new() }
+        Judge { plan: plan.clone(), cpus, judging, blocks: BTreeMap::new() }
     }
 
     /// Looks at all launches so far, as a report does that replays the look. Caps lower a verdict in the report; they do
     /// not keep a step from leaving.
     fn look(&mut self, look: Look) {
         let plan = &self.plan;
-        let case = |(step, candidate)| Case {
-            plan,
-            cpus: self.cpus,
-            blocks: &self.blocks,
-            record: None,
-            step,
-            candidate,
-        };
-        let cases: Vec<Case<'_>> = family(plan).map(case).collect();
+        let cases: Vec<Case<'_>> = family(plan)
+            .map(|(step, candidate)| Case {
+                plan,
+                cpus: self.cpus,
+                blocks: self.blocks.get(&step.name).map(Vec::as_slice).unwrap_or_default(),
+                record: None,
+                step,
+                candidate,
+            })
+            .collect();
         let launches: Vec<_> = cases.iter().map(Case::summaries).collect();
-        let cases: Vec<_> =
-            cases.iter().zip(&launches).map(|(case, launches)| case.facts(launches, &[], None)).collect();
+        let cases: Vec<_> = cases
+            .iter()
+            .zip(&launches)
+            .map(|(case, launches)| case.for_analysis(launches, &[], None))
+            .collect();
         self.judging.look(&cases, look);
     }
 
@@ -58,7 +63,9 @@ impl Referee for Judge {
     }
 
     fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
-        self.blocks.extend_from_slice(blocks);
+        for block in blocks {
+            self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
+        }
         let Some(look) = Look::after(passed.launch, passed.share, passed.is_last) else {
             return AfterLaunch::default();
         };

@@ -93,9 +93,13 @@ pub fn failures(run: &Comparison) -> Vec<(Passage, String)> {
 
 /// "regression: readrandom of rocksdb@8.7.3: 0.959 [0.948, 0.970] of rocksdb@8.5.4, 14 launches".
 pub fn regression(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
+    format!("regression: {}", size(run, step, case))
+}
+
+fn size(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
     let deciding = case.deciding();
     format!(
-        "regression: {} of {}: {} {} of {}, {}",
+        "{} of {}: {} {} of {}, {}",
         step.name,
         run.name(case.side),
         deciding.and_then(|deciding| deciding.ratio).map_or_else(|| NONE.to_owned(), ratio),
@@ -107,8 +111,7 @@ pub fn regression(run: &Comparison, step: &StepView, case: &ComparedStep) -> Str
 
 /// "slower, but may be the layout of code: readrandom of rocksdb@8.7.3: 0.985 [0.978, 0.992] of ..".
 fn may_be_layout(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
-    let regression = regression(run, step, case);
-    format!("slower, but may be the layout of code: {}", regression.trim_start_matches("regression: "))
+    format!("slower, but may be the layout of code: {}", size(run, step, case))
 }
 
 fn open(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {

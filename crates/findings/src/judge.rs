@@ -9,7 +9,7 @@ use analysis::{
 use model::block::{BASE, Block, Outcome, Side};
 use model::event::Moment;
 use model::plan::{DecisionRule, Plan};
-use model::record::RunRecord;
+use model::record::{LaunchRecord, RunRecord};
 use model::shape::{self, ShapePair};
 use model::units::Bytes;
 use model::warning::{DifferingPart, Warning};
@@ -87,7 +87,7 @@ impl<'a> Case<'a> {
     }
 
     /// What `analysis` judges, under these caps; `tau` is the build noise of the step, if it was measured.
-    pub fn facts<'b>(
+    pub fn for_analysis<'b>(
         &'b self,
         launches: &'b [LaunchSummary],
         caps: &'b [Cap],
@@ -129,14 +129,14 @@ pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a
         family(&record.plan).map(|(step, candidate)| Case::of(record, step, candidate)).collect();
     let launches: Vec<Vec<LaunchSummary>> = cases.iter().map(Case::summaries).collect();
     let caps: Vec<Vec<Cap>> = cases.iter().map(|case| caps(*case, &harness)).collect();
-    let facts: Vec<analysis::Case<'_>> = cases
+    let judged_cases: Vec<analysis::Case<'_>> = cases
         .iter()
         .zip(launches.iter().zip(&caps))
         .map(|(case, (launches, caps))| {
-            case.facts(launches, caps, evidence.build_noise.get(&case.step.name).copied())
+            case.for_analysis(launches, caps, evidence.build_noise.get(&case.step.name).copied())
         })
         .collect();
-    let judgements = judge_family(&facts, &Procedure::new(rule(record)), &looks(record));
+    let judgements = judge_family(&judged_cases, &Procedure::new(rule(record)), &looks(record));
     let judged = judgements.into_iter().zip(launches).map(|(judgement, mut launches)| {
         launches.truncate(judgement.launches as usize);
         Judged { judgement, launches }
@@ -146,8 +146,7 @@ pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a
 
 /// The looks that a run took. One that goes on or was interrupted has those until then.
 fn looks(record: &RunRecord) -> Vec<Look> {
-    let look =
-        |launch: &model::record::LaunchRecord| Some(Look { launch: launch.launch, share: launch.look? });
+    let look = |launch: &LaunchRecord| Some(Look { launch: launch.launch, share: launch.look? });
     record.launches.iter().filter_map(look).collect()
 }
 

@@ -238,11 +238,6 @@ pub enum Warning {
          honest"
     )]
     NotCalibrated,
-    #[error(
-        "which steps hold together is judged by Student's t, which assumes normal noise: there are too few \
-         launches for ranks over so many steps"
-    )]
-    ParametricFamily,
     /// A step left before it was decided.
     #[error("{reason} (after launch {launch})")]
     Dropped { reason: LeaveReason, launch: u32 },

@@ -31,8 +31,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Option<Family>> {
         .zip(tallies)
         .map(|((scenario, rounds), tally)| Row { scenario, rounds, tally })
         .collect();
-    let mut missed: Vec<&str> = rows.iter().filter(|row| !row.met()).map(|row| row.scenario.name()).collect();
-    missed.dedup();
+    let missed = rows.iter().filter(|row| !row.met()).map(|row| row.scenario.name()).collect();
     Ok(Some(Family { table: table(&rows), json: as_json(&rows, arguments.seed), missed }))
 }
 

@@ -65,12 +65,7 @@ fn table(rows: &[(FamilyScenario, FamilyTally)], seed: u64) -> String {
             100.0 * plan.launch_sd,
             100.0 * plan.effect.exp_m1(),
             100.0 * plan.tau,
-            format!(
-                "{:.2} % ({:.2}..{:.2})",
-                100.0 * counted.share,
-                100.0 * counted.low,
-                100.0 * counted.high
-            ),
+            counted,
             tally.launches as f64 / families,
             tally.step_launches as f64 / families / plan.steps as f64,
             target(scenario.target),

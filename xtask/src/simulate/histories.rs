@@ -44,8 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Option<Family>> {
         Ok(Row { scenario, points, rival_p, tally: of(rival_p)?, by_default: of(otava::DEFAULT_P)? })
     };
     let rows = simulate(&cases, |(scenario, _)| scenario.name(), work)?;
-    let mut missed: Vec<&str> = rows.iter().filter(|row| !row.met()).map(|row| row.scenario.name()).collect();
-    missed.dedup();
+    let missed = rows.iter().filter(|row| !row.met()).map(|row| row.scenario.name()).collect();
     Ok(Some(Family { table: table(&rows), json: as_json(&rows, arguments.seed), missed }))
 }
 

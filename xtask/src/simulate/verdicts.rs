@@ -64,7 +64,7 @@ fn table(reports: &[SimulationReport]) -> String {
             name(report),
             tally.replicates,
             tally.false_verdicts,
-            format!("{:.2} % ({:.2}..{:.2})", 100.0 * wrong.share, 100.0 * wrong.low, 100.0 * wrong.high),
+            wrong,
             format!("{:.2} %", 100.0 * covered.share),
             format!("({:.2}..{:.2})", 100.0 * covered.low, 100.0 * covered.high),
             tally.mean_launches(),

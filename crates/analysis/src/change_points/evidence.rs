@@ -3,16 +3,17 @@
 //! Three explanations are held against "no change": a step, a stretch that differs from both its sides, and a straight
 //! line. The evidence for each is `n ln(S0 / S1)`, twice the logarithm of a likelihood ratio, S0 and S1 being the squares
 //! left without and with it; so the noise is what the explanation itself leaves, and a change that is there does not
-//! hide itself. From [`LEAST_RANKED`] points on the same is asked of ranks, which no heavy tail and no spike can move, and
-//! most of alpha is theirs; values, with what stands far from its neighbours cut down, keep a small share for what ranks
-//! cannot see: three points at an end, however far off.
+//! hide itself. From [`LEAST_RANKED`] points on ranks are tested too, which heavy tails and spikes cannot move, and get most of
+//! alpha. Values, with spikes cut down to their neighbours, keep a small share of it, for what ranks cannot see: three
+//! points at an end, however far off.
 
 use super::autocorrelation;
 use super::gains::Sums;
 use super::ranked::ranks;
 use super::scan::Weighted;
-use super::series::{deviation_of_differences, median};
+use super::series::deviation_of_differences;
 use super::staircase::Shortest;
+use crate::student::median;
 
 /// From this number of single runs on ranks are asked too. Below, they cannot tell a large step from a small one: of eight
 /// points no arrangement is rare enough.
@@ -29,10 +30,11 @@ pub(super) const EXPLANATIONS: usize = 5;
 /// Evidence for each explanation; negative infinity for one that is not asked for or has no place.
 pub(super) type Evidence = [f64; EXPLANATIONS];
 
-/// How a series is read: by its length, and the same for what is left of it beside changes.
+/// What of a series is tested. It depends on the number of its points, and stays the same when further changes are looked
+/// for in what the first ones leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
-    /// Too short for ranks: values as they are, a single one of which may be a glitch.
+    /// The values as they are, a single one of which may be a glitch: the series is too short for ranks.
     Values,
     /// Ranks, and values without spikes.
     Ranks,
@@ -111,8 +113,9 @@ pub(super) fn beyond_autocorrelation(sums: &Sums, evidence: f64) -> f64 {
     evidence - (independent - autocorrelation::deviance(&sums.standardised()))
 }
 
-/// Points on either side that a value is held against, in short and in long series.
-const BESIDE: (usize, usize) = (3, 5);
+/// Neighbours on each side that a value is compared with, in short and in long series.
+const NEIGHBOURS: (usize, usize) = (3, 5);
+/// From this number of points on a series is long.
 const LONG: usize = 40;
 /// No value lies farther than this many standard deviations beyond the medians of those on either side.
 const CUT_BEYOND: f64 = 2.5;
@@ -121,16 +124,16 @@ const CUT_BEYOND: f64 = 2.5;
 pub(super) fn without_spikes(points: &[Weighted]) -> Vec<Weighted> {
     let values: Vec<f64> = points.iter().map(|point| point.value).collect();
     let bound = CUT_BEYOND * deviation_of_differences(&values);
-    let beside = if values.len() < LONG { BESIDE.0 } else { BESIDE.1 };
-    let mut scratch = Vec::with_capacity(beside);
+    let neighbours = if values.len() < LONG { NEIGHBOURS.0 } else { NEIGHBOURS.1 };
+    let mut scratch = Vec::with_capacity(neighbours);
     let mut middle = |of: &[f64]| {
         scratch.clear();
         scratch.extend_from_slice(of);
         median(&mut scratch)
     };
     let cut = |(at, point): (usize, &Weighted)| {
-        let before = &values[at.saturating_sub(beside)..at];
-        let after = &values[at + 1..(at + 1 + beside).min(values.len())];
+        let before = &values[at.saturating_sub(neighbours)..at];
+        let after = &values[at + 1..(at + 1 + neighbours).min(values.len())];
         let sides = [before, after].into_iter().filter(|side| !side.is_empty());
         let (low, high) = sides
             .map(&mut middle)

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::rounds::RoundsFit;
+use crate::student::median;
 
 /// How the noise of a series is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -201,21 +202,6 @@ fn median_deviation(values: &mut [f64]) -> f64 {
         *value = (*value - center).abs();
     }
     median(values)
-}
-
-/// The median; 0 of none. The values change their order.
-pub(super) fn median(values: &mut [f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    let (middle, odd) = (values.len() / 2, values.len() % 2 == 1);
-    let (below, upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    let upper = *upper;
-    if odd {
-        return upper;
-    }
-    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    0.5 * (lower + upper)
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 //! the search is the machine that a real one runs. A scenario is one kind of series; its targets are those that the
 //! project set itself.
 
+use super::blocks::{launch, reads};
 use super::noise::Noise;
 use crate::bisect::{Action, Bisection, Compared, Event, Findings, Rule, Stretch, Why};
 use crate::change_points::CriticalValues;
 use crate::error::Error;
-use crate::judgement::{Judgement, Stage, StepFacts, conclude};
-use crate::launch::{LaunchSummary, Totals};
+use crate::judgement::{Judgement, Stage, conclude};
+use crate::launch::LaunchSummary;
 use crate::procedure::Procedure;
 use model::plan::DecisionRule;
 use model::verdict::Verdict;
@@ -291,15 +292,7 @@ impl World {
 
     /// Launch by launch, asking at the looks as a run does.
     fn compare(&self, stretch: Stretch, procedure: &Procedure, noise: &mut Noise) -> Judgement {
-        let facts = StepFacts {
-            step: "bisect",
-            writes: false,
-            foreground_threads: 1,
-            cpus: 2,
-            open_loop: false,
-            tau: None,
-            caps: &[],
-        };
+        let facts = reads("bisect");
         let looks = procedure.looks();
         let most = u32::try_from(procedure.max_launches()).unwrap_or(u32::MAX);
         let mut summaries: Vec<LaunchSummary> = Vec::new();
@@ -316,24 +309,8 @@ impl World {
         conclude(&facts, &summaries, procedure, Stage::Final)
     }
 
-    fn summary(&self, stretch: Stretch, launch: u32, noise: &mut Noise) -> LaunchSummary {
-        let value = self.launch(stretch, noise);
-        let totals = Totals {
-            blocks: 10,
-            operations: 1000.0,
-            wall_s: 1.0,
-            process_cpu_s: Some(1.0),
-            ..Totals::default()
-        };
-        LaunchSummary {
-            launch,
-            image: launch,
-            base: totals.clone(),
-            candidate: totals,
-            wall: Some(value),
-            adjusted: Some(value),
-            cpu: None,
-        }
+    fn summary(&self, stretch: Stretch, number: u32, noise: &mut Noise) -> LaunchSummary {
+        launch(number, self.launch(stretch, noise))
     }
 
     /// The value of one launch of the later version against the earlier one.

@@ -1,5 +1,7 @@
-//! Blocks made from a few numbers, for simulation and tests.
+//! Blocks and launches made from a few numbers, and the step that they are of, for simulation and tests.
 
+use crate::case::StepFacts;
+use crate::launch::{LaunchSummary, Totals};
 use model::block::{BASE, Block, BlockKind, Side, TrialKey};
 use model::counter::Counters;
 use model::units::Nanos;
@@ -44,6 +46,26 @@ impl Default for BlockSpec {
 
 /// The step that made blocks belong to.
 pub const STEP: &str = "readrandom";
+
+/// What must be known of a step that one thread reads with, on two CPUs.
+pub const fn reads(step: &str) -> StepFacts<'_> {
+    StepFacts { step, writes: false, foreground_threads: 1, cpus: 2, open_loop: false, tau: None, caps: &[] }
+}
+
+/// A launch with this value of both rates.
+pub(crate) fn launch(launch: u32, value: f64) -> LaunchSummary {
+    let totals =
+        Totals { blocks: 10, operations: 1000.0, wall_s: 1.0, process_cpu_s: Some(1.0), ..Totals::default() };
+    LaunchSummary {
+        launch,
+        image: launch,
+        base: totals.clone(),
+        candidate: totals,
+        wall: Some(value),
+        adjusted: Some(value),
+        cpu: None,
+    }
+}
 
 /// The block.
 pub fn block(spec: &BlockSpec) -> Block {

@@ -1,9 +1,10 @@
 //! Families of steps as a run measures them: looks on the way, steps that leave, their time spent on those that stay.
 //! Launch values are drawn, not blocks: what is simulated is the test of the family, its stopping rule and its words.
 
+use super::blocks::{self, reads};
 use super::noise::Noise;
-use crate::judgement::{Case, Judgement, Judging, StepFacts, judge_family};
-use crate::launch::{LaunchSummary, Totals};
+use crate::judgement::{Case, Judgement, Judging, judge_family};
+use crate::launch::LaunchSummary;
 use crate::looks::Look;
 use crate::procedure::Procedure;
 use model::plan::DecisionRule;
@@ -228,17 +229,8 @@ impl<'a> Run<'a> {
     }
 
     fn cases(&self) -> Vec<Case<'_>> {
-        let facts = |step| StepFacts {
-            step,
-            writes: false,
-            foreground_threads: 1,
-            cpus: 2,
-            open_loop: false,
-            tau: None,
-            caps: &[],
-        };
         let cases = self.names.iter().zip(&self.values);
-        cases.map(|(name, launches)| Case { facts: facts(name), launches }).collect()
+        cases.map(|(name, launches)| Case { facts: reads(name), launches }).collect()
     }
 
     /// Measures to the end; `after_look` sees what is said after each look.
@@ -278,7 +270,8 @@ impl<'a> Run<'a> {
             let drawn =
                 if plan.noise == FamilyNoise::Correlated { (own + shared) * 0.5f64.sqrt() } else { own };
             let effect = if step == 0 { plan.effect } else { 0.0 };
-            self.values[step].push(summary(launch, effect + self.layouts[step] + plan.launch_sd * drawn));
+            self.values[step]
+                .push(blocks::launch(launch, effect + self.layouts[step] + plan.launch_sd * drawn));
         }
     }
 }
@@ -303,18 +296,6 @@ pub fn replay(
         }
     });
     check(&left, &said, &judge_family(&run.cases(), &run.procedure, &run.looks));
-}
-
-fn summary(launch: u32, value: f64) -> LaunchSummary {
-    LaunchSummary {
-        launch,
-        image: launch,
-        base: Totals { process_cpu_s: Some(1.0), ..Totals::default() },
-        candidate: Totals { process_cpu_s: Some(1.0), ..Totals::default() },
-        wall: Some(value),
-        adjusted: Some(value),
-        cpu: None,
-    }
 }
 
 impl FamilyNoise {

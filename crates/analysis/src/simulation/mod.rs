@@ -13,10 +13,10 @@ pub mod otava;
 pub mod series;
 
 use crate::budget::max_launches;
-use crate::judgement::{Judgement, Stage, StepFacts, conclude};
+use crate::judgement::{Judgement, Stage, conclude};
 use crate::launch::{Comparison, LaunchSummary, pairs, summarize};
 use crate::procedure::Procedure;
-use blocks::{BlockSpec, STEP, block};
+use blocks::{BlockSpec, STEP, block, reads};
 use model::plan::DecisionRule;
 use model::units::Nanos;
 use model::verdict::Verdict;
@@ -205,15 +205,7 @@ fn is_false(verdict: Verdict, truth: f64, margin: f64) -> bool {
 
 /// One comparison, launch by launch, asking at the looks as a run does.
 fn compare(scenario: Scenario, truth: f64, procedure: &Procedure, noise: &mut Noise) -> Judgement {
-    let facts = StepFacts {
-        step: STEP,
-        writes: false,
-        foreground_threads: 1,
-        cpus: 2,
-        open_loop: false,
-        tau: None,
-        caps: &[],
-    };
+    let facts = reads(STEP);
     let looks = procedure.looks();
     let end = if noise.uniform() < CUT_SHORT {
         let all: Vec<usize> = (3..=procedure.max_launches()).collect();

@@ -1,7 +1,7 @@
 //! Blocks of launches whose ratios are given, for the tests of verdicts.
 
 use analysis::launch::Comparison;
-use analysis::simulation::blocks::{BlockSpec, STEP, block};
+use analysis::simulation::blocks::{BlockSpec, STEP, block, reads};
 use analysis::{Judgement, Procedure, Stage, StepFacts, judge, pairs};
 use model::block::Block;
 use model::plan::DecisionRule;
@@ -22,15 +22,7 @@ impl Ratios {
 }
 
 /// A reading step of one thread on two CPUs.
-pub const READS: StepFacts<'static> = StepFacts {
-    step: STEP,
-    writes: false,
-    foreground_threads: 1,
-    cpus: 2,
-    open_loop: false,
-    tau: None,
-    caps: &[],
-};
+pub const READS: StepFacts<'static> = reads(STEP);
 
 /// The default rule with this Lmax.
 pub fn procedure(max_launches: u32) -> Procedure {

@@ -116,7 +116,6 @@ fn of_series_and_reports() -> Vec<Warning> {
         Warning::Joined { campaigns: 2 },
         Warning::Disturbed { trials: 4 },
         Warning::NotCalibrated,
-        Warning::ParametricFamily,
         Warning::Dropped {
             reason: LeaveReason::PilotFailed { reason: Reason::Said(text("signal 11")) },
             launch: 3,

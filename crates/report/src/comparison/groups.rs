@@ -90,9 +90,12 @@ pub(super) fn extremes(rows: &[(String, &GroupRow)]) -> Option<String> {
 
 /// What the columns of groups mean.
 pub(super) fn groups_legend(repeats: Repeats) -> String {
+    let tested = match repeats {
+        Repeats::Launches => "and is not tested",
+        Repeats::Rounds => "with a sign where its interval leaves 1 out",
+    };
     format!(
-        "Groups: mean is the geometric mean over the {} in which all steps of the group have a value, and is \
-         not tested; slower, faster, same and open count the verdicts of its steps; the interval of the \
+        "Groups: mean is the geometric mean over the {} in which all steps of the group have a value, {tested}; slower, faster, same and open count the verdicts of its steps; the interval of the \
          worst step holds for all steps of the group at once. min, max, avg and median are of the steps' single ratios, \
          as the posts give them: with more steps they lie further apart where nothing changed.",
         repeats.many()
