@@ -30,7 +30,7 @@ pub mod keys {
 }
 
 /// A place in the window, in CSS pixels.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spot {
     pub x: f64,
     pub y: f64,
@@ -127,8 +127,23 @@ impl Browser {
         self.spot(selector, 0.5)
     }
 
-    /// A spot in an element, at a share of its width and half of its height.
+    /// A spot in an element, at a share of its width and half of its height, once the element stands still: charts that
+    /// are drawn while the page scrolls move what lies below them.
     pub fn spot(&self, selector: &str, share: f64) -> anyhow::Result<Spot> {
+        let began = Instant::now();
+        let mut before = self.spot_now(selector, share)?;
+        loop {
+            std::thread::sleep(POLL);
+            let spot = self.spot_now(selector, share)?;
+            if spot == before {
+                return Ok(spot);
+            }
+            ensure!(began.elapsed() < PATIENCE, "`{selector}` does not stand still");
+            before = spot;
+        }
+    }
+
+    fn spot_now(&self, selector: &str, share: f64) -> anyhow::Result<Spot> {
         const BODY: &str = "const found = document.querySelector(arguments[0]);\
             if (!found) return null;\
             found.scrollIntoView({ block: 'center' });\
