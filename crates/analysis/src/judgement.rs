@@ -58,7 +58,7 @@ pub struct Judgement {
     pub cpu: Estimate,
     /// All counters that both sides have, in the order of [`model::counter::Counter::ALL`].
     pub counters: Vec<CounterFinding>,
-    /// Where the time of an operation went.
+    /// Where the time of an operation went; absent where nobody knows, and where the parts do not add up.
     pub time_identity: Option<TimeIdentity>,
     /// Launches that the judgement rests on: those up to the look at which it was reached.
     pub launches: u32,
@@ -388,6 +388,10 @@ impl InProgress {
         if unusable > 0 {
             warnings.push(Warning::LaunchDropped { launches: unusable as u64 });
         }
+        let mut time_identity = time_identity(launches);
+        if time_identity.take_if(|identity| !identity.adds_up()).is_some() {
+            warnings.push(Warning::TimesOverlap);
+        }
         let is_directional = matches!(verdict, Verdict::Regression | Verdict::Improvement);
         Judgement {
             step: facts.step.to_owned(),
@@ -401,7 +405,7 @@ impl InProgress {
             adjusted_may_decide: decision.adjusted_may_decide,
             cpu,
             counters: counter_findings(launches),
-            time_identity: time_identity(launches),
+            time_identity,
             launches: u32::try_from(launches.len()).unwrap_or(u32::MAX),
             p_value,
             launches_needed: decision.launches_needed,

@@ -39,14 +39,14 @@ pub fn stay_on(cpu: usize) {
     keep(0, cpu);
 }
 
-/// The same for another thread, by its number in the system; 0 is the calling one.
-pub fn keep(thread: i32, cpu: usize) {
+/// The same for another thread, by its number in the system; 0 is the calling one. Says whether it is kept.
+pub fn keep(thread: i32, cpu: usize) -> bool {
     let mut set = empty_set();
     // SAFETY: the number of the CPU came out of such a set; the set outlives the call and its size is its own. A thread
     // that is not there is an error that changes nothing.
     unsafe {
         libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set);
+        libc::sched_setaffinity(thread, size_of::<libc::cpu_set_t>(), &set) == 0
     }
 }
 

@@ -61,6 +61,12 @@ pub trait BlockRunner: Send {
         recorder: &mut Recorder,
         tell: TellSecond<'_>,
     ) -> ThreadBlock;
+
+    /// The CPU that the thread shares with the server's thread that serves it; none where each is where the kernel
+    /// puts it, and where no server is.
+    fn shared_cpu(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl<O: Operate> BlockRunner for O {
@@ -82,6 +88,10 @@ impl<O: Operate> BlockRunner for O {
         };
         self.block_ended();
         ThreadBlock { retries: self.take_retries(), ..block }
+    }
+
+    fn shared_cpu(&self) -> Option<usize> {
+        Operate::shared_cpu(self)
     }
 }
 

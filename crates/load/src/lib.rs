@@ -8,6 +8,7 @@ mod clock;
 pub mod cpus;
 mod foreground;
 pub mod heap;
+mod idle;
 mod keys;
 mod latency;
 mod operation;

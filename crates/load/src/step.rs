@@ -7,6 +7,7 @@ use crate::beside::Turns;
 use crate::clock::{self, RunDelay};
 use crate::cpus;
 use crate::foreground::{Manner, Pace, TellSecond, ThreadBlock};
+use crate::idle::IdleTime;
 use crate::latency::Recorder;
 use crate::operation::{self, Company, OperationError, Target, share_of};
 use crate::pace::{Alarm, Schedule};
@@ -15,7 +16,7 @@ use background::{BackgroundWriter, Written};
 use companies::Companies;
 use model::block::{Latency, Second};
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, StepSetup, Stream};
+use model::wire::{BlockLimit, BlockReport, SharedCpu, StepSetup, Stream};
 use model::workload::Operation;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -59,7 +60,7 @@ pub struct BlockOrder {
 /// What a thread tells of a block: each second, where it is asked for them, and then all of it.
 enum Told {
     Second(SecondCounts),
-    Block(Report),
+    Block(Box<Report>),
 }
 
 /// What a thread reports of one block.
@@ -67,6 +68,7 @@ struct Report {
     block: ThreadBlock,
     cpu: Nanos,
     run_delay: Option<Nanos>,
+    shared_cpu: Option<SharedCpu>,
 }
 
 /// A step whose threads are ready.
@@ -256,7 +258,7 @@ fn reports(threads: &[Foreground], tell: &mut dyn FnMut(Second)) -> Result<Vec<R
         for (thread, report) in threads.iter().zip(&mut reports).filter(|(_, report)| report.is_none()) {
             match thread.told.recv().map_err(|_| ThreadGone)? {
                 Told::Second(counts) => all.get_or_insert_with(SecondCounts::none).merge(&counts),
-                Told::Block(block) => *report = Some(block),
+                Told::Block(block) => *report = Some(*block),
             }
         }
         match all {
@@ -299,6 +301,8 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
         wall: end.saturating_sub(start),
         thread_cpu: reports.iter().map(|report| report.cpu).collect(),
         thread_run_delay: reports.iter().map(|report| report.run_delay).collect(),
+        // Only a thread that has no others beside it shares its CPU.
+        shared_cpu: reports.iter().find_map(|report| report.shared_cpu),
         process_cpu,
         writes_delayed: false,
         companions: Vec::new(),
@@ -348,6 +352,9 @@ impl Foreground {
             };
             let run_delay = RunDelay::of_this_thread().ok();
             let delay = || run_delay.as_ref().and_then(RunDelay::read);
+            let shared_cpu = runner.shared_cpu();
+            let idle_time = shared_cpu.and_then(IdleTime::of);
+            let idle = || idle_time.as_ref().and_then(IdleTime::read);
             let mut unrecorded = Recorder::new();
             drop(ready);
             for order in to_run {
@@ -355,11 +362,17 @@ impl Foreground {
                 // Nobody listens where the step is being ended; the end of the orders says so next.
                 let mut tell = |second| drop(teller.send(Told::Second(second)));
                 let tell: TellSecond<'_> = if order.seconds { Some(&mut tell) } else { None };
+                // The outermost readings: idle time that is missed would look like time of others.
+                let idle_before = idle();
                 let (cpu_before, delay_before) = (clock::thread_cpu(), delay());
                 let block = runner.run(order.limit, &mut manner, recorder, tell);
                 let cpu = clock::thread_cpu().saturating_sub(cpu_before);
-                let run_delay = delay().zip(delay_before).map(|(after, before)| after.saturating_sub(before));
-                if teller.send(Told::Block(Report { block, cpu, run_delay })).is_err() {
+                let since = |(after, before): (Nanos, Nanos)| after.saturating_sub(before);
+                let run_delay = delay().zip(delay_before).map(since);
+                let idle = idle().zip(idle_before).map(since);
+                let shared_cpu = shared_cpu.map(|_| SharedCpu { idle });
+                let report = Report { block, cpu, run_delay, shared_cpu };
+                if teller.send(Told::Block(Box::new(report))).is_err() {
                     break;
                 }
             }

@@ -54,7 +54,8 @@ pub struct Block {
     pub failed_operations: u64,
     /// Wall time from the first thread's start to the last one's end.
     pub wall: Nanos,
-    /// Time runnable but not running: mean over the foreground threads.
+    /// Time runnable but not running: mean over the foreground threads. Of a server's client and the thread that serves it
+    /// only what they did not wait for each other; in runs of versions that did not tell the two apart, all of it.
     pub run_delay: Nanos,
     /// CPU time of the foreground threads: mean over them.
     pub foreground_cpu: Nanos,

@@ -127,6 +127,11 @@ pub enum Warning {
     )]
     #[strum(serialize = "waiting-time-changed")]
     WaitingTimeOfEngine,
+    /// Its parts are more than the whole.
+    #[error(
+        "where the time goes is not shown: CPU and run delay overlap, together they are more than the wall time"
+    )]
+    TimesOverlap,
     #[error("decided on the contention-adjusted rate: the wall rate is too noisy to tell")]
     ContentionAdjusted,
     #[error(
@@ -167,8 +172,8 @@ pub enum Warning {
 
     // Of what keeps a comparison from a verdict.
     #[error(
-        "no verdict: the last calibration found the harness biased on {}; look for what disturbs this host, \
-         then run `dbdyno calibrate` again",
+        "no verdict: calibrations found that two equal sides are not treated alike in {}; look for what disturbs this \
+         host, then run `dbdyno calibrate --anew`",
         .steps.join(", ")
     )]
     HarnessBiased { steps: Vec<String> },
@@ -238,6 +243,13 @@ pub enum Warning {
          honest"
     )]
     NotCalibrated,
+    /// The self-test failed in other steps than one that has a verdict.
+    #[error(
+        "calibrations found that two equal sides are not treated alike in {}; that says nothing sure of other steps, but \
+         look for what disturbs this host, then run `dbdyno calibrate --anew`",
+        .steps.join(", ")
+    )]
+    HarnessBiasedElsewhere { steps: Vec<String> },
     /// A step left before it was decided.
     #[error("{reason} (after launch {launch})")]
     Dropped { reason: LeaveReason, launch: u32 },
@@ -343,12 +355,13 @@ impl Warning {
         }
     }
 
-    /// Whether it is about the rates and nothing else of a step.
+    /// Whether it is about the rates, or the time of an operation, and nothing else of a step.
     pub fn is_about_rates(&self) -> bool {
         matches!(
             self,
             Warning::WaitingTimeChanged
                 | Warning::WaitingTimeOfEngine
+                | Warning::TimesOverlap
                 | Warning::ContentionAdjusted
                 | Warning::WithinLayoutNoise { .. }
                 | Warning::WithinMargin { .. }

@@ -398,6 +398,10 @@ pub struct BlockReport {
     pub thread_cpu: Vec<Nanos>,
     /// Time runnable but not running of each foreground thread; absent where the kernel does not tell.
     pub thread_run_delay: Option<Vec<Nanos>>,
+    /// The CPU on which the one client's thread and the server's that serves it stay; absent where each thread is
+    /// where the kernel puts it.
+    #[serde(default)]
+    pub shared_cpu: Option<SharedCpu>,
     /// CPU time of all threads of the process over the same interval.
     pub process_cpu: Nanos,
     /// Whether the engine was delaying or stopping writes when the block ended.
@@ -405,6 +409,13 @@ pub struct BlockReport {
     /// What each companion did meanwhile; `process_cpu` above includes theirs, and theirs is that of their threads.
     #[serde(default)]
     pub companions: Vec<BlockReport>,
+}
+
+/// What the CPU did meanwhile that a client's thread shares with the server's that serves it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedCpu {
+    /// Time in which nothing ran on it; absent where the kernel does not tell.
+    pub idle: Option<Nanos>,
 }
 
 /// By how much operations of an open loop began after they were due.

@@ -100,6 +100,11 @@ pub trait Operate: Send {
 
     /// A block is over.
     fn block_ended(&mut self) {}
+
+    /// See [`BlockRunner::shared_cpu`].
+    fn shared_cpu(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// What the threads of a step's streams have to do with each other.

@@ -40,6 +40,8 @@ pub struct Client {
     buffer: Vec<u8>,
     sends: Vec<Send>,
     retries: Retries,
+    /// The CPU that the server's thread was put on beside the client's.
+    shared_cpu: Option<usize>,
 }
 
 /// A statement, ready to be sent.
@@ -128,13 +130,14 @@ impl Client {
             buffer: Vec::new(),
             sends: Vec::new(),
             retries: Retries::default(),
+            shared_cpu: None,
         })
     }
 
     /// Keeps the server's thread that serves this connection on a CPU, where it can be found.
     pub fn keep_server_on(&mut self, cpu: usize) -> Result<(), SqlError> {
         if let Some(thread) = serving::thread(&mut self.connection)? {
-            cpus::keep(thread, cpu);
+            self.shared_cpu = cpus::keep(thread, cpu).then_some(cpu);
         }
         Ok(())
     }
@@ -316,6 +319,10 @@ impl Operate for Client {
 
     fn take_retries(&mut self) -> Retries {
         std::mem::take(&mut self.retries)
+    }
+
+    fn shared_cpu(&self) -> Option<usize> {
+        self.shared_cpu
     }
 }
 

@@ -73,6 +73,7 @@ fn of_judgements() -> Vec<Warning> {
         Warning::EmptyBlocks { of: Party::Base, empty: 3, blocks: 20, most: 0.05 },
         Warning::WaitingTimeChanged,
         Warning::WaitingTimeOfEngine,
+        Warning::TimesOverlap,
         Warning::ContentionAdjusted,
         noisy(None),
         noisy(Some(7500.0)),
@@ -116,6 +117,7 @@ fn of_series_and_reports() -> Vec<Warning> {
         Warning::Joined { campaigns: 2 },
         Warning::Disturbed { trials: 4 },
         Warning::NotCalibrated,
+        Warning::HarnessBiasedElsewhere { steps: vec![text("seekrandom (workload mixed)")] },
         Warning::Dropped {
             reason: LeaveReason::PilotFailed { reason: Reason::Said(text("signal 11")) },
             launch: 3,

@@ -1,5 +1,6 @@
 //! From what the worker and /proc told of a block to what is told of it, in every design alike.
 
+use super::charging::Waiting;
 use crate::proc::side::ThreadTimes;
 use model::block::{Block, BlockKind, TrialKey};
 use model::counter::{Counter, Counters};
@@ -57,7 +58,7 @@ impl MeasuredBlock {
 
     /// The block of a trial; `run_delay` and CPU are means over the foreground threads. A client waits
     /// while its server works: then what the server's thread had is part of the client's time as its own is (statistics
-    /// 1.9, rule 10).
+    /// 1.9, rule 10), but for what the two waited for each other (decision record 029).
     pub fn into_block(self, trial: TrialKey, kind: BlockKind, position: u32) -> Block {
         let report = self.report;
         let threads = (report.thread_cpu.len() as u64).max(1);
@@ -68,8 +69,14 @@ impl MeasuredBlock {
         let in_engine = match self.engine {
             EngineIn::Worker => Some(foreground_cpu),
             EngineIn::Server(serving) => {
+                let waiting = Waiting {
+                    wall: Nanos(report.wall.0.saturating_mul(threads)),
+                    client: ThreadTimes { cpu: foreground_cpu, run_delay },
+                    serving,
+                    shared_cpu: report.shared_cpu,
+                };
+                run_delay = waiting.behind_others();
                 foreground_cpu += serving.cpu;
-                run_delay += serving.run_delay;
                 Some(serving.cpu)
             }
             EngineIn::Elsewhere | EngineIn::Shared => None,

@@ -2,6 +2,7 @@
 //! a [`world::World`] that is real or simulated. One room for each way to lay trials out in time.
 
 pub mod action;
+mod charging;
 pub mod draws;
 pub mod drive;
 pub mod interleaved;
@@ -11,6 +12,6 @@ pub mod setup;
 pub mod world;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 #[cfg(test)]
 mod simulated;
