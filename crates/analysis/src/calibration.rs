@@ -1,4 +1,5 @@
-//! What A/A launches say of the harness: is it honest, how much does it scatter, how small a change can it see?
+//! What A/A launches say of the harness: how much it scatters, how small a change it can see. Whether it is honest is told by
+//! [`crate::self_test`].
 
 use crate::estimate::{value_of, visible_by_ranks, visible_by_student};
 use crate::launch::LaunchSummary;
@@ -20,27 +21,15 @@ pub struct StepCalibration {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
     pub metric: Metric,
-    /// Whether the sides are treated alike.
-    pub self_test: SelfTest,
+    /// Ratio of the sides over the last 20 launches, which should be 1.
+    pub ratio: Option<f64>,
+    /// p of the signed-rank test of the same launches, exact. It belongs to the ratio; whether the harness is honest is said
+    /// by [`crate::self_test`].
+    pub p: f64,
     /// Standard deviation over launches of ln(candidate / base); absent below two launches.
     pub launch_sd: Option<f64>,
     /// Share of images in that; absent unless some images had several launches.
     pub images: Option<ImageNoise>,
-}
-
-/// The test of a harness against itself.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SelfTest {
-    /// Launches that were used: the last 20 at most.
-    pub launches: u32,
-    /// Ratio of the sides, which should be 1.
-    pub ratio: Option<f64>,
-    /// p of the signed-rank test, exact.
-    pub p: f64,
-    /// Whether it rejects at 0.1 %: then no verdict of this harness may be trusted.
-    pub biased: bool,
-    /// Whether there were enough launches that it could reject (11).
-    pub able: bool,
 }
 
 /// Variance components of launches on images.
@@ -53,10 +42,8 @@ pub struct ImageNoise {
     pub launch_sd: f64,
 }
 
-/// The self-test looks at this many launches at most (statistics 1.4).
-const SELF_TEST_LAUNCHES: usize = 20;
-/// Level of the self-test (statistics 1.4).
-const SELF_TEST_ALPHA: f64 = 0.001;
+/// The ratio is of this many launches at most: how the harness is now (statistics 1.4).
+const RATIO_LAUNCHES: usize = 20;
 
 /// What these A/A launches of one step say; in ascending order.
 pub fn calibrate(launches: &[LaunchSummary]) -> StepCalibration {
@@ -64,20 +51,6 @@ pub fn calibrate(launches: &[LaunchSummary]) -> StepCalibration {
     StepCalibration {
         launches: count(launches.len()),
         noise: metrics.into_iter().map(|metric| noise(metric, launches)).collect(),
-    }
-}
-
-/// The sign-symmetric test of the last 20 launches of one metric, in the order they were measured.
-pub fn self_test(values: &[f64]) -> SelfTest {
-    let last = &values[values.len().saturating_sub(SELF_TEST_LAUNCHES)..];
-    let walsh = walsh_averages(last);
-    let p = exact_p(last.len(), absolute_sum(&walsh));
-    SelfTest {
-        launches: count(last.len()),
-        ratio: hodges_lehmann(&walsh).map(f64::exp),
-        p,
-        biased: p <= SELF_TEST_ALPHA,
-        able: last.len() >= crate::budget::least_launches(SELF_TEST_ALPHA) as usize,
     }
 }
 
@@ -131,9 +104,12 @@ pub fn visible_change(alpha: f64, launch_sd: f64, launches: u32) -> Option<f64> 
 
 fn noise(metric: Metric, launches: &[LaunchSummary]) -> Noise {
     let values: Vec<f64> = launches.iter().filter_map(value_of(metric)).collect();
+    let last = &values[values.len().saturating_sub(RATIO_LAUNCHES)..];
+    let walsh = walsh_averages(last);
     Noise {
         metric,
-        self_test: self_test(&values),
+        ratio: hodges_lehmann(&walsh).map(f64::exp),
+        p: exact_p(last.len(), absolute_sum(&walsh)),
         launch_sd: standard_deviation(&values),
         images: image_noise(launches, metric),
     }
@@ -164,18 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn the_self_test_rejects_a_harness_that_favours_a_side() {
-        // 20 launches of which the last 12 decide nothing alone: all have one sign.
-        let biased: Vec<f64> = (1..=20).map(|launch| f64::from(launch) * 0.001).collect();
-        let found = self_test(&biased);
-        assert!(found.biased && found.able && found.p < 1e-5, "{found:?}");
-        let fair: Vec<f64> =
-            (1..=30).map(|launch| if launch % 2 == 0 { 0.01 } else { -0.0101 } * f64::from(launch)).collect();
-        let found = self_test(&fair);
-        assert!(!found.biased && found.launches == 20, "{found:?}");
-        let few = self_test(&biased[..10]);
-        assert!(!few.able && !few.biased, "ten launches cannot reject at 0.1 %");
-        assert!(self_test(&biased[..11]).biased);
+    fn the_ratio_is_of_the_last_launches() {
+        let values: Vec<(u32, f64)> =
+            (1..=40).map(|launch| (launch, if launch <= 20 { 0.5 } else { 0.1 })).collect();
+        let found = calibrate(&launches(&values)).noise[0].clone();
+        assert!((found.ratio.unwrap() - 0.1f64.exp()).abs() < 1e-12 && found.p < 1e-5, "{found:?}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub mod moved_with;
 pub mod procedure;
 pub mod refusal;
 pub mod rounds;
+pub mod self_test;
 pub mod signed_rank;
 pub mod simulation;
 pub mod student;

@@ -6,7 +6,7 @@ use findings::build_noise::{BUILD_NOISE, by_step};
 use findings::calibration::{self, CalibrationView};
 use findings::judge::Evidence;
 use findings::selection::Selection;
-use findings::{ComparedRun, Comparison, Finding, import};
+use findings::{ComparedRun, Comparison, Finding, import, self_test};
 use model::plan::{Design, Purpose};
 use model::record::RunRecord;
 use report::document::Sentence;
@@ -20,7 +20,7 @@ use store::{Store, Writer};
 /// A [`findings::selection::NoSuchPart`] of a selection that the run has not; a store that cannot be read.
 pub fn of_run(store: &Store, record: RunRecord, selection: &Selection) -> anyhow::Result<Finding> {
     if record.plan.purpose == Purpose::Calibrate {
-        let view = of_calibrations(from_ref(&record))?;
+        let view = of_calibrations(store, from_ref(&record))?;
         return Ok(Finding::Calibration(selection.of(record)?.of_calibration(view)));
     }
     Ok(Finding::Comparison(Box::new(compared(store, record, selection)?)))
@@ -34,15 +34,15 @@ pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyh
     Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host })
 }
 
-/// The view of a run. The last calibration of its host in the same boot and by the same version is held against it, and
-/// the newest comparison of builds of one source there.
+/// The view of a run. The calibrations of its host by the same version are held against it, and the newest comparison of
+/// builds of one source there.
 pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Comparison> {
     if record.plan.layout.design != Design::Interleaved {
         return Ok(Comparison::of(record, &Evidence::default()));
     }
-    let calibration = calibration_of(store, record)?;
+    let self_tests = store.self_tests(&record.id)?;
     let build_noise = build_noise_of(store, record)?;
-    Ok(Comparison::of(record, &Evidence { calibration: calibration.as_ref(), build_noise }))
+    Ok(Comparison::of(record, &Evidence { self_tests: &self_tests, build_noise }))
 }
 
 /// The build noise of each step of a run, by the newest comparison of builds of one source on its host.
@@ -51,15 +51,11 @@ pub fn build_noise_of(store: &Store, record: &RunRecord) -> anyhow::Result<BTree
     Ok(by_step(&store.load_run(&id)?, record))
 }
 
-/// The last calibration that holds for a run.
-pub fn calibration_of(store: &Store, record: &RunRecord) -> anyhow::Result<Option<RunRecord>> {
-    let id = store.last_calibration(&record.host.boot_id, &record.plan.tool_version)?;
-    Ok(id.map(|id| store.load_run(&id)).transpose()?)
-}
-
 /// Calibrations of one subject and workload together.
-pub fn of_calibrations(records: &[RunRecord]) -> anyhow::Result<CalibrationView> {
-    calibration::build(records).ok_or_else(|| anyhow!("no calibration was run"))
+pub fn of_calibrations(store: &Store, records: &[RunRecord]) -> anyhow::Result<CalibrationView> {
+    let newest = records.iter().max_by_key(|record| record.started_at_us);
+    let known = newest.map(|record| store.self_tests(&record.id)).transpose()?.unwrap_or_default();
+    calibration::build(records, &known).ok_or_else(|| anyhow!("no calibration was run"))
 }
 
 /// The finding of what is no run: an import or a bisection of this id. Absent where there is none.
@@ -100,15 +96,22 @@ fn is_no_run(store: &Store, wanted: &str) -> bool {
 pub fn found(store: &Store, record: &RunRecord) -> anyhow::Result<Vec<Sentence>> {
     Ok(match record.plan.purpose {
         Purpose::Calibrate => {
-            report::document(&Finding::Calibration(of_calibrations(from_ref(record))?)).found
+            report::document(&Finding::Calibration(of_calibrations(store, from_ref(record))?)).found
         }
         Purpose::Compare | Purpose::Campaign => report::found(&comparison(store, record)?),
     })
 }
 
-/// Stores what was found in a run beside it, so that a list of runs need not judge each anew.
+/// Stores what was found in a run beside it, so that a list of runs need not judge each anew, and of a calibration what later
+/// reports need of it.
 pub fn keep(writer: &mut Writer, run: &str) -> anyhow::Result<()> {
-    let found = found(writer.store(), &writer.store().load_run(run)?)?;
+    let record = writer.store().load_run(run)?;
+    if record.plan.purpose == Purpose::Calibrate {
+        let measured: Vec<_> =
+            self_test::of_run(&record).into_iter().filter(|test| test.gains.launches > 0).collect();
+        writer.keep_self_tests(run, &measured)?;
+    }
+    let found = found(writer.store(), &record)?;
     let json = serde_json::to_string(&found).context("failed to render JSON")?;
     Ok(writer.set_found(run, &json)?)
 }

@@ -2,12 +2,15 @@
 //! small a change it can see here.
 
 use crate::judge::{self, Case, Evidence, judge_run};
+use crate::self_test::{self, StepSelfTest};
 use analysis::calibration::{Noise, calibrate, visible_change};
-use analysis::{Estimate, LaunchSummary, least_launches};
+use analysis::self_test::SelfTestResult;
+use analysis::{Estimate, LaunchSummary};
 use model::block::BASE;
 use model::metric::Metric;
 use model::plan::DecisionRule;
 use model::record::RunRecord;
+use model::self_test::SelfTestRecord;
 use model::verdict::Verdict;
 
 /// What the A/A runs of one subject and one workload say.
@@ -22,7 +25,9 @@ pub struct CalibrationView {
     pub workload: String,
     /// Name of the host.
     pub host: String,
-    /// Whether the sides were treated alike.
+    /// Runs in which one side loaded a byte copy of the library.
+    pub with_copy: usize,
+    /// Whether the sides are treated alike.
     pub honesty: Honesty,
     /// The steps, in the order of the workload.
     pub rows: Vec<CalibrationRow>,
@@ -51,14 +56,14 @@ pub struct Judged {
     pub estimate: Estimate,
 }
 
-/// Whether the harness treats the sides alike.
+/// Whether the harness treats the sides alike, as far as all calibrations that count tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Honesty {
-    /// Every test was able to reject and none did.
+    /// Every step could have failed, and none did.
     Honest,
-    /// The self-test rejects at 0.1 %.
+    /// Steps in which two equal sides differ.
     Biased { steps: Vec<String> },
-    /// Too few launches for the self-test to reject, whatever they say.
+    /// Too few launches for some step to fail, whatever they say.
     TooFew {
         /// Launches of the step with the fewest.
         launches: u32,
@@ -74,6 +79,8 @@ pub struct CalibrationRow {
     pub launches: u32,
     /// Wall rate, adjusted rate, CPU per operation.
     pub metrics: Vec<MetricNoise>,
+    /// Whether the sides are treated alike in it.
+    pub self_test: StepSelfTest,
 }
 
 /// The noise of one metric.
@@ -82,9 +89,8 @@ pub struct MetricNoise {
     pub metric: Metric,
     /// Ratio of the sides over the last 20 launches: 1 where they are treated alike.
     pub ratio: Option<f64>,
-    /// p of the self-test.
+    /// p of the signed-rank test of these launches; it belongs to the ratio, and is not corrected for the number of steps.
     pub p_value: f64,
-    pub biased: bool,
     /// Standard deviation of ln(ratio) over launches; absent below two.
     pub launch_sd: Option<f64>,
     /// Standard deviation of ln(ratio) between data images; absent unless images had several launches each.
@@ -93,20 +99,22 @@ pub struct MetricNoise {
     pub visible_change: Option<f64>,
 }
 
-/// Level of the self-test, as analysis has it (statistics 1.4).
-const SELF_TEST_ALPHA: f64 = 0.001;
 /// Image numbers of different runs are told apart by this much: equal ones are not equal bytes.
 const IMAGES_OF_A_RUN: u32 = 100_000;
 
 /// The view of these A/A runs, oldest first; absent where there is none. The first one names subject and
-/// workload; what others have beyond its steps is left out.
-pub fn build(records: &[RunRecord]) -> Option<CalibrationView> {
+/// workload; what others have beyond its steps is left out. `known` are the self-tests that count for the newest.
+pub fn build(records: &[RunRecord], known: &[SelfTestRecord]) -> Option<CalibrationView> {
     let first = records.first()?;
     let rule = judge::rule(first);
+    let self_tests = self_test::shown(records, known);
     let rows: Vec<CalibrationRow> = first
         .plan
         .chosen_steps()
-        .map(|step| row(&step.name, &launches_of(records, &step.name), &rule))
+        .filter_map(|step| {
+            let self_test = *self_tests.get(&step.name)?;
+            Some(row(&step.name, &launches_of(records, &step.name), &rule, self_test))
+        })
         .collect();
     let judged = judged(records);
     let verdicts = judged.iter().filter(|judged| judged.is_verdict()).count();
@@ -122,6 +130,7 @@ pub fn build(records: &[RunRecord]) -> Option<CalibrationView> {
         subject: first.plan.subjects[BASE].reference.to_string(),
         workload: first.plan.workload.name.clone(),
         host: first.host.name.clone(),
+        with_copy: records.iter().filter(|record| record.plan.layout.copied.is_some()).count(),
         honesty: honesty(&rows),
         rows,
         alpha: rule.alpha,
@@ -149,21 +158,26 @@ fn launches_of(records: &[RunRecord], step: &str) -> Vec<LaunchSummary> {
     all
 }
 
-fn row(step: &str, launches: &[LaunchSummary], rule: &DecisionRule) -> CalibrationRow {
+fn row(
+    step: &str,
+    launches: &[LaunchSummary],
+    rule: &DecisionRule,
+    self_test: StepSelfTest,
+) -> CalibrationRow {
     let calibrated = calibrate(launches);
     CalibrationRow {
         step: step.to_owned(),
         launches: calibrated.launches,
         metrics: calibrated.noise.iter().map(|noise| metric_noise(noise, rule)).collect(),
+        self_test,
     }
 }
 
 fn metric_noise(noise: &Noise, rule: &DecisionRule) -> MetricNoise {
     MetricNoise {
         metric: noise.metric,
-        ratio: noise.self_test.ratio,
-        p_value: noise.self_test.p,
-        biased: noise.self_test.biased,
+        ratio: noise.ratio,
+        p_value: noise.p,
         launch_sd: noise.launch_sd,
         image_sd: noise.images.map(|images| images.image_sd),
         visible_change: noise.launch_sd.and_then(|sd| visible_change(rule.alpha, sd, rule.max_launches)),
@@ -171,17 +185,16 @@ fn metric_noise(noise: &Noise, rule: &DecisionRule) -> MetricNoise {
 }
 
 fn honesty(rows: &[CalibrationRow]) -> Honesty {
-    let biased =
-        |row: &&CalibrationRow| row.metrics.iter().any(|noise| noise.metric.is_rate() && noise.biased);
-    let steps: Vec<String> = rows.iter().filter(biased).map(|row| row.step.clone()).collect();
-    let needed = least_launches(SELF_TEST_ALPHA);
-    let launches = rows.iter().map(|row| row.launches).min().unwrap_or(0);
-    if !steps.is_empty() {
-        Honesty::Biased { steps }
-    } else if launches < needed {
-        Honesty::TooFew { launches, needed }
-    } else {
-        Honesty::Honest
+    let of =
+        |result: SelfTestResult| rows.iter().filter(move |row| row.self_test.accumulated.result() == result);
+    let failed: Vec<String> = of(SelfTestResult::Failed).map(|row| row.step.clone()).collect();
+    if !failed.is_empty() {
+        return Honesty::Biased { steps: failed };
+    }
+    let too_few = of(SelfTestResult::NotEnough).map(|row| row.self_test.accumulated);
+    match too_few.min_by_key(|accumulated| accumulated.launches) {
+        Some(fewest) => Honesty::TooFew { launches: fewest.launches, needed: fewest.needed },
+        None => Honesty::Honest,
     }
 }
 

@@ -2,6 +2,7 @@
 //! report replays the looks that the run's referee took on the same [`family`] of [`Case`]s, so that both say the same.
 
 use crate::elsewhere;
+use crate::harness::Harness;
 use analysis::{
     Cap, Ceiling, Judgement, LaunchPairs, LaunchSummary, Look, Procedure, StepFacts, judge_family, pairs,
     summarize,
@@ -10,6 +11,7 @@ use model::block::{BASE, Block, Outcome, Side};
 use model::event::Moment;
 use model::plan::{DecisionRule, Plan};
 use model::record::{LaunchRecord, RunRecord};
+use model::self_test::SelfTestRecord;
 use model::shape::{self, ShapePair};
 use model::units::Bytes;
 use model::warning::{DifferingPart, Warning};
@@ -43,17 +45,6 @@ impl Judged {
     pub fn seconds(&self) -> f64 {
         self.launches.iter().map(|launch| launch.base.wall_s + launch.candidate.wall_s).sum()
     }
-}
-
-/// What a calibration says of the harness.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Harness {
-    /// Nobody asked since the host booted.
-    NotCalibrated,
-    /// No test found a bias.
-    Honest,
-    /// The sides are not treated alike: steps where that was seen.
-    Biased { steps: Vec<String> },
 }
 
 impl<'a> Case<'a> {
@@ -116,15 +107,15 @@ pub fn family(plan: &Plan) -> impl Iterator<Item = (&Step, Side)> {
 /// What is held against a run: other runs of its host.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence<'a> {
-    /// The last calibration that holds for the host and the version that measured.
-    pub calibration: Option<&'a RunRecord>,
+    /// The self-tests of all calibrations that count for it, from the oldest to the newest.
+    pub self_tests: &'a [SelfTestRecord],
     /// Build noise of each step, in ln, as [`crate::build_noise::by_step`] has it; what is missing is as the rule assumes.
     pub build_noise: BTreeMap<String, f64>,
 }
 
 /// All that may be said of a stored run, in the order of its [`family`].
 pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a Step, Side, Judged)> {
-    let harness = harness(evidence.calibration);
+    let harness = Harness::of(record, evidence.self_tests);
     let cases: Vec<Case<'a>> =
         family(&record.plan).map(|(step, candidate)| Case::of(record, step, candidate)).collect();
     let launches: Vec<Vec<LaunchSummary>> = cases.iter().map(Case::summaries).collect();
@@ -159,32 +150,17 @@ pub fn rule(record: &RunRecord) -> DecisionRule {
     DecisionRule { max_launches: record.max_launches.unwrap_or(rule.max_launches), ..rule }
 }
 
-/// What keeps a case of a stored run from a verdict: a biased harness, a side that could not be frozen, trees of
+/// What keeps a case of a stored run from a verdict: a harness that is biased in this step, a side that could not be frozen, trees of
 /// different shape under a step that reads, and unequal debt after one that writes.
 fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
-    let biased = match harness {
-        Harness::Biased { steps } => Some(Cap {
-            ceiling: Ceiling::RatioOnly,
-            warning: Warning::HarnessBiased { steps: steps.clone() },
-        }),
-        Harness::Honest | Harness::NotCalibrated => None,
-    };
+    let step = &case.step.name;
+    // A bias of one step says nothing sure of another: what others are limited by is told beside them.
+    let biased = harness.failed.contains(step).then(|| Cap {
+        ceiling: Ceiling::RatioOnly,
+        warning: Warning::HarnessBiased { steps: vec![step.clone()] },
+    });
     let unfrozen = elsewhere::cap(case.plan, case.candidate);
     biased.into_iter().chain(unfrozen).chain(case.record.and_then(|record| shape_cap(case, record))).collect()
-}
-
-/// What A/A runs of this host say of the harness.
-pub fn harness(calibration: Option<&RunRecord>) -> Harness {
-    let Some(record) = calibration else { return Harness::NotCalibrated };
-    let is_biased = |step: &&Step| {
-        record.plan.candidate_sides().any(|candidate| {
-            let calibrated = analysis::calibration::calibrate(&Case::of(record, step, candidate).summaries());
-            calibrated.noise.iter().any(|noise| noise.metric.is_rate() && noise.self_test.biased)
-        })
-    };
-    let steps: BTreeSet<String> =
-        record.plan.chosen_steps().filter(is_biased).map(|step| step.name.clone()).collect();
-    if steps.is_empty() { Harness::Honest } else { Harness::Biased { steps: steps.into_iter().collect() } }
 }
 
 /// A step that reads depends on the tree it finds; one that writes may leave work behind. Only what differs in

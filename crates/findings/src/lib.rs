@@ -15,12 +15,14 @@ pub mod differs;
 pub mod elsewhere;
 mod finding;
 pub mod gate;
+pub mod harness;
 pub mod history;
 pub mod import;
 pub mod judge;
 pub mod labels;
 pub mod options_file;
 pub mod selection;
+pub mod self_test;
 #[cfg(test)]
 mod tests;
 

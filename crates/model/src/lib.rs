@@ -21,6 +21,7 @@ pub mod plan;
 pub mod plan_file;
 pub mod reason;
 pub mod record;
+pub mod self_test;
 pub mod shape;
 pub mod subject;
 pub mod units;

@@ -2,6 +2,7 @@
 
 mod export;
 mod kinds;
+mod overlapping;
 mod read_back;
 mod rounds;
 mod samples;

@@ -1,5 +1,4 @@
-//! What a word means: the id of a run, an import or a bisection by its id, its beginning or its name; the last
-//! calibration.
+//! What a word means: the id of a run, an import or a bisection by its id, its beginning or its name.
 
 use crate::error::Error;
 use crate::file::Store;
@@ -83,22 +82,6 @@ impl Store {
     pub fn find_bisection(&self, wanted: &str) -> Result<Option<String>, Error> {
         let bisections = self.listed("look for a bisection", "SELECT id, NULL AS name FROM bisections")?;
         Ok(bisections.only(wanted))
-    }
-
-    /// The id of the newest calibration that was finished since the host booted, by the same version: only
-    /// then do its figures hold for a run of now.
-    pub fn last_calibration(&self, boot_id: &str, tool_version: &str) -> Result<Option<String>, Error> {
-        self.sql("look for a calibration", |connection| {
-            connection
-                .query_row(
-                    "SELECT id FROM runs JOIN hosts USING (host_key)
-                     WHERE purpose = 'calibrate' AND outcome = 'done' AND boot_id = ? AND tool_version = ?
-                     ORDER BY started_at_us DESC, id DESC LIMIT 1",
-                    [boot_id, tool_version],
-                    |row| row.get(0),
-                )
-                .optional()
-        })
     }
 
     /// The id of the newest run of this name that was finished on this host.

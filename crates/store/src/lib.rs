@@ -15,6 +15,7 @@ mod insert;
 mod load;
 mod migrations;
 mod resume;
+mod self_tests;
 mod writer;
 
 pub use browse::{EntryPage, Filter};

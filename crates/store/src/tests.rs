@@ -24,6 +24,7 @@ mod campaigns;
 mod export;
 mod facts;
 mod imports;
+mod self_tests;
 
 const RUN: &str = "20261121-091500-3fa9";
 
@@ -396,27 +397,6 @@ fn an_empty_store_says_so() {
     assert!(matches!(store.find_run("last").unwrap_err(), Error::NoRuns { .. }));
     let error = Store::open_existing(Path::new("no/such/store.sqlite")).unwrap_err().to_string();
     assert!(error.contains("no/such/store.sqlite") && error.contains("dbdyno compare"), "{error}");
-}
-
-#[test]
-fn only_a_finished_calibration_of_this_boot_and_version_counts() {
-    let mut writer = Writer::in_memory().unwrap();
-    for (id, purpose, finished) in [
-        ("1", Purpose::Calibrate, true),
-        ("2", Purpose::Calibrate, true),
-        ("3", Purpose::Calibrate, false),
-        ("4", Purpose::Compare, true),
-    ] {
-        let at_us = id.parse().unwrap();
-        writer.write(id, &started(id, at_us, purpose)).unwrap();
-        if finished {
-            writer.write(id, &ended(at_us)).unwrap();
-        }
-    }
-    let last = |boot_id, version| writer.store().last_calibration(boot_id, version).unwrap();
-    assert_eq!(last("boot-a", "0.1.0").as_deref(), Some("2"));
-    assert_eq!(last("boot-b", "0.1.0"), None);
-    assert_eq!(last("boot-a", "0.2.0"), None);
 }
 
 #[test]

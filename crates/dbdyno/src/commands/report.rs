@@ -41,7 +41,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let records: Vec<RunRecord> =
         ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>().context("failed to load a run")?;
     if records.iter().all(|record| record.plan.purpose == Purpose::Calibrate) {
-        let finding = Finding::Calibration(finding::of_calibrations(&records)?);
+        let finding = Finding::Calibration(finding::of_calibrations(&store, &records)?);
         without_verdicts(&finding, arguments)?;
         render::show(&[finding], wanted)?;
         return Ok(Ending::Done);

@@ -118,6 +118,7 @@ fn plan(
         loop_device: file.loop_device.clone(),
         db_bench: db_bench_programs(file, &prepared),
         cloned_data: false,
+        copied: None,
     };
     let written_options = prepared.iter().map(|subject| subject.written_options.clone()).collect();
     let plan = Plan {

@@ -7,6 +7,7 @@ use super::{
     TimeParts,
 };
 use crate::calibration::mean_launch_seconds;
+use crate::harness::Harness;
 use crate::judge::{self, Evidence, Judged, judge_run};
 use analysis::counters::CounterFinding;
 use analysis::time_identity::{TimeIdentity, TimePart};
@@ -183,8 +184,13 @@ fn said(record: &RunRecord, step: &Step, judgement: &Judgement) -> Vec<Warning> 
 /// The warnings of the whole run, each once, and what is to be said of all steps.
 fn warnings(record: &RunRecord, evidence: &Evidence<'_>) -> Vec<RunWarning> {
     let own = |warning| RunWarning { step: None, warning };
-    let is_unknown = evidence.calibration.is_none() && record.plan.purpose == Purpose::Compare;
+    let harness = Harness::of(record, evidence.self_tests);
+    let is_unknown = !harness.calibrated && record.plan.purpose == Purpose::Compare;
     let not_calibrated = is_unknown.then(|| own(Warning::NotCalibrated));
+    let trusts_some = record.plan.chosen_steps().any(|step| !harness.failed.contains(&step.name));
+    let failed: Vec<String> = harness.failed.into_iter().chain(harness.failed_of_others).collect();
+    let of_others =
+        (trusts_some && !failed.is_empty()).then(|| own(Warning::HarnessBiasedElsewhere { steps: failed }));
     let of_run = record.warnings.iter().filter(|warning| warning.step.is_none()).cloned();
-    facts::each_once(of_run.chain(not_calibrated))
+    facts::each_once(of_run.chain(not_calibrated).chain(of_others))
 }

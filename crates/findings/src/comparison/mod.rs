@@ -298,7 +298,7 @@ pub struct ComparedStep {
     pub seconds: f64,
     /// Every metric that either side has, the rates first.
     pub metrics: Vec<ComparedMetric>,
-    /// Where the time of an operation went; absent where nobody measured it.
+    /// Where the time of an operation went; absent where nobody measured it, and where the parts do not add up.
     pub time: Option<TimeParts>,
     /// The smallest change that would have been found with 90 % power (0.02 is 2 %).
     pub visible_change: Option<f64>,

@@ -3,13 +3,14 @@
 use super::{case, rate, view_of};
 use crate::Comparison;
 use crate::judge::Evidence;
+use crate::self_test::of_run;
 use model::block::{BASE, Outcome};
 use model::counter::{Counter, Counters};
 use model::event::Moment;
 use model::metric::Metric;
-use model::plan::{Plan, Purpose};
 use model::reason::{LeaveReason, Reason};
 use model::record::{RunRecord, RunStatus, RunWarning, ShapeRecord, StepExit};
+use model::self_test::SelfTestRecord;
 use model::shape::{Level, Shape};
 use model::units::Bytes;
 use model::verdict::Verdict;
@@ -138,23 +139,29 @@ fn unequal_debt_keeps_a_write_step_from_a_verdict_and_other_shapes_do_not() {
 }
 
 #[test]
-fn a_biased_harness_refuses_every_verdict_and_an_uncalibrated_one_is_said() {
-    let slower = record(&Truth { write: 1.0, read: 0.9 });
-    let honest =
-        RunRecord { plan: Plan { purpose: Purpose::Calibrate, ..slower.plan.clone() }, ..record(&EQUAL) };
-    let biased = RunRecord { plan: honest.plan.clone(), ..record(&Truth { write: 1.0, read: 0.98 }) };
-    assert_eq!(case(&Comparison::of(&slower, &held(Some(&honest))), READ, 1).verdict, Verdict::Regression);
-    let refused = Comparison::of(&slower, &held(Some(&biased)));
-    for (_, case) in refused.cases() {
-        assert_eq!(case.verdict, Verdict::RatioOnly);
-        let said: Vec<String> = case.warnings.iter().map(Warning::to_string).collect();
-        assert!(said.iter().any(|one| one.contains("found the harness biased on readrandom")), "{said:?}");
-    }
-    let is_uncalibrated = |calibration: Option<&RunRecord>| {
-        let warnings = Comparison::of(&slower, &held(calibration)).warnings;
-        warnings.iter().any(|one| one.warning == Warning::NotCalibrated)
-    };
-    assert!(is_uncalibrated(None) && !is_uncalibrated(Some(&honest)));
+fn a_biased_step_has_no_verdict_the_others_keep_theirs_and_an_uncalibrated_harness_is_said() {
+    let slower = record(&Truth { write: 0.9, read: 0.9 });
+    let honest = of_run(&record(&EQUAL));
+    let biased = of_run(&record(&Truth { write: 1.0, read: 0.98 }));
+    let view = Comparison::of(&slower, &held(&honest));
+    assert!(view.cases().all(|(_, case)| case.verdict == Verdict::Regression));
+    let refused = Comparison::of(&slower, &held(&biased));
+    let [write, read] = [WRITE, READ].map(|step| case(&refused, step, 1));
+    assert_eq!((write.verdict, read.verdict), (Verdict::Regression, Verdict::RatioOnly));
+    let named = vec![READ.to_owned()];
+    assert!(read.warnings.contains(&Warning::HarnessBiased { steps: named.clone() }));
+    assert!(write.warnings.iter().all(|warning| warning.id() != "harness-biased"));
+    let told = |view: &Comparison, warning: &Warning| view.warnings.iter().any(|one| one.warning == *warning);
+    let elsewhere = Warning::HarnessBiasedElsewhere { steps: named };
+    assert!(told(&refused, &elsewhere) && !told(&view, &elsewhere));
+    let uncalibrated = Comparison::of(&slower, &held(&[]));
+    assert!(told(&uncalibrated, &Warning::NotCalibrated) && !told(&view, &Warning::NotCalibrated));
+    // Of an earlier boot: what it found holds, and nobody knows of this one.
+    let earlier: Vec<SelfTestRecord> =
+        biased.into_iter().map(|test| SelfTestRecord { boot_id: "earlier".to_owned(), ..test }).collect();
+    let view = Comparison::of(&slower, &held(&earlier));
+    assert!(told(&view, &Warning::NotCalibrated) && told(&view, &elsewhere));
+    assert_eq!(case(&view, READ, 1).verdict, Verdict::RatioOnly);
 }
 
 #[test]
@@ -187,6 +194,6 @@ fn warnings_and_dropped_steps_stand_where_they_belong() {
     assert!(notes.ends_with(&last.map(str::to_owned)), "{notes:?}");
 }
 
-fn held(calibration: Option<&RunRecord>) -> Evidence<'_> {
-    Evidence { calibration, ..Evidence::default() }
+fn held(self_tests: &[SelfTestRecord]) -> Evidence<'_> {
+    Evidence { self_tests, ..Evidence::default() }
 }

@@ -1,9 +1,11 @@
 //! A calibration as a document and as JSON.
 
 use super::phrases::{false_verdicts, judged, legend, noise, subject, verdict};
+use super::self_test;
 use crate::charts::{BarSeries, Bars, Chart, Point};
 use crate::contract::SCHEMA;
 use crate::document::{Block, Document, Figure, Section, Sentence};
+use analysis::self_test::SelfTestResult;
 use findings::calibration::{CalibrationRow, CalibrationView, Honesty, Judged, MetricNoise};
 use model::figures::{chosen_percent, count};
 use model::metric::Metric;
@@ -30,6 +32,7 @@ pub fn document(view: &CalibrationView) -> Document {
         intro: view.part.iter().cloned().chain([subject(view)]).collect(),
         warnings: Vec::new(),
         sections: vec![
+            Section::new("self-test", "Self-test of the harness", self_test::blocks(view)),
             Section::new("noise", "Noise of each step", noise_blocks),
             Section::new("judged", "Steps judged", judged_blocks),
         ],
@@ -142,7 +145,7 @@ pub fn json(view: &CalibrationView) -> Value {
             "launches": row.launches,
             "ratio": one.ratio,
             "p_value": one.p_value,
-            "biased": one.biased,
+            "biased": one.metric.is_rate() && row.self_test.accumulated.result() == SelfTestResult::Failed,
             "launch_sd": one.launch_sd,
             "image_sd": one.image_sd,
             "visible_change": one.visible_change,
@@ -157,6 +160,8 @@ pub fn json(view: &CalibrationView) -> Value {
         "host": view.host,
         "harness": harness,
         "biased_steps": biased_steps,
+        "self_tests": view.rows.iter().map(self_test::json).collect::<Vec<_>>(),
+        "runs_with_copy": view.with_copy,
         "alpha": view.alpha,
         "verdicts": view.verdicts,
         "false_verdicts": view.false_verdicts,

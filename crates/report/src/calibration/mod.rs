@@ -2,6 +2,7 @@
 
 mod document;
 mod phrases;
+mod self_test;
 
 pub use document::{document, json};
 pub use phrases::table;

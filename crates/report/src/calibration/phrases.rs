@@ -2,6 +2,7 @@
 
 use crate::document::{Kind, Table};
 use crate::render::separated::number;
+use analysis::self_test::SelfTestResult;
 use findings::calibration::{CalibrationRow, CalibrationView, Honesty, MetricNoise};
 use model::figures::{NONE, and_list, chosen_percent, count, interval, percent, ratio, span};
 use model::metric::Metric;
@@ -18,19 +19,26 @@ pub fn table(view: &CalibrationView) -> Table {
         "launch_sd",
         "image_sd",
         "visible_change",
+        "e_value",
+        "e_value_accumulated",
+        "self_test",
     ]);
     table.fill(view.rows.iter().flat_map(|row| {
-        row.metrics.iter().map(|noise| {
+        let result = row.self_test.accumulated.result();
+        row.metrics.iter().map(move |noise| {
             [
                 row.step.clone(),
                 noise.metric.name().to_owned(),
                 row.launches.to_string(),
                 number(noise.ratio),
                 number(Some(noise.p_value)),
-                noise.biased.to_string(),
+                (noise.metric.is_rate() && result == SelfTestResult::Failed).to_string(),
                 number(noise.launch_sd),
                 number(noise.image_sd),
                 number(noise.visible_change),
+                number(Some(row.self_test.e_value)),
+                number(Some(row.self_test.accumulated.e_value)),
+                result.name().to_owned(),
             ]
         })
     }));
@@ -41,12 +49,13 @@ pub(super) fn verdict(view: &CalibrationView) -> String {
     match &view.honesty {
         Honesty::Honest => "The harness is honest here: no step treats the sides differently.".to_owned(),
         Honesty::Biased { steps } => format!(
-            "The harness is BIASED here: {} differs between two sides that are the same. No verdict of this host \
-             can be trusted; look for what disturbs it, then calibrate again.",
+            "The harness is BIASED here: {} differs between two sides that are the same. No verdict on it can be trusted \
+             on this host; look for what disturbs it, then begin anew by `dbdyno calibrate --anew`.",
             and_list(steps)
         ),
         Honesty::TooFew { launches, needed } => format!(
-            "Too few launches to tell whether the harness is honest: {launches} of the {needed} that it takes."
+            "Too few launches to tell whether the harness is honest: {launches} of the {needed} that it takes. They \
+             accumulate: calibrate again."
         ),
     }
 }
@@ -67,7 +76,6 @@ pub(super) fn noise(view: &CalibrationView) -> Table {
         ("step", Kind::Name),
         ("n", Kind::Number),
         ("QPS\nratio", Kind::Number),
-        ("self-\ntest p", Kind::Number),
         ("sd\nQPS", Kind::Number),
         ("sd\nadj", Kind::Number),
         ("sd\nCPU", Kind::Number),
@@ -84,14 +92,10 @@ fn cells(row: &CalibrationRow) -> Vec<String> {
         of(metric).and_then(value).map_or_else(|| NONE.to_owned(), percent)
     };
     let wall = of(Metric::OpsPerSecond);
-    let p_value = |noise: &MetricNoise| {
-        if noise.p_value < 0.001 { "<0.001".to_owned() } else { format!("{:.3}", noise.p_value) }
-    };
     vec![
         row.step.clone(),
         row.launches.to_string(),
         wall.and_then(|noise| noise.ratio).map_or_else(|| NONE.to_owned(), ratio),
-        wall.map_or_else(|| NONE.to_owned(), p_value),
         share(Metric::OpsPerSecond, |noise| noise.launch_sd),
         share(Metric::OpsPerSecondAdjusted, |noise| noise.launch_sd),
         share(Metric::CpuMicrosPerOp, |noise| noise.launch_sd),
@@ -103,8 +107,7 @@ fn cells(row: &CalibrationRow) -> Vec<String> {
 pub(super) fn legend(view: &CalibrationView) -> String {
     let time = view.visible_seconds.map(|seconds| format!(", about {}", span(seconds))).unwrap_or_default();
     format!(
-        "n counts launches; QPS is the ratio of the two equal sides over the last 20 launches, p its self-test \
-         (biased at 0.001); sd is that of ln(ratio) over launches; visible is the smallest change that {}{time} \
+        "n counts launches; QPS is the ratio of the two equal sides over the last 20 launches; sd is that of ln(ratio) over launches; visible is the smallest change that {}{time} \
          show with 90 % power, on QPS and on the contention-adjusted rate (adj). Each launch has a data image of its \
          own, so the spread of images is part of sd.",
         count(u64::from(view.visible_launches), "launch", "launches")

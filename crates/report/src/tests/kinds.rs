@@ -14,7 +14,7 @@ use testing::compared::{EQUAL, Truth, record};
 fn calibrated() -> CalibrationView {
     let mut record = record(&EQUAL);
     record.plan.subjects[1] = record.plan.subjects[0].clone();
-    let mut view = calibration::build(&[record]).unwrap();
+    let mut view = calibration::build(&[record], &[]).unwrap();
     // Figures are set by hand, so that the snapshot holds the layout and not the arithmetic of analysis.
     for (row, scale) in view.rows.iter_mut().zip([3.0, 1.0]) {
         for (noise, sd) in row.metrics.iter_mut().zip([0.013, 0.011, 0.004]) {
@@ -24,6 +24,12 @@ fn calibrated() -> CalibrationView {
         }
     }
     view.rows[1].metrics[0].image_sd = Some(0.0051);
+    for (row, e_value) in view.rows.iter_mut().zip([0.31, 4.5]) {
+        row.self_test.e_value = e_value;
+        let all = &mut row.self_test.accumulated;
+        (all.e_value, all.largest) = (10.0 * e_value, 12.0 * e_value);
+        (all.calibrations, all.launches) = (6, 84);
+    }
     view
 }
 
@@ -61,7 +67,7 @@ fn a_calibration_reads_well_in_every_format() {
 fn a_calibration_without_a_rate_has_no_chart() {
     let mut silent = record(&EQUAL);
     silent.blocks.clear();
-    let document = document(&Finding::Calibration(calibration::build(&[silent]).unwrap()));
+    let document = document(&Finding::Calibration(calibration::build(&[silent], &[]).unwrap()));
     assert_eq!(document.found[0].verdict, Some(Verdict::Inconclusive));
     let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
     assert!(!blocks.any(|block| matches!(block, Block::Figure(_))));

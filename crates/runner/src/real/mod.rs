@@ -3,6 +3,7 @@
 pub mod client_cost;
 pub mod db_bench;
 pub mod image;
+pub mod library_copy;
 pub mod loop_device;
 pub mod memory_limit;
 pub mod page_cache;

@@ -124,11 +124,11 @@ fn named(store: &Store, wanted: &str) -> Result<Named, Failure> {
     finding::other_called(store, wanted)?.map(Named::Elsewhere).ok_or_else(|| unknown.into())
 }
 
-/// Changes where anything changes that a report is made of: the run's name and end, and the calibration that holds for
-/// its host.
+/// Changes where anything changes that a report is made of: the run's name and end, and the calibrations that count
+/// for it.
 fn stamp(store: &Store, head: &RunHead) -> Result<String, Failure> {
-    let calibration = store.last_calibration(&head.boot_id, &head.tool_version)?;
-    Ok(format!("{}\0{:?}\0{:?}\0{:?}\0{calibration:?}\0", head.id, head.name, head.status, head.ended_at_us))
+    let self_tests = store.self_tests_known(&head.id)?;
+    Ok(format!("{}\0{:?}\0{:?}\0{:?}\0{self_tests:?}\0", head.id, head.name, head.status, head.ended_at_us))
 }
 
 /// Reports of finished runs are made once.

@@ -2,6 +2,7 @@
 
 mod elsewhere;
 mod measuring;
+mod requests;
 mod servers;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
@@ -12,6 +13,7 @@ use crate::proc::{host, parse};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::real::client_cost;
 use crate::real::image::link_database;
+use crate::real::library_copy::{self, LibraryCopyError};
 use crate::real::loop_device::{LoopDeviceError, LoopFileSystem};
 use crate::real::memory_limit::{MemoryGroup, MemoryLimitError};
 use crate::real::page_cache;
@@ -24,7 +26,8 @@ use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
 use model::units::Nanos;
-use model::wire::{EngineText, FailureKind, Library, Reply, Request};
+use model::wire::{FailureKind, Reply, Request};
+use requests::{is_the_engines_work, request_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
@@ -51,6 +54,8 @@ pub enum CannotProvide {
     LoopDevice(#[from] LoopDeviceError),
     #[error(transparent)]
     MemoryLimit(#[from] MemoryLimitError),
+    #[error(transparent)]
+    LibraryCopy(#[from] LibraryCopyError),
 }
 
 /// The real world of one run.
@@ -96,6 +101,7 @@ impl RealWorld {
         watch: Stopwatch,
         interrupted: Arc<AtomicBool>,
     ) -> Result<RealWorld, CannotProvide> {
+        let plan = library_copy::in_place(plan, directory.path())?;
         let loop_file_system = plan
             .layout
             .loop_device
@@ -120,7 +126,7 @@ impl RealWorld {
             directory,
             device,
             interrupted,
-            plan: plan.clone(),
+            plan,
             watch,
             launch: 0,
             workers: BTreeMap::new(),
@@ -468,32 +474,4 @@ impl World for RealWorld {
 /// The run's id: whoever finds a group of ours left behind can tell whose it was.
 fn group_name(run_directory: &Path) -> String {
     run_directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Opening replays the log, closing flushes, settling compacts: the engine's time, not the harness's.
-fn is_the_engines_work(request: &Request) -> bool {
-    matches!(request, Request::Open { .. } | Request::Close | Request::Settle { .. })
-}
-
-fn request_name(request: &Request) -> &'static str {
-    match request {
-        Request::Load { library: Library::Server { .. } } => "connecting to its server",
-        Request::Load { .. } => "loading its library",
-        Request::Open { .. } => "opening the database",
-        Request::BulkLoad { .. } => "writing the image",
-        Request::Scan { .. } => "reading the image once",
-        Request::Prepare(_) => "preparing a step",
-        Request::RunBlock { .. } => "running a block",
-        Request::FinishStep => "finishing a step",
-        Request::Settle { .. } => "settling",
-        Request::ClaimTables { .. } => "making room for its tables",
-        Request::DropTables => "dropping its tables",
-        Request::WatchOthers { .. } => "looking for other clients",
-        Request::ReadShape => "reading the tree's shape",
-        Request::ReadText { what: EngineText::Settings } => "reading the server's settings",
-        Request::ReadText { .. } => "reading the engine's statistics",
-        Request::AbandonStep => "giving up a step",
-        Request::Close => "closing the database",
-        Request::Exit => "exiting",
-    }
 }
