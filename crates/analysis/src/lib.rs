@@ -41,6 +41,7 @@ pub mod student;
 pub mod time_identity;
 
 mod decision;
+mod linear;
 mod sign_flips;
 mod units;
 

@@ -64,15 +64,20 @@ fn of_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
         .and(["--plant-slowdown", SLOWDOWN, "--plant-from", NEVER_PUBLISHED, "--budget", "3m"])
         .succeeds()?
         .json()?;
-    found_and_confirmed(&found, RELEASE)?;
-    let candidates = texts(&found["candidates"]);
+    // The releases differ by themselves as well, so that the planted step need be neither the only one nor the first.
+    let steps = found["steps"].as_array().context("steps is no array")?;
+    let planted = steps.iter().find(|step| step["first_bad"] == RELEASE);
+    let planted = planted.with_context(|| format!("{RELEASE} is no step: {found}"))?;
+    confirmed(planted)?;
+    let ratio = planted["comparison"]["ratio"].as_f64().context("no ratio")?;
+    ensure!(ratio < 0.5, "a planted slowdown of {SLOWDOWN} % has ratio {ratio}");
+    let candidates = texts(&planted["candidates"]);
     ensure!(candidates == [&format!("rocksdb@{NEVER_PUBLISHED}"), RELEASE], "candidates are {candidates:?}");
     let tried = found["tried"].as_array().context("tried is no array")?;
     let missing = tried.iter().find(|one| one["status"] == "not-measurable").context("none is missing")?;
     ensure!(missing["reason"].as_str().is_some_and(|reason| reason.contains("fetch")), "reason: {missing}");
 
-    // Each launch and comparison is a run like any other. The releases differ by themselves as well, so that there may
-    // be another step to look for.
+    // Each launch and comparison is a run like any other.
     let id = found["bisect"].as_str().context("no id")?;
     let list = Call::new(scratch, ["report", "--list"]).succeeds()?.stdout;
     let runs = list.lines().filter(|line| line.contains(id)).count() as u64;
@@ -88,8 +93,12 @@ fn of_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
 fn found_and_confirmed(found: &Value, first_bad: &str) -> anyhow::Result<()> {
     ensure!(found["schema"] == 1, "schema is {}", found["schema"]);
     ensure!(found["first_bad"] == first_bad, "first_bad is {}, not {first_bad}: {found}", found["first_bad"]);
-    ensure!(found["confirmed"] == true, "it was not confirmed: {found}");
-    let probability = found["probability"].as_f64().unwrap_or(0.0);
+    confirmed(found)
+}
+
+fn confirmed(step: &Value) -> anyhow::Result<()> {
+    ensure!(step["confirmed"] == true, "it was not confirmed: {step}");
+    let probability = step["probability"].as_f64().unwrap_or(0.0);
     ensure!((0.9..=1.0).contains(&probability), "probability is {probability}");
     Ok(())
 }

@@ -48,32 +48,35 @@ impl Row {
 fn table(rows: &[Row]) -> String {
     let mut table = format!(
         "bisect over 24 versions: at least {:.0} % name the right one, in at most so many launches of the search\n\
-         {:<26} {:>8} {:>8}  {:>8} {:>8} {:>9} {:>9} {:>8}  {:>7} {:>7} {:>8} {:>8}\n",
+         {:<26} {:>8} {:>8}  {:>8} {:>8} {:>8} {:>9} {:>9} {:>8}  {:>7} {:>7} {:>8} {:>8} {:>6}\n",
         100.0 * LEAST_RIGHT,
         "scenario",
         "searches",
         "refused",
         "at first",
         "right",
+        "of steps",
         "confirmed",
         "and wrong",
         ">1 step",
         "search",
         "at most",
         "of ends",
-        "confirm."
+        "confirm.",
+        "all"
     );
     for Row { scenario, tally } in rows {
         let share = |count: u32| percent(tally.share(count));
         // Writing to a String cannot fail.
         let _ = writeln!(
             table,
-            "{:<26} {:>8} {:>8}  {:>8} {:>8} {:>9} {:>9} {:>8}  {:>7.1} {:>7} {:>8.1} {:>8.1}{}",
+            "{:<26} {:>8} {:>8}  {:>8} {:>8} {:>8} {:>9} {:>9} {:>8}  {:>7.1} {:>7} {:>8.1} {:>8.1} {:>6.1}{}",
             scenario.name(),
             tally.searches,
             tally.refused,
             share(tally.right_at_first),
             share(tally.right),
+            percent(tally.found()),
             share(tally.confirmed),
             share(tally.confirmed_wrong),
             share(tally.more_than_one),
@@ -81,6 +84,7 @@ fn table(rows: &[Row]) -> String {
             scenario.most_launches(),
             tally.mean(tally.ends_launches),
             tally.mean(tally.confirmation_launches),
+            tally.mean(tally.all_launches()),
             mark(tally.meets(scenario)),
         );
     }
@@ -97,6 +101,7 @@ fn as_json(rows: &[Row], seed: u64) -> serde_json::Value {
             "seed": seed,
             "right_at_first_share": tally.share(tally.right_at_first),
             "right_share": tally.share(tally.right),
+            "found_share_of_steps": tally.found(),
             "confirmed_share": tally.share(tally.confirmed),
             "confirmed_wrong_share": tally.share(tally.confirmed_wrong),
             "more_than_one_share": tally.share(tally.more_than_one),

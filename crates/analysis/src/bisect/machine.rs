@@ -1,13 +1,18 @@
 //! The state machine of a bisection: `next(event) -> action`, with no clock, process or file of its own.
 //!
 //! ends compared -> launches, one by one -> a place is likely enough -> compared there -> done, or on with less belief
-//! in that place. What does not look like one step is cut in stretches, and each goes the same way.
+//! in that place. What does not look like one step is cut in stretches, and each goes the same way, except that its ends
+//! are not compared: the fit of all launches so far mostly tells how far they are apart.
 
+use super::actions::{Action, Event, Why};
+use super::confirming;
+use super::fit::Difference;
+use super::launches::{Ends, Taken};
 use super::posterior::Posterior;
 use super::stretches::Measured;
 use super::{
-    Compared, Effect, Findings, FoundStep, Launches, Measurement, NotConfirmed, Outcome, Rule, Stretch,
-    StretchReport, Wanted,
+    Compared, Effect, Findings, Fitted, FoundStep, Launches, Measurement, NotConfirmed, Outcome, Rule,
+    Stretch, StretchReport, Wanted,
 };
 use crate::change_points::CriticalValues;
 use crate::error::Error;
@@ -26,44 +31,12 @@ const MOST_STRETCHES: usize = 9;
 const REMAINDER_ERRORS: f64 = 3.0;
 /// ... and by no less than this, in ln: what `change_points` too calls no change.
 const LEAST_REMAINDER: f64 = 0.01;
-
-/// What to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Compare two versions by the ordinary procedure, the first as the base.
-    Compare(Stretch, Why),
-    /// Measure one launch of a version against a good one.
-    Measure {
-        /// The good one: the base.
-        anchor: usize,
-        version: usize,
-    },
-    /// Nothing more: see [`Bisection::findings`].
-    End,
-}
-
-/// What a comparison is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
-    /// The ends of a stretch: is there anything to look for?
-    Ends,
-    /// The versions on either side of the likeliest place: is the step there?
-    Confirmation,
-}
-
-/// What came of the last action.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event {
-    Begin,
-    /// A comparison was made.
-    Compared(Compared),
-    /// The value of the launch: ln(version / anchor).
-    Measured(f64),
-    /// This version of those that the action names cannot be measured: it cannot be built, or does not run.
-    NotMeasurable(usize),
-    /// The time is up, or the user stopped it.
-    Stopped,
-}
+/// The ends of a part are taken to differ if the fit of all launches says so by this many standard errors ...
+const APART_ERRORS: f64 = 3.0;
+/// ... and it is left if a step that can be confirmed is this many standard errors more than they differ by.
+const EXCLUDED_ERRORS: f64 = 2.0;
+/// Launches of the ends of a part at most: it is left if they do not tell.
+const MOST_OF_PART: u32 = 24;
 
 /// A search for the first version that differs.
 pub struct Bisection<'a> {
@@ -74,7 +47,7 @@ pub struct Bisection<'a> {
     costs: Vec<f64>,
     critical: &'a CriticalValues,
     not_measurable: BTreeSet<usize>,
-    measurements: Vec<Measurement>,
+    taken: Taken,
     waiting: VecDeque<Stretch>,
     phase: Phase,
     findings: Findings,
@@ -82,7 +55,10 @@ pub struct Bisection<'a> {
 
 enum Phase {
     NotBegun,
+    /// The ends of the whole are compared.
     Ends(Stretch),
+    /// The ends of a part are measured, for so many launches by now.
+    Part(Stretch, u32),
     /// The version is what the last action named.
     Searching(Box<Search>, usize),
     Confirming(Box<Search>, Place),
@@ -92,7 +68,7 @@ enum Phase {
 /// The search of one stretch.
 struct Search {
     stretch: Stretch,
-    ends: Compared,
+    ends: Ends,
     effect: Effect,
     posterior: Posterior,
     surprises: u32,
@@ -123,7 +99,7 @@ impl<'a> Bisection<'a> {
             costs: vec![1.0; versions],
             critical,
             not_measurable: BTreeSet::new(),
-            measurements: Vec::new(),
+            taken: Taken::default(),
             waiting: VecDeque::from([Stretch { good: 0, bad: versions - 1 }]),
             phase: Phase::NotBegun,
             findings: Findings { stretches: Vec::new(), launches: Launches::default() },
@@ -163,9 +139,16 @@ impl<'a> Bisection<'a> {
             (Phase::NotBegun, _) => self.next_stretch(),
             (Phase::Ends(stretch), Event::Compared(compared)) => {
                 self.findings.launches.ends += compared.launches;
-                self.begin_search(stretch, compared)
+                self.taken.comparisons.push((stretch, compared));
+                self.begin_whole(stretch, compared)
             }
-            (Phase::Ends(stretch), _) => {
+            (Phase::Part(stretch, launches), Event::Measured(value)) => {
+                self.findings.launches.ends += 1;
+                let Stretch { good, bad } = stretch;
+                self.taken.measurements.push(Measurement { anchor: good, version: bad, value });
+                self.begin_part(stretch, launches + 1)
+            }
+            (Phase::Ends(stretch) | Phase::Part(stretch, _), _) => {
                 self.close(stretch, None, Outcome::EndNotMeasurable);
                 self.next_stretch()
             }
@@ -173,6 +156,7 @@ impl<'a> Bisection<'a> {
             (Phase::Searching(search, _), _) => self.search(search),
             (Phase::Confirming(search, place), Event::Compared(compared)) => {
                 self.findings.launches.confirmation += compared.launches;
+                self.taken.comparisons.push((place.between, compared));
                 self.take_confirmation(search, place, compared)
             }
             (Phase::Confirming(search, _), _) => self.search(search),
@@ -187,7 +171,7 @@ impl<'a> Bisection<'a> {
 
     /// The launches of the search, in their order.
     pub fn measurements(&self) -> &[Measurement] {
-        &self.measurements
+        &self.taken.measurements
     }
 
     /// Versions that turned out not to be measurable.
@@ -207,29 +191,58 @@ impl<'a> Bisection<'a> {
             self.phase = Phase::Ended;
             return Action::End;
         };
+        if !self.taken.comparisons.is_empty() {
+            return self.begin_part(stretch, 0);
+        }
         self.phase = Phase::Ends(stretch);
         Action::Compare(stretch, Why::Ends)
     }
 
-    fn begin_search(&mut self, stretch: Stretch, ends: Compared) -> Action {
+    fn begin_whole(&mut self, stretch: Stretch, ends: Compared) -> Action {
         let Some(effect) = ends.effect(self.rule.wanted) else {
-            self.close(stretch, Some(ends), Outcome::NoDifference);
+            self.close(stretch, Some(Ends::Compared(ends)), Outcome::NoDifference);
             return self.next_stretch();
         };
-        let posterior = Posterior::new(stretch, effect, |version| self.weights[version]);
+        self.begin_search(stretch, Ends::Compared(ends), effect)
+    }
+
+    /// Searches a part of the whole if its ends differ by enough, as far as all launches know; measures them until that
+    /// is known.
+    ///
+    /// No verdict is needed to begin a search: what it finds is confirmed by a comparison, or it is not.
+    fn begin_part(&mut self, stretch: Stretch, launches: u32) -> Action {
+        if self.has_lost_an_end(stretch) {
+            self.close(stretch, None, Outcome::EndNotMeasurable);
+            return self.next_stretch();
+        }
+        if let Some(fitted) = self.taken.difference(stretch) {
+            let Difference { shift, error } = fitted;
+            let size = self.rule.wanted.size(shift);
+            if size + EXCLUDED_ERRORS * error < self.rule.least_confirmed() || launches >= MOST_OF_PART {
+                self.close(stretch, Some(Ends::Fitted(fitted)), Outcome::NoDifference);
+                return self.next_stretch();
+            }
+            if size > APART_ERRORS * error {
+                let effect = Effect { shift, error, noise: self.taken.noise() };
+                return self.begin_search(stretch, Ends::Fitted(fitted), effect);
+            }
+        }
+        self.phase = Phase::Part(stretch, launches);
+        Action::Measure { anchor: stretch.good, version: stretch.bad }
+    }
+
+    fn begin_search(&mut self, stretch: Stretch, ends: Ends, effect: Effect) -> Action {
         let mut search = Search {
             stretch,
             ends,
             effect,
-            posterior,
+            posterior: Posterior::new(stretch, effect, |version| self.weights[version]),
             surprises: 0,
             not_confirmed: Vec::new(),
             checked: false,
         };
-        // A stretch of the whole with the same good end: what was measured against that counts.
-        let within = |one: &&Measurement| one.anchor == stretch.good && one.version < stretch.bad;
-        for one in self.measurements.iter().filter(within) {
-            search.posterior.take(one.version, one.value);
+        for one in self.taken.within(stretch) {
+            search.posterior.take_with(one.measurement.version, one.measurement.value, one.error);
         }
         self.search(Box::new(search))
     }
@@ -240,7 +253,7 @@ impl<'a> Bisection<'a> {
             search.surprises += 1;
         }
         search.posterior.take(version, value);
-        self.measurements.push(Measurement { anchor: search.stretch.good, version, value });
+        self.taken.measurements.push(Measurement { anchor: search.stretch.good, version, value });
         if search.surprises >= SURPRISES {
             search.surprises = 0;
             if let Some(stretches) = self.several(&search) {
@@ -252,15 +265,20 @@ impl<'a> Bisection<'a> {
 
     /// What to do in a stretch, as things stand.
     fn search(&mut self, mut search: Box<Search>) -> Action {
-        if [search.stretch.good, search.stretch.bad].iter().any(|end| self.not_measurable.contains(end)) {
+        if self.has_lost_an_end(search.stretch) {
             self.close_search(&search, Outcome::EndNotMeasurable);
             return self.next_stretch();
         }
         let places = self.places(&search);
         let best = self.best(&search);
-        if places.len() == 1 {
-            // Nothing can be measured between the ends: their comparison is the confirmation.
-            let step = self.step(best, Some(search.ends));
+        // If nothing can be measured between the ends, their comparison is the confirmation.
+        let compared = match (places.len(), search.ends) {
+            (1, Ends::Compared(compared)) => Some(compared),
+            (1, Ends::Fitted(_)) => search.not_confirmed.last().map(|place| place.compared),
+            _ => None,
+        };
+        if compared.is_some() {
+            let step = self.step(best, compared);
             self.close_search(&search, Outcome::Step(step));
             return self.next_stretch();
         }
@@ -273,8 +291,10 @@ impl<'a> Bisection<'a> {
                     return self.cut(&search, stretches);
                 }
             }
+            let (expected, known) = (search.posterior.size(), self.taken.difference(best.between));
+            let most_launches = confirming::most_launches(&self.rule, expected, known, self.taken.noise());
             self.phase = Phase::Confirming(search, best);
-            return Action::Compare(best.between, Why::Confirmation);
+            return Action::Compare(best.between, Why::Confirmation { most_launches });
         }
         let version = self.choice(&search);
         if self.findings.launches.search >= self.rule.most_launches {
@@ -353,15 +373,18 @@ impl<'a> Bisection<'a> {
     }
 
     fn measured(&self, search: &Search) -> Measured {
-        let Stretch { good, bad } = search.stretch;
-        let within = |one: &&Measurement| one.anchor == good && one.version < bad;
         Measured {
             stretch: search.stretch,
             effect: search.effect,
-            launches: search.ends.launches,
-            measurements: self.measurements.iter().filter(within).copied().collect(),
+            launches: self.taken.comparisons.iter().map(|(_, compared)| compared.launches).sum(),
+            measurements: self.taken.within(search.stretch),
             layout_noise: self.rule.layout_noise,
         }
+    }
+
+    /// Whether an end turned out not to be measurable.
+    fn has_lost_an_end(&self, stretch: Stretch) -> bool {
+        [stretch.good, stretch.bad].iter().any(|end| self.not_measurable.contains(end))
     }
 
     /// The versions between the ends that can be measured.
@@ -421,14 +444,16 @@ impl<'a> Bisection<'a> {
             candidates: (good + 1..=bad).collect(),
             probability: place.probability,
             confirmation,
-            confirmed: confirmation.is_some_and(|compared| compared.verdict == self.rule.wanted.verdict()),
+            confirmed: confirmation.is_some_and(|compared| compared.shows(self.rule.wanted)),
             remainder: None,
         }
     }
 
     fn stop(&mut self, phase: Phase) -> Action {
         match phase {
-            Phase::Ends(stretch) => self.close(stretch, None, Outcome::Unfinished(None)),
+            Phase::Ends(stretch) | Phase::Part(stretch, _) => {
+                self.close(stretch, None, Outcome::Unfinished(None));
+            }
             Phase::Searching(search, _) | Phase::Confirming(search, _) => {
                 let step = self.step(self.best(&search), None);
                 self.close_search(&search, Outcome::Unfinished(Some(step)));
@@ -443,19 +468,23 @@ impl<'a> Bisection<'a> {
     }
 
     fn close_search(&mut self, search: &Search, outcome: Outcome) {
-        self.findings.stretches.push(StretchReport {
-            stretch: search.stretch,
-            ends: Some(search.ends),
-            suspected: search.posterior.suspected(),
-            not_confirmed: search.not_confirmed.clone(),
-            outcome,
-        });
+        self.close(search.stretch, Some(search.ends), outcome);
+        if let Some(report) = self.findings.stretches.last_mut() {
+            report.suspected = search.posterior.suspected();
+            report.not_confirmed.clone_from(&search.not_confirmed);
+        }
     }
 
-    fn close(&mut self, stretch: Stretch, ends: Option<Compared>, outcome: Outcome) {
+    fn close(&mut self, stretch: Stretch, ends: Option<Ends>, outcome: Outcome) {
+        let (compared, fitted) = match ends {
+            Some(Ends::Compared(compared)) => (Some(compared), None),
+            Some(Ends::Fitted(difference)) => (None, Some(Fitted::of(difference, self.taken.df()))),
+            None => (None, None),
+        };
         self.findings.stretches.push(StretchReport {
             stretch,
-            ends,
+            ends: compared,
+            fitted,
             suspected: Vec::new(),
             not_confirmed: Vec::new(),
             outcome,

@@ -4,24 +4,32 @@
 //! [`Bisection`] is a state machine. It is told what was measured and says what to measure next; it starts nothing and
 //! reads no clock, so that a search over a thousand commits is tested in milliseconds.
 //!
-//! The order of what it does: the two ends are compared by the ordinary procedure, and unless they differ there is
-//! nothing to look for. Then each launch measures one version against the good end, and `posterior` says where the
-//! step may lie after it. Once one place is likely enough, the versions on either side of it are compared by the
-//! ordinary procedure: only that confirms it. Where the launches do not look like one step, or the step that was
-//! confirmed does not explain what was lost between the ends, `stretches` says which stretches to search by themselves.
+//! The order of what it does: the two ends are compared by the ordinary procedure, and unless they differ by more than
+//! the layout of code can make there is nothing to look for. Then each launch measures one version against the good end,
+//! and `posterior` says where the step may lie after it. Once one place is likely enough, the versions on either side of
+//! it are compared by the ordinary procedure: only that confirms it, and launches that chose the place have no part in
+//! it. If the launches do not look like one step, or the step that was confirmed does not explain what was lost between
+//! the ends, `stretches` says which stretches to search by themselves; how far their ends are apart `fit` tells from all
+//! launches.
 //!
 //! The ends are compared and steps confirmed at alpha, so a step that is confirmed and is none is as rare as any
 //! false verdict. That the right place is found is a matter of probability, and simulated: see
 //! [`crate::simulation::bisect`].
 
+mod actions;
+mod confirming;
+mod fit;
+mod launches;
 mod machine;
 mod posterior;
 mod stretches;
 
-pub use machine::{Action, Bisection, Event, Why};
+pub use actions::{Action, Event, Why};
+pub use machine::Bisection;
 
 use crate::judgement::Judgement;
-use model::verdict::Verdict;
+use crate::{layout, student};
+use model::verdict::{Layout, Verdict};
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +46,14 @@ impl Wanted {
         match self {
             Wanted::Regression => Verdict::Regression,
             Wanted::Improvement => Verdict::Improvement,
+        }
+    }
+
+    /// How large a change is in this direction; below zero in the other.
+    fn size(self, shift: f64) -> f64 {
+        match self {
+            Wanted::Regression => -shift,
+            Wanted::Improvement => shift,
         }
     }
 }
@@ -65,10 +81,22 @@ impl Default for Rule {
     }
 }
 
+impl Rule {
+    /// The least change between two builds that can be confirmed, in ln: less may be the layout of code.
+    pub fn least_confirmed(&self) -> f64 {
+        layout::quantile(ALPHA, 1) * self.layout_noise
+    }
+}
+
+/// Level of the intervals, and of what layout may account for.
+const ALPHA: f64 = 0.01;
+
 /// What a comparison of two versions by the ordinary procedure said of the step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
     pub verdict: Verdict,
+    /// Whether the layout of code can account for the change; absent without a verdict.
+    pub layout: Option<Layout>,
     /// The later version over the earlier one.
     pub ratio: Option<f64>,
     /// Lower end of the interval of `ratio`.
@@ -86,6 +114,7 @@ impl Compared {
         let deciding = judgement.deciding();
         Compared {
             verdict: judgement.verdict,
+            layout: judgement.layout,
             ratio: deciding.ratio,
             low: deciding.low,
             high: deciding.high,
@@ -96,7 +125,12 @@ impl Compared {
 
     /// What a search needs to know of a difference; absent where there is none of the kind that is wanted.
     fn effect(&self, wanted: Wanted) -> Option<Effect> {
-        self.measured().filter(|effect| self.verdict == wanted.verdict() && effect.shift.abs() > 0.0)
+        self.measured().filter(|effect| self.shows(wanted) && effect.shift.abs() > 0.0)
+    }
+
+    /// Whether it shows a change of this kind that is more than the layout of code can make.
+    fn shows(&self, wanted: Wanted) -> bool {
+        self.verdict == wanted.verdict() && self.layout == Some(Layout::Beyond)
     }
 
     /// The difference whatever the verdict; absent where there is no rate or no noise.
@@ -136,6 +170,23 @@ pub struct Measurement {
     pub version: usize,
     /// The launch value: ln(version / anchor).
     pub value: f64,
+}
+
+/// The difference between two versions by all launches of a search, with its 99 % interval: the later over the earlier.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fitted {
+    pub ratio: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Fitted {
+    /// `df` is of the noise that the error rests on.
+    fn of(difference: fit::Difference, df: usize) -> Fitted {
+        let half = student::two_sided_quantile(ALPHA, df.max(1)) * difference.error;
+        let [ratio, low, high] = [0.0, -half, half].map(|off| (difference.shift + off).exp());
+        Fitted { ratio, low, high }
+    }
 }
 
 /// A version that may be the first to differ, with its probability.
@@ -193,8 +244,10 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StretchReport {
     pub stretch: Stretch,
-    /// The comparison of its ends; absent where it was not made.
+    /// The comparison of its ends, which are those of the whole; absent if it was not made.
     pub ends: Option<Compared>,
+    /// Of a part: how far its ends are apart by all launches.
+    pub fitted: Option<Fitted>,
     /// Where the step may lie, after the search; versions that cannot be measured keep what they had.
     pub suspected: Vec<Suspected>,
     /// Places that were likely enough and not confirmed, in their order.
@@ -205,7 +258,7 @@ pub struct StretchReport {
 /// Launches by what they were for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Launches {
-    /// Comparing the ends of stretches.
+    /// Comparing the ends of the whole, and measuring those of its parts.
     pub ends: u32,
     pub search: u32,
     pub confirmation: u32,

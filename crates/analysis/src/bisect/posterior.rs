@@ -56,8 +56,14 @@ impl Posterior {
 
     /// Takes in a launch.
     pub(crate) fn take(&mut self, version: usize, value: f64) {
-        let before = self.noise.ln_density(value);
-        let after = self.shifts.map(|shift| self.noise.ln_density(value - shift));
+        self.take_with(version, value, 0.0);
+    }
+
+    /// Takes in a launch whose value is that uncertain besides its noise (a standard deviation).
+    pub(crate) fn take_with(&mut self, version: usize, value: f64, error: f64) {
+        let noise = Noise { deviation: self.noise.deviation.hypot(error) };
+        let before = noise.ln_density(value);
+        let after = self.shifts.map(|shift| noise.ln_density(value - shift));
         for (place, weights) in (self.stretch.good + 1..).zip(&mut self.ln_weights) {
             for (weight, after) in weights.iter_mut().zip(after) {
                 *weight += if place <= version { after } else { before };
@@ -83,13 +89,23 @@ impl Posterior {
         }
     }
 
+    /// What is expected of the step's size, ln.
+    pub(crate) fn size(&self) -> f64 {
+        let joint = self.joint();
+        joint
+            .iter()
+            .flat_map(|sizes| sizes.iter().zip(&self.shifts))
+            .map(|(share, shift)| share * shift)
+            .sum()
+    }
+
     /// The probability of each place, in their order.
     pub(crate) fn suspected(&self) -> Vec<Suspected> {
         let joint = self.joint();
         let places = self.stretch.good + 1..;
         places
             .zip(&joint)
-            .map(|(version, sizes)| Suspected { version, probability: sizes.iter().sum() })
+            .map(|(version, sizes)| Suspected { version, probability: sizes.iter().sum::<f64>().min(1.0) })
             .collect()
     }
 
@@ -98,7 +114,7 @@ impl Posterior {
         let mut sum = 0.0;
         let add = |sizes: &[f64; SIZES]| {
             sum += sizes.iter().sum::<f64>();
-            sum
+            sum.min(1.0) // Rounding takes it above.
         };
         self.joint().iter().map(add).collect()
     }

@@ -3,7 +3,8 @@
 //! The means of the versions measured so far are a series with known standard errors, in which change points are
 //! looked for as in any other (statistics 1.6).
 
-use super::{Effect, Measurement, Stretch, Wanted};
+use super::launches::Against;
+use super::{Effect, Stretch, Wanted};
 use crate::change_points::{CriticalValues, Mean, Rule, Series, Shape, find};
 use crate::student;
 use std::collections::BTreeMap;
@@ -12,10 +13,9 @@ use std::collections::BTreeMap;
 pub(super) struct Measured {
     pub(super) stretch: Stretch,
     pub(super) effect: Effect,
-    /// Launches of the comparison of its ends.
+    /// Launches that the noise is known from.
     pub(super) launches: u32,
-    /// Against its good end.
-    pub(super) measurements: Vec<Measurement>,
+    pub(super) measurements: Vec<Against>,
     /// Layout noise of one build, in ln.
     pub(super) layout_noise: f64,
 }
@@ -28,16 +28,17 @@ impl Measured {
     /// difference of the ends.
     pub(super) fn contradicts_step_at(&self, first_bad: usize) -> bool {
         let Effect { shift, error, noise } = self.effect;
-        let side = |bad: bool| -> Vec<f64> {
-            let of = self.measurements.iter().filter(|one| (one.version >= first_bad) == bad);
-            of.map(|one| one.value).collect()
+        let side = |bad: bool| -> Vec<Against> {
+            let is_of_it = |one: &&Against| (one.measurement.version >= first_bad) == bad;
+            self.measurements.iter().filter(is_of_it).copied().collect()
         };
-        [(side(false), 0.0, 0.0), (side(true), shift, error)].into_iter().any(|(values, expected, error)| {
-            let Some(mean) = student::mean(&values) else { return false };
-            let of_mean = noise / (values.len() as f64).sqrt();
-            let error = of_mean.hypot(error).hypot(self.layout_noise);
-            (mean - expected).abs() > MISFIT_ERRORS * error
-        })
+        [(side(false), 0.0, 0.0), (side(true), shift, error)].into_iter().any(
+            |(launches, expected, error)| {
+                let Some(Mean { value, error: of_mean }) = mean(&launches, noise) else { return false };
+                let error = of_mean.hypot(error).hypot(self.layout_noise);
+                (value - expected).abs() > MISFIT_ERRORS * error
+            },
+        )
     }
 
     /// The stretches to search by themselves, each with one change of the kind that is wanted; empty where the series shows
@@ -75,18 +76,20 @@ impl Measured {
     /// The version of `from..to` (places from the good end on) with the most launches; the first of them.
     fn most_measured(&self, from: usize, to: usize) -> usize {
         let versions = self.stretch.good + from..self.stretch.good + to;
-        let launches = |version: usize| self.measurements.iter().filter(|one| one.version == version).count();
+        let launches = |version: usize| {
+            self.measurements.iter().filter(|one| one.measurement.version == version).count()
+        };
         versions.rev().max_by_key(|version| launches(*version)).unwrap_or(self.stretch.bad)
     }
 
     /// By place from the good end on.
     fn means(&self) -> Vec<Option<Mean>> {
         let Effect { shift, error, noise } = self.effect;
-        let mut values: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let mut launches: BTreeMap<usize, Vec<Against>> = BTreeMap::new();
         for one in &self.measurements {
-            values.entry(one.version).or_default().push(one.value);
+            launches.entry(one.measurement.version).or_default().push(*one);
         }
-        let mean = |version: usize| {
+        let of_version = |version: usize| {
             if version == self.stretch.bad {
                 return Some(Mean { value: shift, error: error.hypot(self.layout_noise) });
             }
@@ -94,10 +97,17 @@ impl Measured {
                 // Zero by definition. Its own share of the noise is in each launch, and counts there.
                 return Some(Mean { value: 0.0, error: error.hypot(self.layout_noise) });
             }
-            let of = values.get(&version)?;
-            let error = noise / (of.len() as f64).sqrt();
-            Some(Mean { value: student::mean(of)?, error: error.hypot(self.layout_noise) })
+            let found = mean(launches.get(&version)?, noise)?;
+            Some(Mean { error: found.error.hypot(self.layout_noise), ..found })
         };
-        (self.stretch.good..=self.stretch.bad).map(mean).collect()
+        (self.stretch.good..=self.stretch.bad).map(of_version).collect()
     }
+}
+
+/// Absent without launches. What is not known of their bases does not average out: they may have the same.
+fn mean(launches: &[Against], noise: f64) -> Option<Mean> {
+    let values: Vec<f64> = launches.iter().map(|one| one.measurement.value).collect();
+    let of_bases = launches.iter().map(|one| one.error).fold(0.0, f64::max);
+    let error = (noise / (values.len() as f64).sqrt()).hypot(of_bases);
+    Some(Mean { value: student::mean(&values)?, error })
 }

@@ -6,6 +6,7 @@
 //! the rest positive definite and changes no estimable difference.
 
 use super::RoundValues;
+use crate::linear::inverse_of_positive_definite;
 
 /// The fitted model.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,26 +132,6 @@ fn inverse_of_laplacian(rounds: usize, present: &[Vec<usize>], part: &[usize]) -
     for (row, values) in free.iter().zip(&small) {
         for (column, value) in free.iter().zip(values) {
             inverse[*row][*column] = *value;
-        }
-    }
-    inverse
-}
-
-/// Gauss and Jordan; positive definite matrices need no exchange of rows.
-fn inverse_of_positive_definite(matrix: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
-    let size = matrix.len();
-    let mut inverse: Vec<Vec<f64>> =
-        (0..size).map(|row| (0..size).map(|column| f64::from(u8::from(row == column))).collect()).collect();
-    for pivot in 0..size {
-        let scale = 1.0 / matrix[pivot][pivot];
-        matrix[pivot].iter_mut().chain(&mut inverse[pivot]).for_each(|value| *value *= scale);
-        let (pivot_row, pivot_inverse) = (matrix[pivot].clone(), inverse[pivot].clone());
-        for row in (0..size).filter(|row| *row != pivot) {
-            let factor = matrix[row][pivot];
-            let values = matrix[row].iter_mut().chain(&mut inverse[row]);
-            for (value, eliminated) in values.zip(pivot_row.iter().chain(&pivot_inverse)) {
-                *value -= factor * eliminated;
-            }
         }
     }
     inverse

@@ -13,7 +13,7 @@ use crate::judgement::{Judgement, Stage, conclude};
 use crate::launch::LaunchSummary;
 use crate::procedure::Procedure;
 use model::plan::DecisionRule;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use std::collections::BTreeSet;
 
 /// How launches scatter; both have the launch noise as their standard deviation.
@@ -43,7 +43,13 @@ enum Special {
     SecondStep,
     /// Each build is off by the layout noise.
     Layout,
+    /// Three steps of unequal sizes, each at least four versions from the others, and builds that are off by the layout
+    /// noise: a fifth of the rate that was lost over years.
+    Several,
 }
+
+/// Launch noises of the steps of [`Special::Several`]: 3, 6 and 4 %.
+const SEVERAL: [f64; 3] = [1.0, 2.0, 1.33];
 
 /// 24 versions with one step somewhere, each place as likely.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,7 +75,7 @@ const fn special(name: &'static str, special: Special, effect: f64, most_launche
 impl BisectScenario {
     /// Every scenario. The targets of the first three are those that the project set itself; the others are held to the
     /// same, but that a second step is a second search, and that builds which differ without a step cost a launch more.
-    pub const ALL: [BisectScenario; 13] = [
+    pub const ALL: [BisectScenario; 14] = [
         scenario("bisect-3", 3.0, Tails::Normal, Ends::Given, 7.0),
         scenario("bisect-1.7", 1.7, Tails::Normal, Ends::Given, 16.0),
         scenario("bisect-1", 1.0, Tails::Normal, Ends::Given, 45.0),
@@ -83,6 +89,7 @@ impl BisectScenario {
         special("bisect-not-buildable", Special::NotBuildable, 1.7, 16.0),
         special("bisect-two-steps", Special::SecondStep, 3.0, 14.0),
         special("bisect-layout-noise", Special::Layout, 3.0, 8.0),
+        special("bisect-three-unequal", Special::Several, 1.0, 60.0),
     ];
 
     /// The name in reports.
@@ -98,6 +105,12 @@ impl BisectScenario {
 
 /// At least this share of the searches must name the right version.
 pub const LEAST_RIGHT: f64 = 0.95;
+/// Of three unequal steps, of which the smallest is as large as the noise, so many must be found ...
+const LEAST_FOUND: f64 = 0.6;
+/// ... in so many launches of all kinds: three quarters of what it took when the ends of each part were compared ...
+const MOST_LAUNCHES_OF_SEVERAL: f64 = 140.0;
+/// ... and a version that is none of them confirmed in at most so many searches, of three comparisons each.
+const MOST_WRONG: f64 = 0.03;
 
 /// What to simulate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,6 +141,10 @@ pub struct BisectTally {
     pub confirmed_wrong: u32,
     /// Searches that say that there is more than one step.
     pub more_than_one: u32,
+    /// Steps that there are, of all searches.
+    pub steps: u32,
+    /// Those of them that were found at their place and confirmed.
+    pub steps_found: u32,
     /// Launches of the searches.
     pub search_launches: u64,
     /// Launches for comparing the ends.
@@ -150,8 +167,24 @@ impl BisectTally {
     /// to chance (three standard errors of a share).
     pub fn meets(&self, scenario: &BisectScenario) -> bool {
         let chance = 3.0 * (LEAST_RIGHT * (1.0 - LEAST_RIGHT) / f64::from(self.searches.max(1))).sqrt();
-        self.share(self.right) >= LEAST_RIGHT - chance
-            && self.mean(self.search_launches) <= scenario.most_launches
+        let finds = match scenario.special {
+            Special::Several => {
+                self.found() >= LEAST_FOUND - chance
+                    && self.share(self.confirmed_wrong) <= MOST_WRONG + chance
+                    && self.mean(self.all_launches()) <= MOST_LAUNCHES_OF_SEVERAL
+            }
+            _ => self.share(self.right) >= LEAST_RIGHT - chance,
+        };
+        finds && self.mean(self.search_launches) <= scenario.most_launches
+    }
+
+    /// Share of the true steps that were found at their place and confirmed.
+    pub fn found(&self) -> f64 {
+        f64::from(self.steps_found) / f64::from(self.steps.max(1))
+    }
+
+    pub fn all_launches(&self) -> u64 {
+        self.ends_launches + self.search_launches + self.confirmation_launches
     }
 }
 
@@ -171,7 +204,6 @@ const GIVEN_LAUNCHES: u32 = 12;
 /// # Errors
 /// None for the plans of this module.
 pub fn run(plan: &BisectPlan, critical: &CriticalValues) -> Result<BisectTally, Error> {
-    let procedure = Procedure::new(DecisionRule::default());
     let mut noise = Noise::new(plan.seed);
     let mut tally = BisectTally::default();
     for _ in 0..plan.replicates {
@@ -181,10 +213,10 @@ pub fn run(plan: &BisectPlan, critical: &CriticalValues) -> Result<BisectTally, 
         let mut first_place = None;
         loop {
             let action = search.next(event);
-            if let Action::Compare(stretch, Why::Confirmation) = action {
+            if let Action::Compare(stretch, Why::Confirmation { .. }) = action {
                 first_place.get_or_insert(stretch);
             }
-            match world.perform(action, &procedure, &mut noise) {
+            match world.perform(action, &mut noise) {
                 Some(next) => event = next,
                 None => break,
             }
@@ -213,6 +245,13 @@ impl BisectTally {
         let confirmed = steps.iter().any(|step| step.confirmed);
         self.confirmed += u32::from(confirmed);
         self.confirmed_wrong += u32::from(confirmed && !found.iter().all(|stretch| holds(*stretch)));
+        let found_one = |step: &usize| {
+            steps.iter().any(|one| one.confirmed && one.last_good < *step && *step <= one.first_bad)
+        };
+        for step in &world.steps {
+            self.steps += 1;
+            self.steps_found += u32::from(found_one(step));
+        }
         self.more_than_one += u32::from(findings.more_than_one_step());
         self.search_launches += u64::from(findings.launches.search);
         self.ends_launches += u64::from(findings.launches.ends);
@@ -233,21 +272,28 @@ struct World {
 impl World {
     fn new(scenario: BisectScenario, noise: &mut Noise) -> World {
         let places: Vec<usize> = (1..VERSIONS).collect();
-        let mut steps = vec![noise.pick(&places)];
-        if scenario.special == Special::SecondStep {
-            let apart: Vec<usize> =
-                places.iter().copied().filter(|place| place.abs_diff(steps[0]) >= STEPS_APART).collect();
+        let sizes: &[f64] = match scenario.special {
+            Special::Several => &SEVERAL,
+            Special::SecondStep => &[scenario.effect, scenario.effect],
+            Special::Nothing | Special::NotBuildable | Special::Layout => &[scenario.effect],
+        };
+        let mut steps: Vec<usize> = Vec::new();
+        while steps.len() < sizes.len() {
+            let is_apart = |place: &usize| steps.iter().all(|step| place.abs_diff(*step) >= STEPS_APART);
+            let apart: Vec<usize> = places.iter().copied().filter(is_apart).collect();
             steps.push(noise.pick(&apart));
         }
-        steps.sort_unstable();
-        let layout = if scenario.special == Special::Layout { LAYOUT_NOISE } else { 0.0 };
-        let size = scenario.effect * LAUNCH_NOISE;
+        let layout = match scenario.special {
+            Special::Layout | Special::Several => LAYOUT_NOISE,
+            Special::Nothing | Special::NotBuildable | Special::SecondStep => 0.0,
+        };
         let levels = (0..VERSIONS)
             .map(|version| {
-                let passed = steps.iter().filter(|step| **step <= version).count();
-                layout * noise.normal() - size * passed as f64
+                let passed = steps.iter().zip(sizes).filter(|(step, _)| **step <= version);
+                layout * noise.normal() - LAUNCH_NOISE * passed.map(|(_, size)| size).sum::<f64>()
             })
             .collect();
+        steps.sort_unstable();
         let mut not_buildable = BTreeSet::new();
         while scenario.special == Special::NotBuildable && not_buildable.len() < NOT_BUILDABLE {
             not_buildable.insert(noise.pick(&places[..VERSIONS - 2]));
@@ -256,13 +302,20 @@ impl World {
     }
 
     /// What comes of an action; nothing after the last.
-    fn perform(&self, action: Action, procedure: &Procedure, noise: &mut Noise) -> Option<Event> {
+    fn perform(&self, action: Action, noise: &mut Noise) -> Option<Event> {
         Some(match action {
             Action::Compare(stretch, Why::Ends) if self.is_given(stretch) => {
                 Event::Compared(self.given(stretch, noise))
             }
-            Action::Compare(stretch, _) => {
-                Event::Compared(Compared::of(&self.compare(stretch, procedure, noise)))
+            Action::Compare(stretch, why) => {
+                let rule = DecisionRule::default();
+                let rule = match why {
+                    Why::Ends => rule,
+                    Why::Confirmation { most_launches } => {
+                        DecisionRule { max_launches: most_launches, ..rule }
+                    }
+                };
+                Event::Compared(Compared::of(&self.compare(stretch, &Procedure::new(rule), noise)))
             }
             Action::Measure { version, .. } if self.not_buildable.contains(&version) => {
                 Event::NotMeasurable(version)
@@ -282,6 +335,7 @@ impl World {
         let size = (self.levels[stretch.bad] - self.levels[stretch.good]) * about_one(noise);
         Compared {
             verdict: Verdict::Regression,
+            layout: Some(Layout::Beyond),
             ratio: Some(size.exp()),
             low: None,
             high: None,

@@ -3,7 +3,7 @@
 use crate::made::{World, compared, improvement};
 use analysis::bisect::{Action, Bisection, Event, Outcome, Rule, Stretch, Why};
 use analysis::change_points::CriticalValues;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use std::collections::BTreeSet;
 
 #[test]
@@ -30,6 +30,56 @@ fn ends_that_do_not_differ_are_refused_with_what_their_comparison_said() {
     assert_eq!(World::step(24, 12, 0.1).run(Rule::default()).steps(), []);
     assert_eq!(World::step(24, 12, -0.1).run(improvement()).steps(), []);
     assert_eq!(World::step(24, 12, 0.1).run(improvement()).steps(), [(12, true)]);
+}
+
+#[test]
+fn what_the_layout_of_code_can_make_is_neither_searched_for_nor_confirmed() {
+    let refused = World::step(24, 12, -0.015).run(Rule::default());
+    let [whole] = &refused.findings.stretches[..] else { panic!("{:?}", refused.findings) };
+    assert_eq!(
+        (whole.ends.unwrap().verdict, whole.ends.unwrap().layout),
+        (Verdict::Regression, Some(Layout::MayBe))
+    );
+    assert_eq!((&whole.outcome, refused.actions.len()), (&Outcome::NoDifference, 2));
+    // A twentieth that is lost in four steps of which none is beyond layout.
+    let levels = (0..24).map(|version| -0.013 * f64::from(version / 5)).collect();
+    let spread = World::of(levels).run(Rule::default());
+    assert!(spread.steps().iter().all(|(_, confirmed)| !confirmed), "{:?}", spread.steps());
+}
+
+#[test]
+fn the_ends_of_a_part_are_not_compared_and_not_measured_if_all_launches_tell() {
+    let levels = (0..24).map(|version| -0.1 * f64::from(u8::from(version >= 5) + u8::from(version >= 15)));
+    let story = World::of(levels.collect()).run(Rule::default());
+    let ends = |action: &&Action| matches!(action, Action::Compare(_, Why::Ends));
+    assert_eq!(story.actions.iter().filter(ends).count(), 1);
+    let parts = &story.findings.stretches[1..];
+    assert!(
+        !parts.is_empty() && parts.iter().all(|part| part.ends.is_none() && part.fitted.is_some()),
+        "{parts:?}"
+    );
+    let launches = story.findings.launches;
+    assert!(launches.ends as usize <= 12 + 2 * parts.len(), "{launches:?}");
+    for part in parts {
+        let Stretch { good, bad } = part.stretch;
+        let size =
+            f64::from(u8::from((good + 1..=bad).contains(&5)) + u8::from((good + 1..=bad).contains(&15)));
+        let fitted = part.fitted.unwrap();
+        assert!((fitted.ratio.ln() + 0.1 * size).abs() < 1e-9, "{part:?}");
+        assert!(fitted.low < fitted.ratio && fitted.ratio < fitted.high);
+    }
+}
+
+#[test]
+fn a_clear_step_is_confirmed_in_few_launches_and_one_near_what_layout_makes_in_all() {
+    let most = |size: f64| {
+        let story = World::step(24, 17, size).run(Rule::default());
+        story.actions.iter().find_map(|action| match action {
+            Action::Compare(_, Why::Confirmation { most_launches }) => Some(*most_launches),
+            _ => None,
+        })
+    };
+    assert_eq!((most(-0.1), most(-0.021)), (Some(10), Some(48)));
 }
 
 #[test]

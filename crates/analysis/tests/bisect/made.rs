@@ -4,7 +4,7 @@ use analysis::bisect::{
     Action, Bisection, Compared, Event, Findings, Measurement, Rule, Stretch, Wanted, Why,
 };
 use analysis::change_points::CriticalValues;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -87,7 +87,7 @@ impl Story {
 
     pub fn confirmations(&self) -> Vec<Stretch> {
         let of = |action: &Action| match action {
-            Action::Compare(stretch, Why::Confirmation) => Some(*stretch),
+            Action::Compare(stretch, Why::Confirmation { .. }) => Some(*stretch),
             Action::Compare(_, Why::Ends) | Action::Measure { .. } | Action::End => None,
         };
         self.actions.iter().filter_map(of).collect()
@@ -104,8 +104,10 @@ pub fn compared(difference: f64) -> Compared {
     } else {
         Verdict::NoChange
     };
+    let layout = if difference.abs() > 0.019 { Layout::Beyond } else { Layout::MayBe };
     Compared {
         verdict,
+        layout: Some(layout),
         ratio: Some(difference.exp()),
         low: Some((difference - half).exp()),
         high: Some((difference + half).exp()),

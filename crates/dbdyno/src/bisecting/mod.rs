@@ -7,11 +7,11 @@ pub use versions::Versions;
 
 use crate::cli::{Measuring, Places};
 use crate::commands::measure::{self, Ready};
-use crate::finding::{build_noise_of, calibration_of};
+use crate::finding::build_noise_of;
 use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use analysis::bisect::{Action, Bisection, Compared, Event, Stretch, Why};
+use analysis::bisect::{Action, Bisection, Compared, Event, Rule, Stretch, Why};
 use analysis::refusal;
 use anyhow::{Context, anyhow};
 use findings::bisection::VersionFacts;
@@ -43,6 +43,7 @@ pub struct Setup<'a> {
     pub cache: &'a BuildCache,
     pub measuring: &'a Measuring,
     pub versions: Versions,
+    pub search: Rule,
     /// Beginning of the names of all runs.
     pub id: String,
     /// Wall time of measuring.
@@ -185,11 +186,11 @@ impl<'a> Session<'a> {
         }
         let rule = match why {
             Why::Ends => self.template.rule,
-            Why::Confirmation => self.finer_rule(),
+            Why::Confirmation { most_launches } => self.confirming_rule(most_launches),
         };
         let word = match why {
             Why::Ends => "ends",
-            Why::Confirmation => "confirmation",
+            Why::Confirmation { .. } => "confirmation",
         };
         let budget = Nanos(self.left().0 / COMPARISON_SHARE);
         let Ran { record, outcome } = self.run(stretch, word, rule, budget)?;
@@ -201,9 +202,9 @@ impl<'a> Session<'a> {
             }
             RunOutcome::Done => {}
         }
-        let calibration = calibration_of(self.writer.store(), &record)?;
+        let self_tests = self.writer.store().self_tests(&record.id)?;
         let build_noise = build_noise_of(self.writer.store(), &record)?;
-        let evidence = Evidence { calibration: calibration.as_ref(), build_noise };
+        let evidence = Evidence { self_tests: &self_tests, build_noise };
         let judged = judge_run(&record, &evidence).pop();
         let judgement = judged.with_context(|| format!("run {} has no step", record.id))?.2.judgement;
         if self.ends_ratio.is_none() {
@@ -219,10 +220,12 @@ impl<'a> Session<'a> {
         Ok(Event::Compared(Compared::of(&judgement)))
     }
 
-    /// A step is confirmed against a margin that it is not within: beside one of 2 % a step of 1 % is "no change".
-    fn finer_rule(&self) -> DecisionRule {
+    /// A step is confirmed against a margin that it is not within, but no finer one than what can be told from layout.
+    fn confirming_rule(&self, most_launches: u32) -> DecisionRule {
+        let rule = self.template.rule;
         let half = self.ends_ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs() / 2.0);
-        DecisionRule { margin: self.template.rule.margin.min(half), ..self.template.rule }
+        let margin = rule.margin.min(half.max(self.setup.search.least_confirmed()));
+        DecisionRule { margin, max_launches: rule.max_launches.min(most_launches), ..rule }
     }
 
     fn measure(&mut self, pair: Stretch) -> anyhow::Result<Event> {

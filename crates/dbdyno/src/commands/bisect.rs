@@ -44,23 +44,24 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
         finding_json: None,
     };
     writer.write_bisection(&record)?;
+    let rule = Rule {
+        wanted: if arguments.improvement { Wanted::Improvement } else { Wanted::Regression },
+        most_launches: arguments.max_launches,
+        ..Rule::default()
+    };
     let setup = Setup {
         places,
         catalog: &catalog,
         cache: &cache,
         measuring: &measuring,
         versions,
+        search: rule,
         id: id.clone(),
         budget: arguments.budget,
         planted: Planted { percent: arguments.plant_slowdown, from: arguments.plant_from.clone() },
     };
     let critical = CriticalValues::shared();
     let mut session = Session::begin(setup, writer, progress)?;
-    let rule = Rule {
-        wanted: if arguments.improvement { Wanted::Improvement } else { Wanted::Regression },
-        most_launches: arguments.max_launches,
-        ..Rule::default()
-    };
     let mut search = Bisection::new(session.facts.len(), rule, critical)?;
     session.carry_out(&mut search)?;
     let view = view(&session, &search, arguments, id, rule);

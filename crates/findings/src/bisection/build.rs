@@ -1,6 +1,8 @@
 //! The view of a bisection, from what the search knows by the places of versions.
 
-use super::{BisectObject, BisectView, Comparison, Place, Status, Step, Stretch, StretchOutcome, Version};
+use super::{
+    BisectObject, BisectView, Comparison, Fitted, Place, Status, Step, Stretch, StretchOutcome, Version,
+};
 use crate::SCHEMA;
 use analysis::bisect::{Compared, Findings, FoundStep, Measurement, Outcome, StretchReport, Wanted};
 use model::metric::Metric;
@@ -122,6 +124,11 @@ impl Searched {
                 Outcome::Unfinished(_) => StretchOutcome::Unfinished,
             },
             comparison: report.ends.map(comparison),
+            fitted: report.fitted.map(|fitted| Fitted {
+                ratio: fitted.ratio,
+                low: fitted.low,
+                high: fitted.high,
+            }),
             not_confirmed: places.collect(),
         }
     }
@@ -176,6 +183,7 @@ impl Searched {
 fn comparison(compared: Compared) -> Comparison {
     Comparison {
         verdict: compared.verdict,
+        layout: compared.layout,
         ratio: compared.ratio,
         low: compared.low,
         high: compared.high,

@@ -4,7 +4,7 @@ mod build;
 
 pub use build::{Searched, VersionFacts, build};
 
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 use serde::{Deserialize, Serialize};
 
@@ -120,8 +120,11 @@ pub struct Stretch {
     pub good: String,
     pub bad: String,
     pub outcome: StretchOutcome,
-    /// Of its ends; absent where it was not made.
+    /// Of its ends, if it is the whole; absent if it was not made.
     pub comparison: Option<Comparison>,
+    /// Of a part: how far its ends are apart by all launches of the search.
+    #[serde(default)]
+    pub fitted: Option<Fitted>,
     /// Places that were likely enough to be compared, and did not show a step.
     pub not_confirmed: Vec<Place>,
 }
@@ -145,10 +148,21 @@ pub struct Place {
     pub comparison: Comparison,
 }
 
+/// The later version over the earlier one, with a 99 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fitted {
+    pub ratio: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
 /// The later version over the earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     pub verdict: Verdict,
+    /// Whether the layout of code can account for the change; absent without a verdict, and in searches of before.
+    #[serde(default)]
+    pub layout: Option<Layout>,
     pub ratio: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,

@@ -3,8 +3,9 @@
 use crate::document::{Kind, Table};
 use crate::render::layout::printable;
 use crate::render::separated::number;
-use findings::bisection::{BisectView, Comparison, Place, Status, Stretch, StretchOutcome, Version};
+use findings::bisection::{BisectView, Comparison, Fitted, Place, Status, Stretch, StretchOutcome, Version};
 use model::figures::{NONE, change, count, interval, ratio, span};
+use model::verdict::Layout;
 
 /// Versions that are neither measured nor more likely than this are left out where there are many.
 const LEAST_SHOWN: f64 = 0.005;
@@ -18,7 +19,11 @@ pub fn refusal(view: &BisectView) -> String {
     let worse = view.comparative();
     let said = view.ends().map(compared).unwrap_or_default();
     let found = &view.found;
-    format!("{} is not shown to be {worse} than {} on {}: {said}", found.bad, found.good, found.step)
+    let beyond = match view.ends() {
+        Some(ends) if ends.verdict == found.wanted => " by more than the layout of code can make",
+        Some(_) | None => "",
+    };
+    format!("{} is not shown to be {worse} than {} on {}{beyond}: {said}", found.bad, found.good, found.step)
 }
 
 /// The first line: what was found, and how sure it is.
@@ -99,7 +104,12 @@ fn of_stretch(stretch: &Stretch) -> String {
         StretchOutcome::EndNotMeasurable => "cannot be measured",
         StretchOutcome::Unfinished => "not finished",
     };
-    let said = stretch.comparison.map(|ends| format!("{}; ", compared(ends))).unwrap_or_default();
+    let by_all = |fitted: Fitted| {
+        let Fitted { ratio: found, low, high } = fitted;
+        format!("{} {} by all launches; ", ratio(found), interval(Some(low), Some(high)))
+    };
+    let compared = || stretch.comparison.map(|ends| format!("{}; ", compared(ends)));
+    let said = stretch.fitted.map(by_all).or_else(compared).unwrap_or_default();
     format!("The stretch from {} to {}: {said}{outcome}.", stretch.good, stretch.bad)
 }
 
@@ -148,8 +158,12 @@ fn compared(compared: Comparison) -> String {
         Some(found) => format!("{} {}", ratio(found), interval(compared.low, compared.high)),
         None => "no rate".to_owned(),
     };
+    let may_be_layout = match compared.layout {
+        Some(Layout::MayBe) => ", may be layout",
+        Some(Layout::Beyond | Layout::Within) | None => "",
+    };
     format!(
-        "{}, {said} in {}",
+        "{}{may_be_layout}, {said} in {}",
         compared.verdict.name(),
         count(u64::from(compared.launches), "launch", "launches")
     )

@@ -6,18 +6,19 @@ use crate::document::{Block, Document, Figure};
 use crate::json;
 use crate::tests::{plain, shown};
 use analysis::bisect::{
-    Compared, Findings, FoundStep, Launches, Measurement, NotConfirmed, Outcome, Stretch, StretchReport,
-    Suspected, Wanted,
+    Compared, Findings, Fitted, FoundStep, Launches, Measurement, NotConfirmed, Outcome, Stretch,
+    StretchReport, Suspected, Wanted,
 };
 use findings::Finding;
 use findings::bisection::{BisectView, Searched, VersionFacts, build};
 use model::metric::Metric;
-use model::verdict::Verdict;
+use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 
 fn compared(verdict: Verdict, ratio: f64) -> Compared {
     Compared {
         verdict,
+        layout: Some(Layout::Beyond),
         ratio: Some(ratio),
         low: Some(ratio - 0.05),
         high: Some(ratio + 0.04),
@@ -45,12 +46,21 @@ fn searched() -> Searched {
     let whole = StretchReport {
         stretch: Stretch { good: 0, bad: 4 },
         ends: Some(compared(Verdict::Regression, 0.862)),
+        fitted: None,
         suspected: suspected.to_vec(),
         not_confirmed: vec![NotConfirmed {
             between: Stretch { good: 3, bad: 4 },
             compared: compared(Verdict::NoChange, 0.998),
         }],
         outcome: Outcome::Step(step),
+    };
+    let part = StretchReport {
+        stretch: Stretch { good: 3, bad: 4 },
+        ends: None,
+        fitted: Some(Fitted { ratio: 0.99, low: 0.97, high: 1.011 }),
+        suspected: Vec::new(),
+        not_confirmed: Vec::new(),
+        outcome: Outcome::NoDifference,
     };
     Searched {
         id: "bisect-20261121-160000-abcd".to_owned(),
@@ -68,8 +78,8 @@ fn searched() -> Searched {
             version("rocksdb@8.4.4", None),
         ],
         findings: Findings {
-            stretches: vec![whole],
-            launches: Launches { ends: 12, search: 3, confirmation: 12 },
+            stretches: vec![whole, part],
+            launches: Launches { ends: 14, search: 3, confirmation: 12 },
         },
         measurements: [(1, -0.004), (3, -0.13), (3, -0.14)]
             .map(|(version, value)| Measurement { anchor: 0, version, value })
@@ -88,6 +98,7 @@ fn refused() -> BisectView {
     let whole = StretchReport {
         stretch: Stretch { good: 0, bad: 4 },
         ends: Some(compared(Verdict::Inconclusive, 1.003)),
+        fitted: None,
         suspected: Vec::new(),
         not_confirmed: Vec::new(),
         outcome: Outcome::NoDifference,
@@ -178,6 +189,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
     let searched = |good, bad, outcome| StretchReport {
         stretch: Stretch { good, bad },
         ends: Some(compared(Verdict::Regression, 0.9)),
+        fitted: None,
         suspected: Vec::new(),
         not_confirmed: Vec::new(),
         outcome,
@@ -201,7 +213,7 @@ fn the_contract_comes_first_in_json() {
     assert_eq!(keys[..6], ["schema", "first_bad", "probability", "confirmed", "launches", "tried"]);
     let value: serde_json::Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(value["first_bad"], "rocksdb@8.3.3");
-    assert_eq!(value["launches"], 27);
+    assert_eq!(value["launches"], 29);
     assert_eq!(value["tried"].as_array().unwrap().len(), 5);
     assert_eq!(value["tried"][2]["status"], "not-measurable");
     let refused: serde_json::Value =

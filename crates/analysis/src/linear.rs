@@ -1,0 +1,21 @@
+//! Linear algebra of small dense matrices.
+
+/// Gauss and Jordan; positive definite matrices need no exchange of rows.
+pub(crate) fn inverse_of_positive_definite(matrix: &mut [Vec<f64>]) -> Vec<Vec<f64>> {
+    let size = matrix.len();
+    let mut inverse: Vec<Vec<f64>> =
+        (0..size).map(|row| (0..size).map(|column| f64::from(u8::from(row == column))).collect()).collect();
+    for pivot in 0..size {
+        let scale = 1.0 / matrix[pivot][pivot];
+        matrix[pivot].iter_mut().chain(&mut inverse[pivot]).for_each(|value| *value *= scale);
+        let (pivot_row, pivot_inverse) = (matrix[pivot].clone(), inverse[pivot].clone());
+        for row in (0..size).filter(|row| *row != pivot) {
+            let factor = matrix[row][pivot];
+            let values = matrix[row].iter_mut().chain(&mut inverse[row]);
+            for (value, eliminated) in values.zip(pivot_row.iter().chain(&pivot_inverse)) {
+                *value -= factor * eliminated;
+            }
+        }
+    }
+    inverse
+}
