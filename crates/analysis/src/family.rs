@@ -47,6 +47,8 @@ struct Statistic {
     index: usize,
     is_open: bool,
     squared: Vec<f32>,
+    /// Standard deviation of its values, moderated.
+    deviation: f64,
 }
 
 /// What a look found.
@@ -55,6 +57,23 @@ pub(crate) struct Found {
     pub(crate) confirmed: Vec<usize>,
     /// The t that had to be exceeded by the last of them.
     pub(crate) critical: f64,
+    /// Standard deviation of each member's values, moderated towards the family's; in the order of the members.
+    pub(crate) deviations: Vec<f64>,
+}
+
+/// How far from 0 the mean of a member must be in the family.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct InFamily {
+    pub(crate) critical_t: f64,
+    /// Standard deviation of a launch, moderated: of many steps some have launches that lie close together by chance.
+    pub(crate) deviation: f64,
+}
+
+impl InFamily {
+    /// Half of the interval in the family, from so many launches.
+    pub(crate) fn half_width(self, launches: u32) -> f64 {
+        self.critical_t * self.deviation / f64::from(launches.max(1)).sqrt()
+    }
 }
 
 impl Family {
@@ -65,6 +84,7 @@ impl Family {
     /// Takes a look at these members, at which `spent` of alpha may be spent in all.
     pub(crate) fn look(&mut self, members: &[Member], spent: f64) -> Found {
         let taken = Taken { spent, statistics: statistics(members) };
+        let deviations = taken.statistics.iter().map(|one| one.deviation).collect();
         let mut critical = self.spending.look(&self.largest(&taken), spent);
         self.looks.push(taken);
         let mut found = Vec::new();
@@ -85,7 +105,7 @@ impl Family {
                 critical = self.spending.look(&largest, taken.spent);
             }
         }
-        Found { confirmed: found, critical: f64::from(critical.max(0.0)).sqrt() }
+        Found { confirmed: found, critical: f64::from(critical.max(0.0)).sqrt(), deviations }
     }
 
     /// Under each flip, the largest statistic of the members that are not confirmed.
@@ -106,10 +126,14 @@ fn statistics(members: &[Member]) -> Vec<Statistic> {
     members
         .iter()
         .zip(&cut)
-        .map(|(member, values)| Statistic {
-            index: member.index,
-            is_open: member.is_open,
-            squared: squared_t(values, &prior),
+        .map(|(member, values)| {
+            let moderated = Moderated::of(values, &prior);
+            Statistic {
+                index: member.index,
+                is_open: member.is_open,
+                squared: sums(values).into_iter().map(|sum| narrow(moderated.squared_t(sum))).collect(),
+                deviation: moderated.deviation(values.iter().sum()),
+            }
         })
         .collect()
 }
@@ -147,17 +171,33 @@ impl Prior {
     }
 }
 
-/// The square of the moderated t under each flip.
-fn squared_t(values: &[f64], prior: &Prior) -> Vec<f32> {
-    let (n, squares) = (count(values), squares(values));
-    let freedom = prior.launches + n - 1.0;
-    let known = prior.launches * prior.variance + squares;
-    let of_sum = |sum: f64| {
-        let mean_part = sum * sum / n;
-        let left = (known - mean_part).max(f64::MIN_POSITIVE);
-        narrow(mean_part * freedom / left)
-    };
-    sums(values).into_iter().map(of_sum).collect()
+/// A member's variance, moderated towards the family's.
+struct Moderated {
+    launches: f64,
+    freedom: f64,
+    /// Sum of squares about 0.
+    squares: f64,
+}
+
+impl Moderated {
+    fn of(values: &[f64], prior: &Prior) -> Moderated {
+        let launches = count(values);
+        let squares = prior.launches * prior.variance + squares(values);
+        Moderated { launches, freedom: prior.launches + launches - 1.0, squares }
+    }
+
+    /// The squares about the mean of values with this sum.
+    fn about_mean(&self, sum: f64) -> f64 {
+        (self.squares - sum * sum / self.launches).max(f64::MIN_POSITIVE)
+    }
+
+    fn squared_t(&self, sum: f64) -> f64 {
+        sum * sum / self.launches * self.freedom / self.about_mean(sum)
+    }
+
+    fn deviation(&self, sum: f64) -> f64 {
+        (self.about_mean(sum) / self.freedom).sqrt()
+    }
 }
 
 fn count(values: &[f64]) -> f64 {
@@ -263,7 +303,11 @@ mod tests {
         };
         let largest = |flip: u32| values.iter().map(|values| t(values, flip)).fold(0.0, f64::max);
         let as_large = (0..512).filter(|flip| largest(*flip) >= largest(0) * (1.0 - 1e-9)).count();
-        let ours: Vec<Vec<f32>> = values.iter().map(|values| squared_t(values, &prior)).collect();
+        let squared = |values: &Vec<f64>| -> Vec<f32> {
+            let moderated = Moderated::of(values, &prior);
+            sums(values).into_iter().map(|sum| narrow(moderated.squared_t(sum))).collect()
+        };
+        let ours: Vec<Vec<f32>> = values.iter().map(squared).collect();
         let of_flip = |flip: usize| ours.iter().map(|one| one[flip]).fold(0.0f32, f32::max);
         let p = (0..FLIPS).filter(|flip| of_flip(*flip) >= of_flip(0)).count() as f64 / FLIPS as f64;
         assert!((p - as_large as f64 / 512.0).abs() < 1e-12, "{p} {as_large}");

@@ -8,7 +8,7 @@ pub use crate::case::{Case, StepFacts};
 use crate::counters::{CounterFinding, counter_findings};
 use crate::decision::{Decision, allowed_rate, choose_rate, decide};
 use crate::estimate::{Estimate, Method, value_of, visible_by_t};
-use crate::family::{Family, Member};
+use crate::family::{Family, InFamily, Member};
 use crate::launch::{LaunchPairs, LaunchSummary, summarize};
 use crate::layout;
 use crate::looks::Look;
@@ -170,10 +170,11 @@ impl Judging {
             }
         }
         let found = self.family.look(&members, self.procedure.rule().alpha * look.spent_share());
-        for member in members.iter().filter(|member| member.is_open) {
-            // A family of one asks for no more than the step alone.
-            let critical = if cases.len() > 1 { found.critical } else { 0.0 };
-            self.cases[member.index].learn(critical, found.confirmed.contains(&member.index));
+        // A family of one asks for no more than the step alone.
+        let critical_t = if cases.len() > 1 { found.critical } else { 0.0 };
+        for (member, deviation) in members.iter().zip(found.deviations).filter(|(member, _)| member.is_open) {
+            let is_confirmed = found.confirmed.contains(&member.index);
+            self.cases[member.index].learn(InFamily { critical_t, deviation }, is_confirmed);
         }
         // By the build noise that the rule assumes: what was measured since must not change when a step left.
         let most = self.most_of_layout * self.procedure.rule().tau;
@@ -230,6 +231,8 @@ struct InProgress {
     has_left: bool,
     confirmed: bool,
     seen: Option<Seen>,
+    /// At the last look at which the family tested it.
+    in_family: InFamily,
 }
 
 /// What was said at the last look that a case took part in.
@@ -254,6 +257,7 @@ impl InProgress {
             has_left: false,
             confirmed: false,
             seen: None,
+            in_family: InFamily::default(),
         }
     }
 
@@ -321,12 +325,13 @@ impl InProgress {
         at_places
     }
 
-    /// What the family said of it: how large a t it asks for, and whether this change holds.
-    fn learn(&mut self, critical_t: f64, confirmed: bool) {
+    /// What the family said of it, and whether this change holds.
+    fn learn(&mut self, in_family: InFamily, confirmed: bool) {
+        self.in_family = in_family;
         let Some(seen) = &mut self.seen else { return };
         let deciding = seen.decision.deciding_mut();
         if let (Some(visible), Some(deviation)) = (deciding.visible_change, deciding.launch_sd) {
-            let in_family = visible_by_t(critical_t, deviation, f64::from(deciding.units)).exp_m1();
+            let in_family = visible_by_t(in_family.critical_t, deviation, f64::from(deciding.units)).exp_m1();
             deciding.visible_change = Some(visible.max(in_family));
         }
         if confirmed {
@@ -347,7 +352,13 @@ impl InProgress {
     /// A confirmed change is measured on as long as that may tell it from the layout of code.
     fn leave_if_settled(&mut self, most_of_layout: f64) {
         let Some(seen) = &self.seen else { return };
-        self.has_left |= self.confirmed && layout::is_settled(&seen.alone, most_of_layout);
+        let change = self.change(&seen.alone);
+        self.has_left |= self.confirmed && change.is_some_and(|change| change.is_settled(most_of_layout));
+    }
+
+    /// To be told from the layout of code.
+    fn change(&self, alone: &Estimate) -> Option<layout::Change> {
+        layout::Change::of(alone, self.in_family.half_width(alone.units))
     }
 
     fn judgement(&self, case: &Case<'_>, procedure: &Procedure, most_of_layout: f64) -> Judgement {
@@ -359,7 +370,10 @@ impl InProgress {
         let mut warnings = decision.warnings.clone();
         let tau = facts.tau.unwrap_or(procedure.rule().tau);
         let layout = match verdict {
-            Verdict::Regression | Verdict::Improvement => Some(layout::grade(&alone, most_of_layout * tau)),
+            Verdict::Regression | Verdict::Improvement => {
+                let grade = |change: layout::Change| change.grade(most_of_layout * tau);
+                Some(self.change(&alone).map_or(Layout::MayBe, grade))
+            }
             Verdict::NoChange => Some(Layout::Within),
             Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => None,
         };
