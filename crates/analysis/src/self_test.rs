@@ -15,7 +15,6 @@
 
 use crate::launch::LaunchSummary;
 use crate::student::median;
-use model::block::BASE;
 use model::self_test::{Gains, SelfTestRecord};
 
 /// Share of honest harnesses in which some step of a workload ever fails, however often it is calibrated.
@@ -101,18 +100,15 @@ pub fn gains(launches: &[LaunchSummary]) -> Gains {
 ///
 /// The bets go on from calibration to calibration, so that their size and direction are found once: a product of one
 /// mean for each calibration would pay for that anew each time, and lose on biases of less than about one and a half
-/// standard errors of a calibration. A bias may follow the side or, where one side loads a copy, the copy; both are bet on.
+/// standard errors of a calibration.
 pub fn accumulate(records: &[&SelfTestRecord]) -> Option<Accumulated> {
     let newest = records.last()?;
     let threshold = threshold(newest.family);
-    let mut of_side = Bank::default();
-    let mut of_copy = Bank::default();
+    let mut won = Vec::new();
     let (mut e_value, mut largest, mut launches) = (1.0, 0.0_f64, 0);
     for record in records {
-        of_side.add(&record.gains, Direction::AsIs);
-        let is_base = record.copied == Some(BASE);
-        of_copy.add(&record.gains, if is_base { Direction::Turned } else { Direction::AsIs });
-        e_value = mean_of_exp(of_side.0.iter().chain(&of_copy.0)).min(MOST);
+        add(&mut won, &record.gains);
+        e_value = mean_of_exp(won.iter()).min(MOST);
         largest = largest.max(e_value);
         launches += record.gains.launches;
     }
@@ -172,31 +168,11 @@ fn scaled(values: &[f64]) -> Vec<f64> {
     finite.map(scale).collect()
 }
 
-/// What all bets of one calibration after another won, both rates in turn.
-#[derive(Debug, Default)]
-struct Bank(Vec<f64>);
-
-#[derive(Debug, Clone, Copy)]
-enum Direction {
-    AsIs,
-    /// A bet on one side goes on with what the bet on the other won.
-    Turned,
-}
-
-impl Bank {
-    fn add(&mut self, gains: &Gains, direction: Direction) {
-        let turned = |rate: &[f64]| {
-            let (candidate, base) = rate.split_at(rate.len() / 2);
-            match direction {
-                Direction::AsIs => [candidate, base].concat(),
-                Direction::Turned => [base, candidate].concat(),
-            }
-        };
-        let won = [turned(&gains.wall), turned(&gains.adjusted)].concat();
-        self.0.resize(self.0.len().max(won.len()), 0.0);
-        for (sum, gain) in self.0.iter_mut().zip(won) {
-            *sum += gain;
-        }
+/// Adds what the bets of one calibration won, of both rates in turn.
+fn add(won: &mut Vec<f64>, gains: &Gains) {
+    won.resize(won.len().max(gains.wall.len() + gains.adjusted.len()), 0.0);
+    for (sum, gain) in won.iter_mut().zip(gains.wall.iter().chain(&gains.adjusted)) {
+        *sum += gain;
     }
 }
 

@@ -25,8 +25,6 @@ pub struct CalibrationView {
     pub workload: String,
     /// Name of the host.
     pub host: String,
-    /// Runs in which one side loaded a byte copy of the library.
-    pub with_copy: usize,
     /// Whether the sides are treated alike.
     pub honesty: Honesty,
     /// The steps, in the order of the workload.
@@ -130,7 +128,6 @@ pub fn build(records: &[RunRecord], known: &[SelfTestRecord]) -> Option<Calibrat
         subject: first.plan.subjects[BASE].reference.to_string(),
         workload: first.plan.workload.name.clone(),
         host: first.host.name.clone(),
-        with_copy: records.iter().filter(|record| record.plan.layout.copied.is_some()).count(),
         honesty: honesty(&rows),
         rows,
         alpha: rule.alpha,

@@ -22,7 +22,6 @@ pub fn of_run(record: &RunRecord) -> Vec<SelfTestRecord> {
             workload_sha256: plan.workload_sha256.clone(),
             step: step.name.clone(),
             family: family(plan),
-            copied: plan.layout.copied,
             gains: gains(&Case::of(record, step, candidate).summaries()),
         })
         .collect()

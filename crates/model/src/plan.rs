@@ -128,9 +128,9 @@ pub struct Layout {
     /// Whether the servers of an interleaved launch get clones of one loaded data directory: of one build, with
     /// configurations that differ in nothing that is on disk, on a file system that clones files.
     pub cloned_data: bool,
-    /// The side that loads a byte copy of its library, at another path, in a calibration: sides of a comparison are files of
-    /// their own too. Absent where each side loads the file of its build.
-    pub copied: Option<Side>,
+    /// Whether each side loads a copy of its library that the run makes, all in the same way: how a file came to be on the
+    /// host shows in its rates.
+    pub library_copies: bool,
 }
 
 /// The numbers of the decision rule, fixed before any difference is looked at.

@@ -1,7 +1,6 @@
 //! The self-test of the harness in one step of one calibration, as the store keeps it: little enough that a report can read
 //! those of hundreds of calibrations.
 
-use crate::block::Side;
 use serde::{Deserialize, Serialize};
 
 /// What the launches of one step in one calibration say against "both sides are treated alike".
@@ -20,8 +19,6 @@ pub struct SelfTestRecord {
     pub step: String,
     /// Steps of the workload that can be tested: the level is shared out among so many.
     pub family: u32,
-    /// The side that loaded a byte copy of the library; absent where both ran the same file.
-    pub copied: Option<Side>,
     pub gains: Gains,
 }
 

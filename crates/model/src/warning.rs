@@ -37,6 +37,11 @@ pub enum Warning {
          that reads them"
     )]
     OwnImage,
+    #[error(
+        "each side loads its library from where it is, not from a copy made by this run: {reason}; files that came to \
+         this host in different ways can differ by 1 %"
+    )]
+    LibrariesInPlace { reason: String },
     #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
     ServerElsewhere { subject: String, server: String },
     #[error("the columns of the device are absent: {reason}")]

@@ -4,7 +4,6 @@ CREATE TABLE self_tests (
     run_key INTEGER NOT NULL REFERENCES runs (run_key),
     step TEXT NOT NULL,
     family INTEGER NOT NULL CHECK (family > 0),
-    copied_side INTEGER,
     gains_json TEXT NOT NULL CHECK (json_valid(gains_json)),
     PRIMARY KEY (run_key, step)
 ) STRICT, WITHOUT ROWID;

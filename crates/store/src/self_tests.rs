@@ -1,6 +1,6 @@
 //! The self-tests of calibrations: kept when one ends, read together for whatever they are held against.
 
-use crate::columns::{from_json, json, side, signed};
+use crate::columns::{from_json, json};
 use crate::error::Error;
 use crate::file::Store;
 use crate::writer::Writer;
@@ -33,10 +33,9 @@ impl Writer {
             let transaction = connection.unchecked_transaction()?;
             transaction.execute("DELETE FROM self_tests WHERE run_key = ?", [key])?;
             for test in tests {
-                let copied = test.copied.map(|side| signed(side as u64));
                 transaction.execute(
-                    "INSERT INTO self_tests (run_key, step, family, copied_side, gains_json) VALUES (?, ?, ?, ?, ?)",
-                    params![key, test.step, test.family, copied, json(&test.gains)?],
+                    "INSERT INTO self_tests (run_key, step, family, gains_json) VALUES (?, ?, ?, ?)",
+                    params![key, test.step, test.family, json(&test.gains)?],
                 )?;
             }
             transaction.commit()
@@ -62,7 +61,7 @@ impl Store {
     /// ended: to leave some out would be to choose.
     pub fn self_tests(&self, run: &str) -> Result<Vec<SelfTestRecord>, Error> {
         let sql = format!(
-            "SELECT runs.id AS run, started_at_us, boot_id, workload_name, workload_sha256, step, family, copied_side, gains_json
+            "SELECT runs.id AS run, started_at_us, boot_id, workload_name, workload_sha256, step, family, gains_json
              FROM {COUNTING} ORDER BY started_at_us, runs.id, step"
         );
         self.sql(format!("read the self-tests for run {run}"), |connection| {
@@ -83,7 +82,6 @@ impl Store {
 }
 
 fn self_test(row: &Row<'_>) -> rusqlite::Result<SelfTestRecord> {
-    let copied: Option<i64> = row.get("copied_side")?;
     Ok(SelfTestRecord {
         run: row.get("run")?,
         started_at_us: row.get("started_at_us")?,
@@ -92,7 +90,6 @@ fn self_test(row: &Row<'_>) -> rusqlite::Result<SelfTestRecord> {
         workload_sha256: row.get("workload_sha256")?,
         step: row.get("step")?,
         family: row.get("family")?,
-        copied: copied.map(|_| side(row, "copied_side")).transpose()?,
         gains: from_json(row, "gains_json")?,
     })
 }

@@ -20,7 +20,7 @@ fn launches(values: &[[f64; 2]]) -> Vec<LaunchSummary> {
         .collect()
 }
 
-fn calibration(values: &[[f64; 2]], copied: Option<usize>) -> SelfTestRecord {
+fn calibration(values: &[[f64; 2]]) -> SelfTestRecord {
     SelfTestRecord {
         run: "a".to_owned(),
         started_at_us: 0,
@@ -29,7 +29,6 @@ fn calibration(values: &[[f64; 2]], copied: Option<usize>) -> SelfTestRecord {
         workload_sha256: "ab".to_owned(),
         step: "readrandom".to_owned(),
         family: STEPS,
-        copied,
         gains: gains(&launches(values)),
     }
 }
@@ -67,12 +66,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_mean_of_the_e_value_over_all_flips_is_one(values in values(9), cut in 0_usize..9, copied in 0_usize..3) {
+    fn the_mean_of_the_e_value_over_all_flips_is_one(values in values(9), cut in 0_usize..9) {
         let cut = cut.min(values.len());
         let mean = mean_over_flips(&values, |values| {
             let (first, second) = values.split_at(cut);
-            let copied = [None, Some(0), Some(1)][copied];
-            accumulated(&[calibration(first, Some(1)), calibration(second, copied)]).e_value
+            accumulated(&[calibration(first), calibration(second)]).e_value
         });
         prop_assert!((mean - 1.0).abs() < 1e-9, "{mean}");
     }
@@ -87,7 +85,7 @@ proptest! {
                 sum > 0.02
             });
             let seen = last.map_or(values.len(), |last| last + 1);
-            accumulated(&[calibration(&values[..seen], None)]).e_value
+            accumulated(&[calibration(&values[..seen])]).e_value
         });
         prop_assert!((mean - 1.0).abs() < 1e-9, "{mean}");
     }
@@ -112,7 +110,7 @@ proptest! {
     fn neither_unit_nor_name_of_a_side_matters(values in values(12), unit in 0.001..1000.0) {
         let e_value = |scale: f64| {
             let scaled: Vec<[f64; 2]> = values.iter().map(|both| both.map(|value| value * scale)).collect();
-            accumulated(&[calibration(&scaled, Some(1))]).e_value.ln()
+            accumulated(&[calibration(&scaled)]).e_value.ln()
         };
         prop_assert!((e_value(1.0) - e_value(unit)).abs() < 1e-6);
         prop_assert!((e_value(1.0) - e_value(-1.0)).abs() < 1e-9);
@@ -123,9 +121,9 @@ proptest! {
 fn values_that_are_no_numbers_and_launches_without_a_rate_do_not_count() {
     let some = [[0.01, 0.02], [0.03, -0.01], [-0.02, 0.01]];
     let with_gap = [some[0], [f64::NAN, f64::INFINITY], some[1], some[2]];
-    let (clean, gap) = (calibration(&some, None), calibration(&with_gap, None));
+    let (clean, gap) = (calibration(&some), calibration(&with_gap));
     assert_eq!((&clean.gains.wall, &clean.gains.adjusted), (&gap.gains.wall, &gap.gains.adjusted));
-    let nothing = accumulated(&[calibration(&[], None)]);
+    let nothing = accumulated(&[calibration(&[])]);
     assert_eq!((nothing.e_value.to_bits(), nothing.launches), (1.0_f64.to_bits(), 0));
     assert_eq!(nothing.result(), SelfTestResult::NotEnough);
     assert_eq!(accumulate(&[]), None);
@@ -133,7 +131,7 @@ fn values_that_are_no_numbers_and_launches_without_a_rate_do_not_count() {
 
 #[test]
 fn the_fewest_launches_that_fail_a_step_are_those_told() {
-    let alike = |launches: u32| accumulated(&[calibration(&vec![[0.01; 2]; launches as usize], Some(1))]);
+    let alike = |launches: u32| accumulated(&[calibration(&vec![[0.01; 2]; launches as usize])]);
     let needed = alike(1).needed;
     assert_eq!(needed, 12);
     assert_eq!(alike(needed - 1).result(), SelfTestResult::NotEnough);
@@ -144,13 +142,13 @@ fn the_fewest_launches_that_fail_a_step_are_those_told() {
 fn one_wild_launch_does_not_hide_a_bias() {
     let mut values = vec![[0.01, 0.01]; 30];
     values[7] = [-5.0, -5.0];
-    assert_eq!(accumulated(&[calibration(&values, Some(1))]).result(), SelfTestResult::Failed);
+    assert_eq!(accumulated(&[calibration(&values)]).result(), SelfTestResult::Failed);
 }
 
 #[test]
 fn what_failed_stays_failed() {
-    let biased = calibration(&[[0.01; 2]; 20], Some(1));
-    let against = calibration(&[[-0.01; 2]; 20], Some(1));
+    let biased = calibration(&[[0.01; 2]; 20]);
+    let against = calibration(&[[-0.01; 2]; 20]);
     let found = accumulated(&[biased, against]);
     assert!(found.e_value < 1.0, "{found:?}");
     assert_eq!(found.result(), SelfTestResult::Failed);
@@ -174,7 +172,7 @@ const NOISES: [(&str, Draw); 4] = [
     ("student 3", |random| random.student_3()),
 ];
 
-/// Values of a calibration: shifted by so many standard deviations, all of them or those of the copied side.
+/// Values of a calibration, shifted by so many standard deviations.
 fn drawn(random: &mut Noise, draw: Draw, shift: f64) -> Vec<[f64; 2]> {
     (0..LAUNCHES)
         .map(|_| {
@@ -192,9 +190,8 @@ fn an_honest_harness_that_is_looked_at_after_each_of_fifty_calibrations_fails_at
         for host in 0..HOSTS {
             let mut random = Noise::new(host);
             let fails = (0..STEPS).any(|_| {
-                let records: Vec<SelfTestRecord> = (0..50)
-                    .map(|number| calibration(&drawn(&mut random, draw, 0.0), Some(number % 2)))
-                    .collect();
+                let records: Vec<SelfTestRecord> =
+                    (0..50).map(|_| calibration(&drawn(&mut random, draw, 0.0))).collect();
                 accumulated(&records).result() == SelfTestResult::Failed
             });
             failed += u64::from(fails);
@@ -205,16 +202,15 @@ fn an_honest_harness_that_is_looked_at_after_each_of_fifty_calibrations_fails_at
 }
 
 /// The calibrations after which half and nine tenths of harnesses have failed that are biased by this much.
-fn found_after(shift: f64, biased: fn(u32) -> f64, most: u32) -> (Option<u32>, Option<u32>) {
+fn found_after(shift: f64, most: u32) -> (Option<u32>, Option<u32>) {
     const HARNESSES: u64 = 60;
     let mut after: Vec<u32> = (0..HARNESSES)
         .map(|seed| {
             let mut random = Noise::new(1000 + seed);
             let mut records = Vec::new();
             for number in 0..most {
-                let copied = (number % 2) as usize;
-                let values = drawn(&mut random, NOISES[0].1, shift * biased(number));
-                records.push(calibration(&values, Some(copied)));
+                let values = drawn(&mut random, NOISES[0].1, shift);
+                records.push(calibration(&values));
                 if accumulated(&records).result() == SelfTestResult::Failed {
                     return number + 1;
                 }
@@ -228,22 +224,19 @@ fn found_after(shift: f64, biased: fn(u32) -> f64, most: u32) -> (Option<u32>, O
 }
 
 #[test]
-fn a_bias_of_one_launch_sd_is_found_within_a_few_calibrations_whether_it_follows_the_side_or_the_copy() {
-    let of_side = found_after(1.0, |_| 1.0, 8);
-    assert!(of_side.1.is_some_and(|after| after <= 3), "{of_side:?}");
-    let of_copy = found_after(1.0, |number| if number % 2 == 1 { 1.0 } else { -1.0 }, 8);
-    assert!(of_copy.1.is_some_and(|after| after <= 3), "{of_copy:?}");
+fn a_bias_of_one_launch_sd_is_found_within_a_few_calibrations() {
+    let found = found_after(1.0, 8);
+    assert!(found.1.is_some_and(|after| after <= 3), "{found:?}");
 }
 
 #[test]
 fn a_bias_of_one_standard_error_of_a_calibration_is_found_in_time_and_a_negligible_one_is_not() {
     let one_error = 1.0 / (LAUNCHES as f64).sqrt();
-    let found: Vec<_> =
-        [1.0, 2.0, 3.0, 5.0].map(|errors| found_after(errors * one_error, |_| 1.0, 60)).to_vec();
+    let found: Vec<_> = [1.0, 2.0, 3.0, 5.0].map(|errors| found_after(errors * one_error, 60)).to_vec();
     assert!(found[0].1.is_some_and(|after| after <= 45), "{found:?}");
     assert!(found[1].1.is_some_and(|after| after <= 12), "{found:?}");
     assert!(found[2].1.is_some_and(|after| after <= 6), "{found:?}");
     assert!(found[3].1.is_some_and(|after| after <= 2), "{found:?}");
     // Below half of the smallest bet, in units of the scale, every bet loses.
-    assert_eq!(found_after(1.0 / 32.0, |_| 1.0, 60).0, None);
+    assert_eq!(found_after(1.0 / 32.0, 60).0, None);
 }

@@ -170,10 +170,6 @@ pub struct Calibrate {
     /// Begin the self-test of this host anew, after a fault was mended: earlier calibrations count no more
     #[arg(long, conflicts_with = "builds")]
     pub anew: bool,
-    /// Load the library of one side from a byte copy at another path, base or candidate by the seed: what a file of its own
-    /// does to a rate is then part of the self-test
-    #[arg(long, conflicts_with = "builds")]
-    pub copy: bool,
     /// Verdicts to reach: each is one step of one comparison of the build with itself
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub verdicts: u32,

@@ -4,14 +4,12 @@
 use crate::cli::{Calibrate, Places};
 use crate::commands::measure::{self, Ready};
 use crate::commands::render::{self, Wanted};
-use crate::exit::{Ending, usage};
+use crate::exit::Ending;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
 use crate::{finding, interrupt, paths};
-use anyhow::anyhow;
 use findings::{Finding, build_noise};
-use model::block::Side;
-use model::plan::{Plan, Purpose, Subject};
+use model::plan::{Plan, Purpose};
 use model::record::RunRecord;
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
@@ -60,13 +58,6 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     };
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
-    if arguments.copy && !plan.subjects.iter().all(is_library) {
-        let why = format!(
-            "--copy is for libraries, and {} is a server: its installation has absolute paths within; leave --copy out",
-            arguments.build
-        );
-        return Err(usage(anyhow!(why)));
-    }
     if arguments.anew {
         writer.begin_self_tests_anew(&host::describe(&paths::work_dir(places)?).name, clock::epoch_us())?;
     }
@@ -75,9 +66,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     let mut ending = Ending::Done;
     for repetition in 0..arguments.verdicts.div_ceil(steps) {
         // Each comparison has a seed of its own; the first one's and the number of verdicts give all.
-        let mut plan = Plan { seed: plan.seed.wrapping_add(u64::from(repetition)), ..plan.clone() };
-        // Which side follows from the seed: what follows the copy and what follows the side can then be told apart.
-        plan.layout.copied = arguments.copy.then(|| Side::from(plan.seed % 2 == 1));
+        let plan = Plan { seed: plan.seed.wrapping_add(u64::from(repetition)), ..plan.clone() };
         let ready = Ready { plan, written_options: written_options.clone(), watch: Stopwatch::start() };
         let measured = measure::measure(places, &ready, None, &mut writer, &mut progress)?;
         records.push(writer.store().load_run(&measured.run)?);
@@ -89,8 +78,4 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     let view = finding::of_calibrations(writer.store(), &records)?;
     render::show(&[Finding::Calibration(view)], Wanted::of(&arguments.output))?;
     Ok(ending)
-}
-
-fn is_library(subject: &Subject) -> bool {
-    subject.build.server.is_none() && subject.build.elsewhere().is_none()
 }

@@ -16,9 +16,9 @@ use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::Rounds;
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
-use runner::real::memory_limit;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
+use runner::real::{library_copy, memory_limit};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -205,6 +205,9 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
             let (subject, server) = (subject.reference.to_string(), server.to_string());
             warn(Warning::ServerElsewhere { subject, server });
         }
+    }
+    if let Some(obstacle) = library_copy::obstacle(&plan.subjects, directory) {
+        warn(Warning::LibrariesInPlace { reason: obstacle.to_string() });
     }
     let interleaved = plan.layout.design == Design::Interleaved;
     let here = plan.subjects.iter().filter(|subject| subject.build.elsewhere().is_none()).count();

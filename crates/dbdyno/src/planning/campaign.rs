@@ -2,12 +2,12 @@
 //! out with its reason: one broken build never ends a campaign.
 
 use super::subjects::{self, Prepared, Sources};
-use super::{drawn_seed, elsewhere, sha256};
+use super::{drawn_seed, elsewhere, library_copies, sha256};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::anyhow;
-use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose};
+use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
 use model::plan_file::PlanFile;
 use model::units::Nanos;
 use model::workload::{Step, Workload};
@@ -108,6 +108,9 @@ fn plan(
         return Err(usage(anyhow!("`db_bench` runs no step of `{}`: it is for SQL servers", workload.name)));
     }
     let steps = chosen_steps(&workload, &file.steps);
+    let db_bench = db_bench_programs(file, &prepared);
+    let (subjects, written_options): (Vec<Subject>, _) =
+        prepared.into_iter().map(|prepared| (prepared.subject, prepared.written_options)).unzip();
     let layout = Layout {
         design: file.design,
         rounds: file.rounds,
@@ -116,14 +119,13 @@ fn plan(
         tickers: file.tickers,
         memory_limit: file.memory_limit,
         loop_device: file.loop_device.clone(),
-        db_bench: db_bench_programs(file, &prepared),
+        db_bench,
         cloned_data: false,
-        copied: None,
+        library_copies: library_copies(sources.places, &subjects)?,
     };
-    let written_options = prepared.iter().map(|subject| subject.written_options.clone()).collect();
     let plan = Plan {
         purpose: Purpose::Campaign,
-        subjects: prepared.into_iter().map(|subject| subject.subject).collect(),
+        subjects,
         workload_sha256: sha256(workload.text.as_bytes()),
         workload,
         steps,

@@ -17,6 +17,7 @@ use model::subject::SubjectRef;
 use model::units::Nanos;
 use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
+use runner::real::library_copy;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::io::Read;
@@ -70,8 +71,11 @@ pub fn plan(
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
     }
-    let layout =
-        Layout { cloned_data: servers::data_can_be_cloned(&sources, &subjects)?, ..Layout::default() };
+    let layout = Layout {
+        cloned_data: servers::data_can_be_cloned(&sources, &subjects)?,
+        library_copies: library_copies(places, &subjects)?,
+        ..Layout::default()
+    };
     let budget = request.budget.map(Nanos::from).or(workload.budget).unwrap_or(DEFAULT_BUDGET);
     let plan = Plan {
         purpose: request.purpose,
@@ -93,6 +97,11 @@ pub fn plan(
     elsewhere::check(&plan)?;
     check_memory(&plan)?;
     Ok((plan, written_options))
+}
+
+/// Whether each side loads a copy of its library.
+fn library_copies(places: &Places, subjects: &[Subject]) -> anyhow::Result<bool> {
+    Ok(library_copy::obstacle(subjects, &paths::work_dir(places)?).is_none())
 }
 
 /// A seed from the system; it is stored with the run and printed.

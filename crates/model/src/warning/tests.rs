@@ -32,6 +32,9 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         Warning::CpuGovernor { governor: text("powersave") },
         Warning::VirtualMachine,
         Warning::OwnImage,
+        Warning::LibrariesInPlace {
+            reason: "`/opt/librocksdb.so` finds other libraries beside itself ($ORIGIN)".to_owned(),
+        },
         Warning::ServerElsewhere { subject: text("postgres@there"), server: text("db:5432") },
         Warning::NoDevice { reason: text("no such file") },
         shared(Some(text("nvme0n1"))),

@@ -161,7 +161,6 @@ pub fn json(view: &CalibrationView) -> Value {
         "harness": harness,
         "biased_steps": biased_steps,
         "self_tests": view.rows.iter().map(self_test::json).collect::<Vec<_>>(),
-        "runs_with_copy": view.with_copy,
         "alpha": view.alpha,
         "verdicts": view.verdicts,
         "false_verdicts": view.false_verdicts,

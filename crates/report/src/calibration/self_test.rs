@@ -66,20 +66,9 @@ fn legend(view: &CalibrationView) -> String {
          less where the sides are alike. Those of all calibrations by this version on this host are taken together (n \
          launches). A step fails once that has reached {threshold:.0}; on at most {} of honest hosts any step of a workload \
          ever does, however often it is calibrated. Fewer than {needed:.0} launches are not enough to fail. Later comparisons have no \
-         verdict on a step that failed. {}",
-        chosen_percent(ALPHA),
-        copies(view)
+         verdict on a step that failed.",
+        chosen_percent(ALPHA)
     )
-}
-
-fn copies(view: &CalibrationView) -> &'static str {
-    match view.with_copy {
-        0 => "Both sides ran the same files: what a file of its own does to a side is not part of it.",
-        some if some == view.runs.len() => {
-            "One side of each run loaded a byte copy of the library, at another path."
-        }
-        _ => "One side of some runs loaded a byte copy of the library, at another path.",
-    }
 }
 
 /// The keys of scripts; an unknown time is absent.

@@ -12,6 +12,9 @@ use std::path::Path;
 /// published builds from 8.5.4 on have `$Id$` and a copyright line of a bundled library in it.
 const TOOLS: [&str; 5] = ["GCC", "clang", "LLD", "Intel", "rustc"];
 
+/// As the run path of a library spells its own directory.
+const ORIGIN: [&[u8]; 2] = [b"$ORIGIN", b"${ORIGIN}"];
+
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 /// Checks that `path` is a library of the engine for the CPU `arch` (as `std::env::consts::ARCH` spells it)
@@ -76,6 +79,18 @@ pub(super) fn check_program(path: &Path, arch: &str) -> Result<Vec<String>, Engi
         return Err(not_a_program(format!("it is for {found}, this machine is {arch}")));
     }
     Ok(stamps_of(&program))
+}
+
+/// Whether the dynamic linker looks for other libraries in the directory of this one (`$ORIGIN` in its run path), so that it
+/// cannot be loaded from elsewhere. A file that cannot be read does not.
+pub(crate) fn looks_beside_itself(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(library) = object::File::parse(&cache) else { return false };
+    let strings = library.section_by_name(".dynstr").and_then(|section| section.data().ok());
+    let names =
+        |text: &[u8]| ORIGIN.iter().any(|origin| text.windows(origin.len()).any(|part| part == *origin));
+    strings.is_some_and(names)
 }
 
 fn stamps_of<'a>(file: &object::File<'a, &'a ReadCache<File>>) -> Vec<String> {

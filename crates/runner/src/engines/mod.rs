@@ -8,7 +8,7 @@ mod cache;
 mod catalog;
 mod client;
 mod debian;
-mod elf;
+pub(crate) mod elf;
 mod error;
 mod fetch;
 mod file;

@@ -1,15 +1,25 @@
-//! A byte copy of the library of one side, at another path, for `calibrate --copy`: in a calibration both sides are one
-//! build, but in a comparison they are two files, with pages of their own in the page cache and a path of their own. The
-//! copy shows what that alone does to a rate.
+//! A copy of the library of each side, which the run makes: how a file came to be on the host (unpacked from an archive,
+//! written by a linker, copied by hand) shows in the rates of what is loaded from it, by up to 1 % (decision record 031).
 
-use model::plan::Plan;
+use crate::engines::elf;
+use model::plan::{Plan, Subject};
+use rustix::fs::StatVfsMountFlags;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The directory of the copy within that of the run, which removes it with all else.
-const DIRECTORY: &str = "copy";
+/// Within the directory of the run, which removes it with all else.
+const DIRECTORY: &str = "libraries";
+
+/// Why libraries are loaded where they are.
+#[derive(Debug, thiserror::Error)]
+pub enum Obstacle {
+    #[error("`{}` finds other libraries beside itself ($ORIGIN)", .0.display())]
+    BesideItself(PathBuf),
+    #[error("the file system of the work directory `{}` runs no code (noexec)", .0.display())]
+    NoExec(PathBuf),
+}
 
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
@@ -20,17 +30,42 @@ pub struct LibraryCopyError {
     source: io::Error,
 }
 
-/// The plan with the library of the copied side in this directory, where it is copied to; as it is where no side is.
+/// What keeps the sides from loading copies in this directory, which need not exist yet: all do, or none.
+pub fn obstacle(subjects: &[Subject], work_dir: &Path) -> Option<Obstacle> {
+    let mut libraries =
+        subjects.iter().filter(|subject| is_loaded(subject)).map(|subject| &subject.build.library).peekable();
+    libraries.peek()?;
+    if let Some(library) = libraries.find(|library| elf::looks_beside_itself(library)) {
+        return Some(Obstacle::BesideItself(library.clone()));
+    }
+    runs_no_code(work_dir).then(|| Obstacle::NoExec(work_dir.to_owned()))
+}
+
+/// The plan with the library of each side in this directory, if it asks for copies.
 pub fn in_place(plan: &Plan, directory: &Path) -> Result<Plan, LibraryCopyError> {
     let mut plan = plan.clone();
-    let Some(subject) = plan.layout.copied.and_then(|side| plan.subjects.get_mut(side)) else {
-        return Ok(plan);
-    };
-    let from = &subject.build.library;
-    let to = directory.join(DIRECTORY).join(from.file_name().unwrap_or(OsStr::new("library")));
-    copy(from, &to).map_err(|source| LibraryCopyError { from: from.clone(), to: to.clone(), source })?;
-    subject.build.library = to;
+    let Plan { subjects, layout, .. } = &mut plan;
+    for (side, subject) in subjects.iter_mut().enumerate() {
+        if !layout.library_copies || layout.db_bench.contains_key(&side) || !is_loaded(subject) {
+            continue;
+        }
+        let from = &subject.build.library;
+        let name = from.file_name().unwrap_or(OsStr::new("library"));
+        let to = directory.join(DIRECTORY).join(side.to_string()).join(name);
+        copy(from, &to).map_err(|source| LibraryCopyError { from: from.clone(), to: to.clone(), source })?;
+        subject.build.library = to;
+    }
     Ok(plan)
+}
+
+fn is_loaded(subject: &Subject) -> bool {
+    subject.build.server.is_none() && subject.build.elsewhere().is_none()
+}
+
+fn runs_no_code(directory: &Path) -> bool {
+    let existing = directory.ancestors().find(|directory| directory.exists());
+    let mounted = existing.and_then(|directory| rustix::fs::statvfs(directory).ok());
+    mounted.is_some_and(|mounted| mounted.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
 /// What is still to be written out would be written while something is measured.
@@ -44,43 +79,71 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::campaign::samples::WORKLOAD;
+    use std::collections::BTreeMap;
     use std::os::unix::fs::MetadataExt;
     use testing::{plan, subject};
 
-    fn planned(library: &Path, copied: Option<usize>) -> Plan {
+    fn planned(library: &Path) -> Plan {
         let mut plan = Plan {
             subjects: vec![subject("rocksdb@8.7.3"), subject("rocksdb@8.7.3")],
             ..plan(WORKLOAD, &[])
         };
         plan.subjects.iter_mut().for_each(|subject| subject.build.library = library.to_owned());
-        plan.layout.copied = copied;
+        plan.layout.library_copies = true;
         plan
     }
 
     #[test]
-    fn the_copied_side_has_a_file_of_its_own_with_the_same_bytes() {
+    fn each_side_has_a_file_of_its_own_with_the_same_bytes() {
         let scratch = tempfile::tempdir().unwrap();
         let library = scratch.path().join("library.so");
         fs::write(&library, [7_u8; 5000]).unwrap();
-        for copied in [0, 1] {
-            let run = tempfile::tempdir().unwrap();
-            let placed = in_place(&planned(&library, Some(copied)), run.path()).unwrap();
-            let copy = &placed.subjects[copied].build.library;
-            assert_eq!(placed.subjects[1 - copied].build.library, library);
+        let run = tempfile::tempdir().unwrap();
+        let placed = in_place(&planned(&library), run.path()).unwrap();
+        let mut files = vec![fs::metadata(&library).unwrap().ino()];
+        for subject in &placed.subjects {
+            let copy = &subject.build.library;
             assert!(copy.starts_with(run.path()) && copy.ends_with("library.so"), "{}", copy.display());
             assert_eq!(fs::read(copy).unwrap(), fs::read(&library).unwrap());
-            assert_ne!(fs::metadata(copy).unwrap().ino(), fs::metadata(&library).unwrap().ino());
+            files.push(fs::metadata(copy).unwrap().ino());
         }
+        files.sort_unstable();
+        files.dedup();
+        assert_eq!(files.len(), 3);
     }
 
     #[test]
-    fn without_a_copied_side_nothing_is_made_and_a_library_that_is_gone_is_named() {
+    fn a_run_without_copies_and_a_side_without_a_library_make_none_and_a_library_that_is_gone_is_named() {
         let run = tempfile::tempdir().unwrap();
         let gone = run.path().join("gone.so");
-        let plan = planned(&gone, None);
-        assert_eq!(in_place(&plan, run.path()).unwrap(), plan);
+        let mut older = planned(&gone);
+        older.layout.library_copies = false;
+        assert_eq!(in_place(&older, run.path()).unwrap(), older);
+        let mut programs = planned(&gone);
+        programs.layout.db_bench = BTreeMap::from([(0, gone.clone()), (1, gone.clone())]);
+        assert_eq!(in_place(&programs, run.path()).unwrap(), programs);
         assert_eq!(fs::read_dir(run.path()).unwrap().count(), 0);
-        let error = in_place(&planned(&gone, Some(1)), run.path()).unwrap_err().to_string();
-        assert!(error.contains("gone.so") && error.contains("copy/gone.so"), "{error}");
+        let error = in_place(&planned(&gone), run.path()).unwrap_err().to_string();
+        assert!(error.contains("gone.so") && error.contains("libraries/0/gone.so"), "{error}");
+    }
+
+    #[test]
+    fn a_directory_that_does_not_exist_yet_is_judged_by_the_file_system_that_it_will_be_on() {
+        let subjects = planned(Path::new("/nowhere/library.so")).subjects;
+        let work_dir = tempfile::tempdir().unwrap();
+        assert!(obstacle(&subjects, &work_dir.path().join("not/yet")).is_none());
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        for line in mounts.lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let (place, options) = (Path::new(fields[1]), fields[3]);
+            let found = obstacle(&subjects, &place.join("not/yet"));
+            // A mount can be hidden by a later one.
+            let is_seen =
+                mounts.lines().filter(|other| other.split(' ').nth(1) == Some(fields[1])).count() == 1;
+            if is_seen && place.is_dir() {
+                assert_eq!(found.is_some(), options.split(',').any(|option| option == "noexec"), "{line}");
+            }
+        }
+        assert!(obstacle(&[], Path::new("/proc/nowhere")).is_none());
     }
 }

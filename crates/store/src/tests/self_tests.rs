@@ -16,7 +16,6 @@ fn tested(run: &str, step: &str) -> SelfTestRecord {
         workload_sha256: "cd".repeat(32),
         step: step.to_owned(),
         family: 2,
-        copied: Some(1),
         gains: Gains { launches: 14, wall: vec![0.1 + 0.2, -1e-300], adjusted: vec![-7.0, 3.5] },
     }
 }
