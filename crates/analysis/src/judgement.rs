@@ -13,6 +13,7 @@ use crate::launch::{LaunchPairs, LaunchSummary, summarize};
 use crate::layout;
 use crate::looks::Look;
 use crate::procedure::{Design, Procedure, Test};
+use crate::provisional::provisional;
 use crate::refusal::{self, Cap, Ceiling};
 use crate::sign_flips::{MOST_LAUNCHES, Spending, narrow, sums};
 use crate::signed_rank::{absolute_sum, exact_p, largest_sum, walsh_averages};
@@ -114,7 +115,7 @@ pub fn conclude(
     stage: Stage,
 ) -> Judgement {
     let usable: Vec<u32> =
-        all.iter().filter(|launch| is_usable(launch)).map(|launch| launch.launch).collect();
+        all.iter().filter(|launch| launch.has_rates()).map(|launch| launch.launch).collect();
     let number = |count: u32| usable.get(count.checked_sub(1)? as usize).copied();
     let of_plan = |look: Look| Some(Look { launch: number(look.launch)?, ..look });
     let mut looks: Vec<Look> = procedure.planned().into_iter().filter_map(of_plan).collect();
@@ -188,13 +189,20 @@ impl Judging {
 
     /// What is said of each case by now.
     pub fn judgements(&self, cases: &[Case<'_>]) -> Vec<Judgement> {
-        let states = self.cases.iter().zip(cases);
-        states.map(|(state, case)| state.judgement(case, &self.procedure, self.most_of_layout)).collect()
+        let of = |(index, case): (usize, &Case<'_>)| {
+            let mut judgement = self.cases[index].judgement(case, &self.procedure, self.most_of_layout);
+            judgement.warnings.extend(self.provisional(index, case));
+            judgement
+        };
+        cases.iter().enumerate().map(of).collect()
     }
-}
 
-fn is_usable(launch: &LaunchSummary) -> bool {
-    launch.wall.is_some() && launch.adjusted.is_some()
+    /// What may be announced of a case by now, though it has no verdict.
+    pub fn provisional(&self, index: usize, case: &Case<'_>) -> Option<Warning> {
+        let state = self.cases.get(index)?;
+        let is_open = !state.has_left && !state.confirmed;
+        is_open.then(|| provisional(case, self.procedure.rule(), self.cases.len())).flatten()
+    }
 }
 
 /// The place of each launch of the run among the signs that are flipped together.
@@ -211,10 +219,10 @@ impl LaunchPlaces {
 /// The launches up to this one that have all rates.
 fn usable<'a>(case: &Case<'a>, until: u32) -> Cow<'a, [LaunchSummary]> {
     let so_far = &case.launches[..case.launches.partition_point(|launch| launch.launch <= until)];
-    if so_far.iter().all(is_usable) {
+    if so_far.iter().all(LaunchSummary::has_rates) {
         Cow::Borrowed(so_far)
     } else {
-        Cow::Owned(so_far.iter().filter(|launch| is_usable(launch)).cloned().collect())
+        Cow::Owned(so_far.iter().filter(|launch| launch.has_rates()).cloned().collect())
     }
 }
 
@@ -398,7 +406,7 @@ impl InProgress {
             }
             warnings.push(cap.warning);
         }
-        let unusable = case.launches.iter().filter(|launch| !is_usable(launch)).count();
+        let unusable = case.launches.iter().filter(|launch| !launch.has_rates()).count();
         if unusable > 0 {
             warnings.push(Warning::LaunchDropped { launches: unusable as u64 });
         }

@@ -229,6 +229,11 @@ fn sum_of_both(left: Option<f64>, right: Option<f64>) -> Option<f64> {
 }
 
 impl LaunchSummary {
+    /// Whether it counts in a verdict: both rates are known.
+    pub(crate) fn has_rates(&self) -> bool {
+        self.wall.is_some() && self.adjusted.is_some()
+    }
+
     /// Whether the engine's own CPU is known on both sides: it is not where one is a server that is not ours.
     pub fn knows_cpu(&self) -> bool {
         self.base.process_cpu_s.is_some() && self.candidate.process_cpu_s.is_some()

@@ -42,6 +42,7 @@ pub mod time_identity;
 
 mod decision;
 mod linear;
+mod provisional;
 mod sign_flips;
 mod units;
 

@@ -131,8 +131,15 @@ impl Progress {
             RunEvent::LaunchEnded { .. } if self.visits > 0 => {}
             RunEvent::BlockMeasured(block) => self.show(&block.trial.step, elapsed_s),
             RunEvent::MaxLaunchesFixed { max_launches } => self.max_launches = Some(*max_launches),
-            RunEvent::StepLeft { .. } | RunEvent::LaunchEnded { .. } | RunEvent::Warned { .. }
+            RunEvent::StepLeft { .. }
+            | RunEvent::LaunchEnded { .. }
+            | RunEvent::Warned { .. }
+            | RunEvent::Announced { .. }
                 if self.brief => {}
+            RunEvent::Announced { step, candidate, warning } => {
+                let of = self.labels.get(*candidate).map(String::as_str).unwrap_or_default();
+                self.say(&format!("  {step} of {of}: {warning}"));
+            }
             RunEvent::StepLeft { step, launch, reason } => {
                 self.say(&format!("  {step}: {reason} (launch {launch})"));
             }

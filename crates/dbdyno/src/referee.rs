@@ -2,10 +2,11 @@
 
 use analysis::{Judging, Look, Procedure, least_launches, max_launches};
 use findings::judge::{Case, family};
-use model::block::Block;
+use model::block::{Block, Side};
 use model::plan::Plan;
 use model::reason::LeaveReason;
 use model::units::Nanos;
+use model::warning::Warning;
 use model::workload::{DatabaseKind, Step};
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,18 +18,20 @@ pub struct Judge {
     judging: Judging,
     /// By step.
     blocks: BTreeMap<String, Vec<Block>>,
+    /// Cases of which a change was announced.
+    announced: BTreeSet<usize>,
 }
 
 impl Judge {
     /// A referee for a plan on a host with this many CPUs.
     pub fn new(plan: &Plan, cpus: u32) -> Judge {
         let judging = Judging::new(Procedure::new(plan.rule), family(plan).count());
-        Judge { plan: plan.clone(), cpus, judging, blocks: BTreeMap::new() }
+        Judge { plan: plan.clone(), cpus, judging, blocks: BTreeMap::new(), announced: BTreeSet::new() }
     }
 
-    /// Looks at all launches so far, as a report does that replays the look. Caps lower a verdict in the report; they do
-    /// not keep a step from leaving.
-    fn look(&mut self, look: Look) {
+    /// Takes in what a launch added: looks at all launches so far, as a report does that replays the look, if it is time to,
+    /// and gathers what may be announced. Caps lower a verdict in the report; they do not keep a step from leaving.
+    fn judge(&mut self, look: Option<Look>) -> Vec<(String, Side, Warning)> {
         let plan = &self.plan;
         let cases: Vec<Case<'_>> = family(plan)
             .map(|(step, candidate)| Case {
@@ -41,12 +44,23 @@ impl Judge {
             })
             .collect();
         let launches: Vec<_> = cases.iter().map(Case::summaries).collect();
-        let cases: Vec<_> = cases
+        let judged: Vec<_> = cases
             .iter()
             .zip(&launches)
             .map(|(case, launches)| case.for_analysis(launches, &[], None))
             .collect();
-        self.judging.look(&cases, look);
+        if let Some(look) = look {
+            self.judging.look(&judged, look);
+        }
+        let mut announced = Vec::new();
+        for (index, (case, judged)) in cases.iter().zip(&judged).enumerate() {
+            if let Some(warning) = self.judging.provisional(index, judged)
+                && self.announced.insert(index)
+            {
+                announced.push((case.step.name.clone(), case.candidate, warning));
+            }
+        }
+        announced
     }
 
     fn is_decided(&self, step: &Step) -> bool {
@@ -66,14 +80,12 @@ impl Referee for Judge {
         for block in blocks {
             self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
         }
-        let Some(look) = Look::after(passed.launch, passed.share, passed.is_last) else {
-            return AfterLaunch::default();
-        };
-        self.look(look);
+        let look = Look::after(passed.launch, passed.share, passed.is_last);
+        let announced = self.judge(look);
         let decided =
             self.plan.chosen_steps().filter(|step| active.contains(&step.name) && self.is_decided(step));
         let left = decided.map(|step| (step.name.clone(), LeaveReason::Decided)).collect();
-        AfterLaunch { look: Some(look.share), left }
+        AfterLaunch { look: look.map(|look| look.share), announced, left }
     }
 }
 

@@ -74,6 +74,12 @@ pub enum RunEvent {
         launch: u32,
         side: Side,
     },
+    /// A large change of a step that has no verdict yet, once. Told for the progress only.
+    Announced {
+        step: String,
+        candidate: Side,
+        warning: Box<Warning>,
+    },
     /// The launch's image is there.
     ImageBuilt {
         launch: u32,

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::elsewhere::NOT_OURS;
-use crate::figures::{chosen_percent, percent, span};
+use crate::figures::{change, chosen_percent, percent, span};
 use crate::plan::Design;
 use crate::reason::LeaveReason;
 use serde::{Deserialize, Serialize};
@@ -137,6 +137,13 @@ pub enum Warning {
         "where the time goes is not shown: CPU and run delay overlap, together they are more than the wall time"
     )]
     TimesOverlap,
+    /// Of a step that is still measured.
+    #[error(
+        "no verdict yet: {} [{}, {}] after {launches} launches if their noise is normal (Student's t); the exact test \
+         decides, after more of them",
+        change(*.ratio), change(*.low), change(*.high)
+    )]
+    Provisional { ratio: f64, low: f64, high: f64, launches: u64 },
     #[error("decided on the contention-adjusted rate: the wall rate is too noisy to tell")]
     ContentionAdjusted,
     #[error(
@@ -367,6 +374,7 @@ impl Warning {
             Warning::WaitingTimeChanged
                 | Warning::WaitingTimeOfEngine
                 | Warning::TimesOverlap
+                | Warning::Provisional { .. }
                 | Warning::ContentionAdjusted
                 | Warning::WithinLayoutNoise { .. }
                 | Warning::WithinMargin { .. }

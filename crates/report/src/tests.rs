@@ -272,6 +272,12 @@ fn what_was_found_says_what_holds_for_all_steps_and_what_does_not() {
     insta::assert_snapshot!(first(|case| case.layout = Some(Layout::MayBe)), @"Different, but no more than the layout of code can make: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::NoChange), @"Within 2 % of rocksdb@8.5.4: readrandom.");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::Inconclusive), @"Open, a difference neither found nor ruled out: readrandom (seen from 1.8 % on).");
+    insta::assert_snapshot!(
+        first(|case| {
+            case.verdict = Verdict::Inconclusive;
+            case.warnings = vec![Warning::Provisional { ratio: 0.9, low: 0.88, high: 0.92, launches: 6 }];
+        }),
+        @"Large so far, with no verdict yet: readrandom -10.0 % [-12.0, -8.0].");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::Suspect), @"No more than a suspicion: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"No verdict: readrandom.");
 }

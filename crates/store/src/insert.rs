@@ -29,6 +29,7 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
     match event {
         RunEvent::Started { .. } => Ok(()), // written before there is a run to write to
         RunEvent::VisitStarted { .. } => Ok(()), // its trials tell as much
+        RunEvent::Announced { .. } => Ok(()),    // follows from the blocks
         RunEvent::LaunchStarted { launch, at_us } => execute(
             connection,
             "INSERT INTO launches (run_key, launch, started_at_us) VALUES (?, ?, ?)",

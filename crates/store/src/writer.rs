@@ -177,6 +177,7 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
         }
         RunEvent::HostSampled(_)
         | RunEvent::VisitStarted { .. }
+        | RunEvent::Announced { .. }
         | RunEvent::BlockMeasured(_)
         | RunEvent::SecondMeasured { .. }
         | RunEvent::ShapeRead { .. }

@@ -41,7 +41,7 @@ fn target(target: FamilyTarget) -> String {
 
 fn table(rows: &[(FamilyScenario, FamilyTally)], seed: u64) -> String {
     let mut table = format!(
-        "families of steps as run, seed {seed}\n{:<20} {:>8}  {:>6} {:>8} {:>6}  {:>22}  {:>8} {:>9}  {}\n",
+        "families of steps as run, seed {seed}\n{:<20} {:>8}  {:>6} {:>8} {:>6}  {:>22}  {:>8} {:>9}  {:>15}  {}\n",
         "scenario",
         "families",
         "sd",
@@ -50,6 +50,7 @@ fn table(rows: &[(FamilyScenario, FamilyTally)], seed: u64) -> String {
         "share (99 % interval)",
         "launches",
         "of a step",
+        "announced",
         "target"
     );
     for (scenario, tally) in rows {
@@ -59,7 +60,7 @@ fn table(rows: &[(FamilyScenario, FamilyTally)], seed: u64) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             table,
-            "{:<20} {:>8}  {:>4.1} % {:>6.1} % {:>4.1} %  {:>22}  {:>8.1} {:>9.1}  {}{}",
+            "{:<20} {:>8}  {:>4.1} % {:>6.1} % {:>4.1} %  {:>22}  {:>8.1} {:>9.1}  {:>6.2} % {:>4.1} %  {}{}",
             scenario.name,
             tally.families,
             100.0 * plan.launch_sd,
@@ -68,6 +69,8 @@ fn table(rows: &[(FamilyScenario, FamilyTally)], seed: u64) -> String {
             counted,
             tally.launches as f64 / families,
             tally.step_launches as f64 / families / plan.steps as f64,
+            100.0 * f64::from(tally.falsely_announced) / families,
+            100.0 * f64::from(tally.announced) / families,
             target(scenario.target),
             mark(tally.meets(scenario.target)),
         );
@@ -89,6 +92,8 @@ fn as_json(rows: &[(FamilyScenario, FamilyTally)], seed: u64) -> serde_json::Val
             "found": tally.found,
             "false_beyond_layout": tally.false_beyond,
             "found_beyond_layout": tally.found_beyond,
+            "falsely_announced": tally.falsely_announced,
+            "announced": tally.announced,
             "launches": tally.launches,
             "step_launches": tally.step_launches,
             "target": target(scenario.target),

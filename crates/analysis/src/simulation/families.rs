@@ -9,6 +9,7 @@ use crate::looks::Look;
 use crate::procedure::Procedure;
 use model::plan::DecisionRule;
 use model::verdict::{Layout, Verdict};
+use std::collections::BTreeSet;
 
 /// How the launch values of a step scatter, and what else is true of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
@@ -142,6 +143,10 @@ pub struct FamilyTally {
     pub false_beyond: u32,
     /// In which the changed step was called beyond layout.
     pub found_beyond: u32,
+    /// In which a change was announced, before there was a verdict, of a step that has none.
+    pub falsely_announced: u32,
+    /// In which that of the changed step was announced.
+    pub announced: u32,
     /// Launches of steps, all together.
     pub step_launches: u64,
     /// Launches of runs.
@@ -153,8 +158,12 @@ pub fn run(plan: &FamilyPlan, replicates: u32, seed: u64) -> FamilyTally {
     let mut noise = Noise::new(seed);
     let mut tally = FamilyTally::default();
     for _ in 0..replicates {
-        let judgements = Run::new(plan, &mut noise).measure(&mut noise, |_, _| {});
+        let mut run = Run::new(plan, &mut noise);
+        let judgements = run.measure(&mut noise, |_, _| {});
         tally.count(plan, &judgements);
+        let is_true = |step: &usize| *step == 0 && plan.effect != 0.0;
+        tally.announced += u32::from(run.announced.iter().any(is_true));
+        tally.falsely_announced += u32::from(!run.announced.iter().all(is_true));
     }
     tally
 }
@@ -214,6 +223,8 @@ struct Run<'a> {
     layouts: Vec<f64>,
     values: Vec<Vec<LaunchSummary>>,
     looks: Vec<Look>,
+    /// Steps of which a change was announced.
+    announced: BTreeSet<usize>,
 }
 
 impl<'a> Run<'a> {
@@ -225,6 +236,7 @@ impl<'a> Run<'a> {
             layouts: (0..plan.steps).map(|_| plan.tau * std::f64::consts::SQRT_2 * noise.normal()).collect(),
             values: vec![Vec::new(); plan.steps],
             looks: Vec::new(),
+            announced: BTreeSet::new(),
         }
     }
 
@@ -249,11 +261,20 @@ impl<'a> Run<'a> {
             self.launch(launch, &open, noise);
             let out_of_time = spent + cost(&open) > budget * (1.0 + 1e-9);
             let is_last = out_of_time || launch as usize >= self.procedure.max_launches();
-            let Some(look) = Look::after(launch, spent / budget, is_last) else { continue };
-            self.looks.push(look);
+            let look = Look::after(launch, spent / budget, is_last);
+            self.looks.extend(look);
             let cases = self.cases();
-            judging.look(&cases, look);
-            after_look(&judging, &cases);
+            if let Some(look) = look {
+                judging.look(&cases, look);
+                after_look(&judging, &cases);
+            }
+            let announced: Vec<usize> =
+                (0..cases.len()).filter(|step| judging.provisional(*step, &cases[*step]).is_some()).collect();
+            self.announced.extend(announced);
+            if look.is_none() {
+                continue;
+            }
+            let cases = self.cases();
             open = (0..self.plan.steps).map(|step| !judging.is_decided(step)).collect();
             if is_last || !open.contains(&true) {
                 return judging.judgements(&cases);

@@ -48,6 +48,7 @@ fn a_family_seldom_has_a_false_change_and_finds_a_true_one() {
             let tally = families::run(&plan, 100, 20_260_718);
             assert!(tally.false_families <= 5, "{noise:?} {steps}: {tally:?}");
             assert!(tally.found >= 90, "{noise:?} {steps}: {tally:?}");
+            assert!(tally.falsely_announced <= 5, "{noise:?} {steps}: {tally:?}");
         }
     }
 }

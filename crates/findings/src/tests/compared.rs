@@ -197,3 +197,24 @@ fn warnings_and_dropped_steps_stand_where_they_belong() {
 fn held(self_tests: &[SelfTestRecord]) -> Evidence<'_> {
     Evidence { self_tests, ..Evidence::default() }
 }
+
+#[test]
+fn a_large_change_is_told_of_a_run_that_goes_on_and_is_no_verdict() {
+    let mut record = record(&Truth { write: 1.0, read: 0.85 });
+    let told = |record: &RunRecord, step| {
+        let view = view_of(record);
+        let case = case(&view, step, 1);
+        assert!(!case.confirmed, "{case:?}");
+        (case.verdict, case.provisional())
+    };
+    record.status = RunStatus::Unfinished;
+    record.launches.iter_mut().for_each(|launch| launch.look = None);
+    record.blocks.retain(|block| block.trial.launch <= 6);
+    let (verdict, provisional) = told(&record, READ);
+    let [ratio, low, high] = provisional.unwrap();
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert!((ratio - 0.85).abs() < 0.005 && low < ratio && ratio < high && high < 0.98, "{provisional:?}");
+    assert_eq!(told(&record, WRITE), (Verdict::Inconclusive, None));
+    record.blocks.retain(|block| block.trial.launch <= 4);
+    assert_eq!(told(&record, READ), (Verdict::Inconclusive, None));
+}

@@ -77,6 +77,7 @@ fn of_judgements() -> Vec<Warning> {
         Warning::WaitingTimeChanged,
         Warning::WaitingTimeOfEngine,
         Warning::TimesOverlap,
+        Warning::Provisional { ratio: 0.92, low: 0.9, high: 0.94, launches: 6 },
         Warning::ContentionAdjusted,
         noisy(None),
         noisy(Some(7500.0)),

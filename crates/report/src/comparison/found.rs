@@ -39,8 +39,9 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         line(None, "different, but no more than the layout of code can make,", ComparedStep::may_be_layout),
         line(None, "a change by itself only, not with all steps taken together,", ComparedStep::is_alone),
         line(Some(Verdict::Suspect), "no more than a suspicion", |case| case.verdict == Verdict::Suspect),
+        line(None, "large so far, with no verdict yet,", |case| case.provisional().is_some()),
         line(Some(Verdict::Inconclusive), "open, a difference neither found nor ruled out,", |case| {
-            case.verdict == Verdict::Inconclusive
+            case.verdict == Verdict::Inconclusive && case.provisional().is_none()
         }),
         line(Some(Verdict::NoChange), &format!("within {margin} of {base}"), |case| {
             case.verdict == Verdict::NoChange
@@ -137,6 +138,14 @@ fn size(case: &ComparedStep) -> String {
             format!(" {}{interval}", change(ratio))
         }
         Verdict::Inconclusive => {
+            if let Some([ratio, low, high]) = case.provisional() {
+                return format!(
+                    " {} [{:+.1}, {:+.1}]",
+                    change(ratio),
+                    100.0 * (low - 1.0),
+                    100.0 * (high - 1.0)
+                );
+            }
             let visible = case.visible_change.map(|visible| format!(" (seen from {} on)", percent(visible)));
             visible.unwrap_or_default()
         }

@@ -196,6 +196,9 @@ impl<R: Referee> Campaign<R> {
         let passed = self.passed(launch.number, now);
         self.was_last = passed.is_last;
         let said = self.referee.after_launch(&blocks, &self.active, passed);
+        for (step, candidate, warning) in said.announced {
+            self.events.push(RunEvent::Announced { step, candidate, warning: Box::new(warning) });
+        }
         for (step, reason) in said.left {
             self.leave(&step, reason);
         }

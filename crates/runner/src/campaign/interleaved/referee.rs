@@ -1,8 +1,9 @@
 //! Who says when enough has been measured. The runner knows no statistics: it asks.
 
-use model::block::Block;
+use model::block::{Block, Side};
 use model::reason::LeaveReason;
 use model::units::Nanos;
+use model::warning::Warning;
 use std::collections::BTreeSet;
 
 /// What launches cost, part by part.
@@ -38,6 +39,8 @@ pub struct Passed {
 pub struct AfterLaunch {
     /// The share of the budget that had passed, if the launches so far were looked at.
     pub look: Option<f64>,
+    /// Steps and candidates with a change that is announced before there is a verdict.
+    pub announced: Vec<(String, Side, Warning)>,
     /// The steps that leave, and why.
     pub left: Vec<(String, LeaveReason)>,
 }

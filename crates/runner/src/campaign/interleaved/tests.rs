@@ -37,7 +37,11 @@ impl Referee for Script {
         self.seen += blocks.len();
         let due = |step: &&String| self.leaves_after.get(step.as_str()) == Some(&self.launches);
         let left = active.iter().filter(due).map(|step| (step.clone(), LeaveReason::Decided)).collect();
-        AfterLaunch { look: Some(if passed.is_last { 1.0 } else { passed.share }), left }
+        AfterLaunch {
+            look: Some(if passed.is_last { 1.0 } else { passed.share }),
+            announced: Vec::new(),
+            left,
+        }
     }
 }
 
