@@ -3,6 +3,7 @@
 use crate::launch::LaunchSummary;
 use crate::refusal::Cap;
 use model::workload::Step;
+use std::borrow::Cow;
 
 /// What a verdict needs to know of a step beyond its blocks.
 #[derive(Debug, Clone, Copy)]
@@ -42,4 +43,16 @@ impl<'a> StepFacts<'a> {
 pub struct Case<'a> {
     pub facts: StepFacts<'a>,
     pub launches: &'a [LaunchSummary],
+}
+
+impl<'a> Case<'a> {
+    /// The launches up to this one that have all rates.
+    pub(crate) fn usable(&self, until: u32) -> Cow<'a, [LaunchSummary]> {
+        let so_far = &self.launches[..self.launches.partition_point(|launch| launch.launch <= until)];
+        if so_far.iter().all(LaunchSummary::has_rates) {
+            Cow::Borrowed(so_far)
+        } else {
+            Cow::Owned(so_far.iter().filter(|launch| launch.has_rates()).cloned().collect())
+        }
+    }
 }

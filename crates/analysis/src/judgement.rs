@@ -23,7 +23,6 @@ use crate::units::{Sharing, sharing, unit_values};
 use model::metric::Metric;
 use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Whether more launches can come.
@@ -216,16 +215,6 @@ impl LaunchPlaces {
     }
 }
 
-/// The launches up to this one that have all rates.
-fn usable<'a>(case: &Case<'a>, until: u32) -> Cow<'a, [LaunchSummary]> {
-    let so_far = &case.launches[..case.launches.partition_point(|launch| launch.launch <= until)];
-    if so_far.iter().all(LaunchSummary::has_rates) {
-        Cow::Borrowed(so_far)
-    } else {
-        Cow::Owned(so_far.iter().filter(|launch| launch.has_rates()).cloned().collect())
-    }
-}
-
 /// A case on its way through the looks.
 struct InProgress {
     /// Chosen at the first look.
@@ -270,7 +259,7 @@ impl InProgress {
     }
 
     fn look(&mut self, case: &Case<'_>, look: Look, procedure: &Procedure, family: usize) {
-        let launches = &usable(case, look.launch)[..];
+        let launches = &case.usable(look.launch)[..];
         let design = procedure.design(launches, look);
         if design == Design::Once(Test::Nothing) && !look.is_last() {
             return;
@@ -318,7 +307,7 @@ impl InProgress {
     /// its interval and its verdict are one thing.
     fn values(&self, case: &Case<'_>, places: &LaunchPlaces, family: usize) -> Vec<f64> {
         let Some(seen) = &self.seen else { return Vec::new() };
-        let launches = usable(case, seen.look.launch);
+        let launches = case.usable(seen.look.launch);
         let value = value_of(seen.decision.decides);
         let mut values: Vec<f64> = launches.iter().map(|launch| value(launch).unwrap_or(0.0)).collect();
         if family == 1 {
@@ -373,7 +362,7 @@ impl InProgress {
         let facts = &case.facts;
         let seen = self.seen.clone().unwrap_or_else(|| before_looks(case, procedure));
         let Seen { look, test, p_value, refusals, decision, alone } = seen;
-        let launches = &usable(case, look.launch)[..];
+        let launches = &case.usable(look.launch)[..];
         let mut verdict = decision.verdict;
         let mut warnings = decision.warnings.clone();
         let tau = facts.tau.unwrap_or(procedure.rule().tau);
@@ -438,7 +427,7 @@ impl InProgress {
 
 /// Before the first look there are sizes only.
 fn before_looks(case: &Case<'_>, procedure: &Procedure) -> Seen {
-    let launches = usable(case, u32::MAX);
+    let launches = case.usable(u32::MAX);
     let decision = decide(&case.facts, &launches, procedure, (Metric::OpsPerSecond, Test::Nothing), None);
     let alone = decision.deciding().clone();
     let look = Look { launch: u32::MAX, share: 0.0 };

@@ -18,16 +18,16 @@ const LEAST_LAUNCHES: usize = 5;
 
 /// What may be announced of one of `family` cases that has no verdict yet.
 pub(crate) fn provisional(case: &Case<'_>, rule: &DecisionRule, family: usize) -> Option<Warning> {
-    let launches: Vec<_> = case.launches.iter().filter(|launch| launch.has_rates()).cloned().collect();
-    let is_refused = !refusal::of_blocks(case.launches.iter()).is_empty() || !case.facts.caps.is_empty();
-    if launches.len() < LEAST_LAUNCHES || sharing(&launches) == Sharing::Several || is_refused {
+    let launches = case.usable(u32::MAX);
+    if launches.len() < LEAST_LAUNCHES || sharing(&launches) == Sharing::Several {
         return None;
     }
     let values = unit_values(&launches, value_of(choose_rate(&case.facts, &launches)));
     let (low, high) = student::interval(&values, rule.alpha / family.max(1) as f64)?;
     let margin = rule.margin.ln_1p();
     let is_large = low > margin || high < -margin;
-    is_large.then(|| Warning::Provisional {
+    let is_refused = || !refusal::of_blocks(case.launches.iter()).is_empty() || !case.facts.caps.is_empty();
+    (is_large && !is_refused()).then(|| Warning::Provisional {
         ratio: (0.5 * (low + high)).exp(),
         low: low.exp(),
         high: high.exp(),
