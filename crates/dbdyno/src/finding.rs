@@ -7,7 +7,7 @@ use findings::calibration::{self, CalibrationView};
 use findings::judge::Evidence;
 use findings::selection::Selection;
 use findings::{ComparedRun, Comparison, Finding, import, self_test};
-use model::plan::{Design, Purpose};
+use model::plan::{Design, Plan, Purpose};
 use model::record::RunRecord;
 use report::document::Sentence;
 use std::collections::BTreeMap;
@@ -41,14 +41,14 @@ pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Compariso
         return Ok(Comparison::of(record, &Evidence::default()));
     }
     let self_tests = store.self_tests(&record.id)?;
-    let build_noise = build_noise_of(store, record)?;
+    let build_noise = build_noise_of(store, &record.plan, &record.host.name)?;
     Ok(Comparison::of(record, &Evidence { self_tests: &self_tests, build_noise }))
 }
 
-/// The build noise of each step of a run, by the newest comparison of builds of one source on its host.
-pub fn build_noise_of(store: &Store, record: &RunRecord) -> anyhow::Result<BTreeMap<String, f64>> {
-    let Some(id) = store.last_named(BUILD_NOISE, &record.host.name)? else { return Ok(BTreeMap::new()) };
-    Ok(by_step(&store.load_run(&id)?, record))
+/// The build noise of each step of a plan, by the newest comparison of builds of one source on this host.
+pub fn build_noise_of(store: &Store, plan: &Plan, host: &str) -> anyhow::Result<BTreeMap<String, f64>> {
+    let Some(id) = store.last_named(BUILD_NOISE, host)? else { return Ok(BTreeMap::new()) };
+    Ok(by_step(&store.load_run(&id)?, plan))
 }
 
 /// Calibrations of one subject and workload together.

@@ -6,6 +6,7 @@ use analysis::build_noise::{BuildNoise, build_noise};
 use analysis::launch::LaunchSummary;
 use model::block::BASE;
 use model::host::Host;
+use model::plan::Plan;
 use model::record::RunRecord;
 use model::workload::Step;
 use std::collections::BTreeMap;
@@ -67,17 +68,15 @@ const ASSUMED_FREEDOM: f64 = 2.0;
 
 /// The build noise of each step of a run, in ln, from a comparison of builds of one source of the same engine. A few
 /// builds tell little of how builds scatter, so what is assumed counts beside what was measured.
-pub fn by_step(measured: &RunRecord, of: &RunRecord) -> BTreeMap<String, f64> {
-    let engine = |record: &RunRecord| {
-        record.plan.subjects.first().map(|subject| subject.reference.build.engine.clone())
-    };
-    if engine(measured) != engine(of) {
+pub fn by_step(measured: &RunRecord, of: &Plan) -> BTreeMap<String, f64> {
+    let engine = |plan: &Plan| plan.subjects.first().map(|subject| subject.reference.build.engine.clone());
+    if engine(&measured.plan) != engine(of) {
         return BTreeMap::new();
     }
     let view = build(measured);
     let freedom = (view.builds.len() - view.identical.len()).saturating_sub(1) as f64;
     let combined = |tau: f64| {
-        let assumed = of.plan.rule.tau;
+        let assumed = of.rule.tau;
         ((freedom * tau.powi(2) + ASSUMED_FREEDOM * assumed.powi(2)) / (freedom + ASSUMED_FREEDOM)).sqrt()
     };
     let of_step = |step: StepNoise| Some((step.step, combined(step.rate?.tau)));

@@ -1,8 +1,10 @@
 //! What the self-tests that count for a run mean for its verdicts: which of its steps the harness is biased in.
 
 use analysis::self_test::{SelfTestResult, accumulate};
+use model::plan::Plan;
 use model::record::RunRecord;
 use model::self_test::SelfTestRecord;
+use model::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What calibrations say of the harness that made a run.
@@ -35,6 +37,13 @@ impl Harness {
             }
         }
         harness
+    }
+
+    /// What a run of this plan must say of the steps that failed, if it has others.
+    pub fn warning_of_others(&self, plan: &Plan) -> Option<Warning> {
+        let trusts_some = plan.chosen_steps().any(|step| !self.failed.contains(&step.name));
+        let failed: Vec<String> = self.failed.iter().chain(&self.failed_of_others).cloned().collect();
+        (trusts_some && !failed.is_empty()).then_some(Warning::HarnessBiasedElsewhere { steps: failed })
     }
 }
 

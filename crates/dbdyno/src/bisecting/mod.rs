@@ -8,13 +8,14 @@ pub use versions::Versions;
 use crate::cli::{Measuring, Places};
 use crate::commands::measure::{self, Ready};
 use crate::finding::build_noise_of;
-use crate::interrupt;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
+use crate::{interrupt, paths};
 use analysis::bisect::{Action, Bisection, Compared, Event, Rule, Stretch, Why};
 use analysis::refusal;
 use anyhow::{Context, anyhow};
 use findings::bisection::VersionFacts;
+use findings::harness::Harness;
 use findings::judge::{Case, Evidence, judge_run};
 use model::block::Outcome;
 use model::event::RunOutcome;
@@ -25,6 +26,7 @@ use model::units::Nanos;
 use model::warning::Warning;
 use runner::clock::Stopwatch;
 use runner::engines::{BuildCache, EngineCatalog};
+use runner::proc::host;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::Writer;
@@ -106,6 +108,10 @@ impl<'a> Session<'a> {
         }
         let ends = [0, last].map(|end| setup.versions.references[end].to_string()).to_vec();
         let (template, written) = planning::plan(setup.places, &request(&setup, ends), &mut tell)?;
+        let host = host::describe(&paths::work_dir(setup.places)?).name;
+        let build_noise = build_noise_of(writer.store(), &template, &host)?;
+        let measured = template.steps.first().and_then(|step| build_noise.get(step));
+        setup.search.layout_noise = measured.copied().unwrap_or(template.rule.tau);
         let prepared = [0, last].into_iter().zip(template.subjects.iter().zip(written)).map(
             |(version, (subject, written_options))| {
                 (version, Prepared { subject: subject.clone(), written_options })
@@ -128,6 +134,11 @@ impl<'a> Session<'a> {
             last_launch: Nanos(0),
             runs: 0,
         })
+    }
+
+    /// How the search goes: as the caller set it, with the layout noise that was measured of this step.
+    pub fn search_rule(&self) -> Rule {
+        self.setup.search
     }
 
     /// The seed of the first run; each further one adds 1.
@@ -203,7 +214,7 @@ impl<'a> Session<'a> {
             RunOutcome::Done => {}
         }
         let self_tests = self.writer.store().self_tests(&record.id)?;
-        let build_noise = build_noise_of(self.writer.store(), &record)?;
+        let build_noise = build_noise_of(self.writer.store(), &record.plan, &record.host.name)?;
         let evidence = Evidence { self_tests: &self_tests, build_noise };
         let judged = judge_run(&record, &evidence).pop();
         let judgement = judged.with_context(|| format!("run {} has no step", record.id))?.2.judgement;
@@ -211,7 +222,8 @@ impl<'a> Session<'a> {
             (self.metric, self.ends_ratio) = (judgement.decides, judgement.deciding().ratio);
         }
         let of_run = record.warnings.iter().map(|one| &one.warning);
-        for warning in judgement.warnings.iter().chain(of_run) {
+        let of_harness = Harness::of(&record, &self_tests).warning_of_others(&record.plan);
+        for warning in judgement.warnings.iter().chain(of_run).chain(&of_harness) {
             // Of those that are about one thing the first is enough: each comparison says it in its own numbers.
             if !self.warnings.iter().any(|known| known.id() == warning.id()) {
                 self.warnings.push(warning.clone());

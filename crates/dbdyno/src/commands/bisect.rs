@@ -62,7 +62,7 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     };
     let critical = CriticalValues::shared();
     let mut session = Session::begin(setup, writer, progress)?;
-    let mut search = Bisection::new(session.facts.len(), rule, critical)?;
+    let mut search = Bisection::new(session.facts.len(), session.search_rule(), critical)?;
     session.carry_out(&mut search)?;
     let view = view(&session, &search, arguments, id, rule);
     record.ended_at_us = Some(clock::epoch_us());

@@ -187,10 +187,7 @@ fn warnings(record: &RunRecord, evidence: &Evidence<'_>) -> Vec<RunWarning> {
     let harness = Harness::of(record, evidence.self_tests);
     let is_unknown = !harness.calibrated && record.plan.purpose == Purpose::Compare;
     let not_calibrated = is_unknown.then(|| own(Warning::NotCalibrated));
-    let trusts_some = record.plan.chosen_steps().any(|step| !harness.failed.contains(&step.name));
-    let failed: Vec<String> = harness.failed.into_iter().chain(harness.failed_of_others).collect();
-    let of_others =
-        (trusts_some && !failed.is_empty()).then(|| own(Warning::HarnessBiasedElsewhere { steps: failed }));
+    let of_others = harness.warning_of_others(&record.plan).map(own);
     let of_run = record.warnings.iter().filter(|warning| warning.step.is_none()).cloned();
     facts::each_once(of_run.chain(not_calibrated).chain(of_others))
 }
