@@ -1,5 +1,6 @@
 //! Cases of campaigns: rounds with a broken release, one after another, going on after a kill, a device of its own.
 
+use super::engines::library_of;
 use super::expect;
 use super::processes::{self, Watch};
 use super::scratch::Scratch;
@@ -42,6 +43,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("campaign rounds", rounds),
         Case::new("campaign sequential", sequential),
         Case::new("campaign resume", resume),
+        Case::new("campaign resume of a rebuilt library", resume_of_a_rebuilt_library),
         Case::new("campaign loop device", loop_device),
         Case::new("campaign killed worker", killed_worker),
         Case::new("campaign db_bench", db_bench),
@@ -200,6 +202,33 @@ fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(seen.len() == expected, "{} trials in the end, not {expected}", seen.len());
     ensure!(report["trials"]["failed"] == 0, "{} trials failed", report["trials"]["failed"]);
     Call::new(scratch, ["run", "--resume", "last"]).fails(&[2], &["is done"])?;
+    Ok(Ending::Passed)
+}
+
+/// What was planned is what is measured: a library that was rebuilt meanwhile is refused until it is put back.
+fn resume_of_a_rebuilt_library(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let libraries = [library_of(scratch, "rocksdb@8.5.4")?, library_of(scratch, "rocksdb@8.7.3")?];
+    let own = scratch.path("librocksdb.so");
+    std::fs::copy(&libraries[0], &own)?;
+    Call::new(scratch, ["engine".as_ref(), "add".as_ref(), "mine".as_ref(), own.as_os_str()])
+        .own_cache()
+        .succeeds()?;
+    let plan = plan(scratch, &["rocksdb@mine"], "rounds = 2")?;
+    let mut controller = Call::new(scratch, ["run".as_ref(), plan.as_os_str()]).own_cache().start()?;
+    Watch::default().until_seen(WORKERS_OF_A_VISIT, &scratch.shared.binary, &mut controller)?;
+    controller.signal(libc::SIGKILL)?;
+    while controller.is_running()? {
+        std::thread::yield_now();
+    }
+
+    std::fs::copy(&libraries[1], &own)?;
+    let resume = || Call::new(scratch, ["run", "--resume", "last"]).own_cache();
+    resume().fails(
+        &[2],
+        &["librocksdb.so", "no longer the library that was planned as rocksdb@mine", "SHA-256"],
+    )?;
+    std::fs::copy(&libraries[0], &own)?;
+    resume().succeeds()?;
     Ok(Ending::Passed)
 }
 

@@ -17,6 +17,7 @@ use model::plan::Purpose;
 use model::plan_file::PlanFile;
 use model::record::{RunRecord, RunStatus};
 use runner::clock::Stopwatch;
+use runner::real::library_copy;
 use std::collections::BTreeSet;
 use std::path::Path;
 use store::Writer;
@@ -77,6 +78,7 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
     if record.status == RunStatus::Ended(RunOutcome::Done) {
         return Err(usage(anyhow!("run {run} is done: there is nothing to go on with")));
     }
+    library_copy::check(&record.plan).map_err(usage)?;
     let done: BTreeSet<(u32, Side)> = writer.resume(&run)?.into_iter().collect();
     let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
     let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;

@@ -20,7 +20,7 @@ mod npm;
 mod own;
 mod record;
 mod server;
-mod sha256;
+pub(crate) mod sha256;
 mod unpack;
 
 pub use cache::{BuildCache, CachedBuilds};

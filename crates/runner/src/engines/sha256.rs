@@ -11,7 +11,7 @@ use std::path::Path;
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 
 /// The checksum of a file, as 64 hexadecimal digits, and its size.
-pub(super) fn of_file(path: &Path) -> Result<(String, u64), EngineError> {
+pub(crate) fn of_file(path: &Path) -> Result<(String, u64), EngineError> {
     let read = EngineError::io("read", path);
     of_reader(File::open(path).map_err(&read)?).map_err(&read)
 }

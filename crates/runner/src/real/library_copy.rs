@@ -1,7 +1,7 @@
 //! A copy of the library of each side, which the run makes: how a file came to be on the host (unpacked from an archive,
 //! written by a linker, copied by hand) shows in the rates of what is loaded from it, by up to 1 % (decision record 031).
 
-use crate::engines::elf;
+use crate::engines::{EngineError, elf, sha256};
 use model::plan::{Plan, Subject};
 use rustix::fs::StatVfsMountFlags;
 use std::ffi::OsStr;
@@ -21,13 +21,18 @@ pub enum Obstacle {
     NoExec(PathBuf),
 }
 
-/// Why there is no copy.
+/// Why a library is not measured.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to copy `{}` to `{}`", .from.display(), .to.display())]
-pub struct LibraryCopyError {
-    from: PathBuf,
-    to: PathBuf,
-    source: io::Error,
+pub enum LibraryError {
+    #[error("failed to copy `{}` to `{}`", .from.display(), .to.display())]
+    Copy { from: PathBuf, to: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Read(#[from] EngineError),
+    #[error(
+        "`{}` is no longer the library that was planned as {build}: its SHA-256 is {found}, and was {planned}; put that file \
+         back, or measure the new one in a run of its own", .library.display()
+    )]
+    Changed { library: PathBuf, build: String, planned: String, found: String },
 }
 
 /// What keeps the sides from loading copies in this directory, which need not exist yet: all do, or none.
@@ -41,8 +46,19 @@ pub fn obstacle(subjects: &[Subject], work_dir: &Path) -> Option<Obstacle> {
     runs_no_code(work_dir).then(|| Obstacle::NoExec(work_dir.to_owned()))
 }
 
+/// Whether the libraries are those that the plan was made for.
+pub fn check(plan: &Plan) -> Result<(), LibraryError> {
+    let sides = plan.subjects.iter().enumerate();
+    let mut loaded =
+        sides.filter(|(side, subject)| is_loaded(subject) && !plan.layout.db_bench.contains_key(side));
+    loaded.try_for_each(|(_, subject)| is_as_planned(subject, &subject.build.library))
+}
+
 /// The plan with the library of each side in this directory, if it asks for copies.
-pub fn in_place(plan: &Plan, directory: &Path) -> Result<Plan, LibraryCopyError> {
+///
+/// # Errors
+/// A library that cannot be copied, and one that has changed since the plan was made.
+pub fn in_place(plan: &Plan, directory: &Path) -> Result<Plan, LibraryError> {
     let mut plan = plan.clone();
     let Plan { subjects, layout, .. } = &mut plan;
     for (side, subject) in subjects.iter_mut().enumerate() {
@@ -52,10 +68,30 @@ pub fn in_place(plan: &Plan, directory: &Path) -> Result<Plan, LibraryCopyError>
         let from = &subject.build.library;
         let name = from.file_name().unwrap_or(OsStr::new("library"));
         let to = directory.join(DIRECTORY).join(side.to_string()).join(name);
-        copy(from, &to).map_err(|source| LibraryCopyError { from: from.clone(), to: to.clone(), source })?;
+        copy(from, &to).map_err(|source| LibraryError::Copy {
+            from: from.clone(),
+            to: to.clone(),
+            source,
+        })?;
+        is_as_planned(subject, &to)?;
         subject.build.library = to;
     }
     Ok(plan)
+}
+
+/// Whether this file has the bytes of the subject's library, of which it may be a copy.
+fn is_as_planned(subject: &Subject, file: &Path) -> Result<(), LibraryError> {
+    let build = &subject.build;
+    let (found, _) = sha256::of_file(file)?;
+    if build.checksum().is_none_or(|planned| planned == found) {
+        return Ok(());
+    }
+    Err(LibraryError::Changed {
+        library: build.library.clone(),
+        build: build.reference.to_string(),
+        planned: build.sha256.clone(),
+        found,
+    })
 }
 
 fn is_loaded(subject: &Subject) -> bool {
@@ -88,7 +124,10 @@ mod tests {
             subjects: vec![subject("rocksdb@8.7.3"), subject("rocksdb@8.7.3")],
             ..plan(WORKLOAD, &[])
         };
-        plan.subjects.iter_mut().for_each(|subject| subject.build.library = library.to_owned());
+        for subject in &mut plan.subjects {
+            subject.build.library = library.to_owned();
+            subject.build.sha256 = sha256::of_file(library).map(|(digits, _)| digits).unwrap_or_default();
+        }
         plan.layout.library_copies = true;
         plan
     }
@@ -110,6 +149,23 @@ mod tests {
         files.sort_unstable();
         files.dedup();
         assert_eq!(files.len(), 3);
+    }
+
+    #[test]
+    fn a_library_that_was_rebuilt_since_it_was_planned_is_refused_and_both_checksums_are_told() {
+        let scratch = tempfile::tempdir().unwrap();
+        let library = scratch.path().join("library.so");
+        fs::write(&library, "one").unwrap();
+        let plan = planned(&library);
+        check(&plan).unwrap();
+        fs::write(&library, "two").unwrap();
+        let run = tempfile::tempdir().unwrap();
+        let refused = [check(&plan).unwrap_err(), in_place(&plan, run.path()).unwrap_err()];
+        for error in refused.map(|error| error.to_string()) {
+            let found = sha256::of_file(&library).unwrap().0;
+            let parts = [&plan.subjects[0].build.sha256, &found, "library.so", "rocksdb@8.7.3"];
+            assert!(parts.iter().all(|part| error.contains(*part)), "{error}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::proc::{host, parse};
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::real::client_cost;
 use crate::real::image::link_database;
-use crate::real::library_copy::{self, LibraryCopyError};
+use crate::real::library_copy::{self, LibraryError};
 use crate::real::loop_device::{LoopDeviceError, LoopFileSystem};
 use crate::real::memory_limit::{MemoryGroup, MemoryLimitError};
 use crate::real::page_cache;
@@ -55,7 +55,7 @@ pub enum CannotProvide {
     #[error(transparent)]
     MemoryLimit(#[from] MemoryLimitError),
     #[error(transparent)]
-    LibraryCopy(#[from] LibraryCopyError),
+    Library(#[from] LibraryError),
 }
 
 /// The real world of one run.
