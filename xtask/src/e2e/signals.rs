@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("signal interrupt at once", interrupt_at_once),
         Case::new("signal interrupt", interrupt),
         Case::new("signal interrupt while fetching", interrupt_while_fetching),
+        Case::new("signal ignored hangup", ignored_hangup),
         Case::new("signal kill a worker", kill_a_worker),
     ]
 }
@@ -65,6 +66,19 @@ fn interrupt_while_fetching(scratch: &Scratch) -> anyhow::Result<Ending> {
     let left = processes::group(leader)?;
     ensure!(left.is_empty(), "processes left behind: {left:?}");
     Call::new(scratch, ["engine", "fetch", RELEASE]).own_cache().succeeds()?;
+    Ok(Ending::Passed)
+}
+
+/// `nohup` protects a run from a session that is lost; Ctrl-C still ends it.
+fn ignored_hangup(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let mut controller = Call::compare(scratch, [RELEASE, RELEASE], "60s").through(["nohup"]).start()?;
+    let mut watch = Watch::default();
+    watch.until_seen(1, &scratch.shared.binary, &mut controller)?;
+    controller.signal(libc::SIGHUP)?;
+    watch.until_seen(2 * WORKERS_OF_TWO_LAUNCHES, &scratch.shared.binary, &mut controller)?;
+    controller.press_ctrl_c()?;
+    controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
+    processes::all_gone(&scratch.shared.binary)?;
     Ok(Ending::Passed)
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,14 +24,15 @@ pub struct Call<'a> {
     cache: PathBuf,
     path: Option<PathBuf>,
     variables: Vec<(String, String)>,
-    cpu: Option<u32>,
+    /// What starts it, with its arguments; empty if we do.
+    through: Vec<String>,
 }
 
 impl<'a> Call<'a> {
     pub fn new<S: AsRef<OsStr>>(scratch: &'a Scratch, arguments: impl IntoIterator<Item = S>) -> Call<'a> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let cache = scratch.shared.cache.clone();
-        Call { scratch, arguments, cache, path: None, variables: Vec::new(), cpu: None }
+        Call { scratch, arguments, cache, path: None, variables: Vec::new(), through: Vec::new() }
     }
 
     /// `compare BASE CANDIDATE` on the tiny workload.
@@ -66,8 +67,13 @@ impl<'a> Call<'a> {
     }
 
     /// From a shell that may use this CPU only.
-    pub fn on_cpu(mut self, cpu: u32) -> Call<'a> {
-        self.cpu = Some(cpu);
+    pub fn on_cpu(self, cpu: u32) -> Call<'a> {
+        self.through(["taskset", "--cpu-list", &cpu.to_string()])
+    }
+
+    /// Started by another program: its name and arguments, to which ours are added.
+    pub fn through<'b>(mut self, words: impl IntoIterator<Item = &'b str>) -> Call<'a> {
+        self.through = words.into_iter().map(str::to_owned).collect();
         self
     }
 
@@ -78,13 +84,13 @@ impl<'a> Call<'a> {
         let number = fs::read_dir(&self.scratch.directory)?.count();
         let stdout = self.scratch.path(&format!("{number}.stdout"));
         let stderr = self.scratch.path(&format!("{number}.stderr"));
-        let binary = &self.scratch.shared.binary;
-        let mut command =
-            Command::new(if self.cpu.is_some() { Path::new("taskset") } else { binary.as_path() });
-        if let Some(cpu) = self.cpu {
-            command.arg("--cpu-list").arg(cpu.to_string()).arg(binary);
-        }
+        let binary = self.scratch.shared.binary.as_os_str();
+        // A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
+        let mut command = Command::new("/usr/bin/env");
         command
+            .arg("--default-signal")
+            .args(&self.through)
+            .arg(binary)
             .args(&self.arguments)
             .env("XDG_CACHE_HOME", &self.cache)
             .env("XDG_DATA_HOME", self.scratch.data())

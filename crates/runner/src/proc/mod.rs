@@ -4,3 +4,4 @@ pub mod host;
 pub mod others;
 pub mod parse;
 pub mod side;
+pub mod signals;

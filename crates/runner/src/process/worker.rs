@@ -46,7 +46,10 @@ fn tail_sentence(tail: &str) -> String {
 
 /// How often a waiting controller looks whether it was interrupted.
 const INTERRUPT_LOOK: Duration = Duration::from_millis(50);
-/// A worker that was asked to exit and has not is killed after this.
+/// How often it is looked whether a worker that said goodbye has ended: nearly all have by the first look.
+const END_LOOK: Duration = Duration::from_millis(2);
+/// A worker that was asked to exit and has not is killed after this; so is one that said goodbye and does not end, as a
+/// library can hold it up by what it does at exit.
 const EXIT_BOUND: Nanos = Nanos::from_secs(20);
 
 /// A running worker.
@@ -169,18 +172,30 @@ impl Worker {
         self.frozen = false;
     }
 
-    /// Asks it to exit, waits, and kills it where it does not. Returns its last reply.
+    /// Asks it to exit, waits, and kills it if it does not end in time or the user interrupts. Returns its last reply.
     pub fn stop(mut self, interrupted: &dyn Fn() -> bool) -> Option<Reply> {
         self.thaw();
         let last =
             self.send(&Request::Exit).and_then(|()| self.receive("exit", EXIT_BOUND, interrupted)).ok();
         self.requests = None;
-        if last.is_none() {
+        if last.is_none() || !self.ends(interrupted) {
             tree::kill(self.pid());
         }
         // An unreaped child would be found as a process that we left behind.
         let _ = self.child.wait();
         last
+    }
+
+    /// Whether it ends by itself in time.
+    fn ends(&mut self, interrupted: &dyn Fn() -> bool) -> bool {
+        let watch = Stopwatch::start();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if interrupted() || watch.elapsed() > EXIT_BOUND {
+                return false;
+            }
+            std::thread::sleep(END_LOOK);
+        }
+        true
     }
 
     fn crash(&mut self) -> WorkerError {
@@ -216,7 +231,10 @@ fn parsed(line: &str) -> Result<Reply, WorkerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::units::Bytes;
+    use std::cell::Cell;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     fn scripted(script: &str) -> (tempfile::TempDir, Worker) {
         let directory = tempfile::tempdir().unwrap();
@@ -258,6 +276,17 @@ mod tests {
         let (_directory, mut worker) = scripted("read l; echo out of luck >&2; kill -SEGV $$");
         let crash = ask(&mut worker, Nanos::from_secs(5)).unwrap_err().to_string();
         assert_eq!(crash, "the worker was killed by signal 11; its last words: out of luck");
+    }
+
+    #[test]
+    fn a_worker_that_says_goodbye_and_does_not_end_is_killed_when_the_user_interrupts() {
+        let (_directory, worker) =
+            scripted(r#"read l; echo '{"reply":"bye","heap_peak":1}'; exec tail -f /dev/null"#);
+        let pid = worker.pid();
+        let looks = Cell::new(0);
+        let last = worker.stop(&|| looks.replace(looks.get() + 1) > 200);
+        assert_eq!(last, Some(Reply::Bye { heap_peak: Bytes(1) }));
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
     }
 
     #[test]
