@@ -8,7 +8,7 @@
 //! Scales and moderation are functions of sizes alone, which no flip changes, so the test stays exact.
 
 use crate::sign_flips::{FLIPS, Spending, narrow, sums};
-use crate::student::median;
+use crate::student::{SD_OF_MEDIAN, median};
 
 /// The family's variance counts for at most this many launches.
 const MOST_PRIOR_LAUNCHES: f64 = 30.0;
@@ -16,8 +16,6 @@ const MOST_PRIOR_LAUNCHES: f64 = 30.0;
 const LEAST_MEMBERS: usize = 3;
 /// Values further out than this many times their typical size count as if they were there.
 const CUT: f64 = 3.0;
-/// The median of |y| of normal values, times this, is their standard deviation.
-const NORMAL_SCALE: f64 = 1.4826;
 
 /// The values of one member of the family, one for each launch of the run; 0 stands for a launch that it has no part in.
 #[derive(Debug, Clone)]
@@ -131,7 +129,7 @@ fn statistics(members: &[Member]) -> Vec<Statistic> {
             Statistic {
                 index: member.index,
                 is_open: member.is_open,
-                squared: sums(values).into_iter().map(|sum| narrow(moderated.squared_t(sum))).collect(),
+                squared: moderated.squared_t_of_flips(values),
                 deviation: moderated.deviation(values.iter().sum()),
             }
         })
@@ -140,7 +138,7 @@ fn statistics(members: &[Member]) -> Vec<Statistic> {
 
 fn cut(values: &[f64]) -> Vec<f64> {
     let mut sizes: Vec<f64> = values.iter().filter(|value| **value != 0.0).map(|value| value.abs()).collect();
-    let most = CUT * NORMAL_SCALE * median(&mut sizes);
+    let most = CUT * SD_OF_MEDIAN * median(&mut sizes);
     values.iter().map(|value| value.clamp(-most, most)).collect()
 }
 
@@ -161,7 +159,7 @@ impl Prior {
         }
         let (center, n) = (median(&mut ln), median(&mut counts));
         let mut apart: Vec<f64> = ln.iter().map(|size| (size - center).abs()).collect();
-        let spread = NORMAL_SCALE * median(&mut apart);
+        let spread = SD_OF_MEDIAN * median(&mut apart);
         // ln of a mean of n squares scatters by trigamma(n / 2); what is beyond that is the members' own, and
         // trigamma(launches / 2). Both by trigamma(x) = 1 / x + 1 / (2 x^2), nearly.
         let own = spread.powi(2) - (2.0 / n + 2.0 / n.powi(2));
@@ -191,8 +189,10 @@ impl Moderated {
         (self.squares - sum * sum / self.launches).max(f64::MIN_POSITIVE)
     }
 
-    fn squared_t(&self, sum: f64) -> f64 {
-        sum * sum / self.launches * self.freedom / self.about_mean(sum)
+    /// The square of the t of these values under each flip.
+    fn squared_t_of_flips(&self, values: &[f64]) -> Vec<f32> {
+        let squared_t = |sum: f64| sum * sum / self.launches * self.freedom / self.about_mean(sum);
+        sums(values).into_iter().map(|sum| narrow(squared_t(sum))).collect()
     }
 
     fn deviation(&self, sum: f64) -> f64 {
@@ -303,10 +303,7 @@ mod tests {
         };
         let largest = |flip: u32| values.iter().map(|values| t(values, flip)).fold(0.0, f64::max);
         let as_large = (0..512).filter(|flip| largest(*flip) >= largest(0) * (1.0 - 1e-9)).count();
-        let squared = |values: &Vec<f64>| -> Vec<f32> {
-            let moderated = Moderated::of(values, &prior);
-            sums(values).into_iter().map(|sum| narrow(moderated.squared_t(sum))).collect()
-        };
+        let squared = |values: &Vec<f64>| Moderated::of(values, &prior).squared_t_of_flips(values);
         let ours: Vec<Vec<f32>> = values.iter().map(squared).collect();
         let of_flip = |flip: usize| ours.iter().map(|one| one[flip]).fold(0.0f32, f32::max);
         let p = (0..FLIPS).filter(|flip| of_flip(*flip) >= of_flip(0)).count() as f64 / FLIPS as f64;

@@ -14,7 +14,7 @@
 //! P(the e-value ever reaches c) <= 1 / c (Ville 1939): calibrations may be added without end, and each may be looked at.
 
 use crate::launch::LaunchSummary;
-use crate::student::median;
+use crate::student::{SD_OF_MEDIAN, median};
 use model::self_test::{Gains, SelfTestRecord};
 
 /// Share of honest harnesses in which some step of a workload ever fails, however often it is calibrated.
@@ -28,8 +28,6 @@ pub const ALPHA: f64 = 0.01;
 const BETS: [f64; 6] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
 /// Each bet in both directions.
 const DIRECTIONS: usize = 2;
-/// From the median size of normal values to their standard deviation: `1 / 0.6745`.
-const SD_OF_MEDIAN: f64 = 1.4826;
 /// A launch counts as at most so many standard deviations: one that was disturbed must not lose what all others won.
 const MOST_SDS: f64 = 2.0;
 /// No e-value is told as more than this, so that it stays a number.

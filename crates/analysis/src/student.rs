@@ -7,6 +7,9 @@
 /// p values below this are not told apart: the sum above cancels to about the precision of a double.
 pub const LEAST_P: f64 = 1e-15;
 
+/// The median size of normal values about 0, times this, is their standard deviation: `1 / 0.6745`.
+pub(crate) const SD_OF_MEDIAN: f64 = 1.4826;
+
 /// Mean; absent where there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)

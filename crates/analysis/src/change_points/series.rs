@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::rounds::RoundsFit;
-use crate::student::median;
+use crate::student::{SD_OF_MEDIAN, median};
 
 /// How the noise of a series is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,8 +77,6 @@ impl ErrorFloor {
 
 /// Errors below this are rounding of doubles: values that repeat exactly are told apart by it.
 const LEAST_ERROR: f64 = 1e-9;
-/// The MAD of a normal sample times this estimates its standard deviation.
-const MAD_TO_DEVIATION: f64 = 1.4826;
 
 impl Series {
     /// Of the means of rounds. `SE^2 = s^2 / n + tau^2`, tau being the layout noise of one build in ln, and s^2 the pooled
@@ -192,7 +190,7 @@ pub(super) fn deviation_of_differences(values: &[f64]) -> f64 {
         return 0.0;
     }
     let mut differences: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    MAD_TO_DEVIATION * median_deviation(&mut differences) / std::f64::consts::SQRT_2
+    SD_OF_MEDIAN * median_deviation(&mut differences) / std::f64::consts::SQRT_2
 }
 
 /// Median of the absolute deviations from the median; 0 of none. The values are changed.

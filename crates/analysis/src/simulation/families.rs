@@ -268,17 +268,13 @@ impl<'a> Run<'a> {
                 judging.look(&cases, look);
                 after_look(&judging, &cases);
             }
-            let announced: Vec<usize> =
-                (0..cases.len()).filter(|step| judging.provisional(*step, &cases[*step]).is_some()).collect();
-            self.announced.extend(announced);
-            if look.is_none() {
-                continue;
-            }
-            let cases = self.cases();
+            let is_announced = |step: &usize| judging.provisional(*step, &cases[*step]).is_some();
+            let announced: Vec<usize> = (0..cases.len()).filter(is_announced).collect();
             open = (0..self.plan.steps).map(|step| !judging.is_decided(step)).collect();
             if is_last || !open.contains(&true) {
                 return judging.judgements(&cases);
             }
+            self.announced.extend(announced);
         }
         Vec::new()
     }

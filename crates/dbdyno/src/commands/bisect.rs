@@ -64,7 +64,7 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     let mut session = Session::begin(setup, writer, progress)?;
     let mut search = Bisection::new(session.facts.len(), session.search_rule(), critical)?;
     session.carry_out(&mut search)?;
-    let view = view(&session, &search, arguments, id, rule);
+    let view = view(&session, &search, arguments, id);
     record.ended_at_us = Some(clock::epoch_us());
     record.finding_json = Some(serde_json::to_string(&view).context("failed to render JSON")?);
     session.keep(&record)?;
@@ -86,20 +86,14 @@ fn measuring(arguments: &Bisect) -> Measuring {
     }
 }
 
-fn view(
-    session: &Session<'_>,
-    search: &Bisection<'_>,
-    arguments: &Bisect,
-    id: String,
-    rule: Rule,
-) -> BisectView {
+fn view(session: &Session<'_>, search: &Bisection<'_>, arguments: &Bisect, id: String) -> BisectView {
     build(&Searched {
         id,
         seed: session.seed(),
         workload: session.workload().to_owned(),
         step: arguments.step.clone(),
         metric: session.metric,
-        wanted: rule.wanted,
+        wanted: session.search_rule().wanted,
         alpha: arguments.alpha / 100.0,
         versions: session.facts.clone(),
         findings: search.findings().clone(),

@@ -2,7 +2,8 @@
 //! written by a linker, copied by hand) shows in the rates of what is loaded from it, by up to 1 % (decision record 031).
 
 use crate::engines::{EngineError, elf, sha256};
-use model::plan::{Plan, Subject};
+use model::block::Side;
+use model::plan::{Layout, Plan, Subject};
 use rustix::fs::StatVfsMountFlags;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -49,8 +50,7 @@ pub fn obstacle(subjects: &[Subject], work_dir: &Path) -> Option<Obstacle> {
 /// Whether the libraries are those that the plan was made for.
 pub fn check(plan: &Plan) -> Result<(), LibraryError> {
     let sides = plan.subjects.iter().enumerate();
-    let mut loaded =
-        sides.filter(|(side, subject)| is_loaded(subject) && !plan.layout.db_bench.contains_key(side));
+    let mut loaded = sides.filter(|(side, subject)| is_loaded_by(&plan.layout, *side, subject));
     loaded.try_for_each(|(_, subject)| is_as_planned(subject, &subject.build.library))
 }
 
@@ -62,7 +62,7 @@ pub fn in_place(plan: &Plan, directory: &Path) -> Result<Plan, LibraryError> {
     let mut plan = plan.clone();
     let Plan { subjects, layout, .. } = &mut plan;
     for (side, subject) in subjects.iter_mut().enumerate() {
-        if !layout.library_copies || layout.db_bench.contains_key(&side) || !is_loaded(subject) {
+        if !layout.library_copies || !is_loaded_by(layout, side, subject) {
             continue;
         }
         let from = &subject.build.library;
@@ -92,6 +92,11 @@ fn is_as_planned(subject: &Subject, file: &Path) -> Result<(), LibraryError> {
         planned: build.sha256.clone(),
         found,
     })
+}
+
+/// Whether this side loads a library: servers do not, and db_bench programs have their own.
+fn is_loaded_by(layout: &Layout, side: Side, subject: &Subject) -> bool {
+    is_loaded(subject) && !layout.db_bench.contains_key(&side)
 }
 
 fn is_loaded(subject: &Subject) -> bool {
