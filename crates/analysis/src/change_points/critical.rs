@@ -77,11 +77,28 @@ impl CriticalValues {
     pub(super) fn of_any(&self, law: Law, points: usize, alpha: f64) -> Evidence {
         let shares = law.shares();
         self.with_table(law, points, |table| {
-            let below = |(_, rank): &(&f64, i32)| f64::from(*rank) <= alpha * SIMULATIONS as f64;
-            let level =
-                table.levels.iter().zip(0..).take_while(below).last().map_or(0.0, |(level, _)| *level);
+            let level = table.level(alpha);
             std::array::from_fn(|one| match shares[one] * level {
                 share if share > 0.0 => quantile(&table.scores[one], share.min(LARGEST_ALPHA)),
+                _ => f64::INFINITY,
+            })
+        })
+    }
+
+    /// The level that the smallest one of a share `alpha` of series without a change does not exceed.
+    pub(super) fn level(&self, law: Law, points: usize, alpha: f64) -> f64 {
+        self.with_table(law, points, |table| table.level(alpha))
+    }
+
+    /// How unlikely the evidence for each explanation is in series without a change, in units of its share of alpha; infinite
+    /// for one that has no share or no place.
+    pub(super) fn levels(&self, law: Law, points: usize, evidence: &Evidence) -> Evidence {
+        let shares = law.shares();
+        self.with_table(law, points, |table| {
+            std::array::from_fn(|one| match shares[one] {
+                share if share > 0.0 && evidence[one].is_finite() => {
+                    exceeding(&table.scores[one], evidence[one]) / share
+                }
                 _ => f64::INFINITY,
             })
         })
@@ -100,6 +117,13 @@ impl CriticalValues {
     }
 }
 
+impl Table {
+    fn level(&self, alpha: f64) -> f64 {
+        let below = |(_, rank): &(&f64, i32)| f64::from(*rank) <= alpha * SIMULATIONS as f64;
+        self.levels.iter().zip(0..).take_while(below).last().map_or(0.0, |(level, _)| *level)
+    }
+}
+
 /// The score that a share `alpha` of the simulations exceeds.
 fn quantile(descending: &[f64], alpha: f64) -> f64 {
     assert!(alpha > 0.0 && alpha <= LARGEST_ALPHA, "alpha lies between 0 and {LARGEST_ALPHA}, not {alpha}");
@@ -110,6 +134,19 @@ fn quantile(descending: &[f64], alpha: f64) -> f64 {
     match around {
         Some(((upper, lower), rank)) => upper + (lower - upper) * (exceeding - f64::from(rank)).min(1.0),
         None => descending.first().copied().unwrap_or(f64::INFINITY),
+    }
+}
+
+/// The rank from which on the share that exceeds a score is taken to fall as a likelihood ratio does: fewer simulations say
+/// little of it.
+const EXTRAPOLATED: usize = 20;
+
+/// The share of simulations whose evidence is at least this; among those that were not kept it is not told apart.
+fn exceeding(descending: &[f64], evidence: f64) -> f64 {
+    let share = |rank: usize| rank as f64 / SIMULATIONS as f64;
+    match descending.get(EXTRAPOLATED - 1) {
+        Some(last) if evidence > *last => share(EXTRAPOLATED) * (0.5 * (last - evidence)).exp(),
+        _ => share(descending.partition_point(|score| *score >= evidence)),
     }
 }
 

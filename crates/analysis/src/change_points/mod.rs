@@ -24,6 +24,7 @@ mod report;
 mod scan;
 mod segmentation;
 mod series;
+mod shuffled;
 mod single_runs;
 mod staircase;
 mod trend;
@@ -66,8 +67,8 @@ impl Rule {
     /// With 20 points no method finds nine of ten steps of two standard deviations at 1 %: even a t test that is
     /// told the place finds 94 %, and the place must be searched for. A candidate costs one measurement more,
     /// and a person looks at a short series once; so there the scale leans towards finding. At 100 points, the
-    /// length of series that machines watch, it is the rule's own; and so it is for what is found beside a first
-    /// change: there the question whether anything happened is answered.
+    /// length of series that machines watch, it is the rule's own. What is looked for beside a first change has the
+    /// geometric mean of both.
     pub fn alpha_of(&self, series: &Series) -> f64 {
         match series.spread() {
             Spread::Repeats { .. } => self.alpha,
@@ -241,7 +242,8 @@ pub fn find(series: &Series, rule: &Rule, critical: &CriticalValues) -> Findings
     let alpha = rule.alpha_of(series);
     let search = segmentation::Search {
         alpha,
-        alpha_beside: rule.alpha,
+        alpha_beside: (rule.alpha * alpha).sqrt(),
+        alpha_of_rule: rule.alpha,
         least_change: rule.least_change.ln_1p(),
         critical,
     };

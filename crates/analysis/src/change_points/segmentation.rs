@@ -6,7 +6,7 @@
 //! hardly move the mean on either side of a single step. A stretch of one point is taken out as a glitch.
 
 use super::critical::{CriticalValues, Law};
-use super::evidence::{RANKED_STEP, Reading, STEP};
+use super::evidence::{Reading, STEP};
 use super::scan::{self, Bump, Peak, Weighted};
 use super::series::{Series, Spread};
 use super::single_runs::{self, LEAST_SINGLE_RUNS};
@@ -18,6 +18,8 @@ pub(super) struct Search<'a> {
     pub(super) alpha: f64,
     /// The same for what is looked for beside a change that was found: not more than `alpha`.
     pub(super) alpha_beside: f64,
+    /// The rule's own, which long series are searched at.
+    pub(super) alpha_of_rule: f64,
     /// Changes of less than this are dropped; ln.
     pub(super) least_change: f64,
     pub(super) critical: &'a CriticalValues,
@@ -83,31 +85,25 @@ fn law_of(series: &Series) -> Option<Law> {
 
 /// The normal quantile of a power of 90 %.
 const POWER_90: f64 = 1.281_552;
-/// Root of the efficiency of ranks against means where the noise is normal: 3 over pi.
-const RANK_EFFICIENCY_ROOT: f64 = 0.977_205;
 
 /// The step in the middle of a series that would be found nine times of ten, in ln; absent where nothing can be found.
 pub(super) fn visible(series: &Series, found: &Segmentation, search: &Search<'_>) -> Option<f64> {
     let law = law_of(series)?;
     let points = found.points.len();
-    let (critical, efficiency) = match law {
-        Law::SingleRuns(reading) => {
-            let needed = search.critical.of_any(law, points, search.alpha);
-            let (evidence, efficiency) = match reading {
-                Reading::Values => (needed[STEP], 1.0),
-                Reading::Ranks => (needed[RANKED_STEP], RANK_EFFICIENCY_ROOT),
-            };
+    let critical = match law {
+        Law::SingleRuns(_) => {
             // Student's t of a step that has this evidence.
-            let per_point = (evidence / points as f64).exp_m1();
-            ((per_point * points.saturating_sub(2) as f64).sqrt(), efficiency)
+            let per_point =
+                (search.critical.of_any(law, points, search.alpha)[STEP] / points as f64).exp_m1();
+            (per_point * points.saturating_sub(2) as f64).sqrt()
         }
-        law => (search.critical.of_step(law, points, STEP_SHARE * search.alpha), 1.0),
+        law => search.critical.of_step(law, points, STEP_SHARE * search.alpha),
     };
     let squares: f64 = found.points.iter().map(|point| point.error.powi(2)).sum();
     let error = (squares / points as f64).sqrt();
     // Of the difference of the means of two halves.
     let of_halves = 2.0 * error / (points as f64).sqrt();
-    let visible = (critical + POWER_90) * of_halves / efficiency;
+    let visible = (critical + POWER_90) * of_halves;
     Some(visible.max(search.least_change)).filter(|visible| visible.is_finite())
 }
 

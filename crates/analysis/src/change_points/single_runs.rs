@@ -1,17 +1,19 @@
 //! Changes of a series of single runs: whether there is any, then which steps or which trend explain it.
 //!
-//! Whether: `evidence`, against what independent noise and what autocorrelation do. Which: the best staircase of each
+//! Whether: `evidence`, against what independent noise does (`shuffled`; normal noise if there are few points) and what
+//! autocorrelation does. Which: the best staircase of each
 //! number of steps; a further step must explain of what is left as much as a step must of a series without a change. A
 //! staircase of many steps hides its single ones, so several at once may do it together. Last, a straight line is held
 //! against the staircase: who leaves far more is ruled out, and else it is said that they cannot be told apart.
 
 use super::autocorrelation;
 use super::critical::{LARGEST_ALPHA, Law};
-use super::evidence::{self, BUMP, RANKED_BUMP, RANKED_STEP, Reading, STEP, TREND};
+use super::evidence::{self, BUMP, Evidence, RANKED_BUMP, RANKED_STEP, Reading, STEP, TREND};
 use super::gains::Sums;
 use super::scan::Weighted;
 use super::segmentation::{Search, Segmentation};
 use super::series::Series;
+use super::shuffled;
 use super::staircase::{Staircase, staircases};
 use super::trend::{self, TrendKind};
 
@@ -80,15 +82,31 @@ impl Run<'_> {
 
     /// Whether anything is there; absent where nothing is.
     fn seen(&self, raw: &[Weighted]) -> Option<Seen> {
-        let Search { critical, alpha, .. } = *self.search;
-        let evidence = evidence::of_series(raw, &self.sums, self.reading, self.least);
-        let needed = critical.of_any(Law::SingleRuns(self.reading), self.count(), alpha);
-        let excess = |of: &[usize]| {
-            of.iter().map(|one| evidence[*one] - needed[*one]).fold(f64::NEG_INFINITY, f64::max)
+        let levels = self.levels(raw, &self.sums);
+        let bound = match self.reading {
+            // Of few points too few orders are as striking as a step at an end.
+            Reading::Values => self.search.critical.level(self.law(), self.count(), self.search.alpha),
+            Reading::Ranks => {
+                let of_order = |order: &[Weighted]| {
+                    smallest(&self.levels(order, &Sums::of(&self.reading.points(order))))
+                };
+                shuffled::bound(raw, smallest(&levels), self.search.alpha, of_order)?
+            }
         };
-        let (step, stretch) = (excess(&[STEP, RANKED_STEP]), excess(&[BUMP, RANKED_BUMP]));
-        let (trend, steps) = (excess(&[TREND]) > 0.0, step.max(stretch) > 0.0);
-        (trend || steps).then_some(Seen { steps, stretch: stretch > step, trend })
+        let of = |explanations: [usize; 2]| smallest(&explanations.map(|one| levels[one]));
+        let (step, stretch) = (of([STEP, RANKED_STEP]), of([BUMP, RANKED_BUMP]));
+        let (trend, steps) = (levels[TREND] < bound, step.min(stretch) < bound);
+        (trend || steps).then_some(Seen { steps, stretch: stretch < step, trend })
+    }
+
+    fn law(&self) -> Law {
+        Law::SingleRuns(self.reading)
+    }
+
+    /// How striking each explanation is: the smaller, the more.
+    fn levels(&self, raw: &[Weighted], sums: &Sums) -> Evidence {
+        let evidence = evidence::of_series(raw, sums, self.reading, self.least);
+        self.search.critical.levels(self.law(), self.count(), &evidence)
     }
 
     /// Whether a step, a stretch, a line or the staircase explains the series better than autocorrelation could.
@@ -97,7 +115,7 @@ impl Run<'_> {
             Reading::Values => CORRELATED_ALPHA.0,
             Reading::Ranks => CORRELATED_ALPHA.1,
         };
-        let alpha = (factor * self.search.alpha_beside).min(LARGEST_ALPHA);
+        let alpha = (factor * self.search.alpha_of_rule).min(LARGEST_ALPHA);
         let law = Law::Autocorrelated(self.reading);
         let needed = self.search.critical.of_any(law, self.count(), alpha);
         let flat = self.sums.squares(0..self.count());
@@ -118,12 +136,11 @@ impl Run<'_> {
     /// What a further step, and a further stretch, of what is left beside `steps` steps must exceed.
     fn needed_beside(&self, steps: usize) -> (f64, f64) {
         let left = coarse(self.count().saturating_sub(steps).max(LEAST_SINGLE_RUNS));
-        let law = Law::SingleRuns(self.reading);
         let shares = Reading::Values.shares();
         let critical = self.search.critical;
         (
-            critical.of_step(law, left, shares[STEP] * self.search.alpha_beside),
-            critical.of_bump(law, left, shares[BUMP] * self.search.alpha_beside),
+            critical.of_step(self.law(), left, shares[STEP] * self.search.alpha_beside),
+            critical.of_bump(self.law(), left, shares[BUMP] * self.search.alpha_beside),
         )
     }
 
@@ -243,6 +260,10 @@ impl Run<'_> {
             found.outliers = (0..raw.len()).filter(far).collect();
         }
     }
+}
+
+fn smallest(levels: &[f64]) -> f64 {
+    levels.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// A length less than a quarter longer: what is left beside changes is asked for at many lengths, and evidence hardly

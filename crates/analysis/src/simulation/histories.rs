@@ -205,7 +205,7 @@ fn anything(findings: &Findings) -> bool {
 /// # Errors
 /// None: the values are finite.
 pub fn rival_p_of_equal_alarms(points: usize, seed: u64, critical: &CriticalValues) -> Result<f64, Error> {
-    const SERIES: usize = 1_000;
+    const SERIES: usize = 4_000;
     let mut noise = Noise::new(seed);
     let all: Vec<Vec<f64>> =
         (0..SERIES).map(|_| make(HistoryScenario::HistoryFlat, points, &mut noise).0).collect();

@@ -30,6 +30,14 @@ impl Noise {
         items[usize::try_from(index).expect("below the number of items")]
     }
 
+    /// Another order of the items, each as likely (Durstenfeld 1964).
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = ((self.random.next_u64() >> 32) * (last as u64 + 1)) >> 32;
+            items.swap(last, usize::try_from(other).expect("below the number of items"));
+        }
+    }
+
     /// Standard normal, by Box and Muller.
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();

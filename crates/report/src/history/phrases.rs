@@ -200,7 +200,7 @@ pub(super) fn says(series: &SeriesView) -> String {
 pub(super) fn legend(view: &HistoryView) -> String {
     format!(
         "Searched with {} false findings in a series without a change (up to five times that for the first change of \
-         a short series of single runs), changes below {} left out; intervals at {}, the place taken as given. \"Would have \
+         a short series of single runs, and twice for others), changes below {} left out; intervals at {}, the place taken as given. \"Would have \
          been seen\": nine times of ten, one step in the middle; a slope, an end or two steps need more.",
         chosen_percent(view.alpha),
         chosen_percent(view.least_change),
