@@ -1,6 +1,5 @@
 //! What another series does at the change of one.
 
-use super::scan::{self, Weighted};
 use super::{Change, Findings, Series, Shape};
 
 /// A series at a place that another one gave.
@@ -20,23 +19,22 @@ pub(crate) struct AtChange {
 impl AtChange {
     /// `versions` ascending, those that count. Absent where one side of the change has no value.
     pub(crate) fn of(series: &Series, versions: &[usize], change: &Change) -> Option<AtChange> {
-        let points: Vec<_> =
-            series.points.iter().filter(|point| versions.binary_search(&point.version).is_ok()).collect();
-        let weighted: Vec<Weighted> =
-            points.iter().map(|point| Weighted { value: point.value, error: point.error }).collect();
-        let changed = |version: usize| match change.shape {
-            Shape::Step => version >= change.version,
-            Shape::Glitch => version == change.version,
+        let counts = |at: &usize| versions.binary_search(&series.points[*at].version).is_ok();
+        let positions: Vec<usize> = (0..series.len()).filter(counts).collect();
+        let below = |bound: usize| positions.partition_point(|at| series.points[*at].version < bound);
+        let start = below(change.version);
+        let changed = match change.shape {
+            Shape::Step => start..positions.len(),
+            Shape::Glitch => start..below(change.version + 1),
         };
-        let side = |after: bool| {
-            let of = points.iter().zip(&weighted).filter(|(point, _)| changed(point.version) == after);
-            scan::mean(of.map(|(_, point)| *point))
-        };
-        let (from, to) = (side(false)?, side(true)?);
-        let (ln_ratio, ln_error) = (to.0 - from.0, from.1.hypot(to.1));
+        if changed.is_empty() || changed.len() == positions.len() {
+            return None;
+        }
+        let scan = series.scan(&positions);
+        let (ln_ratio, ln_error) = scan.apart(changed);
         let scores = match change.shape {
-            Shape::Step => scan::step_scores(&weighted),
-            Shape::Glitch => scan::point_scores(&weighted),
+            Shape::Step => scan.step_scores(),
+            Shape::Glitch => scan.point_scores(),
         };
         Some(AtChange {
             ln_ratio,

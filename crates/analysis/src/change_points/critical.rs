@@ -6,7 +6,7 @@
 
 use super::evidence::{self, BUMP, EXPLANATIONS, Evidence, Reading, STEP};
 use super::gains::Sums;
-use super::scan::{self, Weighted};
+use super::scan::{Scan, Weighted};
 use crate::simulation::noise::Noise;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -217,10 +217,10 @@ fn next_scores(law: Law, noise: &mut Noise, values: &mut [f64]) -> Evidence {
     match law {
         Law::Repeats { df } => {
             let error = (noise.chi_square(df) / df as f64).sqrt();
-            let points = with_error(values, error);
+            let scan = Scan::of(&with_error(values, error));
             let mut scores = [f64::NEG_INFINITY; EXPLANATIONS];
-            scores[STEP] = scan::best_step(&points).map_or(f64::NEG_INFINITY, |step| step.score);
-            scores[BUMP] = scan::best_bump(&points).map_or(f64::NEG_INFINITY, |bump| bump.score);
+            scores[STEP] = scan.best_step().map_or(f64::NEG_INFINITY, |step| step.score);
+            scores[BUMP] = scan.best_bump().map_or(f64::NEG_INFINITY, |bump| bump.score);
             scores
         }
         Law::SingleRuns(reading) => {

@@ -1,6 +1,5 @@
 //! What is said of a segmentation: sizes, intervals, and where each change may also have happened.
 
-use super::scan::{self, Weighted};
 use super::segmentation::Segmentation;
 use super::series::{Series, Spread};
 use super::trend;
@@ -80,25 +79,26 @@ impl Reporter<'_> {
     fn step(&self, step: usize) -> Change {
         let members = self.found.members();
         let window = self.found.window(step);
-        let scores = scan::step_scores(&self.found.at(&window));
+        let scan = self.found.scan(&window);
+        let scores = scan.step_scores();
         let at = window.partition_point(|position| *position < self.found.steps[step]);
         let location =
             location_set(&scores, at).into_iter().map(|index| self.version(window[index])).collect();
         let (before, after) = (&members[step], &members[step + 1]);
         let last = step + 1 == self.found.steps.len();
         let at_edge = (step == 0 && before.len() == 1) || (last && after.len() == 1);
-        let sizes = Sizes { from: self.found.mean(before), to: self.found.mean(after) };
+        let size = scan.apart(at..window.len());
         let window = self.positions(step).start..self.positions(step + 1).end;
         let place = Place { position: self.found.steps[step], shape: Shape::Step, at_edge, location, window };
-        self.change(place, sizes, scores.get(at.saturating_sub(1)).copied().unwrap_or(0.0))
+        self.change(place, size, scores.get(at.saturating_sub(1)).copied().unwrap_or(0.0))
     }
 
     fn glitch(&self, glitch: usize) -> Change {
         let segment = self.found.steps.partition_point(|step| *step <= glitch);
-        let around = self.found.mean(&self.found.members()[segment]);
-        let Weighted { value, error } = self.found.points[glitch];
-        let sizes = Sizes { from: around, to: (value, error) };
-        let score = (value - around.0).abs() / around.1.hypot(error);
+        let mut with_glitch = self.found.members().swap_remove(segment);
+        let at = with_glitch.partition_point(|position| *position < glitch);
+        with_glitch.insert(at, glitch);
+        let size = self.found.scan(&with_glitch).apart(at..at + 1);
         let place = Place {
             position: glitch,
             shape: Shape::Glitch,
@@ -106,13 +106,11 @@ impl Reporter<'_> {
             location: vec![self.version(glitch)],
             window: self.positions(segment),
         };
-        self.change(place, sizes, score)
+        self.change(place, size, size.0.abs() / size.1)
     }
 
-    fn change(&self, place: Place, sizes: Sizes, score: f64) -> Change {
+    fn change(&self, place: Place, (center, ln_error): (f64, f64), score: f64) -> Change {
         let Place { position, shape, at_edge, location, window } = place;
-        let center = sizes.to.0 - sizes.from.0;
-        let ln_error = sizes.from.1.hypot(sizes.to.1);
         let df = self.series.df();
         let half = student::two_sided_quantile(1.0 - self.rule.confidence, df) * ln_error;
         Change {
@@ -163,12 +161,6 @@ struct Place {
     at_edge: bool,
     location: Vec<usize>,
     window: Range<usize>,
-}
-
-/// Mean and standard error on either side of a change.
-struct Sizes {
-    from: (f64, f64),
-    to: (f64, f64),
 }
 
 /// The smallest set of places, ascending, that holds the change with 95 %, by `p(t) ~ exp(Z_t^2 / 2)`. It always holds

@@ -7,7 +7,7 @@
 
 use super::critical::{CriticalValues, Law};
 use super::evidence::{Reading, STEP};
-use super::scan::{self, Bump, Peak, Weighted};
+use super::scan::{self, Bump, Covariance, Peak, Scan, Weighted};
 use super::series::{Series, Spread};
 use super::single_runs::{self, LEAST_SINGLE_RUNS};
 use super::trend::{self, TrendKind};
@@ -37,6 +37,8 @@ const MOST_REFINEMENTS: usize = 5;
 pub(super) struct Segmentation {
     /// The points; without spikes where there are many single runs, with the errors that the search gave them.
     pub(super) points: Vec<Weighted>,
+    /// How the points vary together; absent if they are independent.
+    pub(super) covariance: Option<Covariance>,
     /// First points of the later segments, ascending.
     pub(super) steps: Vec<usize>,
     /// Points that belong to no segment, ascending.
@@ -62,6 +64,7 @@ pub(super) fn segment(series: &Series, search: &Search<'_>) -> Segmentation {
         maybe_autocorrelation: false,
         trend: TrendKind::None,
         points,
+        covariance: series.covariance.clone(),
     };
     match law_of(series) {
         Some(Law::SingleRuns(_)) => single_runs::segment(&mut found, series, search),
@@ -138,6 +141,11 @@ impl Segmentation {
         positions.iter().map(|position| self.points[*position]).collect()
     }
 
+    /// The same, to be cut.
+    pub(super) fn scan(&self, positions: &[usize]) -> Scan {
+        Scan::at(&self.points, self.covariance.as_ref(), positions)
+    }
+
     /// Weighted mean and its standard error; a segment is never empty.
     pub(super) fn mean(&self, positions: &[usize]) -> (f64, f64) {
         scan::mean(positions.iter().map(|position| self.points[*position])).unwrap_or((0.0, f64::INFINITY))
@@ -159,7 +167,7 @@ impl Segmentation {
             let before = self.steps.clone();
             for step in 0..self.steps.len() {
                 let window = self.window(step);
-                if let Some(peak) = scan::best_step(&self.at(&window)) {
+                if let Some(peak) = self.scan(&window).best_step() {
                     self.steps[step] = window[peak.at];
                 }
             }
@@ -189,10 +197,10 @@ impl Segmentation {
 fn by_values(found: &mut Segmentation, law: Law, search: &Search<'_>) {
     let mut waiting: Vec<Vec<usize>> = vec![found.active()];
     while let Some(segment) = waiting.pop() {
-        let points = found.at(&segment);
-        let Some(step) = scan::best_step(&points) else { continue };
+        let scan = found.scan(&segment);
+        let Some(step) = scan.best_step() else { continue };
         let place = Place { law, points: segment.len(), first: found.is_whole() };
-        match search.best(step, scan::best_bump(&points), place) {
+        match search.best(step, scan.best_bump(), place) {
             None => {}
             Some(Best::Bump(from, to)) if to == from + 1 => {
                 found.glitches.push(segment[from]);
@@ -257,7 +265,7 @@ fn weakest_step(found: &Segmentation, law: Law, search: &Search<'_>) -> Option<u
     let alpha = if found.steps.len() > 1 { search.alpha_beside } else { search.alpha };
     let excess = |step: usize| {
         let window = found.window(step);
-        let score = scan::best_step(&found.at(&window)).map_or(0.0, |peak| peak.score);
+        let score = found.scan(&window).best_step().map_or(0.0, |peak| peak.score);
         score / search.critical.of_step(law, window.len(), STEP_SHARE * alpha)
     };
     let weakest = (0..found.steps.len()).map(excess).enumerate();

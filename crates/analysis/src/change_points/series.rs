@@ -1,5 +1,6 @@
 //! A series: one value of each version, and how its noise is known.
 
+use super::scan::{Covariance, Scan, Weighted};
 use crate::error::Error;
 use crate::rounds::RoundsFit;
 use crate::student::{SD_OF_MEDIAN, median};
@@ -32,6 +33,8 @@ pub(super) struct Point {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     pub(super) points: Vec<Point>,
+    /// How the points vary together; absent if they are independent.
+    pub(super) covariance: Option<Covariance>,
     versions: usize,
     spread: Spread,
 }
@@ -80,7 +83,7 @@ const LEAST_ERROR: f64 = 1e-9;
 
 impl Series {
     /// Of the means of rounds. `SE^2 = s^2 / n + tau^2`, tau being the layout noise of one build in ln, and s^2 the pooled
-    /// variance, or the version's own where that is larger.
+    /// variance, or the version's own where that is larger. Versions that lack rounds have their covariance with others.
     ///
     /// Rounds that repeat nothing (a single one) make a series of single runs with the default floor.
     ///
@@ -101,6 +104,7 @@ impl Series {
         });
         Ok(Series {
             points: points.collect(),
+            covariance: fit.covariance(layout_noise),
             versions: fit.versions.len(),
             spread: Spread::Repeats { df: fit.df },
         })
@@ -124,7 +128,12 @@ impl Series {
             let least = floor.of(value).max(LEAST_ERROR);
             Some(Point { version, value, error: own.max(least), least })
         });
-        Ok(Series { points: points.collect(), versions: values.len(), spread: Spread::SingleRuns })
+        Ok(Series {
+            points: points.collect(),
+            covariance: None,
+            versions: values.len(),
+            spread: Spread::SingleRuns,
+        })
     }
 
     /// Of means whose standard errors are known from elsewhere, by `df` degrees of freedom; a version without a value
@@ -143,7 +152,48 @@ impl Series {
             let mean = (*mean)?;
             Some(Point { version, value: mean.value, error: mean.error.max(LEAST_ERROR), least: 0.0 })
         });
-        Ok(Series { points: points.collect(), versions: means.len(), spread: Spread::Repeats { df } })
+        Ok(Series {
+            points: points.collect(),
+            covariance: None,
+            versions: means.len(),
+            spread: Spread::Repeats { df },
+        })
+    }
+
+    /// Of means that vary together, by `df` degrees of freedom: relative to one base, or of launches that they share. The
+    /// covariance has a row and a column for each version that has a mean, in their order. What all of them share alike does
+    /// not matter.
+    ///
+    /// # Errors
+    /// A mean that is infinite or not a number, and a covariance that is not symmetric, not positive definite, or of
+    /// another number of versions.
+    pub fn of_joint_means(
+        means: &[Option<f64>],
+        covariance: Vec<Vec<f64>>,
+        df: usize,
+    ) -> Result<Series, Error> {
+        let present: Vec<f64> = means.iter().flatten().copied().collect();
+        if !is_covariance(&covariance, present.len()) {
+            return Err(Error::BadSpread { what: "the covariance of the means" });
+        }
+        let scan = Scan::with_covariance(&present, &covariance);
+        // Alone a point is held against all others: its own error is what of that is not theirs.
+        let own = (1.0 - 1.0 / present.len().max(2) as f64).sqrt();
+        let mut errors = (0..present.len()).map(|at| own * scan.apart(at..at + 1).1);
+        let with_error = |mean: &Option<f64>| {
+            mean.and_then(|value| {
+                Some(Mean { value, error: errors.next().filter(|error| error.is_finite())? })
+            })
+        };
+        let means: Vec<Option<Mean>> = means.iter().map(with_error).collect();
+        Ok(Series { covariance: Some(covariance), ..Series::of_means(&means, df)? })
+    }
+
+    /// The points at these positions, to be cut.
+    pub(super) fn scan(&self, positions: &[usize]) -> Scan {
+        let weighted = |point: &Point| Weighted { value: point.value, error: point.error };
+        let points: Vec<Weighted> = self.points.iter().map(weighted).collect();
+        Scan::at(&points, self.covariance.as_ref(), positions)
     }
 
     /// Versions that have a value.
@@ -181,6 +231,29 @@ impl Series {
             Spread::SingleRuns => (self.points.len() / 2).max(1),
         }
     }
+}
+
+/// Whether a matrix is symmetric and positive definite (Cholesky).
+fn is_covariance(matrix: &[Vec<f64>], size: usize) -> bool {
+    if matrix.len() != size || matrix.iter().any(|row| row.len() != size) {
+        return false;
+    }
+    let mut factor = vec![vec![0.0; size]; size];
+    for row in 0..size {
+        for column in 0..=row {
+            let of_both: f64 = (0..column).map(|at| factor[row][at] * factor[column][at]).sum();
+            let left: f64 = matrix[row][column] - of_both;
+            let scale = matrix[row][row].abs().max(matrix[column][column].abs());
+            if (matrix[row][column] - matrix[column][row]).abs() > 1e-9 * scale {
+                return false;
+            }
+            if row == column && !(left > 1e-12 * matrix[row][row]) {
+                return false;
+            }
+            factor[row][column] = if row == column { left.sqrt() } else { left / factor[column][column] };
+        }
+    }
+    true
 }
 
 /// The standard deviation of a point, from the differences of neighbours: a step is one difference of many. 0 below
@@ -232,5 +305,26 @@ mod tests {
         assert!((floor(0.01, 44.0) - 0.005).abs() < 1e-12);
         let series = Series::of_single_runs(&[Some(1.0); 5], ErrorFloor::default()).unwrap();
         assert!((series.points[0].error - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn versions_that_lack_rounds_differ_as_surely_as_two_of_them_do() {
+        let cells = |round: usize| {
+            let cell = |version: usize| (round * 7 + version * 5) % 11;
+            (0..5).map(|version| Some(0.01 * cell(version) as f64)).collect::<Vec<_>>()
+        };
+        let mut rounds: Vec<Vec<Option<f64>>> = (0..6).map(cells).collect();
+        for (round, version) in [(0, 1), (0, 3), (1, 1), (4, 4), (5, 0)] {
+            rounds[round][version] = None;
+        }
+        let fit = crate::rounds::fit(&crate::rounds::RoundValues::new(5, rounds).unwrap());
+        let series = Series::of_rounds(&fit, 0.02).unwrap();
+        for (base, candidate) in (0..5).flat_map(|left| (left + 1..5).map(move |right| (left, right))) {
+            let contrast = crate::rounds::Contrast { base, candidate, layout_noise: 0.02, confidence: 0.99 };
+            let wanted = fit.difference(&contrast).unwrap();
+            let (size, error) = series.scan(&[base, candidate]).apart(1..2);
+            assert!((size - wanted.ratio.ln()).abs() < 1e-9, "{base} {candidate}");
+            assert!((error - wanted.ln_error.unwrap()).abs() < 1e-9, "{base} {candidate}: {error}");
+        }
     }
 }

@@ -94,6 +94,14 @@ impl LeastSquares {
         }
         factor
     }
+
+    /// What the estimated rounds add to the covariance of two version effects, in units of the variance of a cell: the mean
+    /// of G over the rounds of one and of the other. As large for all pairs where no cell is absent.
+    pub(super) fn covariance_factor(&self, present: &[Vec<usize>], left: usize, right: usize) -> f64 {
+        let (rows, columns) = (&present[left], &present[right]);
+        let of_row = |row: &usize| columns.iter().map(|column| self.inverse[*row][*column]).sum::<f64>();
+        rows.iter().map(of_row).sum::<f64>() / (rows.len() * columns.len()) as f64
+    }
 }
 
 /// The lowest round that each round is connected with through versions.

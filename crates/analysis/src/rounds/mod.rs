@@ -242,6 +242,26 @@ impl RoundsFit {
         Some(if own { CellNoise { variance, df: rounds - 1 } } else { pooled })
     }
 
+    /// Covariance of the means, tau^2 of each build included: a row and a column for each version that has a value. Absent
+    /// where no cell is, since then the means differ as independent ones do.
+    pub(crate) fn covariance(&self, layout_noise: f64) -> Option<Vec<Vec<f64>>> {
+        let pooled = self.variance.filter(|_| self.basis == Basis::LeastSquares)?;
+        let measured: Vec<usize> =
+            (0..self.versions.len()).filter(|version| self.versions[*version].mean.is_some()).collect();
+        let row = |left: &usize| {
+            let of = |right: &usize| {
+                let shared = pooled * self.least_squares.covariance_factor(&self.present, *left, *right);
+                let own = self.noise_of(*left).filter(|_| left == right).map_or(0.0, |noise| {
+                    noise.variance / self.versions[*left].rounds as f64 + layout_noise.powi(2)
+                });
+                // Values that repeat exactly are told apart by rounding of doubles.
+                shared + if left == right { own.max(ROUNDING) } else { 0.0 }
+            };
+            measured.iter().map(of).collect()
+        };
+        Some(measured.iter().map(row).collect())
+    }
+
     /// Variance of a sum of means by weights that add up to 0, and its degrees of freedom; absent where no chain of common
     /// rounds connects the versions.
     ///

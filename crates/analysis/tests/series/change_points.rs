@@ -3,7 +3,8 @@
 use crate::made::{CRITICAL, LAYOUT_NOISE, Wobble, found, rounds, series, step};
 use analysis::Error;
 use analysis::change_points::{
-    Change, CriticalValues, ErrorFloor, Findings, Kind, Law, Reading, Rule, Series, Shape, Standing, find,
+    Change, CriticalValues, ErrorFloor, Findings, Kind, Law, Mean, Reading, Rule, Series, Shape, Standing,
+    find,
 };
 use analysis::rounds::{RoundValues, fit};
 use proptest::prelude::*;
@@ -320,5 +321,64 @@ proptest! {
             // Versions that are noisier than all together have larger errors.
             prop_assert!(step.ln_error.powi(2) >= point / before as f64 + point / after as f64 - 1e-12);
         }
+    }
+}
+
+/// Noise of one, of which each half of the versions shares `shared`: as if each were measured in launches of its own.
+fn of_two_halves(count: usize, shared: f64) -> Vec<Vec<f64>> {
+    let of = |row: usize, column: usize| match (row == column, row * 2 / count == column * 2 / count) {
+        (true, _) => 1.0 + shared,
+        (false, true) => shared,
+        (false, false) => 0.0,
+    };
+    (0..count).map(|row| (0..count).map(|column| of(row, column)).collect()).collect()
+}
+
+#[test]
+fn what_a_half_of_the_versions_shares_is_no_step() {
+    const COUNT: usize = 24;
+    const SERIES: u64 = 1_500;
+    let covariance = of_two_halves(COUNT, 4.0);
+    let rule = Rule { least_change: 0.0, ..Rule::default() };
+    let (mut joint, mut independent, mut steps) = (0, 0, 0);
+    for seed in 0..SERIES {
+        let mut wobble = Wobble::new(seed);
+        let halves = [2.0 * wobble.normal(), 2.0 * wobble.normal()];
+        let values: Vec<f64> = (0..COUNT).map(|at| halves[at * 2 / COUNT] + wobble.normal()).collect();
+        let in_covariance = |values: &[f64]| {
+            let means: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+            let series = Series::of_joint_means(&means, covariance.clone(), 1_000).expect("a covariance");
+            find(&series, &rule, &CRITICAL)
+        };
+        joint += u64::from(!in_covariance(&values).changes.is_empty());
+        let alone: Vec<Option<Mean>> =
+            values.iter().map(|value| Some(Mean { value: *value, error: 5f64.sqrt() })).collect();
+        let alone = Series::of_means(&alone, 1_000).expect("finite");
+        independent += u64::from(!find(&alone, &rule, &CRITICAL).changes.is_empty());
+        let with_step: Vec<f64> =
+            values.iter().enumerate().map(|(at, value)| value + if at >= 18 { 5.0 } else { 0.0 }).collect();
+        let found = in_covariance(&with_step);
+        steps += u64::from(found.changes.iter().any(|change| change.version.abs_diff(18) <= 1));
+    }
+    // 1 % asked for, and three standard errors.
+    assert!(joint <= 26, "{joint} of {SERIES}");
+    assert!(independent > SERIES / 5, "{independent} of {SERIES}");
+    assert!(steps > SERIES * 95 / 100, "{steps} of {SERIES}");
+}
+
+#[test]
+fn what_is_no_covariance_is_refused() {
+    let means = [Some(0.0), None, Some(1.0)];
+    let series = |covariance: Vec<Vec<f64>>| Series::of_joint_means(&means, covariance, 9);
+    assert!(series(vec![vec![1.0, 0.3], vec![0.3, 1.0]]).is_ok_and(|series| series.len() == 2));
+    for wrong in [
+        vec![vec![1.0]],
+        vec![vec![1.0, 0.3], vec![0.2, 1.0]],
+        vec![vec![1.0, 2.0], vec![2.0, 1.0]],
+        vec![vec![1.0, 0.0], vec![0.0, 0.0]],
+        vec![vec![1.0, f64::NAN], vec![f64::NAN, 1.0]],
+        vec![vec![1.0], vec![0.0, 1.0]],
+    ] {
+        assert!(matches!(series(wrong), Err(Error::BadSpread { .. })));
     }
 }
