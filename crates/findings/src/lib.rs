@@ -25,12 +25,14 @@ pub mod selection;
 pub mod self_test;
 #[cfg(test)]
 mod tests;
+mod trend;
 
 /// Version of the contract that JSON keeps.
 pub const SCHEMA: u32 = 1;
 
 pub use comparison::{Comparison, Conditions};
 pub use finding::{ComparedRun, Finding};
+pub use trend::TrendView;
 
 /// Serializes a variant by its name.
 fn by_name<T, S>(variant: &T, serializer: S) -> Result<S::Ok, S::Error>

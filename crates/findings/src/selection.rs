@@ -166,6 +166,7 @@ impl Part {
                     == group.members as usize
         });
         view.changes = self.changes(view.changes);
+        view.trends.retain(|one| self.selection.has_step(&one.step));
         view.disturbed.retain_mut(|one| self.selection.has_step(&one.step) && renumber(sides, &mut one.side));
         view.trials = facts::trials(&self.record);
         self.warn(&mut view.warnings);

@@ -18,6 +18,7 @@ mod import;
 pub mod render;
 pub mod signs;
 pub mod site;
+mod trends;
 
 #[cfg(test)]
 mod schema_check;

@@ -270,6 +270,17 @@ pub fn with_loss_by_code() -> RunRecord {
     record
 }
 
+/// Random reads lose a twentieth with each release.
+pub fn with_steady_loss() -> RunRecord {
+    let mut record = record();
+    for block in record.blocks.iter_mut().filter(|block| block.trial.step == "readrandom") {
+        for _ in 0..block.trial.side / CONFIGS.len() {
+            block.operations = block.operations * 95 / 100;
+        }
+    }
+    record
+}
+
 /// The first round alone.
 pub fn single_round() -> RunRecord {
     let mut record = record();

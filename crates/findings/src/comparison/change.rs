@@ -1,5 +1,6 @@
 //! What changed at which release, over the releases of a configuration.
 
+use crate::trend::TrendView;
 use analysis::change_points::Kind;
 use analysis::drift::Cause;
 use model::metric::Metric;
@@ -42,6 +43,23 @@ pub struct Change {
     pub drift: Option<Drift>,
     /// The change that this one goes with, where it is listed there as having moved.
     pub part_of: Option<usize>,
+}
+
+/// A steady change of a metric of one step, over the releases of a configuration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReleaseTrend {
+    /// The configuration whose releases form the series.
+    pub config: String,
+    pub step: String,
+    pub metric: Metric,
+    /// Whether the design lets it be no more than a suspicion.
+    pub suspect: bool,
+    /// Releases that have a value.
+    pub releases: usize,
+    #[serde(flatten)]
+    pub line: TrendView,
+    /// Whether noise whose neighbours are alike explains it as well; of single runs only.
+    pub maybe_autocorrelation: bool,
 }
 
 /// A metric that moved at the same release as another. Together, which is not because of it.

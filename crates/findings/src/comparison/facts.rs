@@ -65,6 +65,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         steps: Vec::new(),
         groups: Vec::new(),
         changes: Vec::new(),
+        trends: Vec::new(),
         searched_series: 0,
         warnings: Vec::new(),
         cost: record.cost,

@@ -9,7 +9,7 @@ pub(crate) mod rounds;
 mod step;
 mod values;
 
-pub use change::{Change, ChangedDefault, Drift, MovedWith, Shift};
+pub use change::{Change, ChangedDefault, Drift, MovedWith, ReleaseTrend, Shift};
 pub use group::{GroupRow, Interval, Quoted, Worst};
 pub use step::{BothSides, ComparedMetric, ComparedStep, MovedCounter, TimeParts};
 pub use values::Values;
@@ -64,6 +64,8 @@ pub struct Comparison {
     pub groups: Vec<GroupRow>,
     /// What changed at which release, those of one configuration and step together.
     pub changes: Vec<Change>,
+    /// What rises or falls steadily over the releases, of rates.
+    pub trends: Vec<ReleaseTrend>,
     /// Series that were searched for changes.
     pub searched_series: usize,
     /// What a reader of all numbers must know; what is about one comparison stands with it.

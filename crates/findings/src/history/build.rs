@@ -1,8 +1,9 @@
 //! From observations to the view.
 
 use super::together::groups;
-use super::view::{ChangeView, EventView, HistoryView, Remeasure, SeriesView, TrendView};
+use super::view::{ChangeView, EventView, HistoryView, Remeasure, SeriesView};
 use super::{Observed, Origin};
+use crate::trend::TrendView;
 use analysis::change_points::{self, Change, CriticalValues, Findings, Kind, Rule, Series, Standing};
 use analysis::rounds::{self, RoundValues, RoundsFit};
 use model::warning::Warning;
@@ -82,14 +83,7 @@ fn searched(one: &Observed, question: &Question, critical: &CriticalValues) -> S
     view.outliers = findings.outliers.iter().map(name).collect();
     view.remeasure = findings.remeasure().iter().map(name).collect();
     view.visible = findings.visible.map(f64::exp_m1);
-    view.trend = findings.trend.map(|trend| TrendView {
-        ratio: trend.ratio,
-        low: trend.low,
-        high: trend.high,
-        confidence: trend.confidence,
-        kind: trend.kind,
-        largest_step: trend.largest_step,
-    });
+    view.trend = findings.trend.map(TrendView::from);
     view.maybe_autocorrelation = findings.maybe_autocorrelation;
     view.says_nothing =
         if view.told_trend().is_some() { None } else { says_nothing(one, &series, &findings) };

@@ -16,7 +16,7 @@ pub use build::{Question, build};
 pub use from_campaign::of_campaign;
 pub use from_values::of_values;
 pub use joined::{Apart, of_campaigns};
-pub use view::{ChangeView, EventView, HistoryView, Line, Remeasure, SeriesView, TrendView};
+pub use view::{ChangeView, EventView, HistoryView, Line, Remeasure, SeriesView};
 
 use analysis::change_points::ErrorFloor;
 use analysis::rounds::RoundValues;

@@ -1,6 +1,7 @@
 //! The typed view of a history.
 
-use analysis::change_points::{Kind, TrendKind};
+use crate::trend::TrendView;
+use analysis::change_points::Kind;
 use model::warning::Warning;
 use serde::Serialize;
 
@@ -63,25 +64,10 @@ pub struct SeriesView {
     pub maybe_autocorrelation: bool,
 }
 
-/// The straight line through a series: the last release over the first on it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct TrendView {
-    pub ratio: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    pub high: f64,
-    pub confidence: f64,
-    /// Whether it is told as a trend.
-    #[serde(serialize_with = "crate::by_name")]
-    pub kind: TrendKind,
-    /// The largest step of one release that it may hide, as a ratio.
-    pub largest_step: f64,
-}
-
 impl SeriesView {
     /// The trend, where it is told as one.
     pub fn told_trend(&self) -> Option<&TrendView> {
-        self.trend.as_ref().filter(|trend| trend.kind != TrendKind::None)
+        self.trend.as_ref().filter(|trend| trend.is_told())
     }
 }
 

@@ -16,7 +16,7 @@ use model::verdict::Verdict;
 use model::warning::{ApiCall, Warning};
 use model::wire::EngineText;
 use testing::rounds::{
-    LAST, ROUNDS, STEPS, disturb, record, single_round, with_equal_rates, with_loss_by_code,
+    LAST, ROUNDS, STEPS, disturb, record, single_round, with_equal_rates, with_loss_by_code, with_steady_loss,
 };
 
 const STATS: &str = include_str!("../../../formats/fixtures/rocksdb/8.1.1.stats.txt");
@@ -66,6 +66,24 @@ fn the_release_and_what_moved_with_it_are_named() {
     // With the defaults pinned nothing happened, and nothing happened to reads.
     assert!(view.changes.iter().all(|one| one.config == "defaults" && one.step == LAST));
     assert!(change(&view, "defaults", "ops_per_s_drained").unwrap().ratio < 0.5);
+}
+
+#[test]
+fn a_steady_loss_is_told_of_each_configuration() {
+    let view = view_of(&with_steady_loss());
+    let told: Vec<(&str, &str, Metric)> =
+        view.trends.iter().map(|one| (one.config.as_str(), one.step.as_str(), one.metric)).collect();
+    assert_eq!(
+        told,
+        ["standard", "defaults"].map(|config| (config, "readrandom", Metric::OpsPerSecond)),
+        "a step that changes once has no trend"
+    );
+    for one in &view.trends {
+        // Three releases after the first: 0.95 cubed.
+        assert!((one.line.ratio - 0.857).abs() < 0.01 && one.line.low < one.line.ratio, "{one:?}");
+        assert!(one.releases == 4 && !one.suspect && !one.maybe_autocorrelation, "{one:?}");
+    }
+    assert!(view_of(&record()).trends.is_empty());
 }
 
 #[test]

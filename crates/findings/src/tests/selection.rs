@@ -59,6 +59,14 @@ fn fewer_steps_of_rounds_keep_their_own_changes_only() {
 }
 
 #[test]
+fn fewer_steps_of_rounds_keep_their_own_trends_only() {
+    let whole = rounds::with_steady_loss();
+    let trends = |step: &str| part(&[step], &[], &whole).of_comparison(view_of(&whole)).trends;
+    assert_eq!(trends("readrandom"), view_of(&whole).trends);
+    assert_eq!(trends("overwriteandwait"), []);
+}
+
+#[test]
 fn what_holds_for_all_together_is_judged_on_all_of_them() {
     let record = rounds::record();
     let whole = view_of(&record);

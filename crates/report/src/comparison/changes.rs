@@ -1,7 +1,8 @@
 //! Changes over releases in words: what changed at which, what moved with it, and how sure that is.
 
+use crate::trends::steadily;
 use findings::Comparison;
-use findings::comparison::{Cause, Change, ChangeKind as Kind, Drift, MovedWith, Shift};
+use findings::comparison::{Cause, Change, ChangeKind as Kind, Drift, MovedWith, ReleaseTrend, Shift};
 use model::figures::{NONE, and_list, bytes, chosen_percent, count, quantity};
 use model::metric::Metric;
 use model::units::Bytes;
@@ -35,7 +36,6 @@ pub(super) fn sentence(change: &Change, view: &Comparison) -> String {
 
 /// The same, with these of the metrics that moved with it.
 pub(super) fn sentence_with(change: &Change, moved: &[MovedWith], view: &Comparison) -> String {
-    let config = if has_one_config(view) { String::new() } else { format!(" +{}", change.config) };
     let place = match change.kind {
         Kind::Step | Kind::Candidate => format!("from {} on ({} before it)", change.version, change.before),
         Kind::Glitch => format!("in {} alone (not in {}, nor after it)", change.version, change.before),
@@ -62,12 +62,31 @@ pub(super) fn sentence_with(change: &Change, moved: &[MovedWith], view: &Compari
         }
     };
     let drift = change.drift.as_ref().map(|one| format!("; {}", drift(one, change))).unwrap_or_default();
+    let config = with_config(&change.config, view);
     format!("{}{config}: {} {place}{possibly}{standing}{moved}{drift}.", change.step, what(change))
+}
+
+/// A steady change as a sentence: "readrandom: falls by 19 % [17, 21] over 20 releases, no single step of more than 1.9 %."
+pub(super) fn trend(trend: &ReleaseTrend, view: &Comparison) -> String {
+    let metric = if trend.metric == Metric::OpsPerSecondDrained { "drained rate " } else { "" };
+    let suspect =
+        if trend.suspect { "; no more than a suspicion, because drift looks like this too" } else { "" };
+    format!(
+        "{}{}: {metric}{}{suspect}.",
+        trend.step,
+        with_config(&trend.config, view),
+        steadily(&trend.line, trend.releases, trend.maybe_autocorrelation)
+    )
+}
+
+fn with_config(config: &str, view: &Comparison) -> String {
+    if has_one_config(view) { String::new() } else { format!(" +{config}") }
 }
 
 fn has_one_config(view: &Comparison) -> bool {
     let of_findings = view.changes.iter().map(|change| &change.config);
-    let mut all = view.subjects.iter().map(|subject| &subject.config).chain(of_findings);
+    let of_trends = view.trends.iter().map(|trend| &trend.config);
+    let mut all = view.subjects.iter().map(|subject| &subject.config).chain(of_findings).chain(of_trends);
     let first = all.next();
     all.all(|config| Some(config) == first)
 }

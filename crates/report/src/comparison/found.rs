@@ -5,14 +5,14 @@ use super::changes;
 use super::sentences::sort_by_size;
 use crate::document::Sentence;
 use findings::Comparison;
-use findings::comparison::{Change, ComparedStep, StepView};
+use findings::comparison::{ComparedStep, StepView};
 use model::figures::{change, chosen_percent, percent};
 use model::metric::Metric;
 use model::verdict::Verdict;
 
 /// Cases that stand in a line; the matrix has all of them.
 const MOST_NAMED: usize = 5;
-/// Changes over releases on the first screen; all of them stand in their section.
+/// Changes over releases on the first screen, and as many trends; all of them stand in their section.
 const MOST_CHANGES: usize = 6;
 
 /// A kind of line.
@@ -56,8 +56,13 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
     let changes = changes::ordered(view);
     let of_rate = changes.into_iter().filter(|change| change.metric == Metric::OpsPerSecond);
     found.extend(of_rate.take(MOST_CHANGES).map(|change| Sentence {
-        verdict: Some(verdict_of(change)),
+        verdict: Some(verdict_of(change.suspect, change.ratio)),
         text: changes::sentence_with(change, &[], view),
+    }));
+    let of_rate = view.trends.iter().filter(|trend| trend.metric == Metric::OpsPerSecond);
+    found.extend(of_rate.take(MOST_CHANGES).map(|trend| Sentence {
+        verdict: Some(verdict_of(trend.suspect, trend.line.ratio)),
+        text: changes::trend(trend, view),
     }));
     found
 }
@@ -153,8 +158,8 @@ fn size(case: &ComparedStep) -> String {
     }
 }
 
-fn verdict_of(change: &Change) -> Verdict {
-    match (change.suspect, change.ratio < 1.0) {
+fn verdict_of(suspect: bool, ratio: f64) -> Verdict {
+    match (suspect, ratio < 1.0) {
         (true, _) => Verdict::Suspect,
         (false, true) => Verdict::Regression,
         (false, false) => Verdict::Improvement,

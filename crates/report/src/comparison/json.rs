@@ -4,8 +4,8 @@
 use super::{changes, sentences};
 use crate::contract::{self, SCHEMA};
 use findings::comparison::{
-    BothSides, Change, ComparedMetric, ComparedStep, Disturbed, Repeats, ShapeRow, StepView, SubjectView,
-    TrialReason, Values,
+    BothSides, Change, ComparedMetric, ComparedStep, Disturbed, ReleaseTrend, Repeats, ShapeRow, StepView,
+    SubjectView, TrialReason, Values,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -46,6 +46,7 @@ pub fn json(view: &Comparison) -> Value {
         "subjects": view.subjects.iter().map(subject).collect::<Vec<_>>(),
         "comparisons": comparisons.collect::<Vec<_>>(),
         "findings": view.changes.iter().map(|one| change(one, view)).collect::<Vec<_>>(),
+        "trends": view.trends.iter().map(|one| trend(one, view)).collect::<Vec<_>>(),
         "columns": columns.collect::<Vec<_>>(),
         "left_out": view.left_out.iter().map(left_out).collect::<Vec<_>>(),
         "trials": { "done": view.trials.done, "failed": view.trials.failed, "skipped": view.trials.skipped },
@@ -133,6 +134,12 @@ fn change(change: &Change, view: &Comparison) -> Value {
     let mut object = json!(change);
     object["unit"] = change.metric.unit().into();
     object["text"] = changes::sentence(change, view).into();
+    object
+}
+
+fn trend(trend: &ReleaseTrend, view: &Comparison) -> Value {
+    let mut object = json!(trend);
+    object["text"] = changes::trend(trend, view).into();
     object
 }
 

@@ -140,6 +140,7 @@ fn changes_section(view: &Comparison) -> Option<Section> {
     }
     let mut found: Vec<String> =
         changes::ordered(view).into_iter().map(|change| changes::sentence(change, view)).collect();
+    found.extend(view.trends.iter().map(|trend| changes::trend(trend, view)));
     if found.is_empty() {
         found.push("none: no release of a series differs from those before it".to_owned());
     }

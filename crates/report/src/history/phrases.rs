@@ -1,6 +1,8 @@
 //! Sentences of a history that every format uses alike.
 
-use findings::history::{ChangeView, EventView, HistoryView, Line, SeriesView, TrendKind, TrendView};
+use crate::trends;
+use findings::TrendView;
+use findings::history::{ChangeView, EventView, HistoryView, Line, SeriesView};
 use model::figures::{and_list, chosen_percent, count, percent, quantity};
 
 /// "History of 11 series over 16 releases, 8.0 to 9.3."
@@ -46,34 +48,7 @@ pub(super) fn trend(series: &SeriesView, trend: &TrendView) -> String {
 }
 
 fn steadily(series: &SeriesView, trend: &TrendView) -> String {
-    let share = |ratio: f64| {
-        let percent = if trend.ratio < 1.0 { 100.0 * (1.0 - ratio) } else { 100.0 * (ratio - 1.0) };
-        if percent.abs() < 10.0 { format!("{percent:.1}") } else { quantity(percent) }
-    };
-    let (word, near, far) =
-        if trend.ratio < 1.0 { ("falls", trend.high, trend.low) } else { ("rises", trend.low, trend.high) };
-    let releases = series.values.iter().flatten().count() as u64;
-    let rest = match trend.kind {
-        TrendKind::TrendOrSteps => ", or changes in steps: the two cannot be told apart".to_owned(),
-        TrendKind::Trend | TrendKind::None => {
-            format!(", no single step of more than {} %", share(trend.largest_step))
-        }
-    };
-    format!(
-        "{word} by {} % [{}, {}] over {}{rest}{}",
-        share(trend.ratio),
-        share(near),
-        share(far),
-        count(releases, "release", "releases"),
-        doubt(series)
-    )
-}
-
-/// What else may explain what was found.
-const DOUBT: &str = "; or its noise is alike from one release to the next";
-
-fn doubt(series: &SeriesView) -> &'static str {
-    if series.maybe_autocorrelation { DOUBT } else { "" }
+    trends::steadily(trend, series.values.iter().flatten().count(), series.maybe_autocorrelation)
 }
 
 pub(super) fn is_confirmed(event: &EventView, view: &HistoryView) -> bool {
@@ -108,8 +83,7 @@ pub(super) fn event_title(event: &EventView, view: &HistoryView) -> String {
     };
     let standing = if is_confirmed(event, view) { "" } else { ", candidate" };
     let doubted = event.members.iter().all(|(series, _)| view.series[*series].maybe_autocorrelation);
-    let doubt = if doubted { DOUBT } else { "" };
-    format!("{step}{place}{or}{standing}{edge}{doubt}")
+    format!("{step}{place}{or}{standing}{edge}{}", trends::doubt(doubted))
 }
 
 /// "overwrite at 8.6, the first after 8.5: rps +1,140 % and 8 more".
@@ -188,7 +162,7 @@ pub(super) fn says(series: &SeriesView) -> String {
     match (series.told_trend(), changes.is_empty()) {
         (Some(trend), true) => steadily(series, trend),
         (Some(trend), false) => format!("{changes}; {}", steadily(series, trend)),
-        (None, false) => format!("{changes}{}", doubt(series)),
+        (None, false) => format!("{changes}{}", trends::doubt(series.maybe_autocorrelation)),
         (None, true) => {
             let seen = |visible: f64| format!(": a step of {} would have been seen", percent(visible));
             format!("no change{}", series.visible.map_or_else(String::new, seen))

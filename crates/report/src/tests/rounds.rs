@@ -14,8 +14,9 @@ use model::event::Moment;
 use model::plan::Design;
 use model::record::{EngineTextRecord, RunRecord};
 use model::wire::EngineText;
+use serde_json::Value;
 use std::collections::BTreeMap;
-use testing::rounds::{STEPS, record, single_round, with_equal_rates, with_loss_by_code};
+use testing::rounds::{STEPS, record, single_round, with_equal_rates, with_loss_by_code, with_steady_loss};
 
 const TICKERS: &str = include_str!("../../../formats/fixtures/rocksdb/8.1.1.tickers.txt");
 
@@ -177,6 +178,18 @@ fn changes_of_configurations_that_are_not_shown_name_them() {
     let mut changes = document["findings"].as_array().unwrap().iter();
     assert!(changes.any(|one| one["text"].as_str().unwrap().contains("+defaults")), "{document}");
     assert!(shown(&finding(some), "text", detailed(120)).contains("8.7.3"));
+}
+
+#[test]
+fn a_steady_loss_stands_first_and_among_the_changes() {
+    let found = found(&with_steady_loss());
+    let text = shown(&found, "text", plain(160));
+    let sentence = "readrandom +defaults: falls by 14.4 % [";
+    let places: Vec<usize> = text.match_indices(sentence).map(|(at, _)| at).collect();
+    let changes = text.find("What changed at which release").unwrap();
+    assert!(places.len() == 2 && places[0] < changes && changes < places[1], "{text}");
+    let json: Value = serde_json::from_str(&shown(&found, "json", plain(80))).unwrap();
+    assert!(json["trends"][1]["text"].as_str().unwrap().starts_with(sentence), "{}", json["trends"]);
 }
 
 #[test]

@@ -5,7 +5,8 @@ use super::moved;
 use super::searched::{Searched, around, mean_over, search};
 use super::series::{judged, searched, series};
 use super::values::Cells;
-use crate::comparison::Change;
+use crate::comparison::{Change, ReleaseTrend};
+use crate::trend::TrendView;
 use analysis::change_points::{self, CriticalValues};
 use model::metric::Metric;
 use model::plan::{Design, Plan};
@@ -14,8 +15,14 @@ use model::workload::Step;
 /// Stalls that changed by less than this many percent of the time say nothing.
 const LEAST_STALL_CHANGE_PERCENT: f64 = 1.0;
 
-/// What changed, and the number of series that were searched.
-pub(super) fn changes(plan: &Plan, cells: &Cells) -> (Vec<Change>, usize) {
+/// What the releases of a campaign say one after another.
+pub(super) struct OverReleases {
+    pub(super) changes: Vec<Change>,
+    pub(super) trends: Vec<ReleaseTrend>,
+    pub(super) searched_series: usize,
+}
+
+pub(super) fn over_releases(plan: &Plan, cells: &Cells) -> OverReleases {
     let critical = CriticalValues::shared();
     let all_series = series(plan);
     let steps: Vec<&Step> = plan.chosen_steps().filter(|step| !step.helper).collect();
@@ -56,7 +63,30 @@ pub(super) fn changes(plan: &Plan, cells: &Cells) -> (Vec<Change>, usize) {
             found.push(finding);
         }
     }
-    (found, all.len())
+    OverReleases {
+        changes: found,
+        trends: all.iter().filter_map(|one| trend(one, plan)).collect(),
+        searched_series: all.len(),
+    }
+}
+
+/// The trend of a series that users see: what a steady loss takes from every counter is not told counter by counter.
+fn trend(one: &Searched<'_>, plan: &Plan) -> Option<ReleaseTrend> {
+    let line = one.findings.trend.map(TrendView::from).filter(TrendView::is_told)?;
+    matters_to_users(one.metric).then(|| ReleaseTrend {
+        config: one.series.config.clone(),
+        step: one.step.name.clone(),
+        metric: one.metric,
+        suspect: is_suspect(plan),
+        releases: one.points.len(),
+        line,
+        maybe_autocorrelation: one.findings.maybe_autocorrelation,
+    })
+}
+
+/// Subjects that are measured one after another differ by what the host did meanwhile.
+fn is_suspect(plan: &Plan) -> bool {
+    plan.layout.design == Design::Sequential
 }
 
 fn of_change(one: &Searched<'_>, change: &change_points::Change, cells: &Cells, plan: &Plan) -> Change {
@@ -68,7 +98,7 @@ fn of_change(one: &Searched<'_>, change: &change_points::Change, cells: &Cells, 
         step: one.step.name.clone(),
         metric: one.metric,
         kind: change.kind(),
-        suspect: plan.layout.design == Design::Sequential,
+        suspect: is_suspect(plan),
         version: version(change.version),
         before: version(before.last().copied().unwrap_or(change.version)),
         location: change.location.iter().map(|index| version(*index)).collect(),

@@ -39,7 +39,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     warnings.extend(disturbed::busy_host(&medians));
     let disturbed = disturbed::set_aside(&mut cells, &medians);
     let seconds = seconds(&done);
-    let (changes, searched_series) = changes::changes(plan, &cells);
+    let over_releases = changes::over_releases(plan, &cells);
     let mut alone = PValues::new();
     let mut steps: Vec<StepView> =
         plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds, &mut alone)).collect();
@@ -48,8 +48,9 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
         disturbed,
         groups: groups::groups(&steps, &cells, record),
         steps,
-        changes,
-        searched_series,
+        changes: over_releases.changes,
+        trends: over_releases.trends,
+        searched_series: over_releases.searched_series,
         warnings,
         ..facts::comparison(record, Repeats::Rounds)
     }
