@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::elsewhere::NOT_OURS;
-use crate::figures::{change, chosen_percent, percent, span};
+use crate::figures::{change, chosen_percent, count, percent, span};
 use crate::plan::Design;
 use crate::reason::LeaveReason;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,11 @@ pub enum Warning {
          this host in different ways can differ by 1 %"
     )]
     LibrariesInPlace { reason: String },
+    #[error(
+        "{subject} left the campaign and lacks its last {}: {reason}; `dbdyno run --resume RUN --retry-failed` measures them",
+        count(*.rounds, "round", "rounds")
+    )]
+    SubjectLeft { subject: String, rounds: u64, reason: String },
     #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
     ServerElsewhere { subject: String, server: String },
     #[error("the columns of the device are absent: {reason}")]

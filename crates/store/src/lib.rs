@@ -22,6 +22,7 @@ pub use browse::{EntryPage, Filter};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
 pub use file::Store;
+pub use resume::Retry;
 pub use writer::Writer;
 
 #[cfg(test)]

@@ -9,20 +9,29 @@ use model::reason::Reason;
 use rusqlite::{Connection, params};
 use std::collections::BTreeSet;
 
+/// Which visits are measured again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Those that were cut off.
+    CutOff,
+    /// Those too in which a step failed or was skipped.
+    Failed,
+}
+
 impl Writer {
     /// Prepares a run that was stopped or killed to be gone on with, and returns its complete visits: those whose
-    /// every step of the plan has an outcome.
+    /// every step of the plan has an outcome; with [`Retry::Failed`], whose every step is done.
     ///
     /// The run has no end after this. What the other visits had is put aside, raw output included: it is not part
     /// of the run's record any more. So is the start of a launch of which a visit is missing, since it begins
     /// again. Errors: a run that was not begun, and what SQLite says; then nothing is changed.
-    pub fn resume(&mut self, run: &str) -> Result<Vec<(u32, Side)>, Error> {
+    pub fn resume(&mut self, run: &str, retry: Retry) -> Result<Vec<(u32, Side)>, Error> {
         self.flush()?;
         let key = self.run_key(run)?.ok_or_else(|| self.not_begun(run))?;
         self.forget_keys();
         let complete = self.store().sql(format!("prepare run {run} to be gone on with"), |connection| {
             let transaction = connection.unchecked_transaction()?;
-            let complete = put_aside_what_was_cut_off(&transaction, key)?;
+            let complete = put_aside_what_is_measured_again(&transaction, key, retry)?;
             transaction.commit()?;
             Ok(complete)
         })?;
@@ -30,9 +39,10 @@ impl Writer {
     }
 }
 
-fn put_aside_what_was_cut_off(
+fn put_aside_what_is_measured_again(
     connection: &Connection,
     run_key: i64,
+    retry: Retry,
 ) -> rusqlite::Result<BTreeSet<(u32, Side)>> {
     let plan: Plan =
         connection.query_row("SELECT plan_json FROM runs WHERE run_key = ?", [run_key], |row| {
@@ -45,7 +55,7 @@ fn put_aside_what_was_cut_off(
          WHERE run_key = ?",
         [run_key],
     )?;
-    let (visits, complete) = visits(connection, run_key, &plan)?;
+    let (visits, complete) = visits(connection, run_key, &plan, retry)?;
     let resume = next_resume(connection, run_key)?;
     for (launch, side) in visits.difference(&complete) {
         put_visit_aside(connection, run_key, (*launch, *side), resume)?;
@@ -71,7 +81,12 @@ type Visits = BTreeSet<(u32, Side)>;
 
 /// The visits that left anything, and the complete ones among them. Steps that the plan has not chosen have blocks
 /// where they make the tree for those that it has, and no outcome.
-fn visits(connection: &Connection, run_key: i64, plan: &Plan) -> rusqlite::Result<(Visits, Visits)> {
+fn visits(
+    connection: &Connection,
+    run_key: i64,
+    plan: &Plan,
+    retry: Retry,
+) -> rusqlite::Result<(Visits, Visits)> {
     let all = connection
         .prepare(
             "SELECT launch, side FROM trials WHERE run_key = ?1 AND put_aside = 0
@@ -81,9 +96,10 @@ fn visits(connection: &Connection, run_key: i64, plan: &Plan) -> rusqlite::Resul
         .collect::<rusqlite::Result<Visits>>()?;
     let ended: BTreeSet<(u32, Side, String)> = connection
         .prepare(
-            "SELECT launch, side, step FROM trials WHERE run_key = ? AND put_aside = 0 AND outcome IS NOT NULL",
+            "SELECT launch, side, step FROM trials
+             WHERE run_key = ? AND put_aside = 0 AND outcome IS NOT NULL AND (outcome = 'done' OR NOT ?)",
         )?
-        .query_map([run_key], |row| {
+        .query_map(params![run_key, retry == Retry::Failed], |row| {
             Ok((row.get("launch")?, side(row, "side")?, row.get("step")?))
         })?
         .collect::<rusqlite::Result<_>>()?;

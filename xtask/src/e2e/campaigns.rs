@@ -268,7 +268,7 @@ fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// A worker that dies costs its visit and nobody else's; the campaign is done all the same.
+/// A worker that dies costs its visit and nobody else's; the campaign is done all the same, and what failed can be measured again.
 fn killed_worker(scratch: &Scratch) -> anyhow::Result<Ending> {
     let plan = plan(scratch, &["rocksdb@8.5.4", "rocksdb@8.7.3"], "rounds = 2")?;
     let call = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]);
@@ -285,6 +285,14 @@ fn killed_worker(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!((1..=3).contains(&failed), "{failed} trials failed of three workers that were killed");
     let columns = report["columns"].as_array().map_or(0, Vec::len);
     ensure!(columns >= STEPS.len(), "{columns} trials were measured: the campaign did not go on");
+
+    Call::new(scratch, ["run", "--resume", "last"]).fails(&[2], &["is done", "--retry-failed"])?;
+    let again =
+        Call::new(scratch, ["run", "--resume", "last", "--retry-failed", "--json"]).succeeds()?.json()?;
+    let measured = |key: &str| again[key].as_array().map_or(0, Vec::len);
+    let all = measured("columns") + measured("disturbed");
+    ensure!(all == 2 * 2 * STEPS.len(), "{all} trials after what failed was measured again");
+    ensure!(again["trials"]["failed"] == 0, "{} trials failed again", again["trials"]["failed"]);
     Ok(Ending::Passed)
 }
 

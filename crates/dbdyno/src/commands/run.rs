@@ -9,18 +9,20 @@ use crate::planning::campaign::{self, Campaign};
 use crate::progress::Progress;
 use crate::{finding, interrupt, paths};
 use anyhow::{Context, anyhow};
-use findings::Finding;
 use findings::selection::Selection;
-use model::block::Side;
+use findings::{ComparedRun, Finding};
+use model::block::{Outcome, Side};
 use model::event::RunOutcome;
+use model::figures::count;
 use model::plan::Purpose;
 use model::plan_file::PlanFile;
-use model::record::{RunRecord, RunStatus};
+use model::record::RunStatus;
+use model::warning::Warning;
 use runner::clock::Stopwatch;
 use runner::real::library_copy;
 use std::collections::BTreeSet;
 use std::path::Path;
-use store::Writer;
+use store::{Retry, Writer};
 
 /// Plans, measures workload after workload, prints each report.
 pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
@@ -75,14 +77,29 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
             "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
         )));
     }
-    if record.status == RunStatus::Ended(RunOutcome::Done) {
-        return Err(usage(anyhow!("run {run} is done: there is nothing to go on with")));
+    let failed = record.trials.iter().filter(|ended| ended.outcome != Outcome::Done).count() as u64;
+    let retry = if arguments.retry_failed { Retry::Failed } else { Retry::CutOff };
+    if record.status == RunStatus::Ended(RunOutcome::Done) && (failed == 0 || retry == Retry::CutOff) {
+        return Err(usage(anyhow!(
+            "run {run} is done: there is nothing to go on with{}",
+            retry_hint(failed)
+        )));
     }
     library_copy::check(&record.plan).map_err(usage)?;
-    let done: BTreeSet<(u32, Side)> = writer.resume(&run)?.into_iter().collect();
+    let done: BTreeSet<(u32, Side)> = writer.resume(&run, retry)?.into_iter().collect();
     let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
     let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;
     show(&writer, &measured, reported(arguments))
+}
+
+fn retry_hint(failed: u64) -> String {
+    match failed {
+        0 => String::new(),
+        _ => format!(
+            "; --retry-failed measures {} again",
+            count(failed, "failed or skipped trial", "failed or skipped trials")
+        ),
+    }
 }
 
 /// How the report of a campaign is shown.
@@ -101,19 +118,20 @@ fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow:
     let threshold = reported.gate.map(gate::threshold).transpose()?.flatten();
     let ending = match reported.gate.filter(|gate| gate.gate) {
         Some(gate) => gate::ending(measured.outcome, &run.view, gate),
-        None => Ok(ending(measured.outcome, &run.record)),
+        None => Ok(ending(measured.outcome, &run)),
     };
     let wanted = Wanted { output: reported.output, detail: reported.detail, threshold };
     render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
     ending
 }
 
-/// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed where
-/// nothing was measured.
-fn ending(outcome: RunOutcome, record: &RunRecord) -> Ending {
+/// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed if nothing was
+/// measured, or if a subject left it.
+fn ending(outcome: RunOutcome, run: &ComparedRun) -> Ending {
+    let left = run.view.warnings.iter().any(|one| matches!(one.warning, Warning::SubjectLeft { .. }));
     match outcome {
         RunOutcome::Interrupted => Ending::Interrupted,
-        RunOutcome::Done if !record.blocks.is_empty() => Ending::Done,
+        RunOutcome::Done if !run.record.blocks.is_empty() && !left => Ending::Done,
         RunOutcome::Done | RunOutcome::Failed => Ending::RunFailed,
     }
 }

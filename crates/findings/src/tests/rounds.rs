@@ -4,12 +4,13 @@ use super::{case, step, view_of};
 use crate::Comparison;
 use crate::again;
 use crate::comparison::{Cause, Change, ComparedMetric, ComparedStep, Repeats};
-use model::block::{BlockKind, TrialKey};
+use model::block::{BlockKind, Outcome, TrialKey};
 use model::counter::Counter;
 use model::event::Moment;
 use model::metric::Metric;
 use model::plan::Design;
 use model::plan_file::PlanFile;
+use model::reason::Reason;
 use model::record::{EngineTextRecord, RunRecord, RunWarning};
 use model::units::Nanos;
 use model::verdict::Verdict;
@@ -66,6 +67,22 @@ fn the_release_and_what_moved_with_it_are_named() {
     // With the defaults pinned nothing happened, and nothing happened to reads.
     assert!(view.changes.iter().all(|one| one.config == "defaults" && one.step == LAST));
     assert!(change(&view, "defaults", "ops_per_s_drained").unwrap().ratio < 0.5);
+}
+
+#[test]
+fn a_subject_that_left_is_named_with_what_it_lacks() {
+    let mut record = record();
+    let why = Reason::Said("the worker was killed by signal 9".to_owned());
+    for ended in record.trials.iter_mut().filter(|ended| ended.trial.side == 5 && ended.trial.launch > 1) {
+        ended.outcome = Outcome::Skipped { reason: Reason::NotTriedAgain { reason: Box::new(why.clone()) } };
+    }
+    let left = |record: &RunRecord| {
+        let warnings = view_of(record).warnings.into_iter().map(|one| one.warning);
+        warnings.filter(|one| matches!(one, Warning::SubjectLeft { .. })).collect::<Vec<_>>()
+    };
+    let subject = record.plan.subjects[5].reference.to_string();
+    assert_eq!(left(&record), [Warning::SubjectLeft { subject, rounds: 2, reason: why.to_string() }]);
+    assert_eq!(left(&self::record()), []);
 }
 
 #[test]

@@ -35,6 +35,11 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         Warning::LibrariesInPlace {
             reason: "`/opt/librocksdb.so` finds other libraries beside itself ($ORIGIN)".to_owned(),
         },
+        Warning::SubjectLeft {
+            subject: text(NEW),
+            rounds: 2,
+            reason: text("the worker was killed by signal 9"),
+        },
         Warning::ServerElsewhere { subject: text("postgres@there"), server: text("db:5432") },
         Warning::NoDevice { reason: text("no such file") },
         shared(Some(text("nvme0n1"))),

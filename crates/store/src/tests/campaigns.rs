@@ -1,7 +1,7 @@
 //! Campaigns: seconds, texts of the engine, and going on with what was cut off.
 
 use super::{block, plan, shape, started, trial};
-use crate::{Error, Writer};
+use crate::{Error, Retry, Writer};
 use model::block::{BlockKind, Latency, Outcome, Second, TrialKey};
 use model::counter::Counters;
 use model::event::{Moment, RunEvent, RunOutcome};
@@ -154,7 +154,7 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     let before = writer.store().load_run(RUN).unwrap();
     assert_eq!((before.blocks.len(), before.trials.len()), (8, 7));
 
-    assert_eq!(writer.resume(RUN).unwrap(), [(1, 0), (1, 1), (2, 1)]);
+    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1), (2, 1)]);
     let run = writer.store().load_run(RUN).unwrap();
     assert_eq!((run.status, run.ended_at_us, run.cost), (RunStatus::Unfinished, None, None));
     let of_visit = |run: &model::record::RunRecord| {
@@ -191,7 +191,7 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     write(&mut writer, &[launch(2)]);
     write(&mut writer, &measured(&trial(2, "fillseq", 0)));
     assert_eq!(of_visit(&writer.store().load_run(RUN).unwrap()), (1, 0, 1, 1, 1));
-    assert_eq!(writer.resume(RUN).unwrap(), [(1, 0), (1, 1), (2, 1)]);
+    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1), (2, 1)]);
     write(&mut writer, &[launch(2)]);
     write(&mut writer, &visit(2, 0));
     let run = writer.store().load_run(RUN).unwrap();
@@ -205,7 +205,7 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     let launches: String = writer.store().connection.query_row(launches, [], |row| row.get(0)).unwrap();
     assert_eq!(launches, "0|1 0|2 1|2 2|2");
     assert_eq!((run.blocks.len(), run.trials.len(), run.launches.len()), (8, 8, 2));
-    assert_eq!(writer.resume(RUN).unwrap(), [(1, 0), (1, 1), (2, 0), (2, 1)]);
+    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1), (2, 0), (2, 1)]);
     assert_eq!(writer.store().load_run(RUN).unwrap(), run);
 }
 
@@ -227,12 +227,41 @@ fn a_visit_whose_steps_failed_is_complete_and_one_that_lacks_a_step_is_not() {
         Counters::new(),
     ))));
     let mut writer = written(&events);
-    assert_eq!(writer.resume(RUN).unwrap(), [(1, 0)]);
+    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0)]);
     assert_eq!(writer.store().load_run(RUN).unwrap().trials.len(), 2);
 }
 
 #[test]
+fn visits_in_which_a_step_failed_are_measured_again_if_asked_for() {
+    let mut events = opening(Purpose::Campaign);
+    events.push(launch(1));
+    events.extend(visit(1, 0));
+    events.extend(measured(&trial(1, "fillseq", 1)));
+    events.push(end(
+        trial(1, "fillseq", 1),
+        Outcome::Failed { reason: Reason::Said("killed for memory".to_owned()) },
+    ));
+    events.push(end(
+        trial(1, "readrandom", 1),
+        Outcome::Skipped { reason: Reason::FailedBefore { step: "fillseq".to_owned() } },
+    ));
+    let mut writer = written(&events);
+    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1)]);
+    assert_eq!(writer.resume(RUN, Retry::Failed).unwrap(), [(1, 0)]);
+    let run = writer.store().load_run(RUN).unwrap();
+    assert!(
+        run.trials.iter().all(|ended| ended.trial.side == 0) && run.trials.len() == 2,
+        "{:?}",
+        run.trials
+    );
+    // The launch that failed is kept, with its reason.
+    let aside = "SELECT group_concat(concat_ws('|', step, reason), '; ') FROM trials WHERE put_aside > 0";
+    let aside: String = writer.store().connection.query_row(aside, [], |row| row.get(0)).unwrap();
+    assert_eq!(aside, "fillseq|killed for memory; readrandom|fillseq failed before it");
+}
+
+#[test]
 fn a_run_that_was_not_begun_cannot_be_gone_on_with() {
-    let error = written(&opening(Purpose::Campaign)).resume("other").unwrap_err();
+    let error = written(&opening(Purpose::Campaign)).resume("other", Retry::CutOff).unwrap_err();
     assert!(matches!(error, Error::RunNotBegun { .. }), "{error}");
 }

@@ -19,12 +19,13 @@ pub(crate) use observed::series_of;
 use super::facts;
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
 use against_base::{PValues, cases, judge_together};
-use model::block::Side;
+use model::block::{Outcome, Side};
 use model::metric::Metric;
+use model::reason::Reason;
 use model::record::{RunRecord, RunWarning};
 use model::warning::{UnreadTexts, Warning};
 use model::workload::Step;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use values::{Cells, TrialData, done_trials, values};
 
 /// What failed or was not done yet is left out of every number and listed with its reason.
@@ -33,6 +34,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     let done = done_trials(record);
     let mut warnings = other_calls_gathered(facts::each_once(record.warnings.iter().cloned()));
     warnings.extend(wrong_answers(&done));
+    warnings.extend(subjects_that_left(record));
     let (mut cells, unread) = cells(record, &done);
     warnings.extend(unread);
     let medians = disturbed::medians(&cells);
@@ -54,6 +56,22 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
         warnings,
         ..facts::comparison(record, Repeats::Rounds)
     }
+}
+
+/// The subjects that were not tried again after failures in a row.
+fn subjects_that_left(record: &RunRecord) -> Vec<RunWarning> {
+    let mut left: BTreeMap<Side, (BTreeSet<u32>, &Reason)> = BTreeMap::new();
+    for ended in &record.trials {
+        if let Outcome::Skipped { reason: Reason::NotTriedAgain { reason } } = &ended.outcome {
+            left.entry(ended.trial.side).or_insert((BTreeSet::new(), &**reason)).0.insert(ended.trial.launch);
+        }
+    }
+    let told = left.into_iter().map(|(side, (rounds, reason))| Warning::SubjectLeft {
+        subject: record.plan.subjects[side].reference.to_string(),
+        rounds: rounds.len() as u64,
+        reason: reason.to_string(),
+    });
+    told.map(|warning| RunWarning { step: None, warning }).collect()
 }
 
 /// The warnings that steps call other functions of the engine, one for each step: the candidates' names, then what is

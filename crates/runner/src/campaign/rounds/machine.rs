@@ -30,8 +30,8 @@ pub struct Rounds {
     current_visit: Option<CurrentVisit>,
     script: VecDeque<Line>,
     current: Option<Line>,
-    /// Subjects that failed before anything was measured, with the reason: the next visit would fail too.
-    hopeless: BTreeMap<Side, Reason>,
+    /// Of each subject, its latest visits in a row in which nothing was measured.
+    failures: BTreeMap<Side, Failures>,
     dearest_visit: Nanos,
     /// The functions of the engine that a step called, by step and side, where releases differ in it.
     calls: BTreeMap<(String, Side), String>,
@@ -39,6 +39,15 @@ pub struct Rounds {
     told_calls: BTreeSet<(String, Side)>,
     events: Vec<RunEvent>,
     epoch_us: i64,
+}
+
+/// So many visits of a subject in a row in which nothing was measured end its part in the campaign. One alone may be a full disk
+/// or a process that the kernel killed for memory.
+const MOST_FAILURES_IN_A_ROW: u32 = 3;
+
+struct Failures {
+    in_a_row: u32,
+    last: Reason,
 }
 
 struct CurrentVisit {
@@ -67,7 +76,7 @@ impl Rounds {
             current_visit: None,
             script: VecDeque::new(),
             current: None,
-            hopeless: BTreeMap::new(),
+            failures: BTreeMap::new(),
             dearest_visit: Nanos(0),
             calls: BTreeMap::new(),
             told_calls: BTreeSet::new(),
@@ -101,8 +110,9 @@ impl Rounds {
             vacant.insert(now);
             self.events.push(RunEvent::LaunchStarted { launch: visit.launch, at_us: self.epoch_us });
         }
-        if let Some(reason) = self.hopeless.get(&visit.side).cloned() {
-            self.skip(visit, &Reason::NotTriedAgain { reason: Box::new(reason) });
+        if let Some(Failures { in_a_row: MOST_FAILURES_IN_A_ROW.., last }) = self.failures.get(&visit.side) {
+            let reason = Box::new(last.clone());
+            self.skip(visit, &Reason::NotTriedAgain { reason });
             return;
         }
         self.events.push(RunEvent::VisitStarted { launch: visit.launch, side: visit.side });
@@ -257,6 +267,7 @@ impl Rounds {
         };
         if let Some(current) = &mut self.current_visit {
             current.measured_anything = true;
+            self.failures.remove(&current.visit.side);
         }
         for (trial, measured) in measured.streams(&self.plan, trial) {
             self.take_stream(trial, kind, *position, measured);
@@ -338,7 +349,9 @@ impl Rounds {
     fn fail_visit(&mut self, line: &Line, failure: &Failure) {
         let Some(current) = &self.current_visit else { return };
         if !current.measured_anything {
-            self.hopeless.insert(current.visit.side, Reason::Said(failure.reason.clone()));
+            let last = Reason::Said(failure.reason.clone());
+            let before = self.failures.get(&current.visit.side).map_or(0, |failures| failures.in_a_row);
+            self.failures.insert(current.visit.side, Failures { in_a_row: before + 1, last });
         }
         let pending: Vec<String> =
             self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();

@@ -151,15 +151,28 @@ fn a_crash_costs_the_rest_of_a_visit_and_no_more() {
     assert_eq!((told.world.alive(), told.world.directories()), (0, 0));
 }
 
+fn crashes_at_once(launches: &[u32]) -> Vec<Fault> {
+    launches.iter().map(|launch| Fault::crash(Role::Writer, 2, "fillseq", *launch)).collect()
+}
+
 #[test]
-fn a_subject_that_fails_before_anything_is_measured_is_not_tried_again() {
-    let crash = Fault::crash(Role::Writer, 2, "fillseq", 1);
-    let told = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![crash]);
-    assert_eq!(told.visits().iter().filter(|(_, side)| *side == 2).count(), 1);
-    let later = told.outcomes(2, 3);
+fn a_subject_leaves_after_three_visits_in_a_row_in_which_nothing_was_measured() {
+    let told = run(&plan(Design::Rounds, 5), &BTreeSet::new(), crashes_at_once(&[2, 3, 4]));
+    let visited: Vec<u32> =
+        told.visits().into_iter().filter(|(_, side)| *side == 2).map(|(launch, _)| launch).collect();
+    assert_eq!(visited, [1, 2, 3, 4]);
+    let later = told.outcomes(2, 5);
     assert_eq!(later.len(), 3);
     let again = Outcome::Skipped { reason: Reason::NotTriedAgain { reason: Box::new(signal_11()) } };
     assert!(later.iter().all(|(_, outcome)| **outcome == again), "{later:?}");
+}
+
+#[test]
+fn a_failure_now_and_then_takes_no_subject_out_of_the_campaign() {
+    let told = run(&plan(Design::Rounds, 6), &BTreeSet::new(), crashes_at_once(&[1, 2, 4, 5]));
+    for launch in [3, 6] {
+        assert_eq!(told.outcomes(2, launch), STEPS.map(|step| (step, &Outcome::Done)), "round {launch}");
+    }
 }
 
 #[test]
