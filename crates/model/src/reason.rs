@@ -4,6 +4,10 @@
 use crate::figures::count;
 use serde::{Deserialize, Serialize};
 
+/// So many visits of a subject in a row in which nothing was measured end its part in a campaign. One alone may be a full disk
+/// or a process that the kernel killed for memory.
+pub const MOST_FAILURES_IN_A_ROW: u32 = 3;
+
 /// Why a trial failed or was skipped. `Display` is its sentence, without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
@@ -13,7 +17,7 @@ pub enum Reason {
     Said(String),
     #[error("the budget is used up")]
     BudgetUsedUp,
-    /// The subject failed before anything of it was measured, for this reason: it would fail again.
+    /// [`MOST_FAILURES_IN_A_ROW`] visits of the subject in a row failed before anything was measured, the last for this reason.
     #[error("not tried again: {reason}")]
     NotTriedAgain { reason: Box<Reason> },
     /// A step of the same visit.

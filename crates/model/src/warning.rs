@@ -47,6 +47,12 @@ pub enum Warning {
         count(*.rounds, "round", "rounds")
     )]
     SubjectLeft { subject: String, rounds: u64, reason: String },
+    #[error(
+        "{} measured again by --retry-failed, later than the rest of their rounds: what the host did between is in their \
+         differences",
+        count(*.visits, "visit was", "visits were")
+    )]
+    MeasuredAgainLater { visits: u64 },
     #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
     ServerElsewhere { subject: String, server: String },
     #[error("the columns of the device are absent: {reason}")]

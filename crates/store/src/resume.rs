@@ -132,7 +132,7 @@ fn put_visit_aside(
 ) -> rusqlite::Result<()> {
     let side = signed(side as u64);
     let cut_off = Reason::CutOff;
-    // A trial that had an end keeps its reason, with the data of it or without.
+    // A trial that failed keeps its reason.
     connection.execute(
         "UPDATE trials SET put_aside = ?1, outcome = 'skipped', reason = coalesce(reason, ?5),
              reason_json = iif(reason IS NULL, ?6, reason_json)

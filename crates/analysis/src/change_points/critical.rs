@@ -85,19 +85,19 @@ impl CriticalValues {
         })
     }
 
-    /// The level that the smallest one of a share `alpha` of series without a change does not exceed.
+    /// The level, in ln, that the smallest one of a share `alpha` of series without a change does not exceed.
     pub(super) fn level(&self, law: Law, points: usize, alpha: f64) -> f64 {
-        self.with_table(law, points, |table| table.level(alpha))
+        self.with_table(law, points, |table| table.level(alpha)).ln()
     }
 
-    /// How unlikely the evidence for each explanation is in series without a change, in units of its share of alpha; infinite
-    /// for one that has no share or no place.
+    /// How unlikely the evidence for each explanation is in series without a change, in units of its share of alpha, in ln;
+    /// infinite for one that has no share or no place.
     pub(super) fn levels(&self, law: Law, points: usize, evidence: &Evidence) -> Evidence {
         let shares = law.shares();
         self.with_table(law, points, |table| {
             std::array::from_fn(|one| match shares[one] {
                 share if share > 0.0 && evidence[one].is_finite() => {
-                    exceeding(&table.scores[one], evidence[one]) / share
+                    ln_exceeding(&table.scores[one], evidence[one]) - share.ln()
                 }
                 _ => f64::INFINITY,
             })
@@ -141,11 +141,11 @@ fn quantile(descending: &[f64], alpha: f64) -> f64 {
 /// little of it.
 const EXTRAPOLATED: usize = 20;
 
-/// The share of simulations whose evidence is at least this; among those that were not kept it is not told apart.
-fn exceeding(descending: &[f64], evidence: f64) -> f64 {
-    let share = |rank: usize| rank as f64 / SIMULATIONS as f64;
+/// The share of simulations whose evidence is at least this, in ln; among those that were not kept it is not told apart.
+fn ln_exceeding(descending: &[f64], evidence: f64) -> f64 {
+    let share = |rank: usize| (rank as f64 / SIMULATIONS as f64).ln();
     match descending.get(EXTRAPOLATED - 1) {
-        Some(last) if evidence > *last => share(EXTRAPOLATED) * (0.5 * (last - evidence)).exp(),
+        Some(last) if evidence > *last => share(EXTRAPOLATED) + 0.5 * (last - evidence),
         _ => share(descending.partition_point(|score| *score >= evidence)),
     }
 }

@@ -54,8 +54,6 @@ pub(super) struct Segmentation {
 
 /// Cuts a series.
 pub(super) fn segment(series: &Series, search: &Search<'_>) -> Segmentation {
-    let points: Vec<Weighted> =
-        series.points.iter().map(|point| Weighted { value: point.value, error: point.error }).collect();
     let mut found = Segmentation {
         steps: Vec::new(),
         glitches: Vec::new(),
@@ -63,7 +61,7 @@ pub(super) fn segment(series: &Series, search: &Search<'_>) -> Segmentation {
         autocorrelation: 0.0,
         maybe_autocorrelation: false,
         trend: TrendKind::None,
-        points,
+        points: series.weighted(),
         covariance: series.covariance.clone(),
     };
     match law_of(series) {
@@ -102,10 +100,8 @@ pub(super) fn visible(series: &Series, found: &Segmentation, search: &Search<'_>
         }
         law => search.critical.of_step(law, points, STEP_SHARE * search.alpha),
     };
-    let squares: f64 = found.points.iter().map(|point| point.error.powi(2)).sum();
-    let error = (squares / points as f64).sqrt();
-    // Of the difference of the means of two halves.
-    let of_halves = 2.0 * error / (points as f64).sqrt();
+    let all: Vec<usize> = (0..points).collect();
+    let (_, of_halves) = found.scan(&all).apart(points / 2..points);
     let visible = (critical + POWER_90) * of_halves;
     Some(visible.max(search.least_change)).filter(|visible| visible.is_finite())
 }
@@ -134,6 +130,20 @@ impl Segmentation {
     pub(super) fn window(&self, step: usize) -> Vec<usize> {
         let members = self.members();
         [members[step].as_slice(), members[step + 1].as_slice()].concat()
+    }
+
+    /// The variance of a sum of the points at these positions by weights.
+    pub(super) fn variance_of_sum(&self, positions: &[usize], weights: &[f64]) -> f64 {
+        let Some(covariance) = &self.covariance else {
+            let terms = positions.iter().zip(weights);
+            return terms.map(|(at, weight)| (weight * self.points[*at].error).powi(2)).sum();
+        };
+        let row = |(row, weight): (&usize, &f64)| {
+            let sum: f64 =
+                positions.iter().zip(weights).map(|(at, other)| other * covariance[*row][*at]).sum();
+            weight * sum
+        };
+        positions.iter().zip(weights).map(row).sum()
     }
 
     /// What lies at these positions.

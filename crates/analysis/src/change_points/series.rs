@@ -177,13 +177,15 @@ impl Series {
             return Err(Error::BadSpread { what: "the covariance of the means" });
         }
         let scan = Scan::with_covariance(&present, &covariance);
-        // Alone a point is held against all others: its own error is what of that is not theirs.
-        let own = (1.0 - 1.0 / present.len().max(2) as f64).sqrt();
-        let mut errors = (0..present.len()).map(|at| own * scan.apart(at..at + 1).1);
+        // A point is held against all others: its own error is what of that is not theirs.
+        let own = (1.0 - 1.0 / present.len() as f64).sqrt();
+        let mut errors = (0..present.len()).map(|at| match present.len() {
+            1 => covariance[at][at].sqrt(),
+            _ => own * scan.apart(at..at + 1).1,
+        });
         let with_error = |mean: &Option<f64>| {
-            mean.and_then(|value| {
-                Some(Mean { value, error: errors.next().filter(|error| error.is_finite())? })
-            })
+            let value = (*mean)?;
+            errors.next().map(|error| Mean { value, error })
         };
         let means: Vec<Option<Mean>> = means.iter().map(with_error).collect();
         Ok(Series { covariance: Some(covariance), ..Series::of_means(&means, df)? })
@@ -191,9 +193,11 @@ impl Series {
 
     /// The points at these positions, to be cut.
     pub(super) fn scan(&self, positions: &[usize]) -> Scan {
-        let weighted = |point: &Point| Weighted { value: point.value, error: point.error };
-        let points: Vec<Weighted> = self.points.iter().map(weighted).collect();
-        Scan::at(&points, self.covariance.as_ref(), positions)
+        Scan::at(&self.weighted(), self.covariance.as_ref(), positions)
+    }
+
+    pub(super) fn weighted(&self) -> Vec<Weighted> {
+        self.points.iter().map(|point| Weighted { value: point.value, error: point.error }).collect()
     }
 
     /// Versions that have a value.
@@ -247,7 +251,8 @@ fn is_covariance(matrix: &[Vec<f64>], size: usize) -> bool {
             if (matrix[row][column] - matrix[column][row]).abs() > 1e-9 * scale {
                 return false;
             }
-            if row == column && !(left > 1e-12 * matrix[row][row]) {
+            let is_positive = left > 1e-12 * matrix[row][row];
+            if row == column && !is_positive {
                 return false;
             }
             factor[row][column] = if row == column { left.sqrt() } else { left / factor[column][column] };

@@ -1,8 +1,9 @@
 //! How often noise alone does as much: the points of the series itself in other orders.
 //!
-//! If nothing changed, each order of the points is as likely as any other, whatever the noise is like. So the share of orders
-//! that look at least as striking as the order that was measured is an exact p value (Fisher 1935; Antoch and Huskova 2001
-//! for change points), where critical values simulated from normal noise would alarm too often in heavy tails.
+//! If nothing changed and the noise of the points is independent, each order of them is as likely as any other, whatever the
+//! distribution of the noise. So the share of orders that look at least as striking as the order that was measured is an
+//! exact p value (Fisher 1935; Antoch and Huskova 2001 for change points), where critical values simulated from normal noise
+//! would alarm too often in heavy tails. For noise whose neighbours are alike there is `autocorrelation`.
 
 use super::scan::Weighted;
 use crate::simulation::noise::Noise;

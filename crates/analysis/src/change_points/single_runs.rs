@@ -136,12 +136,9 @@ impl Run<'_> {
     /// What a further step, and a further stretch, of what is left beside `steps` steps must exceed.
     fn needed_beside(&self, steps: usize) -> (f64, f64) {
         let left = coarse(self.count().saturating_sub(steps).max(LEAST_SINGLE_RUNS));
-        let shares = Reading::Values.shares();
+        let of = |one: usize| (Reading::Values.shares()[one] * self.search.alpha_beside).min(LARGEST_ALPHA);
         let critical = self.search.critical;
-        (
-            critical.of_step(self.law(), left, shares[STEP] * self.search.alpha_beside),
-            critical.of_bump(self.law(), left, shares[BUMP] * self.search.alpha_beside),
-        )
+        (critical.of_step(self.law(), left, of(STEP)), critical.of_bump(self.law(), left, of(BUMP)))
     }
 
     /// The staircase that explains the series, of one step at least.

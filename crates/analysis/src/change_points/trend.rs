@@ -48,7 +48,7 @@ pub(super) fn of_repeats(found: &Segmentation, df: usize, alpha: f64, needed: f6
     let active = found.active();
     let points = found.at(&active);
     let Some(fit) = Fit::of(&points).filter(|_| points.len() >= LEAST_POINTS) else { return TrendKind::None };
-    if student::two_sided_p(fit.slope.abs() * fit.spread.sqrt(), df) >= alpha {
+    if student::two_sided_p(fit.slope.abs() / fit.error_of_slope(found, &active, &points), df) >= alpha {
         return TrendKind::None;
     }
     let levels = found.levels();
@@ -87,11 +87,13 @@ pub(super) fn line(points: &[Weighted]) -> Vec<Option<f64>> {
 }
 
 pub(super) fn of(series: &Series, found: &Segmentation, rule: &Rule) -> Option<Trend> {
-    let points = found.at(&found.active());
+    let active = found.active();
+    let points = found.at(&active);
     if points.len() < LEAST_POINTS {
         return None;
     }
     let fit = Fit::of(&points)?;
+    let error_of_slope = fit.error_of_slope(found, &active, &points);
     // Repeats say what the error of a point is; of single runs it is at least what is left about the line.
     let (scale, df) = match series.spread() {
         Spread::Repeats { df } => (1.0, df),
@@ -103,7 +105,7 @@ pub(super) fn of(series: &Series, found: &Segmentation, rule: &Rule) -> Option<T
     let last = (points.len() - 1) as f64;
     let center = fit.slope * last;
     let quantile = student::two_sided_quantile(1.0 - rule.confidence, df);
-    let half = quantile * scale * last / fit.spread.sqrt();
+    let half = quantile * scale * last * error_of_slope;
     let largest = (1..points.len())
         .filter_map(|at| fit.step_beside(&points, at))
         .map(|(step, error)| step * center.signum() + quantile * scale * error)
@@ -151,6 +153,13 @@ impl Fit {
         let fit = Fit { mean, middle, slope, spread, squares: 0.0, weight: all };
         let squares = all * average(&|at, point| (point.value - fit.at(at)).powi(2));
         (spread > 0.0).then_some(Fit { squares, ..fit })
+    }
+
+    /// With the covariance of the points, if they have one: the weights are those of their errors alone.
+    fn error_of_slope(&self, found: &Segmentation, positions: &[usize], points: &[Weighted]) -> f64 {
+        let of = |(at, point): (usize, &Weighted)| weight(point) * (at as f64 - self.middle) / self.spread;
+        let weights: Vec<f64> = points.iter().enumerate().map(of).collect();
+        found.variance_of_sum(positions, &weights).sqrt()
     }
 
     fn at(&self, place: usize) -> f64 {

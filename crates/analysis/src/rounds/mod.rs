@@ -192,6 +192,10 @@ pub(crate) struct CellNoise {
 /// Fewer rounds than this of a version say too little of its own noise: beside one degree of freedom no interval is left.
 const LEAST_ROUNDS_OF_OWN_NOISE: usize = 3;
 
+/// What versions share that no chain of common rounds connects with others, in variances of a cell: so much that nothing is
+/// said of how the parts differ.
+const UNCONNECTED: f64 = 1e6;
+
 /// A variance below this is rounding of doubles: values that repeat exactly are all equally noisy.
 const ROUNDING: f64 = 1e-18;
 
@@ -248,14 +252,16 @@ impl RoundsFit {
         let pooled = self.variance.filter(|_| self.basis == Basis::LeastSquares)?;
         let measured: Vec<usize> =
             (0..self.versions.len()).filter(|version| self.versions[*version].mean.is_some()).collect();
+        let connected = |left: usize, right: usize| self.least_squares.connected(&self.present, left, right);
+        let in_parts = measured.iter().any(|version| !connected(measured[0], *version));
         let row = |left: &usize| {
+            let noise = self.noise_of(*left).map_or(pooled, |noise| noise.variance);
+            let own = noise / self.versions[*left].rounds as f64 + layout_noise.powi(2);
             let of = |right: &usize| {
                 let shared = pooled * self.least_squares.covariance_factor(&self.present, *left, *right);
-                let own = self.noise_of(*left).filter(|_| left == right).map_or(0.0, |noise| {
-                    noise.variance / self.versions[*left].rounds as f64 + layout_noise.powi(2)
-                });
+                let of_part = if in_parts && connected(*left, *right) { UNCONNECTED * pooled } else { 0.0 };
                 // Values that repeat exactly are told apart by rounding of doubles.
-                shared + if left == right { own.max(ROUNDING) } else { 0.0 }
+                shared + of_part + if left == right { own.max(ROUNDING) } else { 0.0 }
             };
             measured.iter().map(of).collect()
         };

@@ -26,15 +26,19 @@ impl Noise {
 
     /// One of the items, each as likely.
     pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        let index = ((self.random.next_u64() >> 32) * items.len() as u64) >> 32;
-        items[usize::try_from(index).expect("below the number of items")]
+        items[self.below(items.len())]
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        let index = ((self.random.next_u64() >> 32) * bound as u64) >> 32;
+        usize::try_from(index).expect("below the bound")
     }
 
     /// Another order of the items, each as likely (Durstenfeld 1964).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            let other = ((self.random.next_u64() >> 32) * (last as u64 + 1)) >> 32;
-            items.swap(last, usize::try_from(other).expect("below the number of items"));
+            let other = self.below(last + 1);
+            items.swap(last, other);
         }
     }
 

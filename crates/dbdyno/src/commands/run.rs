@@ -12,11 +12,11 @@ use anyhow::{Context, anyhow};
 use findings::selection::Selection;
 use findings::{ComparedRun, Finding};
 use model::block::{Outcome, Side};
-use model::event::RunOutcome;
+use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
 use model::plan::Purpose;
 use model::plan_file::PlanFile;
-use model::record::RunStatus;
+use model::record::{RunRecord, RunStatus};
 use model::warning::Warning;
 use runner::clock::Stopwatch;
 use runner::real::library_copy;
@@ -77,27 +77,37 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
             "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
         )));
     }
-    let failed = record.trials.iter().filter(|ended| ended.outcome != Outcome::Done).count() as u64;
+    let failed = visits_with_failures(&record);
     let retry = if arguments.retry_failed { Retry::Failed } else { Retry::CutOff };
-    if record.status == RunStatus::Ended(RunOutcome::Done) && (failed == 0 || retry == Retry::CutOff) {
+    if record.status == RunStatus::Ended(RunOutcome::Done) && (failed.is_empty() || retry == Retry::CutOff) {
         return Err(usage(anyhow!(
             "run {run} is done: there is nothing to go on with{}",
-            retry_hint(failed)
+            retry_hint(failed.len())
         )));
     }
     library_copy::check(&record.plan).map_err(usage)?;
     let done: BTreeSet<(u32, Side)> = writer.resume(&run, retry)?.into_iter().collect();
+    if retry == Retry::Failed && !failed.is_empty() {
+        let warning = Warning::MeasuredAgainLater { visits: failed.len() as u64 };
+        writer.write(&run, &RunEvent::Warned { step: None, warning })?;
+    }
     let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
     let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;
     show(&writer, &measured, reported(arguments))
 }
 
-fn retry_hint(failed: u64) -> String {
+/// The visits in which a step failed or was skipped.
+fn visits_with_failures(record: &RunRecord) -> BTreeSet<(u32, Side)> {
+    let failed = record.trials.iter().filter(|ended| ended.outcome != Outcome::Done);
+    failed.map(|ended| (ended.trial.launch, ended.trial.side)).collect()
+}
+
+fn retry_hint(failed: usize) -> String {
     match failed {
         0 => String::new(),
         _ => format!(
-            "; --retry-failed measures {} again",
-            count(failed, "failed or skipped trial", "failed or skipped trials")
+            "; --retry-failed measures {} again in which a step failed or was skipped",
+            count(failed as u64, "visit", "visits")
         ),
     }
 }

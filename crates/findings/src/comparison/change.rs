@@ -58,6 +58,8 @@ pub struct ReleaseTrend {
     pub releases: usize,
     #[serde(flatten)]
     pub line: TrendView,
+    /// Whether it is of single runs, and needs repeats.
+    pub candidate: bool,
     /// Whether noise whose neighbours are alike explains it as well; of single runs only.
     pub maybe_autocorrelation: bool,
 }

@@ -71,18 +71,40 @@ fn the_release_and_what_moved_with_it_are_named() {
 
 #[test]
 fn a_subject_that_left_is_named_with_what_it_lacks() {
-    let mut record = record();
-    let why = Reason::Said("the worker was killed by signal 9".to_owned());
-    for ended in record.trials.iter_mut().filter(|ended| ended.trial.side == 5 && ended.trial.launch > 1) {
-        ended.outcome = Outcome::Skipped { reason: Reason::NotTriedAgain { reason: Box::new(why.clone()) } };
-    }
+    let why = || Reason::Said("the worker was killed by signal 9".to_owned());
+    // By round: a visit that failed at once, one that was not tried again, one of which a step is done.
+    let with = |visits: [&str; 3]| {
+        let mut record = record();
+        for ended in record.trials.iter_mut().filter(|ended| ended.trial.side == 5) {
+            let is_first = ended.trial.step == STEPS[1];
+            ended.outcome = match visits[ended.trial.launch as usize - 1] {
+                "failed" if is_first => Outcome::Failed { reason: why() },
+                "failed" => Outcome::Skipped { reason: Reason::FailedBefore { step: STEPS[1].to_owned() } },
+                "not tried" => Outcome::Skipped { reason: Reason::NotTriedAgain { reason: Box::new(why()) } },
+                "no time" => Outcome::Skipped { reason: Reason::BudgetUsedUp },
+                _ if is_first => Outcome::Done,
+                _ => Outcome::Failed { reason: why() },
+            };
+        }
+        record
+    };
     let left = |record: &RunRecord| {
         let warnings = view_of(record).warnings.into_iter().map(|one| one.warning);
         warnings.filter(|one| matches!(one, Warning::SubjectLeft { .. })).collect::<Vec<_>>()
     };
-    let subject = record.plan.subjects[5].reference.to_string();
-    assert_eq!(left(&record), [Warning::SubjectLeft { subject, rounds: 2, reason: why.to_string() }]);
-    assert_eq!(left(&self::record()), []);
+    let subject = record().plan.subjects[5].reference.to_string();
+    let gone = Warning::SubjectLeft { subject, rounds: 3, reason: why().to_string() };
+    for visits in [["failed"; 3], ["failed", "failed", "not tried"], ["not tried"; 3]] {
+        assert_eq!(left(&with(visits)), std::slice::from_ref(&gone), "{visits:?}");
+    }
+    for visits in [
+        ["done"; 3],
+        ["done", "failed", "failed"],
+        ["failed", "failed", "done"],
+        ["failed", "failed", "no time"],
+    ] {
+        assert_eq!(left(&with(visits)), [], "{visits:?}");
+    }
 }
 
 #[test]

@@ -40,6 +40,8 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
             rounds: 2,
             reason: text("the worker was killed by signal 9"),
         },
+        Warning::MeasuredAgainLater { visits: 1 },
+        Warning::MeasuredAgainLater { visits: 4 },
         Warning::ServerElsewhere { subject: text("postgres@there"), server: text("db:5432") },
         Warning::NoDevice { reason: text("no such file") },
         shared(Some(text("nvme0n1"))),

@@ -12,6 +12,9 @@ const MOVED_SHOWN: usize = 4;
 /// At most this many twins stand with one of them.
 const TWINS_SHOWN: usize = 3;
 
+const CANDIDATE: &str = "; a candidate, from single runs: needs repeats";
+const SUSPICION: &str = "; no more than a suspicion, because drift looks like this too";
+
 /// The changes that go with no other, losses of the rate first, the largest before the others; then other metrics; then
 /// gains.
 pub(super) fn ordered(view: &Comparison) -> Vec<&Change> {
@@ -45,8 +48,8 @@ pub(super) fn sentence_with(change: &Change, moved: &[MovedWith], view: &Compari
     let possibly =
         if possibly.is_empty() { String::new() } else { format!(", possibly {}", and_list(&possibly)) };
     let standing = match (change.kind, change.suspect) {
-        (Kind::Candidate, _) => "; a candidate, from single runs: needs repeats",
-        (_, true) => "; no more than a suspicion, because drift looks like this too",
+        (Kind::Candidate, _) => CANDIDATE,
+        (_, true) => SUSPICION,
         (_, false) if change.at_edge => "; one release stands alone on one side of it",
         (_, false) => "",
     };
@@ -69,10 +72,13 @@ pub(super) fn sentence_with(change: &Change, moved: &[MovedWith], view: &Compari
 /// A steady change as a sentence: "readrandom: falls by 19 % [17, 21] over 20 releases, no single step of more than 1.9 %."
 pub(super) fn trend(trend: &ReleaseTrend, view: &Comparison) -> String {
     let metric = if trend.metric == Metric::OpsPerSecondDrained { "drained rate " } else { "" };
-    let suspect =
-        if trend.suspect { "; no more than a suspicion, because drift looks like this too" } else { "" };
+    let standing = match (trend.candidate, trend.suspect) {
+        (true, _) => CANDIDATE,
+        (false, true) => SUSPICION,
+        (false, false) => "",
+    };
     format!(
-        "{}{}: {metric}{}{suspect}.",
+        "{}{}: {metric}{}{standing}.",
         trend.step,
         with_config(&trend.config, view),
         steadily(&trend.line, trend.releases, trend.maybe_autocorrelation)

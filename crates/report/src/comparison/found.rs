@@ -5,7 +5,7 @@ use super::changes;
 use super::sentences::sort_by_size;
 use crate::document::Sentence;
 use findings::Comparison;
-use findings::comparison::{ComparedStep, StepView};
+use findings::comparison::{ComparedStep, ReleaseTrend, StepView};
 use model::figures::{change, chosen_percent, percent};
 use model::metric::Metric;
 use model::verdict::Verdict;
@@ -59,9 +59,11 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         verdict: Some(verdict_of(change.suspect, change.ratio)),
         text: changes::sentence_with(change, &[], view),
     }));
-    let of_rate = view.trends.iter().filter(|trend| trend.metric == Metric::OpsPerSecond);
-    found.extend(of_rate.take(MOST_CHANGES).map(|trend| Sentence {
-        verdict: Some(verdict_of(trend.suspect, trend.line.ratio)),
+    let mut trends: Vec<&ReleaseTrend> =
+        view.trends.iter().filter(|trend| trend.metric == Metric::OpsPerSecond).collect();
+    trends.sort_by(|left, right| right.line.ratio.ln().abs().total_cmp(&left.line.ratio.ln().abs()));
+    found.extend(trends.into_iter().take(MOST_CHANGES).map(|trend| Sentence {
+        verdict: Some(verdict_of(trend.suspect || trend.candidate, trend.line.ratio)),
         text: changes::trend(trend, view),
     }));
     found

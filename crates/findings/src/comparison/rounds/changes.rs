@@ -7,7 +7,7 @@ use super::series::{judged, searched, series};
 use super::values::Cells;
 use crate::comparison::{Change, ReleaseTrend};
 use crate::trend::TrendView;
-use analysis::change_points::{self, CriticalValues};
+use analysis::change_points::{self, CriticalValues, Spread};
 use model::metric::Metric;
 use model::plan::{Design, Plan};
 use model::workload::Step;
@@ -80,6 +80,7 @@ fn trend(one: &Searched<'_>, plan: &Plan) -> Option<ReleaseTrend> {
         suspect: is_suspect(plan),
         releases: one.points.len(),
         line,
+        candidate: one.points.spread() == Spread::SingleRuns,
         maybe_autocorrelation: one.findings.maybe_autocorrelation,
     })
 }

@@ -21,11 +21,11 @@ use super::{Comparison, Repeats, StepView, SubjectRow, Values};
 use against_base::{PValues, cases, judge_together};
 use model::block::{Outcome, Side};
 use model::metric::Metric;
-use model::reason::Reason;
+use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
 use model::record::{RunRecord, RunWarning};
 use model::warning::{UnreadTexts, Warning};
 use model::workload::Step;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use values::{Cells, TrialData, done_trials, values};
 
 /// What failed or was not done yet is left out of every number and listed with its reason.
@@ -58,20 +58,36 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     }
 }
 
-/// The subjects that were not tried again after failures in a row.
+/// The subjects of which nothing was measured in the last rounds, so many that they were not tried again, or would not be.
 fn subjects_that_left(record: &RunRecord) -> Vec<RunWarning> {
-    let mut left: BTreeMap<Side, (BTreeSet<u32>, &Reason)> = BTreeMap::new();
+    let mut visits: BTreeMap<(Side, u32), Vec<&Outcome>> = BTreeMap::new();
     for ended in &record.trials {
-        if let Outcome::Skipped { reason: Reason::NotTriedAgain { reason } } = &ended.outcome {
-            left.entry(ended.trial.side).or_insert((BTreeSet::new(), &**reason)).0.insert(ended.trial.launch);
-        }
+        visits.entry((ended.trial.side, ended.trial.launch)).or_default().push(&ended.outcome);
     }
-    let told = left.into_iter().map(|(side, (rounds, reason))| Warning::SubjectLeft {
-        subject: record.plan.subjects[side].reference.to_string(),
-        rounds: rounds.len() as u64,
-        reason: reason.to_string(),
+    let left = (0..record.plan.subjects.len()).filter_map(|side| {
+        let of_side = visits.range((side, 0)..(side + 1, 0)).rev().map(|(_, outcomes)| outcomes);
+        let lacking: Vec<&Reason> =
+            of_side.map_while(|outcomes| why_nothing_was_measured(outcomes)).collect();
+        let reason = *lacking.first()?;
+        (lacking.len() as u64 >= u64::from(MOST_FAILURES_IN_A_ROW)).then(|| Warning::SubjectLeft {
+            subject: record.plan.subjects[side].reference.to_string(),
+            rounds: lacking.len() as u64,
+            reason: reason.to_string(),
+        })
     });
-    told.map(|warning| RunWarning { step: None, warning }).collect()
+    left.map(|warning| RunWarning { step: None, warning }).collect()
+}
+
+/// Why a visit has nothing; absent if a trial of it is done, or none was tried for want of time.
+fn why_nothing_was_measured<'a>(outcomes: &[&'a Outcome]) -> Option<&'a Reason> {
+    if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Done)) {
+        return None;
+    }
+    outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Skipped { reason: Reason::NotTriedAgain { reason } } => Some(&**reason),
+        Outcome::Failed { reason } => Some(reason),
+        Outcome::Skipped { .. } | Outcome::Done => None,
+    })
 }
 
 /// The warnings that steps call other functions of the engine, one for each step: the candidates' names, then what is

@@ -10,7 +10,7 @@ use crate::campaign::world::{DbBenchRun, Failure, Performed, Severity};
 use model::block::{BASE, BlockKind, Latency, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
-use model::reason::Reason;
+use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
 use model::record::engine_text_name;
 use model::units::Nanos;
 use model::warning::{ApiCall, Warning};
@@ -40,10 +40,6 @@ pub struct Rounds {
     events: Vec<RunEvent>,
     epoch_us: i64,
 }
-
-/// So many visits of a subject in a row in which nothing was measured end its part in the campaign. One alone may be a full disk
-/// or a process that the kernel killed for memory.
-const MOST_FAILURES_IN_A_ROW: u32 = 3;
 
 struct Failures {
     in_a_row: u32,
