@@ -19,3 +19,28 @@ pub(crate) fn inverse_of_positive_definite(matrix: &mut [Vec<f64>]) -> Vec<Vec<f
     }
     inverse
 }
+
+/// Whether a matrix is symmetric and positive definite (Cholesky).
+pub(crate) fn is_positive_definite(matrix: &[Vec<f64>]) -> bool {
+    let size = matrix.len();
+    if matrix.iter().any(|row| row.len() != size) {
+        return false;
+    }
+    let mut factor = vec![vec![0.0; size]; size];
+    for row in 0..size {
+        for column in 0..=row {
+            let of_both: f64 = (0..column).map(|at| factor[row][at] * factor[column][at]).sum();
+            let left: f64 = matrix[row][column] - of_both;
+            let scale = matrix[row][row].abs().max(matrix[column][column].abs());
+            if (matrix[row][column] - matrix[column][row]).abs() > 1e-9 * scale {
+                return false;
+            }
+            let is_positive = left > 1e-12 * matrix[row][row];
+            if row == column && !is_positive {
+                return false;
+            }
+            factor[row][column] = if row == column { left.sqrt() } else { left / factor[column][column] };
+        }
+    }
+    true
+}

@@ -141,7 +141,7 @@ fn quantile(descending: &[f64], alpha: f64) -> f64 {
 /// little of it.
 const EXTRAPOLATED: usize = 20;
 
-/// The share of simulations whose evidence is at least this, in ln; among those that were not kept it is not told apart.
+/// The share of simulations with at least this evidence, in ln. All evidence below the scores that were kept has one share.
 fn ln_exceeding(descending: &[f64], evidence: f64) -> f64 {
     let share = |rank: usize| (rank as f64 / SIMULATIONS as f64).ln();
     match descending.get(EXTRAPOLATED - 1) {

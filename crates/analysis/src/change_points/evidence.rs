@@ -3,9 +3,9 @@
 //! Three explanations are held against "no change": a step, a stretch that differs from both its sides, and a straight
 //! line. The evidence for each is `n ln(S0 / S1)`, twice the logarithm of a likelihood ratio, S0 and S1 being the squares
 //! left without and with it; so the noise is what the explanation itself leaves, and a change that is there does not
-//! hide itself. From [`LEAST_RANKED`] points on ranks are tested too, which heavy tails and spikes cannot move, beside values with
-//! spikes cut down to their neighbours: ranks cannot tell a large step from a small one, nor see three points at an end,
-//! however far off.
+//! hide itself. From [`LEAST_RANKED`] points on ranks are tested too: heavy tails and spikes do not move them. Values are still
+//! tested, with spikes cut down to their neighbours, because ranks do not show how large a step is, nor three points at an
+//! end, however far off.
 
 use super::autocorrelation;
 use super::gains::Sums;

@@ -67,8 +67,8 @@ impl Rule {
     /// With 20 points no method finds nine of ten steps of two standard deviations at 1 %: even a t test that is
     /// told the place finds 94 %, and the place must be searched for. A candidate costs one measurement more,
     /// and a person looks at a short series once; so there the scale leans towards finding. At 100 points, the
-    /// length of series that machines watch, it is the rule's own. What is looked for beside a first change has the
-    /// geometric mean of both.
+    /// length of series that machines watch, it is the rule's own. Further changes are searched for at the
+    /// geometric mean of this alpha and the rule's.
     pub fn alpha_of(&self, series: &Series) -> f64 {
         match series.spread() {
             Spread::Repeats { .. } => self.alpha,

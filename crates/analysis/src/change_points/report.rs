@@ -80,17 +80,18 @@ impl Reporter<'_> {
         let members = self.found.members();
         let window = self.found.window(step);
         let scan = self.found.scan(&window);
-        let scores = scan.step_scores();
         let at = window.partition_point(|position| *position < self.found.steps[step]);
-        let location =
-            location_set(&scores, at).into_iter().map(|index| self.version(window[index])).collect();
+        let location = location_set(&scan.step_scores(), at)
+            .into_iter()
+            .map(|index| self.version(window[index]))
+            .collect();
         let (before, after) = (&members[step], &members[step + 1]);
         let last = step + 1 == self.found.steps.len();
         let at_edge = (step == 0 && before.len() == 1) || (last && after.len() == 1);
         let size = scan.apart(at..window.len());
         let window = self.positions(step).start..self.positions(step + 1).end;
         let place = Place { position: self.found.steps[step], shape: Shape::Step, at_edge, location, window };
-        self.change(place, size, scores.get(at.saturating_sub(1)).copied().unwrap_or(0.0))
+        self.change(place, size)
     }
 
     fn glitch(&self, glitch: usize) -> Change {
@@ -106,10 +107,10 @@ impl Reporter<'_> {
             location: vec![self.version(glitch)],
             window: self.positions(segment),
         };
-        self.change(place, size, size.0.abs() / size.1)
+        self.change(place, size)
     }
 
-    fn change(&self, place: Place, (center, ln_error): (f64, f64), score: f64) -> Change {
+    fn change(&self, place: Place, (center, ln_error): (f64, f64)) -> Change {
         let Place { position, shape, at_edge, location, window } = place;
         let df = self.series.df();
         let half = student::two_sided_quantile(1.0 - self.rule.confidence, df) * ln_error;
@@ -124,7 +125,7 @@ impl Reporter<'_> {
             confidence: self.rule.confidence,
             ln_error,
             df,
-            score,
+            score: center.abs() / ln_error,
             location,
             window: self.versions(window),
         }

@@ -109,7 +109,7 @@ impl Scan {
         Scan::with_covariance(&values, &positions.iter().map(row).collect())
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.sums.len() - 1
     }
 

@@ -2,6 +2,7 @@
 
 use super::scan::{Covariance, Scan, Weighted};
 use crate::error::Error;
+use crate::linear::is_positive_definite;
 use crate::rounds::RoundsFit;
 use crate::student::{SD_OF_MEDIAN, median};
 
@@ -173,7 +174,7 @@ impl Series {
         df: usize,
     ) -> Result<Series, Error> {
         let present: Vec<f64> = means.iter().flatten().copied().collect();
-        if !is_covariance(&covariance, present.len()) {
+        if covariance.len() != present.len() || !is_positive_definite(&covariance) {
             return Err(Error::BadSpread { what: "the covariance of the means" });
         }
         let scan = Scan::with_covariance(&present, &covariance);
@@ -235,30 +236,6 @@ impl Series {
             Spread::SingleRuns => (self.points.len() / 2).max(1),
         }
     }
-}
-
-/// Whether a matrix is symmetric and positive definite (Cholesky).
-fn is_covariance(matrix: &[Vec<f64>], size: usize) -> bool {
-    if matrix.len() != size || matrix.iter().any(|row| row.len() != size) {
-        return false;
-    }
-    let mut factor = vec![vec![0.0; size]; size];
-    for row in 0..size {
-        for column in 0..=row {
-            let of_both: f64 = (0..column).map(|at| factor[row][at] * factor[column][at]).sum();
-            let left: f64 = matrix[row][column] - of_both;
-            let scale = matrix[row][row].abs().max(matrix[column][column].abs());
-            if (matrix[row][column] - matrix[column][row]).abs() > 1e-9 * scale {
-                return false;
-            }
-            let is_positive = left > 1e-12 * matrix[row][row];
-            if row == column && !is_positive {
-                return false;
-            }
-            factor[row][column] = if row == column { left.sqrt() } else { left / factor[column][column] };
-        }
-    }
-    true
 }
 
 /// The standard deviation of a point, from the differences of neighbours: a step is one difference of many. 0 below

@@ -47,7 +47,7 @@ mod tests {
         values.iter().map(|value| Weighted { value: *value, error: 1.0 }).collect()
     }
 
-    /// How far the last points lie above all others; no two orders of which are equal.
+    /// The smaller, the larger the later points are; different in every order.
     fn of_end(points: &[Weighted]) -> f64 {
         let weights = points.iter().zip(1..).map(|(point, at)| f64::from(at) * point.value);
         -weights.sum::<f64>()

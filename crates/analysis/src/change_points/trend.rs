@@ -48,7 +48,7 @@ pub(super) fn of_repeats(found: &Segmentation, df: usize, alpha: f64, needed: f6
     let active = found.active();
     let points = found.at(&active);
     let Some(fit) = Fit::of(&points).filter(|_| points.len() >= LEAST_POINTS) else { return TrendKind::None };
-    if student::two_sided_p(fit.slope.abs() / fit.error_of_slope(found, &active, &points), df) >= alpha {
+    if student::two_sided_p(fit.slope.abs() / fit.error_of_slope(found, &active), df) >= alpha {
         return TrendKind::None;
     }
     let levels = found.levels();
@@ -93,7 +93,7 @@ pub(super) fn of(series: &Series, found: &Segmentation, rule: &Rule) -> Option<T
         return None;
     }
     let fit = Fit::of(&points)?;
-    let error_of_slope = fit.error_of_slope(found, &active, &points);
+    let error_of_slope = fit.error_of_slope(found, &active);
     // Repeats say what the error of a point is; of single runs it is at least what is left about the line.
     let (scale, df) = match series.spread() {
         Spread::Repeats { df } => (1.0, df),
@@ -156,9 +156,11 @@ impl Fit {
     }
 
     /// With the covariance of the points, if they have one: the weights are those of their errors alone.
-    fn error_of_slope(&self, found: &Segmentation, positions: &[usize], points: &[Weighted]) -> f64 {
-        let of = |(at, point): (usize, &Weighted)| weight(point) * (at as f64 - self.middle) / self.spread;
-        let weights: Vec<f64> = points.iter().enumerate().map(of).collect();
+    fn error_of_slope(&self, found: &Segmentation, positions: &[usize]) -> f64 {
+        let of = |(at, position): (usize, &usize)| {
+            weight(&found.points[*position]) * (at as f64 - self.middle) / self.spread
+        };
+        let weights: Vec<f64> = positions.iter().enumerate().map(of).collect();
         found.variance_of_sum(positions, &weights).sqrt()
     }
 

@@ -260,7 +260,7 @@ impl RoundsFit {
             let of = |right: &usize| {
                 let shared = pooled * self.least_squares.covariance_factor(&self.present, *left, *right);
                 let of_part = if in_parts && connected(*left, *right) { UNCONNECTED * pooled } else { 0.0 };
-                // Values that repeat exactly are told apart by rounding of doubles.
+                // Of values that repeat exactly the variance is rounding of doubles.
                 shared + of_part + if left == right { own.max(ROUNDING) } else { 0.0 }
             };
             measured.iter().map(of).collect()

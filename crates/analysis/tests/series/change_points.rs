@@ -324,7 +324,8 @@ proptest! {
     }
 }
 
-/// Noise of one, of which each half of the versions shares `shared`: as if each were measured in launches of its own.
+/// The covariance of versions with a variance of 1 each, and in each half of them a variance of `shared` in common, as if each
+/// half were measured in launches of its own.
 fn of_two_halves(count: usize, shared: f64) -> Vec<Vec<f64>> {
     let of = |row: usize, column: usize| match (row == column, row * 2 / count == column * 2 / count) {
         (true, _) => 1.0 + shared,

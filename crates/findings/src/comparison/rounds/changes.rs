@@ -70,7 +70,7 @@ pub(super) fn over_releases(plan: &Plan, cells: &Cells) -> OverReleases {
     }
 }
 
-/// The trend of a series that users see: what a steady loss takes from every counter is not told counter by counter.
+/// The trend of a rate. Counters have none here: a steady loss shows in most of them, and one line says it.
 fn trend(one: &Searched<'_>, plan: &Plan) -> Option<ReleaseTrend> {
     let line = one.findings.trend.map(TrendView::from).filter(TrendView::is_told)?;
     matters_to_users(one.metric).then(|| ReleaseTrend {
