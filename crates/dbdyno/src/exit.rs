@@ -2,6 +2,7 @@
 
 use model::event::RunOutcome;
 use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 
 /// How a command ended well.
@@ -68,6 +69,17 @@ pub fn status(result: anyhow::Result<Ending>) -> ExitCode {
         Err(error) => {
             eprint(&format!("dbdyno: {error:#}"));
             ExitCode::from(if error.is::<Usage>() { USAGE } else { FAILED })
+        }
+    }
+}
+
+/// The status of the run below this process, which has printed its own error.
+pub fn of_supervised(ended: io::Result<i32>) -> ExitCode {
+    match ended {
+        Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(FAILED)),
+        Err(error) => {
+            eprint(&format!("dbdyno: failed to start itself below a supervisor: {error}"));
+            ExitCode::from(FAILED)
         }
     }
 }

@@ -1,12 +1,13 @@
-//! Ctrl-C: the first asks for an orderly end, the second ends at once (workers die with their controller).
+//! Ctrl-C: the first asks for an orderly end, a later one ends at once (what a run started dies with it).
 
 use anyhow::Context;
-use runner::proc::signals::Ignored;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use runner::proc::signals;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// Whether it was not the user who set the flag.
+static OURS: AtomicBool = AtomicBool::new(false);
 
 /// Begins to listen, once however often it is called; the flag is set from the first signal on. What was ignored when we
 /// began stays so: `nohup` protects a run from a lost session.
@@ -14,18 +15,18 @@ pub fn listen() -> anyhow::Result<Arc<AtomicBool>> {
     if let Some(flag) = FLAG.get() {
         return Ok(Arc::clone(flag));
     }
-    let flag = Arc::clone(FLAG.get_or_init(Arc::default));
-    let ignored = Ignored::now();
-    for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored.contains(*signal)) {
-        // In this order: a second signal finds the flag set and ends the process.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("failed to listen for Ctrl-C")?;
-    }
-    Ok(flag)
+    let flag = FLAG.get_or_init(Arc::default);
+    signals::listen(flag).context("failed to listen for Ctrl-C")?;
+    Ok(Arc::clone(flag))
 }
 
 /// Whether the user has asked to stop.
 pub fn requested() -> bool {
-    FLAG.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    !OURS.load(Ordering::Relaxed) && FLAG.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
+}
+
+/// Ends the run as Ctrl-C would, for a reason that is no wish of the user.
+pub fn end_the_run() {
+    OURS.store(!requested(), Ordering::Relaxed);
+    FLAG.get_or_init(Arc::default).store(true, Ordering::Relaxed);
 }

@@ -10,12 +10,14 @@ mod interrupt;
 mod paths;
 mod planning;
 mod progress;
+mod recording;
 mod referee;
 mod resources;
 mod serving;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use runner::process::supervisor;
 use std::process::ExitCode;
 
 /// Counts the worker's own heap; the controller has no use for the count and pays some nanoseconds.
@@ -24,6 +26,9 @@ static HEAP: load::heap::CountingAllocator = load::heap::CountingAllocator;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.command.starts_processes() && !supervisor::is_supervised(interrupt::end_the_run) {
+        return exit::of_supervised(supervisor::supervise());
+    }
     let result = match cli.command {
         Command::Compare(arguments) => commands::compare::run(&cli.places, &arguments),
         Command::Calibrate(arguments) => commands::calibrate::run(&cli.places, &arguments),

@@ -35,11 +35,6 @@ pub fn config_dir() -> anyhow::Result<PathBuf> {
     Ok(xdg("XDG_CONFIG_HOME", ".config")?.join("dbdyno"))
 }
 
-/// The program that workers are started from: this one.
-pub fn own_program() -> anyhow::Result<PathBuf> {
-    env::current_exe().context("failed to find the program file of dbdyno itself")
-}
-
 fn xdg(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
     if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));

@@ -16,8 +16,19 @@ use model::units::Bytes;
 use model::wire::{EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup, Stream};
 use model::workload::{DataSet, Operation};
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::fs::File;
+use std::io::{self, BufRead, LineWriter, Write};
 use std::sync::Arc;
+
+/// Serves requests from standard input until it ends, with replies on standard output. What the engine prints there goes to
+/// standard error instead.
+pub fn serve_this_process() -> io::Result<()> {
+    // The kernel names a process after the path that it was started by, which may tell a reader of `top` nothing.
+    let _ = std::fs::write("/proc/self/comm", "dbdyno-worker");
+    let replies = File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?);
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    serve(io::stdin().lock(), LineWriter::new(replies))
+}
 
 /// Serves requests from `input` until it ends.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> io::Result<()> {

@@ -267,6 +267,16 @@ pub enum Stream {
     Companion(usize),
 }
 
+impl Stream {
+    /// Its place among the streams of a step, its own first.
+    pub fn place(self) -> usize {
+        match self {
+            Stream::Own => 0,
+            Stream::Companion(companion) => companion + 1,
+        }
+    }
+}
+
 /// When a block ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "limit")]

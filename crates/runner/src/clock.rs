@@ -28,6 +28,11 @@ pub fn epoch_us() -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// Time since the host was started, without the time that it slept. May be asked in a signal handler.
+pub fn since_boot() -> Nanos {
+    read(libc::CLOCK_MONOTONIC).unwrap_or_default()
+}
+
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Nanos {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()

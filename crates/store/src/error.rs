@@ -37,12 +37,12 @@ pub enum Error {
         /// `process 123`
         holder: String,
     },
-    #[error("the store `{path}` stayed locked by another process; end that process, then try again")]
+    #[error("the store `{path}` is locked by another process; end that process, then try again")]
     Busy { path: PathBuf, source: rusqlite::Error },
     #[error("no permission to write the store `{path}`; change its permissions or use `--store FILE`")]
     ReadOnly { path: PathBuf, source: rusqlite::Error },
     #[error(
-        "the disk of the store `{path}` is full; free some space: what was committed before is still there"
+        "the disk of the store `{path}` is full: free some space; what was committed before is still there"
     )]
     DiskFull { path: PathBuf, source: rusqlite::Error },
     #[error("failed to {doing} in the store `{path}`")]
@@ -68,6 +68,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether what was refused may succeed later, when another process or the user has done something.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Error::Busy { .. } | Error::DiskFull { .. })
+    }
+
     /// Sorts an error of SQLite by what the user can do about it.
     pub(crate) fn from_sqlite(path: &Path, doing: impl Into<String>, source: rusqlite::Error) -> Error {
         let path = path.to_path_buf();

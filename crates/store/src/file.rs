@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a statement waits for another process. Writers exclude each other by a lock file before that, so
-/// only a migration or a checkpoint can be in the way, and those take far less.
+/// only a migration, a backup or somebody's own statement can be in the way.
 const BUSY_BOUND: Duration = Duration::from_secs(5);
+
+/// How long the end of a batch waits for another process: a step may be running, and its counters are to be read as soon as
+/// it ends. The batch is kept and tried again.
+const BATCH_BUSY_BOUND: Duration = Duration::from_millis(50);
 
 /// How long a reader that answers somebody waits: less than a person does. He is told to come again.
 const BROWSE_BUSY_BOUND: Duration = Duration::from_millis(500);
@@ -73,6 +77,42 @@ impl Store {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Leaves checkpoints to [`Store::checkpoint`]: they sync the device, which may be the one that is measured.
+    pub(crate) fn no_checkpoints_by_itself(&self) -> Result<(), Error> {
+        self.sql("set up the connection", |connection| {
+            connection.pragma_update(None, "wal_autocheckpoint", 0)
+        })
+    }
+
+    /// Moves what is committed from the log into the file, as far as readers let it.
+    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
+        self.sql("move the log into the file", |connection| {
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+        })
+    }
+
+    /// Begins a transaction that writes; `brief` is not to wait long for others.
+    pub(crate) fn begin(&self, brief: bool) -> Result<(), Error> {
+        self.sql("begin a batch", |connection| {
+            connection.busy_timeout(if brief { BATCH_BUSY_BOUND } else { BUSY_BOUND })?;
+            let begun = connection.execute_batch("BEGIN IMMEDIATE");
+            connection.busy_timeout(BUSY_BOUND)?;
+            begun
+        })
+    }
+
+    pub(crate) fn commit(&self) -> Result<(), Error> {
+        self.sql("commit a batch", |connection| connection.execute_batch("COMMIT"))
+    }
+
+    /// Ends a transaction without its changes, unless SQLite has done so after an error.
+    pub(crate) fn roll_back(&self) {
+        if !self.connection.is_autocommit() {
+            // An error here leaves nothing else to do, and the next `begin` tells it.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
     }
 
     fn from_connection(mut connection: Connection, path: PathBuf) -> Result<Store, Error> {

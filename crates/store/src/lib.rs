@@ -14,6 +14,7 @@ mod imports;
 mod insert;
 mod load;
 mod migrations;
+mod queue;
 mod resume;
 mod self_tests;
 mod writer;
@@ -22,6 +23,7 @@ pub use browse::{EntryPage, Filter};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
 pub use file::Store;
+pub use queue::QueuedRun;
 pub use resume::Retry;
 pub use writer::Writer;
 

@@ -24,6 +24,7 @@ mod campaigns;
 mod export;
 mod facts;
 mod imports;
+mod queue;
 mod self_tests;
 
 const RUN: &str = "20261121-091500-3fa9";
@@ -341,6 +342,71 @@ fn blocks_wait_for_the_next_sample_and_no_longer() {
     blocks(3);
 }
 
+/// The file as another process has it.
+fn other_process(path: &Path) -> rusqlite::Connection {
+    let other = rusqlite::Connection::open(path).unwrap();
+    other.busy_timeout(std::time::Duration::ZERO).unwrap();
+    other
+}
+
+#[test]
+fn between_batches_others_may_write_and_the_log_is_moved_only_while_nothing_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.sqlite");
+    let mut writer = Writer::open(&path).unwrap();
+    writer.write(RUN, &started(RUN, 1_000_000, Purpose::Compare)).unwrap();
+    let other = other_process(&path);
+    let measured =
+        RunEvent::BlockMeasured(Box::new(block(trial(1, "s", 0), BlockKind::Cycle(0), Counters::new())));
+    writer.write(RUN, &measured).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; COMMIT").unwrap();
+
+    let file_bytes = || std::fs::metadata(&path).unwrap().len();
+    let before = file_bytes();
+    let text = "x".repeat(8 << 20);
+    let raw = RunEvent::RawOutput { launch: 1, side: 0, name: "LOG".to_owned(), text };
+    writer.write(RUN, &raw).unwrap();
+    writer.flush().unwrap();
+    assert_eq!(file_bytes(), before);
+    writer.write(RUN, &RunEvent::VisitStarted { launch: 2, side: 0 }).unwrap();
+    assert!(file_bytes() > before + (8 << 20));
+}
+
+#[test]
+fn a_locked_store_holds_events_back_until_it_is_let_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("results.sqlite");
+    let mut writer = Writer::open(&path).unwrap();
+    let all = events(1_000);
+    let (first, rest) = all.split_at(3);
+    first.iter().for_each(|event| writer.write(RUN, event).unwrap());
+
+    let other = other_process(&path);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    rest.iter().for_each(|event| writer.write(RUN, event).unwrap());
+    assert!(writer.held_back().unwrap().contains("is locked by another process"), "{:?}", writer.held_back());
+    assert!(matches!(writer.flush(), Err(Error::Busy { .. })));
+    other.execute_batch("COMMIT").unwrap();
+    writer.flush().unwrap();
+    assert_eq!(writer.held_back(), None);
+    assert_eq!(writer.store().load_run(RUN).unwrap(), written(&all).store().load_run(RUN).unwrap());
+}
+
+#[test]
+fn an_event_that_cannot_be_written_takes_no_other_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(&directory.path().join("results.sqlite")).unwrap();
+    writer.write(RUN, &started(RUN, 1, Purpose::Compare)).unwrap();
+    let raw = |side| RunEvent::RawOutput { launch: 1, side, name: "LOG".to_owned(), text: "x".to_owned() };
+    let twice = RunEvent::LaunchStarted { launch: 1, at_us: 1 };
+    writer.write(RUN, &twice).unwrap();
+    writer.write(RUN, &raw(0)).unwrap();
+    assert!(matches!(writer.write(RUN, &twice), Err(Error::Sql { .. })));
+    writer.write(RUN, &raw(1)).unwrap();
+    writer.flush().unwrap();
+    assert_eq!(writer.store().load_run(RUN).unwrap().raw_outputs.len(), 2);
+}
+
 #[test]
 fn a_second_writer_is_told_who_writes() {
     let directory = tempfile::tempdir().unwrap();
@@ -431,12 +497,19 @@ fn a_full_disk_and_a_missing_permission_say_what_to_do() {
     writer.store().connection.pragma_update(None, "max_page_count", pages).unwrap();
     let text = "x".repeat(1 << 20);
     let raw = RunEvent::RawOutput { launch: 1, side: 0, name: "LOG".to_owned(), text };
-    let error = writer.write(RUN, &raw).unwrap_err();
-    assert!(matches!(error, Error::DiskFull { .. }), "{error}");
-    // What was committed is still there, and there is room for it again.
-    writer.store().connection.pragma_update(None, "max_page_count", 1 << 20).unwrap();
     writer.write(RUN, &raw).unwrap();
-    assert_eq!(writer.store().load_run(RUN).unwrap().raw_outputs.len(), 1);
+    assert!(writer.held_back().unwrap().contains("the disk of the store"), "{:?}", writer.held_back());
+    let error = writer.flush().unwrap_err();
+    assert!(matches!(error, Error::DiskFull { .. }), "{error}");
+    assert_eq!(writer.store().load_run(RUN).unwrap().raw_outputs.len(), 0);
+    // When there is room again, what was kept comes before what is new.
+    writer.store().connection.pragma_update(None, "max_page_count", 1 << 20).unwrap();
+    let later = RunEvent::RawOutput { launch: 1, side: 0, name: "LOG".to_owned(), text: "later".to_owned() };
+    writer.write(RUN, &later).unwrap();
+    assert_eq!(writer.held_back(), None);
+    let name = RawOutputName { launch: 1, side: 0, name: "LOG".to_owned() };
+    let texts = writer.store().raw_output(RUN, &name).unwrap();
+    assert_eq!(texts.iter().map(String::len).collect::<Vec<_>>(), [1 << 20, 5]);
 
     writer.store().connection.pragma_update(None, "query_only", true).unwrap();
     let error = writer.write(RUN, &raw).unwrap_err();

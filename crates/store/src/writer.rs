@@ -1,5 +1,5 @@
-//! The one writer: turns events into rows and commits them in batches. It knows no statement and no clock:
-//! time comes with the events.
+//! The one writer: turns events into rows and commits them in batches. A batch stays in memory until it ends, so that the
+//! file is locked for no longer than it takes to write. It knows no statement and no clock: time comes with the events.
 
 use crate::error::Error;
 use crate::file::Store;
@@ -15,14 +15,24 @@ use std::path::{Path, PathBuf};
 /// one event a second, so nothing waits for two seconds.
 const BATCH_BOUND_US: u64 = 1_000_000;
 
+/// Events that are kept while they cannot be written, of some kB each: more than two hours of a host's samples and a step's
+/// seconds.
+const MOST_HELD_BACK: usize = 20_000;
+
 /// Writes the events of runs. No other process can write to the same store while this lives; any can read.
 /// What was written is committed when it is dropped; call [`Writer::flush`] before, to see what went wrong.
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
-    /// Held as long as the writer lives; the kernel lets it go when the process is killed.
-    _lock: Option<File>,
+    /// Held as long as the writer lives; the kernel lets it go when the process is killed. None in memory.
+    lock: Option<File>,
     current: Option<CurrentRun>,
+    /// The run that was last seen to be in the store or in the batch.
+    begun: Option<String>,
+    /// Events that are not committed yet, each with its run.
+    batch: Vec<(String, RunEvent)>,
+    /// Why the batch is still there although it should have been committed.
+    held_back: Option<String>,
     committed_at_us: i64,
 }
 
@@ -31,15 +41,21 @@ impl Writer {
     pub fn open(path: &Path) -> Result<Writer, Error> {
         let store = Store::open(path)?;
         let lock = lock(path)?;
-        Ok(Writer { store, _lock: Some(lock), current: None, committed_at_us: 0 })
+        store.no_checkpoints_by_itself()?;
+        Ok(Writer::of(store, Some(lock)))
     }
 
     /// A writer to an empty store in memory, for tests and trials.
     pub fn in_memory() -> Result<Writer, Error> {
-        Ok(Writer { store: Store::in_memory()?, _lock: None, current: None, committed_at_us: 0 })
+        Ok(Writer::of(Store::in_memory()?, None))
     }
 
-    /// The store as this writer sees it: what is not yet committed included.
+    fn of(store: Store, lock: Option<File>) -> Writer {
+        let (current, begun, held_back) = (None, None, None);
+        Writer { store, lock, current, begun, batch: Vec::new(), held_back, committed_at_us: 0 }
+    }
+
+    /// The store: what is committed.
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -47,44 +63,93 @@ impl Writer {
     /// Writes one event of the run `run`. It is committed with its batch: at the latest with the first event
     /// one second later, at the end of a trial, a launch or a run, or by [`Writer::flush`].
     ///
-    /// An event is written in whole or, with an error, not at all.
+    /// That the store is locked or its disk full is no error yet: the events are kept, [`Writer::held_back`] says why, and
+    /// each later event tries again. It is one when they have become too many to be kept. Of an event that cannot be
+    /// written for another reason nothing is written; those before it are.
     pub fn write(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
-        if self.store.connection.is_autocommit() {
-            self.store.sql("begin a batch", |connection| connection.execute_batch("BEGIN IMMEDIATE"))?;
-        }
-        let written = self.write_whole(run, event);
-        if written.is_err() {
-            // Keys of rows that were rolled back must not be used again.
-            self.current = None;
-        }
-        written?;
+        self.check_begun(run, event)?;
+        self.batch.push((run.to_owned(), event.clone()));
         match batch_end(event, self.committed_at_us) {
-            BatchEnd::No => Ok(()),
-            BatchEnd::Now => self.flush(),
-            BatchEnd::At(at_us) => {
-                self.committed_at_us = at_us;
-                self.flush()
-            }
+            BatchEnd::No if self.lock.is_some() => return Ok(()),
+            // In memory there is nobody to wait for.
+            BatchEnd::No | BatchEnd::Now => {}
+            BatchEnd::At(at_us) => self.committed_at_us = at_us,
+        }
+        match self.write_batch(true) {
+            Ok(()) if nothing_is_measured_after(event) => match self.store.checkpoint() {
+                Err(error) if error.may_pass() => Ok(()), // the log only gets longer
+                ended => ended,
+            },
+            Err(error) if error.may_pass() && self.batch.len() < MOST_HELD_BACK => Ok(()),
+            ended => ended,
         }
     }
 
-    /// Commits what was written.
+    /// Why events are kept that should have been committed.
+    pub fn held_back(&self) -> Option<&str> {
+        self.held_back.as_deref()
+    }
+
+    /// Commits what was written. After an error that [may pass](Error::may_pass) all of it is kept, and can be tried again.
     pub fn flush(&mut self) -> Result<(), Error> {
-        if self.store.connection.is_autocommit() {
+        self.write_batch(false)
+    }
+
+    /// `brief` is not to wait long for others.
+    fn write_batch(&mut self, brief: bool) -> Result<(), Error> {
+        if self.batch.is_empty() {
             return Ok(());
         }
-        self.store.sql("commit a batch", |connection| connection.execute_batch("COMMIT"))
+        let batch = std::mem::take(&mut self.batch);
+        let (written, failed) = self.commit(&batch, brief);
+        self.batch = batch.into_iter().skip(written).collect();
+        self.held_back = failed.as_ref().filter(|error| error.may_pass()).map(Error::to_string);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Writes and commits a batch, up to an event that cannot be written. How many events are done with, that one
+    /// included, and why it was not all.
+    fn commit(&mut self, batch: &[(String, RunEvent)], brief: bool) -> (usize, Option<Error>) {
+        if let Err(error) = self.store.begin(brief) {
+            return (0, Some(error));
+        }
+        let mut failed = None;
+        let written = batch
+            .iter()
+            .take_while(|(run, event)| {
+                failed = self.write_whole(run, event).err();
+                failed.is_none()
+            })
+            .count();
+        let committed = match &failed {
+            Some(error) if error.may_pass() => false,
+            _ => match self.store.commit() {
+                Ok(()) => true,
+                Err(error) => {
+                    failed = failed.or(Some(error));
+                    false
+                }
+            },
+        };
+        if committed {
+            return (written + usize::from(failed.is_some()), failed);
+        }
+        self.store.roll_back();
+        // Keys of rows that were rolled back must not be used again.
+        self.current = None;
+        (0, failed)
     }
 
     /// Gives a run a name that `find_run` knows it by.
     pub fn name_run(&mut self, run: &str, name: &str) -> Result<(), Error> {
+        self.flush()?;
         let changed = self.store.sql(format!("name run {run}"), |connection| {
             connection.execute("UPDATE runs SET name = ? WHERE id = ?", [name, run])
         })?;
         if changed == 0 {
             return Err(self.not_begun(run));
         }
-        self.flush()
+        Ok(())
     }
 
     /// Keeps with a run what its report found, as JSON, so that a list of runs need not judge it anew. What was kept
@@ -93,13 +158,24 @@ impl Writer {
     /// # Errors
     /// A run that was not begun, a text that is no JSON, and what SQLite says.
     pub fn set_found(&mut self, run: &str, json: &str) -> Result<(), Error> {
+        self.flush()?;
         let changed = self.store.sql(format!("keep what was found in run {run}"), |connection| {
             connection.execute("UPDATE runs SET found_json = ? WHERE id = ?", [json, run])
         })?;
         if changed == 0 {
             return Err(self.not_begun(run));
         }
-        self.flush()
+        Ok(())
+    }
+
+    /// An event of a run that nobody began is refused at once.
+    fn check_begun(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
+        let begins = matches!(event, RunEvent::Started { .. });
+        if !begins && self.begun.as_deref() != Some(run) {
+            self.run_key(run)?.ok_or_else(|| self.not_begun(run))?;
+        }
+        self.begun = Some(run.to_owned());
+        Ok(())
     }
 
     fn write_whole(&mut self, run: &str, event: &RunEvent) -> Result<(), Error> {
@@ -111,6 +187,9 @@ impl Writer {
             Err(_) => "ROLLBACK TO event; RELEASE event",
         };
         let ended = self.store.sql(doing(), |connection| connection.execute_batch(end));
+        if written.is_err() {
+            self.current = None;
+        }
         // The first error is the cause: after some, SQLite has rolled everything back and knows no savepoint.
         written.and(ended)
     }
@@ -160,6 +239,11 @@ impl Drop for Writer {
     }
 }
 
+/// Whether it is a moment at which no engine runs.
+fn nothing_is_measured_after(event: &RunEvent) -> bool {
+    matches!(event, RunEvent::LaunchStarted { .. } | RunEvent::VisitStarted { .. } | RunEvent::Ended { .. })
+}
+
 enum BatchEnd {
     No,
     Now,
@@ -176,13 +260,13 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
             BatchEnd::At(sample.at_us)
         }
         RunEvent::HostSampled(_)
-        | RunEvent::VisitStarted { .. }
         | RunEvent::Announced { .. }
         | RunEvent::BlockMeasured(_)
         | RunEvent::SecondMeasured { .. }
         | RunEvent::ShapeRead { .. }
         | RunEvent::RawOutput { .. } => BatchEnd::No,
-        RunEvent::ImageBuilt { .. }
+        RunEvent::VisitStarted { .. }
+        | RunEvent::ImageBuilt { .. }
         | RunEvent::TrialEnded { .. }
         | RunEvent::LaunchEnded { .. }
         | RunEvent::StepLeft { .. }

@@ -9,6 +9,7 @@ mod compare;
 mod elsewhere;
 mod engines;
 mod expect;
+mod faults;
 mod formats;
 mod histories;
 mod insert_benchmark;
@@ -77,6 +78,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(compare::cases());
     cases.extend(bisect::cases(releases));
     cases.extend(campaigns::cases());
+    cases.extend(faults::cases());
     cases.extend(formats::cases());
     cases.extend(histories::cases());
     cases.extend(insert_benchmark::cases());

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,7 @@ const SHOWN_STDERR: usize = 1500;
 /// One call of dbdyno: its arguments and what is special about its environment.
 pub struct Call<'a> {
     scratch: &'a Scratch,
+    binary: PathBuf,
     arguments: Vec<OsString>,
     cache: PathBuf,
     path: Option<PathBuf>,
@@ -32,7 +33,8 @@ impl<'a> Call<'a> {
     pub fn new<S: AsRef<OsStr>>(scratch: &'a Scratch, arguments: impl IntoIterator<Item = S>) -> Call<'a> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let cache = scratch.shared.cache.clone();
-        Call { scratch, arguments, cache, path: None, variables: Vec::new(), through: Vec::new() }
+        let binary = scratch.shared.binary.clone();
+        Call { scratch, binary, arguments, cache, path: None, variables: Vec::new(), through: Vec::new() }
     }
 
     /// `compare BASE CANDIDATE` on the tiny workload.
@@ -51,6 +53,12 @@ impl<'a> Call<'a> {
     /// With a cache of the case's own instead of the shared one.
     pub fn own_cache(mut self) -> Call<'a> {
         self.cache = self.scratch.path("cache");
+        self
+    }
+
+    /// Of another copy of the binary.
+    pub fn binary(mut self, path: &Path) -> Call<'a> {
+        path.clone_into(&mut self.binary);
         self
     }
 
@@ -84,13 +92,12 @@ impl<'a> Call<'a> {
         let number = fs::read_dir(&self.scratch.directory)?.count();
         let stdout = self.scratch.path(&format!("{number}.stdout"));
         let stderr = self.scratch.path(&format!("{number}.stderr"));
-        let binary = self.scratch.shared.binary.as_os_str();
         // A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
         let mut command = Command::new("/usr/bin/env");
         command
             .arg("--default-signal")
             .args(&self.through)
-            .arg(binary)
+            .arg(&self.binary)
             .args(&self.arguments)
             .env("XDG_CACHE_HOME", &self.cache)
             .env("XDG_DATA_HOME", self.scratch.data())
@@ -148,6 +155,17 @@ impl Running {
     /// What a terminal does on Ctrl-C: SIGINT to the whole process group.
     pub fn press_ctrl_c(&self) -> anyhow::Result<()> {
         processes::signal_group(self.pid(), libc::SIGINT)
+    }
+
+    /// Kills the supervisor of a run, or the run itself, and waits until both are gone.
+    pub fn kill(&mut self, supervisor: bool) -> anyhow::Result<()> {
+        let run = processes::all()?.into_iter().find(|pid| processes::parent(*pid) == Some(self.pid()));
+        // Before the run was started there is only one to kill.
+        processes::signal(run.filter(|_| !supervisor).unwrap_or(self.pid()), libc::SIGKILL)?;
+        while self.is_running()? {
+            std::thread::sleep(POLL);
+        }
+        Ok(())
     }
 
     /// Whether it still runs.

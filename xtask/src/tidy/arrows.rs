@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Dependencies that only some crates may have.
-const RESERVED: &[(&str, &[&str])] = &[("anyhow", &["dbdyno", "xtask"]), ("rusqlite", &["store"])];
+const RESERVED: &[(&str, &[&str])] = &[("anyhow", &["dbdyno", "xtask"]), ("rusqlite", &["store", "xtask"])];
 
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut violations = Vec::new();

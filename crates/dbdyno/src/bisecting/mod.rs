@@ -6,7 +6,7 @@ mod versions;
 pub use versions::Versions;
 
 use crate::cli::{Measuring, Places};
-use crate::commands::measure::{self, Ready};
+use crate::commands::measure::{self, Origin, Ready};
 use crate::finding::build_noise_of;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
@@ -346,8 +346,13 @@ impl<'a> Session<'a> {
         let written_options = sides.into_iter().map(|(_, prepared)| prepared.written_options).collect();
         let ready = Ready { plan, written_options, watch: Stopwatch::start() };
         self.progress.brief(rule.max_launches == 1);
-        let measured =
-            measure::measure(self.setup.places, &ready, Some(&name), &mut self.writer, &mut self.progress)?;
+        let measured = measure::measure(
+            self.setup.places,
+            &ready,
+            Origin::Named(&name),
+            &mut self.writer,
+            &mut self.progress,
+        )?;
         let took = ready.watch.elapsed();
         let record = self.writer.store().load_run(&measured.run)?;
         self.spent += took;

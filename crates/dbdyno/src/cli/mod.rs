@@ -75,6 +75,28 @@ pub enum Command {
     Worker,
 }
 
+impl Command {
+    /// Whether it starts engines or programs of others, none of which may outlive it.
+    pub fn starts_processes(&self) -> bool {
+        match self {
+            Command::Compare(_)
+            | Command::Calibrate(_)
+            | Command::Bisect(_)
+            | Command::Run(_)
+            | Command::Engine(_) => true,
+            Command::Report(_)
+            | Command::Export(_)
+            | Command::Import(_)
+            | Command::History(_)
+            | Command::Serve(_)
+            | Command::Workload(_)
+            | Command::Completions { .. }
+            | Command::Man
+            | Command::Worker => false,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct Compare {

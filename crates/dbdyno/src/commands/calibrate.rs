@@ -2,7 +2,7 @@
 //! small a change can it see?
 
 use crate::cli::{Calibrate, Places};
-use crate::commands::measure::{self, Ready};
+use crate::commands::measure::{self, Origin, Ready};
 use crate::commands::render::{self, Wanted};
 use crate::exit::Ending;
 use crate::planning::{self, Request};
@@ -38,8 +38,13 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
-    let measured =
-        measure::measure(places, &ready, Some(build_noise::BUILD_NOISE), &mut writer, &mut progress)?;
+    let measured = measure::measure(
+        places,
+        &ready,
+        Origin::Named(build_noise::BUILD_NOISE),
+        &mut writer,
+        &mut progress,
+    )?;
     let view = build_noise::build(&writer.store().load_run(&measured.run)?);
     render::show(&[Finding::BuildNoise(view)], Wanted::of(&arguments.output))?;
     Ok(measured.outcome.into())
@@ -68,7 +73,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         // Each comparison has a seed of its own; the first one's and the number of verdicts give all.
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(repetition)), ..plan.clone() };
         let ready = Ready { plan, written_options: written_options.clone(), watch: Stopwatch::start() };
-        let measured = measure::measure(places, &ready, None, &mut writer, &mut progress)?;
+        let measured = measure::measure(places, &ready, Origin::Unnamed, &mut writer, &mut progress)?;
         records.push(writer.store().load_run(&measured.run)?);
         ending = measured.outcome.into();
         if ending != Ending::Done {

@@ -2,7 +2,7 @@
 
 use crate::cli::{Compare, DesignName, Places};
 use crate::commands::gate;
-use crate::commands::measure::{self, Ready};
+use crate::commands::measure::{self, Origin, Ready};
 use crate::commands::render::{self, Wanted};
 use crate::commands::run::{self, Reported};
 use crate::exit::{Ending, usage};
@@ -47,7 +47,8 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let ready = Ready { plan, written_options, watch: Stopwatch::start() };
-    let measured = measure::measure(places, &ready, arguments.name.as_deref(), &mut writer, &mut progress)?;
+    let origin = arguments.name.as_deref().map_or(Origin::Unnamed, Origin::Named);
+    let measured = measure::measure(places, &ready, origin, &mut writer, &mut progress)?;
     let record = writer.store().load_run(&measured.run)?;
     let run = finding::compared(writer.store(), record, &Selection::default())?;
     let ending = gate::ending(measured.outcome, &run.view, arguments.gate);

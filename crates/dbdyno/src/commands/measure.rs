@@ -2,9 +2,10 @@
 
 use crate::cli::Places;
 use crate::progress::Progress;
+use crate::recording::Recording;
 use crate::referee::Judge;
 use crate::{finding, interrupt, paths};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use model::block::Side;
 use model::event::{RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host};
@@ -16,6 +17,7 @@ use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::Rounds;
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
+use runner::process::worker::OWN_PROGRAM;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
 use runner::real::{library_copy, memory_limit};
@@ -33,6 +35,17 @@ pub struct Ready {
     pub watch: Stopwatch,
 }
 
+/// What a run is called, and where that comes from.
+#[derive(Clone, Copy)]
+pub enum Origin<'a> {
+    Unnamed,
+    Named(&'a str),
+    /// It is the next of this campaign, which has its name.
+    Queue {
+        campaign: &'a str,
+    },
+}
+
 /// How a run went.
 pub struct Measured {
     pub run: String,
@@ -43,13 +56,13 @@ pub struct Measured {
 pub fn measure(
     places: &Places,
     ready: &Ready,
-    name: Option<&str>,
+    origin: Origin<'_>,
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
     let run = new_run_id()?;
     let stage = stage(places, &run)?;
-    open_run(ready, &run, name, &stage, writer, progress)?;
+    open_run(ready, &run, origin, &stage, writer, progress)?;
     match ready.plan.layout.design {
         Design::Interleaved => {
             let judge = Judge::new(&ready.plan, stage.host.cpus);
@@ -82,7 +95,6 @@ pub fn resume(
 struct Stage {
     directory: RunDirectory,
     host: Host,
-    program: PathBuf,
 }
 
 fn stage(places: &Places, run: &str) -> anyhow::Result<Stage> {
@@ -90,13 +102,13 @@ fn stage(places: &Places, run: &str) -> anyhow::Result<Stage> {
     run_directory::remove_stale(&work_dir);
     memory_limit::remove_stale();
     let directory = RunDirectory::create(&work_dir, run)?;
-    Ok(Stage { directory, host: host::describe(&work_dir), program: paths::own_program()? })
+    Ok(Stage { directory, host: host::describe(&work_dir) })
 }
 
 fn open_run(
     ready: &Ready,
     run: &str,
-    name: Option<&str>,
+    origin: Origin<'_>,
     stage: &Stage,
     writer: &mut Writer,
     progress: &mut Progress,
@@ -115,12 +127,15 @@ fn open_run(
         }
     }
     opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
+    let mut recording = Recording::new(run, writer, progress);
     for event in &opening {
-        writer.write(run, event)?;
-        progress.on(event, 0);
+        recording.on(event, 0);
     }
-    if let Some(name) = name {
-        writer.name_run(run, name)?;
+    recording.end()?;
+    match origin {
+        Origin::Unnamed => {}
+        Origin::Named(name) => writer.name_run(run, name)?,
+        Origin::Queue { campaign } => writer.begin_queued(campaign, run)?,
     }
     progress.begin(run, plan);
     Ok(())
@@ -135,8 +150,13 @@ fn drive_to_end(
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
     let interrupted = interrupt::listen()?;
-    let world =
-        RealWorld::new(&ready.plan, stage.program, stage.directory, ready.watch, Arc::clone(&interrupted));
+    let world = RealWorld::new(
+        &ready.plan,
+        PathBuf::from(OWN_PROGRAM),
+        stage.directory,
+        ready.watch,
+        Arc::clone(&interrupted),
+    );
     let mut world = match world {
         Ok(world) => world,
         Err(error) => {
@@ -147,21 +167,11 @@ fn drive_to_end(
                 .context(format!("skipped: this host cannot give what the plan of run {run} asks for")));
         }
     };
-    let mut lost = None;
+    let mut recording = Recording::new(&run, writer, progress);
     let outcome = drive(schedule, &mut world, &mut |event| {
-        progress.on(&event, ready.watch.elapsed().0 / 1_000_000_000);
-        if lost.is_none()
-            && let Err(error) = writer.write(&run, &event)
-        {
-            // A run whose results cannot be kept is not worth its time.
-            interrupted.store(true, std::sync::atomic::Ordering::Relaxed);
-            lost = Some(error);
-        }
+        recording.on(&event, ready.watch.elapsed().0 / 1_000_000_000);
     });
-    if let Some(error) = lost {
-        return Err(anyhow!(error).context(format!("run {run} was stopped: its results cannot be stored")));
-    }
-    writer.flush().with_context(|| format!("failed to store the end of run {run}"))?;
+    recording.end()?;
     finding::keep(writer, &run).with_context(|| format!("failed to store what was found in run {run}"))?;
     Ok(Measured { run, outcome })
 }

@@ -1,7 +1,7 @@
 //! `dbdyno run PLAN.toml`: a matrix of builds, configurations and workloads, in rounds or one after another.
 
 use crate::cli::{Gate, Output, Places, Run};
-use crate::commands::measure::{self, Measured, Ready};
+use crate::commands::measure::{self, Measured, Origin, Ready};
 use crate::commands::render::{self, Wanted};
 use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
@@ -22,7 +22,7 @@ use runner::clock::Stopwatch;
 use runner::real::library_copy;
 use std::collections::BTreeSet;
 use std::path::Path;
-use store::{Retry, Writer};
+use store::{QueuedRun, Retry, Writer};
 
 /// Plans, measures workload after workload, prints each report.
 pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
@@ -46,54 +46,122 @@ fn reported(arguments: &Run) -> Reported<'_> {
     Reported { output: &arguments.output, detail: arguments.detail, gate: None }
 }
 
-/// Measures every workload of a plan; also the way of `compare --design rounds`.
+/// Measures every workload of a plan; also the way of `compare --design rounds`. All of them are queued before the first begins, so
+/// that `--resume` goes on to the others.
 pub fn measure_file(places: &Places, file: &PlanFile, reported: Reported<'_>) -> anyhow::Result<Ending> {
-    interrupt::listen()?;
-    let mut progress = Progress::new();
-    let mut writer = paths::open_store(places)?;
-    let campaigns = campaign::plans(places, file, &mut |text| progress.say(text))?;
+    let mut session = Session::open(places, reported)?;
+    let campaigns = campaign::plans(places, file, &mut |text| session.progress.say(text))?;
     let several = campaigns.len() > 1;
-    let mut worst = Ending::Done;
-    for Campaign { plan, written_options } in campaigns {
-        let name = if several { format!("{}/{}", file.name, plan.workload.name) } else { file.name.clone() };
-        let ready = Ready { plan, written_options, watch: Stopwatch::start() };
-        let measured = measure::measure(places, &ready, Some(&name), &mut writer, &mut progress)?;
-        worst = worse(worst, show(&writer, &measured, reported)?);
-        if worst == Ending::Interrupted {
-            break;
-        }
-    }
-    Ok(worst)
+    let runs: Vec<QueuedRun> = campaigns
+        .into_iter()
+        .map(|Campaign { plan, written_options }| {
+            let name =
+                if several { format!("{}/{}", file.name, plan.workload.name) } else { file.name.clone() };
+            QueuedRun { name, plan, written_options }
+        })
+        .collect();
+    let campaign = measure::new_run_id()?;
+    session.writer.queue(&campaign, &runs)?;
+    session.measure_queue(&campaign)
 }
 
+/// Goes on with a run that was stopped, and then with those of its campaign that have not begun.
 fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Ending> {
-    interrupt::listen()?;
-    let mut progress = Progress::new();
-    let mut writer = paths::open_store(places)?;
-    let run = writer.store().find_run(wanted).map_err(usage)?;
-    let record = writer.store().load_run(&run)?;
-    if record.plan.purpose != Purpose::Campaign {
-        return Err(usage(anyhow!(
-            "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
-        )));
-    }
-    let failed = visits_with_failures(&record);
+    let mut session = Session::open(places, reported(arguments))?;
+    let run = session.writer.store().find_run(wanted).map_err(usage)?;
+    let campaign = session.writer.store().campaign_of(&run)?.unwrap_or_default();
     let retry = if arguments.retry_failed { Retry::Failed } else { Retry::CutOff };
-    if record.status == RunStatus::Ended(RunOutcome::Done) && (failed.is_empty() || retry == Retry::CutOff) {
-        return Err(usage(anyhow!(
-            "run {run} is done: there is nothing to go on with{}",
-            retry_hint(failed.len())
-        )));
+    let resumed = session.resume_run(&run, retry, session.writer.store().queued(&campaign)? > 0)?;
+    if resumed == Ending::Interrupted {
+        session.say_what_is_left(&campaign)?;
+        return Ok(resumed);
     }
-    library_copy::check(&record.plan).map_err(usage)?;
-    let done: BTreeSet<(u32, Side)> = writer.resume(&run, retry)?.into_iter().collect();
-    if retry == Retry::Failed && !failed.is_empty() {
-        let warning = Warning::MeasuredAgainLater { visits: failed.len() as u64 };
-        writer.write(&run, &RunEvent::Warned { step: None, warning })?;
+    Ok(worse(resumed, session.measure_queue(&campaign)?))
+}
+
+/// Measuring the runs of a campaign.
+struct Session<'a> {
+    places: &'a Places,
+    reported: Reported<'a>,
+    writer: Writer,
+    progress: Progress,
+}
+
+impl<'a> Session<'a> {
+    fn open(places: &'a Places, reported: Reported<'a>) -> anyhow::Result<Session<'a>> {
+        interrupt::listen()?;
+        Ok(Session { places, reported, writer: paths::open_store(places)?, progress: Progress::new() })
     }
-    let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
-    let measured = measure::resume(places, &ready, run, &done, &mut writer, &mut progress)?;
-    show(&writer, &measured, reported(arguments))
+
+    /// Measures the runs of a campaign that have not begun, one after another. One that cannot be measured ends none of the others.
+    fn measure_queue(&mut self, campaign: &str) -> anyhow::Result<Ending> {
+        let mut worst = Ending::Done;
+        while let Some(QueuedRun { name, plan, written_options }) =
+            self.writer.store().next_queued(campaign)?
+        {
+            let left = self.writer.store().queued(campaign)?;
+            let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+            let origin = Origin::Queue { campaign };
+            let ended = measure::measure(self.places, &ready, origin, &mut self.writer, &mut self.progress)
+                .and_then(|measured| show(&self.writer, &measured, self.reported));
+            // What has not even begun would fail again; the error of the last one is told as that of the command.
+            let others = (1..left).contains(&self.writer.store().queued(campaign)?);
+            let ending = match ended {
+                Err(error) if others && !interrupt::requested() => {
+                    self.progress.say(&format!("{name}: {error:#}"));
+                    Ending::RunFailed
+                }
+                ended => ended?,
+            };
+            if ending == Ending::Interrupted {
+                self.say_what_is_left(campaign)?;
+                return Ok(ending);
+            }
+            worst = worse(worst, ending);
+        }
+        Ok(worst)
+    }
+
+    fn say_what_is_left(&self, campaign: &str) -> anyhow::Result<()> {
+        let queued = self.writer.store().queued(campaign)?;
+        if queued > 0 {
+            let left = count(u64::from(queued), "workload is", "workloads are");
+            self.progress
+                .say(&format!("{left} still to be measured: `dbdyno run --resume last` goes on to that"));
+        }
+        Ok(())
+    }
+
+    /// Goes on with one run. That it is done is an error, unless `others` wait behind it.
+    fn resume_run(&mut self, run: &str, retry: Retry, others: bool) -> anyhow::Result<Ending> {
+        let record = self.writer.store().load_run(run)?;
+        if record.plan.purpose != Purpose::Campaign {
+            return Err(usage(anyhow!(
+                "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
+            )));
+        }
+        let failed = visits_with_failures(&record);
+        let is_done = record.status == RunStatus::Ended(RunOutcome::Done);
+        if is_done && (failed.is_empty() || retry == Retry::CutOff) {
+            if others {
+                return Ok(Ending::Done);
+            }
+            return Err(usage(anyhow!(
+                "run {run} is done: there is nothing to go on with{}",
+                retry_hint(failed.len())
+            )));
+        }
+        library_copy::check(&record.plan).map_err(usage)?;
+        let done: BTreeSet<(u32, Side)> = self.writer.resume(run, retry)?.into_iter().collect();
+        if retry == Retry::Failed && !failed.is_empty() {
+            let warning = Warning::MeasuredAgainLater { visits: failed.len() as u64 };
+            self.writer.write(run, &RunEvent::Warned { step: None, warning })?;
+        }
+        let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
+        let (writer, progress) = (&mut self.writer, &mut self.progress);
+        let measured = measure::resume(self.places, &ready, run.to_owned(), &done, writer, progress)?;
+        show(writer, &measured, self.reported)
+    }
 }
 
 /// The visits in which a step failed or was skipped.

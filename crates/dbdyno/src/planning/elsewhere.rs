@@ -3,7 +3,7 @@
 
 use super::subjects::{Prepared, Sources, in_scratch};
 use crate::exit::usage;
-use crate::{interrupt, paths};
+use crate::interrupt;
 use anyhow::{Context, anyhow};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::{EngineConfig, Options};
@@ -11,10 +11,12 @@ use model::elsewhere::ServerElsewhere;
 use model::plan::{Design, Plan, Subject};
 use model::subject::{DEFAULT_CONFIG, SubjectRef};
 use model::workload::Workload;
+use runner::process::worker::OWN_PROGRAM;
 use runner::real::probe::ProbePlace;
 use runner::real::probe_server;
 use runner::server::elsewhere;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The name of the configuration that it has: whatever its owner gave it.
 const AS_IT_RUNS: &str = "as-it-runs";
@@ -50,9 +52,8 @@ pub fn prepare(
     };
     let address = elsewhere::address(&build.reference, &server).map_err(usage)?;
     let tables = workload.tables.as_ref().map(model::workload::sql::Tables::names).unwrap_or_default();
-    let program = paths::own_program()?;
     let look = in_scratch(sources.places, |directory| {
-        let place = ProbePlace { program: &program, directory };
+        let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
         probe_server::look_elsewhere(&place, address, tables, &interrupt::requested)
     })?
     .with_context(unreachable)?;

@@ -3,7 +3,7 @@
 
 use super::subjects::{Prepared, Sources, in_scratch, omit};
 use crate::exit::usage;
-use crate::{interrupt, paths};
+use crate::interrupt;
 use anyhow::{Context, anyhow};
 use model::build::{BuildProbe, EngineBuild};
 use model::config::{self, EngineConfig, Options};
@@ -13,10 +13,12 @@ use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::units::Bytes;
 use model::workload::Workload;
+use runner::process::worker::OWN_PROGRAM;
 use runner::real::probe::ProbePlace;
 use runner::real::probe_server::{self, ProbeError, ServerLook};
 use runner::real::reflink;
 use runner::server::ServerError;
+use std::path::Path;
 
 /// Memory of a server where the workload states none: what every development machine can spare.
 pub const DEFAULT_MEMORY: Bytes = Bytes(1 << 30);
@@ -109,9 +111,8 @@ fn look(
     build: &EngineBuild,
     options: &Options,
 ) -> anyhow::Result<Result<ServerLook, ProbeError>> {
-    let program = paths::own_program()?;
     in_scratch(sources.places, |directory| {
-        let place = ProbePlace { program: &program, directory };
+        let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
         probe_server::look(&place, build, options, &interrupt::requested)
     })
 }

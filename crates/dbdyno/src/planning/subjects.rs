@@ -14,7 +14,7 @@ use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::workload::Workload;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::process::worker::WorkerError;
+use runner::process::worker::{OWN_PROGRAM, WorkerError};
 use runner::real::probe::{self, ProbePlace};
 use runner::real::run_directory::RunDirectory;
 use std::collections::BTreeSet;
@@ -123,9 +123,8 @@ fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBui
     if build.probe.is_some() {
         return Ok(build);
     }
-    let program = paths::own_program()?;
     let found = in_scratch(sources.places, |directory| {
-        probe::probe(&ProbePlace { program: &program, directory }, &build.library)
+        probe::probe(&ProbePlace { program: Path::new(OWN_PROGRAM), directory }, &build.library)
     })?
     .with_context(|| format!("{} cannot be used", build.reference))?;
     sources.cache.record_probe(&build, found)?;
@@ -144,12 +143,15 @@ fn accepted(
     omitted: &mut Options,
     unknown: UnknownOptions,
 ) -> anyhow::Result<Option<String>> {
-    let program = paths::own_program()?;
     options.retain(|name, _| !omitted.contains_key(name));
     loop {
         let text = config::rocksdb_option_string(options);
         let written = in_scratch(sources.places, |directory| {
-            probe::check_options(&ProbePlace { program: &program, directory }, &build.library, &text)
+            probe::check_options(
+                &ProbePlace { program: Path::new(OWN_PROGRAM), directory },
+                &build.library,
+                &text,
+            )
         })?;
         let error = match written {
             Ok(written) => return Ok(written),

@@ -135,7 +135,7 @@ pub enum Action {
     RemoveDirectories {
         workers: Vec<WorkerId>,
     },
-    /// End all workers at once and remove their directories: something failed.
+    /// Something failed: tell what the engines wrote, end all workers at once and remove their directories.
     Abandon,
 }
 

@@ -40,7 +40,7 @@ pub fn drive(
             sink(event);
         }
         match next {
-            Next::Do(action) => event = Event::Ended(world.perform(&action)),
+            Next::Do(action) => event = Event::Ended(world.perform(&action, sink)),
             Next::End(outcome) => break outcome,
         }
     };

@@ -236,7 +236,7 @@ impl World for SimulatedWorld {
         i64::try_from(self.time.0 / 1000).unwrap()
     }
 
-    fn perform(&mut self, action: &Action) -> Result<Performed, Failure> {
+    fn perform(&mut self, action: &Action, _tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         self.time += ACTION_TIME;
         self.actions.push(action.clone());
         match action {
@@ -349,8 +349,7 @@ impl World for SimulatedWorld {
                     engine: EngineIn::Worker,
                     counters: Counters::new(),
                 };
-                let output = "db_bench".to_owned();
-                return Ok(Performed::DbBench(Box::new(DbBenchRun { measured, latency: None, output })));
+                return Ok(Performed::DbBench(Box::new(DbBenchRun { measured, latency: None })));
             }
             Action::DrainDevice => {}
             Action::Collect { .. } => return Ok(Performed::Texts(Vec::new())),

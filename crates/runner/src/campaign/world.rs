@@ -16,13 +16,13 @@ pub trait World {
     /// Microseconds since the epoch.
     fn epoch_us(&self) -> i64;
 
-    /// Does one thing.
-    fn perform(&mut self, action: &Action) -> Result<Performed, Failure>;
+    /// Does one thing, and tells what happens meanwhile if it takes long: samples of the host, seconds of a step.
+    fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure>;
 
     /// Ends every process of the run and removes its directories, whatever state they are in.
     fn clean_up(&mut self);
 
-    /// What happened beside the actions since the last call: samples of the host.
+    /// What happened since something was told last: samples of the host.
     fn observed(&mut self) -> Vec<RunEvent>;
 
     /// What measuring has cost so far.
@@ -47,7 +47,6 @@ pub struct DbBenchRun {
     pub measured: MeasuredBlock,
     /// Percentiles that it printed.
     pub latency: Option<Latency>,
-    pub output: String,
 }
 
 /// Why an action failed.

@@ -96,7 +96,7 @@ impl Builder {
             bound: BUILD_BOUND,
             without: &FOREIGN_VARIABLES,
         };
-        tool::run(&tool, |_| Ok(()), interrupted).map_err(|source| match source {
+        tool::run(&tool, |_| Ok(()), &mut || interrupted()).map_err(|source| match source {
             ToolError::Interrupted => CommitError::Interrupted,
             source => CommitError::BuildFailed { source },
         })?;

@@ -75,7 +75,7 @@ impl Git<'_> {
             bound: GIT_BOUND,
             without: &FOREIGN_VARIABLES,
         };
-        tool::run(&tool, |_| Ok(()), self.interrupted).map(|run| run.output)
+        tool::run(&tool, |_| Ok(()), &mut || (self.interrupted)()).map(|run| run.output)
     }
 
     pub(super) fn error(&self, doing: String, source: ToolError) -> CommitError {

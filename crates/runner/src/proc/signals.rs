@@ -1,6 +1,45 @@
-//! Which signals this process ignores.
+//! The signals that ask a process to end: which of them it ignores, and a flag that the others set.
 
+use crate::clock;
+use model::units::Nanos;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// As shells report a death by SIGINT.
+const INTERRUPTED: i32 = 130;
+/// No person asks twice within this.
+const SAME_SIGNAL: Nanos = Nanos::from_millis(200);
+
+/// When the first signal came, in nanoseconds since the host was started; 0 before.
+static FIRST_AT: AtomicU64 = AtomicU64::new(0);
+
+/// The signals that ask for an end and are not ignored.
+pub fn heeded() -> impl Iterator<Item = i32> {
+    let ignored = Ignored::now();
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |signal| !ignored.contains(*signal))
+}
+
+/// From now on the first of these signals sets the flag, and a later one ends this process at once.
+pub fn listen(flag: &Arc<AtomicBool>) -> io::Result<()> {
+    for signal in heeded() {
+        let flag = Arc::clone(flag);
+        // SAFETY: atomics, clock_gettime and _exit are async-signal-safe, and nothing panics.
+        unsafe { signal_hook::low_level::register(signal, move || on_signal(&flag)) }?;
+    }
+    Ok(())
+}
+
+/// One that is sent to a whole process group comes twice, the second time from the supervisor.
+fn on_signal(flag: &AtomicBool) {
+    let now = clock::since_boot().0.max(1);
+    match FIRST_AT.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed) {
+        Err(first) if now.saturating_sub(first) > SAME_SIGNAL.0 => signal_hook::low_level::exit(INTERRUPTED),
+        Ok(_) | Err(_) => flag.store(true, Ordering::Relaxed),
+    }
+}
 
 /// A set of signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-/// Bytes of output that an error message shows.
-const LAST_WORDS_BYTES: usize = 400;
-
 /// Has the child killed when the thread that starts it ends, as it does when this process dies, whatever that dies
 /// of. A change of user clears the wish; `Command` changes the user before this is carried out.
 pub fn die_with_controller(command: &mut Command) {
@@ -33,8 +30,8 @@ pub fn die_with_controller(command: &mut Command) {
     }
 }
 
-/// A file that is readable once a process has ended.
-fn pidfd(pid: u32) -> Option<OwnedFd> {
+/// A file that is readable once a process has ended; none on kernels before 5.3.
+pub fn pidfd(pid: u32) -> Option<OwnedFd> {
     // SAFETY: pidfd_open(2) takes a process id and flags, and returns a new file that is ours, or -1.
     unsafe {
         let file = libc::syscall(libc::SYS_pidfd_open, pid, 0);
@@ -43,11 +40,28 @@ fn pidfd(pid: u32) -> Option<OwnedFd> {
     }
 }
 
+/// Waits until the process of [`pidfd`] has ended.
+pub fn wait_for_end(process: &OwnedFd) {
+    while !ended_within(process, -1) {} // a signal to this process ends a wait early
+}
+
 /// Whether the process of [`pidfd`] has ended.
 fn has_ended(process: &OwnedFd) -> bool {
+    ended_within(process, 0)
+}
+
+/// -1 waits without end.
+fn ended_within(process: &OwnedFd, milliseconds: libc::c_int) -> bool {
     let mut look = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: `look` is one valid entry.
-    unsafe { libc::poll(&mut look, 1, 0) > 0 }
+    unsafe { libc::poll(&mut look, 1, milliseconds) > 0 }
+}
+
+/// Takes note of the end of a child that nothing else waits for; one that has not ended stays as it is.
+pub fn reap(pid: u32) {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return };
+    // SAFETY: waitpid(2) may be given no place for the status.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
 }
 
 /// `was killed by signal 11`, `exited with status 1`.
@@ -57,10 +71,4 @@ pub fn how_it_ended(status: ExitStatus) -> String {
         (Some(code), None) => format!("exited with status {code}"),
         (None, None) => "ended".to_owned(),
     }
-}
-
-/// The end of an output, for an error message; what is not UTF-8 is replaced.
-pub fn last_words(output: &[u8]) -> String {
-    let start = output.len().saturating_sub(LAST_WORDS_BYTES);
-    String::from_utf8_lossy(&output[start..]).trim().to_owned()
 }

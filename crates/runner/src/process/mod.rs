@@ -1,6 +1,8 @@
 //! Child processes: starting workers, talking to them, freezing and ending them.
 
 pub(crate) mod child;
+pub mod output;
+pub mod supervisor;
 pub mod tool;
 pub mod tree;
 pub mod worker;

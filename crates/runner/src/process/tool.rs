@@ -1,7 +1,7 @@
 //! One run of a program that is not ours: its output in a file, its resources from the kernel when it ends. It dies
 //! with its controller, and is killed when its time is up.
 
-use super::{child, tree};
+use super::{child, output, tree};
 use crate::clock::Stopwatch;
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
@@ -49,6 +49,7 @@ pub struct Tool<'a> {
 /// A program that has ended well.
 #[derive(Debug)]
 pub struct ToolRun {
+    /// Standard output and standard error.
     pub output: String,
     /// CPU time of all its threads.
     pub cpu: Nanos,
@@ -56,23 +57,26 @@ pub struct ToolRun {
     pub counters: Counters,
 }
 
+/// Of a longer output the beginning and the end are kept. The longest that is read, git's list of commits, has 100 bytes a line.
+const MOST_OUTPUT_BYTES: u64 = 64 << 20;
+
 /// How often a waiting controller looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// Runs it to its end; `started` is told its process id at once.
 pub fn run(
     tool: &Tool<'_>,
     started: impl FnOnce(u32) -> io::Result<()>,
-    interrupted: &dyn Fn() -> bool,
+    interrupted: &mut dyn FnMut() -> bool,
 ) -> Result<ToolRun, ToolError> {
     let error = |source| ToolError::Start { program: tool.program.to_owned(), source };
-    let output = File::create(tool.output).map_err(error)?;
+    let into = File::create(tool.output).map_err(error)?;
     let mut command = Command::new(tool.program);
     command
         .args(tool.arguments)
         .current_dir(tool.directory)
         .stdin(Stdio::null())
-        .stdout(output.try_clone().map_err(error)?)
-        .stderr(output)
+        .stdout(into.try_clone().map_err(error)?)
+        .stderr(into)
         .process_group(0);
     for variable in tool.without {
         command.env_remove(variable);
@@ -102,13 +106,12 @@ pub fn run(
         }
         std::thread::sleep(LOOK);
     };
-    let bytes = std::fs::read(tool.output).map_err(error)?;
     let status = ExitStatus::from_raw(status);
     if !status.success() {
-        let (how, last_words) = (child::how_it_ended(status), child::last_words(&bytes));
+        let (how, last_words) = (child::how_it_ended(status), output::last_words(tool.output));
         return Err(ToolError::Failed { program: tool.program.to_owned(), how, last_words });
     }
-    let output = String::from_utf8_lossy(&bytes).into_owned();
+    let output = output::head_and_tail(tool.output, MOST_OUTPUT_BYTES).map_err(error)?;
     let (cpu, counters) = counted(&usage);
     Ok(ToolRun { output, cpu, counters })
 }
@@ -166,7 +169,7 @@ mod tests {
             bound,
             without: &[],
         };
-        run(&tool, |_| Ok(()), &|| false)
+        run(&tool, |_| Ok(()), &mut || false)
     }
 
     #[test]

@@ -84,6 +84,16 @@ pub fn descendants(root: u32) -> Vec<u32> {
     with_descendants(root, parents)
 }
 
+/// The processes whose parent is this one; zombies are among them.
+pub fn children(parent: u32) -> Vec<u32> {
+    let of_thread = |thread: u32| {
+        let children =
+            fs::read_to_string(format!("/proc/{parent}/task/{thread}/children")).unwrap_or_default();
+        children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
+    };
+    threads(parent).into_iter().flat_map(of_thread).collect()
+}
+
 /// A process and everything below it, parents first, where these are all processes with their parents.
 pub fn with_descendants(root: u32, parents: impl Iterator<Item = (u32, u32)>) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -136,7 +146,8 @@ fn numbers_in(directory: &Path) -> Vec<u32> {
     numbers
 }
 
-fn send(pid: u32, signal: libc::c_int) {
+/// Sends a signal to one process.
+pub(super) fn send(pid: u32, signal: libc::c_int) {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return };
     if pid > 1 {
         // SAFETY: kill(2) with a positive pid of a process that we started, or a child of it; a process

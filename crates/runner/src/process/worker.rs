@@ -1,7 +1,7 @@
 //! One worker process: start, ask, freeze, end. It dies with its controller, whatever happens to that.
 
-use super::child;
 use super::tree::{self, FreezeError};
+use super::{child, output};
 use crate::clock::Stopwatch;
 use model::block::Second;
 use model::units::Nanos;
@@ -44,13 +44,26 @@ fn tail_sentence(tail: &str) -> String {
     if tail.is_empty() { String::new() } else { format!("; its last words: {tail}") }
 }
 
-/// How often a waiting controller looks whether it was interrupted.
-const INTERRUPT_LOOK: Duration = Duration::from_millis(50);
+/// The program that workers are started from: the file that this process runs, also if another has taken its name since. A
+/// child asks for it before it becomes another program, when it still runs that file.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// How often a waiting controller looks what else there is to do.
+const LOOK: Duration = Duration::from_millis(50);
 /// How often it is looked whether a worker that said goodbye has ended: nearly all have by the first look.
 const END_LOOK: Duration = Duration::from_millis(2);
 /// A worker that was asked to exit and has not is killed after this; so is one that said goodbye and does not end, as a
 /// library can hold it up by what it does at exit.
 const EXIT_BOUND: Nanos = Nanos::from_secs(20);
+
+/// What happens while a reply is waited for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Meanwhile {
+    /// A stream of the step has told of one second.
+    Second(Stream, Second),
+    /// A moment has passed.
+    Waited,
+}
 
 /// A running worker.
 pub struct Worker {
@@ -79,6 +92,7 @@ impl Worker {
         let stderr = File::create(&command.stderr).map_err(error)?;
         let mut process = Command::new(&command.program);
         process
+            .arg0("dbdyno")
             .arg("worker")
             .env_clear()
             .env("LC_ALL", "C")
@@ -127,34 +141,38 @@ impl Worker {
         bound: Nanos,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reply, WorkerError> {
-        self.receive_seconds(request, bound, interrupted, &mut |_, _| {})
+        self.receive_seconds(request, bound, &mut |meanwhile| match meanwhile {
+            Meanwhile::Second(..) => true,
+            Meanwhile::Waited => !interrupted(),
+        })
     }
 
-    /// Waits for the reply to the last request; the seconds that come before it are told as they come, with their
-    /// stream.
+    /// Waits for the reply to the last request. What happens before it is told as it comes, and the wait ends when the answer
+    /// is no.
     pub fn receive_seconds(
         &mut self,
         request: &'static str,
         bound: Nanos,
-        interrupted: &dyn Fn() -> bool,
-        tell: &mut dyn FnMut(Stream, Second),
+        go_on: &mut dyn FnMut(Meanwhile) -> bool,
     ) -> Result<Reply, WorkerError> {
         let watch = Stopwatch::start();
         loop {
-            match self.replies.recv_timeout(INTERRUPT_LOOK) {
+            match self.replies.recv_timeout(LOOK) {
                 Ok(Ok(line)) => match parsed(&line)? {
-                    Reply::Second(second) => tell(Stream::Own, second),
+                    Reply::Second(second) => drop(go_on(Meanwhile::Second(Stream::Own, second))),
                     Reply::CompanionSecond { companion, second } => {
-                        tell(Stream::Companion(companion), second);
+                        go_on(Meanwhile::Second(Stream::Companion(companion), second));
                     }
                     reply => return Ok(reply),
                 },
                 Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.crash()),
-                Err(RecvTimeoutError::Timeout) if interrupted() => return Err(WorkerError::Interrupted),
-                Err(RecvTimeoutError::Timeout) if watch.elapsed() > bound => {
-                    return Err(WorkerError::TimedOut { request, bound });
-                }
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !go_on(Meanwhile::Waited) {
+                return Err(WorkerError::Interrupted);
+            }
+            if watch.elapsed() > bound {
+                return Err(WorkerError::TimedOut { request, bound });
             }
         }
     }
@@ -204,10 +222,7 @@ impl Worker {
             Ok(status) => child::how_it_ended(status),
             Err(error) => format!("cannot be waited for: {error}"),
         };
-        WorkerError::Crashed {
-            how,
-            stderr_tail: child::last_words(&std::fs::read(&self.stderr).unwrap_or_default()),
-        }
+        WorkerError::Crashed { how, stderr_tail: output::last_words(&self.stderr) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a build says of itself: its defaults, its missing symbols, and whether it takes the options of a plan.
 //! Found by opening an empty database before anything is measured.
 
+use crate::process::output;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use model::build::BuildProbe;
 use model::units::Nanos;
@@ -10,6 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const BOUND: Nanos = Nanos::from_secs(60);
+/// The facts stand in the first lines of a LOG.
+const LOG_BYTES: u64 = 256 << 10;
 
 /// Where a probe runs: a fresh directory and the worker's program.
 pub struct ProbePlace<'a> {
@@ -25,10 +28,10 @@ pub fn probe(place: &ProbePlace<'_>, library: &Path) -> Result<BuildProbe, Worke
     open(&mut worker, "defaults", "")?;
     worker.stop(&|| false);
     let database = place.directory.join("defaults");
-    let log = fs::read(database.join("LOG")).unwrap_or_default();
+    let log = output::head_and_tail(&database.join("LOG"), LOG_BYTES).unwrap_or_default();
     Ok(BuildProbe {
         default_options: newest_options_file(&database).unwrap_or_default(),
-        facts: facts(&String::from_utf8_lossy(&log)),
+        facts: facts(&log),
         missing_symbols,
     })
 }

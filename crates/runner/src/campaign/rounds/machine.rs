@@ -14,7 +14,7 @@ use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
 use model::record::engine_text_name;
 use model::units::Nanos;
 use model::warning::{ApiCall, Warning};
-use model::wire::{EngineText, Reply};
+use model::wire::Reply;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Kept of the budget for the report.
@@ -245,9 +245,6 @@ impl Rounds {
 
     fn take_db_bench(&mut self, line: &Line, run: DbBenchRun) {
         let Action::RunDbBench { trial, .. } = &line.action else { return };
-        let side = trial.side;
-        // Its output holds RocksDB's own statistics, and is read as such when a report is made.
-        self.tell_text(side, engine_text_name(&trial.step, Moment::After, EngineText::Stats), run.output);
         if let Some(current) = &mut self.current_visit {
             current.latency.extend(run.latency.map(|latency| (trial.step.clone(), latency)));
         }

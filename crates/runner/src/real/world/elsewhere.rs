@@ -8,6 +8,7 @@ use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::server::elsewhere;
 use model::block::Side;
 use model::elsewhere::ServerElsewhere;
+use model::event::RunEvent;
 use model::units::Nanos;
 use model::wire::{Library, Request, ServerAddress};
 use std::fs;
@@ -35,7 +36,11 @@ impl RealWorld {
     }
 
     /// Drops what an earlier launch left, and makes the names of the tables ours.
-    pub(super) fn claim_tables(&mut self, workers: &[WorkerId]) -> Result<(), Failure> {
+    pub(super) fn claim_tables(
+        &mut self,
+        workers: &[WorkerId],
+        tell: &mut dyn FnMut(RunEvent),
+    ) -> Result<(), Failure> {
         let claims: Vec<(WorkerId, Request)> = workers
             .iter()
             .filter(|id| self.elsewhere(id.side).is_some())
@@ -45,7 +50,7 @@ impl RealWorld {
             return Ok(());
         }
         self.claimed.extend(claims.iter().map(|(id, _)| id.side));
-        self.ask(&claims, DROP_BOUND).map(drop)
+        self.ask(&claims, DROP_BOUND, tell).map(drop)
     }
 
     /// Drops the tables of a worker that is about to end. Where that fails they are tried again at the end of the run.

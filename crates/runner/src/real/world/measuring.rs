@@ -1,20 +1,24 @@
 //! What is measured: blocks, whole steps and settling, each between two readings of its side's counters.
 
-use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name};
+use super::leaving::KEPT_BYTES;
+use super::waiting::Waiting;
+use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name, running};
 use crate::campaign::action::WorkerId;
 use crate::campaign::measured::{EngineIn, MeasuredBlock};
 use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::{self, Stopwatch};
 use crate::proc::others::{self, OthersCpu};
 use crate::proc::side::{self, SideReading};
+use crate::process::output;
 use crate::process::tool::{self, Tool, ToolError};
-use crate::process::worker::WorkerError;
+use crate::process::worker::{Meanwhile, WorkerError};
 use crate::real::db_bench;
 use model::block::TrialKey;
 use model::counter::Counter;
-use model::event::RunEvent;
+use model::event::{Moment, RunEvent};
+use model::record::engine_text_name;
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, Reply, Request, Stream};
+use model::wire::{BlockLimit, BlockReport, EngineText, Reply, Request};
 use model::workload::{Settle, Step};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,35 +56,31 @@ impl RealWorld {
         trial: &TrialKey,
         limit: BlockLimit,
         bound: Nanos,
+        tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         self.pauses.end();
         let request = Request::RunBlock { limit, warm_up: false, seconds: true };
         let device = self.device.clone();
-        let interrupted = Arc::clone(&self.interrupted);
-        let mut seconds = Vec::new();
         let side = self.measured_side(id)?;
-        let worker = self.worker(id)?;
+        let worker = running(&mut self.workers, &self.labels, id)?;
+        let mut waiting =
+            Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
+        let streams: Vec<&str> = self.plan.workload.streams(&trial.step).collect();
         let began = Began::now(side, device.as_deref());
         let started_at_us = clock::epoch_us();
         let replied = worker.send(&request).and_then(|()| {
-            worker.receive_seconds(
-                request_name(&request),
-                bound,
-                &|| interrupted.load(Ordering::Relaxed),
-                &mut |stream, second| seconds.push((stream, second)),
-            )
+            worker.receive_seconds(request_name(&request), bound, &mut |meanwhile| match meanwhile {
+                Meanwhile::Waited => waiting.go_on(),
+                Meanwhile::Second(stream, second) => {
+                    if let Some(step) = streams.get(stream.place()) {
+                        let trial = TrialKey { step: (*step).to_owned(), ..trial.clone() };
+                        (waiting.tell)(RunEvent::SecondMeasured { trial, second });
+                    }
+                    true
+                }
+            })
         });
         let spent = began.spent(device.as_deref());
-        let streams: Vec<&str> = self.plan.workload.streams(&trial.step).collect();
-        let told = seconds.into_iter().filter_map(|(stream, second)| {
-            let place = match stream {
-                Stream::Own => 0,
-                Stream::Companion(companion) => companion + 1,
-            };
-            let step = (*streams.get(place)?).to_owned();
-            Some(RunEvent::SecondMeasured { trial: TrialKey { step, ..trial.clone() }, second })
-        });
-        self.told.extend(told);
         let reply =
             replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;
         self.pauses.begin();
@@ -91,13 +91,19 @@ impl RealWorld {
     }
 
     /// Waits for a shape of the tree; what that costs is a block without operations of the client.
-    pub(super) fn drain(&mut self, id: WorkerId, to: Settle, bound: Nanos) -> Result<Performed, Failure> {
+    pub(super) fn drain(
+        &mut self,
+        id: WorkerId,
+        to: Settle,
+        bound: Nanos,
+        tell: &mut dyn FnMut(RunEvent),
+    ) -> Result<Performed, Failure> {
         let device = self.device.clone();
         let began = Began::now(self.measured_side(id)?, device.as_deref());
         let started_at_us = clock::epoch_us();
         // The worker gives up at the bound; it is given a while to say so.
-        let patience = bound + REPLY_GRACE;
-        let Performed::Replies(replies) = self.ask(&[(id, Request::Settle { to, bound })], patience)? else {
+        let settle = [(id, Request::Settle { to, bound })];
+        let Performed::Replies(replies) = self.ask(&settle, bound + REPLY_GRACE, tell)? else {
             return Err(self.fail(id, "settling", &WorkerError::Protocol("no reply".to_owned())));
         };
         let spent = began.spent(device.as_deref());
@@ -113,12 +119,14 @@ impl RealWorld {
     pub(super) fn run_db_bench(
         &mut self,
         id: WorkerId,
-        step: &str,
+        trial: &TrialKey,
         benchmark: &str,
         arguments: &[String],
         bound: Nanos,
+        tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         self.pauses.end();
+        let step = trial.step.as_str();
         let directory = self.worker_directory(id);
         let program = self.plan.layout.db_bench.get(&id.side).cloned().unwrap_or_default();
         let output = directory.join("db_bench.txt");
@@ -132,16 +140,22 @@ impl RealWorld {
         };
         let device = self.device.clone();
         let began = Began::now(MeasuredSide::Device, device.as_deref());
-        let interrupted = Arc::clone(&self.interrupted);
+        let mut waiting =
+            Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
         let ran = tool::run(
             &tool,
             |pid| match &self.memory_group {
                 Some(group) => group.add(pid).map_err(std::io::Error::other),
                 None => Ok(()),
             },
-            &|| interrupted.load(Ordering::Relaxed),
+            &mut || !waiting.go_on(),
         );
         let of_device = began.spent(device.as_deref());
+        // Before it is read: of one that failed it says why. It holds RocksDB's own statistics, and is read as such when a
+        // report is made.
+        let text = output::head_and_tail(&output, KEPT_BYTES).unwrap_or_default();
+        let name = engine_text_name(step, Moment::After, EngineText::Stats);
+        tell(RunEvent::RawOutput { launch: trial.launch, side: trial.side, name, text });
         let mut ran = ran.map_err(|error| {
             let failure = self.fail(id, step, &error);
             let severity = match error {

@@ -1,16 +1,18 @@
 //! [`World`] on this host.
 
 mod elsewhere;
+mod leaving;
 mod measuring;
 mod requests;
 mod servers;
+mod waiting;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
 use crate::campaign::world::{Failure, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
 use crate::proc::{host, parse};
-use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use crate::process::worker::{Meanwhile, Worker, WorkerCommand, WorkerError};
 use crate::real::client_cost;
 use crate::real::image::link_database;
 use crate::real::library_copy::{self, LibraryError};
@@ -35,6 +37,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use waiting::Waiting;
 
 /// More dirty bytes than this are written out before a step that writes: what a step before it left behind
 /// must not fall into its blocks.
@@ -43,8 +46,6 @@ const DIRTY_BOUND_BYTES: u64 = 32 << 20;
 const BLOCK_BOUND: Nanos = Nanos::from_secs(600);
 /// A worker that waits up to a bound says that it has given up within this.
 const REPLY_GRACE: Nanos = Nanos::from_secs(30);
-/// Bytes of an engine's LOG that are kept of each launch.
-const LOG_BYTES: usize = 128 << 10;
 
 /// What a plan asks of this host and it cannot give.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +80,6 @@ pub struct RealWorld {
     client_cpu_ns_per_op: Option<f64>,
     /// Time between the steps of a visit that is ours and not the engine's.
     pauses: Pauses,
-    /// What happened beside the actions.
-    told: Vec<RunEvent>,
     /// Directories of workers that were made and not yet removed.
     made: BTreeSet<WorkerId>,
     /// Sides whose server is not ours and may have tables of ours.
@@ -136,7 +135,6 @@ impl RealWorld {
             heap_peak: 0,
             client_cpu_ns_per_op: None,
             pauses: Pauses::default(),
-            told: Vec::new(),
             made: BTreeSet::new(),
             claimed: BTreeSet::new(),
             loop_file_system,
@@ -215,7 +213,7 @@ impl RealWorld {
         Ok(Performed::Done)
     }
 
-    fn start(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
+    fn start(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         self.start_servers(workers)?;
         for id in workers {
             let directory = self.worker_directory(*id);
@@ -233,8 +231,8 @@ impl RealWorld {
             .iter()
             .map(|id| Ok((*id, Request::Load { library: self.library(*id)? })))
             .collect::<Result<_, Failure>>()?;
-        let loaded = self.ask(&requests, Nanos::from_secs(60))?;
-        self.claim_tables(workers)?;
+        let loaded = self.ask(&requests, Nanos::from_secs(60), tell)?;
+        self.claim_tables(workers, tell)?;
         Ok(loaded)
     }
 
@@ -245,18 +243,28 @@ impl RealWorld {
         }
     }
 
-    fn ask(&mut self, requests: &[(WorkerId, Request)], bound: Nanos) -> Result<Performed, Failure> {
+    fn ask(
+        &mut self,
+        requests: &[(WorkerId, Request)],
+        bound: Nanos,
+        tell: &mut dyn FnMut(RunEvent),
+    ) -> Result<Performed, Failure> {
         for (id, request) in requests {
             let sent = self.worker(*id)?.send(request);
             sent.map_err(|error| self.fail_worker(*id, request_name(request), &error))?;
         }
         let watch = Stopwatch::start();
-        let interrupted = Arc::clone(&self.interrupted);
         let mut replies = Vec::new();
         let mut worst: Option<Failure> = None;
         for (id, request) in requests {
             let name = request_name(request);
-            let reply = self.worker(*id)?.receive(name, bound, &|| interrupted.load(Ordering::Relaxed));
+            let worker = running(&mut self.workers, &self.labels, *id)?;
+            let mut waiting =
+                Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
+            let reply = worker.receive_seconds(name, bound, &mut |meanwhile| match meanwhile {
+                Meanwhile::Second(..) => true,
+                Meanwhile::Waited => waiting.go_on(),
+            });
             match reply {
                 Ok(reply) => replies.push((*id, reply)),
                 Err(error) => {
@@ -278,12 +286,7 @@ impl RealWorld {
     }
 
     fn worker(&mut self, id: WorkerId) -> Result<&mut Worker, Failure> {
-        let missing = Failure {
-            side: Some(id.side),
-            reason: format!("{}: its worker is not running", self.labels[id.side]),
-            severity: Severity::Launch,
-        };
-        self.workers.get_mut(&id).ok_or(missing)
+        running(&mut self.workers, &self.labels, id)
     }
 
     fn database(&self, worker: WorkerId) -> PathBuf {
@@ -295,28 +298,6 @@ impl RealWorld {
             self.freeze_side(*id).map_err(|error| self.fail_worker(*id, "freezing it", &error))?;
         }
         Ok(Performed::Done)
-    }
-
-    fn collect(&self, id: WorkerId) -> Performed {
-        let directory = self.worker_directory(id);
-        let role = match id.role {
-            Role::Builder => "image",
-            Role::Reader => "read",
-            Role::Writer => "write",
-        };
-        let mut texts = Vec::new();
-        let log = match self.servers.get(&id) {
-            Some(server) => server.log_file().to_owned(),
-            None => directory.join(DATABASE).join("LOG"),
-        };
-        for (name, path) in [("LOG", log), ("stderr", directory.join("stderr"))] {
-            let bytes = fs::read(path).unwrap_or_default();
-            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOG_BYTES)]).into_owned();
-            if !text.is_empty() {
-                texts.push((format!("{role}/{name}"), text));
-            }
-        }
-        Performed::Texts(texts)
     }
 
     fn stop(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
@@ -341,26 +322,6 @@ impl RealWorld {
         Ok(Performed::Done)
     }
 
-    fn remove_directories(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
-        for id in workers {
-            let removed = marked_dir::remove_marked_dir(&self.worker_directory(*id));
-            removed.map_err(|error| self.fail(*id, "removing its directory", &error))?;
-            self.made.remove(id);
-        }
-        Ok(Performed::Done)
-    }
-
-    /// Ends every worker, frozen or not, and removes what they left.
-    fn abandon(&mut self) {
-        // Dropping a worker or a server kills it.
-        self.workers.clear();
-        self.servers.clear();
-        self.pauses.forget();
-        for id in std::mem::take(&mut self.made) {
-            let _ = marked_dir::remove_marked_dir(&self.worker_directory(id));
-        }
-    }
-
     fn drain_device(&self) -> Performed {
         if host::dirty_bytes() > DIRTY_BOUND_BYTES
             && let Ok(directory) = fs::File::open(self.directory.path())
@@ -381,15 +342,15 @@ impl World for RealWorld {
         clock::epoch_us()
     }
 
-    fn perform(&mut self, action: &Action) -> Result<Performed, Failure> {
+    fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         if self.interrupted.load(Ordering::Relaxed) {
             let reason = "interrupted".to_owned();
             return Err(Failure { side: None, reason, severity: Severity::Interrupted });
         }
         match action {
             Action::MakeDirectories { launch, workers } => self.make_directories(*launch, workers),
-            Action::Start { workers } => self.start(workers),
-            Action::Ask { requests, bound } => self.ask(requests, *bound),
+            Action::Start { workers } => self.start(workers, tell),
+            Action::Ask { requests, bound } => self.ask(requests, *bound, tell),
             Action::LinkImage { builder, readers } if self.plan.workload.is_sql() => {
                 self.clone_data(*builder, readers)
             }
@@ -410,9 +371,9 @@ impl World for RealWorld {
             }
             Action::RunBlock { worker, limit, .. } => self.run_block(*worker, *limit),
             Action::Measure { worker, trial, limit, bound, .. } => {
-                self.measure(*worker, trial, *limit, *bound)
+                self.measure(*worker, trial, *limit, *bound, tell)
             }
-            Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound),
+            Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound, tell),
             Action::Evict { worker } => {
                 // Below a loop device its file may be in the page cache too.
                 let evicted = match &self.loop_file_system {
@@ -429,13 +390,14 @@ impl World for RealWorld {
                 Ok(Performed::Done)
             }
             Action::RunDbBench { worker, trial, benchmark, arguments, bound, .. } => {
-                self.run_db_bench(*worker, &trial.step, benchmark, arguments, *bound)
+                self.run_db_bench(*worker, trial, benchmark, arguments, *bound, tell)
             }
             Action::DrainDevice => Ok(self.drain_device()),
-            Action::Collect { worker } => Ok(self.collect(*worker)),
+            Action::Collect { worker } => Ok(Performed::Texts(self.texts(*worker))),
             Action::Stop { workers } => self.stop(workers),
             Action::RemoveDirectories { workers } => self.remove_directories(workers),
             Action::Abandon => {
+                self.tell_texts(tell);
                 self.abandon();
                 Ok(Performed::Done)
             }
@@ -453,9 +415,7 @@ impl World for RealWorld {
     }
 
     fn observed(&mut self) -> Vec<RunEvent> {
-        let mut told = std::mem::take(&mut self.told);
-        told.extend(self.sampler.take());
-        told
+        self.sampler.take()
     }
 
     fn cost(&self) -> HarnessCost {
@@ -469,6 +429,19 @@ impl World for RealWorld {
             step_pauses: self.pauses.summary(),
         }
     }
+}
+
+fn running<'a>(
+    workers: &'a mut BTreeMap<WorkerId, Worker>,
+    labels: &[String],
+    id: WorkerId,
+) -> Result<&'a mut Worker, Failure> {
+    let missing = || Failure {
+        side: Some(id.side),
+        reason: format!("{}: its worker is not running", labels[id.side]),
+        severity: Severity::Launch,
+    };
+    workers.get_mut(&id).ok_or_else(missing)
 }
 
 /// The run's id: whoever finds a group of ours left behind can tell whose it was.

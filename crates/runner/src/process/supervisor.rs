@@ -1,0 +1,110 @@
+//! Two processes for every run, so that nothing that it starts outlives it, whatever forks: the run itself, and above it a
+//! supervisor that waits. Whichever of them is killed, the other ends all that is left.
+//!
+//! Both are subreapers (prctl(2)): a process whose parent has ended becomes a child of the run, and if that has ended, of the
+//! supervisor. So what a tool or an engine has left behind in a session of its own is found too.
+
+use super::{child, tree};
+use crate::clock::Stopwatch;
+use crate::proc::signals;
+use crate::process::worker::OWN_PROGRAM;
+use model::units::Nanos;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::low_level::siginfo::Cause;
+use std::env;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Tells the run which process is its supervisor.
+const VARIABLE: &str = "DBDYNO_SUPERVISOR";
+/// Whether this process is a run below a supervisor.
+static SUPERVISED: AtomicBool = AtomicBool::new(false);
+/// What was killed is gone within this, unless it hangs in the kernel, where nothing can end it.
+const END_BOUND: Nanos = Nanos::from_secs(5);
+const LOOK: Duration = Duration::from_millis(2);
+/// As shells report a death by a signal.
+const BY_SIGNAL: i32 = 128;
+
+/// Starts this program again with the same arguments, as the run below this supervisor, and waits until it has ended. Returns
+/// its exit status; then no process that it started is left.
+pub fn supervise() -> io::Result<i32> {
+    adopt_orphans();
+    let mut signals = SignalsInfo::<WithOrigin>::new(signals::heeded())?;
+    let mut run = Command::new(OWN_PROGRAM)
+        .arg0("dbdyno")
+        .args(env::args_os().skip(1))
+        .env(VARIABLE, std::process::id().to_string())
+        .spawn()?;
+    let pid = run.id();
+    std::thread::spawn(move || {
+        for origin in signals.forever() {
+            // What a terminal sends, it sends to the run as well.
+            if matches!(origin.cause, Cause::Sent(_)) {
+                tree::send(pid, origin.signal);
+            }
+        }
+    });
+    let status = run.wait()?;
+    end_descendants();
+    Ok(status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(BY_SIGNAL))
+}
+
+/// Whether this process is a run below a supervisor. If it is, the supervisor is followed from now on: if that is killed, so is
+/// everything that this process has started, and then this process. `before` is called first, so that nobody takes that for a
+/// failure of an engine.
+pub fn is_supervised(before: impl FnOnce() + Send + 'static) -> bool {
+    let supervisor = parent_id();
+    if !env::var(VARIABLE).is_ok_and(|pid| pid == supervisor.to_string()) {
+        return false;
+    }
+    adopt_orphans();
+    SUPERVISED.store(true, Ordering::Relaxed);
+    // Kernels before 5.3 have no such file: there a run goes on without a supervisor that was killed.
+    if let Some(supervisor) = child::pidfd(supervisor) {
+        std::thread::spawn(move || {
+            child::wait_for_end(&supervisor);
+            before();
+            end_descendants();
+            // At once, as if this process had been killed too.
+            signal_hook::low_level::exit(BY_SIGNAL + libc::SIGKILL);
+        });
+    }
+    true
+}
+
+/// Ends what a run has adopted: to be called when it has no child of its own. Does nothing in a process without a supervisor,
+/// which adopts nobody.
+pub fn end_orphans() {
+    if SUPERVISED.load(Ordering::Relaxed) {
+        end_descendants();
+    }
+}
+
+fn end_descendants() {
+    end_all(|| tree::children(std::process::id()));
+}
+
+/// Ends these processes with all below them, again until none is left: their orphans come next.
+fn end_all(found: impl Fn() -> Vec<u32>) {
+    let watch = Stopwatch::start();
+    loop {
+        let left = found();
+        if left.is_empty() || watch.elapsed() > END_BOUND {
+            return;
+        }
+        for pid in left {
+            tree::kill(pid);
+            child::reap(pid);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn adopt_orphans() {
+    // SAFETY: prctl(2) with a flag; kernels that do not know it change nothing.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}

@@ -1,0 +1,306 @@
+//! Cases of faults: an engine that misbehaves on demand, a store that cannot be written, a run that is killed at any moment.
+
+use super::processes;
+use super::scratch::Scratch;
+use super::tool::{Call, Running};
+use super::{Case, Ending};
+use anyhow::{Context, ensure};
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Behind the C API of RocksDB; what it can be ordered to do stands at its head.
+const ENGINE: &str = include_str!("fake_engine.c");
+const WORKLOAD: &str = include_str!("fake.toml");
+const STEPS: u64 = 2;
+const SUBJECT: &str = "rocksdb@fake";
+
+/// Nothing that a case waits for takes longer.
+const BOUND: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(10);
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("faults crash with a long log", crash_with_a_long_log),
+        Case::new("faults engine that prints", engine_that_prints),
+        Case::new("faults samples while they come", samples_while_they_come),
+        Case::new("faults locked store", locked_store),
+        Case::new("faults full disk of the store", full_disk),
+        Case::new("faults replaced binary", replaced_binary),
+        Case::new("faults process left behind", process_left_behind),
+        Case::new("faults killed at any moment", killed_at_any_moment),
+    ]
+}
+
+/// The fake engine of one case, made known as a build of its own.
+struct Fake<'a> {
+    scratch: &'a Scratch,
+    orders: PathBuf,
+}
+
+impl<'a> Fake<'a> {
+    fn new(scratch: &'a Scratch) -> anyhow::Result<Fake<'a>> {
+        let source = scratch.write("fake_engine.c", ENGINE)?;
+        scratch.write("fake.toml", WORKLOAD)?;
+        let (library, orders) = (scratch.path("librocksdb.so"), scratch.path("orders"));
+        let compiled = Command::new("cc")
+            .args(["-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"])
+            .arg(format!("-DORDERS=\"{}\"", orders.display()))
+            .args([Path::new("-o"), &library, &source])
+            .output()
+            .context("failed to start the C compiler `cc`")?;
+        ensure!(compiled.status.success(), "cc: {}", String::from_utf8_lossy(&compiled.stderr));
+        let fake = Fake { scratch, orders };
+        fake.call(["engine", "add", "fake"]).and([library]).succeeds()?;
+        Ok(fake)
+    }
+
+    fn order(&self, orders: &str) -> anyhow::Result<()> {
+        fs::write(&self.orders, orders).context("failed to write the fake engine's orders")
+    }
+
+    fn call<const N: usize>(&self, arguments: [&str; N]) -> Call<'a> {
+        Call::new(self.scratch, arguments).own_cache()
+    }
+
+    /// A campaign of this many rounds.
+    fn campaign(&self, rounds: u32) -> anyhow::Result<Call<'a>> {
+        let workload = self.scratch.path("fake.toml");
+        let text = format!(
+            "name = \"faults\"\nworkloads = [\"{}\"]\nsubjects = [\"{SUBJECT}\"]\nseed = 7\nrounds = {rounds}\n",
+            workload.display()
+        );
+        let plan = self.scratch.write("plan.toml", &text)?;
+        Ok(self.call(["run"]).and([plan]).and(["--json"]))
+    }
+
+    fn store(&self) -> PathBuf {
+        self.scratch.data().join("dbdyno/dbdyno.sqlite")
+    }
+
+    /// The store as another program sees it.
+    fn other_program(&self) -> anyhow::Result<Connection> {
+        let connection = Connection::open_with_flags(self.store(), OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .context("failed to open the store")?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        Ok(connection)
+    }
+
+    fn count(&self, table: &str) -> anyhow::Result<u64> {
+        let count: i64 =
+            self.other_program()?
+                .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Waits until a table of the store has this many rows.
+    fn until_rows(&self, table: &str, rows: u64, run: &mut Running) -> anyhow::Result<()> {
+        let began = Instant::now();
+        // The tables come a moment after the file.
+        while !self.store().exists() || self.count(table).unwrap_or(0) < rows {
+            ensure!(
+                run.is_running()?,
+                "the run ended before `{table}` had {rows} rows: {}",
+                run.stderr_so_far()?
+            );
+            ensure!(
+                began.elapsed() < BOUND,
+                "`{table}` has less than {rows} rows after {} s",
+                BOUND.as_secs()
+            );
+            std::thread::sleep(POLL);
+        }
+        Ok(())
+    }
+}
+
+fn done(report: &Value) -> u64 {
+    report["trials"]["done"].as_u64().unwrap_or(0)
+}
+
+/// What the engine wrote before it crashed is kept, the end of it too, and costs no memory however long it is.
+fn crash_with_a_long_log(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("log-bytes 1500000000\ncrash-at-write 150\n")?;
+    let report = fake.campaign(1)?.run()?.expect_code(&[0, 3])?.json()?;
+    ensure!(report["trials"]["failed"] == 1, "trials: {}", report["trials"]);
+    for name in ["LOG", "stderr"] {
+        let raw = fake.call(["report", "last", "--raw", &format!("1/0/write/{name}")]).succeeds()?.stdout;
+        ensure!(raw.contains("was ordered to crash"), "{name} does not say why: {raw}");
+        ensure!(name != "LOG" || raw.contains("left out"), "nothing says that a part of the LOG is left out");
+    }
+    let peak = report["cost"]["controller_peak_bytes"].as_u64().unwrap_or(0);
+    ensure!((1..100 << 20).contains(&peak), "the controller took {peak} bytes for a LOG of 1.5 GB");
+    Ok(Ending::Passed)
+}
+
+/// Replies stand on standard output: what an engine prints there must not stand between them.
+fn engine_that_prints(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("print 1\n")?;
+    let report = fake.campaign(1)?.succeeds()?.json()?;
+    ensure!(done(&report) == STEPS, "trials: {}", report["trials"]);
+    let raw = fake.call(["report", "last", "--raw", "1/0/write/stderr"]).succeeds()?.stdout;
+    ensure!(raw.contains("was ordered to print"), "what it printed is not kept: {raw}");
+    Ok(Ending::Passed)
+}
+
+/// A step's seconds and the host's samples are in the store while it runs, and others may write between them.
+fn samples_while_they_come(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("slow-write 60000\n")?; // fillseq takes six seconds
+    let mut run = fake.campaign(1)?.start()?;
+    fake.until_rows("seconds", 2, &mut run)?;
+    let (seconds, samples) = (fake.count("seconds")?, fake.count("host_samples")?);
+    ensure!(samples >= seconds, "{samples} samples of the host beside {seconds} seconds of the step");
+    ensure!(fake.count("blocks")? == 0, "the step has ended before it was looked at");
+    let other = fake.other_program()?;
+    for _ in 0..20 {
+        other.execute_batch("BEGIN IMMEDIATE; COMMIT").context("the store is locked while a step runs")?;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    ensure!(run.is_running()?, "the step has ended before it was looked at");
+    let finished = run.finish(BOUND)?.expect_code(&[0])?;
+    ensure!(done(&finished.json()?) == STEPS, "trials: {}", finished.json()?["trials"]);
+    Ok(Ending::Passed)
+}
+
+/// A backup by another program that takes eight seconds ends no run, and loses nothing.
+fn locked_store(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("slow-write 10000\n")?;
+    let mut run = fake.campaign(2)?.start()?;
+    fake.until_rows("host_samples", 1, &mut run)?;
+    let other = fake.other_program()?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    std::thread::sleep(Duration::from_secs(8));
+    other.execute_batch("COMMIT")?;
+    let finished = run.finish(BOUND)?.expect_code(&[0])?;
+    let finished = finished.expect_stderr(&["is locked by another process", "can be written again"])?;
+    ensure!(done(&finished.json()?) == 2 * STEPS, "trials: {}", finished.json()?["trials"]);
+    Ok(Ending::Passed)
+}
+
+/// A store on a disk that fills up is waited for until there is room.
+fn full_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    let disk = scratch.data();
+    fs::create_dir_all(&disk)?;
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&disk).output()?;
+    if !mounted.status.success() {
+        return Ok(Ending::NotHere { reason: "no file system of its own can be mounted".to_owned() });
+    }
+    let ended = on_a_full_disk(&fake, &disk);
+    ensure!(Command::new("umount").arg(&disk).status()?.success(), "failed to unmount `{}`", disk.display());
+    ended
+}
+
+fn on_a_full_disk(fake: &Fake<'_>, disk: &Path) -> anyhow::Result<Ending> {
+    fake.order("slow-write 10000\n")?;
+    let mut run = fake.campaign(2)?.start()?;
+    fake.until_rows("host_samples", 1, &mut run)?;
+    let ballast = disk.join("ballast");
+    // The whole of what is left; that it ends with an error is the point.
+    let _ = fs::write(&ballast, vec![0; 8 << 20]);
+    let began = Instant::now();
+    while !run.stderr_so_far()?.contains("is full") {
+        ensure!(run.is_running()?, "the run ended: {}", run.stderr_so_far()?);
+        ensure!(began.elapsed() < BOUND, "nothing was said of a full disk");
+        std::thread::sleep(POLL);
+    }
+    fs::remove_file(&ballast)?;
+    let finished = run.finish(BOUND)?.expect_code(&[0])?.expect_stderr(&["can be written again"])?;
+    ensure!(done(&finished.json()?) == 2 * STEPS, "trials: {}", finished.json()?["trials"]);
+    Ok(Ending::Passed)
+}
+
+/// Workers come from the file that the run began with, whatever is done to its name.
+fn replaced_binary(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("slow-write 5000\n")?;
+    let binary = scratch.path("dbdyno");
+    fs::copy(&scratch.shared.binary, &binary)?;
+    let mut run = fake.campaign(3)?.binary(&binary).start()?;
+    fake.until_rows("trials", 1, &mut run)?;
+    fs::remove_file(&binary)?;
+    fs::copy("/bin/false", &binary)?;
+    let report = run.finish(BOUND)?.expect_code(&[0])?.json()?;
+    ensure!(done(&report) == 3 * STEPS, "trials: {}", report["trials"]);
+    Ok(Ending::Passed)
+}
+
+/// What an engine leaves behind in a session of its own is ended with its visit, and with the run if that is killed.
+fn process_left_behind(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("fork 1\n")?;
+    let mut run = fake.campaign(20)?.start()?;
+    let mut most = 0;
+    while run.is_running()? {
+        most = most.max(processes::alive(&scratch.shared.binary)?.len());
+    }
+    run.finish(BOUND)?.expect_code(&[0])?;
+    // The supervisor, the run, a worker, and what it has left behind: two while one of them is about to end.
+    ensure!(most <= 6, "{most} processes at once: what a visit leaves behind is there in the next");
+    fake.order("fork 1\nslow-write 10000\n")?;
+    for supervisor in [true, false] {
+        let mut run = fake.campaign(2)?.start()?;
+        let before = fake.count("trials")?;
+        fake.until_rows("trials", before + 1, &mut run)?;
+        run.kill(supervisor)?;
+        processes::all_gone(&scratch.shared.binary)?;
+    }
+    Ok(Ending::Passed)
+}
+
+/// Moments at which a run is killed.
+const KILLS: u32 = 100;
+/// Rounds of the run.
+const ROUNDS: u32 = 4;
+
+/// A run that is killed at any moment goes on to the same trials as one that was not; nothing of it is left behind, and the store is
+/// sound.
+fn killed_at_any_moment(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("slow-write 100\n")?;
+    let began = Instant::now();
+    fake.campaign(ROUNDS)?.succeeds()?;
+    let whole = began.elapsed();
+    let mut cut_off = 0;
+    for kill in 0..KILLS {
+        let known = runs(&fake)?;
+        let mut run = fake.campaign(ROUNDS)?.start()?;
+        // From the beginning to the end of a run, in steps that fall on no rhythm of its own.
+        std::thread::sleep(whole.mul_f64(f64::from(kill * 37 % KILLS) / f64::from(KILLS)));
+        run.kill(kill % 2 == 0)?;
+        processes::all_gone(&scratch.shared.binary).with_context(|| format!("kill {kill}"))?;
+        let new: Vec<String> = runs(&fake)?.difference(&known).cloned().collect();
+        let Some(id) = new.first() else { continue }; // it had not begun
+        sound(&fake)?;
+        let resumed = fake.call(["run", "--resume", id, "--json"]).run()?.expect_code(&[0, 2])?;
+        cut_off += u32::from(resumed.code()? == 0);
+        let report = fake.call(["report", id, "--format", "json"]).succeeds()?.json()?;
+        let all = u64::from(ROUNDS) * STEPS;
+        ensure!(done(&report) == all, "kill {kill}: {} instead of {all} trials done", report["trials"]);
+    }
+    sound(&fake)?;
+    eprintln!("e2e: {cut_off} of {KILLS} runs of {:.2} s were cut off and went on", whole.as_secs_f64());
+    ensure!(cut_off >= KILLS / 3, "only {cut_off} of {KILLS} runs were cut off");
+    Ok(Ending::Passed)
+}
+
+fn runs(fake: &Fake<'_>) -> anyhow::Result<BTreeSet<String>> {
+    let connection = fake.other_program()?;
+    let mut statement = connection.prepare("SELECT id FROM runs")?;
+    Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+}
+
+fn sound(fake: &Fake<'_>) -> anyhow::Result<()> {
+    let said: String = fake.other_program()?.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    ensure!(said == "ok", "the store is damaged: {said}");
+    Ok(())
+}
