@@ -220,13 +220,12 @@ fn resume_of_a_rebuilt_library(scratch: &Scratch) -> anyhow::Result<Ending> {
     while controller.is_running()? {
         std::thread::yield_now();
     }
+    processes::all_gone(&scratch.shared.binary)?;
 
     std::fs::copy(&libraries[1], &own)?;
     let resume = || Call::new(scratch, ["run", "--resume", "last"]).own_cache();
-    resume().fails(
-        &[2],
-        &["librocksdb.so", "no longer the library that was planned as rocksdb@mine", "SHA-256"],
-    )?;
+    resume()
+        .fails(&[2], &["librocksdb.so", "no longer the file that was planned as rocksdb@mine", "SHA-256"])?;
     std::fs::copy(&libraries[0], &own)?;
     resume().succeeds()?;
     Ok(Ending::Passed)

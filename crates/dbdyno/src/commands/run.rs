@@ -19,7 +19,7 @@ use model::plan_file::PlanFile;
 use model::record::{RunRecord, RunStatus};
 use model::warning::Warning;
 use runner::clock::Stopwatch;
-use runner::real::library_copy;
+use runner::real::code_files;
 use std::collections::BTreeSet;
 use std::path::Path;
 use store::{QueuedRun, Retry, Writer};
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
                 retry_hint(failed.len())
             )));
         }
-        library_copy::check(&record.plan).map_err(usage)?;
+        code_files::check(&record.plan).map_err(usage)?;
         let done: BTreeSet<(u32, Side)> = self.writer.resume(run, retry)?.into_iter().collect();
         if retry == Retry::Failed && !failed.is_empty() {
             let warning = Warning::MeasuredAgainLater { visits: failed.len() as u64 };

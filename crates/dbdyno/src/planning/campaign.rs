@@ -12,6 +12,7 @@ use model::plan_file::PlanFile;
 use model::units::Nanos;
 use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
+use runner::real::code_files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -119,6 +120,7 @@ fn plan(
         tickers: file.tickers,
         memory_limit: file.memory_limit,
         loop_device: file.loop_device.clone(),
+        code_sha256: code_files::checksums(&subjects, &db_bench)?,
         db_bench,
         cloned_data: false,
         library_copies: library_copies(sources.places, &subjects)?,

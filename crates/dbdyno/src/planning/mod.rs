@@ -17,8 +17,9 @@ use model::subject::SubjectRef;
 use model::units::Nanos;
 use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
-use runner::real::library_copy;
+use runner::real::{code_files, library_copy};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
@@ -74,6 +75,7 @@ pub fn plan(
     let layout = Layout {
         cloned_data: servers::data_can_be_cloned(&sources, &subjects)?,
         library_copies: library_copies(places, &subjects)?,
+        code_sha256: code_files::checksums(&subjects, &BTreeMap::new())?,
         ..Layout::default()
     };
     let budget = request.budget.map(Nanos::from).or(workload.budget).unwrap_or(DEFAULT_BUDGET);

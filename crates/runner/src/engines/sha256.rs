@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Read at a time: not chosen by measurement, large enough that the calls do not count.
 pub(super) const PIECE_BYTES: usize = 256 << 10;
@@ -14,6 +14,15 @@ pub(super) const PIECE_BYTES: usize = 256 << 10;
 pub(crate) fn of_file(path: &Path) -> Result<(String, u64), EngineError> {
     let read = EngineError::io("read", path);
     of_reader(File::open(path).map_err(&read)?).map_err(&read)
+}
+
+/// One checksum of several files: of their paths and checksums, in this order.
+pub(crate) fn of_files(paths: &[PathBuf]) -> Result<String, EngineError> {
+    let mut hasher = Sha256::new();
+    for path in paths {
+        hasher.update(format!("{} {}\n", path.display(), of_file(path)?.0));
+    }
+    Ok(hexadecimal(&hasher.finalize()))
 }
 
 fn of_reader(mut reader: impl Read) -> io::Result<(String, u64)> {

@@ -30,10 +30,15 @@ pub enum LibraryError {
     #[error(transparent)]
     Read(#[from] EngineError),
     #[error(
-        "`{}` is no longer the library that was planned as {build}: its SHA-256 is {found}, and was {planned}; put that file \
+        "`{}` is no longer the file that was planned as {build}: its SHA-256 is {found}, and was {planned}; put that file \
          back, or measure the new one in a run of its own", .library.display()
     )]
     Changed { library: PathBuf, build: String, planned: String, found: String },
+    #[error(
+        "the files with code beside `{}` are no longer those that were planned as {build}; put them back, or measure the new ones in \
+         a run of its own", .files.display()
+    )]
+    OthersChanged { files: PathBuf, build: String },
 }
 
 /// What keeps the sides from loading copies in this directory, which need not exist yet: all do, or none.
@@ -45,13 +50,6 @@ pub fn obstacle(subjects: &[Subject], work_dir: &Path) -> Option<Obstacle> {
         return Some(Obstacle::BesideItself(library.clone()));
     }
     runs_no_code(work_dir).then(|| Obstacle::NoExec(work_dir.to_owned()))
-}
-
-/// Whether the libraries are those that the plan was made for.
-pub fn check(plan: &Plan) -> Result<(), LibraryError> {
-    let sides = plan.subjects.iter().enumerate();
-    let mut loaded = sides.filter(|(side, subject)| is_loaded_by(&plan.layout, *side, subject));
-    loaded.try_for_each(|(_, subject)| is_as_planned(subject, &subject.build.library))
 }
 
 /// The plan with the library of each side in this directory, if it asks for copies.
@@ -80,7 +78,7 @@ pub fn in_place(plan: &Plan, directory: &Path) -> Result<Plan, LibraryError> {
 }
 
 /// Whether this file has the bytes of the subject's library, of which it may be a copy.
-fn is_as_planned(subject: &Subject, file: &Path) -> Result<(), LibraryError> {
+pub(super) fn is_as_planned(subject: &Subject, file: &Path) -> Result<(), LibraryError> {
     let build = &subject.build;
     let (found, _) = sha256::of_file(file)?;
     if build.checksum().is_none_or(|planned| planned == found) {
@@ -162,10 +160,13 @@ mod tests {
         let library = scratch.path().join("library.so");
         fs::write(&library, "one").unwrap();
         let plan = planned(&library);
-        check(&plan).unwrap();
+        is_as_planned(&plan.subjects[0], &library).unwrap();
         fs::write(&library, "two").unwrap();
         let run = tempfile::tempdir().unwrap();
-        let refused = [check(&plan).unwrap_err(), in_place(&plan, run.path()).unwrap_err()];
+        let refused = [
+            is_as_planned(&plan.subjects[0], &library).unwrap_err(),
+            in_place(&plan, run.path()).unwrap_err(),
+        ];
         for error in refused.map(|error| error.to_string()) {
             let found = sha256::of_file(&library).unwrap().0;
             let parts = [&plan.subjects[0].build.sha256, &found, "library.so", "rocksdb@8.7.3"];

@@ -1,6 +1,7 @@
 //! The real world of a run: processes, directories and time of this host.
 
 pub mod client_cost;
+pub mod code_files;
 pub mod db_bench;
 pub mod image;
 pub mod library_copy;

@@ -14,6 +14,7 @@ use crate::marked_dir;
 use crate::proc::{host, parse};
 use crate::process::worker::{Meanwhile, Worker, WorkerCommand, WorkerError};
 use crate::real::client_cost;
+use crate::real::code_files::{self, CodeFiles};
 use crate::real::image::link_database;
 use crate::real::library_copy::{self, LibraryError};
 use crate::real::loop_device::{LoopDeviceError, LoopFileSystem};
@@ -67,6 +68,8 @@ pub struct RealWorld {
     root: PathBuf,
     device: Option<String>,
     interrupted: Arc<AtomicBool>,
+    /// The files with code as they were when the run began.
+    code: CodeFiles,
     plan: Plan,
     watch: Stopwatch,
     launch: u32,
@@ -100,6 +103,7 @@ impl RealWorld {
         watch: Stopwatch,
         interrupted: Arc<AtomicBool>,
     ) -> Result<RealWorld, CannotProvide> {
+        code_files::check(plan)?;
         let plan = library_copy::in_place(plan, directory.path())?;
         let loop_file_system = plan
             .layout
@@ -125,6 +129,7 @@ impl RealWorld {
             directory,
             device,
             interrupted,
+            code: CodeFiles::now(&plan.subjects, &plan.layout),
             plan,
             watch,
             launch: 0,
@@ -201,6 +206,9 @@ impl RealWorld {
         self.launch = launch;
         self.pauses.forget();
         for worker in workers {
+            self.code
+                .check(worker.side)
+                .map_err(|error| self.fail(*worker, "looking at its files", &error))?;
             let path = self.worker_directory(*worker);
             let made = marked_dir::create_marked_dir(&path);
             made.map_err(|error| self.fail(*worker, "making its directory", &error))?;
