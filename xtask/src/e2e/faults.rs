@@ -1,5 +1,6 @@
 //! Cases of faults: an engine that misbehaves on demand, a store that cannot be written, a run that is killed at any moment.
 
+use super::engines::{RELEASE, library_of};
 use super::processes;
 use super::scratch::Scratch;
 use super::tool::{Call, Running};
@@ -32,7 +33,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults full disk of the store", full_disk),
         Case::new("faults replaced binary", replaced_binary),
         Case::new("faults process left behind", process_left_behind),
+        Case::new("faults several workloads", several_workloads),
         Case::new("faults killed at any moment", killed_at_any_moment),
+        Case::new("faults killed on RocksDB", killed_on_rocksdb),
     ]
 }
 
@@ -69,10 +72,15 @@ impl<'a> Fake<'a> {
 
     /// A campaign of this many rounds.
     fn campaign(&self, rounds: u32) -> anyhow::Result<Call<'a>> {
-        let workload = self.scratch.path("fake.toml");
+        self.campaign_of(&[&self.scratch.path("fake.toml")], SUBJECT, rounds)
+    }
+
+    fn campaign_of(&self, workloads: &[&Path], subject: &str, rounds: u32) -> anyhow::Result<Call<'a>> {
+        let workloads: Vec<String> =
+            workloads.iter().map(|workload| format!("\"{}\"", workload.display())).collect();
         let text = format!(
-            "name = \"faults\"\nworkloads = [\"{}\"]\nsubjects = [\"{SUBJECT}\"]\nseed = 7\nrounds = {rounds}\n",
-            workload.display()
+            "name = \"faults\"\nworkloads = [{}]\nsubjects = [\"{subject}\"]\nseed = 7\nrounds = {rounds}\n",
+            workloads.join(", ")
         );
         let plan = self.scratch.write("plan.toml", &text)?;
         Ok(self.call(["run"]).and([plan]).and(["--json"]))
@@ -152,7 +160,7 @@ fn engine_that_prints(scratch: &Scratch) -> anyhow::Result<Ending> {
 /// A step's seconds and the host's samples are in the store while it runs, and others may write between them.
 fn samples_while_they_come(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
-    fake.order("slow-write 60000\n")?; // fillseq takes six seconds
+    fake.order("slow-write 40000\n")?; // each step takes four seconds
     let mut run = fake.campaign(1)?.start()?;
     fake.until_rows("seconds", 2, &mut run)?;
     let (seconds, samples) = (fake.count("seconds")?, fake.count("host_samples")?);
@@ -257,39 +265,71 @@ fn process_left_behind(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// Moments at which a run is killed.
-const KILLS: u32 = 100;
-/// Rounds of the run.
-const ROUNDS: u32 = 4;
+/// A campaign that is killed in its first workload goes on to the second.
+fn several_workloads(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.order("slow-write 5000\n")?;
+    let more = scratch.write("more.toml", &WORKLOAD.replace("name = \"fake\"", "name = \"more\""))?;
+    let mut run = fake.campaign_of(&[&scratch.path("fake.toml"), &more], SUBJECT, 1)?.start()?;
+    fake.until_rows("blocks", 1, &mut run)?;
+    run.kill(true)?;
+    processes::all_gone(&scratch.shared.binary)?;
+    fake.order("")?;
+    fake.call(["run", "--resume", "last"]).succeeds()?;
+    for name in ["faults/fake", "faults/more"] {
+        let report = fake.call(["report", name, "--format", "json"]).succeeds()?.json()?;
+        ensure!(done(&report) == STEPS, "{name}: {}", report["trials"]);
+    }
+    fake.call(["run", "--resume", "last"]).fails(&[2], &["is done"])?;
+    Ok(Ending::Passed)
+}
 
-/// A run that is killed at any moment goes on to the same trials as one that was not; nothing of it is left behind, and the store is
-/// sound.
+/// A hundred moments on the fake engine.
 fn killed_at_any_moment(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     fake.order("slow-write 100\n")?;
+    killed(&fake, 100, 4 * STEPS, || fake.campaign(4))
+}
+
+/// Ten moments on RocksDB.
+fn killed_on_rocksdb(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    fake.call(["engine", "add", "real"]).and([library_of(scratch, RELEASE)?]).succeeds()?;
+    let steps = fs::read_to_string(&scratch.workload)?.matches("[[step]]").count() as u64;
+    killed(&fake, 10, 2 * steps, || fake.campaign_of(&[&scratch.workload], "rocksdb@real", 2))
+}
+
+/// A run that is killed at any moment goes on to the same trials as one that was not; nothing of it is left behind, and the store is
+/// sound.
+fn killed<'a>(
+    fake: &Fake<'a>,
+    kills: u32,
+    trials: u64,
+    campaign: impl Fn() -> anyhow::Result<Call<'a>>,
+) -> anyhow::Result<Ending> {
+    let scratch = fake.scratch;
     let began = Instant::now();
-    fake.campaign(ROUNDS)?.succeeds()?;
+    campaign()?.succeeds()?;
     let whole = began.elapsed();
     let mut cut_off = 0;
-    for kill in 0..KILLS {
-        let known = runs(&fake)?;
-        let mut run = fake.campaign(ROUNDS)?.start()?;
+    for kill in 0..kills {
+        let known = runs(fake)?;
+        let mut run = campaign()?.start()?;
         // From the beginning to the end of a run, in steps that fall on no rhythm of its own.
-        std::thread::sleep(whole.mul_f64(f64::from(kill * 37 % KILLS) / f64::from(KILLS)));
+        std::thread::sleep(whole.mul_f64(f64::from(kill * 37 % kills) / f64::from(kills)));
         run.kill(kill % 2 == 0)?;
         processes::all_gone(&scratch.shared.binary).with_context(|| format!("kill {kill}"))?;
-        let new: Vec<String> = runs(&fake)?.difference(&known).cloned().collect();
+        let new: Vec<String> = runs(fake)?.difference(&known).cloned().collect();
         let Some(id) = new.first() else { continue }; // it had not begun
-        sound(&fake)?;
+        sound(fake)?;
         let resumed = fake.call(["run", "--resume", id, "--json"]).run()?.expect_code(&[0, 2])?;
         cut_off += u32::from(resumed.code()? == 0);
         let report = fake.call(["report", id, "--format", "json"]).succeeds()?.json()?;
-        let all = u64::from(ROUNDS) * STEPS;
-        ensure!(done(&report) == all, "kill {kill}: {} instead of {all} trials done", report["trials"]);
+        ensure!(done(&report) == trials, "kill {kill}: {} instead of {trials} trials done", report["trials"]);
     }
-    sound(&fake)?;
-    eprintln!("e2e: {cut_off} of {KILLS} runs of {:.2} s were cut off and went on", whole.as_secs_f64());
-    ensure!(cut_off >= KILLS / 3, "only {cut_off} of {KILLS} runs were cut off");
+    sound(fake)?;
+    eprintln!("e2e: {cut_off} of {kills} runs of {:.2} s were cut off and went on", whole.as_secs_f64());
+    ensure!(cut_off >= kills / 3, "only {cut_off} of {kills} runs were cut off");
     Ok(Ending::Passed)
 }
 

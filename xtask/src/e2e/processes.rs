@@ -25,14 +25,16 @@ pub fn workers(binary: &Path) -> anyhow::Result<Vec<u32>> {
     Ok(workers)
 }
 
-/// Ids of the living processes of a group.
-pub fn group(leader: u32) -> anyhow::Result<Vec<u32>> {
-    let mut members = all()?;
-    members.retain(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        state_and_group(&stat).is_some_and(|(state, group)| state != 'Z' && group == leader)
-    });
-    Ok(members)
+/// Ids of the processes that a process has started, and those that they have.
+pub fn below_process(root: u32) -> anyhow::Result<Vec<u32>> {
+    let parents: Vec<(u32, u32)> = all()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(above) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    Ok(found.split_off(1))
 }
 
 /// Ids of the living processes whose program lies below this directory.
@@ -151,29 +153,15 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
-fn runs(pid: u32, binary: &Path) -> bool {
+/// Whether a process runs this binary.
+pub fn runs(pid: u32, binary: &Path) -> bool {
     // Unreadable for zombies, for the processes of others and for those that have just ended.
     fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|path| path == binary)
-}
-
-/// Fields 3 and 5 of /proc/PID/stat. The name in field 2 may hold spaces and parentheses.
-fn state_and_group(stat: &str) -> Option<(char, u32)> {
-    let (_, rest) = stat.rsplit_once(") ")?;
-    let mut fields = rest.split(' ');
-    let state = fields.next()?.chars().next()?;
-    let group = fields.nth(1)?.parse().ok()?;
-    Some((state, group))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn state_and_group_follow_an_odd_name() {
-        assert_eq!(state_and_group("7 (a) b (c)) S 1 42 42 0 -1"), Some(('S', 42)));
-        assert_eq!(state_and_group("7 (cut"), None);
-    }
 
     #[test]
     fn this_process_is_found_by_its_binary() {

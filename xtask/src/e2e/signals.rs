@@ -56,14 +56,23 @@ fn interrupt_while_fetching(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut controller = Call::new(scratch, ["engine", "fetch", RELEASE]).own_cache().start()?;
     let leader = controller.pid();
     let began = Instant::now();
-    while processes::group(leader)?.len() < 2 {
+    let ours = &scratch.shared.binary;
+    let clients = || -> anyhow::Result<Vec<u32>> {
+        let all = processes::below_process(leader)?;
+        Ok(all.into_iter().filter(|pid| !processes::runs(*pid, ours)).collect())
+    };
+    let maven = loop {
+        let found = clients()?;
+        if !found.is_empty() {
+            break found;
+        }
         ensure!(controller.is_running()?, "it ended before Maven was seen");
-        ensure!(began.elapsed() < CLEAN_UP_BOUND, "Maven was not started in the process group");
+        ensure!(began.elapsed() < CLEAN_UP_BOUND, "Maven was not started");
         std::thread::sleep(Duration::from_millis(5));
-    }
+    };
     controller.press_ctrl_c()?;
     controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
-    let left = processes::group(leader)?;
+    let left: Vec<u32> = processes::all()?.into_iter().filter(|pid| maven.contains(pid)).collect();
     ensure!(left.is_empty(), "processes left behind: {left:?}");
     Call::new(scratch, ["engine", "fetch", RELEASE]).own_cache().succeeds()?;
     Ok(Ending::Passed)

@@ -233,3 +233,6 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests;

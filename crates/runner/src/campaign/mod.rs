@@ -13,5 +13,5 @@ pub mod world;
 
 #[cfg(test)]
 pub(crate) mod samples;
-#[cfg(test)]
-mod simulated;
+#[cfg(any(test, feature = "simulated"))]
+pub mod simulated;

@@ -233,7 +233,7 @@ impl World for SimulatedWorld {
     }
 
     fn epoch_us(&self) -> i64 {
-        i64::try_from(self.time.0 / 1000).unwrap()
+        i64::try_from(self.time.0 / 1000).unwrap_or(i64::MAX)
     }
 
     fn perform(&mut self, action: &Action, _tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {

@@ -2,9 +2,12 @@
 //! bound, its words kept for the error.
 
 use super::error::EngineError;
+use crate::proc::signals;
+use crate::process::tree;
 use model::subject::BuildRef;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -101,17 +104,18 @@ impl Runner<'_> {
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
             .stdout(output)
-            .stderr(errors);
+            .stderr(errors)
+            .process_group(0);
         let child = command.spawn().map_err(|error| self.not_started(build, error))?;
-        let Some(status) = wait(child, self.bound).map_err(EngineError::io("wait for", self.program))? else {
-            return Err(EngineError::ClientTimedOut {
-                build: build.clone(),
-                client: self.client,
-                bound: self.bound,
-            });
-        };
-        let said = fs::read(&output_path).map_err(EngineError::io("read", &output_path))?;
-        Ok(Ended { status, said: String::from_utf8_lossy(&said).into_owned() })
+        let (build, client, bound) = (build.clone(), self.client, self.bound);
+        match wait(child, bound).map_err(EngineError::io("wait for", self.program))? {
+            Waited::Ended(status) => {
+                let said = fs::read(&output_path).map_err(EngineError::io("read", &output_path))?;
+                Ok(Ended { status, said: String::from_utf8_lossy(&said).into_owned() })
+            }
+            Waited::TooLong => Err(EngineError::ClientTimedOut { build, client, bound }),
+            Waited::Interrupted => Err(EngineError::ClientInterrupted { build, client }),
+        }
     }
 
     /// The error of a client that failed for another reason than that the thing is not there.
@@ -164,7 +168,7 @@ pub(super) fn output_of(program: &Path, bound: Duration) -> Option<String> {
     let stdout = child.stdout.take()?;
     // Read beside the wait: a child whose pipe is full would never end.
     let reader = thread::spawn(move || io::read_to_string(stdout));
-    let status = wait(child, bound).ok()??;
+    let Waited::Ended(status) = wait(child, bound).ok()? else { return None };
     let said = reader.join().ok()?.ok()?;
     status.success().then_some(said)
 }
@@ -202,23 +206,36 @@ struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            tree::kill(self.0.id());
+        }
         // Fails where it has ended, which is as good.
-        let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The child's exit status; none where it had to be killed.
-fn wait(child: Child, bound: Duration) -> io::Result<Option<ExitStatus>> {
+/// Waits for the end of a child.
+fn wait(child: Child, bound: Duration) -> io::Result<Waited> {
     let mut running = Running(child);
     let start = Instant::now();
     loop {
         if let Some(status) = running.0.try_wait()? {
-            return Ok(Some(status));
+            return Ok(Waited::Ended(status));
+        }
+        if signals::received() {
+            return Ok(Waited::Interrupted);
         }
         if start.elapsed() >= bound {
-            return Ok(None);
+            return Ok(Waited::TooLong);
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// What came of waiting for a program; one that has not ended is killed, with what it has started.
+enum Waited {
+    Ended(ExitStatus),
+    TooLong,
+    /// The user stopped us.
+    Interrupted,
 }

@@ -77,6 +77,8 @@ pub enum EngineError {
         .bound.as_secs()
     )]
     ClientTimedOut { build: BuildRef, client: Client, bound: Duration },
+    #[error("{build} was not fetched: {client} was stopped")]
+    ClientInterrupted { build: BuildRef, client: Client },
     #[error(
         "another process has been fetching {build} for more than {} s; wait for it or end it, then try again",
         .bound.as_secs()

@@ -32,6 +32,11 @@ pub fn listen(flag: &Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether one of them has come since [`listen`].
+pub fn received() -> bool {
+    FIRST_AT.load(Ordering::Relaxed) != 0
+}
+
 /// One that is sent to a whole process group comes twice, the second time from the supervisor.
 fn on_signal(flag: &AtomicBool) {
     let now = clock::since_boot().0.max(1);

@@ -1,0 +1,191 @@
+//! A thousand campaigns in which things go wrong at random: stopped, killed, gone on with, until they are done. The world is
+//! simulated, the store is real.
+
+use model::block::{BlockKind, Outcome, Side};
+use model::event::{RunEvent, RunOutcome};
+use model::host::Host;
+use model::plan::{Design, Layout, Plan, Purpose};
+use model::record::{RunRecord, RunStatus};
+use model::units::Nanos;
+use runner::campaign::action::{Action, Role};
+use runner::campaign::drive::drive;
+use runner::campaign::rounds::machine::Rounds;
+use runner::campaign::simulated::{Fault, SimulatedWorld};
+use std::collections::{BTreeMap, BTreeSet};
+use store::{Retry, Writer};
+
+const CAMPAIGNS: u64 = 1000;
+const RUN: &str = "20261124-091500-3fa9";
+const STEPS: [&str; 3] = ["fillseq", "overwrite", "readrandom"];
+const SUBJECTS: [&str; 4] = ["rocksdb@6.0.2", "rocksdb@7.10.2", "rocksdb@8.5.4", "rocksdb@8.7.3"];
+const WORKLOAD: &str = r#"
+    name = "small"
+    engine = "rocksdb"
+    description = "d"
+    tells = "t"
+    does_not_tell = "n"
+    data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
+    [[step]]
+    name = "fillseq"
+    group = "writes"
+    operation = "fill-sequential"
+    wal = false
+    settle = "drained"
+    [[step]]
+    name = "overwrite"
+    group = "writes"
+    operation = "overwrite"
+    seconds = 1.0
+    [[step]]
+    name = "readrandom"
+    group = "point"
+    operation = "read-random"
+    seconds = 1.0
+    same_process = true
+"#;
+
+/// SplitMix64 (Steele et al. 2014): every seed gives a sequence of its own.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        u32::try_from((mixed ^ (mixed >> 31)) % u64::from(bound)).unwrap()
+    }
+
+    fn plan(&mut self) -> Plan {
+        let design = [Design::Rounds, Design::Sequential][self.below(2) as usize];
+        let rounds = 1 + self.below(5);
+        let layout = Layout { design, rounds, ..Layout::default() };
+        let subjects = &SUBJECTS[..1 + self.below(4) as usize];
+        let (budget, seed) = (Nanos::from_secs(86_400), u64::from(self.below(u32::MAX)));
+        Plan { purpose: Purpose::Campaign, layout, budget, seed, ..testing::plan(WORKLOAD, subjects) }
+    }
+
+    fn faults(&mut self, plan: &Plan) -> Vec<Fault> {
+        (0..self.below(4))
+            .map(|_| {
+                let side = self.below(u32::try_from(plan.subjects.len()).unwrap()) as Side;
+                let launch = 1 + self.below(plan.layout.rounds);
+                let step = STEPS[self.below(3) as usize];
+                match self.below(5) {
+                    0 | 1 => Fault::crash(Role::Writer, side, step, launch),
+                    2 => Fault::full_disk(launch),
+                    3 => Fault::interrupt(launch),
+                    _ => Fault::Unsupported { side, step: step.to_owned() },
+                }
+            })
+            .collect()
+    }
+}
+
+/// What one invocation did: which visits it began, and whether it was killed.
+struct Invocation {
+    begun: Vec<(u32, Side)>,
+    killed: bool,
+}
+
+fn invoke(
+    writer: &mut Writer,
+    plan: &Plan,
+    done: &BTreeSet<(u32, Side)>,
+    faults: Vec<Fault>,
+    kill_at: Option<u32>,
+) -> Invocation {
+    let mut world = SimulatedWorld::of(plan, faults);
+    let (mut told, mut killed) = (0, false);
+    let mut begun = Vec::new();
+    drive(Rounds::new(plan.clone(), done), &mut world, &mut |event| {
+        if kill_at == Some(told) {
+            killed = true; // what follows is lost with the process
+            return;
+        }
+        told += 1;
+        if let RunEvent::VisitStarted { launch, side } = event {
+            begun.push((launch, side));
+        }
+        writer.write(RUN, &event).unwrap();
+    });
+    assert_eq!((world.alive(), world.directories()), (0, 0), "something is left behind");
+    let measured = world.actions.iter().filter(|action| matches!(action, Action::Measure { .. })).count();
+    assert!(measured <= STEPS.len() * plan.subjects.len() * plan.layout.rounds as usize);
+    Invocation { begun, killed }
+}
+
+/// Every trial has one outcome, and what is done has the blocks that belong to it, once.
+fn check(record: &RunRecord) {
+    let plan = &record.plan;
+    let mut outcomes = BTreeMap::new();
+    for ended in &record.trials {
+        assert!(
+            outcomes.insert(ended.trial.clone(), &ended.outcome).is_none(),
+            "{:?} ended twice",
+            ended.trial
+        );
+    }
+    let expected = plan.subjects.len() * plan.layout.rounds as usize * STEPS.len();
+    assert_eq!(outcomes.len(), expected, "trials without an outcome");
+    let mut blocks = BTreeMap::new();
+    for block in &record.blocks {
+        let whole = block.kind == BlockKind::Whole;
+        *blocks.entry((block.trial.clone(), whole)).or_insert(0) += 1;
+    }
+    assert!(blocks.values().all(|count| *count == 1), "a step was measured twice");
+    for (trial, outcome) in outcomes {
+        let measured = blocks.contains_key(&(trial.clone(), true));
+        match outcome {
+            Outcome::Done => assert!(measured, "{trial:?} is done and has no block"),
+            Outcome::Failed { reason } | Outcome::Skipped { reason } => {
+                assert!(!measured, "{trial:?} is not done and has a block");
+                assert!(!reason.to_string().is_empty());
+            }
+        }
+    }
+}
+
+fn campaign(seed: u64) -> usize {
+    let mut draws = Draws(seed);
+    let plan = draws.plan();
+    let mut writer = Writer::in_memory().unwrap();
+    let started = RunEvent::Started {
+        run: RUN.to_owned(),
+        at_us: 1,
+        plan: Box::new(plan.clone()),
+        host: Box::new(Host::default()),
+    };
+    writer.write(RUN, &started).unwrap();
+    let mut done: BTreeSet<(u32, Side)> = BTreeSet::new();
+    let mut complete_before = BTreeSet::new();
+    for invocation in 1.. {
+        assert!(invocation < 50, "seed {seed}: never done");
+        // The first few go wrong; a campaign ends when nothing does any more.
+        let goes_wrong = invocation <= 4;
+        let faults = if goes_wrong { draws.faults(&plan) } else { Vec::new() };
+        let kill_at = (goes_wrong && draws.below(2) == 0).then(|| draws.below(60));
+        let Invocation { begun, killed } = invoke(&mut writer, &plan, &done, faults, kill_at);
+        assert!(begun.iter().all(|visit| !complete_before.contains(visit)), "seed {seed}: measured again");
+        let status = writer.store().load_run(RUN).unwrap().status;
+        assert_eq!(killed, status == RunStatus::Unfinished, "seed {seed}: {status:?}");
+        if status == RunStatus::Ended(RunOutcome::Done) {
+            check(&writer.store().load_run(RUN).unwrap());
+            return invocation;
+        }
+        done = writer.resume(RUN, Retry::CutOff).unwrap().into_iter().collect();
+        complete_before.extend(done.iter().copied());
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_campaign_that_is_stopped_and_killed_at_random_ends_with_every_trial_once() {
+    let most = std::thread::scope(|scope| {
+        let halves = [0, 1].map(|half| {
+            scope.spawn(move || (1..=CAMPAIGNS).filter(|seed| seed % 2 == half).map(campaign).max())
+        });
+        halves.into_iter().map(|half| half.join().unwrap()).max().flatten()
+    });
+    assert!(most > Some(4), "nothing was stopped or killed: at most {most:?} invocations");
+}
