@@ -123,7 +123,7 @@ mod tests {
         let text = format!("{LINTS}[dependencies]\nanyhow.workspace = true\nrusqlite.workspace = true\n");
         assert_eq!(
             problems("crates/runner/Cargo.toml", &text),
-            ["`anyhow` belongs to dbdyno and xtask only", "`rusqlite` belongs to store only"]
+            ["`anyhow` belongs to dbdyno and xtask only", "`rusqlite` belongs to store and xtask only"]
         );
     }
 
