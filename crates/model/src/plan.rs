@@ -125,8 +125,8 @@ pub struct Layout {
     pub loop_device: Option<LoopDevice>,
     /// db_bench programs of the user that run the steps instead of our worker, by side.
     pub db_bench: BTreeMap<Side, PathBuf>,
-    /// Checksums of code that no build's checksum covers, by side: of programs of db_bench, of what a server loads beside its own
-    /// program. Empty in runs of before 2026-11-24.
+    /// Checksums of the code of sides that load no library: of programs of db_bench, of servers with what they load. Empty in
+    /// runs of before 2026-11-24.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub code_sha256: BTreeMap<Side, String>,
     /// Whether the servers of an interleaved launch get clones of one loaded data directory: of one build, with

@@ -209,8 +209,9 @@ fn full_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
 }
 
 fn on_a_full_disk(fake: &Fake<'_>, disk: &Path) -> anyhow::Result<Ending> {
-    fake.order("slow-write 10000\n")?;
-    let mut run = fake.campaign(2)?.start()?;
+    // Each visit stores a LOG: the log of the store cannot stay within the room that it has.
+    fake.order("slow-write 5000\nlog-bytes 300000\n")?;
+    let mut run = fake.campaign(8)?.start()?;
     fake.until_rows("host_samples", 1, &mut run)?;
     let ballast = disk.join("ballast");
     // The whole of what is left; that it ends with an error is the point.
@@ -223,7 +224,7 @@ fn on_a_full_disk(fake: &Fake<'_>, disk: &Path) -> anyhow::Result<Ending> {
     }
     fs::remove_file(&ballast)?;
     let finished = run.finish(BOUND)?.expect_code(&[0])?.expect_stderr(&["can be written again"])?;
-    ensure!(done(&finished.json()?) == 2 * STEPS, "trials: {}", finished.json()?["trials"]);
+    ensure!(done(&finished.json()?) == 8 * STEPS, "trials: {}", finished.json()?["trials"]);
     Ok(Ending::Passed)
 }
 

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// Files of one directory tree that are looked at; a prefix that many programs share has more, of which these are the first.
 const MOST_FILES: usize = 5000;
 
-/// The checksum of the code of each side that no checksum of a build covers: programs of db_bench, and what a server loads beside its
-/// own program.
+/// The checksum of the code of each side that does not load a library: programs of db_bench; of a server its program and what that
+/// loads. A build's own checksum is of the program as it was published, of which a copy may run that names another loader.
 pub fn checksums(
     subjects: &[Subject],
     db_bench: &BTreeMap<Side, PathBuf>,
@@ -32,7 +32,7 @@ pub fn check(plan: &Plan) -> Result<(), LibraryError> {
     for (side, subject) in
         subjects.iter().enumerate().filter(|(_, subject)| subject.build.elsewhere().is_none())
     {
-        if !layout.db_bench.contains_key(&side) {
+        if !layout.db_bench.contains_key(&side) && subject.build.server.is_none() {
             library_copy::is_as_planned(subject, &subject.build.library)?;
         }
         let other = other_code(subject, layout.db_bench.get(&side));
@@ -85,7 +85,7 @@ impl CodeFiles {
         let of_side = |(side, subject): (Side, &Subject)| {
             let db_bench = layout.db_bench.get(&side);
             let mut files = other_code(subject, db_bench);
-            if db_bench.is_none() && subject.build.elsewhere().is_none() {
+            if db_bench.is_none() && subject.build.server.is_none() && subject.build.elsewhere().is_none() {
                 files.push(subject.build.library.clone());
             }
             let stamped = files.into_iter().map(|file| {
@@ -107,7 +107,7 @@ impl CodeFiles {
     }
 }
 
-/// The files with code of a subject beside the one that its build's checksum is of, in a fixed order.
+/// The files with code of a subject that loads no library, in a fixed order.
 fn other_code(subject: &Subject, db_bench: Option<&PathBuf>) -> Vec<PathBuf> {
     match (db_bench, &subject.build.server) {
         (Some(program), _) => vec![program.clone()],
@@ -117,18 +117,18 @@ fn other_code(subject: &Subject, db_bench: Option<&PathBuf>) -> Vec<PathBuf> {
 }
 
 fn of_server(build: &EngineBuild, server: &ServerFiles) -> Vec<PathBuf> {
-    let mut files = match &server.initialise {
-        Initialise::Initdb { program } => vec![program.clone()],
-        Initialise::Bootstrap { scripts } => scripts.clone(),
-        Initialise::InitializeInsecure | Initialise::CopyOf { .. } => Vec::new(),
-    };
+    let mut files = vec![build.library.clone()];
+    match &server.initialise {
+        Initialise::Initdb { program } => files.push(program.clone()),
+        Initialise::Bootstrap { scripts } => files.extend(scripts.iter().cloned()),
+        Initialise::InitializeInsecure | Initialise::CopyOf { .. } => {}
+    }
     let lib = server.root.join("lib");
     for directory in server.libraries.iter().chain(&server.plugins).chain([&lib]) {
         files.extend(libraries_below(directory));
     }
     files.sort();
     files.dedup();
-    files.retain(|file| *file != build.library);
     files
 }
 
@@ -180,7 +180,7 @@ mod tests {
             fs::write(directory.join(file), file).unwrap();
         }
         server.build.library = directory.join("bin/postgres");
-        server.build.sha256 = sha256::of_file(&server.build.library).unwrap().0;
+        server.build.sha256 = "of the program as it was published".to_owned();
         server.build.server = Some(ServerFiles {
             dialect: Dialect::Postgres,
             root: directory.to_owned(),

@@ -35,7 +35,7 @@ pub enum LibraryError {
     )]
     Changed { library: PathBuf, build: String, planned: String, found: String },
     #[error(
-        "the files with code beside `{}` are no longer those that were planned as {build}; put them back, or measure the new ones in \
+        "the files with code, `{}` and others, are no longer those that were planned as {build}; put them back, or measure the new ones in \
          a run of its own", .files.display()
     )]
     OthersChanged { files: PathBuf, build: String },
