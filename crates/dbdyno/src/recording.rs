@@ -31,7 +31,7 @@ impl<'a> Recording<'a> {
         Recording { run, writer, progress, said: false, lost: None }
     }
 
-    /// Shows and stores one event. A run whose results cannot be kept is not worth its time: it is told to end.
+    /// Shows and stores one event. A run whose results cannot be kept is not worth its time: it ends as after Ctrl-C.
     pub fn on(&mut self, event: &RunEvent, elapsed_s: u64) {
         self.progress.on(event, elapsed_s);
         if self.lost.is_some() {

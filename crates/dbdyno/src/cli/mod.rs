@@ -76,7 +76,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it starts engines or programs of others, none of which may outlive it.
+    /// Whether it starts engines or other programs: it then runs below a supervisor, which ends what is left of them.
     pub fn starts_processes(&self) -> bool {
         match self {
             Command::Compare(_)

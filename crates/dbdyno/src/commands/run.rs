@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
             let origin = Origin::Queue { campaign };
             let ended = measure::measure(self.places, &ready, origin, &mut self.writer, &mut self.progress)
                 .and_then(|measured| show(&self.writer, &measured, self.reported));
-            // What has not even begun would fail again; the error of the last one is told as that of the command.
+            // A run that is still queued would fail again. If none follows, its error is that of the command.
             let others = (1..left).contains(&self.writer.store().queued(campaign)?);
             let ending = match ended {
                 Err(error) if others && !interrupt::requested() => {

@@ -16,13 +16,13 @@ pub trait World {
     /// Microseconds since the epoch.
     fn epoch_us(&self) -> i64;
 
-    /// Does one thing, and tells what happens meanwhile if it takes long: samples of the host, seconds of a step.
+    /// Does one thing. If it takes long, `tell` gets what is measured meanwhile: samples of the host, seconds of a step.
     fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure>;
 
     /// Ends every process of the run and removes its directories, whatever state they are in.
     fn clean_up(&mut self);
 
-    /// What happened since something was told last: samples of the host.
+    /// The samples of the host since the last call, or since `perform` passed some on.
     fn observed(&mut self) -> Vec<RunEvent>;
 
     /// What measuring has cost so far.

@@ -84,15 +84,11 @@ pub fn end_orphans() {
     }
 }
 
+/// Ends the children of this process with all below them, again until none is left: their orphans come next.
 fn end_descendants() {
-    end_all(|| tree::children(std::process::id()));
-}
-
-/// Ends these processes with all below them, again until none is left: their orphans come next.
-fn end_all(found: impl Fn() -> Vec<u32>) {
     let watch = Stopwatch::start();
     loop {
-        let left = found();
+        let left = tree::children(std::process::id());
         if left.is_empty() || watch.elapsed() > END_BOUND {
             return;
         }

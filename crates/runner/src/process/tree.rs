@@ -86,12 +86,15 @@ pub fn descendants(root: u32) -> Vec<u32> {
 
 /// The processes whose parent is this one; zombies are among them.
 pub fn children(parent: u32) -> Vec<u32> {
-    let of_thread = |thread: u32| {
-        let children =
-            fs::read_to_string(format!("/proc/{parent}/task/{thread}/children")).unwrap_or_default();
-        children.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()
-    };
-    threads(parent).into_iter().flat_map(of_thread).collect()
+    let listed = threads(parent).into_iter().filter_map(|thread| children_of(parent, thread));
+    listed
+        .flat_map(|pids| pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Ids of the processes that a thread has started, as the kernel lists them; absent on a kernel without this list.
+fn children_of(pid: u32, thread: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok()
 }
 
 /// A process and everything below it, parents first, where these are all processes with their parents.
@@ -117,10 +120,7 @@ pub fn threads(pid: u32) -> Vec<u32> {
 /// Most workers have no child; asking the kernel for that is cheaper than listing all processes. Unknown
 /// (a kernel without this file) counts as yes.
 fn has_children(pid: u32) -> bool {
-    threads(pid).into_iter().any(|thread| {
-        fs::read_to_string(format!("/proc/{pid}/task/{thread}/children"))
-            .map_or(true, |children| !children.is_empty())
-    })
+    threads(pid).into_iter().any(|thread| children_of(pid, thread).is_none_or(|pids| !pids.is_empty()))
 }
 
 fn exists(pid: u32) -> bool {
