@@ -3,6 +3,7 @@
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What a host is. An unknown value is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,9 +39,68 @@ impl Host {
         self.cpus_online.unwrap_or(self.cpus)
     }
 
+    /// What a run that began here and goes on on `now` has to know.
+    pub fn changes(&self, now: &Host) -> Vec<HostChange> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        let facts = [
+            ("CPU model", true, self.cpu_model.clone(), now.cpu_model.clone()),
+            ("usable CPUs", true, self.cpus.to_string(), now.cpus.to_string()),
+            ("CPUs", true, self.counted_cpus().to_string(), now.counted_cpus().to_string()),
+            ("memory", true, gibibytes(self.memory_bytes), gibibytes(now.memory_bytes)),
+            ("host name", false, self.name.clone(), now.name.clone()),
+            (BOOT, false, self.boot_id.clone(), now.boot_id.clone()),
+            ("kernel", false, self.kernel.clone(), now.kernel.clone()),
+            ("frequency governor", false, text(&self.governor), text(&now.governor)),
+            (
+                "transparent huge pages",
+                false,
+                text(&self.transparent_huge_pages),
+                text(&now.transparent_huge_pages),
+            ),
+            ("file system", false, text(&self.file_system), text(&now.file_system)),
+            ("device", false, text(&self.device), text(&now.device)),
+        ];
+        let change = |(fact, of_machine, before, now): (&str, bool, String, String)| HostChange {
+            fact: fact.to_owned(),
+            of_machine,
+            before,
+            now,
+        };
+        facts.into_iter().map(change).filter(|change| change.before != change.now).collect()
+    }
+
     /// The host's CPUs where this process may not use all of them: because of an affinity that it inherited, or a container.
     pub fn withheld_from(&self) -> Option<u32> {
         self.cpus_online.filter(|online| *online > self.cpus)
+    }
+}
+
+const BOOT: &str = "boot";
+
+/// To a whole GiB: a kernel reserves a little more or less of the same memory.
+fn gibibytes(bytes: u64) -> String {
+    format!("{:.0} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+/// A fact in which a host differs from what it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostChange {
+    /// `kernel`
+    pub fact: String,
+    /// Whether it makes it another machine, on which nothing can be gone on with.
+    pub of_machine: bool,
+    /// Empty if it is not known.
+    pub before: String,
+    pub now: String,
+}
+
+impl fmt::Display for HostChange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.fact == BOOT {
+            return write!(formatter, "it was booted again");
+        }
+        let shown = |value: &str| if value.is_empty() { "unknown".to_owned() } else { value.to_owned() };
+        write!(formatter, "{} was {}, is {}", self.fact, shown(&self.before), shown(&self.now))
     }
 }
 
@@ -78,4 +138,31 @@ pub struct StepPauses {
     pub count: u32,
     pub mean: Nanos,
     pub longest: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reboot_is_a_change_and_another_cpu_another_machine() {
+        let before = Host {
+            boot_id: "a".to_owned(),
+            cpu_model: "EPYC".to_owned(),
+            cpus: 2,
+            memory_bytes: 24 << 30,
+            ..Host::default()
+        };
+        let same =
+            Host { load_1m: Some("3".to_owned()), memory_bytes: (24 << 30) - 9_000_000, ..before.clone() };
+        assert_eq!(before.changes(&same), []);
+        let booted = Host { boot_id: "b".to_owned(), device: Some("vdb".to_owned()), ..before.clone() };
+        let changes = before.changes(&booted);
+        let shown: Vec<String> = changes.iter().map(HostChange::to_string).collect();
+        assert_eq!(shown, ["it was booted again", "device was unknown, is vdb"]);
+        assert!(changes.iter().all(|change| !change.of_machine));
+        let other = Host { cpus: 4, cpus_online: Some(8), memory_bytes: 48 << 30, ..before.clone() };
+        let changes = before.changes(&other);
+        assert_eq!(changes.iter().filter(|change| change.of_machine).count(), 3, "{changes:?}");
+    }
 }

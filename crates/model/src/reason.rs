@@ -15,6 +15,9 @@ pub enum Reason {
     /// What an engine, a worker or the system said; and what an older store holds.
     #[error("{0}")]
     Said(String),
+    /// What the release said of a step that it lacks: another try would end alike.
+    #[error("{0}")]
+    NotSupported(String),
     #[error("the budget is used up")]
     BudgetUsedUp,
     /// [`MOST_FAILURES_IN_A_ROW`] visits of the subject in a row failed before anything was measured, the last for this reason.
@@ -106,6 +109,11 @@ mod tests {
         let said = || Reason::Said("signal 11".to_owned());
         let subject = || "rocksdb@8.7.3".to_owned();
         check(said(), r#"{"said":"signal 11"}"#, "signal 11");
+        check(
+            Reason::NotSupported("it has no rocksdb_wait_for_compact".to_owned()),
+            r#"{"not-supported":"it has no rocksdb_wait_for_compact"}"#,
+            "it has no rocksdb_wait_for_compact",
+        );
         check(Reason::BudgetUsedUp, r#""budget-used-up""#, "the budget is used up");
         check(
             Reason::NotTriedAgain { reason: Box::new(said()) },

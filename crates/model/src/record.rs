@@ -199,4 +199,6 @@ pub struct BisectionRecord {
     pub bad: String,
     /// What was found, as `dbdyno bisect --format json` tells it; absent before it has ended.
     pub finding_json: Option<String>,
+    /// What it was asked for, with which `dbdyno bisect --resume` goes on; absent if an older version began it.
+    pub request_json: Option<String>,
 }

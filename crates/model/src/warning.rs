@@ -53,6 +53,11 @@ pub enum Warning {
         count(*.visits, "visit was", "visits were")
     )]
     MeasuredAgainLater { visits: u64 },
+    #[error(
+        "gone on with on a host that had changed: {}; what that did is in the differences between its rounds",
+        .changes.join("; ")
+    )]
+    ResumedAfterChange { changes: Vec<String> },
     #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
     ServerElsewhere { subject: String, server: String },
     #[error("the columns of the device are absent: {reason}")]

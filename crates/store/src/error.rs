@@ -28,6 +28,12 @@ pub enum Error {
         found: u32,
         known: u32,
     },
+    /// The file was written by an earlier version, and a process writes to it: its tables must not be changed now.
+    #[error(
+        "the store `{path}` has schema {found} and this dbdyno needs {known}, but another dbdyno ({holder}) writes to it; \
+         wait until that has ended, or read the store with the dbdyno that writes it"
+    )]
+    OlderInUse { path: PathBuf, found: u32, known: u32, holder: String },
     #[error(
         "another dbdyno ({holder}) writes to the store `{path}`; wait for it, or name another file with \
          `--store FILE`"

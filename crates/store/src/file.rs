@@ -1,6 +1,7 @@
 //! Opening the file: its settings, its schema, and the one place where SQLite's errors get the file's name.
 
 use crate::error::Error;
+use crate::lock::Lock;
 use crate::migrations;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
@@ -25,11 +26,54 @@ const PREPARED_STATEMENTS: usize = 64;
 pub struct Store {
     pub(crate) connection: Connection,
     path: PathBuf,
+    /// Keeps writers away from a reader that could not notice them.
+    _lock: Option<Lock>,
 }
 
 impl Store {
-    /// Opens the store, making the file and its directory where there is none.
+    /// Opens the store, making the file and its directory if there is none, and brings an older schema up to date.
+    ///
+    /// # Errors
+    /// [`Error::OlderInUse`] if another process writes to an older store, and what else keeps it from being used.
     pub fn open(path: &Path) -> Result<Store, Error> {
+        let mut store = Store::connect(path)?;
+        let is_older = |store: &Store| match migrations::check_current(&store.connection, path) {
+            Err(Error::Older { found, known, .. }) => Ok(Some((found, known))),
+            checked => checked.map(|()| None),
+        };
+        if is_older(&store)?.is_none() {
+            return Ok(store);
+        }
+        match Lock::of_writer(path) {
+            Ok(_lock) => store.migrate()?,
+            Err(Error::OtherWriter { holder, .. }) => {
+                // A writer of this version has brought the store up to date by now.
+                if let Some((found, known)) = is_older(&store)? {
+                    return Err(Error::OlderInUse { path: path.to_path_buf(), found, known, holder });
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(store)
+    }
+
+    /// Opens the store of a command that only reads: a missing file is an error, not a new store. It is brought up to date if it is
+    /// older; else nothing is changed, so that it need not be writable.
+    pub fn open_existing(path: &Path) -> Result<Store, Error> {
+        match Store::open_read_only(path, BUSY_BOUND) {
+            Err(Error::Older { .. }) => Store::open(path),
+            opened => opened,
+        }
+    }
+
+    /// Opens the store of a reader that changes nothing, not even an older schema, and that does not wait long for
+    /// others: it says [`Error::Older`] and [`Error::Busy`] to the one who asked.
+    pub fn open_to_browse(path: &Path) -> Result<Store, Error> {
+        Store::open_read_only(path, BROWSE_BUSY_BOUND)
+    }
+
+    /// Opens the file for a writer, whatever its schema. A file of another program is refused unchanged.
+    pub(crate) fn connect(path: &Path) -> Result<Store, Error> {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
             std::fs::create_dir_all(directory)
                 .map_err(|source| Error::CannotOpen { path: path.to_path_buf(), source: Box::new(source) })?;
@@ -39,31 +83,36 @@ impl Store {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|source| Error::from_sqlite(path, "open the file", source))?;
-        Store::from_connection(connection, path.to_path_buf())
+        Store::of_writer(connection, path.to_path_buf())
     }
 
-    /// Opens the store of a command that only reads: a missing file is an error, not a new store.
-    pub fn open_existing(path: &Path) -> Result<Store, Error> {
+    fn open_read_only(path: &Path, busy_bound: Duration) -> Result<Store, Error> {
         if !path.exists() {
             return Err(Error::Missing { path: path.to_path_buf() });
         }
-        Store::open(path)
+        match Store::read(path, path, busy_bound) {
+            // SQLite makes files beside a store in WAL mode, which it may not do in a directory of another user. They are there
+            // while somebody writes, and are not needed if that is excluded.
+            Err(Error::CannotOpen { .. }) if std::fs::File::open(path).is_ok() => {
+                let lock = Lock::of_reader(path)?;
+                let store = Store::read(path, &unchanging(path), busy_bound)?;
+                Ok(Store { _lock: lock, ..store })
+            }
+            opened => opened,
+        }
     }
 
-    /// Opens the store of a reader that changes nothing, not even an older schema, and that does not wait long for
-    /// others: [`Error::Older`] and [`Error::Busy`] are to be told to whoever asked.
-    pub fn open_to_browse(path: &Path) -> Result<Store, Error> {
-        if !path.exists() {
-            return Err(Error::Missing { path: path.to_path_buf() });
-        }
+    /// `file` is what SQLite opens: the path, or a URI of it.
+    fn read(path: &Path, file: &Path, busy_bound: Duration) -> Result<Store, Error> {
         let failed = |source| Error::from_sqlite(path, "open the file", source);
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-        connection.busy_timeout(BROWSE_BUSY_BOUND).map_err(failed)?;
+        connection.busy_timeout(busy_bound).map_err(failed)?;
         connection.pragma_update(None, "query_only", true).map_err(failed)?;
         migrations::check_current(&connection, path)?;
-        Ok(Store { connection, path: path.to_path_buf() })
+        Ok(Store { connection, path: path.to_path_buf(), _lock: None })
     }
 
     /// An empty store in memory, for tests and trials.
@@ -71,7 +120,9 @@ impl Store {
         let path = PathBuf::from(":memory:");
         let connection = Connection::open_in_memory()
             .map_err(|source| Error::from_sqlite(&path, "open the database", source))?;
-        Store::from_connection(connection, path)
+        let mut store = Store::of_writer(connection, path)?;
+        store.migrate()?;
+        Ok(store)
     }
 
     /// The file.
@@ -115,10 +166,17 @@ impl Store {
         }
     }
 
-    fn from_connection(mut connection: Connection, path: PathBuf) -> Result<Store, Error> {
-        settings(&connection).map_err(|source| Error::from_sqlite(&path, "set up the connection", source))?;
-        migrations::migrate(&mut connection, &path)?;
-        Ok(Store { connection, path })
+    fn of_writer(connection: Connection, path: PathBuf) -> Result<Store, Error> {
+        let failed = |source| Error::from_sqlite(&path, "set up the connection", source);
+        connection.busy_timeout(BUSY_BOUND).map_err(failed)?;
+        migrations::check_ours(&connection, &path)?;
+        settings(&connection).map_err(failed)?;
+        Ok(Store { connection, path, _lock: None })
+    }
+
+    /// Brings the schema up to date; no other process may write meanwhile.
+    pub(crate) fn migrate(&mut self) -> Result<(), Error> {
+        migrations::migrate(&mut self.connection, &self.path)
     }
 
     /// Runs statements; an error gets the file and what was being done.
@@ -133,11 +191,16 @@ impl Store {
 
 fn settings(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
-    connection.busy_timeout(BUSY_BOUND)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Readers and the writer do not wait for each other. The answer differs in memory, where WAL is not.
     connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
     // A commit then needs no fsync, which would disturb the disk that is being measured. A killed process
     // loses nothing; a power failure may lose the last commits, never the file.
     connection.pragma_update(None, "synchronous", "NORMAL")
+}
+
+/// The URI of a file that does not change while it is read.
+fn unchanging(path: &Path) -> PathBuf {
+    let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{escaped}?immutable=1").into()
 }

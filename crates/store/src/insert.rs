@@ -1,7 +1,8 @@
 //! The statements that write: those of an event stand together. When they are committed is the writer's affair.
 
 use crate::columns::{block_kind_columns, json, leave_reason_json, reason_json, signed, warning_json};
-use model::block::{Block, Latency, Outcome, TrialKey};
+use crate::resume::{put_launch_aside, put_visit_aside};
+use model::block::{Block, Latency, Outcome, Side, TrialKey};
 use model::build::EngineBuild;
 use model::counter::Counter;
 use model::event::RunEvent;
@@ -9,7 +10,7 @@ use model::host::Host;
 use model::plan::Plan;
 use model::reason::Reason;
 use rusqlite::{Connection, Params, named_params, params};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The keys of the run that events came for last.
 #[derive(Debug)]
@@ -18,6 +19,16 @@ pub(crate) struct CurrentRun {
     pub key: i64,
     /// Keys of the trials that were written to.
     pub trials: BTreeMap<TrialKey, i64>,
+    /// The visit that began last, by launch and side.
+    pub visit: Option<(u32, Side)>,
+    /// Visits that are measured again.
+    pub again: BTreeSet<(u32, Side)>,
+}
+
+impl CurrentRun {
+    pub fn new(id: &str, key: i64, again: BTreeSet<(u32, Side)>) -> CurrentRun {
+        CurrentRun { id: id.to_owned(), key, trials: BTreeMap::new(), visit: None, again }
+    }
 }
 
 fn execute(connection: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
@@ -28,13 +39,25 @@ fn execute(connection: &Connection, sql: &str, params: impl Params) -> rusqlite:
 pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEvent) -> rusqlite::Result<()> {
     match event {
         RunEvent::Started { .. } => Ok(()), // written before there is a run to write to
-        RunEvent::VisitStarted { .. } => Ok(()), // its trials tell as much
+        RunEvent::VisitStarted { launch, side } => {
+            run.trials.retain(|trial, _| (trial.launch, trial.side) != (*launch, *side));
+            run.visit = Some((*launch, *side));
+            match run.again.contains(&(*launch, *side)) {
+                true => put_visit_aside(connection, run.key, (*launch, *side)),
+                false => Ok(()), // its trials tell as much
+            }
+        }
         RunEvent::Announced { .. } => Ok(()),    // follows from the blocks
-        RunEvent::LaunchStarted { launch, at_us } => execute(
-            connection,
-            "INSERT INTO launches (run_key, launch, started_at_us) VALUES (?, ?, ?)",
-            params![run.key, launch, at_us],
-        ),
+        RunEvent::LaunchStarted { launch, at_us } => {
+            if run.again.iter().any(|(of_visit, _)| of_visit == launch) {
+                put_launch_aside(connection, run.key, *launch)?;
+            }
+            execute(
+                connection,
+                "INSERT INTO launches (run_key, launch, started_at_us) VALUES (?, ?, ?)",
+                params![run.key, launch, at_us],
+            )
+        }
         RunEvent::ImageBuilt { launch, image, seed, shape, took } => execute(
             connection,
             "INSERT INTO images (run_key, launch, image, seed, took_ns, memtable_bytes,
@@ -108,8 +131,17 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
         ),
         RunEvent::Warned { step, warning } => execute(
             connection,
-            "INSERT INTO warnings (run_key, step, id, text, warning_json) VALUES (?, ?, ?, ?, ?)",
-            params![run.key, step, warning.id(), warning.to_string(), warning_json(warning)?],
+            "INSERT INTO warnings (run_key, step, id, text, warning_json, launch, side)
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            params![
+                run.key,
+                step,
+                warning.id(),
+                warning.to_string(),
+                warning_json(warning)?,
+                run.visit.map(|(launch, _)| launch),
+                run.visit.map(|(_, side)| signed(side as u64)),
+            ],
         ),
         RunEvent::Ended { at_us, outcome, cost } => execute(
             connection,
@@ -275,7 +307,7 @@ pub(crate) fn run(
 }
 
 /// The host's row. What changes from run to run is not part of it.
-fn host_key(connection: &Connection, host: &Host) -> rusqlite::Result<i64> {
+pub(crate) fn host_key(connection: &Connection, host: &Host) -> rusqlite::Result<i64> {
     let lasting = Host { load_1m: None, ..host.clone() };
     let text = json(&lasting)?;
     connection

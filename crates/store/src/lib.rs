@@ -13,18 +13,20 @@ mod find;
 mod imports;
 mod insert;
 mod load;
+mod lock;
 mod migrations;
 mod queue;
 mod resume;
 mod self_tests;
 mod writer;
 
+pub use bisections::NamedRun;
 pub use browse::{EntryPage, Filter};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
 pub use file::Store;
 pub use queue::QueuedRun;
-pub use resume::Retry;
+pub use resume::{Resumed, ResumedBy, Retry};
 pub use writer::Writer;
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         )?,
         warnings: rows(
             connection,
-            "SELECT * FROM warnings WHERE run_key = ? ORDER BY warning_key",
+            "SELECT * FROM warnings WHERE run_key = ? AND put_aside = 0 ORDER BY warning_key",
             key,
             run_warning,
         )?,

@@ -9,7 +9,7 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
@@ -20,11 +20,17 @@ const MIGRATIONS: [&str; 10] = [
     include_str!("../migrations/0008_looks.sql"),
     include_str!("../migrations/0009_self_tests.sql"),
     include_str!("../migrations/0010_queued_runs.sql"),
+    include_str!("../migrations/0011_resumes.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Error> {
     migrate_by(connection, path, &MIGRATIONS)
+}
+
+/// Refuses what [`migrate`] would refuse: a file of another program, or of a later version.
+pub(crate) fn check_ours(connection: &Connection, path: &Path) -> Result<(), Error> {
+    applied(connection, path, MIGRATIONS.len()).map(|_| ())
 }
 
 /// Refuses what [`migrate`] would refuse or change: for readers that must leave the file as it is.

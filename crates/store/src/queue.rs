@@ -19,11 +19,17 @@ pub struct QueuedRun {
 }
 
 impl Writer {
-    /// Queues the runs of a campaign in this order, all or, with an error, none. The campaign is a text of its own.
+    /// Queues the runs of a campaign in this order, all or, with an error, none. The campaign is a text of its own. Those of
+    /// campaigns that never began go.
     pub fn queue(&mut self, campaign: &str, runs: &[QueuedRun]) -> Result<(), Error> {
         self.flush()?;
         self.store().sql(format!("queue the runs of campaign {campaign}"), |connection| {
             let transaction = connection.unchecked_transaction()?;
+            // Of a campaign of which no run has begun nothing shows that it waits: its command ended before that.
+            transaction.execute(
+                "DELETE FROM queued_runs WHERE campaign NOT IN (SELECT campaign FROM runs WHERE campaign IS NOT NULL)",
+                [],
+            )?;
             for run in runs {
                 transaction.execute(
                     "INSERT INTO queued_runs (campaign, name, plan_json, written_options_json) VALUES (?, ?, ?, ?)",

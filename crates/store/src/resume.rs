@@ -2,48 +2,72 @@
 
 use crate::columns::{from_json, reason_json, side, signed};
 use crate::error::Error;
+use crate::insert::host_key;
 use crate::writer::Writer;
 use model::block::Side;
+use model::host::Host;
 use model::plan::Plan;
 use model::reason::Reason;
 use rusqlite::{Connection, params};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which visits are measured again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// Those that were cut off.
     CutOff,
-    /// Those too in which a step failed or was skipped.
+    /// Those too in which a step failed or was skipped, unless the release does not support it.
     Failed,
 }
 
+/// Who goes on with a run, on what.
+#[derive(Debug, Clone)]
+pub struct ResumedBy {
+    /// Microseconds since the epoch.
+    pub at_us: i64,
+    pub host: Host,
+    /// Of dbdyno.
+    pub tool_version: String,
+}
+
+/// The visits of a run that is gone on with, by round and side.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resumed {
+    /// They are not measured again.
+    pub done: BTreeSet<(u32, Side)>,
+    /// They have ended and are measured again. What they have counts until they begin.
+    pub again: BTreeSet<(u32, Side)>,
+}
+
 impl Writer {
-    /// Prepares a run that was stopped or killed to be gone on with, and returns its complete visits: those whose
-    /// every step of the plan has an outcome; with [`Retry::Failed`], whose every step is done.
+    /// Prepares a run that was stopped or killed to be gone on with. It has no end after this.
     ///
-    /// The run has no end after this. What the other visits had is put aside, raw output included: it is not part
-    /// of the run's record any more. So is the start of a launch of which a visit is missing, since it begins
-    /// again. Errors: a run that was not begun, and what SQLite says; then nothing is changed.
-    pub fn resume(&mut self, run: &str, retry: Retry) -> Result<Vec<(u32, Side)>, Error> {
+    /// What a visit has that was cut off is put aside, raw output included: it is not part of the run's record any more. So is the
+    /// start of a launch of which a visit is missing, since it begins again. Errors: a run that was not begun, and what
+    /// SQLite says; then nothing is changed.
+    pub fn resume(&mut self, run: &str, retry: Retry, by: &ResumedBy) -> Result<Resumed, Error> {
         self.flush()?;
         let key = self.run_key(run)?.ok_or_else(|| self.not_begun(run))?;
-        self.forget_keys();
-        let complete = self.store().sql(format!("prepare run {run} to be gone on with"), |connection| {
+        let resumed = self.store().sql(format!("prepare run {run} to be gone on with"), |connection| {
             let transaction = connection.unchecked_transaction()?;
-            let complete = put_aside_what_is_measured_again(&transaction, key, retry)?;
+            let resumed = put_aside_what_was_cut_off(&transaction, key, retry)?;
+            transaction.execute(
+                "INSERT INTO resumes (run_key, at_us, host_key, tool_version) VALUES (?, ?, ?, ?)",
+                params![key, by.at_us, host_key(&transaction, &by.host)?, by.tool_version],
+            )?;
             transaction.commit()?;
-            Ok(complete)
+            Ok(resumed)
         })?;
-        Ok(complete.into_iter().collect())
+        self.go_on(run, resumed.again.clone());
+        Ok(resumed)
     }
 }
 
-fn put_aside_what_is_measured_again(
+fn put_aside_what_was_cut_off(
     connection: &Connection,
     run_key: i64,
     retry: Retry,
-) -> rusqlite::Result<BTreeSet<(u32, Side)>> {
+) -> rusqlite::Result<Resumed> {
     let plan: Plan =
         connection.query_row("SELECT plan_json FROM runs WHERE run_key = ?", [run_key], |row| {
             from_json(row, "plan_json")
@@ -55,93 +79,104 @@ fn put_aside_what_is_measured_again(
          WHERE run_key = ?",
         [run_key],
     )?;
-    let (visits, complete) = visits(connection, run_key, &plan, retry)?;
-    let resume = next_resume(connection, run_key)?;
-    for (launch, side) in visits.difference(&complete) {
-        put_visit_aside(connection, run_key, (*launch, *side), resume)?;
+    let begun = begun_visits(connection, run_key)?;
+    let ended = visits_with_all_steps(connection, run_key, &plan, "outcome IS NOT NULL")?;
+    let done = match retry {
+        Retry::CutOff => ended.clone(),
+        Retry::Failed => visits_with_all_steps(connection, run_key, &plan, SETTLED)?,
+    };
+    for (launch, side) in begun.difference(&ended) {
+        put_visit_aside(connection, run_key, (*launch, *side))?;
     }
-    // A launch begins again when one of its visits does.
     let sides = 0..plan.subjects.len();
-    let launches: BTreeSet<u32> = connection
-        .prepare("SELECT launch FROM launches WHERE run_key = ? AND put_aside = 0")?
-        .query_map([run_key], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    for launch in launches {
-        if sides.clone().any(|side| !complete.contains(&(launch, side))) {
-            connection.execute(
-                "UPDATE launches SET put_aside = ? WHERE run_key = ? AND put_aside = 0 AND launch = ?",
-                params![resume, run_key, launch],
-            )?;
+    for launch in begun_launches(connection, run_key)? {
+        if sides.clone().any(|side| !ended.contains(&(launch, side))) {
+            put_launch_aside(connection, run_key, launch)?;
         }
     }
-    Ok(complete)
+    Ok(Resumed { again: ended.difference(&done).copied().collect(), done })
 }
 
 type Visits = BTreeSet<(u32, Side)>;
 
-/// The visits that left anything, and the complete ones among them. Steps that the plan has not chosen have blocks
-/// where they make the tree for those that it has, and no outcome.
-fn visits(
-    connection: &Connection,
-    run_key: i64,
-    plan: &Plan,
-    retry: Retry,
-) -> rusqlite::Result<(Visits, Visits)> {
-    let all = connection
+/// A step of which another try would say nothing else.
+const SETTLED: &str = "(outcome = 'done' OR json_extract(reason_json, '$.not-supported') IS NOT NULL)";
+
+/// The visits that left anything.
+fn begun_visits(connection: &Connection, run_key: i64) -> rusqlite::Result<Visits> {
+    connection
         .prepare(
             "SELECT launch, side FROM trials WHERE run_key = ?1 AND put_aside = 0
              UNION SELECT launch, side FROM raw_outputs WHERE run_key = ?1 AND put_aside = 0 AND launch > 0",
         )?
         .query_map([run_key], |row| Ok((row.get("launch")?, side(row, "side")?)))?
-        .collect::<rusqlite::Result<Visits>>()?;
-    let ended: BTreeSet<(u32, Side, String)> = connection
-        .prepare(
-            "SELECT launch, side, step FROM trials
-             WHERE run_key = ? AND put_aside = 0 AND outcome IS NOT NULL AND (outcome = 'done' OR NOT ?)",
-        )?
-        .query_map(params![run_key, retry == Retry::Failed], |row| {
-            Ok((row.get("launch")?, side(row, "side")?, row.get("step")?))
-        })?
-        .collect::<rusqlite::Result<_>>()?;
-    let has_all = |(launch, side): &(u32, Side)| {
-        plan.steps.iter().all(|step| ended.contains(&(*launch, *side, step.clone())))
-    };
-    let complete = all.iter().copied().filter(has_all).collect();
-    Ok((all, complete))
+        .collect()
 }
 
-/// What the rows that are put aside now are marked with. A run may be stopped and gone on with several times: each time
-/// has its own number, from 1.
-fn next_resume(connection: &Connection, run_key: i64) -> rusqlite::Result<u32> {
-    connection.query_row(
-        "SELECT max(put_aside) + 1 FROM (
-             SELECT 0 AS put_aside
-             UNION ALL SELECT put_aside FROM trials WHERE run_key = ?1
-             UNION ALL SELECT put_aside FROM raw_outputs WHERE run_key = ?1
-             UNION ALL SELECT put_aside FROM launches WHERE run_key = ?1)",
-        [run_key],
-        |row| row.get(0),
-    )
+/// The visits of which every step that the plan has chosen is like that. Other steps make the tree for these and have no outcome.
+fn visits_with_all_steps(
+    connection: &Connection,
+    run_key: i64,
+    plan: &Plan,
+    like_that: &str,
+) -> rusqlite::Result<Visits> {
+    let sql =
+        format!("SELECT launch, side, step FROM trials WHERE run_key = ? AND put_aside = 0 AND {like_that}");
+    let mut steps: BTreeMap<(u32, Side), BTreeSet<String>> = BTreeMap::new();
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([run_key])?;
+    while let Some(row) = rows.next()? {
+        let visit = (row.get("launch")?, side(row, "side")?);
+        steps.entry(visit).or_default().insert(row.get("step")?);
+    }
+    let has_all = |steps: &BTreeSet<String>| plan.steps.iter().all(|step| steps.contains(step));
+    Ok(steps.into_iter().filter(|(_, steps)| has_all(steps)).map(|(visit, _)| visit).collect())
 }
 
-fn put_visit_aside(
+fn begun_launches(connection: &Connection, run_key: i64) -> rusqlite::Result<Vec<u32>> {
+    connection
+        .prepare("SELECT launch FROM launches WHERE run_key = ? AND put_aside = 0")?
+        .query_map([run_key], |row| row.get(0))?
+        .collect()
+}
+
+/// A launch begins again, since a visit of it is measured again.
+pub(crate) fn put_launch_aside(connection: &Connection, run_key: i64, launch: u32) -> rusqlite::Result<()> {
+    let mark = "SELECT max(put_aside) + 1 FROM launches WHERE run_key = ?1 AND launch = ?2";
+    connection
+        .prepare_cached(&format!(
+            "UPDATE launches SET put_aside = ({mark}) WHERE run_key = ?1 AND launch = ?2 AND put_aside = 0"
+        ))?
+        .execute(params![run_key, launch])
+        .map(|_| ())
+}
+
+/// A visit begins again: what it had before is put aside. A trial that failed keeps its reason.
+pub(crate) fn put_visit_aside(
     connection: &Connection,
     run_key: i64,
     (launch, side): (u32, Side),
-    resume: u32,
 ) -> rusqlite::Result<()> {
     let side = signed(side as u64);
+    let mark: u32 = connection.query_row(
+        "SELECT max(put_aside) + 1 FROM (
+             SELECT put_aside FROM trials WHERE run_key = ?1 AND launch = ?2 AND side = ?3
+             UNION ALL SELECT put_aside FROM raw_outputs WHERE run_key = ?1 AND launch = ?2 AND side = ?3)",
+        params![run_key, launch, side],
+        |row| row.get(0),
+    )?;
     let cut_off = Reason::CutOff;
-    // A trial that failed keeps its reason.
     connection.execute(
         "UPDATE trials SET put_aside = ?1, outcome = 'skipped', reason = coalesce(reason, ?5),
              reason_json = iif(reason IS NULL, ?6, reason_json)
          WHERE run_key = ?2 AND put_aside = 0 AND launch = ?3 AND side = ?4",
-        params![resume, run_key, launch, side, cut_off.to_string(), reason_json(&cut_off)?],
+        params![mark, run_key, launch, side, cut_off.to_string(), reason_json(&cut_off)?],
     )?;
-    connection.execute(
-        "UPDATE raw_outputs SET put_aside = ? WHERE run_key = ? AND put_aside = 0 AND launch = ? AND side = ?",
-        params![resume, run_key, launch, side],
-    )?;
+    for table in ["raw_outputs", "warnings"] {
+        let sql = format!(
+            "UPDATE {table} SET put_aside = ? WHERE run_key = ? AND put_aside = 0 AND launch = ? AND side = ?"
+        );
+        connection.execute(&sql, params![mark, run_key, launch, side])?;
+    }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Runs written as events and read back, killed runs, and files that are not a store. All on real SQLite, in
 //! memory where no second process is needed.
 
-use crate::{Error, Filter, Store, Writer};
+use crate::{Error, Filter, ResumedBy, Store, Writer};
 use model::block::{BASE, Block, BlockKind, Latency, Outcome, TrialKey};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::EngineConfig;
@@ -24,6 +24,7 @@ mod campaigns;
 mod export;
 mod facts;
 mod imports;
+mod opening;
 mod queue;
 mod self_tests;
 
@@ -89,6 +90,12 @@ fn host() -> Host {
         load_1m: Some("0.12".to_owned()),
         ..Host::default()
     }
+}
+
+/// Who goes on with a run: a later version, after another boot.
+fn by() -> ResumedBy {
+    let host = Host { boot_id: "another".to_owned(), ..host() };
+    ResumedBy { at_us: 100, host, tool_version: "0.2.0".to_owned() }
 }
 
 fn started(run: &str, at_us: i64, purpose: Purpose) -> RunEvent {

@@ -4,12 +4,12 @@
 use crate::error::Error;
 use crate::file::Store;
 use crate::insert::{self, CurrentRun};
+use crate::lock::Lock;
+use model::block::Side;
 use model::event::RunEvent;
 use rusqlite::OptionalExtension;
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// A batch is committed with the first event that is this much later than the last commit. The sampler sends
 /// one event a second, so nothing waits for two seconds.
@@ -24,9 +24,11 @@ const MOST_HELD_BACK: usize = 20_000;
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
-    /// Held as long as the writer lives; the kernel lets it go when the process is killed. None in memory.
-    lock: Option<File>,
+    /// None in memory.
+    lock: Option<Lock>,
     current: Option<CurrentRun>,
+    /// The run that is gone on with, and its visits that are measured again.
+    again: Option<(String, BTreeSet<(u32, Side)>)>,
     /// The run that was last seen to be in the store or in the batch.
     begun: Option<String>,
     /// Events that are not committed yet, each with its run.
@@ -37,10 +39,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens a store for writing, making it where there is none.
+    /// Opens a store for writing, making it if there is none, and brings an older one up to date.
     pub fn open(path: &Path) -> Result<Writer, Error> {
-        let store = Store::open(path)?;
-        let lock = lock(path)?;
+        let mut store = Store::connect(path)?;
+        let lock = Lock::of_writer(path)?;
+        store.migrate()?;
         store.no_checkpoints_by_itself()?;
         Ok(Writer::of(store, Some(lock)))
     }
@@ -50,9 +53,9 @@ impl Writer {
         Ok(Writer::of(Store::in_memory()?, None))
     }
 
-    fn of(store: Store, lock: Option<File>) -> Writer {
+    fn of(store: Store, lock: Option<Lock>) -> Writer {
         let (current, begun, held_back) = (None, None, None);
-        Writer { store, lock, current, begun, batch: Vec::new(), held_back, committed_at_us: 0 }
+        Writer { store, lock, current, again: None, begun, batch: Vec::new(), held_back, committed_at_us: 0 }
     }
 
     /// The store: what is committed.
@@ -202,20 +205,25 @@ impl Writer {
             let key = self.store.sql(format!("write run {id}"), |connection| {
                 insert::run(connection, id, *at_us, plan, host)
             })?;
-            self.current = Some(CurrentRun { id: id.clone(), key, trials: BTreeMap::new() });
+            self.current = Some(CurrentRun::new(id, key, BTreeSet::new()));
             return Ok(());
         }
         if self.current.as_ref().is_none_or(|current| current.id != run) {
             let key = self.run_key(run)?.ok_or_else(|| self.not_begun(run))?;
-            self.current = Some(CurrentRun { id: run.to_owned(), key, trials: BTreeMap::new() });
+            self.current = Some(CurrentRun::new(run, key, self.again_of(run)));
         }
         let Some(current) = self.current.as_mut() else { return Ok(()) };
         self.store.sql(format!("write run {run}"), |connection| insert::event(connection, current, event))
     }
 
-    /// Keys that were read before rows were changed by other statements must not be used again.
-    pub(crate) fn forget_keys(&mut self) {
+    /// A run is gone on with: keys that were read before its rows were changed must not be used again.
+    pub(crate) fn go_on(&mut self, run: &str, again: BTreeSet<(u32, Side)>) {
         self.current = None;
+        self.again = Some((run.to_owned(), again));
+    }
+
+    fn again_of(&self, run: &str) -> BTreeSet<(u32, Side)> {
+        self.again.as_ref().filter(|(of, _)| of == run).map(|(_, again)| again.clone()).unwrap_or_default()
     }
 
     pub(crate) fn run_key(&self, run: &str) -> Result<Option<i64>, Error> {
@@ -273,35 +281,4 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
         | RunEvent::MaxLaunchesFixed { .. }
         | RunEvent::Warned { .. } => BatchEnd::Now,
     }
-}
-
-/// Takes the lock of writers beside the store. A lock of its own, because a transaction of SQLite is taken
-/// and let go with each batch: two writers would only starve each other.
-fn lock(path: &Path) -> Result<File, Error> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push(".writer");
-    let lock_path = PathBuf::from(lock_path);
-    let failed =
-        |source: std::io::Error| Error::CannotOpen { path: lock_path.clone(), source: Box::new(source) };
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&lock_path)
-        .map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            let told = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
-            let holder = if told { format!("process {}", holder.trim()) } else { "a process".to_owned() };
-            return Err(Error::OtherWriter { path: path.to_path_buf(), holder });
-        }
-        Err(TryLockError::Error(source)) => return Err(failed(source)),
-    }
-    let told =
-        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
-    told.map_err(failed)?;
-    Ok(file)
 }

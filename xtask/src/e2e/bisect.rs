@@ -7,12 +7,13 @@ use super::tool::Call;
 use super::{Case, Ending};
 use crate::workspace;
 use anyhow::{Context, ensure};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Never published as a library; it lies between two releases of CI.
 const NEVER_PUBLISHED: &str = "8.2.1";
@@ -22,9 +23,10 @@ pub const SLOWDOWN: &str = "400";
 const INTERRUPTED: i32 = 130;
 
 pub fn cases(releases: &Releases) -> Vec<Case> {
-    let ci = releases.ci.clone();
+    let (ci, ci_again) = (releases.ci.clone(), releases.ci.clone());
     vec![
         Case::new("bisect releases", move |scratch| of_releases(scratch, &ci)),
+        Case::new("bisect resume", move |scratch| resume(scratch, &ci_again)),
         Case::new("bisect commits", of_commits),
         Case::new("bisect refused", refused),
         Case::new("bisect interrupt", interrupt),
@@ -89,6 +91,61 @@ fn of_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
     );
     Call::new(scratch, ["report", "last"]).succeeds()?;
     Ok(Ending::Passed)
+}
+
+/// Killed twice, it goes on to the planted step, and nothing that was measured is measured again.
+fn resume(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
+    few_releases(scratch, ci)?;
+    let begun = call(scratch, ["rocksdb@5.18.4", "rocksdb@11.8.1"])?.and([
+        "--plant-slowdown",
+        SLOWDOWN,
+        "--plant-from",
+        NEVER_PUBLISHED,
+        "--budget",
+        "3m",
+    ]);
+    kill_after(scratch, begun, 2)?;
+    let again = || Call::new(scratch, ["bisect", "--resume", "last", "--json"]);
+    kill_after(scratch, again(), 4)?;
+    let measured_before = done_runs(scratch)?;
+    let found = again().succeeds()?.json()?;
+    let steps = found["steps"].as_array().context("steps is no array")?;
+    let planted = steps.iter().find(|step| step["first_bad"] == RELEASE);
+    confirmed(planted.with_context(|| format!("{RELEASE} is no step: {found}"))?)?;
+    let runs = done_runs(scratch)?;
+    ensure!(runs[..measured_before.len()] == measured_before[..], "runs that were done are gone");
+    let names: BTreeSet<&String> = runs.iter().collect();
+    ensure!(names.len() == runs.len(), "something was measured twice: {runs:?}");
+    again().fails(&[2], &["is done"])?;
+    Ok(Ending::Passed)
+}
+
+/// The names of the runs that are done, in their order.
+fn done_runs(scratch: &Scratch) -> anyhow::Result<Vec<String>> {
+    let store = Connection::open_with_flags(
+        scratch.data().join("dbdyno/dbdyno.sqlite"),
+        OpenFlags::SQLITE_OPEN_READ_WRITE,
+    )
+    .context("failed to open the store")?;
+    store.busy_timeout(Duration::from_secs(5))?;
+    let mut names = store
+        .prepare("SELECT name FROM runs WHERE outcome = 'done' AND name IS NOT NULL ORDER BY run_key")?;
+    let names = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(names)
+}
+
+/// Starts it and kills it as soon as so many runs are done.
+fn kill_after(scratch: &Scratch, call: Call<'_>, runs: usize) -> anyhow::Result<()> {
+    let mut controller = call.start()?;
+    let began = Instant::now();
+    // The store and its tables come a moment later.
+    while done_runs(scratch).map_or(0, |names| names.len()) < runs {
+        ensure!(controller.is_running()?, "it ended before {runs} runs: {}", controller.stderr_so_far()?);
+        ensure!(began.elapsed() < Duration::from_secs(120), "less than {runs} runs were done in two minutes");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    controller.kill(true)?;
+    processes::all_gone(&scratch.shared.binary)
 }
 
 fn found_and_confirmed(found: &Value, first_bad: &str) -> anyhow::Result<()> {

@@ -1,8 +1,10 @@
 //! A bisection carried out: each action of the search becomes a run, stored like any other, and what came of it the
 //! next event. What to do next is decided in `analysis`; what was found is laid out in `report`.
 
+mod search;
 mod versions;
 
+pub use search::{MeasuredBefore, Search};
 pub use versions::Versions;
 
 use crate::cli::{Measuring, Places};
@@ -51,6 +53,9 @@ pub struct Setup<'a> {
     /// Wall time of measuring.
     pub budget: Duration,
     pub planted: Planted,
+    /// As it was known when the search began; absent when it begins now.
+    pub layout_noise: Option<f64>,
+    pub before: MeasuredBefore,
 }
 
 /// The test hook: CPU burnt in versions from one on.
@@ -110,8 +115,8 @@ impl<'a> Session<'a> {
         let (template, written) = planning::plan(setup.places, &request(&setup, ends), &mut tell)?;
         let host = host::describe(&paths::work_dir(setup.places)?).name;
         let build_noise = build_noise_of(writer.store(), &template, &host)?;
-        let measured = template.steps.first().and_then(|step| build_noise.get(step));
-        setup.search.layout_noise = measured.copied().unwrap_or(template.rule.tau);
+        let measured = template.steps.first().and_then(|step| build_noise.get(step)).copied();
+        setup.search.layout_noise = setup.layout_noise.or(measured).unwrap_or(template.rule.tau);
         let prepared = [0, last].into_iter().zip(template.subjects.iter().zip(written)).map(
             |(version, (subject, written_options))| {
                 (version, Prepared { subject: subject.clone(), written_options })
@@ -154,6 +159,11 @@ impl<'a> Session<'a> {
     /// Seconds of measuring so far.
     pub fn seconds(&self) -> f64 {
         self.spent.as_secs_f64()
+    }
+
+    /// Says something to the user, aside from the report.
+    pub fn say(&self, text: &str) {
+        self.progress.say(text);
     }
 
     /// Keeps what is known of the bisection itself.
@@ -343,6 +353,11 @@ impl<'a> Session<'a> {
         self.runs += 1;
         let version = |place: usize| &self.setup.versions.references[place].build.version;
         let name = format!("{}/{}-{}/{word}", self.setup.id, version(pair.good), version(pair.bad));
+        while let Some(run) = self.setup.before.take(&name) {
+            if let Some(ran) = self.measured_before(&run, &plan)? {
+                return Ok(ran);
+            }
+        }
         let written_options = sides.into_iter().map(|(_, prepared)| prepared.written_options).collect();
         let ready = Ready { plan, written_options, watch: Stopwatch::start() };
         self.progress.brief(rule.max_launches == 1);
@@ -355,9 +370,31 @@ impl<'a> Session<'a> {
         )?;
         let took = ready.watch.elapsed();
         let record = self.writer.store().load_run(&measured.run)?;
+        Ok(self.ran(record, took, measured.outcome))
+    }
+
+    /// A run of before this was stopped, which counts as if it had been measured now; none if its builds have changed since.
+    fn measured_before(&mut self, run: &str, plan: &Plan) -> anyhow::Result<Option<Ran>> {
+        let record = self.writer.store().load_run(run)?;
+        let builds = |plan: &Plan| {
+            plan.subjects
+                .iter()
+                .map(|subject| subject.build.checksum().map(str::to_owned))
+                .collect::<Vec<_>>()
+        };
+        if builds(&record.plan) != builds(plan) {
+            self.progress
+                .say(&format!("  run {run} measured other builds of the same names: it is measured again"));
+            return Ok(None);
+        }
+        let took = record.ended_at_us.map_or(0, |ended| ended.abs_diff(record.started_at_us));
+        Ok(Some(self.ran(record, Nanos(took * 1_000), RunOutcome::Done)))
+    }
+
+    fn ran(&mut self, record: RunRecord, took: Nanos, outcome: RunOutcome) -> Ran {
         self.spent += took;
         self.last_launch = Nanos(took.0 / (record.launches.len() as u64).max(1));
-        Ok(Ran { record, outcome: measured.outcome })
+        Ran { record, outcome }
     }
 
     fn is_from(&self, version: usize, from: &str) -> bool {

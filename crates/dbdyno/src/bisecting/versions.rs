@@ -1,6 +1,7 @@
 //! The versions of a bisection: releases between two, or commits that are built on demand.
 
-use crate::cli::{Bisect, Places};
+use super::search::Search;
+use crate::cli::Places;
 use crate::exit::usage;
 use crate::paths;
 use anyhow::{Context, anyhow};
@@ -37,10 +38,10 @@ impl Versions {
     pub fn of_releases(
         catalog: &EngineCatalog,
         cache: &BuildCache,
-        arguments: &Bisect,
+        search: &Search,
     ) -> anyhow::Result<Versions> {
-        let good: SubjectRef = arguments.good.parse().map_err(usage)?;
-        let bad: SubjectRef = arguments.bad.parse().map_err(usage)?;
+        let good: SubjectRef = search.good.parse().map_err(usage)?;
+        let bad: SubjectRef = search.bad.parse().map_err(usage)?;
         if good.build.engine != bad.build.engine {
             return Err(usage(anyhow!(
                 "{good} and {bad} are two engines: there are no releases between them; `dbdyno compare` compares them"
@@ -69,7 +70,7 @@ impl Versions {
         let between = releases.iter().enumerate().skip(first).take(last - first + 1);
         let references: Vec<SubjectRef> = between
             .filter(|(place, release)| {
-                arguments.untried || release.status == ReleaseStatus::Tried || is_end(*place)
+                search.untried || release.status == ReleaseStatus::Tried || is_end(*place)
             })
             .map(|(_, release)| SubjectRef {
                 build: BuildRef { engine: good.build.engine.clone(), version: release.version.clone() },
@@ -92,19 +93,19 @@ impl Versions {
     /// The commits from one to another, both included, along first parents.
     pub fn of_commits(
         places: &Places,
-        arguments: &Bisect,
+        search: &Search,
         repository: &Path,
         engine: &str,
         id: &str,
     ) -> anyhow::Result<Versions> {
-        let (Some(command), Some(library)) = (&arguments.build, &arguments.library) else {
+        let (Some(command), Some(library)) = (&search.build, &search.library) else {
             return Err(usage(anyhow!("--git needs --build and --library: how a commit becomes a library")));
         };
         let work_dir = paths::work_dir(places)?;
         let directory = RunDirectory::create(&work_dir, id)?;
         let recipe = Recipe { command: command.clone(), library: library.clone() };
         let builder = Builder::new(&work_dir, directory.path(), repository, recipe).map_err(as_usage)?;
-        let ends = Ends { good: &arguments.good, bad: &arguments.bad };
+        let ends = Ends { good: &search.good, bad: &search.bad };
         let commits = commits::between(repository, ends, directory.path(), &crate::interrupt::requested)
             .map_err(as_usage)?;
         let reference = |commit: &Commit| SubjectRef {
@@ -114,8 +115,8 @@ impl Versions {
         if commits.len() < 3 {
             return Err(usage(anyhow!(
                 "there is no commit between `{}` and `{}`: build both, `dbdyno engine add` them and compare",
-                arguments.good,
-                arguments.bad
+                search.good,
+                search.bad
             )));
         }
         Ok(Versions {

@@ -206,14 +206,20 @@ pub struct Calibrate {
 #[command(after_help = BISECT_EXAMPLES)]
 pub struct Bisect {
     /// The earlier version: engine@version, engine@version+config, or with --git a commit
-    #[arg(long, value_name = "VERSION")]
-    pub good: String,
+    #[arg(long, value_name = "VERSION", required_unless_present = "resume")]
+    pub good: Option<String>,
     /// The later version, which differs
-    #[arg(long, value_name = "VERSION")]
-    pub bad: String,
+    #[arg(long, value_name = "VERSION", required_unless_present = "resume")]
+    pub bad: Option<String>,
     /// The step that it differs in
-    #[arg(long, value_name = "STEP")]
-    pub step: String,
+    #[arg(long, value_name = "STEP", required_unless_present = "resume")]
+    pub step: Option<String>,
+    /// Go on with a bisection that was stopped: its id, a unique beginning of it, or `last`; with --budget for more time
+    #[arg(long, value_name = "BISECTION", conflicts_with_all = [
+        "good", "bad", "step", "workload", "improvement", "untried", "git", "max_launches", "own_image", "margin", "alpha",
+        "seed", "plant_slowdown", "plant_from",
+    ])]
+    pub resume: Option<String>,
     /// The workload: a name from `dbdyno workload list`, or a TOML file
     #[arg(long, default_value = "quick", value_name = "NAME|FILE")]
     pub workload: String,
@@ -232,9 +238,9 @@ pub struct Bisect {
     /// With --git: the library that it makes, by its path within the checkout
     #[arg(long, value_name = "PATH", requires = "git")]
     pub library: Option<PathBuf>,
-    /// Wall time of measuring; fetching and building apart
-    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "30m")]
-    pub budget: Duration,
+    /// Wall time of measuring; fetching and building apart [default: 30m]
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub budget: Option<Duration>,
     /// Most launches of the search; those that compare the ends and confirm are apart
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub max_launches: u32,
@@ -265,7 +271,8 @@ Examples:
   dbdyno bisect --good rocksdb@7.10.2 --bad rocksdb@9.3.1 --step readrandom
   dbdyno bisect --good rocksdb@6.0.2 --bad rocksdb@8.7.3 --step fillseq --improvement
   dbdyno bisect --git ~/rocksdb --good v8.5.3 --bad v8.6.7 --step readrandom \\
-      --build 'make -j8 shared_lib DEBUG_LEVEL=0' --library librocksdb.so";
+      --build 'make -j8 shared_lib DEBUG_LEVEL=0' --library librocksdb.so
+  dbdyno bisect --resume last";
 
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]

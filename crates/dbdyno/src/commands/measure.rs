@@ -1,30 +1,33 @@
 //! Running one plan: its events go to the store and to the progress line.
 
 use crate::cli::Places;
+use crate::exit::usage;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::referee::Judge;
 use crate::{finding, interrupt, paths};
-use anyhow::Context;
-use model::block::Side;
+use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
-use model::host::{HarnessCost, Host};
+use model::figures::count;
+use model::host::{HarnessCost, Host, HostChange};
 use model::plan::{Design, Plan};
+use model::record::RunRecord;
 use model::warning::Warning;
 use model::workload::DatabaseKind;
 use runner::campaign::drive::{Schedule, drive};
 use runner::campaign::interleaved::machine::Campaign;
-use runner::campaign::rounds::machine::Rounds;
+use runner::campaign::rounds::machine::{Before, Rounds};
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
 use runner::real::{library_copy, memory_limit};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use store::Writer;
+use store::{Resumed, ResumedBy, Retry, Writer};
+
+/// As it is kept with each run.
+const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A plan that is about to be run.
 pub struct Ready {
@@ -63,32 +66,79 @@ pub fn measure(
     let run = new_run_id()?;
     let stage = stage(places, &run)?;
     open_run(ready, &run, origin, &stage, writer, progress)?;
+    let cpus = stage.host.cpus;
+    let world = match world(ready, &run, stage) {
+        Ok(world) => world,
+        Err(error) => {
+            let outcome = RunOutcome::Failed;
+            let ended = RunEvent::Ended { at_us: clock::epoch_us(), outcome, cost: HarnessCost::default() };
+            writer.write(&run, &ended)?;
+            return Err(error);
+        }
+    };
     match ready.plan.layout.design {
         Design::Interleaved => {
-            let judge = Judge::new(&ready.plan, stage.host.cpus);
-            drive_to_end(ready, run, stage, Campaign::new(ready.plan.clone(), judge), writer, progress)
+            let judge = Judge::new(&ready.plan, cpus);
+            drive_to_end(ready, run, world, Campaign::new(ready.plan.clone(), judge), writer, progress)
         }
         Design::Rounds | Design::Sequential => {
-            let rounds = Rounds::new(ready.plan.clone(), &BTreeSet::new());
-            drive_to_end(ready, run, stage, rounds, writer, progress)
+            let rounds = Rounds::new(ready.plan.clone(), Before::default());
+            drive_to_end(ready, run, world, rounds, writer, progress)
         }
     }
 }
 
-/// Goes on with a campaign that was stopped; `done` are its complete visits.
+/// Goes on with a campaign that was stopped. The run stays as it is unless this host can give what its plan asks for.
 pub fn resume(
     places: &Places,
-    ready: &Ready,
-    run: String,
-    done: &BTreeSet<(u32, Side)>,
+    record: RunRecord,
+    retry: Retry,
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
+    let run = record.id.clone();
     let stage = stage(places, &run)?;
+    let warning = changes_since(&record, &stage.host)?;
+    let by = ResumedBy {
+        at_us: clock::epoch_us(),
+        host: stage.host.clone(),
+        tool_version: TOOL_VERSION.to_owned(),
+    };
+    let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
+    let world = world(&ready, &run, stage)?;
+    let Resumed { done, again } = writer.resume(&run, retry, &by)?;
+    let measured_later =
+        (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
     progress.begin(&run, &ready.plan);
-    progress.say(&format!("  {} visits were complete", done.len()));
-    let rounds = Rounds::new(ready.plan.clone(), done);
-    drive_to_end(ready, run, stage, rounds, writer, progress)
+    progress.say(&format!("  {} complete", count(done.len() as u64, "visit is", "visits are")));
+    for warning in warning.into_iter().chain(measured_later) {
+        progress.say(&format!("  warning: {warning}"));
+        writer.write(&run, &RunEvent::Warned { step: None, warning })?;
+    }
+    let rounds = Rounds::new(ready.plan.clone(), Before { done, again });
+    drive_to_end(&ready, run, world, rounds, writer, progress)
+}
+
+/// What has changed on the host since the run began.
+///
+/// # Errors
+/// It began on another machine.
+pub fn changes_since(record: &RunRecord, host: &Host) -> anyhow::Result<Option<Warning>> {
+    let mut changes = record.host.changes(host);
+    let (of_machine, others): (Vec<_>, Vec<_>) = changes.drain(..).partition(|change| change.of_machine);
+    let shown = |changes: &[HostChange]| changes.iter().map(HostChange::to_string).collect::<Vec<_>>();
+    if !of_machine.is_empty() {
+        return Err(usage(anyhow!(
+            "run {} began on another machine ({}): go on with it there, or begin a new one here",
+            record.id,
+            shown(&of_machine).join("; ")
+        )));
+    }
+    let mut changes = shown(&others);
+    if record.plan.tool_version != TOOL_VERSION {
+        changes.push(format!("dbdyno was {}, is {TOOL_VERSION}", record.plan.tool_version));
+    }
+    Ok((!changes.is_empty()).then_some(Warning::ResumedAfterChange { changes }))
 }
 
 /// What a run stands on.
@@ -141,32 +191,20 @@ fn open_run(
     Ok(())
 }
 
+fn world(ready: &Ready, run: &str, stage: Stage) -> anyhow::Result<RealWorld> {
+    let interrupted = interrupt::listen()?;
+    RealWorld::new(&ready.plan, PathBuf::from(OWN_PROGRAM), stage.directory, ready.watch, interrupted)
+        .with_context(|| format!("skipped: this host cannot give what the plan of run {run} asks for"))
+}
+
 fn drive_to_end(
     ready: &Ready,
     run: String,
-    stage: Stage,
+    mut world: RealWorld,
     schedule: impl Schedule,
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
-    let interrupted = interrupt::listen()?;
-    let world = RealWorld::new(
-        &ready.plan,
-        PathBuf::from(OWN_PROGRAM),
-        stage.directory,
-        ready.watch,
-        Arc::clone(&interrupted),
-    );
-    let mut world = match world {
-        Ok(world) => world,
-        Err(error) => {
-            let outcome = RunOutcome::Failed;
-            let ended = RunEvent::Ended { at_us: clock::epoch_us(), outcome, cost: HarnessCost::default() };
-            writer.write(&run, &ended)?;
-            return Err(anyhow::Error::new(error)
-                .context(format!("skipped: this host cannot give what the plan of run {run} asks for")));
-        }
-    };
     let mut recording = Recording::new(&run, writer, progress);
     let outcome = drive(schedule, &mut world, &mut |event| {
         recording.on(&event, ready.watch.elapsed().0 / 1_000_000_000);

@@ -12,10 +12,11 @@ use anyhow::{Context, anyhow};
 use findings::selection::Selection;
 use findings::{ComparedRun, Finding};
 use model::block::{Outcome, Side};
-use model::event::{RunEvent, RunOutcome};
+use model::event::RunOutcome;
 use model::figures::count;
 use model::plan::Purpose;
 use model::plan_file::PlanFile;
+use model::reason::Reason;
 use model::record::{RunRecord, RunStatus};
 use model::warning::Warning;
 use runner::clock::Stopwatch;
@@ -152,21 +153,17 @@ impl<'a> Session<'a> {
             )));
         }
         code_files::check(&record.plan).map_err(usage)?;
-        let done: BTreeSet<(u32, Side)> = self.writer.resume(run, retry)?.into_iter().collect();
-        if retry == Retry::Failed && !failed.is_empty() {
-            let warning = Warning::MeasuredAgainLater { visits: failed.len() as u64 };
-            self.writer.write(run, &RunEvent::Warned { step: None, warning })?;
-        }
-        let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
-        let (writer, progress) = (&mut self.writer, &mut self.progress);
-        let measured = measure::resume(self.places, &ready, run.to_owned(), &done, writer, progress)?;
-        show(writer, &measured, self.reported)
+        let measured = measure::resume(self.places, record, retry, &mut self.writer, &mut self.progress)?;
+        show(&self.writer, &measured, self.reported)
     }
 }
 
-/// The visits in which a step failed or was skipped.
+/// The visits that `--retry-failed` measures again: a step failed in them or was skipped, other than because the release lacks it.
 fn visits_with_failures(record: &RunRecord) -> BTreeSet<(u32, Side)> {
-    let failed = record.trials.iter().filter(|ended| ended.outcome != Outcome::Done);
+    let failed = record.trials.iter().filter(|ended| match &ended.outcome {
+        Outcome::Done | Outcome::Failed { reason: Reason::NotSupported(_) } => false,
+        Outcome::Failed { .. } | Outcome::Skipped { .. } => true,
+    });
     failed.map(|ended| (ended.trial.launch, ended.trial.side)).collect()
 }
 

@@ -36,7 +36,11 @@ pub fn run(places: &Places, arguments: &Serve) -> anyhow::Result<Ending> {
 fn brought_up_to_date(path: &Path) -> anyhow::Result<()> {
     match Store::open_existing(path) {
         Ok(_) => Ok(()),
-        Err(error @ (store::Error::Missing { .. } | store::Error::Busy { .. })) => {
+        Err(
+            error @ (store::Error::Missing { .. }
+            | store::Error::Busy { .. }
+            | store::Error::OlderInUse { .. }),
+        ) => {
             say(&format!("{error}"));
             Ok(())
         }

@@ -168,7 +168,7 @@ impl Site {
                 };
                 Answer::page(404, message::page(&message))
             }
-            store::Error::Older { .. } => {
+            store::Error::Older { .. } | store::Error::OlderInUse { .. } => {
                 let message = said("The store is of an earlier version, or is being made", &text);
                 Answer::page(503, message::page(&message)).with("Retry-After", COME_AGAIN_S)
             }

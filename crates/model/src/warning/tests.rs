@@ -42,6 +42,9 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         },
         Warning::MeasuredAgainLater { visits: 1 },
         Warning::MeasuredAgainLater { visits: 4 },
+        Warning::ResumedAfterChange {
+            changes: vec![text("it was booted again"), text("kernel was 6.1, is 6.8")],
+        },
         Warning::ServerElsewhere { subject: text("postgres@there"), server: text("db:5432") },
         Warning::NoDevice { reason: text("no such file") },
         shared(Some(text("nvme0n1"))),

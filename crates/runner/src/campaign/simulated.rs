@@ -131,7 +131,7 @@ impl SimulatedWorld {
         self.faults.iter().any(refused).then(|| Failure {
             side: Some(id.side),
             reason: "the server refuses the statement".to_owned(),
-            severity: Severity::Step,
+            severity: Severity::NotSupported,
         })
     }
 
@@ -324,7 +324,11 @@ impl World for SimulatedWorld {
                 if self.faults.iter().any(refused) {
                     self.worker(*worker).prepared = false;
                     let reason = "not supported".to_owned();
-                    return Err(Failure { side: Some(worker.side), reason, severity: Severity::Step });
+                    return Err(Failure {
+                        side: Some(worker.side),
+                        reason,
+                        severity: Severity::NotSupported,
+                    });
                 }
                 if let Some(failure) = self.crash(*worker) {
                     return Err(failure);

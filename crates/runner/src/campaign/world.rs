@@ -5,6 +5,7 @@ use super::measured::MeasuredBlock;
 use model::block::{Latency, Side};
 use model::event::RunEvent;
 use model::host::HarnessCost;
+use model::reason::Reason;
 use model::units::Nanos;
 use model::wire::Reply;
 
@@ -60,9 +61,23 @@ pub struct Failure {
     pub severity: Severity,
 }
 
+impl Failure {
+    /// What the trial that it ends keeps of it.
+    pub fn as_reason(&self) -> Reason {
+        match self.severity {
+            Severity::NotSupported => Reason::NotSupported(self.reason.clone()),
+            Severity::Step | Severity::Launch | Severity::Run | Severity::Interrupted => {
+                Reason::Said(self.reason.clone())
+            }
+        }
+    }
+}
+
 /// How far a failure reaches, the farther the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// This step on this side, in every launch: the release lacks it. What follows can go on.
+    NotSupported,
     /// This step on this side: what follows can go on.
     Step,
     /// This part of this launch.

@@ -68,7 +68,8 @@ fn live_facts(connection: &Connection, key: i64, status: RunStatus) -> rusqlite:
             .collect::<rusqlite::Result<_>>()?,
         warnings: connection
             .prepare_cached(
-                "SELECT step, id, text, warning_json FROM warnings WHERE run_key = ? ORDER BY warning_key",
+                "SELECT step, id, text, warning_json FROM warnings WHERE run_key = ? AND put_aside = 0
+                 ORDER BY warning_key",
             )?
             .query_map([key], run_warning)?
             .collect::<rusqlite::Result<_>>()?,

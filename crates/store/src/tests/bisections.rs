@@ -16,6 +16,7 @@ fn bisection(id: &str, began_at_us: i64) -> BisectionRecord {
         good: "rocksdb@8.5.4".to_owned(),
         bad: "rocksdb@9.0.0".to_owned(),
         finding_json: Some(r#"{"first_bad":"8.6.7"}"#.to_owned()),
+        request_json: Some(r#"{"seed":7}"#.to_owned()),
     }
 }
 
@@ -34,6 +35,27 @@ fn a_bisection_is_read_back_as_it_was_written_last() {
     assert_eq!(writer.store().load_bisection("20261121-1").unwrap(), ended);
     let error = writer.store().load_bisection("20261121").unwrap_err().to_string();
     assert!(error.contains("read bisection 20261121"), "{error}");
+}
+
+#[test]
+fn the_runs_of_a_bisection_are_those_that_were_named_after_it_and_ended() {
+    let mut writer = runs_of(&["a", "b", "c", "d"]);
+    assert_eq!(writer.store().last_bisection().unwrap(), None);
+    for (id, began_at_us) in [("bisect-1", 10), ("bisect-12", 5)] {
+        writer.write_bisection(&bisection(id, began_at_us)).unwrap();
+    }
+    assert_eq!(writer.store().last_bisection().unwrap().as_deref(), Some("bisect-1"));
+    for (run, name) in
+        [("c", "bisect-1/1-9/ends"), ("a", "bisect-1/1-9/2"), ("b", "bisect-12/1-9/ends"), ("d", "other")]
+    {
+        writer.name_run(run, name).unwrap();
+    }
+    for run in ["a", "c"] {
+        writer.write(run, &super::ended(1_000)).unwrap();
+    }
+    let runs = writer.store().runs_of_bisection("bisect-1").unwrap();
+    let shown: Vec<_> = runs.iter().map(|run| (run.id.as_str(), run.name.as_str())).collect();
+    assert_eq!(shown, [("a", "bisect-1/1-9/2"), ("c", "bisect-1/1-9/ends")]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Lists by page and filter, one step over runs, progress, and readers that change nothing.
 
-use super::{block, cost, ended, plan, started, trial};
+use super::{block, by, cost, ended, plan, started, trial};
 use crate::browse::{HEADS, STEP_RATES, TRIAL_COUNTS};
 use crate::{Error, Filter, Retry, Store, Writer};
 use model::block::{BlockKind, Outcome, Second};
@@ -198,7 +198,7 @@ fn what_a_run_found_is_listed_until_it_is_gone_on_with() {
     assert!(matches!(error, Error::RunNotBegun { .. }), "{error}");
     let error = writer.set_found("b", "slower").unwrap_err().to_string();
     assert!(error.contains("keep what was found in run b"), "{error}");
-    writer.resume("b", Retry::CutOff).unwrap();
+    writer.resume("b", Retry::CutOff, &by()).unwrap();
     assert_eq!(found(&writer), [const { None }; 4]);
 }
 
@@ -228,7 +228,7 @@ fn a_campaign_is_followed_without_its_drains_and_without_what_was_put_aside() {
         (live.newest[0].step.as_str(), live.newest[0].rate.operations, live.newest[0].rate.ended),
         ("fillseq", 123_456, TrialEnd::Unfinished)
     );
-    writer.resume("r", Retry::CutOff).unwrap();
+    writer.resume("r", Retry::CutOff, &by()).unwrap();
     let live = writer.store().live(&head).unwrap();
     assert_eq!((live.launch, live.steps.len(), live.newest.len()), (None, 0, 0));
 }

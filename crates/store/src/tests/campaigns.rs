@@ -1,6 +1,6 @@
 //! Campaigns: seconds, texts of the engine, and going on with what was cut off.
 
-use super::{block, plan, shape, started, trial};
+use super::{block, by, plan, shape, started, trial};
 use crate::{Error, Retry, Writer};
 use model::block::{BlockKind, Latency, Outcome, Second, TrialKey};
 use model::counter::Counters;
@@ -10,7 +10,9 @@ use model::plan::Purpose;
 use model::reason::Reason;
 use model::record::{EngineTextRecord, RawOutputName, RunStatus, engine_text_name};
 use model::units::Nanos;
+use model::warning::Warning;
 use model::wire::EngineText;
+use std::collections::BTreeSet;
 
 const RUN: &str = "20261121-120000-0001";
 
@@ -60,6 +62,11 @@ fn write(writer: &mut Writer, events: &[RunEvent]) {
     for event in events {
         writer.write(RUN, event).unwrap();
     }
+}
+
+/// The visits that are not measured again.
+fn done(writer: &mut Writer, retry: Retry) -> Vec<(u32, usize)> {
+    writer.resume(RUN, retry, &by()).unwrap().done.into_iter().collect()
 }
 
 fn written(events: &[RunEvent]) -> Writer {
@@ -154,7 +161,7 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     let before = writer.store().load_run(RUN).unwrap();
     assert_eq!((before.blocks.len(), before.trials.len()), (8, 7));
 
-    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1), (2, 1)]);
+    assert_eq!(done(&mut writer, Retry::CutOff), [(1, 0), (1, 1), (2, 1)]);
     let run = writer.store().load_run(RUN).unwrap();
     assert_eq!((run.status, run.ended_at_us, run.cost), (RunStatus::Unfinished, None, None));
     let of_visit = |run: &model::record::RunRecord| {
@@ -191,7 +198,7 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     write(&mut writer, &[launch(2)]);
     write(&mut writer, &measured(&trial(2, "fillseq", 0)));
     assert_eq!(of_visit(&writer.store().load_run(RUN).unwrap()), (1, 0, 1, 1, 1));
-    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1), (2, 1)]);
+    assert_eq!(done(&mut writer, Retry::CutOff), [(1, 0), (1, 1), (2, 1)]);
     write(&mut writer, &[launch(2)]);
     write(&mut writer, &visit(2, 0));
     let run = writer.store().load_run(RUN).unwrap();
@@ -205,7 +212,7 @@ fn what_was_cut_off_is_put_aside_and_measured_again() {
     let launches: String = writer.store().connection.query_row(launches, [], |row| row.get(0)).unwrap();
     assert_eq!(launches, "0|1 0|2 1|2 2|2");
     assert_eq!((run.blocks.len(), run.trials.len(), run.launches.len()), (8, 8, 2));
-    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1), (2, 0), (2, 1)]);
+    assert_eq!(done(&mut writer, Retry::CutOff), [(1, 0), (1, 1), (2, 0), (2, 1)]);
     assert_eq!(writer.store().load_run(RUN).unwrap(), run);
 }
 
@@ -227,7 +234,7 @@ fn a_visit_whose_steps_failed_is_complete_and_one_that_lacks_a_step_is_not() {
         Counters::new(),
     ))));
     let mut writer = written(&events);
-    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0)]);
+    assert_eq!(done(&mut writer, Retry::CutOff), [(1, 0)]);
     assert_eq!(writer.store().load_run(RUN).unwrap().trials.len(), 2);
 }
 
@@ -236,6 +243,7 @@ fn visits_in_which_a_step_failed_are_measured_again_if_asked_for() {
     let mut events = opening(Purpose::Campaign);
     events.push(launch(1));
     events.extend(visit(1, 0));
+    events.push(RunEvent::VisitStarted { launch: 1, side: 1 });
     events.extend(measured(&trial(1, "fillseq", 1)));
     events.push(end(
         trial(1, "fillseq", 1),
@@ -245,23 +253,52 @@ fn visits_in_which_a_step_failed_are_measured_again_if_asked_for() {
         trial(1, "readrandom", 1),
         Outcome::Skipped { reason: Reason::FailedBefore { step: "fillseq".to_owned() } },
     ));
+    events.push(RunEvent::Warned { step: None, warning: Warning::DebugBuild });
     let mut writer = written(&events);
-    assert_eq!(writer.resume(RUN, Retry::CutOff).unwrap(), [(1, 0), (1, 1)]);
-    assert_eq!(writer.resume(RUN, Retry::Failed).unwrap(), [(1, 0)]);
+    assert_eq!(done(&mut writer, Retry::CutOff), [(1, 0), (1, 1)]);
+    let before = writer.store().load_run(RUN).unwrap();
+    let resumed = writer.resume(RUN, Retry::Failed, &by()).unwrap();
+    assert_eq!(resumed.done, BTreeSet::from([(1, 0)]));
+    assert_eq!(resumed.again, BTreeSet::from([(1, 1)]));
+    // What the visit has counts until it begins again: the command may be stopped before that.
+    assert_eq!(writer.store().load_run(RUN).unwrap(), before);
+    assert_eq!(before.warnings.len(), 1);
+    write(&mut writer, &[launch(1), RunEvent::VisitStarted { launch: 1, side: 1 }]);
     let run = writer.store().load_run(RUN).unwrap();
     assert!(
         run.trials.iter().all(|ended| ended.trial.side == 0) && run.trials.len() == 2,
         "{:?}",
         run.trials
     );
+    assert_eq!(run.warnings, [], "it was of the visit that is measured again");
     // The launch that failed is kept, with its reason.
     let aside = "SELECT group_concat(concat_ws('|', step, reason), '; ') FROM trials WHERE put_aside > 0";
     let aside: String = writer.store().connection.query_row(aside, [], |row| row.get(0)).unwrap();
     assert_eq!(aside, "fillseq|killed for memory; readrandom|fillseq failed before it");
+    let resumes = "SELECT group_concat(concat_ws('|', at_us, boot_id, tool_version), ' ') FROM resumes
+                   JOIN hosts USING (host_key)";
+    let resumes: String = writer.store().connection.query_row(resumes, [], |row| row.get(0)).unwrap();
+    assert_eq!(resumes, "100|another|0.2.0 100|another|0.2.0");
+}
+
+#[test]
+fn a_step_that_a_release_lacks_is_not_tried_again() {
+    let mut events = opening(Purpose::Campaign);
+    events.push(launch(1));
+    let reason = Reason::NotSupported("no such call".to_owned());
+    for (side, other) in
+        [(0, Outcome::Done), (1, Outcome::Failed { reason: Reason::Said("killed".to_owned()) })]
+    {
+        events.push(end(trial(1, "fillseq", side), Outcome::Failed { reason: reason.clone() }));
+        events.push(end(trial(1, "readrandom", side), other));
+    }
+    let mut writer = written(&events);
+    assert_eq!(done(&mut writer, Retry::CutOff), [(1, 0), (1, 1)]);
+    assert_eq!(done(&mut writer, Retry::Failed), [(1, 0)]);
 }
 
 #[test]
 fn a_run_that_was_not_begun_cannot_be_gone_on_with() {
-    let error = written(&opening(Purpose::Campaign)).resume("other", Retry::CutOff).unwrap_err();
+    let error = written(&opening(Purpose::Campaign)).resume("other", Retry::CutOff, &by()).unwrap_err();
     assert!(matches!(error, Error::RunNotBegun { .. }), "{error}");
 }

@@ -1,18 +1,18 @@
 //! A thousand campaigns in which things go wrong at random: stopped, killed, gone on with, until they are done. The world is
 //! simulated, the store is real.
 
-use model::block::{BlockKind, Outcome, Side};
+use model::block::{Block, BlockKind, Outcome, Side, TrialKey};
 use model::event::{RunEvent, RunOutcome};
 use model::host::Host;
 use model::plan::{Design, Layout, Plan, Purpose};
-use model::record::{RunRecord, RunStatus};
+use model::record::{RunRecord, RunStatus, TrialRecord};
 use model::units::Nanos;
 use runner::campaign::action::{Action, Role};
 use runner::campaign::drive::drive;
-use runner::campaign::rounds::machine::Rounds;
+use runner::campaign::rounds::machine::{Before, Rounds};
 use runner::campaign::simulated::{Fault, SimulatedWorld};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{Retry, Writer};
+use store::{ResumedBy, Retry, Writer};
 
 const CAMPAIGNS: u64 = 1000;
 const RUN: &str = "20261124-091500-3fa9";
@@ -91,14 +91,14 @@ struct Invocation {
 fn invoke(
     writer: &mut Writer,
     plan: &Plan,
-    done: &BTreeSet<(u32, Side)>,
+    before: Before,
     faults: Vec<Fault>,
     kill_at: Option<u32>,
 ) -> Invocation {
     let mut world = SimulatedWorld::of(plan, faults);
     let (mut told, mut killed) = (0, false);
     let mut begun = Vec::new();
-    drive(Rounds::new(plan.clone(), done), &mut world, &mut |event| {
+    drive(Rounds::new(plan.clone(), before), &mut world, &mut |event| {
         if kill_at == Some(told) {
             killed = true; // what follows is lost with the process
             return;
@@ -146,6 +146,16 @@ fn check(record: &RunRecord) {
     }
 }
 
+/// What a run has of some visits.
+fn of_visits<'a>(
+    record: &'a RunRecord,
+    visits: &BTreeSet<(u32, Side)>,
+) -> (Vec<&'a TrialRecord>, Vec<&'a Block>) {
+    let of_visit = |trial: &TrialKey| visits.contains(&(trial.launch, trial.side));
+    let trials = record.trials.iter().filter(|ended| of_visit(&ended.trial)).collect();
+    (trials, record.blocks.iter().filter(|block| of_visit(&block.trial)).collect())
+}
+
 fn campaign(seed: u64) -> usize {
     let mut draws = Draws(seed);
     let plan = draws.plan();
@@ -157,24 +167,33 @@ fn campaign(seed: u64) -> usize {
         host: Box::new(Host::default()),
     };
     writer.write(RUN, &started).unwrap();
-    let mut done: BTreeSet<(u32, Side)> = BTreeSet::new();
-    let mut complete_before = BTreeSet::new();
+    let mut before = Before::default();
     for invocation in 1.. {
         assert!(invocation < 50, "seed {seed}: never done");
         // The first few go wrong; a campaign ends when nothing does any more.
         let goes_wrong = invocation <= 4;
         let faults = if goes_wrong { draws.faults(&plan) } else { Vec::new() };
         let kill_at = (goes_wrong && draws.below(2) == 0).then(|| draws.below(60));
-        let Invocation { begun, killed } = invoke(&mut writer, &plan, &done, faults, kill_at);
-        assert!(begun.iter().all(|visit| !complete_before.contains(visit)), "seed {seed}: measured again");
-        let status = writer.store().load_run(RUN).unwrap().status;
-        assert_eq!(killed, status == RunStatus::Unfinished, "seed {seed}: {status:?}");
-        if status == RunStatus::Ended(RunOutcome::Done) {
-            check(&writer.store().load_run(RUN).unwrap());
+        let Before { done, again } = before.clone();
+        let at_begin = writer.store().load_run(RUN).unwrap();
+        let Invocation { begun, killed } = invoke(&mut writer, &plan, before, faults, kill_at);
+        let record = writer.store().load_run(RUN).unwrap();
+        assert!(begun.iter().all(|visit| !done.contains(visit)), "seed {seed}: measured again");
+        let kept: BTreeSet<(u32, Side)> =
+            done.union(&again).filter(|visit| !begun.contains(visit)).copied().collect();
+        assert_eq!(of_visits(&at_begin, &kept), of_visits(&record, &kept), "seed {seed}: something was lost");
+        assert_eq!(killed, record.status == RunStatus::Unfinished, "seed {seed}: {:?}", record.status);
+        let is_done = record.status == RunStatus::Ended(RunOutcome::Done);
+        if is_done {
+            check(&record);
+        }
+        if is_done && (!goes_wrong || draws.below(2) == 0) {
             return invocation;
         }
-        done = writer.resume(RUN, Retry::CutOff).unwrap().into_iter().collect();
-        complete_before.extend(done.iter().copied());
+        let retry = if is_done || draws.below(3) == 0 { Retry::Failed } else { Retry::CutOff };
+        let by = ResumedBy { at_us: 2, host: Host::default(), tool_version: "0".to_owned() };
+        let resumed = writer.resume(RUN, retry, &by).unwrap();
+        before = Before { done: resumed.done, again: resumed.again };
     }
     unreachable!()
 }

@@ -357,7 +357,7 @@ impl<R: Referee> Campaign<R> {
         if failure.severity == Severity::Interrupted {
             return Some(RunOutcome::Interrupted);
         }
-        if let (Severity::Step, Some(step), Action::Ask { requests, .. }) =
+        if let (Severity::NotSupported | Severity::Step, Some(step), Action::Ask { requests, .. }) =
             (failure.severity, &line.step, &line.action)
         {
             let workers: Vec<WorkerId> = requests.iter().map(|(worker, _)| *worker).collect();
@@ -412,7 +412,7 @@ impl<R: Referee> Campaign<R> {
         for side in 0..self.plan.subjects.len() {
             let here = failure.side.is_none_or(|failed| failed == side);
             let outcome = if under_way && here {
-                Outcome::Failed { reason: Reason::Said(failure.reason.clone()) }
+                Outcome::Failed { reason: failure.as_reason() }
             } else {
                 Outcome::Skipped { reason: self.skip_reason(line, failure) }
             };
@@ -420,8 +420,7 @@ impl<R: Referee> Campaign<R> {
             self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
         }
         if line.part == Part::Pilot {
-            let reason = Reason::Said(failure.reason.clone());
-            self.leave(step, LeaveReason::PilotFailed { reason });
+            self.leave(step, LeaveReason::PilotFailed { reason: failure.as_reason() });
         }
     }
 

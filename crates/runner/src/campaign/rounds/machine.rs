@@ -20,9 +20,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// Kept of the budget for the report.
 const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
 
+/// What an earlier invocation has left of a campaign.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    /// Visits that are not measured again.
+    pub done: BTreeSet<(u32, Side)>,
+    /// Visits that have ended and are measured again. Until then what they have counts.
+    pub again: BTreeSet<(u32, Side)>,
+}
+
 /// A campaign in progress.
 pub struct Rounds {
     plan: Plan,
+    before: Before,
     visits: VecDeque<Visit>,
     /// Visits of each launch that are still to come, the current one included.
     left_of_launch: BTreeMap<u32, usize>,
@@ -57,15 +67,16 @@ struct CurrentVisit {
 }
 
 impl Rounds {
-    /// A campaign that has not begun; `done` are the visits of an earlier invocation that were complete.
-    pub fn new(plan: Plan, done: &BTreeSet<(u32, Side)>) -> Rounds {
-        let visits: VecDeque<Visit> = visits(&plan, done).into();
+    /// A campaign that begins, or goes on.
+    pub fn new(plan: Plan, before: Before) -> Rounds {
+        let visits: VecDeque<Visit> = visits(&plan, &before.done).into();
         let mut left_of_launch = BTreeMap::new();
         for visit in &visits {
             *left_of_launch.entry(visit.launch).or_insert(0) += 1;
         }
         Rounds {
             plan,
+            before,
             visits,
             left_of_launch,
             begun_launches: BTreeMap::new(),
@@ -143,9 +154,10 @@ impl Rounds {
         }
     }
 
-    /// Every trial of a visit that does not take place.
+    /// Every trial of a visit that does not take place; if it took place before, that stays.
     fn skip(&mut self, visit: Visit, why: &Reason) {
-        for step in &self.plan.steps {
+        let again = self.before.again.contains(&(visit.launch, visit.side));
+        for step in self.plan.steps.iter().filter(|_| !again) {
             let trial = TrialKey { launch: visit.launch, step: step.clone(), side: visit.side };
             let outcome = Outcome::Skipped { reason: why.clone() };
             self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
@@ -305,23 +317,15 @@ impl Rounds {
             Severity::Run => {
                 // The other steps keep no outcome: the visit is not complete, and `--resume` measures it again.
                 if let Some(step) = line.step {
-                    self.end_trial(
-                        step,
-                        Outcome::Failed { reason: Reason::Said(failure.reason.clone()) },
-                        None,
-                    );
+                    self.end_trial(step, Outcome::Failed { reason: failure.as_reason() }, None);
                 }
                 return Some(RunOutcome::Failed);
             }
-            Severity::Step => {
+            Severity::NotSupported | Severity::Step => {
                 if let Some(step) = line.step {
                     self.script.retain(|other| other.step.as_ref() != Some(&step));
                     for stream in streams(&self.plan, &step) {
-                        self.end_trial(
-                            stream,
-                            Outcome::Failed { reason: Reason::Said(failure.reason.clone()) },
-                            None,
-                        );
+                        self.end_trial(stream, Outcome::Failed { reason: failure.as_reason() }, None);
                     }
                 }
             }
@@ -342,7 +346,7 @@ impl Rounds {
     fn fail_visit(&mut self, line: &Line, failure: &Failure) {
         let Some(current) = &self.current_visit else { return };
         if !current.measured_anything {
-            let last = Reason::Said(failure.reason.clone());
+            let last = failure.as_reason();
             let before = self.failures.get(&current.visit.side).map_or(0, |failures| failures.in_a_row);
             self.failures.insert(current.visit.side, Failures { in_a_row: before + 1, last });
         }
@@ -352,7 +356,7 @@ impl Rounds {
         let at_once = streams(&self.plan, &at);
         for step in pending {
             let outcome = if at_once.contains(&step) {
-                Outcome::Failed { reason: Reason::Said(failure.reason.clone()) }
+                Outcome::Failed { reason: failure.as_reason() }
             } else {
                 Outcome::Skipped { reason: Reason::FailedBefore { step: at.clone() } }
             };

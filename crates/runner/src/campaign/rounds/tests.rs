@@ -1,6 +1,6 @@
 //! What a campaign in rounds does, in which order, in a simulated world, with crashes.
 
-use super::machine::Rounds;
+use super::machine::{Before, Rounds};
 use crate::campaign::action::{Action, Role};
 use crate::campaign::drive::drive;
 use crate::campaign::samples;
@@ -32,9 +32,13 @@ struct Told {
 }
 
 fn run(plan: &Plan, done: &BTreeSet<(u32, Side)>, faults: Vec<Fault>) -> Told {
+    resumed(plan, Before { done: done.clone(), ..Before::default() }, faults)
+}
+
+fn resumed(plan: &Plan, before: Before, faults: Vec<Fault>) -> Told {
     let mut world = SimulatedWorld::of(plan, faults);
     let mut events = Vec::new();
-    let outcome = drive(Rounds::new(plan.clone(), done), &mut world, &mut |event| events.push(event));
+    let outcome = drive(Rounds::new(plan.clone(), before), &mut world, &mut |event| events.push(event));
     Told { outcome, events, world }
 }
 
@@ -180,7 +184,7 @@ fn a_step_that_a_release_does_not_support_costs_only_itself() {
     let fault = Fault::Unsupported { side: 0, step: "overwrite".to_owned() };
     let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), vec![fault]);
     let outcomes = told.outcomes(0, 1);
-    let reason = Reason::Said("not supported".to_owned());
+    let reason = Reason::NotSupported("not supported".to_owned());
     assert_eq!(outcomes[1], ("overwrite", &Outcome::Failed { reason }));
     assert_eq!(outcomes[2], ("readrandom", &Outcome::Done));
 }
@@ -201,6 +205,17 @@ fn what_was_complete_is_not_measured_again() {
     let told = run(&plan(Design::Rounds, 2), &done, Vec::new());
     let visited: BTreeSet<(u32, Side)> = told.visits().into_iter().collect();
     assert_eq!(visited, BTreeSet::from([(2, 0), (2, 2)]));
+}
+
+#[test]
+fn a_visit_that_is_measured_again_keeps_what_it_has_until_it_begins() {
+    let before = Before { done: BTreeSet::new(), again: BTreeSet::from([(4, 1), (4, 2)]) };
+    let faults = crashes_at_once(&[1, 2, 3]);
+    let told = resumed(&plan(Design::Rounds, 4), before, faults);
+    // Of side 2 the first three visits failed: it is not tried again, and its fourth stays as it was.
+    assert!(!told.visits().contains(&(4, 2)) && told.visits().contains(&(4, 1)), "{:?}", told.visits());
+    assert_eq!(told.outcomes(2, 4), []);
+    assert_eq!(told.outcomes(1, 4).len(), STEPS.len());
 }
 
 #[test]

@@ -193,7 +193,7 @@ impl RealWorld {
             WorkerError::Interrupted => Failure { severity: Severity::Interrupted, ..failure },
             WorkerError::Start { .. } => Failure { severity: Severity::Run, ..failure },
             WorkerError::Refused { kind: FailureKind::NotSupported, .. } => {
-                Failure { severity: Severity::Step, ..failure }
+                Failure { severity: Severity::NotSupported, ..failure }
             }
             _ if self.interrupted.load(Ordering::Relaxed) => {
                 Failure { severity: Severity::Interrupted, ..failure }

@@ -1,0 +1,143 @@
+//! What a bisection is asked for, as it is kept with it: `--resume` goes on with the same.
+
+use crate::cli::{Bisect, Measuring};
+use crate::exit::usage;
+use anyhow::{Context, anyhow};
+use model::plan::DecisionRule;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use store::NamedRun;
+
+/// Wall time of measuring, if none is given.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(30 * 60);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Search {
+    pub good: String,
+    pub bad: String,
+    pub step: String,
+    /// A name, or an absolute path.
+    pub workload: String,
+    pub improvement: bool,
+    pub untried: bool,
+    pub git: Option<PathBuf>,
+    pub build: Option<String>,
+    pub library: Option<PathBuf>,
+    pub budget: Duration,
+    pub max_launches: u32,
+    pub own_image: bool,
+    /// In percent, as the two that follow.
+    pub margin: f64,
+    pub alpha: f64,
+    pub plant_slowdown: f64,
+    pub plant_from: Option<String>,
+    /// Absent until it is drawn.
+    pub seed: Option<u64>,
+    /// Of the step, as it was known when the search began.
+    pub layout_noise: Option<f64>,
+}
+
+impl Search {
+    pub fn of(arguments: &Bisect) -> anyhow::Result<Search> {
+        let named = |value: &Option<String>, option: &str| {
+            value.clone().ok_or_else(|| usage(anyhow!("{option} is not given")))
+        };
+        let absolute = |path: &Path| {
+            std::path::absolute(path).with_context(|| format!("failed to resolve `{}`", path.display()))
+        };
+        let is_file = arguments.workload.contains('/') || arguments.workload.ends_with(".toml");
+        let workload = match is_file {
+            true => absolute(Path::new(&arguments.workload))?.display().to_string(),
+            false => arguments.workload.clone(),
+        };
+        Ok(Search {
+            good: named(&arguments.good, "--good")?,
+            bad: named(&arguments.bad, "--bad")?,
+            step: named(&arguments.step, "--step")?,
+            workload,
+            improvement: arguments.improvement,
+            untried: arguments.untried,
+            git: arguments.git.as_deref().map(absolute).transpose()?,
+            build: arguments.build.clone(),
+            library: arguments.library.clone(),
+            budget: arguments.budget.unwrap_or(DEFAULT_BUDGET),
+            max_launches: arguments.max_launches,
+            own_image: arguments.own_image,
+            margin: arguments.margin,
+            alpha: arguments.alpha,
+            plant_slowdown: arguments.plant_slowdown,
+            plant_from: arguments.plant_from.clone(),
+            seed: arguments.seed,
+            layout_noise: None,
+        })
+    }
+
+    /// Only one step is measured, and how many launches a comparison may have is the procedure's business.
+    pub fn measuring(&self) -> Measuring {
+        Measuring {
+            workload: self.workload.clone(),
+            steps: vec![self.step.clone()],
+            own_image: self.own_image,
+            margin: self.margin,
+            alpha: self.alpha,
+            build_noise: 100.0 * DecisionRule::default().tau,
+            max_launches: analysis::budget::MOST_LAUNCHES,
+            seed: self.seed,
+        }
+    }
+}
+
+/// The runs that a bisection has measured before it was stopped. The search is the same again, so that it asks for them in the
+/// order in which they were measured; of commits another may be the cheapest once some are built.
+#[derive(Debug, Default)]
+pub struct MeasuredBefore {
+    /// Ids, by what was measured.
+    runs: BTreeMap<String, VecDeque<String>>,
+}
+
+impl MeasuredBefore {
+    /// `runs` in the order in which they began.
+    pub fn of(runs: Vec<NamedRun>) -> MeasuredBefore {
+        let mut of_all = MeasuredBefore::default();
+        for NamedRun { id, name } in runs {
+            of_all.runs.entry(what(&name)).or_default().push_back(id);
+        }
+        of_all
+    }
+
+    /// The next run of what a run of this name would measure.
+    pub fn take(&mut self, name: &str) -> Option<String> {
+        self.runs.get_mut(&what(name))?.pop_front()
+    }
+}
+
+/// `bisect-20261121-091500-3fa9/8.5.4-8.7.3/confirmation`: the versions and why; single launches are numbered through the search.
+fn what(name: &str) -> String {
+    match name.rsplit_once('/') {
+        Some((versions, word)) if word.parse::<u64>().is_ok() => format!("{versions}/launch"),
+        Some(_) | None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_used_once_and_for_what_it_measured() {
+        let names = ["b/1-9/ends", "b/1-5/1", "b/1-5/2", "b/4-5/confirmation", "b/4-5/confirmation"];
+        let runs = names.iter().zip(["p", "q", "r", "s", "t"]);
+        let mut before = MeasuredBefore::of(
+            runs.map(|(name, id)| NamedRun { id: id.to_owned(), name: (*name).to_owned() }).collect(),
+        );
+        let mut take = |name: &str| before.take(name);
+        assert_eq!(take("b/1-9/ends").as_deref(), Some("p"));
+        assert_eq!(take("b/1-9/ends"), None);
+        // It may be another place in the search.
+        assert_eq!([take("b/1-5/7").as_deref(), take("b/1-5/8").as_deref()], [Some("q"), Some("r")]);
+        assert_eq!((take("b/1-5/9"), take("b/2-5/1")), (None, None));
+        assert_eq!(take("b/4-5/confirmation").as_deref(), Some("s"));
+    }
+}

@@ -1,0 +1,86 @@
+//! The lock file `STORE.writer`, which keeps a second writer away from a store. A lock of its own, because a transaction of
+//! SQLite is taken and let go with each batch: two writers would only delay each other.
+
+use crate::error::Error;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Readers that share the lock hold it for as long as a report takes: a writer tries again this often, so many times.
+const TRIES: u32 = 20;
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Held as long as it lives; the kernel lets it go when the process is killed.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// The lock of the one writer. The file says which process holds it.
+    ///
+    /// # Errors
+    /// [`Error::OtherWriter`] if another process holds it for longer than a second, and a file that cannot be written.
+    pub fn of_writer(store: &Path) -> Result<Lock, Error> {
+        let path = path_of(store);
+        let failed =
+            |source: std::io::Error| Error::CannotOpen { path: path.clone(), source: Box::new(source) };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(failed)?;
+        let mut tries = 1;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(AGAIN);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let mut holder = String::new();
+                    let named = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
+                    let holder =
+                        if named { format!("process {}", holder.trim()) } else { "a process".to_owned() };
+                    return Err(Error::OtherWriter { path: store.to_path_buf(), holder });
+                }
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            }
+        }
+        let named = file
+            .set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()));
+        named.map_err(failed)?;
+        Ok(Lock { _file: file })
+    }
+
+    /// Keeps writers away while a reader needs that nothing is written; any number of readers may.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if there is a writer. `None` if no writer has ever made the file.
+    pub fn of_reader(store: &Path) -> Result<Option<Lock>, Error> {
+        let Ok(file) = File::open(path_of(store)) else { return Ok(None) };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(Error::from_sqlite(
+                store,
+                "read the file",
+                rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None),
+            )),
+            Err(TryLockError::Error(source)) => {
+                Err(Error::CannotOpen { path: path_of(store), source: Box::new(source) })
+            }
+        }
+    }
+}
+
+fn path_of(store: &Path) -> PathBuf {
+    let mut path = store.as_os_str().to_owned();
+    path.push(".writer");
+    PathBuf::from(path)
+}
