@@ -8,6 +8,7 @@ pub mod clock;
 pub mod commits;
 pub mod engines;
 pub mod marked_dir;
+pub mod ownership;
 pub mod proc;
 pub mod process;
 pub mod real;

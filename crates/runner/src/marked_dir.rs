@@ -1,9 +1,17 @@
-//! Directories of our own: each carries a marker file, and none without it is ever deleted.
+//! Directories of our own: each carries a marker file, and none without it is ever deleted. A marker in a directory of
+//! another user, or in one that others can write, says nothing: they could have made it.
 //!
-//! Nothing in here follows a symbolic link when it deletes.
+//! Nothing in here follows a symbolic link when it deletes, and what is deleted is what was looked at: by the open directory,
+//! not by its name.
 
-use std::fs;
+use crate::ownership::{self, OwnershipError};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,6 +19,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub const MARKER: &str = ".dbdyno";
 
 const MARKER_TEXT: &str = "This directory was made by dbdyno, which may delete it with all that is in it.\n";
+
+/// Others may pass through, for a server that root starts runs as another user; no other may write, whatever the umask says.
+const MODE: u32 = 0o755;
 
 /// Why a directory could not be made or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +33,9 @@ pub enum MarkedDirError {
     NotOurs { path: PathBuf },
     #[error("`{}` is not a directory; move it away or choose another --work-dir", .path.display())]
     NotADirectory { path: PathBuf },
+    /// Another user could have made it, or written in it.
+    #[error(transparent)]
+    Ownership(#[from] OwnershipError),
     #[error("failed to {action} `{}`", .path.display())]
     Io {
         /// `create`, `delete`.
@@ -31,7 +45,7 @@ pub enum MarkedDirError {
     },
 }
 
-/// Makes one directory with its marker; one that is there already must have a marker or be empty. The
+/// Makes one directory with its marker; one that is there already must be ours and have a marker or be empty. The
 /// parent must exist: whoever asks for a chain of directories says with [`create_marked_dir_below`] where
 /// ours begin.
 pub fn create_marked_dir(path: &Path) -> Result<(), MarkedDirError> {
@@ -45,8 +59,12 @@ pub fn create_marked_dir(path: &Path) -> Result<(), MarkedDirError> {
 
 /// Makes every directory of `names` below `base` in turn, each with its marker; `base` itself gets none and
 /// is made, if need be, like any other. Returns the innermost.
+///
+/// # Errors
+/// Another user could have made one of them, or could put another in its place.
 pub fn create_marked_dir_below(base: &Path, names: &[&str]) -> Result<PathBuf, MarkedDirError> {
-    fs::create_dir_all(base).map_err(io_error("create", base))?;
+    DirBuilder::new().recursive(true).mode(MODE).create(base).map_err(io_error("create", base))?;
+    ownership::check_way_to(base)?;
     let mut path = base.to_owned();
     for name in names {
         path.push(name);
@@ -55,30 +73,104 @@ pub fn create_marked_dir_below(base: &Path, names: &[&str]) -> Result<PathBuf, M
     Ok(path)
 }
 
+/// Whether the directories `names` below `base` are ours, as far as they are there: before anything in them is read.
+///
+/// # Errors
+/// Another user could have made one of them, or could put another in its place.
+pub fn check_below(base: &Path, names: &[&str]) -> Result<(), MarkedDirError> {
+    match fs::symlink_metadata(base) {
+        Err(error) if is_absent(&error) => return Ok(()),
+        Err(error) => return Err(io_error("look at", base)(error)),
+        Ok(_) => ownership::check_way_to(base)?,
+    }
+    let mut path = base.to_owned();
+    for name in names {
+        path.push(name);
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => ownership::check_ours(&path, &metadata)?,
+            Ok(_) => return Err(MarkedDirError::NotADirectory { path }),
+            Err(error) if is_absent(&error) => return Ok(()),
+            Err(error) => return Err(io_error("look at", &path)(error)),
+        }
+    }
+    Ok(())
+}
+
 /// Deletes a directory of our own with all that is in it; links in it are deleted, what they point to is not.
 /// A directory without the marker is refused; none at all is fine.
 ///
 /// The marker goes last, so that what a killed process leaves behind is still known as ours.
 pub fn remove_marked_dir(path: &Path) -> Result<(), MarkedDirError> {
-    match kind_of(path)? {
-        Kind::Marked => {}
-        Kind::Absent => return Ok(()),
-        Kind::Empty | Kind::Unmarked => return Err(MarkedDirError::NotOurs { path: path.to_owned() }),
-        Kind::NotADirectory => return Err(MarkedDirError::NotADirectory { path: path.to_owned() }),
-    }
-    let delete = io_error("delete", path);
-    for entry in fs::read_dir(path).map_err(&delete)? {
-        let entry = entry.map_err(&delete)?;
-        if entry.file_name() == MARKER {
-            continue;
+    let Some(directory) = OpenDirectory::open(path)? else { return Ok(()) };
+    directory.empty()?;
+    directory.remove()
+}
+
+/// A marked directory of ours that is open, so that another one that is put in its place meanwhile is not touched.
+struct OpenDirectory<'a> {
+    path: &'a Path,
+    parent: OwnedFd,
+    name: &'a OsStr,
+    directory: File,
+}
+
+impl OpenDirectory<'_> {
+    /// None where there is none.
+    fn open(path: &Path) -> Result<Option<OpenDirectory<'_>>, MarkedDirError> {
+        let look = |errno: Errno| io_error("look at", path)(errno.into());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let name = path.file_name().unwrap_or(OsStr::new("."));
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = match rustix::fs::open(above, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            opened => opened.map_err(look)?,
+        };
+        let directory = match rustix::fs::openat(&parent, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            // A link is one or the other, as the kernel looks at its flags.
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Err(MarkedDirError::NotADirectory { path: path.to_owned() });
+            }
+            opened => File::from(opened.map_err(look)?),
+        };
+        let opened = OpenDirectory { path, parent, name, directory };
+        let metadata = opened.directory.metadata().map_err(io_error("look at", path))?;
+        ownership::check_ours(path, &metadata)?;
+        if !fs::symlink_metadata(opened.held().join(MARKER)).is_ok_and(|marker| marker.is_file()) {
+            return Err(MarkedDirError::NotOurs { path: path.to_owned() });
         }
-        let child = entry.path();
-        let is_directory = entry.file_type().map_err(io_error("delete", &child))?.is_dir();
-        let removed = if is_directory { fs::remove_dir_all(&child) } else { fs::remove_file(&child) };
-        removed.map_err(io_error("delete", &child))?;
+        Ok(Some(opened))
     }
-    fs::remove_file(path.join(MARKER)).map_err(&delete)?;
-    fs::remove_dir(path).map_err(&delete)
+
+    /// A path that leads to the open directory itself, whatever has become of its name.
+    fn held(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
+    }
+
+    /// Deletes all that is in it but the marker.
+    fn empty(&self) -> Result<(), MarkedDirError> {
+        for entry in fs::read_dir(self.held()).map_err(io_error("delete", self.path))? {
+            let entry = entry.map_err(io_error("delete", self.path))?;
+            if entry.file_name() == MARKER {
+                continue;
+            }
+            let delete = io_error("delete", &self.path.join(entry.file_name()));
+            let is_directory = entry.file_type().map_err(&delete)?.is_dir();
+            // Neither follows a link.
+            let removed =
+                if is_directory { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+            removed.map_err(&delete)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes it, once it is empty.
+    fn remove(self) -> Result<(), MarkedDirError> {
+        let delete = |errno: Errno| io_error("delete", self.path)(errno.into());
+        rustix::fs::unlinkat(&self.directory, MARKER, AtFlags::empty()).map_err(delete)?;
+        // Of another that was put in its place no more than an empty directory goes.
+        rustix::fs::unlinkat(&self.parent, self.name, AtFlags::REMOVEDIR).map_err(delete)
+    }
 }
 
 enum Kind {
@@ -93,12 +185,13 @@ fn kind_of(path: &Path) -> Result<Kind, MarkedDirError> {
     let look = io_error("look at", path);
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Kind::Absent),
+        Err(error) if is_absent(&error) => return Ok(Kind::Absent),
         Err(error) => return Err(look(error)),
     };
     if !metadata.is_dir() {
         return Ok(Kind::NotADirectory);
     }
+    ownership::check_ours(path, &metadata)?;
     if fs::symlink_metadata(path.join(MARKER)).is_ok_and(|marker| marker.is_file()) {
         return Ok(Kind::Marked);
     }
@@ -114,7 +207,7 @@ fn create_at_once(path: &Path) -> Result<(), MarkedDirError> {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let fresh = path.with_file_name(format!(".{name}.new-{}-{number}", std::process::id()));
     let create = io_error("create", path);
-    fs::create_dir(&fresh).map_err(&create)?;
+    DirBuilder::new().mode(MODE).create(&fresh).map_err(&create)?;
     let moved =
         fs::write(fresh.join(MARKER), MARKER_TEXT).and_then(|()| fs::rename(&fresh, path)).map_err(&create);
     if moved.is_err() {
@@ -127,14 +220,20 @@ fn create_at_once(path: &Path) -> Result<(), MarkedDirError> {
     moved
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> MarkedDirError {
-    move |source| MarkedDirError::Io { action, path: path.to_owned(), source }
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> MarkedDirError + use<> {
+    let path = path.to_owned();
+    move |source| MarkedDirError::Io { action, path: path.clone(), source }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     #[test]
     fn every_directory_of_a_chain_is_marked_but_not_its_base() {
@@ -195,5 +294,71 @@ mod tests {
             }
         });
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    /// Gives a directory to another user; none where we are not root and cannot.
+    fn given_away(path: &Path) -> Option<()> {
+        chown(path, Some(65534), None)
+            .map_err(|error| eprintln!("skipped: only root can chown: {error}"))
+            .ok()
+    }
+
+    #[test]
+    fn a_marked_directory_of_another_user_is_neither_used_nor_deleted() {
+        let scratch = tempfile::tempdir().unwrap();
+        let theirs = create_marked_dir_below(scratch.path(), &["engines", "rocksdb"]).unwrap();
+        fs::write(theirs.join("library.so"), "code").unwrap();
+        let Some(()) = given_away(&theirs) else { return };
+        let refused = [
+            create_marked_dir(&theirs).unwrap_err(),
+            create_marked_dir_below(scratch.path(), &["engines", "rocksdb", "8.5.4"]).unwrap_err(),
+            check_below(scratch.path(), &["engines", "rocksdb", "8.5.4"]).unwrap_err(),
+            remove_marked_dir(&theirs).unwrap_err(),
+        ];
+        for error in refused {
+            let text = error.to_string();
+            assert!(matches!(error, MarkedDirError::Ownership(OwnershipError::OfAnother { .. })), "{text}");
+            assert!(text.contains("engines/rocksdb`"), "{text}");
+        }
+        assert!(theirs.join("library.so").is_file());
+    }
+
+    #[test]
+    fn what_is_made_is_not_writable_by_others_and_what_is_so_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let base = scratch.path().join("work");
+        let engines = create_marked_dir_below(&base, &["engines"]).unwrap();
+        for made in [&base, &engines] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o022, 0, "{}", made.display());
+        }
+        check_below(&base, &["engines", "not-yet"]).unwrap();
+        check_below(&scratch.path().join("not-yet"), &["engines"]).unwrap();
+        for open in [&engines, &base] {
+            fs::set_permissions(open, Permissions::from_mode(0o777)).unwrap();
+            assert!(matches!(check_below(&base, &["engines"]), Err(MarkedDirError::Ownership(_))));
+            assert!(create_marked_dir_below(&base, &["engines"]).is_err());
+            fs::set_permissions(open, Permissions::from_mode(0o755)).unwrap();
+        }
+        create_marked_dir_below(&base, &["engines"]).unwrap();
+    }
+
+    #[test]
+    fn what_is_put_in_the_place_of_a_directory_that_is_being_deleted_is_not_emptied() {
+        let scratch = tempfile::tempdir().unwrap();
+        let ours = create_marked_dir_below(scratch.path(), &["ours"]).unwrap();
+        fs::write(ours.join("file"), "x").unwrap();
+        let victim = create_marked_dir_below(scratch.path(), &["victim"]).unwrap();
+        fs::write(victim.join("precious"), "x").unwrap();
+
+        // Between the look and the deletion the owner of the parent moves it away, and puts a link there.
+        let open = OpenDirectory::open(&ours).unwrap().unwrap();
+        let moved = scratch.path().join("moved");
+        fs::rename(&ours, &moved).unwrap();
+        symlink(&victim, &ours).unwrap();
+        open.empty().unwrap();
+        open.remove().unwrap_err();
+        assert!(victim.join("precious").is_file() && victim.join(MARKER).is_file());
+        assert!(!moved.join("file").exists(), "what was looked at is what was emptied");
+        assert!(ours.is_symlink());
     }
 }

@@ -11,7 +11,7 @@ use runner::marked_dir::MARKER;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -43,6 +43,14 @@ fn cache_at(root: &Path, mvn: PathBuf) -> BuildCache {
     cache
 }
 
+/// The engine file with these checksums in place of its own: the jars of tests are not what is published.
+fn catalog(checksums: &str) -> EngineCatalog {
+    let file = include_str!("../../../engines/rocksdb.toml");
+    let text = format!("{}\n{checksums}", file.split("[sha256").next().unwrap());
+    let files = CatalogFiles { engines: &[("embedded:rocksdb", &text)], configs: &[] };
+    EngineCatalog::parse(files).unwrap()
+}
+
 impl Scene {
     fn new() -> Scene {
         let work = tempfile::tempdir().unwrap();
@@ -50,12 +58,14 @@ impl Scene {
         let mvn = maven.path().join("mvn");
         symlink(fixture("maven/mvn"), &mvn).unwrap();
         let cache = cache_at(work.path(), mvn);
-        let catalog = EngineCatalog::parse(CatalogFiles {
-            engines: &[("embedded:rocksdb", include_str!("../../../engines/rocksdb.toml"))],
-            configs: &[],
-        })
-        .unwrap();
-        Scene { work, maven, cache, catalog }
+        Scene { work, maven, cache, catalog: catalog("") }
+    }
+
+    /// The SHA-256 of the jar that Maven has.
+    fn sha256_of_jar(&self, name: &str) -> String {
+        let path = self.maven.path().join(name);
+        let output = std::process::Command::new("sha256sum").arg(path).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()[..64].to_owned()
     }
 
     fn with_jar(name: &str, library_name: &str, library: &str) -> Scene {
@@ -241,6 +251,93 @@ fn what_is_in_the_jar_is_checked_before_it_is_kept() {
     let mut other_host = Scene::new();
     other_host.cache.arch = "sparc64".to_owned();
     other_host.fails("rocksdb is not published for sparc64");
+}
+
+#[test]
+fn a_jar_that_is_not_the_listed_one_is_refused_before_it_is_opened() {
+    let listed = |sha256: &str| catalog(&format!("[sha256.x86_64]\n\"8.5.4\" = \"{sha256}\"\n"));
+    let mut scene = Scene::with_jar("jar.linux64", LIBRARY, "elf/exports_rocksdb_open.so");
+    let sha256 = scene.sha256_of_jar("jar.linux64");
+    scene.catalog = listed(&sha256);
+    // No jar: what is in it must not have been looked at.
+    fs::rename(scene.maven.path().join("jar.linux64"), scene.maven.path().join("whole")).unwrap();
+    fs::write(scene.maven.path().join("jar.linux64"), "another").unwrap();
+    let other = scene.sha256_of_jar("jar.linux64");
+    scene.fails(&format!(
+        "org.rocksdb:rocksdbjni:8.5.4:jar:linux64 is not what rocksdb@8.5.4 was when we tried it: its SHA-256 is {other}, \
+         and should be {sha256}; delete it from Maven's local repository"
+    ));
+    assert_eq!(scene.runs().len(), 1, "no other jar is taken in its place");
+
+    fs::rename(scene.maven.path().join("whole"), scene.maven.path().join("jar.linux64")).unwrap();
+    scene.fetch().unwrap();
+    assert_eq!(scene.cache.jar(&release()).unwrap().unwrap().sha256, sha256);
+
+    // What was fetched before its checksum was listed, and is not that, is fetched again.
+    scene.catalog = listed(&"0".repeat(64));
+    assert!(matches!(scene.resolve(), Err(EngineError::OtherArchive { .. })));
+    assert!(matches!(scene.fetch(), Err(EngineError::OtherArchive { .. })));
+    assert_eq!(scene.runs().len(), 3);
+
+    // Listed for the other CPU only, or of another release only: fetched and noted.
+    let mut untried = Scene::with_jar("jar.linux64", LIBRARY, "elf/exports_rocksdb_open.so");
+    untried.catalog = catalog(&format!(
+        "[sha256.aarch64]\n\"8.5.4\" = \"{0}\"\n[sha256.x86_64]\n\"8.7.3\" = \"{0}\"\n",
+        "0".repeat(64)
+    ));
+    untried.fetch().unwrap();
+    assert_eq!(untried.cache.jar(&release()).unwrap().unwrap().sha256, sha256);
+}
+
+#[test]
+fn maven_is_asked_to_refuse_what_has_a_wrong_checksum_and_its_refusal_is_told() {
+    let scene = Scene::new();
+    let said = include_str!("../fixtures/maven/3.8.7/wrong-checksum.txt");
+    fs::write(scene.maven.path().join("says"), said).unwrap();
+    scene.fails(
+        "Maven refused what its repository gave, for it does not match the checksum or the signature there",
+    );
+    let arguments = fs::read_to_string(scene.maven.path().join("arguments")).unwrap();
+    assert!(arguments.split_whitespace().any(|argument| argument == "-C"), "{arguments}");
+}
+
+#[test]
+fn what_another_user_has_put_into_the_cache_is_not_loaded() {
+    let scene = Scene::with_jar("jar.linux64", LIBRARY, "elf/exports_rocksdb_open.so");
+    scene.fetch().unwrap();
+    let place = scene.work.path().join("engines/rocksdb/8.5.4");
+    if let Err(error) = chown(&place, Some(65534), None) {
+        return eprintln!("skipped: only root can give a directory to another user: {error}");
+    }
+    let refused = [
+        scene.resolve().unwrap_err(),
+        scene.fetch().unwrap_err(),
+        scene.cache.jar(&release()).unwrap_err(),
+        scene.cache.packages(&release()).unwrap_err(),
+    ];
+    for error in refused.map(|error| error.to_string()) {
+        let parts = [&*place.to_string_lossy(), "(uid 65534)", "`install -d -m 755 DIR`", "--work-dir"];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+    }
+    assert_eq!(scene.cache.list(&scene.catalog).unwrap().problems.len(), 1);
+    chown(&place, Some(0), None).unwrap();
+    scene.resolve().unwrap().unwrap();
+
+    fs::set_permissions(scene.work.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    for error in [scene.resolve().unwrap_err(), scene.cache.list(&scene.catalog).unwrap_err()] {
+        assert!(error.to_string().contains("other users could write in"), "{error}");
+    }
+    fs::set_permissions(scene.work.path(), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn what_is_fetched_can_be_written_by_its_owner_alone() {
+    let scene = Scene::with_jar("jar.linux64", LIBRARY, "elf/exports_rocksdb_open.so");
+    let library = scene.fetch().unwrap().library;
+    for path in library.ancestors().take_while(|path| *path != scene.work.path()) {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o022, 0, "{}: {mode:o}", path.display());
+    }
 }
 
 #[test]

@@ -35,6 +35,16 @@ const MARIADB: [&str; 8] = [
     "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
 ];
 
+/// Engine files without their checksums: the archives of tests are not what is published.
+fn catalog(checksums_of_mysql: &str) -> EngineCatalog {
+    let texts = ENGINES.map(|(name, text)| {
+        let checksums = if name == "mysql" { checksums_of_mysql } else { "" };
+        (name, format!("{}\n{checksums}", text.split("[sha256").next().unwrap()))
+    });
+    let engines: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    EngineCatalog::parse(CatalogFiles { engines: &engines, configs: &[] }).unwrap()
+}
+
 struct Scene {
     work: TempDir,
     /// What the scripts find beside them.
@@ -78,8 +88,7 @@ impl Scene {
         cache.programs.apt_configuration = beside.path().to_owned();
         let sources = "deb http://mirror.example/debian sid main\n";
         fs::write(beside.path().join("sources.list"), sources).unwrap();
-        let catalog = EngineCatalog::parse(CatalogFiles { engines: &ENGINES, configs: &[] }).unwrap();
-        Scene { work, beside, cache, catalog }
+        Scene { work, beside, cache, catalog: catalog("") }
     }
 
     /// A mirror of Debian with a MariaDB.
@@ -249,6 +258,71 @@ fn a_server_of_npm_brings_its_data_directory() {
     says("npm ERR! code ENOTFOUND\nnpm ERR! network request failed\n");
     scene
         .fails("mysql@5.6.24", "npm cannot reach its repository (network request failed); check the network");
+}
+
+#[test]
+fn an_archive_that_is_not_the_listed_one_is_refused_before_it_is_unpacked() {
+    let listed = "0123456789abcdef".repeat(4);
+    let refused = |build: &str| {
+        let mut scene = Scene::new();
+        scene.catalog =
+            catalog(&format!("[sha256.x86_64]\n\"5.6.24\" = \"{listed}\"\n\"8.0.15\" = \"{listed}\"\n"));
+        fs::write(scene.beside.path().join("package.tgz"), "no archive").unwrap();
+        fs::write(scene.beside.path().join("jar"), "no jar").unwrap();
+        scene.fails(build, &format!("and should be {listed}; "));
+        scene.fails(build, " was when we tried it: its SHA-256 is ");
+    };
+    refused("mysql@5.6.24");
+    refused("mysql@8.0.15");
+}
+
+#[test]
+fn a_plugin_that_was_changed_in_the_cache_is_noticed_and_fetched_again() {
+    let scene = Scene::with_mariadb();
+    let fetched = scene.fetch("myrocks@10.11.19").unwrap();
+    let files = scene.place("myrocks@10.11.19").join("files");
+    let plugin = files.join("usr/lib/mysql/plugin/ha_rocksdb.so");
+    let noticed = |words: &str| {
+        let error = scene.resolve("myrocks@10.11.19").unwrap_err();
+        assert!(matches!(error, EngineError::WrongChecksum { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(words) && text.contains("`dbdyno engine fetch myrocks@10.11.19`"), "{text}");
+        assert_eq!(scene.fetch("myrocks@10.11.19").unwrap(), fetched);
+    };
+    fs::write(&plugin, "other code").unwrap();
+    noticed("ha_rocksdb.so` is not what was fetched");
+    fs::remove_file(files.join("usr/share/mysql/fill_help_tables.sql")).unwrap();
+    noticed("none, it is gone");
+    fs::write(files.join("usr/lib/mysql/plugin/auth_other.so"), "code").unwrap();
+    noticed("was none, it was not there");
+    // What is no code may change.
+    fs::write(files.join("usr/share/mysql/english/errmsg.sys"), "x").unwrap();
+    scene.resolve("myrocks@10.11.19").unwrap().unwrap();
+}
+
+#[test]
+fn a_record_that_knows_the_program_alone_is_brought_up_to_date_with_a_message() {
+    let scene = Scene::with_mariadb();
+    let fetched = scene.fetch("myrocks@10.11.19").unwrap();
+    let path = scene.place("myrocks@10.11.19").join("build.json");
+    let mut record: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let code = record.as_object_mut().unwrap().remove("code").unwrap();
+    // Program, four scripts, plugin, loader.
+    assert_eq!(code.as_array().unwrap().len(), 7);
+    fs::write(&path, record.to_string()).unwrap();
+    let resolve = || {
+        let mut notices = Vec::new();
+        let build = "myrocks@10.11.19".parse().unwrap();
+        let found = scene.cache.resolve(&scene.catalog, &build, &mut |text| notices.push(text.to_owned()));
+        (found.unwrap().unwrap(), notices)
+    };
+    let (found, notices) = resolve();
+    assert_eq!(found, fetched);
+    assert!(notices.len() == 1 && notices[0].contains("all its 7 files"), "{notices:?}");
+    let (found, notices) = resolve();
+    assert_eq!((found, notices), (fetched, Vec::new()));
+    let again: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(again["code"], code);
 }
 
 #[test]
@@ -438,7 +512,8 @@ fn ones_own_server_is_found_below_its_prefix_and_noticed_when_it_is_rebuilt() {
 
 #[test]
 fn a_record_of_the_time_before_there_were_servers_is_read() {
-    let files = [("rocksdb", include_str!("../../../engines/rocksdb.toml"))];
+    let text = include_str!("../../../engines/rocksdb.toml").split("[sha256").next().unwrap();
+    let files = [("rocksdb", text)];
     let catalog = EngineCatalog::parse(CatalogFiles { engines: &files, configs: &[] }).unwrap();
     let scene = Scene { catalog, ..Scene::new() };
     let place =
@@ -469,7 +544,7 @@ fn mistakes_in_files_of_servers_are_told() {
     let check = |from: &str, to: &str, expected: &str| {
         let mysql = include_str!("../../../engines/mysql.toml");
         assert!(mysql.contains(from), "{from}");
-        let text = mysql.replacen(from, to, 1);
+        let text = mysql.split("[sha256").next().unwrap().replacen(from, to, 1);
         let files = CatalogFiles { engines: &[("e.toml", &text)], configs: &[] };
         let error = EngineCatalog::parse(files).unwrap_err().to_string();
         assert!(error.contains("e.toml") && error.contains(expected), "{error}");

@@ -2,14 +2,15 @@
 //! `{files/, build.json}`, one's own builds as a record without either.
 
 use super::catalog::EngineCatalog;
+use super::code::{self, Looked};
 use super::error::EngineError;
 use super::fetch::{self, Fetch, FetchLock, Programs};
 use super::file::EngineSource;
 use super::loader;
 use super::own;
-use super::record::{BuildRecord, JarRecord, PackageRecord, SCHEMA};
+use super::record::{self, BuildRecord, JarRecord, PackageRecord, SCHEMA};
 use super::sha256;
-use crate::marked_dir::{create_marked_dir, create_marked_dir_below};
+use crate::marked_dir::{check_below, create_marked_dir, create_marked_dir_below};
 use crate::server::elsewhere::read_password;
 use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::elsewhere::ServerElsewhere;
@@ -71,15 +72,27 @@ impl BuildCache {
             None => format!("add {build} PATH"),
         };
         let directory = self.directory(build);
-        let record = match is_directory_name(&build.version) {
-            true => BuildRecord::read(&directory, &again)?,
-            false => None,
-        };
+        let record = self.record(build, &again)?;
         match (record, release) {
             (None, Some(_)) => Ok(None),
             (None, None) => Err(catalog.unknown_release(build, &self.own_names(&build.engine))),
             (Some(record), release) => match &record.source {
-                BuildSource::Published { .. } => checked(record, &directory).map(Some),
+                BuildSource::Published { coordinates } => {
+                    let listed = catalog.listed_sha256(build, &self.arch)?;
+                    if let (Some(jar), Some(listed)) = (&record.jar, listed)
+                        && jar.sha256 != listed
+                    {
+                        // Fetched before the checksum was listed.
+                        return Err(EngineError::OtherArchive {
+                            build: build.clone(),
+                            coordinates: coordinates.as_str().into(),
+                            found: jar.sha256.as_str().into(),
+                            listed: listed.into(),
+                            again: "`dbdyno engine fetch` fetches it again",
+                        });
+                    }
+                    checked(record, &directory, notice).map(Some)
+                }
                 BuildSource::Own { .. } | BuildSource::Elsewhere { .. } if release.is_some() => {
                     Err(EngineError::OwnBuildHidesRelease {
                         build: build.clone(),
@@ -128,6 +141,7 @@ impl BuildCache {
             source: catalog.source(&build.engine)?,
             arch: &self.arch,
             programs: &self.programs,
+            listed_sha256: catalog.listed_sha256(build, &self.arch)?,
             engines: &self.root.join(ENGINES_DIRECTORY),
             engine_directory: &engine_directory,
         };
@@ -144,7 +158,7 @@ impl BuildCache {
         let path = path::absolute(path).map_err(EngineError::io("read", path))?;
         let record = own::record_of(&build, &path, catalog.source(&build.engine)?, &self.arch)?;
         // What was found out about the very same binary stays.
-        let earlier = BuildRecord::read(&self.directory(&build), "").ok().flatten();
+        let earlier = self.record(&build, "").ok().flatten();
         let probe = earlier.filter(|earlier| earlier.sha256 == record.sha256).and_then(|same| same.probe);
         self.keep(record.with_probe(probe))
     }
@@ -184,6 +198,7 @@ impl BuildCache {
             compilers: Vec::new(),
             jar: None,
             packages: Vec::new(),
+            code: None,
             probe: None,
         })
     }
@@ -201,7 +216,7 @@ impl BuildCache {
     pub fn record_probe(&self, build: &EngineBuild, probe: BuildProbe) -> Result<(), EngineError> {
         let directory = self.directory(&build.reference);
         let again = format!("fetch {}", build.reference);
-        match BuildRecord::read(&directory, &again)? {
+        match self.record(&build.reference, &again)? {
             Some(record) if record.sha256 == build.sha256 => record.with_probe(Some(probe)).write(&directory),
             Some(_) | None => Err(EngineError::ProbeOfAnother { build: build.reference.clone() }),
         }
@@ -210,11 +225,12 @@ impl BuildCache {
     /// All builds that are here; their libraries are not read, so a damaged one shows when it is resolved.
     pub fn list(&self, catalog: &EngineCatalog) -> Result<CachedBuilds, EngineError> {
         let mut cached = CachedBuilds::default();
+        check_below(&self.root, &[ENGINES_DIRECTORY])?;
         for engine in catalog.engines() {
             for version in self.versions(engine)? {
                 let build = BuildRef { engine: engine.to_owned(), version };
                 let directory = self.directory(&build);
-                match BuildRecord::read(&directory, &format!("fetch {build}")) {
+                match self.record(&build, &format!("fetch {build}")) {
                     Ok(Some(record)) => cached.builds.push(record.into_build(&directory)),
                     Ok(None) => {}
                     Err(problem) => cached.problems.push(problem),
@@ -226,19 +242,13 @@ impl BuildCache {
 
     /// The jar that a build was fetched in; none for one's own builds and those that are not here.
     pub fn jar(&self, build: &BuildRef) -> Result<Option<JarRecord>, EngineError> {
-        if !is_directory_name(&build.engine) || !is_directory_name(&build.version) {
-            return Ok(None);
-        }
-        let record = BuildRecord::read(&self.directory(build), &format!("fetch {build}"))?;
+        let record = self.record(build, &format!("fetch {build}"))?;
         Ok(record.and_then(|record| record.jar))
     }
 
     /// The Debian packages that a build was fetched in, its C library among them; empty for all others.
     pub fn packages(&self, build: &BuildRef) -> Result<Vec<PackageRecord>, EngineError> {
-        if !is_directory_name(&build.engine) || !is_directory_name(&build.version) {
-            return Ok(Vec::new());
-        }
-        let record = BuildRecord::read(&self.directory(build), &format!("fetch {build}"))?;
+        let record = self.record(build, &format!("fetch {build}"))?;
         Ok(record.map(|record| record.packages).unwrap_or_default())
     }
 
@@ -250,9 +260,11 @@ impl BuildCache {
         progress: &mut dyn FnMut(&str),
     ) -> Result<Option<EngineBuild>, EngineError> {
         match self.resolve(catalog, build, progress) {
-            Err(damage @ (EngineError::WrongChecksum { .. } | EngineError::RecordDamaged { .. }))
-                if catalog.release(build)?.is_some() =>
-            {
+            Err(
+                damage @ (EngineError::WrongChecksum { .. }
+                | EngineError::OtherArchive { .. }
+                | EngineError::RecordDamaged { .. }),
+            ) if catalog.release(build)?.is_some() => {
                 progress(&format!("{build}: {damage}"));
                 Ok(None)
             }
@@ -295,6 +307,16 @@ impl BuildCache {
         Ok(now.into_build(&directory))
     }
 
+    /// The record of a build, if it has one, and if no other user could have written it.
+    fn record(&self, build: &BuildRef, again: &str) -> Result<Option<BuildRecord>, EngineError> {
+        let BuildRef { engine, version } = build;
+        if !is_directory_name(engine) || !is_directory_name(version) {
+            return Ok(None);
+        }
+        check_below(&self.root, &[ENGINES_DIRECTORY, engine, version])?;
+        BuildRecord::read(&self.directory(build), again)
+    }
+
     fn directory(&self, build: &BuildRef) -> PathBuf {
         self.root.join(ENGINES_DIRECTORY).join(&build.engine).join(&build.version)
     }
@@ -326,9 +348,13 @@ impl BuildCache {
     }
 }
 
-/// The build of a record whose library has the checksum that was recorded. Where it is started through a copy, that
-/// copy is there afterwards.
-fn checked(record: BuildRecord, directory: &Path) -> Result<EngineBuild, EngineError> {
+/// The build of a record whose library, or all code where it is a server, has the checksums that were recorded. Where it is
+/// started through a copy, that copy is there afterwards.
+fn checked(
+    record: BuildRecord,
+    directory: &Path,
+    notice: &mut dyn FnMut(&str),
+) -> Result<EngineBuild, EngineError> {
     let path = directory.join(&record.library);
     let found = match sha256::of_file(&path) {
         Ok((found, _)) => found,
@@ -345,10 +371,43 @@ fn checked(record: BuildRecord, directory: &Path) -> Result<EngineBuild, EngineE
             recorded: record.sha256,
         });
     }
+    let record = with_code(record, directory, notice)?;
     if let Some(loader) = &record.loader {
         loader::ensure_copy(&record.library, loader, directory)?;
     }
     Ok(record.into_build(directory))
+}
+
+/// The record of a fetched server whose code is what was noted of it, brought up to date where need be. Where that cannot be
+/// written, as in a cache that is mounted read-only, it only takes longer the next time.
+fn with_code(
+    record: BuildRecord,
+    directory: &Path,
+    notice: &mut dyn FnMut(&str),
+) -> Result<BuildRecord, EngineError> {
+    let Some(server) = record.server.clone() else { return Ok(record) };
+    let (server, program) = (record::below(server, directory), directory.join(&record.library));
+    let code = match &record.code {
+        Some(noted) => match code::look(&record.reference, directory, &program, &server, noted)? {
+            Looked::Untouched => return Ok(record),
+            Looked::Restamped(code) => code,
+        },
+        None => {
+            let code = code::noted(directory, &program, &server)?;
+            notice(&format!(
+                "{}: it was fetched by an earlier dbdyno, which took the checksum of its program alone; those of all its {} files \
+                 with code are noted from now on (`dbdyno engine fetch` after deleting `{}` makes sure that they are what is \
+                 published)",
+                record.reference,
+                code.len(),
+                directory.display()
+            ));
+            code
+        }
+    };
+    let record = BuildRecord { code: Some(code), ..record };
+    let _ = record.write(directory);
+    Ok(record)
 }
 
 /// The reference of a name that a user gives: one that no release has, and that can be a directory's.

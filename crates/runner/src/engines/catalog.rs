@@ -2,7 +2,7 @@
 //! built in first, the user's own laid over them. Nothing in here reads a file.
 
 use super::error::EngineError;
-use super::file::{EngineFile, EngineSource};
+use super::file::{Checksums, EngineFile, EngineSource};
 use model::config::{self, EngineConfig};
 use model::names;
 use model::subject::{BuildRef, compare_versions};
@@ -30,6 +30,7 @@ struct Engine {
     family: String,
     source: EngineSource,
     releases: Vec<Release>,
+    checksums: Checksums,
     configs: Vec<EngineConfig>,
 }
 
@@ -116,6 +117,26 @@ impl EngineCatalog {
         Ok(releases.iter().find(|release| release.version == build.version))
     }
 
+    /// The tried releases of an engine that come in one archive on this CPU whose checksum its file does not list, oldest first.
+    pub fn without_checksum(&self, engine: &str, arch: &str) -> Result<Vec<BuildRef>, EngineError> {
+        let source = self.source(engine)?;
+        let mut missing = Vec::new();
+        for release in self.releases(engine)?.iter().filter(|release| release.status == ReleaseStatus::Tried)
+        {
+            let build = BuildRef { engine: engine.to_owned(), version: release.version.clone() };
+            if source.is_one_archive(&build, arch) && self.listed_sha256(&build, arch)?.is_none() {
+                missing.push(build);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The SHA-256 that the engine file lists for the archive of a release on this CPU.
+    pub(super) fn listed_sha256(&self, build: &BuildRef, arch: &str) -> Result<Option<&str>, EngineError> {
+        let of_cpu = self.engine(&build.engine)?.checksums.get(arch);
+        Ok(of_cpu.and_then(|releases| releases.get(&build.version)).map(String::as_str))
+    }
+
     /// The configurations of an engine, in the order of the files.
     pub fn configs(&self, engine: &str) -> Result<&[EngineConfig], EngineError> {
         Ok(&self.engine(engine)?.configs)
@@ -190,9 +211,23 @@ fn parse_engine(text: &str, origin: &str) -> Result<(String, Engine), EngineErro
         }
     }
     releases.sort_by(|left, right| compare_versions(&left.version, &right.version));
-    let (name, family) = (file.engine.clone(), file.family.clone());
+    check_checksums(&file.sha256, &releases).map_err(invalid)?;
+    let (name, family, checksums) = (file.engine.clone(), file.family.clone(), file.sha256.clone());
     let source = file.into_source().map_err(invalid)?;
-    Ok((name, Engine { family, source, releases, configs: Vec::new() }))
+    Ok((name, Engine { family, source, releases, checksums, configs: Vec::new() }))
+}
+
+fn check_checksums(checksums: &Checksums, releases: &[Release]) -> Result<(), String> {
+    for (version, sha256) in checksums.values().flatten() {
+        if !releases.iter().any(|release| release.version == *version) {
+            return Err(format!("a checksum is listed of the release `{version}`, which `releases` has not"));
+        }
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if sha256.len() != 64 || !sha256.bytes().all(is_digit) {
+            return Err(format!("the checksum of the release `{version}` is not 64 hexadecimal digits"));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -202,6 +237,11 @@ pub(super) mod tests {
 
     pub(in crate::engines) const ENGINE: &str = include_str!("../../../../engines/rocksdb.toml");
     const CONFIGS: &str = include_str!("../../../../configs/rocksdb.toml");
+
+    /// An engine file up to its checksums, which stand at its end.
+    fn without_checksums(text: &str) -> &str {
+        text.split("[sha256").next().unwrap()
+    }
 
     fn built_in() -> EngineCatalog {
         EngineCatalog::parse(CatalogFiles {
@@ -263,7 +303,7 @@ pub(super) mod tests {
     fn a_users_files_are_laid_over_the_built_in_ones() {
         let own_configs = "engine = 'rocksdb'\n[[config]]\nname = 'defaults'\ndescription = 'mine'\n\
                            [[config]]\nname = 'tiny'\ndescription = 'd'\noptions = { ttl = '1' }\n";
-        let own_engine = ENGINE.replace("\"8.3.2\", ", "");
+        let own_engine = without_checksums(ENGINE).replace("\"8.3.2\", ", "");
         let catalog = EngineCatalog::parse(CatalogFiles {
             engines: &[("embedded:rocksdb", ENGINE), ("mine.toml", &own_engine)],
             configs: &[("embedded:rocksdb", CONFIGS), ("my-configs.toml", own_configs)],
@@ -278,7 +318,7 @@ pub(super) mod tests {
     fn mistakes_in_files_name_the_file() {
         let check = |from: &str, to: &str, expected: &str| {
             assert!(ENGINE.contains(from), "{from}");
-            let text = ENGINE.replacen(from, to, 1);
+            let text = without_checksums(ENGINE).replacen(from, to, 1);
             let files = CatalogFiles { engines: &[("e.toml", &text)], configs: &[] };
             let error = EngineCatalog::parse(files).unwrap_err();
             let shown = format!("{error} {:?}", std::error::Error::source(&error).map(ToString::to_string));
@@ -288,6 +328,15 @@ pub(super) mod tests {
         check("\"6.1.1\"", "\"..\"", "cannot be the name of a release");
         check("ci = [\"5.18.4\"", "ci = [\"6.1.1\"", "`6.1.1` is listed under ci, but not under tried");
         check("entry_symbol", "entry_symbols", "unknown field");
+        let listed = |line: &str| format!("[sha256.x86_64]\n{line}\n[releases]");
+        let of_unknown = listed(&format!("\"1.2.3\" = \"{}\"", "0".repeat(64)));
+        check("[releases]", &of_unknown, "the release `1.2.3`, which `releases` has not");
+        let not_hexadecimal = listed(&format!("\"8.5.4\" = \"{}\"", "X".repeat(64)));
+        check(
+            "[releases]",
+            &not_hexadecimal,
+            "the checksum of the release `8.5.4` is not 64 hexadecimal digits",
+        );
         let files = CatalogFiles {
             engines: &[("e.toml", ENGINE)],
             configs: &[("c.toml", "engine = 'rockdb'\nconfig = []")],

@@ -45,6 +45,15 @@ impl Client {
         }
     }
 
+    /// How to have an archive fetched once more that it keeps in a cache of its own.
+    pub(super) fn again(self) -> &'static str {
+        match self {
+            Client::Maven => "delete it from Maven's local repository (~/.m2/repository) and fetch again",
+            Client::Npm => "`npm cache verify` mends npm's cache; then fetch again",
+            Client::Apt | Client::Dpkg => "fetch again",
+        }
+    }
+
     /// Where the user says how it reaches its repository.
     pub(super) fn settings(self) -> &'static str {
         match self {
@@ -80,6 +89,8 @@ pub(super) enum Reason {
     /// The network or the repository does not answer.
     Unreachable,
     DiskFull,
+    /// What came has not the checksum or the signature that the repository says it has.
+    WrongChecksum,
     Other,
 }
 
@@ -125,6 +136,7 @@ impl Runner<'_> {
         match reason {
             Reason::Unreachable => EngineError::Unreachable { build, client: self.client, message },
             Reason::DiskFull => EngineError::DiskFull { path: directory.to_owned() },
+            Reason::WrongChecksum => EngineError::Refused { build, client: self.client, message },
             Reason::NotThere | Reason::Other => EngineError::ClientFailed {
                 build,
                 client: self.client,

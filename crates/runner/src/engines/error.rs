@@ -80,6 +80,23 @@ pub enum EngineError {
     #[error("{build} was not fetched: {client} was stopped")]
     ClientInterrupted { build: BuildRef, client: Client },
     #[error(
+        "cannot fetch {build}: {client} refused what its repository gave, for it does not match the checksum or the \
+         signature there ({message}); try again, and if it is refused again look at {}", .client.settings()
+    )]
+    Refused { build: BuildRef, client: Client, message: String },
+    #[error(
+        "{coordinates} is not what {build} was when we tried it: its SHA-256 is {found}, and should be {listed}; {again}. \
+         If it is the same again, the repository, or a mirror of it, gives something else: do not use it, and copy \
+         `engines` of the work directory from a host that fetched it before"
+    )]
+    OtherArchive {
+        build: BuildRef,
+        coordinates: Box<str>,
+        found: Box<str>,
+        listed: Box<str>,
+        again: &'static str,
+    },
+    #[error(
         "another process has been fetching {build} for more than {} s; wait for it or end it, then try again",
         .bound.as_secs()
     )]
@@ -238,9 +255,9 @@ impl From<MarkedDirError> for EngineError {
     fn from(error: MarkedDirError) -> Self {
         match error {
             MarkedDirError::Io { action, path, source } => EngineError::io(action, &path)(source),
-            other @ (MarkedDirError::NotOurs { .. } | MarkedDirError::NotADirectory { .. }) => {
-                EngineError::MarkedDir(other)
-            }
+            other @ (MarkedDirError::NotOurs { .. }
+            | MarkedDirError::NotADirectory { .. }
+            | MarkedDirError::Ownership(_)) => EngineError::MarkedDir(other),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! whoever gets it next deletes what the dead one left.
 
 use super::client::{Client, Runner};
+use super::disk;
 use super::elf;
 use super::error::EngineError;
 use super::file::{EngineSource, LibrarySource};
@@ -12,6 +13,7 @@ use super::jar::{self, Extraction};
 use super::maven::{self, Artifact, Copied};
 use super::record::{BuildRecord, JarRecord, LIBRARY_FILE, SCHEMA};
 use super::sha256;
+use super::unpack;
 use crate::marked_dir::{create_marked_dir, remove_marked_dir};
 use model::build::BuildSource;
 use model::subject::BuildRef;
@@ -41,6 +43,8 @@ pub(super) struct Fetch<'a> {
     /// The CPU that it must be for.
     pub arch: &'a str,
     pub programs: &'a Programs,
+    /// The SHA-256 that its archive has to have; none where the engine file lists none.
+    pub listed_sha256: Option<&'a str>,
     /// The directory of all engines in the cache.
     pub engines: &'a Path,
     pub engine_directory: &'a Path,
@@ -197,8 +201,10 @@ impl Fetch<'_> {
         };
         record.write(&fresh)?;
         let place = self.engine_directory.join(version);
+        let write = EngineError::io("write", &place);
+        disk::sync_file_system(&fresh).map_err(&write)?;
         remove_marked_dir(&place)?;
-        fs::rename(&fresh, &place).map_err(EngineError::io("write", &place))
+        fs::rename(&fresh, &place).and_then(|()| disk::sync_directory(self.engine_directory)).map_err(write)
     }
 
     fn library(
@@ -217,10 +223,14 @@ impl Fetch<'_> {
         for artifact in &candidates {
             let coordinates = artifact.coordinates();
             let Some(jar) = self.jar(artifact, places.scratch, progress)? else { continue };
+            let archive = self.archive_record(&jar, &coordinates, Client::Maven)?;
             let extraction =
                 Extraction { jar: &jar, coordinates: &coordinates, wanted: &arch.library, to: &library };
             match jar::extract(&extraction) {
-                Ok(()) => return self.library_record(source, &library, coordinates, &jar),
+                Ok(()) => {
+                    unpack::take_write_from_others(places.fresh)?;
+                    return self.library_record(source, &library, coordinates, archive);
+                }
                 Err(error @ EngineError::NotInJar { .. }) => without_library = Some(error),
                 Err(error) => return Err(error),
             }
@@ -246,6 +256,29 @@ impl Fetch<'_> {
         }
     }
 
+    /// What is noted of an archive that is not kept.
+    ///
+    /// # Errors
+    /// It is not the one that the engine file lists for the release: nothing of it is to be unpacked.
+    pub(super) fn archive_record(
+        &self,
+        path: &Path,
+        coordinates: &str,
+        client: Client,
+    ) -> Result<JarRecord, EngineError> {
+        let (sha256, size) = sha256::of_file(path)?;
+        match self.listed_sha256 {
+            Some(listed) if listed != sha256 => Err(EngineError::OtherArchive {
+                build: self.build.clone(),
+                coordinates: coordinates.into(),
+                found: sha256.into(),
+                listed: listed.into(),
+                again: client.again(),
+            }),
+            Some(_) | None => Ok(JarRecord { sha256, size: Bytes(size) }),
+        }
+    }
+
     /// The error where none of these is there.
     pub(super) fn not_published(&self, client: Client, candidates: &[Artifact]) -> EngineError {
         EngineError::NotPublished {
@@ -260,7 +293,7 @@ impl Fetch<'_> {
         source: &LibrarySource,
         library: &Path,
         coordinates: String,
-        jar: &Path,
+        archive: JarRecord,
     ) -> Result<BuildRecord, EngineError> {
         let compilers = elf::check_library(library, source, self.arch)?;
         let (sha256, size) = sha256::of_file(library)?;
@@ -274,8 +307,9 @@ impl Fetch<'_> {
             loader: None,
             source: BuildSource::Published { coordinates },
             compilers,
-            jar: Some(archive_record(jar)?),
+            jar: Some(archive),
             packages: Vec::new(),
+            code: None,
             probe: None,
         })
     }
@@ -288,10 +322,4 @@ pub(super) struct Places<'a> {
     pub scratch: &'a Path,
     /// What becomes the build's directory.
     pub fresh: &'a Path,
-}
-
-/// What is noted of an archive that is not kept.
-pub(super) fn archive_record(path: &Path) -> Result<JarRecord, EngineError> {
-    let (sha256, size) = sha256::of_file(path)?;
-    Ok(JarRecord { sha256, size: Bytes(size) })
 }

@@ -251,7 +251,13 @@ pub(super) struct EngineFile {
     #[serde(default)]
     source: Vec<Origin>,
     pub releases: ReleaseLists,
+    /// The SHA-256 of the archive that a release comes in, by CPU and release.
+    #[serde(default)]
+    pub sha256: Checksums,
 }
+
+/// Checksums, 64 hexadecimal digits each, by CPU (in the spelling of `std::env::consts::ARCH`) and release.
+pub(super) type Checksums = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The releases of an engine, by what is known of them.
 #[derive(Debug, Deserialize)]
@@ -302,6 +308,18 @@ impl EngineFile {
         let source = ServerSource { engine: self.engine, layout, origins: self.source };
         source.check(releases)?;
         Ok(EngineSource::Server(source))
+    }
+}
+
+impl EngineSource {
+    /// Whether a release comes in one archive on this CPU, and not in packages of Debian, which apt verifies.
+    pub(super) fn is_one_archive(&self, build: &BuildRef, arch: &str) -> bool {
+        match self {
+            EngineSource::Library(library) => library.maven.arch.contains_key(arch),
+            EngineSource::Server(server) => server
+                .recipe(build, arch)
+                .is_some_and(|recipe| !matches!(recipe.fetch, Fetched::Debian { .. })),
+        }
     }
 }
 

@@ -84,6 +84,8 @@ pub(super) fn copy(
     let arguments = [
         "-q".to_owned(),
         "-B".to_owned(),
+        // Maven 3 only warns of a wrong checksum, and keeps what came.
+        "-C".to_owned(),
         "-Dstyle.color=never".to_owned(),
         "dependency:copy".to_owned(),
         format!("-Dartifact={}", artifact.coordinates()),
@@ -104,7 +106,7 @@ pub(super) fn copy(
         return Ok(Copied::NotThere);
     }
     // Without what is of our directories only.
-    let arguments = ["-B".to_owned(), arguments[3].clone(), arguments[4].clone()];
+    let arguments = ["-B".to_owned(), "-C".to_owned(), arguments[4].clone(), arguments[5].clone()];
     Err(maven.failed(build, Failure { reason, message, arguments: &arguments, directory }))
 }
 
@@ -130,6 +132,8 @@ fn reason(said: &str, artifact: &Artifact) -> Reason {
     };
     if said.contains("No space left on device") {
         Reason::DiskFull
+    } else if said.contains("Checksum validation failed") {
+        Reason::WrongChecksum
     } else if said.lines().any(not_there) {
         Reason::NotThere
     } else if UNREACHABLE.iter().any(|phrase| said.contains(phrase)) {
@@ -209,6 +213,11 @@ mod tests {
             include_str!("../../fixtures/maven/3.8.7/no-network.txt"),
             Reason::Unreachable,
             "Unable to resolve artifact. Could not transfer artifact org.rocksdb:rocksdbjni:jar:linux64",
+        );
+        check(
+            include_str!("../../fixtures/maven/3.8.7/wrong-checksum.txt"),
+            Reason::WrongChecksum,
+            "Unable to resolve artifact. Could not transfer artifact org.rocksdb:rocksdbjni:jar:linux64:8.5.4",
         );
         check(
             include_str!("../../fixtures/maven/3.8.7/no-plugin.txt"),

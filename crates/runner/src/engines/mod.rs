@@ -7,7 +7,9 @@
 mod cache;
 mod catalog;
 mod client;
+pub(crate) mod code;
 mod debian;
+mod disk;
 pub(crate) mod elf;
 mod error;
 mod fetch;

@@ -37,6 +37,7 @@ fn reason(said: &str) -> Reason {
     match code.map(str::trim) {
         Some("E404" | "ETARGET") => Reason::NotThere,
         Some("ENOSPC") => Reason::DiskFull,
+        Some("EINTEGRITY") => Reason::WrongChecksum,
         Some(
             "ENOTFOUND" | "EAI_AGAIN" | "ECONNREFUSED" | "ECONNRESET" | "ETIMEDOUT" | "ERR_SOCKET_TIMEOUT"
             | "ENOTCACHED",
@@ -80,6 +81,11 @@ mod tests {
         );
         check("npm error code E404\nnpm error 404 Not Found\n", Reason::NotThere, "404 Not Found");
         check("npm ERR! code ENOTFOUND\nnpm ERR! errno ENOTFOUND\n", Reason::Unreachable, "errno ENOTFOUND");
+        check(
+            "npm error code EINTEGRITY\nnpm error sha512-x integrity checksum failed\n",
+            Reason::WrongChecksum,
+            "sha512-x integrity checksum failed",
+        );
         check("node: bad option\n", Reason::Other, "node: bad option");
         assert_eq!(message("\n"), None);
     }

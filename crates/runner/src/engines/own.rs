@@ -70,6 +70,7 @@ pub(super) fn record_of(
         compilers,
         jar: None,
         packages: Vec::new(),
+        code: None,
         probe: None,
     })
 }

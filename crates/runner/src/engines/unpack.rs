@@ -3,8 +3,9 @@
 use super::error::EngineError;
 use flate2::read::GzDecoder;
 use lzma_rust2::XzReader;
-use std::fs::File;
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader, Read, Seek};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -48,6 +49,27 @@ pub(super) fn unpack(what: &Unpacking<'_>) -> Result<(), EngineError> {
             again: what.again,
         },
     })
+}
+
+/// Sees to it that nothing below a directory can be written by other users, whatever the archive and the umask say.
+pub(super) fn take_write_from_others(directory: &Path) -> Result<(), EngineError> {
+    let write = EngineError::io("write", directory);
+    for entry in fs::read_dir(directory).map_err(&write)? {
+        let path = entry.map_err(&write)?.path();
+        let write = EngineError::io("write", &path);
+        let metadata = fs::symlink_metadata(&path).map_err(&write)?;
+        if metadata.is_symlink() {
+            continue; // has no permissions of its own
+        }
+        let mode = metadata.permissions().mode();
+        if mode & 0o022 != 0 {
+            fs::set_permissions(&path, Permissions::from_mode(mode & 0o7755)).map_err(&write)?;
+        }
+        if metadata.is_dir() {
+            take_write_from_others(&path)?;
+        }
+    }
+    Ok(())
 }
 
 fn unpack_tar(content: impl Read, to: &Path) -> io::Result<()> {

@@ -2,17 +2,13 @@
 //! on with, and whether one was replaced or written to is looked at before each visit and each launch.
 
 use super::library_copy::{self, LibraryError};
-use crate::engines::sha256;
+use crate::engines::{code, sha256};
 use model::block::Side;
-use model::build::{EngineBuild, Initialise, ServerFiles};
 use model::plan::{Layout, Plan, Subject};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// Files of one directory tree that are looked at; a prefix that many programs share has more, of which these are the first.
-const MOST_FILES: usize = 5000;
 
 /// The checksum of the code of each side that does not load a library: programs of db_bench; of a server its program and what that
 /// loads. A build's own checksum is of the program as it was published, of which a copy may run that names another loader.
@@ -111,54 +107,16 @@ impl CodeFiles {
 fn other_code(subject: &Subject, db_bench: Option<&PathBuf>) -> Vec<PathBuf> {
     match (db_bench, &subject.build.server) {
         (Some(program), _) => vec![program.clone()],
-        (None, Some(server)) => of_server(&subject.build, server),
+        (None, Some(server)) => code::of_server(&subject.build.library, server),
         (None, None) => Vec::new(),
     }
-}
-
-fn of_server(build: &EngineBuild, server: &ServerFiles) -> Vec<PathBuf> {
-    let mut files = vec![build.library.clone()];
-    match &server.initialise {
-        Initialise::Initdb { program } => files.push(program.clone()),
-        Initialise::Bootstrap { scripts } => files.extend(scripts.iter().cloned()),
-        Initialise::InitializeInsecure | Initialise::CopyOf { .. } => {}
-    }
-    let lib = server.root.join("lib");
-    for directory in server.libraries.iter().chain(&server.plugins).chain([&lib]) {
-        files.extend(libraries_below(directory));
-    }
-    files.sort();
-    files.dedup();
-    files
-}
-
-/// The shared libraries below a directory, links left out: what they lead to is there, or belongs to the host.
-fn libraries_below(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut waiting = vec![directory.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        let mut entries: Vec<_> = fs::read_dir(&directory).into_iter().flatten().flatten().collect();
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                waiting.push(entry.path());
-            } else if kind.is_file() && entry.file_name().to_string_lossy().contains(".so") {
-                found.push(entry.path());
-            }
-        }
-        if found.len() > MOST_FILES {
-            found.truncate(MOST_FILES);
-            break;
-        }
-    }
-    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::campaign::samples::WORKLOAD;
+    use model::build::{Initialise, ServerFiles};
     use model::workload::sql::Dialect;
     use testing::{plan, subject};
 

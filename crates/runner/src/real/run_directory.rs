@@ -56,8 +56,11 @@ impl Drop for RunDirectory {
 }
 
 /// Removes the directories of runs whose controllers are gone; returns how many. A directory without our
-/// marker is left alone.
+/// marker is left alone, and so are all where another user could have put them: a run that begins says why.
 pub fn remove_stale(work_dir: &Path) -> usize {
+    if marked_dir::check_below(work_dir, &[RUNS]).is_err() {
+        return 0;
+    }
     let Ok(entries) = fs::read_dir(work_dir.join(RUNS)) else { return 0 };
     entries
         .filter_map(Result::ok)

@@ -2,8 +2,13 @@
 //! system has for this, and give their data to it. Started by anyone else, they run as that one.
 
 use super::error::ServerError;
+use crate::ownership::effective_user;
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid};
+use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, lchown};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The user of servers that root starts. It must have an entry in the file of users, for `initdb` looks it up.
@@ -22,13 +27,7 @@ pub struct Account {
 
 /// Whether this process may do what root may.
 pub fn we_are_root() -> bool {
-    own_user() == 0
-}
-
-/// The number of the user that this process acts as.
-pub(super) fn own_user() -> u32 {
-    // SAFETY: geteuid(2) always succeeds.
-    unsafe { libc::geteuid() }
+    effective_user() == 0
 }
 
 /// The user to change to; absent where we are not root.
@@ -83,24 +82,78 @@ impl Account {
 
     /// Gives a file, or a directory with all that is in it, to this user; links are not followed.
     pub fn own(&self, path: &Path) -> Result<(), ServerError> {
-        let error = ServerError::file("give to the server's user", path);
-        let metadata = fs::symlink_metadata(path).map_err(&error)?;
-        if (metadata.uid(), metadata.gid()) != (self.uid, self.gid) {
-            lchown(path, Some(self.uid), Some(self.gid)).map_err(&error)?;
+        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+            unreachable!("what is given away has a name in a directory of the run: `{}`", path.display());
+        };
+        let above = rustix::fs::open(above, DIRECTORY, Mode::empty()).map_err(cannot_give(path))?;
+        self.own_entry(above.as_fd(), name, path)
+    }
+
+    /// An entry of an open directory, not a path: processes of this user may change names below it at any time.
+    fn own_entry(&self, above: BorrowedFd<'_>, name: &OsStr, path: &Path) -> Result<(), ServerError> {
+        let error = cannot_give(path);
+        let found = rustix::fs::statat(above, name, AtFlags::SYMLINK_NOFOLLOW).map_err(&error)?;
+        if (found.st_uid, found.st_gid) != (self.uid, self.gid) {
+            let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+            rustix::fs::chownat(above, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(&error)?;
         }
-        if metadata.is_dir() {
-            for entry in fs::read_dir(path).map_err(&error)? {
-                self.own(&entry.map_err(&error)?.path())?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            return Ok(());
+        }
+        let flags = DIRECTORY | OFlags::NOFOLLOW;
+        let directory = rustix::fs::openat(above, name, flags, Mode::empty()).map_err(&error)?;
+        for entry in Dir::read_from(&directory).map_err(&error)? {
+            let entry = entry.map_err(&error)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                self.own_entry(directory.as_fd(), name, &path.join(name))?;
             }
         }
         Ok(())
     }
 }
 
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+fn cannot_give(path: &Path) -> impl Fn(rustix::io::Errno) -> ServerError {
+    let error = ServerError::file("give to the server's user", path);
+    move |errno| error(errno.into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn all_in_a_directory_is_given_away_and_nothing_that_a_link_leads_to() {
+        if !we_are_root() {
+            eprintln!("skipped: only root can give a file to another user");
+            return;
+        }
+        let scratch = tempfile::tempdir().unwrap();
+        let (data, outside) = (scratch.path().join("data"), scratch.path().join("outside"));
+        fs::create_dir_all(data.join("inner")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        for file in [data.join("inner/file"), outside.join("file")] {
+            fs::write(file, "x").unwrap();
+        }
+        symlink(&outside, data.join("to-directory")).unwrap();
+        symlink(outside.join("file"), data.join("to-file")).unwrap();
+        let account = Account { name: "nobody".to_owned(), uid: 65534, gid: 65534 };
+        account.own(&data).unwrap();
+        account.own(&data).unwrap();
+        let owner = |path: &str| fs::symlink_metadata(scratch.path().join(path)).unwrap().uid();
+        for given in ["data", "data/inner", "data/inner/file", "data/to-directory", "data/to-file"] {
+            assert_eq!(owner(given), 65534, "{given}");
+        }
+        for kept in ["outside", "outside/file"] {
+            assert_eq!(owner(kept), 0, "{kept}");
+        }
+        let gone = account.own(&data.join("nothing")).unwrap_err().to_string();
+        assert!(gone.contains("data/nothing"), "{gone}");
+    }
 
     #[test]
     fn a_user_is_found_by_its_whole_name_and_is_never_root() {

@@ -1,6 +1,6 @@
 //! Reaching a server that is not ours: its password, looked up each time that somebody connects and kept nowhere.
 
-use super::account::own_user;
+use crate::ownership::effective_user;
 use model::elsewhere::ServerElsewhere;
 use model::subject::BuildRef;
 use model::wire::{Password, ServerAddress};
@@ -80,7 +80,7 @@ pub fn read_password(path: &Path) -> Result<Password, PasswordError> {
         return Err(not_a_password());
     }
     // Of the file that was opened, not of one that is put in its place meanwhile.
-    if metadata.mode() & OTHERS != 0 || ![0, own_user()].contains(&metadata.uid()) {
+    if metadata.mode() & OTHERS != 0 || ![0, effective_user()].contains(&metadata.uid()) {
         return Err(PasswordError::NotPrivate { path: path.to_owned(), mode: metadata.mode() & 0o7777 });
     }
     let mut text = String::new();

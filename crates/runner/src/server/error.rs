@@ -44,7 +44,7 @@ pub enum ServerError {
     NoAccount { wanted: &'static str },
     #[error(
         "servers refuse to run as root and are run as the user `{user}`, which may not enter `{}` (mode {mode:o}) on \
-         the way to `{}`; name a --work-dir that every user can reach, such as one below /var/tmp", 
+         the way to `{}`; name a --work-dir that every user can enter, such as one that `install -d -m 755 /var/tmp/dbdyno` makes",
         blocked.display(), path.display()
     )]
     Unreachable { user: String, path: PathBuf, blocked: PathBuf, mode: u32 },

@@ -121,6 +121,12 @@ fn configuration_text(state: &Path, cpu: &str) -> String {
         ("APT::Update::Error-Mode", "any".to_owned()),
         ("Acquire::Languages", "none".to_owned()),
         ("Acquire::Retries", "2".to_owned()),
+        // Each list has to be signed by a key of KEYRING and each package to have the checksum that its list says. So apt
+        // does it by itself, unless the host's configuration takes one of these back.
+        ("APT::Get::AllowUnauthenticated", "false".to_owned()),
+        ("Acquire::AllowInsecureRepositories", "false".to_owned()),
+        ("Acquire::AllowWeakRepositories", "false".to_owned()),
+        ("Acquire::AllowDowngradeToInsecureRepositories", "false".to_owned()),
         // Security updates of a suite that is at its end are still signed, but no more dated.
         ("Acquire::Check-Valid-Until", "false".to_owned()),
     ] {
@@ -133,6 +139,13 @@ fn configuration_text(state: &Path, cpu: &str) -> String {
 /// What apt says when it has no such package, and when it cannot be asked (whole outputs: `fixtures/debian/2.6.1`).
 const NOT_THERE: [&str; 4] =
     ["was not found", "Unable to locate package", "has no installation candidate", "404  Not Found"];
+const WRONG_CHECKSUM: [&str; 5] = [
+    "Hash Sum mismatch",
+    "signatures were invalid",
+    "signatures couldn't be verified",
+    "is not signed",
+    "cannot be authenticated",
+];
 const UNREACHABLE: [&str; 7] = [
     "Temporary failure resolving",
     "Could not resolve",
@@ -149,6 +162,8 @@ pub(super) fn reason(said: &str) -> Reason {
         Reason::DiskFull
     } else if says(&NOT_THERE) {
         Reason::NotThere
+    } else if says(&WRONG_CHECKSUM) {
+        Reason::WrongChecksum
     } else if says(&UNREACHABLE) {
         Reason::Unreachable
     } else {
@@ -208,6 +223,25 @@ mod tests {
         assert!(text.contains("#clear APT::Update::Post-Invoke;\n"));
         for name in ["Dir::State", "Dir::State::lists", "Dir::State::status", "Dir::Cache", "Dir::Log"] {
             assert!(text.contains(&format!("\n{name} \"/cache/apt/")), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_debian_has_not_signed_or_has_another_checksum_is_refused_whatever_the_host_allows() {
+        let text = configuration_text(Path::new("/cache/apt"), "amd64");
+        for allowance in [
+            "APT::Get::AllowUnauthenticated",
+            "Acquire::AllowInsecureRepositories",
+            "Acquire::AllowWeakRepositories",
+            "Acquire::AllowDowngradeToInsecureRepositories",
+        ] {
+            assert!(text.contains(&format!("\n{allowance} \"false\";\n")), "{allowance}");
+        }
+        for said in [
+            "E: Failed to fetch http://m.example/x.deb  Hash Sum mismatch\n",
+            "E: The repository 'http://m.example/debian sid InRelease' is not signed.\n",
+        ] {
+            assert_eq!(reason(said), Reason::WrongChecksum, "{said}");
         }
     }
 }

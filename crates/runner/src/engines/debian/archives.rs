@@ -3,6 +3,7 @@
 //!
 //! `engines/.archives/SHA256.deb`, and per coordinates a list in the form that `sha256sum` writes.
 
+use crate::engines::disk;
 use crate::engines::error::EngineError;
 use crate::engines::record::PackageRecord;
 use crate::engines::sha256;
@@ -99,7 +100,9 @@ impl Archives {
         // In one step: half a list would be taken for the whole.
         let fresh = self.directory.join(format!(".list.new-{}", std::process::id()));
         fs::write(&fresh, text)
+            .and_then(|()| disk::sync_file_system(&self.directory))
             .and_then(|()| fs::rename(&fresh, &list))
+            .and_then(|()| disk::sync_directory(&self.directory))
             .map_err(EngineError::io("write", &list))?;
         Ok(archives)
     }

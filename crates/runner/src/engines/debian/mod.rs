@@ -3,6 +3,9 @@
 //!
 //! The packages come with all that they depend on, the C library too, on every host: a build is then the same
 //! wherever it is fetched, and no package has to be installed for it.
+//!
+//! That they are Debian's is apt's to verify: the lists by the signature of the suite, with the keys that every Debian has, the
+//! packages by the SHA-256 in the lists. So engine files list no checksums of them.
 
 mod apt;
 mod archives;
