@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod checksums;
 mod ci;
 mod e2e;
 mod http;
@@ -39,6 +40,8 @@ enum Chore {
     Simulate(simulate::Arguments),
     /// What measuring costs, against its goals
     Bench(bench::Arguments),
+    /// Fetches the tried releases that have no checksum in engines/*.toml yet, and writes theirs
+    Checksums(checksums::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Chore::Ci => ci::run(),
         Chore::Tidy => tidy::run(),
         Chore::E2e(arguments) => e2e::run(&arguments),
+        Chore::Checksums(arguments) => checksums::run(&arguments),
         Chore::Simulate(arguments) => simulate::run(&arguments),
         Chore::Bench(arguments) => return bench::run(&arguments),
     };
