@@ -35,6 +35,16 @@ unsafe impl GlobalAlloc for CountingAllocator {
         pointer
     }
 
+    // The default fills the memory with zeros itself, which makes all of it resident.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
+        let pointer = unsafe { System.alloc_zeroed(layout) };
+        if !pointer.is_null() {
+            grew(layout.size());
+        }
+        pointer
+    }
+
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         shrank(layout.size());
         // SAFETY: the caller gives a pointer of `alloc` with its layout.
@@ -49,5 +59,48 @@ unsafe impl GlobalAlloc for CountingAllocator {
             grew(new_size);
         }
         moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: usize = 1 << 30;
+
+    /// Bytes of this process that are in memory: the second number of `statm`, in pages.
+    fn resident_bytes() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+
+    // One test: the counts belong to the process. The allocator is not installed in tests, so nothing else changes them.
+    #[test]
+    fn all_ways_to_allocate_are_counted_and_zeroed_memory_is_not_resident_before_it_is_written() {
+        let live = || LIVE.load(Ordering::Relaxed);
+        let small = Layout::array::<u64>(100).unwrap();
+        let large = Layout::array::<u8>(LARGE).unwrap();
+        assert_eq!((live(), peak_bytes()), (0, 0));
+        // SAFETY: each pointer is checked, used within its layout, and freed once with the layout that it has.
+        unsafe {
+            let plain = CountingAllocator.alloc(small);
+            assert!(!plain.is_null());
+            assert_eq!(live(), 800);
+            let grown = CountingAllocator.realloc(plain, small, 1600);
+            assert!(!grown.is_null());
+            assert_eq!(live(), 1600);
+
+            let resident_before = resident_bytes();
+            let zeroed = CountingAllocator.alloc_zeroed(large);
+            assert!(!zeroed.is_null());
+            assert_eq!(live(), 1600 + LARGE);
+            let resident = resident_bytes().saturating_sub(resident_before);
+            assert!(resident < LARGE / 4, "{resident} of {LARGE} bytes are resident");
+            assert_eq!([*zeroed, *zeroed.add(LARGE / 2), *zeroed.add(LARGE - 1)], [0, 0, 0]);
+
+            CountingAllocator.dealloc(zeroed, large);
+            CountingAllocator.dealloc(grown, Layout::array::<u64>(200).unwrap());
+        }
+        assert_eq!((live(), peak_bytes()), (0, 1600 + LARGE as u64));
     }
 }
