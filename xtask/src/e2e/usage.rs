@@ -105,6 +105,7 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::new("usage workload file", workload_file));
     cases.push(Case::new("usage engine option", engine_option));
     cases.push(Case::new("usage help", help));
+    cases.push(Case::new("usage standard error that is full", full_stderr));
     cases
 }
 
@@ -112,6 +113,13 @@ fn refused(scratch: &Scratch, mistake: &Mistake) -> anyhow::Result<Ending> {
     let finished = Call::new(scratch, mistake.arguments).fails(&[2], mistake.says)?;
     ensure!(finished.stdout.is_empty(), "a refusal printed a result: {}", finished.stdout);
     ensure!(finished.took.as_secs() < AT_ONCE_SECONDS, "it took {:.0} s", finished.took.as_secs_f64());
+    Ok(Ending::Passed)
+}
+
+/// The exit status tells what happened, also if nothing can be said.
+fn full_stderr(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let into_full = ["sh", "-c", "exec \"$0\" \"$@\" 2>/dev/full"];
+    Call::new(scratch, ["report", "no-such-run"]).through(into_full).run()?.expect_code(&[2])?;
     Ok(Ending::Passed)
 }
 
