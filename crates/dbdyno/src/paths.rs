@@ -5,6 +5,8 @@ use crate::exit::usage;
 use anyhow::{Context, anyhow};
 use runner::server::we_are_root;
 use std::env;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use store::Writer;
 
@@ -52,7 +54,10 @@ fn xdg(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
 pub fn open_store(places: &Places) -> anyhow::Result<Writer> {
     let path = store_file(places)?;
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        std::fs::create_dir_all(directory)
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
             .with_context(|| format!("failed to make `{}` for the store", directory.display()))?;
     }
     Ok(Writer::open(&path)?)

@@ -4,6 +4,9 @@ use crate::error::Error;
 use crate::lock::Lock;
 use crate::migrations;
 use rusqlite::{Connection, OpenFlags};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,10 +77,8 @@ impl Store {
 
     /// Opens the file for a writer, whatever its schema. A file of another program is refused unchanged.
     pub(crate) fn connect(path: &Path) -> Result<Store, Error> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory)
-                .map_err(|source| Error::CannotOpen { path: path.to_path_buf(), source: Box::new(source) })?;
-        }
+        make_for_owner_only(path)
+            .map_err(|source| Error::CannotOpen { path: path.to_path_buf(), source: Box::new(source) })?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -186,6 +187,18 @@ impl Store {
         run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
         run(&self.connection).map_err(|source| Error::from_sqlite(&self.path, doing, source))
+    }
+}
+
+/// Makes the file and its directory if they are missing, closed to other users: passwords are not in a store, but host names,
+/// server logs and unpublished results are. SQLite gives its `-wal` and `-shm` the mode of the file.
+fn make_for_owner_only(path: &Path) -> io::Result<()> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 

@@ -16,6 +16,7 @@ use model::units::{Bytes, Nanos};
 use model::warning::Warning;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 mod bisections;
@@ -494,6 +495,21 @@ fn what_is_not_a_store_is_refused_with_its_name() {
     check(&text, "is not a store of dbdyno");
     check(directory.path(), "failed to open the store");
     check(&text.join("below-a-file.sqlite"), "failed to open the store");
+}
+
+#[test]
+fn a_new_store_is_for_its_owner_only_and_one_that_is_there_keeps_its_mode() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new/s.sqlite");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let writer = Writer::open(&path).unwrap();
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&directory.path().join("new/s.sqlite-wal")), 0o600);
+    assert_eq!(mode(&directory.path().join("new")), 0o700);
+    drop(writer);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    drop(Writer::open(&path).unwrap());
+    assert_eq!(mode(&path), 0o644);
 }
 
 #[test]
