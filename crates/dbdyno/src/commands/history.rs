@@ -2,6 +2,7 @@
 
 use crate::cli::{History, Places};
 use crate::commands::import::read_files;
+use crate::commands::print;
 use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
 use crate::planning::again;
@@ -143,6 +144,6 @@ fn schedule(path: &Path, again: Option<&PlanText>, view: &HistoryView) -> anyhow
     let plan = again.to_toml().context("failed to write the plan as TOML")?;
     let origin =
         "# Written by dbdyno history: the releases around each candidate, with the first one as the base.";
-    std::fs::write(path, format!("{origin}\n{plan}"))
+    print::file(path, format!("{origin}\n{plan}").as_bytes())
         .with_context(|| format!("failed to write the plan `{}`", path.display()))
 }

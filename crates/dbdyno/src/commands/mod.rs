@@ -12,6 +12,7 @@ pub mod history;
 pub mod import;
 pub mod man;
 pub mod measure;
+mod output_file;
 mod print;
 pub mod render;
 pub mod report;

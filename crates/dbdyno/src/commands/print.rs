@@ -1,10 +1,10 @@
 //! The only standard output, and files of reports.
 
 use crate::cli::Output;
+use crate::commands::output_file::OutputFile;
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
-use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write, stdout};
+use std::io::{BufWriter, ErrorKind, StdoutLock, Write, stdout};
 use std::path::Path;
 
 /// Writes a text to standard output; a reader that went away (`| head`) is no error.
@@ -32,8 +32,9 @@ pub fn report(output: &Output, rendered: &str) -> anyhow::Result<()> {
 
 /// Writes a file of a report.
 pub fn file(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    std::fs::write(path, content)
-        .with_context(|| format!("failed to write the report to `{}`", path.display()))
+    let mut file = OutputFile::create(path)?;
+    file.write(content)?;
+    file.finish()
 }
 
 /// Whether a path given by -o means a directory: one that is there, or one that is written like one.
@@ -42,33 +43,36 @@ pub fn is_directory(path: &Path) -> bool {
 }
 
 /// Where much is written piece by piece: a file, or standard output.
-pub struct Sink {
-    out: BufWriter<Box<dyn Write>>,
-    place: String,
+pub enum Sink {
+    File(OutputFile),
+    StandardOutput(BufWriter<StdoutLock<'static>>),
 }
 
 impl Sink {
     /// Opens it; standard output where no file is named.
     pub fn open(file: Option<&Path>) -> anyhow::Result<Sink> {
-        let (out, place): (Box<dyn Write>, String) = match file {
-            None => (Box::new(stdout().lock()), "standard output".to_owned()),
-            Some(path) => {
-                let place = format!("`{}`", path.display());
-                let file = File::create(path).with_context(|| format!("failed to write to {place}"))?;
-                (Box::new(file), place)
-            }
-        };
-        Ok(Sink { out: BufWriter::new(out), place })
+        match file {
+            None => Ok(Sink::StandardOutput(BufWriter::new(stdout().lock()))),
+            Some(path) => OutputFile::create(path).map(Sink::File),
+        }
     }
 
     /// Writes a piece.
     pub fn write(&mut self, text: &str) -> anyhow::Result<()> {
-        self.out.write_all(text.as_bytes()).with_context(|| format!("failed to write to {}", self.place))
+        match self {
+            Sink::File(file) => file.write(text.as_bytes()),
+            Sink::StandardOutput(out) => {
+                out.write_all(text.as_bytes()).context("failed to write to standard output")
+            }
+        }
     }
 
-    /// Writes what is left.
-    pub fn close(mut self) -> anyhow::Result<()> {
-        self.out.flush().with_context(|| format!("failed to write to {}", self.place))
+    /// Writes what is left; a file is there from now on.
+    pub fn close(self) -> anyhow::Result<()> {
+        match self {
+            Sink::File(file) => file.finish(),
+            Sink::StandardOutput(mut out) => out.flush().context("failed to write to standard output"),
+        }
     }
 }
 
