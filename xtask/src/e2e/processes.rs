@@ -25,6 +25,15 @@ pub fn workers(binary: &Path) -> anyhow::Result<Vec<u32>> {
     Ok(workers)
 }
 
+/// The most that a process has had in memory.
+pub fn peak_resident_bytes(pid: u32) -> anyhow::Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).with_context(|| format!("failed to read `{path}`"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    Ok(kilobytes.with_context(|| format!("`{path}` has no VmHWM"))? * 1024)
+}
+
 /// Ids of the processes that a process has started, and those that they have.
 pub fn below_process(root: u32) -> anyhow::Result<Vec<u32>> {
     let parents: Vec<(u32, u32)> = all()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();

@@ -3,11 +3,12 @@
 use super::engines::RELEASE;
 use super::scratch::Scratch;
 use super::tool::{Call, Running};
-use super::{Case, Ending};
+use super::{Case, Ending, processes};
 use crate::http::{self, Reply};
 use anyhow::{Context, bail, ensure};
 use std::fs::{self, File, OpenOptions};
-use std::net::{SocketAddr, TcpListener};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -26,6 +27,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("serve who may ask", who_may_ask),
         Case::new("serve stores that cannot be read", bad_stores),
         Case::new("serve an address in use", address_in_use),
+        Case::new("serve clients that mean harm", harm),
     ]
 }
 
@@ -39,7 +41,11 @@ impl Served {
     pub fn start(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<Served> {
         let any_port: &[&str] =
             if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
-        let mut running = Call::new(scratch, ["serve"]).and(any_port).and(arguments).start()?;
+        Served::started(Call::new(scratch, ["serve"]).and(any_port).and(arguments))
+    }
+
+    fn started(call: Call) -> anyhow::Result<Served> {
+        let mut running = call.start()?;
         let began = Instant::now();
         loop {
             let said = running.stdout_so_far()?;
@@ -283,6 +289,63 @@ fn address_in_use(scratch: &Scratch) -> anyhow::Result<Ending> {
     Call::new(scratch, ["serve", "--listen", &taken])
         .fails(&[2], &[&taken, "in use", "--listen 127.0.0.1:0"])?;
     Call::new(scratch, ["serve", "--listen", "here"]).fails(&[2], &["--listen"])?;
+    Ok(Ending::Passed)
+}
+
+/// Requests that are meant to end the server, and clients that are meant to keep others from being answered: after each a
+/// page is answered, and in the end SIGTERM ends it although they are all still there.
+fn harm(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let few_files = ["sh", "-c", "ulimit -n 48 && exec \"$0\" \"$@\""];
+    let call = Call::new(scratch, ["serve", "--listen", "127.0.0.1:0"]).through(few_files);
+    let served = Served::started(call)?;
+    let still_answers =
+        |after: &str| served.answers("/", 404, &["dbdyno compare"]).with_context(|| format!("after {after}"));
+    still_answers("its start")?;
+    let send = |request: &str| -> anyhow::Result<TcpStream> {
+        let mut stream = TcpStream::connect(served.address).context("failed to connect")?;
+        stream.write_all(request.as_bytes()).context("failed to send")?;
+        Ok(stream)
+    };
+    for length in ["1500000000", "100000000000000", "18446744073709551000"] {
+        for (version, status) in [("1.1", "413"), ("2.0", "505")] {
+            for _ in 0..3 {
+                let mut stream =
+                    send(&format!("GET /x HTTP/{version}\r\nHost: a\r\nContent-Length: {length}\r\n\r\n"))?;
+                let mut answer = String::new();
+                stream.set_read_timeout(Some(END_BOUND))?;
+                stream.read_to_string(&mut answer).context("the connection is not closed")?;
+                let wanted = format!("HTTP/1.1 {status} ");
+                ensure!(answer.starts_with(&wanted), "a body of {length} bytes: {answer:?}");
+                still_answers(&format!("HTTP/{version} with a body of {length} bytes"))?;
+            }
+        }
+    }
+    let endless = "x".repeat(1 << 20);
+    let mut line = send("GET /")?;
+    let sent = (0..64).take_while(|_| line.write_all(endless.as_bytes()).is_ok()).count();
+    ensure!(sent < 64, "a request line of 64 MB was taken");
+    still_answers("a request line without end")?;
+
+    let mut open = Vec::new();
+    for _ in 0..42 {
+        open.push(send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n")?);
+    }
+    still_answers("42 clients that send no body")?;
+    for _ in 0..4 {
+        open.push(send(&format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", served.address))?);
+    }
+    still_answers("4 clients that do not read")?;
+    for _ in 0..300 {
+        open.push(TcpStream::connect(served.address).context("failed to connect")?);
+    }
+    still_answers("300 clients that ask nothing")?;
+    let said = served.running.stderr_so_far()?;
+    ensure!(said.contains("Too many open files"), "48 files were enough: {said}");
+    still_answers("what it said of them")?;
+    let peak = processes::peak_resident_bytes(served.running.pid())?;
+    ensure!(peak < 100_000_000, "it took {peak} bytes of memory");
+    served.running.signal(libc::SIGTERM)?;
+    served.running.finish(END_BOUND)?.expect_code(&[0])?;
     Ok(Ending::Passed)
 }
 

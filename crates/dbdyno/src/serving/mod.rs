@@ -1,12 +1,15 @@
 //! The store in a browser: one process that answers GET and HEAD and changes nothing.
 //!
-//! `server` knows the HTTP library and threads, `access` who may ask, `router` what an address means, `answers` what is
-//! said; the pages themselves are made by `report::site` and `report::html`.
+//! `server` knows sockets and threads, `connections` how many may be open, `head` how a request is read, `access` who may ask,
+//! `router` what an address means, `answers` what is said; the pages themselves are made by `report::site` and
+//! `report::html`.
 
 mod access;
 mod answers;
 mod asked;
 mod cache;
+mod connections;
+mod head;
 mod pages;
 mod router;
 mod server;
