@@ -51,17 +51,12 @@ impl Connections {
         Connection { all: self, number, stream }
     }
 
-    /// Gives back file descriptors: ends all that have not asked; if there is none, the oldest.
+    /// Gives back file descriptors: ends the older half of those that have not asked. Who has just come is about to ask; `accept`
+    /// fails for want of a descriptor also when no other client waits.
     pub fn make_room(&self) {
         let mut open = self.lock();
-        let before = open.sockets.len();
-        open.sockets.retain(|_, socket| {
-            if !socket.has_asked {
-                socket.end();
-            }
-            socket.has_asked
-        });
-        if open.sockets.len() == before {
+        let idle = open.sockets.values().filter(|socket| !socket.has_asked).count();
+        for _ in 0..(idle / 2).max(1) {
             open.end_one();
         }
     }
@@ -118,5 +113,61 @@ impl Drop for Connection<'_> {
     fn drop(&mut self) {
         self.all.lock().sockets.remove(&self.number);
         self.all.closed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    /// The connections, and the ends of their clients.
+    fn opened<'a>(all: &'a Connections, count: usize) -> (Vec<Connection<'a>>, Vec<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut connections = Vec::new();
+        let mut clients = Vec::new();
+        for _ in 0..count {
+            clients.push(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+            connections.push(all.add(listener.accept().unwrap().0));
+        }
+        (connections, clients)
+    }
+
+    fn check(all: &Connections, connections: &[Connection<'_>], open: &[bool]) {
+        let found: Vec<bool> =
+            connections.iter().map(|of| all.lock().sockets.contains_key(&of.number)).collect();
+        assert_eq!(found, open);
+    }
+
+    #[test]
+    fn the_oldest_that_has_not_asked_makes_room_and_then_the_oldest() {
+        let all = Connections::new(3);
+        let (connections, clients) = opened(&all, 3);
+        connections[0].has_asked();
+        let (more, _clients) = opened(&all, 1);
+        check(&all, &connections, &[true, false, true]);
+        assert_eq!((&clients[1]).read(&mut [0]).unwrap(), 0, "its client is told");
+        connections[2].has_asked();
+        more[0].has_asked();
+        let (_last, _clients) = opened(&all, 1);
+        check(&all, &connections, &[false, false, true]);
+        drop((connections, more));
+        assert_eq!(all.lock().sockets.len(), 1);
+    }
+
+    #[test]
+    fn who_has_just_come_stays_when_descriptors_run_out() {
+        let all = Connections::new(9);
+        let (connections, _clients) = opened(&all, 6);
+        connections[1].has_asked();
+        all.make_room();
+        check(&all, &connections, &[false, true, false, true, true, true]);
+        all.make_room();
+        all.make_room();
+        check(&all, &connections, &[false, true, false, false, false, true]);
+        connections[5].has_asked();
+        all.make_room();
+        check(&all, &connections, &[false, false, false, false, false, true]);
     }
 }
