@@ -1,7 +1,7 @@
 //! Progress on standard error: a bar on a terminal, plain lines otherwise.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use model::block::Outcome;
+use model::block::{Outcome, Side};
 use model::event::RunEvent;
 use model::plan::{Design, Plan};
 use std::io::{IsTerminal, Write};
@@ -137,9 +137,17 @@ impl Progress {
             | RunEvent::Announced { .. }
                 if self.brief => {}
             RunEvent::Announced { step, candidate, warning } => {
-                let of = self.labels.get(*candidate).map(String::as_str).unwrap_or_default();
-                self.say(&format!("  {step} of {of}: {warning}"));
+                self.say(&format!("  {step} of {}: {warning}", self.label(*candidate)));
             }
+            RunEvent::DroppingTables { side, at_most } => self.say(&format!(
+                "dropping the tables of this run on {}, which takes at most {:.0} s; a second Ctrl-C leaves them there",
+                self.label(*side),
+                at_most.as_secs_f64()
+            )),
+            RunEvent::TablesLeft { side, reason } => self.say(&format!(
+                "tables of this run are left on {}: {reason}; the next run on that database drops them",
+                self.label(*side)
+            )),
             RunEvent::StepLeft { step, launch, reason } => {
                 self.say(&format!("  {step}: {reason} (launch {launch})"));
             }
@@ -171,6 +179,10 @@ impl Progress {
             | RunEvent::HostSampled(_)
             | RunEvent::RawOutput { .. } => {}
         }
+    }
+
+    fn label(&self, side: Side) -> &str {
+        self.labels.get(side).map(String::as_str).unwrap_or_default()
     }
 
     fn show(&self, step: &str, elapsed_s: u64) {

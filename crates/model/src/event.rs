@@ -151,6 +151,18 @@ pub enum RunEvent {
         step: Option<String>,
         warning: Warning,
     },
+    /// The user wants to stop, and our tables on a server that is not ours are dropped before. Told for the progress only.
+    DroppingTables {
+        side: Side,
+        /// After so long they are left.
+        at_most: Nanos,
+    },
+    /// Our tables on a server that is not ours could not be dropped. Told for the progress only.
+    TablesLeft {
+        side: Side,
+        /// Why, as shown to the user.
+        reason: String,
+    },
     Ended {
         /// Microseconds since the epoch.
         at_us: i64,

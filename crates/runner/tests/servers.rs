@@ -163,14 +163,14 @@ fn live(engine: &Engine) {
     tree::freeze(server.pid()).unwrap();
     server.check().unwrap();
     let watch = Stopwatch::start();
-    server.stop().unwrap();
+    server.stop(&|| false).unwrap();
     eprintln!("{}: stop {:.3} s", engine.variable, watch.elapsed().as_secs_f64());
     assert_eq!(alive(&pids), Vec::<u32>::new());
     let copy = scratch.path().join("copy");
     create_marked_dir(&copy).unwrap();
     let copied = Command::new("cp").arg("-r").arg(directory.join(server::DATA)).arg(&copy).status().unwrap();
     assert!(copied.success());
-    engine.start(&copy).unwrap().stop().unwrap();
+    engine.start(&copy).unwrap().stop(&|| false).unwrap();
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_server_listens_on_the_port_that_it_is_given_and_one_in_use_is_named() {
         command.network = Network::Loopback { port: Some(port) };
         let error = Server::start(&command, |_| Ok(()), &|| false).err().unwrap();
         assert!(matches!(error, ServerError::Port { port: named, .. } if named == port), "{error}");
-        server.stop().unwrap();
+        server.stop(&|| false).unwrap();
     }
 }
 
@@ -298,10 +298,10 @@ fn a_crash_mid_way_is_found_at_once_with_the_end_of_the_log() {
         let error = server.check().unwrap_err();
         eprintln!("{variable}: {error}");
         assert!(matches!(&error, ServerError::Crashed { doing: "while running", .. }), "{error}");
-        let error = server.stop().unwrap_err();
+        let error = server.stop(&|| false).unwrap_err();
         assert!(matches!(error, ServerError::Crashed { .. }), "{error}");
         await_true("nothing is left", || alive(&pids).is_empty());
-        engine.start(&directory).unwrap().stop().unwrap();
+        engine.start(&directory).unwrap().stop(&|| false).unwrap();
     }
 }
 

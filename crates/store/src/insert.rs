@@ -40,7 +40,7 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
     match event {
         RunEvent::Started { .. } => Ok(()), // written before there is a run to write to
         RunEvent::VisitStarted { launch, side } => {
-            run.trials.retain(|trial, _| (trial.launch, trial.side) != (*launch, *side));
+            run.trials.clear();
             run.visit = Some((*launch, *side));
             match run.again.contains(&(*launch, *side)) {
                 true => put_visit_aside(connection, run.key, (*launch, *side)),
@@ -48,6 +48,7 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
             }
         }
         RunEvent::Announced { .. } => Ok(()),    // follows from the blocks
+        RunEvent::DroppingTables { .. } | RunEvent::TablesLeft { .. } => Ok(()), // of the server, not of the run
         RunEvent::LaunchStarted { launch, at_us } => {
             if run.again.iter().any(|(of_visit, _)| of_visit == launch) {
                 put_launch_aside(connection, run.key, *launch)?;

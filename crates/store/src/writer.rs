@@ -269,6 +269,8 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
         }
         RunEvent::HostSampled(_)
         | RunEvent::Announced { .. }
+        | RunEvent::DroppingTables { .. }
+        | RunEvent::TablesLeft { .. }
         | RunEvent::BlockMeasured(_)
         | RunEvent::SecondMeasured { .. }
         | RunEvent::ShapeRead { .. }

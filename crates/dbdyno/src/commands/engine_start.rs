@@ -13,7 +13,7 @@ use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use runner::engines::{BuildCache, EngineCatalog};
 use runner::real::run_directory::RunDirectory;
-use runner::server::{FreshServer, Network};
+use runner::server::{FreshServer, Network, ServerError};
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
@@ -76,7 +76,11 @@ pub fn run(
         server.check()?;
         std::thread::sleep(LOOK);
     }
-    Ok(server.stop()?)
+    match server.stop(&interrupt::requested) {
+        // It was killed. Ctrl-C is how this is meant to end, and nobody needs what it would have written.
+        Err(ServerError::Interrupted) => Ok(()),
+        stopped => Ok(stopped?),
+    }
 }
 
 /// How to reach it with the client that everybody has.

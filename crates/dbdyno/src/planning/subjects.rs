@@ -3,7 +3,7 @@
 use super::{elsewhere, servers};
 use crate::cli::Places;
 use crate::exit::usage;
-use crate::paths;
+use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
 use model::build::{BuildSource, EngineBuild};
 use model::config::{self, Options};
@@ -124,7 +124,8 @@ fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBui
         return Ok(build);
     }
     let found = in_scratch(sources.places, |directory| {
-        probe::probe(&ProbePlace { program: Path::new(OWN_PROGRAM), directory }, &build.library)
+        let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
+        probe::probe(&place, &build.library, &interrupt::requested)
     })?
     .with_context(|| format!("{} cannot be used", build.reference))?;
     sources.cache.record_probe(&build, found)?;
@@ -147,11 +148,8 @@ fn accepted(
     loop {
         let text = config::rocksdb_option_string(options);
         let written = in_scratch(sources.places, |directory| {
-            probe::check_options(
-                &ProbePlace { program: Path::new(OWN_PROGRAM), directory },
-                &build.library,
-                &text,
-            )
+            let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
+            probe::check_options(&place, &build.library, &text, &interrupt::requested)
         })?;
         let error = match written {
             Ok(written) => return Ok(written),

@@ -44,7 +44,7 @@ pub fn drive(
             Next::End(outcome) => break outcome,
         }
     };
-    world.clean_up();
+    world.clean_up(sink);
     for event in world.observed() {
         sink(event);
     }

@@ -369,12 +369,12 @@ impl World for SimulatedWorld {
                     assert!(!self.workers.contains_key(id) && self.directories.remove(id));
                 }
             }
-            Action::Abandon => self.clean_up(),
+            Action::Abandon => self.clean_up(&mut |_| {}),
         }
         Ok(Performed::Done)
     }
 
-    fn clean_up(&mut self) {
+    fn clean_up(&mut self, _tell: &mut dyn FnMut(RunEvent)) {
         self.workers.clear();
         self.directories.clear();
     }

@@ -21,7 +21,7 @@ pub trait World {
     fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure>;
 
     /// Ends every process of the run and removes its directories, whatever state they are in.
-    fn clean_up(&mut self);
+    fn clean_up(&mut self, tell: &mut dyn FnMut(RunEvent));
 
     /// The samples of the host since the last call, or since `perform` passed some on.
     fn observed(&mut self) -> Vec<RunEvent>;

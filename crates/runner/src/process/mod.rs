@@ -2,7 +2,10 @@
 
 pub(crate) mod child;
 pub mod output;
+#[cfg(test)]
+pub(crate) mod scripted;
 pub mod supervisor;
 pub mod tool;
 pub mod tree;
+pub mod wait;
 pub mod worker;

@@ -1,8 +1,8 @@
 //! One run of a program that is not ours: its output in a file, its resources from the kernel when it ends. It dies
 //! with its controller, and is killed when its time is up.
 
+use super::wait::{Unmet, Wait};
 use super::{child, output, tree};
-use crate::clock::Stopwatch;
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
 use std::fs::File;
@@ -88,24 +88,15 @@ pub fn run(
         end(pid);
         return Err(error(source));
     }
-    let watch = Stopwatch::start();
-    let (status, usage) = loop {
-        if let Some(ended) = wait4(pid, libc::WNOHANG) {
-            break ended;
+    let wait = Wait { pause: LOOK, bound: tool.bound };
+    let ended = wait.until(interrupted, || wait4(pid, libc::WNOHANG));
+    let (status, usage) = ended.map_err(|unmet| {
+        end(pid);
+        match unmet {
+            Unmet::Interrupted => ToolError::Interrupted,
+            Unmet::TimedOut => ToolError::TimedOut { program: tool.program.to_owned(), bound: tool.bound },
         }
-        let stop = if interrupted() {
-            Some(ToolError::Interrupted)
-        } else if watch.elapsed() > tool.bound {
-            Some(ToolError::TimedOut { program: tool.program.to_owned(), bound: tool.bound })
-        } else {
-            None
-        };
-        if let Some(error) = stop {
-            end(pid);
-            return Err(error);
-        }
-        std::thread::sleep(LOOK);
-    };
+    })?;
     let status = ExitStatus::from_raw(status);
     if !status.success() {
         let (how, last_words) = (child::how_it_ended(status), output::last_words(tool.output));

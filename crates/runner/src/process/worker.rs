@@ -1,6 +1,7 @@
 //! One worker process: start, ask, freeze, end. It dies with its controller, whatever happens to that.
 
 use super::tree::{self, FreezeError};
+use super::wait::Wait;
 use super::{child, output};
 use crate::clock::Stopwatch;
 use model::block::Second;
@@ -206,14 +207,9 @@ impl Worker {
 
     /// Whether it ends by itself in time.
     fn ends(&mut self, interrupted: &dyn Fn() -> bool) -> bool {
-        let watch = Stopwatch::start();
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if interrupted() || watch.elapsed() > EXIT_BOUND {
-                return false;
-            }
-            std::thread::sleep(END_LOOK);
-        }
-        true
+        let wait = Wait { pause: END_LOOK, bound: EXIT_BOUND };
+        let child = &mut self.child;
+        wait.until(&mut || interrupted(), || (!matches!(child.try_wait(), Ok(None))).then_some(())).is_ok()
     }
 
     fn crash(&mut self) -> WorkerError {
@@ -246,28 +242,19 @@ fn parsed(line: &str) -> Result<Reply, WorkerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::scripted;
     use model::units::Bytes;
     use std::cell::Cell;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
     fn scripted(script: &str) -> (tempfile::TempDir, Worker) {
         let directory = tempfile::tempdir().unwrap();
-        let program = directory.path().join("worker.sh");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let command = WorkerCommand {
-            program,
+            program: scripted::program(directory.path(), script),
             stderr: directory.path().join("stderr"),
             directory: directory.path().to_owned(),
         };
-        // While another test forks, its child holds the script open for writing for a moment.
-        let worker = (0..1000)
-            .find_map(|_| {
-                std::thread::yield_now();
-                Worker::start(&command).ok()
-            })
-            .unwrap();
+        let worker = scripted::started(|| Worker::start(&command)).unwrap();
         (directory, worker)
     }
 

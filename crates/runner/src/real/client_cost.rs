@@ -13,7 +13,12 @@ const OPERATIONS: u64 = 200_000;
 const BOUND: Nanos = Nanos::from_secs(20);
 
 /// CPU per operation of the dearest step of the plan, in nanoseconds.
-pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, WorkerError> {
+pub fn measure(
+    program: &Path,
+    directory: &Path,
+    plan: &Plan,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<f64, WorkerError> {
     let command = WorkerCommand {
         program: program.to_owned(),
         stderr: directory.join("client-cost.stderr"),
@@ -22,7 +27,7 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
     let mut worker = Worker::start(&command)?;
     let mut ask = |request: &Request| {
         worker.send(request)?;
-        worker.receive("client-cost", BOUND, &|| false)
+        worker.receive("client-cost", BOUND, interrupted)
     };
     ask(&Request::Load { library: Library::Nothing })?;
     ask(&Request::Open {
@@ -48,6 +53,22 @@ pub fn measure(program: &Path, directory: &Path, plan: &Plan) -> Result<f64, Wor
         }
         ask(&Request::FinishStep)?;
     }
-    worker.stop(&|| false);
+    worker.stop(interrupted);
     Ok(dearest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::samples;
+    use crate::process::scripted;
+
+    #[test]
+    fn a_worker_that_hangs_is_given_up_at_an_interrupt() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = scripted::program(directory.path(), scripted::HANGS);
+        let plan = samples::plan(&["rocksdb@8.5.4", "rocksdb@8.7.3"], &["readrandom"], Nanos::from_secs(60));
+        let measured = scripted::started(|| measure(&program, directory.path(), &plan, &|| true));
+        assert!(matches!(measured, Err(WorkerError::Interrupted)), "{measured:?}");
+    }
 }

@@ -9,6 +9,7 @@ use super::page_cache;
 use crate::clock::Stopwatch;
 use crate::marked_dir::MARKER;
 use crate::proc::parse::{self, Mount};
+use crate::process::wait::{Unmet, Wait};
 use model::plan::LoopDevice;
 use model::units::{Bytes, Nanos};
 use rustix::io::Errno;
@@ -86,6 +87,9 @@ pub enum LoopDeviceError {
          ext4 or xfs by --work-dir, or set `direct_io = false` in the plan", directory.display()
     )]
     NoDirectIo { directory: PathBuf },
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
     #[error(
         "the kernel did not set `{setting}` of {device} to {wanted} (it is {found}), so this plan is skipped; choose \
          another value in the plan"
@@ -123,12 +127,16 @@ impl LoopFileSystem {
     ///
     /// Every setting is read back: where the kernel did not take it, that is an error and nothing is left
     /// behind.
-    pub fn create(directory: &Path, spec: &LoopDevice) -> Result<LoopFileSystem, LoopDeviceError> {
+    pub fn create(
+        directory: &Path,
+        spec: &LoopDevice,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<LoopFileSystem, LoopDeviceError> {
         assert!(directory.join(MARKER).is_file(), "`{}` is not marked", directory.display());
         may_mount()?;
         has_space(directory, spec.bytes)?;
         let directory = directory.canonicalize().map_err(io_error("look at", directory))?;
-        let made = make(&directory, spec);
+        let made = make(&directory, spec, interrupted);
         if made.is_err() {
             // Best effort: the error of the making is the one to tell.
             let _ = take_apart(&directory);
@@ -173,7 +181,11 @@ pub fn release(directory: &Path) -> Result<(), LoopDeviceError> {
     Ok(())
 }
 
-fn make(directory: &Path, spec: &LoopDevice) -> Result<LoopFileSystem, LoopDeviceError> {
+fn make(
+    directory: &Path,
+    spec: &LoopDevice,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<LoopFileSystem, LoopDeviceError> {
     let image = directory.join(IMAGE);
     let file = File::create_new(&image).map_err(io_error("make", &image))?;
     file.set_len(spec.bytes.0).map_err(io_error("make", &image))?;
@@ -183,7 +195,8 @@ fn make(directory: &Path, spec: &LoopDevice) -> Result<LoopFileSystem, LoopDevic
     }
     let node = format!("/dev/{device}");
     // What mkfs would leave to the kernel's background threads would fall into the measured steps.
-    run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &node])?;
+    let options = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", &node];
+    run_unless_interrupted("mkfs.ext4", &options, interrupted)?;
     // In this order: a new limit of requests gives a new default of readahead.
     for (setting, wanted) in [(MAX_SECTORS, spec.max_sectors_kb), (READ_AHEAD, spec.read_ahead_kb)] {
         if let Some(wanted) = wanted {
@@ -376,12 +389,23 @@ fn has_space(directory: &Path, wanted: Bytes) -> Result<(), LoopDeviceError> {
     Ok(())
 }
 
-/// Runs a program of the system and returns the first line that it prints.
+/// Runs a program of the system that takes a moment and returns the first line that it prints.
 fn run(program: &'static str, arguments: &[&str]) -> Result<String, LoopDeviceError> {
+    run_unless_interrupted(program, arguments, &|| false)
+}
+
+fn run_unless_interrupted(
+    program: &'static str,
+    arguments: &[&str],
+    interrupted: &dyn Fn() -> bool,
+) -> Result<String, LoopDeviceError> {
     let failed = |said: String| LoopDeviceError::ProgramFailed { program, said };
-    let output = match output_within_bound(program, arguments) {
-        Ok(Some(output)) => output,
-        Ok(None) => return Err(failed(format!("it did not end within {} s", PROGRAM_BOUND.as_secs_f64()))),
+    let output = match output_within_bound(program, arguments, interrupted) {
+        Ok(Ok(output)) => output,
+        Ok(Err(Unmet::Interrupted)) => return Err(LoopDeviceError::Interrupted),
+        Ok(Err(Unmet::TimedOut)) => {
+            return Err(failed(format!("it did not end within {} s", PROGRAM_BOUND.as_secs_f64())));
+        }
         // A directory of the PATH that may not be searched makes a program that is in none of them "denied".
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
             let package = if program == "losetup" { "util-linux" } else { "e2fsprogs" };
@@ -396,8 +420,12 @@ fn run(program: &'static str, arguments: &[&str]) -> Result<String, LoopDeviceEr
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// `None`: it was killed at the bound.
-fn output_within_bound(program: &str, arguments: &[&str]) -> io::Result<Option<Output>> {
+/// A program that has not ended in time is killed.
+fn output_within_bound(
+    program: &str,
+    arguments: &[&str],
+    interrupted: &dyn Fn() -> bool,
+) -> io::Result<Result<Output, Unmet>> {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut child = Command::new(program)
         .args(arguments)
@@ -410,17 +438,14 @@ fn output_within_bound(program: &str, arguments: &[&str]) -> io::Result<Option<O
         // Ctrl-C is for the controller: it takes the device apart in order.
         .process_group(0)
         .spawn()?;
-    let watch = Stopwatch::start();
+    let wait = Wait { pause: LOOK_PAUSE, bound: PROGRAM_BOUND };
     // What these programs print fits into a pipe.
-    while child.try_wait()?.is_none() {
-        if watch.elapsed() > PROGRAM_BOUND {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(LOOK_PAUSE);
+    if let Err(unmet) = wait.until(&mut || interrupted(), || child.try_wait().transpose()) {
+        child.kill()?;
+        child.wait()?;
+        return Ok(Err(unmet));
     }
-    child.wait_with_output().map(Some)
+    child.wait_with_output().map(Ok)
 }
 
 fn sysfs(device: &str, file: &str) -> PathBuf {
@@ -455,7 +480,7 @@ mod tests {
 
     /// A file system, or none where this host gives none: then the test is skipped and says why.
     fn create(directory: &Path, spec: &LoopDevice) -> Option<LoopFileSystem> {
-        match LoopFileSystem::create(directory, spec) {
+        match LoopFileSystem::create(directory, spec, &|| false) {
             Ok(file_system) => Some(file_system),
             Err(
                 error @ (LoopDeviceError::NotPermitted
@@ -587,7 +612,7 @@ mod tests {
     fn a_setting_that_the_kernel_refuses_leaves_nothing_behind() {
         let directory = marked_directory();
         let too_large = LoopDevice { max_sectors_kb: Some(1 << 30), ..spec() };
-        match LoopFileSystem::create(directory.path(), &too_large) {
+        match LoopFileSystem::create(directory.path(), &too_large, &|| false) {
             Err(LoopDeviceError::SettingRefused { setting, .. }) => assert_eq!(setting, MAX_SECTORS),
             Err(error) => {
                 eprintln!("skipped: {error}");
@@ -614,6 +639,14 @@ mod tests {
         let failed = run("ls", &["/no such file"]).unwrap_err();
         assert!(failed.to_string().contains("No such file or directory"), "{failed}");
         assert_eq!(run("echo", &["/dev/loop0"]).unwrap(), "/dev/loop0");
+    }
+
+    #[test]
+    fn a_program_that_takes_long_is_killed_at_an_interrupt() {
+        let watch = Stopwatch::start();
+        let interrupted = run_unless_interrupted("sleep", &["60"], &|| true).unwrap_err();
+        assert!(matches!(interrupted, LoopDeviceError::Interrupted), "{interrupted}");
+        assert!(watch.elapsed() < Nanos::from_secs(30));
     }
 
     #[test]

@@ -23,10 +23,14 @@ pub struct ProbePlace<'a> {
 }
 
 /// Opens an empty database with no option set and reads what the build wrote.
-pub fn probe(place: &ProbePlace<'_>, library: &Path) -> Result<BuildProbe, WorkerError> {
-    let (mut worker, missing_symbols) = loaded(place, library)?;
-    open(&mut worker, "defaults", "")?;
-    worker.stop(&|| false);
+pub fn probe(
+    place: &ProbePlace<'_>,
+    library: &Path,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<BuildProbe, WorkerError> {
+    let (mut worker, missing_symbols) = loaded(place, library, interrupted)?;
+    open(&mut worker, "defaults", "", interrupted)?;
+    worker.stop(interrupted);
     let database = place.directory.join("defaults");
     let log = output::head_and_tail(&database.join("LOG"), LOG_BYTES).unwrap_or_default();
     Ok(BuildProbe {
@@ -42,10 +46,11 @@ pub fn check_options(
     place: &ProbePlace<'_>,
     library: &Path,
     options: &str,
+    interrupted: &dyn Fn() -> bool,
 ) -> Result<Option<String>, WorkerError> {
-    let (mut worker, _) = loaded(place, library)?;
-    open(&mut worker, "options", options)?;
-    worker.stop(&|| false);
+    let (mut worker, _) = loaded(place, library, interrupted)?;
+    open(&mut worker, "options", options, interrupted)?;
+    worker.stop(interrupted);
     Ok(newest_options_file(&place.directory.join("options")))
 }
 
@@ -62,26 +67,35 @@ pub fn newest_options_file(database: &Path) -> Option<String> {
     fs::read_to_string(database.join(newest.1)).ok()
 }
 
-fn loaded(place: &ProbePlace<'_>, library: &Path) -> Result<(Worker, Vec<String>), WorkerError> {
+fn loaded(
+    place: &ProbePlace<'_>,
+    library: &Path,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<(Worker, Vec<String>), WorkerError> {
     let mut worker = Worker::start(&WorkerCommand {
         program: place.program.to_owned(),
         stderr: place.directory.join("stderr"),
         directory: place.directory.to_owned(),
     })?;
     worker.send(&Request::Load { library: Library::RocksDb { path: library.to_owned() } })?;
-    let missing = match worker.receive("load", BOUND, &|| false)? {
+    let missing = match worker.receive("load", BOUND, interrupted)? {
         Reply::Loaded { missing_symbols, .. } => missing_symbols,
         other => return Err(WorkerError::Protocol(format!("{other:?}"))),
     };
     Ok((worker, missing))
 }
 
-fn open(worker: &mut Worker, directory: &str, options: &str) -> Result<(), WorkerError> {
+fn open(
+    worker: &mut Worker,
+    directory: &str,
+    options: &str,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<(), WorkerError> {
     let directory = PathBuf::from(directory);
     worker.send(&Request::Open { directory, options: options.to_owned(), create: true, tickers: false })?;
-    worker.receive("open", BOUND, &|| false)?;
+    worker.receive("open", BOUND, interrupted)?;
     worker.send(&Request::Close)?;
-    worker.receive("close", BOUND, &|| false).map(|_| ())
+    worker.receive("close", BOUND, interrupted).map(|_| ())
 }
 
 /// Facts from the first lines of a LOG, which differ a little from release to release:
@@ -112,6 +126,19 @@ fn facts(log: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::scripted;
+
+    #[test]
+    fn a_build_that_hangs_when_it_is_loaded_is_given_up_at_an_interrupt() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = scripted::program(directory.path(), scripted::HANGS);
+        let place = ProbePlace { program: &program, directory: directory.path() };
+        let library = Path::new("librocksdb.so");
+        let probed = scripted::started(|| probe(&place, library, &|| true));
+        assert!(matches!(probed, Err(WorkerError::Interrupted)), "{probed:?}");
+        let checked = scripted::started(|| check_options(&place, library, "", &|| true));
+        assert!(matches!(checked, Err(WorkerError::Interrupted)), "{checked:?}");
+    }
 
     #[test]
     fn facts_are_read_from_real_logs() {

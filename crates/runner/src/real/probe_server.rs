@@ -2,7 +2,9 @@
 //! starting it on an empty data directory before anything is measured.
 
 use super::probe::ProbePlace;
+use crate::process::wait::AfterInterrupt;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use crate::server::{FreshServer, Network, Server, ServerError};
 use model::build::{EngineBuild, OTHERS_WATCHED};
 use model::config::Options;
@@ -54,7 +56,7 @@ pub fn look(
     let directory = place.directory.join("db");
     let server = FreshServer { build, options, directory, network: Network::Socket }.run(interrupted)?;
     let look = ask(place, &server, interrupted);
-    let stopped = server.stop();
+    let stopped = server.stop(interrupted);
     let look = look?;
     stopped?;
     Ok(look)
@@ -71,8 +73,9 @@ pub fn look_elsewhere(
     let server = client.look(address)?;
     client.ask(&Request::ClaimTables { names: tables })?;
     let watched = client.ask(&Request::WatchOthers { wall: OTHERS_WATCHED });
-    client.ask(&Request::DropTables)?;
+    let dropped = client.drop_tables();
     client.worker.stop(interrupted);
+    dropped?;
     match watched? {
         Reply::OthersWatched { statements } => Ok(LookElsewhere { server, statements_of_others: statements }),
         other => Err(WorkerError::Protocol(format!("{other:?}"))),
@@ -109,6 +112,13 @@ impl<'a> Client<'a> {
     fn ask(&mut self, request: &Request) -> Result<Reply, WorkerError> {
         self.worker.send(request)?;
         self.worker.receive("probe", BOUND, self.interrupted)
+    }
+
+    /// Drops what was claimed: what a claim makes lies on a disk that is not ours, so it goes even if the user wants to stop.
+    fn drop_tables(&mut self) -> Result<Reply, WorkerError> {
+        let after_interrupt = AfterInterrupt::of(DROP_AFTER_INTERRUPT);
+        self.worker.send(&Request::DropTables)?;
+        self.worker.receive("drop-tables", BOUND, &|| after_interrupt.is_over((self.interrupted)()))
     }
 
     /// Facts and settings.

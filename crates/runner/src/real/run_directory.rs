@@ -127,7 +127,7 @@ mod tests {
                 max_sectors_kb: Some(64),
                 read_ahead_kb: None,
             };
-            let file_system = loop_device::LoopFileSystem::create(path, &spec);
+            let file_system = loop_device::LoopFileSystem::create(path, &spec, &|| false);
             file_system.map_err(|error| eprintln!("skipped: {error}")).ok()
         });
         let Some(path) = made else { return };

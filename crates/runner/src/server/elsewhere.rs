@@ -3,12 +3,17 @@
 use crate::ownership::effective_user;
 use model::elsewhere::ServerElsewhere;
 use model::subject::BuildRef;
+use model::units::Nanos;
 use model::wire::{Password, ServerAddress};
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// If the user wants to stop, our tables are dropped all the same, as they lie on somebody's disk, and this is how long that may
+/// take. What is left is dropped by the next run on that database.
+pub const DROP_AFTER_INTERRUPT: Nanos = Nanos::from_secs(5);
 
 /// Permissions of anyone but the owner.
 const OTHERS: u32 = 0o077;

@@ -47,7 +47,7 @@ impl Making<'_> {
         let (files, places) = (self.command.files, self.places);
         if let Initialise::CopyOf { directory } = &files.initialise {
             needs("the data directory", directory)?;
-            copy(directory, &places.data)?;
+            copy(directory, &places.data, self.interrupted)?;
         } else {
             places.make(&places.data, self.account)?;
         }
@@ -140,15 +140,18 @@ fn write_bootstrap(scripts: &[PathBuf], to: &Path) -> Result<(), ServerError> {
 }
 
 /// A copy of a directory; what is neither file nor directory is left out.
-fn copy(from: &Path, to: &Path) -> Result<(), ServerError> {
+fn copy(from: &Path, to: &Path, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
     let error = ServerError::file("copy", from);
     fs::create_dir(to).map_err(ServerError::file("make", to))?;
     for entry in fs::read_dir(from).map_err(&error)? {
+        if interrupted() {
+            return Err(ServerError::Interrupted);
+        }
         let entry = entry.map_err(&error)?;
         let (kind, source) = (entry.file_type().map_err(&error)?, entry.path());
         let target = to.join(entry.file_name());
         if kind.is_dir() {
-            copy(&source, &target)?;
+            copy(&source, &target, interrupted)?;
         } else if kind.is_file() {
             fs::copy(&source, &target).map_err(ServerError::file("copy", &source))?;
         }

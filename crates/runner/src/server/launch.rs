@@ -12,7 +12,7 @@ use super::account::Account;
 use super::error::ServerError;
 use super::guard::Guard;
 use super::log::Log;
-use crate::clock::Stopwatch;
+use crate::process::wait::{Unmet, Wait};
 use crate::process::{child, tree};
 use model::build::ServerFiles;
 use model::units::Nanos;
@@ -218,22 +218,15 @@ pub(super) fn run(errand: &Errand<'_>, interrupted: &dyn Fn() -> bool) -> Result
     let Launch { program, files, .. } = errand.launch;
     let log = Log::from_here(errand.launch.log.to_owned(), files.dialect);
     let mut started = start(&errand.launch)?;
-    let watch = Stopwatch::start();
-    let status = loop {
-        match started.child.try_wait() {
-            Ok(Some(status)) => break Ok(status),
-            Ok(None) => {}
-            Err(error) => break Err(error),
-        }
-        if interrupted() {
-            return Err(ServerError::Interrupted);
-        }
-        if watch.elapsed() > errand.bound {
+    let wait = Wait { pause: LOOK, bound: errand.bound };
+    let ended = wait.until(&mut || interrupted(), || started.child.try_wait().transpose());
+    let status = ended.map_err(|unmet| match unmet {
+        Unmet::Interrupted => ServerError::Interrupted,
+        Unmet::TimedOut => {
             let (program, doing, bound) = (program.to_owned(), errand.doing, errand.bound);
-            return Err(ServerError::TimedOut { program, doing, bound, tail: log.tail() });
+            ServerError::TimedOut { program, doing, bound, tail: log.tail() }
         }
-        std::thread::sleep(LOOK);
-    };
+    })?;
     if status.as_ref().is_ok_and(|status| status.success()) {
         return Ok(log);
     }

@@ -22,9 +22,9 @@ pub use error::ServerError;
 pub use fresh::FreshServer;
 pub use initialise::initialise;
 
-use crate::clock::Stopwatch;
 use crate::marked_dir::MARKER;
 use crate::process::tree;
+use crate::process::wait::{Unmet, Wait};
 use account::Account;
 use guard::Guard;
 use launch::{LOOK, Launch, Started};
@@ -136,30 +136,26 @@ impl Server {
     }
 
     fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
-        let watch = Stopwatch::start();
         // On its socket nobody is asked for a password, as one may be who comes over the network.
         let endpoint = Endpoint::Socket { path: self.socket.clone() };
         let address = ServerAddress { endpoint, ..self.address.clone() };
         let mut greeting = Greeting::new(&address);
-        loop {
+        let wait = Wait { pause: LOOK, bound: START_BOUND };
+        let greeted = wait.until(&mut || interrupted(), || {
             let progress = greeting.look();
-            self.still_runs("while starting")?;
+            if let Err(error) = self.still_runs("while starting") {
+                return Some(Err(error));
+            }
             match progress {
-                Progress::Ready => break,
+                Progress::Ready => Some(Ok(())),
                 Progress::Refused(message) => {
                     let (program, tail) = (self.program.clone(), self.log.tail());
-                    return Err(ServerError::Refused { program, message, tail });
+                    Some(Err(ServerError::Refused { program, message, tail }))
                 }
-                Progress::Waiting => {}
+                Progress::Waiting => None,
             }
-            if interrupted() {
-                return Err(ServerError::Interrupted);
-            }
-            if watch.elapsed() > START_BOUND {
-                return Err(self.timed_out("while starting", START_BOUND));
-            }
-            std::thread::sleep(LOOK);
-        }
+        });
+        greeted.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while starting", START_BOUND)))?;
         self.started.note_shared();
         if let Some(guard) = &mut self.guard {
             guard.remember(self.started.shared());
@@ -214,27 +210,29 @@ impl Server {
         Err(launch::died(&self.program, doing, status, &self.log))
     }
 
-    fn timed_out(&self, doing: &'static str, bound: Nanos) -> ServerError {
-        ServerError::TimedOut { program: self.program.clone(), doing, bound, tail: self.log.tail() }
+    fn unmet(&self, unmet: Unmet, doing: &'static str, bound: Nanos) -> ServerError {
+        match unmet {
+            Unmet::Interrupted => ServerError::Interrupted,
+            Unmet::TimedOut => {
+                ServerError::TimedOut { program: self.program.clone(), doing, bound, tail: self.log.tail() }
+            }
+        }
     }
 
-    /// Stops it: no new clients, the present ones are cut off, what is dirty is written. Killed where that does not end.
-    pub fn stop(mut self) -> Result<(), ServerError> {
+    /// Stops it: no new clients, the present ones are cut off, what is dirty is written. Killed if that does not end, and at
+    /// once if the user wants to stop: its data lies in a directory of ours, and goes with the run.
+    pub fn stop(mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
         self.check()?;
         tree::thaw(self.pid());
         send(self.pid(), stop_signal(self.address.dialect));
-        let watch = Stopwatch::start();
-        loop {
-            match self.started.child.try_wait() {
-                Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(None) => {}
-                Ok(Some(_)) | Err(_) => return self.still_runs("while stopping"),
-            }
-            if watch.elapsed() > STOP_BOUND {
-                return Err(self.timed_out("while stopping", STOP_BOUND));
-            }
-            std::thread::sleep(LOOK);
-        }
+        let wait = Wait { pause: LOOK, bound: STOP_BOUND };
+        let ended = wait.until(&mut || interrupted(), || match self.started.child.try_wait() {
+            Ok(Some(status)) if status.success() => Some(Ok(())),
+            Ok(None) => None,
+            Ok(Some(_)) | Err(_) => Some(self.still_runs("while stopping")),
+        });
+        // Of one that has not ended this was the last of its owners: it is killed.
+        ended.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while stopping", STOP_BOUND)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The life of a server, with shell scripts in place of engines, and greetings from the test.
 
 use super::*;
+use crate::clock::Stopwatch;
 use crate::marked_dir::create_marked_dir;
 use model::build::Initialise;
 use std::cell::Cell;
@@ -137,8 +138,45 @@ fn a_server_that_greets_runs_until_it_is_stopped_though_it_is_frozen() {
     let pids = tree::descendants(server.pid());
     tree::freeze(server.pid()).unwrap();
     server.check().unwrap();
-    server.stop().unwrap();
+    server.stop(&|| false).unwrap();
     assert!(pids.iter().all(|pid| tree::descendants(*pid).is_empty()));
+}
+
+/// A server that takes minutes to write what is dirty.
+const STOPS_NEVER: &str = "trap '' TERM; tail -f /dev/null & echo can be stopped; while :; do wait; done";
+
+#[test]
+fn a_server_that_does_not_stop_is_killed_as_soon_as_the_user_interrupts() {
+    let scene = Scene::new(STOPS_NEVER);
+    let server = scene.start_greeted();
+    let pids = tree::descendants(server.pid());
+    let looks = Cell::new(0);
+    let stopped = server.stop(&|| looks.replace(looks.get() + 1) > 3);
+    assert!(matches!(stopped, Err(ServerError::Interrupted)), "{stopped:?}");
+    assert!(!pids.is_empty() && pids.iter().all(|pid| tree::descendants(*pid).is_empty()));
+}
+
+#[test]
+fn making_a_data_directory_ends_with_an_interrupt_and_leaves_nothing() {
+    let scene = Scene::new("echo $$ > pid; exec tail -f /dev/null");
+    fs::remove_dir(scene.directory.join(DATA)).unwrap();
+    let looks = Cell::new(0);
+    let made = loop {
+        match initialise(&scene.command(), &|| looks.replace(looks.get() + 1) > 3) {
+            Err(ServerError::Start { source, .. }) if source.kind() == io::ErrorKind::ExecutableFileBusy => {}
+            made => break made,
+        }
+    };
+    assert!(matches!(made, Err(ServerError::Interrupted)), "{made:?}");
+    assert!(!scene.directory.join(DATA).exists());
+    // A data directory that comes with the release is copied, which takes its time too.
+    let from = scene.directory.join("from");
+    fs::create_dir_all(from.join("mysql")).unwrap();
+    fs::write(from.join("mysql/db.frm"), "").unwrap();
+    let files = ServerFiles { initialise: Initialise::CopyOf { directory: from }, ..scene.files.clone() };
+    let made = initialise(&ServerCommand { files: &files, ..scene.command() }, &|| true);
+    assert!(matches!(made, Err(ServerError::Interrupted)), "{made:?}");
+    assert!(!scene.directory.join(DATA).exists());
 }
 
 #[test]

@@ -4,14 +4,17 @@
 use super::RealWorld;
 use crate::campaign::action::WorkerId;
 use crate::campaign::world::Failure;
-use crate::process::worker::{Worker, WorkerCommand, WorkerError};
-use crate::server::elsewhere;
+use crate::process::wait::AfterInterrupt;
+use crate::process::worker::{Meanwhile, Worker, WorkerCommand, WorkerError};
+use crate::server::elsewhere::{self, DROP_AFTER_INTERRUPT};
 use model::block::Side;
 use model::elsewhere::ServerElsewhere;
 use model::event::RunEvent;
 use model::units::Nanos;
 use model::wire::{Library, Request, ServerAddress};
+use std::error::Error;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Tables of many rows take their time to be dropped.
 const DROP_BOUND: Nanos = Nanos::from_secs(300);
@@ -53,37 +56,41 @@ impl RealWorld {
         self.ask(&claims, DROP_BOUND, tell).map(drop)
     }
 
-    /// Drops the tables of a worker that is about to end. Where that fails they are tried again at the end of the run.
-    pub(super) fn drop_tables(&mut self, id: WorkerId) {
+    /// Drops the tables of a worker that is about to end. If that fails they are tried again at the end of the run.
+    pub(super) fn drop_tables(&mut self, id: WorkerId, tell: &mut dyn FnMut(RunEvent)) {
         if !self.claimed.contains(&id.side) {
             return;
         }
         let Some(worker) = self.workers.get_mut(&id) else { return };
         worker.thaw();
-        let dropped = worker
-            .send(&Request::DropTables)
-            .and_then(|()| worker.receive("dropping its tables", DROP_BOUND, &|| false));
-        if dropped.is_ok() {
+        let mut dropping = Dropping {
+            side: id.side,
+            interrupted: &self.interrupted,
+            after_interrupt: &self.drop_after_interrupt,
+            said: false,
+            tell,
+        };
+        if dropping.ask(worker, &[Request::DropTables], DROP_BOUND).is_ok() {
             self.claimed.remove(&id.side);
         }
     }
 
-    /// Drops what workers that were killed left behind, as far as the servers let us.
-    pub(super) fn drop_tables_left(&mut self) {
+    /// Drops what workers that were killed left behind, as far as the servers let us. The next run on that database drops what
+    /// this one cannot.
+    pub(super) fn drop_tables_left(&mut self, tell: &mut dyn FnMut(RunEvent)) {
         for side in std::mem::take(&mut self.claimed) {
-            // The next run on that database drops what this one cannot.
-            let _ = self.drop_left(side);
+            if let Err(error) = self.drop_left(side, tell) {
+                tell(RunEvent::TablesLeft { side, reason: error.to_string() });
+            }
         }
     }
 
-    fn drop_left(&self, side: Side) -> Result<(), WorkerError> {
-        let directory = self.directory.path().join(format!("drop-{side}"));
+    fn drop_left(&self, side: Side, tell: &mut dyn FnMut(RunEvent)) -> Result<(), Box<dyn Error>> {
         let build = &self.plan.subjects[side].build;
-        let address = build.elsewhere().map(|server| elsewhere::address(&build.reference, server));
-        let Some(Ok(address)) = address else { return Ok(()) };
-        if fs::create_dir_all(&directory).is_err() {
-            return Ok(());
-        }
+        let Some(server) = build.elsewhere() else { return Ok(()) };
+        let address = elsewhere::address(&build.reference, server)?;
+        let directory = self.directory.path().join(format!("drop-{side}"));
+        fs::create_dir_all(&directory)?;
         let stderr = directory.join("stderr");
         let mut worker = Worker::start(&WorkerCommand { program: self.program.clone(), stderr, directory })?;
         let requests = [
@@ -91,15 +98,87 @@ impl RealWorld {
             Request::ClaimTables { names: self.table_names() },
             Request::DropTables,
         ];
-        for request in &requests {
-            worker.send(request)?;
-            worker.receive("dropping tables that were left", CLEAN_UP_BOUND, &|| false)?;
-        }
-        worker.stop(&|| false);
+        let mut dropping = Dropping {
+            side,
+            interrupted: &self.interrupted,
+            after_interrupt: &self.drop_after_interrupt,
+            said: false,
+            tell,
+        };
+        dropping.ask(&mut worker, &requests, CLEAN_UP_BOUND)?;
+        worker.stop(&|| self.interrupted.load(Ordering::Relaxed));
         Ok(())
     }
 
     fn table_names(&self) -> Vec<String> {
         self.plan.workload.tables.as_ref().map(model::workload::sql::Tables::names).unwrap_or_default()
+    }
+}
+
+/// Tables that are being dropped: they lie on somebody's disk, so that is done even if the user wants to stop, but then it is said
+/// and has a bound of seconds.
+struct Dropping<'a> {
+    side: Side,
+    interrupted: &'a AtomicBool,
+    after_interrupt: &'a AfterInterrupt,
+    said: bool,
+    tell: &'a mut dyn FnMut(RunEvent),
+}
+
+impl Dropping<'_> {
+    /// Each request may take so long.
+    fn ask(&mut self, worker: &mut Worker, requests: &[Request], bound: Nanos) -> Result<(), WorkerError> {
+        for request in requests {
+            worker.send(request)?;
+            worker.receive_seconds("drop-tables", bound, &mut |meanwhile| match meanwhile {
+                Meanwhile::Second(..) => true,
+                Meanwhile::Waited => self.goes_on(),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn goes_on(&mut self) -> bool {
+        let interrupted = self.interrupted.load(Ordering::Relaxed);
+        if interrupted && !self.said {
+            self.said = true;
+            (self.tell)(RunEvent::DroppingTables { side: self.side, at_most: DROP_AFTER_INTERRUPT });
+        }
+        !self.after_interrupt.is_over(interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Stopwatch;
+    use crate::process::scripted;
+
+    #[test]
+    fn a_drop_that_hangs_is_said_at_once_and_given_up_soon_after_an_interrupt() {
+        let directory = tempfile::tempdir().unwrap();
+        let command = WorkerCommand {
+            program: scripted::program(directory.path(), scripted::HANGS),
+            stderr: directory.path().join("stderr"),
+            directory: directory.path().to_owned(),
+        };
+        let mut worker = scripted::started(|| Worker::start(&command)).unwrap();
+        let (interrupted, after_interrupt) =
+            (AtomicBool::new(true), AfterInterrupt::of(Nanos::from_millis(200)));
+        let mut told = Vec::new();
+        let watch = Stopwatch::start();
+        let mut tell = |event| told.push(event);
+        let mut dropping = Dropping {
+            side: 1,
+            interrupted: &interrupted,
+            after_interrupt: &after_interrupt,
+            said: false,
+            tell: &mut tell,
+        };
+        let given_up = dropping.ask(&mut worker, &[Request::DropTables], DROP_BOUND);
+        assert!(matches!(given_up, Err(WorkerError::Interrupted)), "{given_up:?}");
+        let took = watch.elapsed();
+        assert!(took > Nanos::from_millis(200) && took < Nanos::from_secs(20), "{took:?}");
+        assert_eq!(told, [RunEvent::DroppingTables { side: 1, at_most: DROP_AFTER_INTERRUPT }]);
     }
 }

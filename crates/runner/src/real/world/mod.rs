@@ -12,6 +12,7 @@ use crate::campaign::world::{Failure, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
 use crate::proc::{host, parse};
+use crate::process::wait::AfterInterrupt;
 use crate::process::worker::{Meanwhile, Worker, WorkerCommand, WorkerError};
 use crate::real::client_cost;
 use crate::real::code_files::{self, CodeFiles};
@@ -24,6 +25,7 @@ use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
 use crate::server::Server;
+use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use model::block::Side;
 use model::event::RunEvent;
 use model::host::HarnessCost;
@@ -43,6 +45,8 @@ use waiting::Waiting;
 /// More dirty bytes than this are written out before a step that writes: what a step before it left behind
 /// must not fall into its blocks.
 const DIRTY_BOUND_BYTES: u64 = 32 << 20;
+/// What the system says of a full disk: ENOSPC, EDQUOT.
+const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
 /// A block longer than this hangs.
 const BLOCK_BOUND: Nanos = Nanos::from_secs(600);
 /// A worker that waits up to a bound says that it has given up within this.
@@ -87,6 +91,8 @@ pub struct RealWorld {
     made: BTreeSet<WorkerId>,
     /// Sides whose server is not ours and may have tables of ours.
     claimed: BTreeSet<Side>,
+    /// The time to drop them if the user wants to stop.
+    drop_after_interrupt: AfterInterrupt,
     // These three in this order, and after workers and servers, which have files open on the first and are in the second.
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
@@ -109,7 +115,9 @@ impl RealWorld {
             .layout
             .loop_device
             .as_ref()
-            .map(|spec| LoopFileSystem::create(directory.path(), spec))
+            .map(|spec| {
+                LoopFileSystem::create(directory.path(), spec, &|| interrupted.load(Ordering::Relaxed))
+            })
             .transpose()?;
         let memory_group = plan
             .layout
@@ -142,6 +150,7 @@ impl RealWorld {
             pauses: Pauses::default(),
             made: BTreeSet::new(),
             claimed: BTreeSet::new(),
+            drop_after_interrupt: AfterInterrupt::of(DROP_AFTER_INTERRUPT),
             loop_file_system,
             memory_group,
         })
@@ -163,10 +172,12 @@ impl RealWorld {
             reason.push_str(&format!(": {error}"));
             cause = error.source();
         }
-        let severity = if reason.contains("No space left on device") {
-            reason.push_str(
-                "; free space on the file system of the work directory, or name another by --work-dir",
-            );
+        let severity = if DISK_FULL.iter().any(|words| reason.contains(words)) {
+            reason.push_str(&format!(
+                "; the disk of the work directory is full: free space on the file system of `{}`, or name another \
+                 work directory by --work-dir",
+                self.root.display()
+            ));
             Severity::Run
         } else {
             Severity::Launch
@@ -308,10 +319,10 @@ impl RealWorld {
         Ok(Performed::Done)
     }
 
-    fn stop(&mut self, workers: &[WorkerId]) -> Result<Performed, Failure> {
+    fn stop(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         let interrupted = Arc::clone(&self.interrupted);
         for id in workers {
-            self.drop_tables(*id);
+            self.drop_tables(*id, tell);
             if let Some(worker) = self.workers.remove(id)
                 && let Some(Reply::Bye { heap_peak }) = worker.stop(&|| interrupted.load(Ordering::Relaxed))
             {
@@ -319,11 +330,11 @@ impl RealWorld {
             }
             if let Some(server) = self.servers.remove(id) {
                 let watch = Stopwatch::start();
-                let stopped = server.stop();
+                let stopped = server.stop(&|| interrupted.load(Ordering::Relaxed));
                 self.pauses.engine_worked(watch.elapsed());
                 // Else its data is about to be removed: that it would not stop is no failure of a trial.
                 if id.role == Role::Builder {
-                    stopped.map_err(|error| self.fail(*id, "stopping its server", &error))?;
+                    stopped.map_err(|error| self.fail_server(*id, "stopping its server", &error))?;
                 }
             }
         }
@@ -402,7 +413,7 @@ impl World for RealWorld {
             }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(Performed::Texts(self.texts(*worker))),
-            Action::Stop { workers } => self.stop(workers),
+            Action::Stop { workers } => self.stop(workers, tell),
             Action::RemoveDirectories { workers } => self.remove_directories(workers),
             Action::Abandon => {
                 self.tell_texts(tell);
@@ -412,13 +423,14 @@ impl World for RealWorld {
         }
     }
 
-    fn clean_up(&mut self) {
+    fn clean_up(&mut self, tell: &mut dyn FnMut(RunEvent)) {
         self.abandon();
-        self.drop_tables_left();
+        self.drop_tables_left(tell);
+        let interrupted = || self.interrupted.load(Ordering::Relaxed);
         // The client of a server is another process: what it costs is counted in each block.
-        if !(self.interrupted.load(Ordering::Relaxed) || self.plan.workload.is_sql()) {
+        if !(interrupted() || self.plan.workload.is_sql()) {
             self.client_cpu_ns_per_op =
-                client_cost::measure(&self.program, self.directory.path(), &self.plan).ok();
+                client_cost::measure(&self.program, self.directory.path(), &self.plan, &interrupted).ok();
         }
     }
 

@@ -116,7 +116,7 @@ impl RealWorld {
         }
     }
 
-    fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {
+    pub(super) fn fail_server(&self, id: WorkerId, doing: &str, error: &ServerError) -> Failure {
         let failure = self.fail(id, doing, error);
         match error {
             ServerError::Interrupted => Failure { severity: Severity::Interrupted, ..failure },
