@@ -2,7 +2,7 @@
 
 use super::leaving::KEPT_BYTES;
 use super::waiting::Waiting;
-use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, request_name, running};
+use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, disk_is_full, request_name, running};
 use crate::campaign::action::WorkerId;
 use crate::campaign::measured::{EngineIn, MeasuredBlock};
 use crate::campaign::world::{Failure, Performed, Severity};
@@ -18,7 +18,7 @@ use model::counter::Counter;
 use model::event::{Moment, RunEvent};
 use model::record::engine_text_name;
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, EngineText, Reply, Request};
+use model::wire::{BlockLimit, BlockReport, EngineText, FailureKind, Reply, Request};
 use model::workload::{Settle, Step};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -44,6 +44,7 @@ impl RealWorld {
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a block", &WorkerError::Protocol(format!("{reply:?}"))));
         };
+        self.check_disk(id, "running a block", &report)?;
         self.edges += watch.elapsed().saturating_sub(report.wall);
         self.blocks += 1;
         Ok(self.measured(id, started_at_us, report, spent))
@@ -87,6 +88,7 @@ impl RealWorld {
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
         };
+        self.check_disk(id, &format!("running {}", trial.step), &report)?;
         Ok(self.measured(id, started_at_us, report, spent))
     }
 
@@ -178,6 +180,18 @@ impl RealWorld {
         let result =
             result.map_err(|error| Failure { severity: Severity::Step, ..self.fail(id, step, &error) })?;
         Ok(Performed::DbBench(Box::new(result)))
+    }
+
+    /// Operations that failed are a warning of their trial, except on a full disk: those that follow would fail too, and at the
+    /// speed of failing.
+    fn check_disk(&self, id: WorkerId, doing: &str, report: &BlockReport) -> Result<(), Failure> {
+        match &report.first_error {
+            Some(message) if disk_is_full(message) => {
+                let error = WorkerError::Refused { kind: FailureKind::Engine, message: message.clone() };
+                Err(self.fail(id, doing, &error))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Whose resources are the side's: the server's, or those of the worker that has the engine in it.

@@ -172,12 +172,15 @@ impl RealWorld {
             reason.push_str(&format!(": {error}"));
             cause = error.source();
         }
-        let severity = if DISK_FULL.iter().any(|words| reason.contains(words)) {
-            reason.push_str(&format!(
-                "; the disk of the work directory is full: free space on the file system of `{}`, or name another \
-                 work directory by --work-dir",
-                self.root.display()
-            ));
+        let severity = if disk_is_full(&reason) {
+            reason.push_str(&match self.elsewhere(worker.side) {
+                Some(server) => format!("; the disk of {server} is full"),
+                None => format!(
+                    "; the disk of the work directory is full: free space on the file system of `{}`, or name another \
+                     work directory by --work-dir",
+                    self.root.display()
+                ),
+            });
             Severity::Run
         } else {
             Severity::Launch
@@ -449,6 +452,11 @@ impl World for RealWorld {
             step_pauses: self.pauses.summary(),
         }
     }
+}
+
+/// Whether an error says that a disk is full.
+fn disk_is_full(message: &str) -> bool {
+    DISK_FULL.iter().any(|words| message.contains(words))
 }
 
 fn running<'a>(
