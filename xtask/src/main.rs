@@ -14,6 +14,7 @@ mod ci;
 mod e2e;
 mod http;
 mod made_reports;
+mod nightly;
 mod simulate;
 mod tidy;
 mod workspace;
@@ -42,6 +43,8 @@ enum Chore {
     Bench(bench::Arguments),
     /// Fetches the tried releases that have no checksum in engines/*.toml yet, and writes theirs
     Checksums(checksums::Arguments),
+    /// What takes longer than CI may: simulations, nightly end-to-end cases, all releases, benches that are ratios
+    Nightly(nightly::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Chore::Checksums(arguments) => checksums::run(&arguments),
         Chore::Simulate(arguments) => simulate::run(&arguments),
         Chore::Bench(arguments) => return bench::run(&arguments),
+        Chore::Nightly(arguments) => nightly::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -88,7 +88,7 @@ fn difference_ns(long: Duration, short: Duration) -> f64 {
 }
 
 /// One of many numbers that a seed stands for: the mixing function of SplitMix64 (Steele, Lea, Flood 2014).
-fn scrambled(seed: u64, index: u64) -> u64 {
+pub fn scrambled(seed: u64, index: u64) -> u64 {
     let mut mixed = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -7,11 +7,13 @@
  *   hang-at-write N    never comes back
  *   slow-write N       takes N microseconds for each write
  *   refuse-open 1      fails to open a database
+ *   data-bytes N       writes that many bytes to its directory with each write, and says as RocksDB does that the disk is full
  *   log-bytes N        makes its LOG that long, the reason of a crash at its end
  *   print 1            writes to standard output
  *   hang-at-exit 1     never ends
  *   fork 1             leaves a process behind, in a session of its own
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,13 +39,15 @@ static long ordered(const char *word) {
   return 0;
 }
 
-static long crash_at, hang_at, slow_us, writes;
+static long crash_at, hang_at, slow_us, data_bytes, writes;
 static FILE *log_file;
+static char data_path[4096 + 16];
 
 __attribute__((constructor)) static void begin(void) {
   crash_at = ordered("crash-at-write");
   hang_at = ordered("hang-at-write");
   slow_us = ordered("slow-write");
+  data_bytes = ordered("data-bytes");
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -71,6 +75,7 @@ handle rocksdb_open_column_families(handle options, const char *path, int count,
     return NULL;
   }
   mkdir(path, 0777);
+  snprintf(data_path, sizeof data_path, "%.4000s/000004.log", path);
   snprintf(name, sizeof name, "%s/LOG", path);
   log_file = fopen(name, "w");
   if (!log_file) {
@@ -104,8 +109,22 @@ void rocksdb_close(handle database) {
   log_file = NULL;
 }
 
+/* Gives what RocksDB says of a write that fails. */
+static char *write_data(void) {
+  static char message[8192], zeros[4096];
+  FILE *file = fopen(data_path, "a");
+  long left = data_bytes;
+  while (file && left > 0 && fwrite(zeros, 1, sizeof zeros, file) == sizeof zeros) left -= sizeof zeros;
+  int failed = !file || left > 0;
+  if (file && fclose(file)) failed = 1;
+  if (!failed) return NULL;
+  snprintf(message, sizeof message, "IO error: No space left on device: While appending to file: %s: %s", data_path,
+           strerror(errno));
+  return strdup(message);
+}
+
 void rocksdb_write(handle database, handle options, handle batch, char **error) {
-  (void)database, (void)options, (void)batch, (void)error;
+  (void)database, (void)options, (void)batch;
   writes++;
   if (writes == crash_at) {
     fprintf(log_file, "\nthe fake engine was ordered to crash\n");
@@ -114,6 +133,7 @@ void rocksdb_write(handle database, handle options, handle batch, char **error) 
     abort();
   }
   while (writes == hang_at) pause();
+  if (data_bytes) *error = write_data();
   if (slow_us) usleep(slow_us);
 }
 

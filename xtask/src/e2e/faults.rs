@@ -1,28 +1,16 @@
 //! Cases of faults: an engine that misbehaves on demand, a store that cannot be written, a run that is killed at any moment.
 
 use super::engines::{RELEASE, library_of};
+use super::fake_engine::{BOUND, Fake, POLL, STEPS, SUBJECT, WORKLOAD, done, runs, sound};
 use super::processes;
 use super::scratch::Scratch;
-use super::tool::{Call, Running};
+use super::tool::Call;
 use super::{Case, Ending};
 use anyhow::{Context, ensure};
-use rusqlite::{Connection, OpenFlags};
-use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// Behind the C API of RocksDB; what it can be ordered to do stands at its head.
-const ENGINE: &str = include_str!("fake_engine.c");
-const WORKLOAD: &str = include_str!("fake.toml");
-const STEPS: u64 = 2;
-const SUBJECT: &str = "rocksdb@fake";
-
-/// Nothing that a case waits for takes longer.
-const BOUND: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(10);
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -31,103 +19,13 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults samples while they come", samples_while_they_come),
         Case::new("faults locked store", locked_store),
         Case::new("faults full disk of the store", full_disk),
+        Case::new("faults full disk of the work directory", full_work_disk),
         Case::new("faults replaced binary", replaced_binary),
         Case::new("faults process left behind", process_left_behind),
         Case::new("faults several workloads", several_workloads),
         Case::new("faults killed at any moment", killed_at_any_moment),
         Case::new("faults killed on RocksDB", killed_on_rocksdb),
     ]
-}
-
-/// The fake engine of one case, made known as a build of its own.
-struct Fake<'a> {
-    scratch: &'a Scratch,
-    orders: PathBuf,
-}
-
-impl<'a> Fake<'a> {
-    fn new(scratch: &'a Scratch) -> anyhow::Result<Fake<'a>> {
-        let source = scratch.write("fake_engine.c", ENGINE)?;
-        scratch.write("fake.toml", WORKLOAD)?;
-        let (library, orders) = (scratch.path("librocksdb.so"), scratch.path("orders"));
-        let compiled = Command::new("cc")
-            .args(["-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"])
-            .arg(format!("-DORDERS=\"{}\"", orders.display()))
-            .args([Path::new("-o"), &library, &source])
-            .output()
-            .context("failed to start the C compiler `cc`")?;
-        ensure!(compiled.status.success(), "cc: {}", String::from_utf8_lossy(&compiled.stderr));
-        let fake = Fake { scratch, orders };
-        fake.call(["engine", "add", "fake"]).and([library]).succeeds()?;
-        Ok(fake)
-    }
-
-    fn order(&self, orders: &str) -> anyhow::Result<()> {
-        fs::write(&self.orders, orders).context("failed to write the fake engine's orders")
-    }
-
-    fn call<const N: usize>(&self, arguments: [&str; N]) -> Call<'a> {
-        Call::new(self.scratch, arguments).own_cache()
-    }
-
-    /// A campaign of this many rounds.
-    fn campaign(&self, rounds: u32) -> anyhow::Result<Call<'a>> {
-        self.campaign_of(&[&self.scratch.path("fake.toml")], SUBJECT, rounds)
-    }
-
-    fn campaign_of(&self, workloads: &[&Path], subject: &str, rounds: u32) -> anyhow::Result<Call<'a>> {
-        let workloads: Vec<String> =
-            workloads.iter().map(|workload| format!("\"{}\"", workload.display())).collect();
-        let text = format!(
-            "name = \"faults\"\nworkloads = [{}]\nsubjects = [\"{subject}\"]\nseed = 7\nrounds = {rounds}\n",
-            workloads.join(", ")
-        );
-        let plan = self.scratch.write("plan.toml", &text)?;
-        Ok(self.call(["run"]).and([plan]).and(["--json"]))
-    }
-
-    fn store(&self) -> PathBuf {
-        self.scratch.data().join("dbdyno/dbdyno.sqlite")
-    }
-
-    /// The store as another program sees it.
-    fn other_program(&self) -> anyhow::Result<Connection> {
-        let connection = Connection::open_with_flags(self.store(), OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .context("failed to open the store")?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        Ok(connection)
-    }
-
-    fn count(&self, table: &str) -> anyhow::Result<u64> {
-        let count: i64 =
-            self.other_program()?
-                .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
-        Ok(count.unsigned_abs())
-    }
-
-    /// Waits until a table of the store has this many rows.
-    fn until_rows(&self, table: &str, rows: u64, run: &mut Running) -> anyhow::Result<()> {
-        let began = Instant::now();
-        // The tables come a moment after the file.
-        while !self.store().exists() || self.count(table).unwrap_or(0) < rows {
-            ensure!(
-                run.is_running()?,
-                "the run ended before `{table}` had {rows} rows: {}",
-                run.stderr_so_far()?
-            );
-            ensure!(
-                began.elapsed() < BOUND,
-                "`{table}` has less than {rows} rows after {} s",
-                BOUND.as_secs()
-            );
-            std::thread::sleep(POLL);
-        }
-        Ok(())
-    }
-}
-
-fn done(report: &Value) -> u64 {
-    report["trials"]["done"].as_u64().unwrap_or(0)
 }
 
 /// What the engine wrote before it crashed is kept, the end of it too, and costs no memory however long it is.
@@ -197,14 +95,18 @@ fn locked_store(scratch: &Scratch) -> anyhow::Result<Ending> {
 fn full_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     let disk = scratch.data();
-    fs::create_dir_all(&disk)?;
-    let mounted =
-        Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(&disk).output()?;
+    on_a_small_disk(&disk, || on_a_full_disk(&fake, &disk))
+}
+
+/// With a file system of 4 MiB mounted in the place of this directory. It is unmounted whatever became of the case.
+fn on_a_small_disk(disk: &Path, case: impl FnOnce() -> anyhow::Result<Ending>) -> anyhow::Result<Ending> {
+    fs::create_dir_all(disk)?;
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(disk).output()?;
     if !mounted.status.success() {
         return Ok(Ending::NotHere { reason: "no file system of its own can be mounted".to_owned() });
     }
-    let ended = on_a_full_disk(&fake, &disk);
-    ensure!(Command::new("umount").arg(&disk).status()?.success(), "failed to unmount `{}`", disk.display());
+    let ended = case();
+    ensure!(Command::new("umount").arg(disk).status()?.success(), "failed to unmount `{}`", disk.display());
     ended
 }
 
@@ -226,6 +128,43 @@ fn on_a_full_disk(fake: &Fake<'_>, disk: &Path) -> anyhow::Result<Ending> {
     let finished = run.finish(BOUND)?.expect_code(&[0])?.expect_stderr(&["can be written again"])?;
     ensure!(done(&finished.json()?) == 8 * STEPS, "trials: {}", finished.json()?["trials"]);
     Ok(Ending::Passed)
+}
+
+/// A run whose work directory is on a disk that fills up ends with what it had measured, says which directory is full, and goes on
+/// where there is room again.
+fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    let disk = scratch.path("work");
+    let work_dir = disk.join("dbdyno");
+    on_a_small_disk(&disk, || {
+        // The build that was added is known to its work directory only.
+        let add = fake.call(["engine", "add", "fake"]).and([scratch.path("librocksdb.so")]);
+        add.and([Path::new("--work-dir"), &work_dir]).succeeds()?;
+        fake.order("slow-write 5000\n")?;
+        let run = fake.campaign(4)?.and([Path::new("--work-dir"), &work_dir]);
+        let mut run = run.start()?;
+        fake.until_rows("trials", STEPS, &mut run)?;
+        // Read when a worker loads the engine: the next visit writes 20 MB.
+        fake.order("data-bytes 100000\n")?;
+        let full = format!(
+            "the disk of the work directory is full: free space on the file system of `{}",
+            disk.display()
+        );
+        let ended =
+            run.finish(BOUND)?.expect_code(&[3])?.expect_stderr(&["No space left on device", &full])?;
+        let report = ended.json()?;
+        ensure!(report["trials"]["failed"] == 1, "trials: {}", report["trials"]);
+        ensure!((STEPS..4 * STEPS).contains(&done(&report)), "trials: {}", report["trials"]);
+        let left =
+            fs::read_dir(work_dir.join("runs"))?.flatten().filter(|entry| entry.path().is_dir()).count();
+        ensure!(left == 0, "{left} directories of runs are left on the full disk");
+        fake.order("")?;
+        let again = fake.call(["run", "--resume", "last", "--work-dir"]).and([&work_dir]);
+        again.succeeds()?;
+        let report = fake.call(["report", "last", "--format", "json"]).succeeds()?.json()?;
+        ensure!(done(&report) == 4 * STEPS, "trials: {}", report["trials"]);
+        Ok(Ending::Passed)
+    })
 }
 
 /// Workers come from the file that the run began with, whatever is done to its name.
@@ -271,7 +210,7 @@ fn several_workloads(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     fake.order("slow-write 5000\n")?;
     let more = scratch.write("more.toml", &WORKLOAD.replace("name = \"fake\"", "name = \"more\""))?;
-    let mut run = fake.campaign_of(&[&scratch.path("fake.toml"), &more], SUBJECT, 1)?.start()?;
+    let mut run = fake.campaign_of(&[&scratch.path("fake.toml"), &more], &[SUBJECT], 1)?.start()?;
     fake.until_rows("blocks", 1, &mut run)?;
     run.kill(true)?;
     processes::all_gone(&scratch.shared.binary)?;
@@ -297,7 +236,7 @@ fn killed_on_rocksdb(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     fake.call(["engine", "add", "real"]).and([library_of(scratch, RELEASE)?]).succeeds()?;
     let steps = fs::read_to_string(&scratch.workload)?.matches("[[step]]").count() as u64;
-    killed(&fake, 10, 2 * steps, || fake.campaign_of(&[&scratch.workload], "rocksdb@real", 2))
+    killed(&fake, 10, 2 * steps, || fake.campaign_of(&[&scratch.workload], &["rocksdb@real"], 2))
 }
 
 /// A run that is killed at any moment goes on to the same trials as one that was not; nothing of it is left behind, and the store is
@@ -314,34 +253,22 @@ fn killed<'a>(
     let whole = began.elapsed();
     let mut cut_off = 0;
     for kill in 0..kills {
-        let known = runs(fake)?;
+        let known = runs(&fake.store())?;
         let mut run = campaign()?.start()?;
         // From the beginning to the end of a run, in steps that fall on no rhythm of its own.
         std::thread::sleep(whole.mul_f64(f64::from(kill * 37 % kills) / f64::from(kills)));
         run.kill(kill % 2 == 0)?;
         processes::all_gone(&scratch.shared.binary).with_context(|| format!("kill {kill}"))?;
-        let new: Vec<String> = runs(fake)?.difference(&known).cloned().collect();
+        let new: Vec<String> = runs(&fake.store())?.difference(&known).cloned().collect();
         let Some(id) = new.first() else { continue }; // it had not begun
-        sound(fake)?;
+        sound(&fake.store())?;
         let resumed = fake.call(["run", "--resume", id, "--json"]).run()?.expect_code(&[0, 2])?;
         cut_off += u32::from(resumed.code()? == 0);
         let report = fake.call(["report", id, "--format", "json"]).succeeds()?.json()?;
         ensure!(done(&report) == trials, "kill {kill}: {} instead of {trials} trials done", report["trials"]);
     }
-    sound(fake)?;
+    sound(&fake.store())?;
     eprintln!("e2e: {cut_off} of {kills} runs of {:.2} s were cut off and went on", whole.as_secs_f64());
     ensure!(cut_off >= kills / 3, "only {cut_off} of {kills} runs were cut off");
     Ok(Ending::Passed)
-}
-
-fn runs(fake: &Fake<'_>) -> anyhow::Result<BTreeSet<String>> {
-    let connection = fake.other_program()?;
-    let mut statement = connection.prepare("SELECT id FROM runs")?;
-    Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-}
-
-fn sound(fake: &Fake<'_>) -> anyhow::Result<()> {
-    let said: String = fake.other_program()?.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
-    ensure!(said == "ok", "the store is damaged: {said}");
-    Ok(())
 }

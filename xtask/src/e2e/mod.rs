@@ -9,6 +9,7 @@ mod compare;
 mod elsewhere;
 mod engines;
 mod expect;
+mod fake_engine;
 mod faults;
 mod formats;
 mod histories;
@@ -17,11 +18,13 @@ mod leftovers;
 mod neighbour;
 mod pages;
 mod places;
+mod power_loss;
 pub mod processes;
 mod scratch;
 mod serve;
 mod servers;
 mod signals;
+mod soak;
 mod tool;
 mod usage;
 
@@ -38,6 +41,9 @@ pub struct Arguments {
     /// Every release that is listed as tried, not only those of CI
     #[arg(long)]
     all_releases: bool,
+    /// The cases that take longer than CI may, and only those
+    #[arg(long)]
+    nightly: bool,
     /// One JSON object instead of lines
     #[arg(long)]
     json: bool,
@@ -59,15 +65,29 @@ enum Ending {
 /// What a case does. An error is its failure.
 type Body = Box<dyn Fn(&Scratch) -> anyhow::Result<Ending>>;
 
+/// When a case is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// On every change.
+    Always,
+    /// By `cargo xtask nightly`: it takes longer than CI may.
+    Nightly,
+}
+
 /// One case.
 struct Case {
     name: String,
+    when: When,
     body: Body,
 }
 
 impl Case {
     fn new(name: impl Into<String>, body: impl Fn(&Scratch) -> anyhow::Result<Ending> + 'static) -> Case {
-        Case { name: name.into(), body: Box::new(body) }
+        Case { name: name.into(), when: When::Always, body: Box::new(body) }
+    }
+
+    fn nightly(self) -> Case {
+        Case { when: When::Nightly, ..self }
     }
 }
 
@@ -84,13 +104,17 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(insert_benchmark::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());
+    cases.extend(power_loss::cases());
     cases.extend(signals::cases());
     cases.extend(serve::cases());
     cases.extend(servers::cases());
     cases.extend(pages::cases());
     cases.extend(elsewhere::cases());
+    cases.extend(soak::cases());
+    let when = if arguments.nightly { When::Nightly } else { When::Always };
     cases.retain(|case| {
-        arguments.cases.is_empty() || arguments.cases.iter().any(|wanted| case.name.contains(wanted.as_str()))
+        let named = |wanted: &String| case.name.contains(wanted.as_str());
+        case.when == when && (arguments.cases.is_empty() || arguments.cases.iter().any(named))
     });
     cases
 }
@@ -107,7 +131,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
     let releases = engines::Releases::read()?;
     let cases = cases(arguments, &releases);
-    ensure!(!cases.is_empty(), "no case has {} in its name", arguments.cases.join(" or "));
+    let which = if arguments.nightly { "nightly case" } else { "case (those of --nightly apart)" };
+    ensure!(!cases.is_empty(), "no {which} has {} in its name", arguments.cases.join(" or "));
     let shared = Shared::prepare(&workspace::release_build()?)?;
 
     let mut records = Vec::new();

@@ -162,6 +162,52 @@ pub fn parent(pid: u32) -> Option<u32> {
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
+/// What a process holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Resources {
+    pub resident_bytes: u64,
+    pub descriptors: usize,
+    pub threads: u64,
+}
+
+/// Reads what a process holds; none if it has ended.
+pub fn resources(pid: u32) -> Option<Resources> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let number = |name: &str| -> Option<u64> {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_ascii_whitespace().next()?.parse().ok()
+    };
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count();
+    Some(Resources { resident_bytes: number("VmRSS")? * 1024, descriptors, threads: number("Threads")? })
+}
+
+/// CPU time of all threads of a process, those that have ended included: fields 14 and 15 of /proc/PID/stat.
+pub fn cpu(pid: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
+    let mut ticks = || fields.next()?.parse::<u64>().ok();
+    // USER_HZ is 100 on every architecture of ours.
+    Some(Duration::from_millis((ticks()? + ticks()?) * 10))
+}
+
+/// Stops a process and waits until each of its threads stands still.
+pub fn stop(pid: u32) -> anyhow::Result<()> {
+    signal(pid, libc::SIGSTOP)?;
+    let began = Instant::now();
+    loop {
+        let threads = fs::read_dir(format!("/proc/{pid}/task")).context("the process has ended")?;
+        let stands_still = |path: &Path| {
+            let stat = fs::read_to_string(path.join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('T'))
+        };
+        if threads.flatten().all(|thread| stands_still(&thread.path())) {
+            return Ok(());
+        }
+        ensure!(began.elapsed() < GONE_BOUND, "process {pid} was not stopped");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Whether a process runs this binary.
 pub fn runs(pid: u32, binary: &Path) -> bool {
     // Unreadable for zombies, for the processes of others and for those that have just ended.
@@ -171,6 +217,18 @@ pub fn runs(pid: u32, binary: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_this_process_holds_and_has_used_is_read() {
+        let held = resources(std::process::id()).unwrap();
+        assert!(held.resident_bytes > 1 << 20 && held.descriptors >= 3 && held.threads >= 2, "{held:?}");
+        let before = cpu(std::process::id()).unwrap();
+        let began = Instant::now();
+        while cpu(std::process::id()).unwrap() == before {
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+        assert!(resources(u32::MAX).is_none() && cpu(u32::MAX).is_none());
+    }
 
     #[test]
     fn this_process_is_found_by_its_binary() {

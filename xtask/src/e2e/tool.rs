@@ -157,9 +157,14 @@ impl Running {
         processes::signal_group(self.pid(), libc::SIGINT)
     }
 
+    /// Of a run, the process that measures and stores; none before its supervisor has started it.
+    pub fn below_supervisor(&self) -> anyhow::Result<Option<u32>> {
+        Ok(processes::all()?.into_iter().find(|pid| processes::parent(*pid) == Some(self.pid())))
+    }
+
     /// Kills the supervisor of a run, or the run itself, and waits until both are gone.
     pub fn kill(&mut self, supervisor: bool) -> anyhow::Result<()> {
-        let run = processes::all()?.into_iter().find(|pid| processes::parent(*pid) == Some(self.pid()));
+        let run = self.below_supervisor()?;
         // Before the run was started there is only one to kill.
         processes::signal(run.filter(|_| !supervisor).unwrap_or(self.pid()), libc::SIGKILL)?;
         while self.is_running()? {
