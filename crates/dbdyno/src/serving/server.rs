@@ -1,15 +1,16 @@
 //! Sockets and threads: each connection is read by a thread of its own, asks once, is answered and closed; a few threads make
 //! the pages. Connections, bytes and times are bounded, so that no client keeps others from being answered.
 //!
-//! The only file that knows the HTTP library, of which it uses what writes the head of an answer. Its server is not used:
-//! it allocates what `Content-Length` says when a request is dropped, blocks a thread and two file descriptors for ever on a
-//! request of HTTP/2.0, reads heads without a bound, has no timeouts, and stops to accept if there is no descriptor left.
+//! The only file that writes HTTP; `head` reads it. Why there is no library for that: ADR 018.
 
 use super::answers::Site;
 use super::asked::{Answer, Asked, Method};
 use super::connections::{Connection, Connections};
 use super::head;
 use anyhow::Context;
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use runner::clock;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -19,7 +20,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
-use tiny_http::{HTTPVersion, Header, Response, StatusCode};
 
 /// Threads that make pages: that takes CPU, and the host may be measuring.
 const WORKERS: usize = 2;
@@ -195,25 +195,31 @@ fn page(asked: Asked, jobs: &SyncSender<Job>) -> Answer {
 fn write(to: &mut Timed<'_>, answer: &Answer, with_body: bool) -> io::Result<()> {
     // Head and body are two writes: the second must not wait until the first is acknowledged.
     to.stream.set_nodelay(true)?;
-    to.write_all(&head_of(answer)?)?;
+    to.write_all(&head_of(answer))?;
     if with_body { to.write_all(&answer.body) } else { Ok(()) }
 }
 
-fn head_of(answer: &Answer) -> io::Result<Vec<u8>> {
-    let headers = answer.all_headers();
-    let headers =
-        headers.iter().filter_map(|(name, value)| Header::from_bytes(name.as_bytes(), value.as_bytes()).ok());
-    let length = Some(answer.body.len());
-    let response = Response::new(StatusCode(answer.status), headers.collect(), io::empty(), length, None)
-        .with_chunked_threshold(usize::MAX);
-    let mut head = Vec::new();
-    let without_body = true;
-    response.raw_print(&mut head, HTTPVersion(1, 1), &[], without_body, None)?;
-    // The library keeps this header to itself, and writes it never.
-    let empty_line = head.len() - b"\r\n".len();
-    head.truncate(empty_line);
-    head.extend_from_slice(b"Connection: close\r\n\r\n");
-    Ok(head)
+/// RFC 9112, chapter 4: the words after a status may be empty.
+fn head_of(answer: &Answer) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {} \r\n", answer.status);
+    for (name, value) in answer.all_headers() {
+        // A header that could end early is left out.
+        if !value.chars().any(|character| character.is_ascii_control()) {
+            head += &format!("{name}: {value}\r\n");
+        }
+    }
+    // RFC 9110, chapter 6.6.1: of a server that has a clock.
+    if let Some(date) = date(clock::epoch_us()) {
+        head += &format!("Date: {date}\r\n");
+    }
+    head += &format!("Content-Length: {}\r\nConnection: close\r\n\r\n", answer.body.len());
+    head.into_bytes()
+}
+
+/// `Tue, 24 Nov 2026 07:26:51 GMT`
+fn date(epoch_us: i64) -> Option<String> {
+    let now = Timestamp::from_microsecond(epoch_us).ok()?;
+    DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()
 }
 
 /// Lets the client close first. A socket that is closed while bytes of the client are unread, such as those of a body,
