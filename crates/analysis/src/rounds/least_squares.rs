@@ -7,6 +7,7 @@
 
 use super::RoundValues;
 use crate::linear::inverse_of_positive_definite;
+use std::collections::BTreeSet;
 
 /// The fitted model.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,7 +122,18 @@ fn connected_parts(rounds: usize, present: &[Vec<usize>]) -> Vec<usize> {
     part
 }
 
+/// A generalised inverse of L. Which one it is changes no estimable difference, and so the smaller system is solved: rounds may be
+/// a thousand, or versions.
 fn inverse_of_laplacian(rounds: usize, present: &[Vec<usize>], part: &[usize]) -> Vec<Vec<f64>> {
+    if rounds <= present.len() {
+        by_rounds(rounds, present, part)
+    } else {
+        by_versions(rounds, present, part)
+    }
+}
+
+/// The first round of each part is held at zero.
+fn by_rounds(rounds: usize, present: &[Vec<usize>], part: &[usize]) -> Vec<Vec<f64>> {
     let mut laplacian = vec![vec![0.0; rounds]; rounds];
     for of in present {
         for left in of {
@@ -131,12 +143,56 @@ fn inverse_of_laplacian(rounds: usize, present: &[Vec<usize>], part: &[usize]) -
             }
         }
     }
-    // The first round of each part is held at zero.
     let free: Vec<usize> = (0..rounds).filter(|round| part[*round] != *round).collect();
-    let mut matrix: Vec<Vec<f64>> =
-        free.iter().map(|row| free.iter().map(|column| laplacian[*row][*column]).collect()).collect();
-    let small = inverse_of_positive_definite(&mut matrix);
+    inverse_of_part(&laplacian, &free)
+}
+
+/// L is `D - U N^-1 U'`: D has the versions of each round, N the rounds of each version, U which version has which round. Its inverse
+/// is `D^-1 + D^-1 U M^-1 U' D^-1` with `M = N - U' D^-1 U` (Woodbury 1950), the Laplacian of the versions, of which the first of
+/// each part is held at zero.
+fn by_versions(rounds: usize, present: &[Vec<usize>], part: &[usize]) -> Vec<Vec<f64>> {
+    let mut versions_of: Vec<Vec<usize>> = vec![Vec::new(); rounds];
+    for (version, of) in present.iter().enumerate() {
+        of.iter().for_each(|round| versions_of[*round].push(version));
+    }
+    let mut laplacian = vec![vec![0.0; present.len()]; present.len()];
+    for versions in versions_of.iter().filter(|versions| !versions.is_empty()) {
+        for left in versions {
+            laplacian[*left][*left] += 1.0;
+            for right in versions {
+                laplacian[*left][*right] -= 1.0 / versions.len() as f64;
+            }
+        }
+    }
+    let part_of = |version: usize| present[version].first().map(|round| part[*round]);
+    let mut seen = BTreeSet::new();
+    let free: Vec<usize> = (0..present.len())
+        .filter(|version| part_of(*version).is_some_and(|part| !seen.insert(part)))
+        .collect();
+    let of_versions = inverse_of_part(&laplacian, &free);
     let mut inverse = vec![vec![0.0; rounds]; rounds];
+    for (row, versions) in inverse.iter_mut().zip(&versions_of) {
+        let share = 1.0 / versions.len().max(1) as f64;
+        let shifts: Vec<f64> = (0..present.len())
+            .map(|column| share * versions.iter().map(|version| of_versions[*version][column]).sum::<f64>())
+            .collect();
+        for (value, versions) in row.iter_mut().zip(&versions_of) {
+            let shift: f64 = versions.iter().map(|version| shifts[*version]).sum();
+            *value = shift / versions.len().max(1) as f64;
+        }
+    }
+    for (round, versions) in versions_of.iter().enumerate().filter(|(_, versions)| !versions.is_empty()) {
+        inverse[round][round] += 1.0 / versions.len() as f64;
+    }
+    inverse
+}
+
+/// The inverse of the rows and columns that are free; 0 elsewhere.
+fn inverse_of_part(matrix: &[Vec<f64>], free: &[usize]) -> Vec<Vec<f64>> {
+    let mut part: Vec<Vec<f64>> =
+        free.iter().map(|row| free.iter().map(|column| matrix[*row][*column]).collect()).collect();
+    let small = inverse_of_positive_definite(&mut part);
+    let mut inverse = vec![vec![0.0; matrix.len()]; matrix.len()];
     for (row, values) in free.iter().zip(&small) {
         for (column, value) in free.iter().zip(values) {
             inverse[*row][*column] = *value;
@@ -159,5 +215,56 @@ fn center(effects: &mut [Option<f64>], present: &[Vec<usize>], part: &[usize]) {
         for version in members {
             effects[version] = effects[version].map(|effect| effect - mean);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// `d' G d` of two versions: what the estimated rounds add to the variance of their difference.
+    fn added(inverse: &[Vec<f64>], present: &[Vec<usize>], left: usize, right: usize) -> f64 {
+        let mut weighs = vec![0.0; inverse.len()];
+        for (version, sign) in [(left, 1.0), (right, -1.0)] {
+            for round in &present[version] {
+                weighs[*round] += sign / present[version].len() as f64;
+            }
+        }
+        let row = |row: &Vec<f64>| row.iter().zip(&weighs).map(|(g, weigh)| g * weigh).sum::<f64>();
+        inverse.iter().zip(&weighs).map(|(of, weigh)| weigh * row(of)).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn both_systems_say_the_same_of_all_versions_that_rounds_connect(
+            cells in prop::collection::vec(prop::collection::vec(prop::bool::weighted(0.6), 7), 2..6),
+        ) {
+            let of = |version: &Vec<bool>| (0..7).filter(|round| version[*round]).collect::<Vec<usize>>();
+            let present: Vec<Vec<usize>> = cells.iter().map(of).collect();
+            let part = connected_parts(7, &present);
+            let (rounds, versions) = (by_rounds(7, &present, &part), by_versions(7, &present, &part));
+            for left in 0..present.len() {
+                for right in 0..left {
+                    let parts = [left, right].map(|version| present[version].first().map(|round| part[*round]));
+                    if parts[0].is_some() && parts[0] == parts[1] {
+                        let (one, other) =
+                            (added(&rounds, &present, left, right), added(&versions, &present, left, right));
+                        prop_assert!((one - other).abs() < 1e-9, "{one} and {other}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nearly_complete_rounds_add_nearly_nothing() {
+        let present: Vec<Vec<usize>> =
+            (0..5).map(|version| (0..1000).filter(|round| round % 97 != version * 13).collect()).collect();
+        let part = connected_parts(1000, &present);
+        let inverse = inverse_of_laplacian(1000, &present, &part);
+        // Nearly complete: the rounds add nearly nothing to 2 / n.
+        let added = added(&inverse, &present, 0, 4);
+        assert!((0.0..1e-4).contains(&added), "{added}");
     }
 }

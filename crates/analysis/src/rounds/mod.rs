@@ -159,7 +159,7 @@ impl Between {
 /// Fits the additive model.
 ///
 /// No rounds or no versions give no means and no variance; a single round, means without a variance. The work
-/// grows with the cube of the rounds and linearly with the versions.
+/// grows with the cube of the rounds or of the versions, whichever are fewer, and with the square of the rounds.
 pub fn fit(values: &RoundValues) -> RoundsFit {
     let present: Vec<Vec<usize>> = (0..values.versions)
         .map(|version| values.cells_of(version).map(|(round, _)| round).collect())
