@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => commands::export::run(&cli.places, &arguments),
         Command::Import(arguments) => commands::import::run(&cli.places, &arguments),
         Command::History(arguments) => commands::history::run(&cli.places, &arguments),
+        Command::Doctor(arguments) => commands::doctor::run(&cli.places, &arguments),
         Command::Serve(arguments) => commands::serve::run(&cli.places, &arguments),
         Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
         Command::Workload(arguments) => commands::workload::run(&arguments),

@@ -37,6 +37,11 @@ pub fn config_dir() -> anyhow::Result<PathBuf> {
     Ok(xdg("XDG_CONFIG_HOME", ".config")?.join("dbdyno"))
 }
 
+/// What is remembered between calls and is no result: what `doctor --fix` has changed.
+pub fn state_dir() -> anyhow::Result<PathBuf> {
+    Ok(xdg("XDG_STATE_HOME", ".local/state")?.join("dbdyno"))
+}
+
 fn xdg(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
     if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));

@@ -31,6 +31,9 @@ pub struct Host {
     pub device: Option<String>,
     /// Load average over one minute when the run began.
     pub load_1m: Option<String>,
+    /// Settings by name: `vm.swappiness`, `device.max_sectors_kb`; none in runs of before 2026-11-24.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
 }
 
 impl Host {
@@ -66,7 +69,14 @@ impl Host {
             before,
             now,
         };
-        facts.into_iter().map(change).filter(|change| change.before != change.now).collect()
+        // What an older run does not have, it does not differ in.
+        let settings = self.facts.iter().filter_map(|(name, before)| {
+            let now = now.facts.get(name).cloned().unwrap_or_default();
+            Some((name.as_str(), false, before.clone(), now))
+                .filter(|_| !TOLD_BY_NAME.contains(&name.as_str()))
+        });
+        let all = facts.into_iter().chain(settings);
+        all.map(change).filter(|change| change.before != change.now).collect()
     }
 
     /// The host's CPUs where this process may not use all of them: because of an affinity that it inherited, or a container.
@@ -76,6 +86,9 @@ impl Host {
 }
 
 const BOOT: &str = "boot";
+
+/// Settings that have a field of their own.
+const TOLD_BY_NAME: [&str; 3] = ["cpu.governor", "thp.enabled", "file_system.type"];
 
 /// To a whole GiB: a kernel reserves a little more or less of the same memory.
 fn gibibytes(bytes: u64) -> String {
@@ -161,6 +174,13 @@ mod tests {
         let shown: Vec<String> = changes.iter().map(HostChange::to_string).collect();
         assert_eq!(shown, ["it was booted again", "device was unknown, is vdb"]);
         assert!(changes.iter().all(|change| !change.of_machine));
+        let set = |swappiness: &str| Host {
+            facts: BTreeMap::from([("vm.swappiness".to_owned(), swappiness.to_owned())]),
+            ..before.clone()
+        };
+        let shown: Vec<String> = set("60").changes(&set("1")).iter().map(HostChange::to_string).collect();
+        assert_eq!(shown, ["vm.swappiness was 60, is 1"]);
+        assert_eq!(before.changes(&set("1")), []);
         let other = Host { cpus: 4, cpus_online: Some(8), memory_bytes: 48 << 30, ..before.clone() };
         let changes = before.changes(&other);
         assert_eq!(changes.iter().filter(|change| change.of_machine).count(), 3, "{changes:?}");

@@ -7,6 +7,7 @@ pub mod block;
 pub mod build;
 pub mod config;
 pub mod counter;
+pub mod doctor;
 pub mod elsewhere;
 pub mod event;
 pub mod figures;

@@ -30,6 +30,14 @@ pub enum Warning {
     WithheldCpus { usable: u32, online: u32 },
     #[error("the CPU frequency governor is `{governor}`, not `performance`")]
     CpuGovernor { governor: String },
+    #[error(
+        "this host is not fit to measure on: {} {}; `dbdyno doctor` says why and what to do",
+        .checks.join(", "), if .checks.len() == 1 { "fails" } else { "fail" }
+    )]
+    HostUnfit {
+        /// Ids of the checks that fail.
+        checks: Vec<String>,
+    },
     #[error("a virtual machine: other guests of its host can disturb")]
     VirtualMachine,
     #[error(

@@ -10,6 +10,7 @@ mod calibration;
 pub mod charts;
 mod comparison;
 mod contract;
+pub mod doctor;
 pub mod document;
 mod documents;
 pub mod export;

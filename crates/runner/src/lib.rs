@@ -6,6 +6,7 @@
 pub mod campaign;
 pub mod clock;
 pub mod commits;
+pub mod doctor;
 pub mod engines;
 pub mod marked_dir;
 pub mod ownership;

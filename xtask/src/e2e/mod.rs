@@ -6,6 +6,7 @@
 mod bisect;
 mod campaigns;
 mod compare;
+mod doctor;
 mod elsewhere;
 mod engines;
 mod expect;
@@ -98,6 +99,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(compare::cases());
     cases.extend(bisect::cases(releases));
     cases.extend(campaigns::cases());
+    cases.extend(doctor::cases());
     cases.extend(faults::cases());
     cases.extend(formats::cases());
     cases.extend(histories::cases());

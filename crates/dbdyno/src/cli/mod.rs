@@ -60,6 +60,8 @@ pub enum Command {
     Import(Import),
     /// Search series of releases for changes: of campaigns, or of tables that others published
     History(History),
+    /// Is this host fit to measure on? What to change, and why
+    Doctor(Doctor),
     /// Show the store in a browser; nothing is changed by it
     Serve(Serve),
     /// Releases that can be had, builds that are here, your own builds
@@ -88,6 +90,7 @@ impl Command {
             | Command::Export(_)
             | Command::Import(_)
             | Command::History(_)
+            | Command::Doctor(_)
             | Command::Serve(_)
             | Command::Workload(_)
             | Command::Completions { .. }
@@ -306,6 +309,30 @@ Examples:
   dbdyno run --resume last
   dbdyno run --resume last --retry-failed
   dbdyno report last --format tsv -o columns.tsv";
+
+#[derive(Debug, Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub struct Doctor {
+    /// Results as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Set what can be set, as root; what was set before is kept for --undo
+    #[arg(long)]
+    pub fix: bool,
+    /// Set back what --fix has set, unless somebody has set it since
+    #[arg(long, conflicts_with = "fix")]
+    pub undo: bool,
+    /// Width of the text [default: the terminal's, else 120]
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
+}
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  dbdyno doctor
+  dbdyno doctor --json
+  sudo dbdyno doctor --fix
+  sudo dbdyno doctor --undo";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]

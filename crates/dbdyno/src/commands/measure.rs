@@ -1,11 +1,12 @@
 //! Running one plan: its events go to the store and to the progress line.
 
 use crate::cli::Places;
+use crate::commands::doctor;
 use crate::exit::usage;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::referee::Judge;
-use crate::{finding, interrupt, paths};
+use crate::{finding, interrupt, paths, planning};
 use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
@@ -24,6 +25,7 @@ use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
 use runner::real::{library_copy, memory_limit};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Resumed, ResumedBy, Retry, Writer};
 
 /// As it is kept with each run.
@@ -177,6 +179,7 @@ fn open_run(
         }
     }
     opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
+    opening.extend(unfit(plan, stage.directory.path()));
     let mut recording = Recording::new(run, writer, progress);
     for event in &opening {
         recording.on(event, 0);
@@ -219,6 +222,21 @@ pub fn new_run_id() -> anyhow::Result<String> {
     let now = jiff::Timestamp::from_microsecond(clock::epoch_us()).context("the clock is out of range")?;
     let tail = crate::planning::drawn_seed()? & 0xffff;
     Ok(format!("{}-{tail:04x}", now.strftime("%Y%m%d-%H%M%S")))
+}
+
+/// Checks with a warning of their own.
+const SAID_ALREADY: [&str; 2] = ["cpu-governor", "other-load"];
+
+/// Why this host is not fit for the plan. A bisection has hundreds of runs: only the first of a process looks.
+fn unfit(plan: &Plan, directory: &Path) -> Option<RunEvent> {
+    static LOOKED: AtomicBool = AtomicBool::new(false);
+    if LOOKED.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    let mut checks = doctor::failing(&doctor::look(directory, Some(planning::needs(plan))));
+    checks.retain(|check| !SAID_ALREADY.contains(&check.as_str()));
+    let warning = Warning::HostUnfit { checks };
+    (warning != Warning::HostUnfit { checks: Vec::new() }).then_some(RunEvent::Warned { step: None, warning })
 }
 
 /// More than this share of the CPUs busy before we begin: somebody else is at work.

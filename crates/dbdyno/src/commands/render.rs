@@ -47,13 +47,22 @@ pub fn show(findings: &[Finding], wanted: Wanted<'_>) -> anyhow::Result<()> {
 const DEFAULT_WIDTH: usize = 120;
 
 fn text_options(wanted: Wanted<'_>) -> TextOptions {
-    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let to_terminal = wanted.output.output.is_none() && stdout().is_terminal();
     TextOptions {
-        width: wanted.output.width.or(terminal.filter(|_| to_terminal)).unwrap_or(DEFAULT_WIDTH),
+        width: if to_terminal {
+            width(wanted.output.width)
+        } else {
+            wanted.output.width.unwrap_or(DEFAULT_WIDTH)
+        },
         colour: to_terminal && std::env::var_os("NO_COLOR").is_none(),
         detail: wanted.detail,
     }
+}
+
+/// Columns of text on standard output: as asked for, else the terminal's.
+pub fn width(asked: Option<usize>) -> usize {
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    asked.or(terminal.filter(|_| stdout().is_terminal())).unwrap_or(DEFAULT_WIDTH)
 }
 
 /// Whether a kind of finding has the format asked for and it can be written, before hours go by to measure one.

@@ -11,11 +11,12 @@ use crate::cli::{Measuring, Places};
 use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
-use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
+use model::plan::{DecisionRule, Design, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
-use model::units::Nanos;
+use model::units::{Bytes, Nanos};
 use model::workload::{Step, Workload};
+use runner::doctor::Needs;
 use runner::engines::BuildCache;
 use runner::real::{code_files, library_copy};
 use sha2::{Digest, Sha256};
@@ -149,13 +150,15 @@ fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<St
     Ok(workload.steps.iter().filter(is_judged).map(|step| step.name.clone()).filter(chosen).collect())
 }
 
-/// Sides live at the same time: block cache, memtables and a copy of the data in the page cache for each.
-fn check_memory(plan: &Plan) -> anyhow::Result<()> {
-    const MOST_SHARE: f64 = 0.8;
+/// What a plan takes while it runs. Sides live at the same time: block cache, memtables and a copy of the data in the page cache for
+/// each; on the disk as much again for what compactions and logs have not given back.
+pub fn needs(plan: &Plan) -> Needs {
     let number = |subject: &Subject, name: &str, otherwise: u64| {
         subject.options.get(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(otherwise)
     };
-    let needed: u64 = plan
+    let here = plan.subjects.iter().filter(|subject| subject.build.elsewhere().is_none()).count();
+    let at_once = if plan.layout.design == Design::Interleaved { here } else { here.min(1) };
+    let memory: u64 = plan
         .subjects
         .iter()
         .map(|subject| {
@@ -173,6 +176,14 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
             cache.min(plan.workload.data.size().0 * 2) + memtable * 4 + plan.workload.data.size().0
         })
         .sum();
+    // In rounds one subject is alive at a time.
+    let memory = if at_once < here { memory / here.max(1) as u64 } else { memory };
+    Needs { memory: Bytes(memory), disk: Bytes(plan.workload.data.size().0 * 2 * at_once as u64) }
+}
+
+fn check_memory(plan: &Plan) -> anyhow::Result<()> {
+    const MOST_SHARE: f64 = 0.8;
+    let needed = needs(plan).memory.0;
     let host = runner::proc::host::describe(Path::new("/"));
     if needed as f64 > host.memory_bytes as f64 * MOST_SHARE {
         bail!(usage(anyhow!(

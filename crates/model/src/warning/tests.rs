@@ -30,6 +30,8 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         Warning::BusyHostThroughout { median_percent: 30.4, step: text("read") },
         Warning::WithheldCpus { usable: 2, online: 8 },
         Warning::CpuGovernor { governor: text("powersave") },
+        Warning::HostUnfit { checks: vec![text("steal")] },
+        Warning::HostUnfit { checks: vec![text("clock-source"), text("other-dbdyno")] },
         Warning::VirtualMachine,
         Warning::OwnImage,
         Warning::LibrariesInPlace {

@@ -1,5 +1,6 @@
 //! The host: what it is, and how it is at one moment.
 
+use super::facts::{self, Root};
 use super::parse;
 use crate::clock;
 use model::host::{Host, HostSample};
@@ -19,6 +20,7 @@ pub fn describe(work_dir: &Path) -> Host {
         let line = cpuinfo.lines().find(|line| line.starts_with(name))?;
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     };
+    let device = device_of(work_dir).ok();
     Host {
         name: line("/proc/sys/kernel/hostname").unwrap_or_default(),
         boot_id: line("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
@@ -31,7 +33,8 @@ pub fn describe(work_dir: &Path) -> Host {
         transparent_huge_pages: line("/sys/kernel/mm/transparent_hugepage/enabled"),
         virtual_machine: cpuinfo_line("flags").is_some_and(|flags| flags.contains("hypervisor")),
         file_system: file_system(work_dir),
-        device: device_of(work_dir).ok(),
+        facts: facts::read(&Root::of_this_host(), work_dir, device.as_deref()),
+        device,
         load_1m: line("/proc/loadavg").and_then(|load| load.split(' ').next().map(str::to_owned)),
     }
 }

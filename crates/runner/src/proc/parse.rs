@@ -5,7 +5,7 @@ use super::side::ThreadTimes;
 use model::units::Nanos;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Fields of `/proc/PID/stat` (proc(5)), counted after the name in parentheses, which may hold spaces:
 /// `3841 (dbdyno) S 3834 3841 3834 0 -1 4194560 912 0 0 0 25 14 0 0 20 0 9 0 ...`
@@ -193,6 +193,25 @@ pub fn mounts(text: &str) -> impl DoubleEndedIterator<Item = Mount<'_>> {
             super_options: file_system.nth(1)?,
         })
     })
+}
+
+/// Options of the mount at a place, then those of its file system, each once: `rw,relatime,discard`. Of two mounts at one place
+/// the later one lies on top.
+pub fn mount_options(text: &str, at: &Path) -> Option<String> {
+    let of_mounts = text.lines().filter_map(|line| {
+        let (mount, file_system) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(4);
+        let mount_point = mount_path(mount.next()?);
+        Some((mount_point, mount.next()?, file_system.split(' ').nth(2)?))
+    });
+    let (_, of_mount, of_file_system) = of_mounts.filter(|(mount_point, ..)| mount_point == at).last()?;
+    let mut options: Vec<&str> = of_mount.split(',').collect();
+    for option in of_file_system.split(',') {
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(options.join(","))
 }
 
 /// The kernel writes space, tab, newline and backslash of a path as a backslash with three octal digits.

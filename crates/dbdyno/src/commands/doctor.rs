@@ -1,0 +1,75 @@
+//! `dbdyno doctor`: is this host fit to measure on, and what is to be changed?
+
+use crate::cli::{Doctor, Places};
+use crate::commands::{print, render};
+use crate::exit::Ending;
+use crate::paths;
+use anyhow::Context;
+use model::doctor::{CheckStatus, Examination, Setting};
+use runner::doctor::settings::{self, Done};
+use runner::doctor::{Moment, Needs, Patient, examine};
+use runner::proc::host;
+use std::io::Write;
+use std::path::Path;
+
+/// Sets or sets back if asked to, then looks and prints.
+pub fn run(places: &Places, arguments: &Doctor) -> anyhow::Result<Ending> {
+    let work_dir = paths::work_dir(places)?;
+    let record = paths::state_dir()?.join("doctor-undo.json");
+    let mut ending = Ending::Done;
+    if arguments.undo {
+        ending = say_done(&settings::undo(&record)?, "set back");
+    }
+    let mut examination = look(&work_dir, None);
+    if arguments.fix {
+        let wanted: Vec<Setting> =
+            examination.checks.iter().flat_map(|check| check.settings.iter().cloned()).collect();
+        ending = say_done(&settings::apply(&wanted, &record)?, "set");
+        examination = look(&work_dir, None);
+    }
+    if arguments.json {
+        print::json(&serde_json::to_value(&examination).context("failed to render JSON")?)?;
+    } else {
+        print::text(&report::doctor::text(&examination, render::width(arguments.width)))?;
+    }
+    Ok(ending)
+}
+
+/// All checks of this host now.
+pub fn look(work_dir: &Path, needs: Option<Needs>) -> Examination {
+    // It is made by the first run.
+    let place = work_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let host = host::describe(place);
+    let moment = Moment::look(place, host.device.as_deref());
+    Examination::of(examine(&Patient { host, moment, needs }))
+}
+
+/// The ids of the checks that fail.
+pub fn failing(examination: &Examination) -> Vec<String> {
+    let fails = examination.checks.iter().filter(|check| check.status == CheckStatus::Fail);
+    fails.map(|check| check.id.clone()).collect()
+}
+
+fn say_done(done: &Done, word: &str) -> Ending {
+    for change in &done.changes {
+        say(&format!("{word}: `{}` from {} to {}", change.path.display(), change.before, change.after));
+    }
+    for path in &done.left {
+        say(&format!("left as it is: `{}` was set to something else since", path.display()));
+    }
+    for error in &done.errors {
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        say(&format!("{error}{cause}"));
+    }
+    if done.changes.is_empty() && done.errors.is_empty() && done.left.is_empty() {
+        say(&format!("nothing is to be {word}"));
+    } else if word == "set" && !done.changes.is_empty() {
+        say("`dbdyno doctor --undo` sets it back; a reboot does so too");
+    }
+    if done.errors.is_empty() { Ending::Done } else { Ending::RunFailed }
+}
+
+/// If standard error is closed, nobody can be told.
+fn say(text: &str) {
+    drop(writeln!(std::io::stderr(), "dbdyno doctor: {text}"));
+}
