@@ -1,7 +1,7 @@
 //! What a run was measured under, and whether its rates may stand beside those of another run: only where workload,
 //! size, host and design are the same.
 
-use model::figures::{NONE, bytes, count};
+use model::figures::{bytes, count, or_none};
 use model::host::Host;
 use model::plan::{LoopDevice, Plan};
 use model::units::{Bytes, Nanos};
@@ -124,17 +124,17 @@ fn differing(a: &[(&'static str, String)], b: &[(&'static str, String)]) -> Vec<
 
 fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
     let layout = &plan.layout;
-    let limit = |limit: Option<Bytes>| limit.map_or_else(|| NONE.to_owned(), bytes);
+    let limit = |limit: Option<Bytes>| or_none(limit, bytes);
     vec![
         ("workload", plan.workload.name.clone()),
         ("text of the workload", format!("sha256 {:.16}", plan.workload_sha256)),
         ("rows", plan.workload.data.keys.to_string()),
         ("data", bytes(plan.workload.data.size())),
-        ("tables", plan.workload.tables.as_ref().map_or_else(|| NONE.to_owned(), tables)),
+        ("tables", or_none(plan.workload.tables.as_ref(), tables)),
         ("memory of a server", limit(plan.workload.memory)),
         ("design", layout.design.name().to_owned()),
         ("memory limit", limit(layout.memory_limit)),
-        ("device of its own", layout.loop_device.as_ref().map_or_else(|| NONE.to_owned(), loop_device)),
+        ("device of its own", or_none(layout.loop_device.as_ref(), loop_device)),
         ("host", host.name.clone()),
         ("CPU", format!("{}, {}", host.cpu_model, cpus(host))),
         ("memory", bytes(Bytes(host.memory_bytes))),
@@ -142,7 +142,7 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
 }
 
 fn may_differ(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
-    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| NONE.to_owned());
+    let known = |text: &Option<String>| or_none(text.as_deref(), str::to_owned);
     let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
     vec![
         ("kernel", host.kernel.clone()),

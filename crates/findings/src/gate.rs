@@ -2,7 +2,7 @@
 
 use crate::comparison::{ComparedStep, Comparison, StepView};
 use model::event::RunOutcome;
-use model::figures::{NONE, chosen_percent, interval, ratio};
+use model::figures::{chosen_percent, interval, or_none, ratio};
 use model::record::RunStatus;
 use model::verdict::Verdict;
 
@@ -102,7 +102,7 @@ fn size(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
         "{} of {}: {} {} of {}, {}",
         step.name,
         run.name(case.side),
-        deciding.and_then(|deciding| deciding.ratio).map_or_else(|| NONE.to_owned(), ratio),
+        or_none(deciding.and_then(|deciding| deciding.ratio), ratio),
         interval(deciding.and_then(|deciding| deciding.low), deciding.and_then(|deciding| deciding.high)),
         run.base,
         run.repeats.count(case.repeats)

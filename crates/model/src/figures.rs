@@ -21,7 +21,12 @@ pub fn quantity(value: f64) -> String {
 
 /// The same, or the mark of a missing value.
 pub fn quantity_or_none(value: Option<f64>) -> String {
-    value.map_or_else(|| NONE.to_owned(), quantity)
+    or_none(value, quantity)
+}
+
+/// A value as text; a dash where there is none.
+pub fn or_none<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), text)
 }
 
 /// A quotient of candidate over base: `0.959`, `12.4`, `1,310`.
@@ -36,7 +41,7 @@ pub fn ratio(value: f64) -> String {
 
 /// The ends of an interval of a ratio: `[0.948, 0.970]`; an end that is not bounded is a dash.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let end = |end: Option<f64>| end.map_or_else(|| NONE.to_owned(), ratio);
+    let end = |end: Option<f64>| or_none(end, ratio);
     format!("[{}, {}]", end(low), end(high))
 }
 

@@ -1,11 +1,12 @@
 //! How much builds of the same source differ, as a document, as JSON and as a table.
 
 use crate::contract::SCHEMA;
-use crate::document::{Block, Document, Kind, Notice, Section, Sentence, Table};
+use crate::document::Kind::{Name, Number};
+use crate::document::{Block, Document, Notice, Section, Sentence, Table};
 use crate::render::separated::number;
 use analysis::build_noise::BuildNoise;
 use findings::build_noise::{BuildNoiseView, CONFIDENCE, StepNoise};
-use model::figures::{NONE, and_list, chosen_percent, percent};
+use model::figures::{NONE, and_list, chosen_percent, or_none, percent};
 use serde_json::{Value, json};
 
 /// The document of build noise.
@@ -44,32 +45,19 @@ fn largest(view: &BuildNoiseView) -> String {
 }
 
 fn noise(view: &BuildNoiseView) -> Table {
-    let mut grid = Table::new(&[
-        ("step", Kind::Name),
-        ("rate:\ntau", Kind::Number),
-        ("at most", Kind::Number),
-        ("of one\nlaunch", Kind::Number),
-        ("CPU/op:\ntau", Kind::Number),
-        ("at most", Kind::Number),
-        ("launches", Kind::Number),
-    ]);
-    grid.fill(view.steps.iter().map(cells));
-    grid
-}
-
-fn cells(step: &StepNoise) -> Vec<String> {
-    let share = |noise: &Option<BuildNoise>, of: fn(&BuildNoise) -> f64| {
-        noise.as_ref().map_or_else(|| NONE.to_owned(), |noise| percent(of(noise)))
-    };
-    vec![
-        step.step.clone(),
-        share(&step.rate, |noise| noise.tau),
-        share(&step.rate, |noise| noise.upper),
-        share(&step.rate, |noise| noise.launch_sd),
-        share(&step.cpu, |noise| noise.tau),
-        share(&step.cpu, |noise| noise.upper),
-        step.rate.as_ref().map_or_else(|| NONE.to_owned(), |noise| noise.launches.to_string()),
-    ]
+    let share = |noise: Option<BuildNoise>, of: fn(BuildNoise) -> f64| or_none(noise.map(of), percent);
+    Table::by_columns(
+        &view.steps,
+        &[
+            ("step", Name, &|step| step.step.clone()),
+            ("rate:\ntau", Number, &|step| share(step.rate, |noise| noise.tau)),
+            ("at most", Number, &|step| share(step.rate, |noise| noise.upper)),
+            ("of one\nlaunch", Number, &|step| share(step.rate, |noise| noise.launch_sd)),
+            ("CPU/op:\ntau", Number, &|step| share(step.cpu, |noise| noise.tau)),
+            ("at most", Number, &|step| share(step.cpu, |noise| noise.upper)),
+            ("launches", Number, &|step| or_none(step.rate, |noise| noise.launches.to_string())),
+        ],
+    )
 }
 
 fn legend(view: &BuildNoiseView) -> String {

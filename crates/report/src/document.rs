@@ -306,10 +306,20 @@ pub struct Cell {
     pub sign: Option<Sign>,
 }
 
+/// The header of a column, its kind, and its cell in the row of an `R`.
+pub type ColumnOf<'a, R> = (&'a str, Kind, &'a dyn Fn(&R) -> String);
+
 impl Table {
     /// Without rows, and without a caption.
     pub fn new(columns: &[(&str, Kind)]) -> Table {
         Table::of(columns.iter().map(|(header, kind)| Column::new(*header, *kind)), Vec::<Vec<Cell>>::new())
+    }
+
+    /// A row for each of these: of each column its header, its kind and what it has of a row.
+    pub fn by_columns<R>(rows: impl IntoIterator<Item = R>, columns: &[ColumnOf<'_, R>]) -> Table {
+        let headers = columns.iter().map(|(header, kind, _)| Column::new(*header, *kind));
+        let cells = |row: R| columns.iter().map(|(.., cell)| cell(&row)).collect::<Vec<String>>();
+        Table::of(headers, rows.into_iter().map(cells))
     }
 
     /// Without rows, for programs that read it: nothing of it is laid out.

@@ -7,7 +7,7 @@ use crate::document::{
 };
 use crate::documents::ids::Ids;
 use findings::import::{Compared, ImportView, RowView, StepView, heading, position};
-use model::figures::NONE;
+use model::figures::{NONE, or_none};
 use model::import::{ImportedFile, ImportedValue};
 use model::verdict::Verdict;
 use serde_json::{Value, json};
@@ -201,7 +201,7 @@ fn of_step(step: &StepView) -> Table {
 
 /// Two decimals, as the posts have it.
 fn relative(row: &RowView) -> String {
-    row.relative_rate.map_or_else(|| NONE.to_owned(), |ratio| format!("{ratio:.2}"))
+    or_none(row.relative_rate, |ratio| format!("{ratio:.2}"))
 }
 
 /// What stands in the file: the posts' digits, not ours.

@@ -120,7 +120,7 @@ pub(super) fn reading(point: Point, reference: Option<f64>) -> String {
     let read = |value: f64| {
         if is_ratio && value.abs() < LONG { figures::ratio(value) } else { quantity(value) }
     };
-    let end = |end: Option<f64>| end.map_or_else(|| figures::NONE.to_owned(), read);
+    let end = |end: Option<f64>| figures::or_none(end, read);
     match (point.low, point.high) {
         (None, None) => read(point.value),
         (low, high) => format!("{} [{}, {}]", read(point.value), end(low), end(high)),

@@ -4,7 +4,7 @@ use crate::document::Kind::{Name, Number, Word};
 use crate::document::{Column, Table};
 use findings::Comparison;
 use findings::comparison::{ComparedMetric, ComparedStep, StepView, SubjectView};
-use model::figures::{self, NONE, quantity, quantity_or_none, ratio};
+use model::figures::{self, NONE, or_none, quantity, quantity_or_none, ratio};
 use model::metric::{ColumnGroup, Metric};
 use std::collections::BTreeSet;
 
@@ -86,32 +86,22 @@ pub(super) fn relative_metrics(view: &Comparison, step: &StepView) -> Option<Tab
 
 /// Every metric of a candidate in a step: both values, the ratio with its interval, what moved.
 pub(super) fn metrics(case: &ComparedStep) -> Table {
-    let columns = [
-        ("metric", Name),
-        ("unit", Word),
-        ("base", Number),
-        ("candidate", Number),
-        ("ratio", Number),
-        ("interval", Word),
-        ("", Word),
-    ];
-    let mut table = Table::new(&columns);
-    table.fill(case.metrics.iter().map(|one| {
-        let interval = one.confidence.map(|_| figures::interval(one.low, one.high));
-        let remark = match one.moved {
-            _ if case.decides == Some(one.metric) => "decides",
-            Some(moved) if moved.moved => "moved",
-            Some(_) | None => "",
-        };
-        [
-            one.metric.name().to_owned(),
-            one.metric.unit().to_owned(),
-            quantity_or_none(one.base),
-            quantity_or_none(one.candidate),
-            one.ratio.map_or_else(|| NONE.to_owned(), ratio),
-            interval.unwrap_or_else(|| NONE.to_owned()),
-            remark.to_owned(),
-        ]
-    }));
-    table
+    let remark = |one: &ComparedMetric| match one.moved {
+        _ if case.decides == Some(one.metric) => "decides",
+        Some(moved) if moved.moved => "moved",
+        Some(_) | None => "",
+    };
+    let interval = |one: &ComparedMetric| figures::interval(one.low, one.high);
+    Table::by_columns(
+        &case.metrics,
+        &[
+            ("metric", Name, &|one| one.metric.name().to_owned()),
+            ("unit", Word, &|one| one.metric.unit().to_owned()),
+            ("base", Number, &|one| quantity_or_none(one.base)),
+            ("candidate", Number, &|one| quantity_or_none(one.candidate)),
+            ("ratio", Number, &|one| or_none(one.ratio, ratio)),
+            ("interval", Word, &|one| or_none(one.confidence, |_| interval(one))),
+            ("", Word, &|one| remark(one).to_owned()),
+        ],
+    )
 }

@@ -4,17 +4,20 @@ use crate::document::Kind::{Name, Prose, Word};
 use crate::document::Table;
 use findings::comparison::SubjectView;
 use findings::differs::{Difference, DifferenceKind};
-use model::figures::NONE;
+use model::figures::or_none;
 
 /// What differs beside the code, without what is named in [`differing_lists`]; absent where nothing does.
 pub(super) fn differs(subject: &SubjectView) -> Option<Table> {
-    let columns =
-        [("differs beside the code", Name), ("base", Prose), ("candidate", Prose), ("option is", Word)];
-    let mut table = Table::new(&columns);
-    table.fill(subject.differs.iter().filter(|one| !is_listed(one)).map(|one| {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| NONE.to_owned());
-        [one.what.clone(), value(&one.base), value(&one.candidate), remark(one.kind).to_owned()]
-    }));
+    let value = |value: &Option<String>| or_none(value.as_deref(), str::to_owned);
+    let table = Table::by_columns(
+        subject.differs.iter().filter(|one| !is_listed(one)),
+        &[
+            ("differs beside the code", Name, &|one| one.what.clone()),
+            ("base", Prose, &|one| value(&one.base)),
+            ("candidate", Prose, &|one| value(&one.candidate)),
+            ("option is", Word, &|one| remark(one.kind).to_owned()),
+        ],
+    );
     table.unless_empty()
 }
 

@@ -4,7 +4,7 @@ use crate::document::Kind::{Name, Number, Prose, Word};
 use crate::document::{Cell, Column, Table};
 use findings::Comparison;
 use findings::comparison::{GroupRow, Interval, Repeats};
-use model::figures::{self, NONE, ratio};
+use model::figures::{self, NONE, or_none, ratio};
 use model::verdict::Verdict;
 use model::workload::Group;
 
@@ -55,7 +55,7 @@ pub(super) fn groups(title: &str, rows: &[(String, &GroupRow)]) -> Table {
     table.fill(rows.iter().map(|(label, row)| {
         let interval = |of: &Interval| figures::interval(of.low, of.high);
         let mut cells = vec![Cell::from(label), group_mean(row)];
-        cells.push(row.mean.as_ref().map_or_else(|| NONE.to_owned(), interval).into());
+        cells.push(or_none(row.mean.as_ref(), interval).into());
         cells.extend(
             [row.slower, row.faster, row.unchanged, row.inconclusive]
                 .map(|count| Cell::from(count.to_string())),

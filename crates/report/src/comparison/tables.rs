@@ -9,7 +9,9 @@ use findings::comparison::{
 };
 use model::block::{BASE, Side};
 use model::counter::Counter;
-use model::figures::{self, NONE, bytes, chosen_percent, count, quantity, quantity_or_none, ratio, span};
+use model::figures::{
+    self, NONE, bytes, chosen_percent, count, or_none, quantity, quantity_or_none, ratio, span,
+};
 use model::metric::Metric;
 use model::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -56,7 +58,7 @@ fn matrix_cell(case: &ComparedStep, view: &Comparison) -> MatrixCell {
     };
     let rate = case.metric(Metric::OpsPerSecond);
     MatrixCell {
-        text: of(|one| one.ratio).map_or_else(|| NONE.to_owned(), ratio),
+        text: or_none(of(|one| one.ratio), ratio),
         ratio: of(|one| one.ratio),
         low: of(|one| one.low),
         high: of(|one| one.high),
@@ -157,7 +159,7 @@ pub(super) fn candidate(view: &Comparison, side: Side) -> Table {
             quantity_or_none(cpu.and_then(|cpu| cpu.base)).into(),
             quantity_or_none(cpu.and_then(|cpu| cpu.candidate)).into(),
             relative_cost(cpu).into(),
-            interval.map_or_else(|| NONE.to_owned(), |cpu| figures::interval(cpu.low, cpu.high)).into(),
+            or_none(interval, |cpu| figures::interval(cpu.low, cpu.high)).into(),
         ];
         cells.extend(has_moved.then(|| moved(case).into()));
         Some(cells)
@@ -221,7 +223,7 @@ pub(super) fn moved(case: &ComparedStep) -> String {
         .take(MOVED_SHOWN)
         .map(|one| {
             let name = one.metric.name().trim_end_matches("_per_op").replace('_', " ");
-            format!("{name} {}", one.ratio.map_or_else(|| NONE.to_owned(), ratio))
+            format!("{name} {}", or_none(one.ratio, ratio))
         })
         .collect();
     // Too few launches to test is not the same as nothing moved.

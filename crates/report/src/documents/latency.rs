@@ -1,7 +1,8 @@
 //! Latency of the operations of a step: percentiles and shares by latency, of all trials of a subject together.
 
 use crate::charts::{Chart, LatencyRow, LatencyShares};
-use crate::document::{Block, Figure, Kind, Table};
+use crate::document::Kind::{Name, Number};
+use crate::document::{Block, Figure, Table};
 use crate::documents::ids::Ids;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -84,25 +85,21 @@ fn decoded(hexadecimal: &str) -> Option<Histogram<u64>> {
 }
 
 fn percentiles(subjects: &[OfSubject]) -> Table {
-    let mut grid = Table::new(&[
-        ("subject", Kind::Name),
-        ("operations", Kind::Number),
-        ("p50", Kind::Number),
-        ("p95", Kind::Number),
-        ("p99", Kind::Number),
-        ("p99.9", Kind::Number),
-        ("p99.99", Kind::Number),
-        ("largest", Kind::Number),
-    ]);
-    let row = |one: &OfSubject| {
-        let at = |quantile| quantity(one.histogram.value_at_quantile(quantile) as f64 / 1e3);
-        let mut cells = vec![one.label.clone(), quantity(one.histogram.len() as f64)];
-        cells.extend([0.5, 0.95, 0.99, 0.999, 0.9999].map(at));
-        cells.push(quantity(one.histogram.max() as f64 / 1e3));
-        cells
-    };
-    grid.fill(subjects.iter().map(row));
-    grid
+    let us = |ns: u64| quantity(ns as f64 / 1e3);
+    let at = |one: &OfSubject, quantile| us(one.histogram.value_at_quantile(quantile));
+    Table::by_columns(
+        subjects,
+        &[
+            ("subject", Name, &|one| one.label.clone()),
+            ("operations", Number, &|one| quantity(one.histogram.len() as f64)),
+            ("p50", Number, &|one| at(one, 0.5)),
+            ("p95", Number, &|one| at(one, 0.95)),
+            ("p99", Number, &|one| at(one, 0.99)),
+            ("p99.9", Number, &|one| at(one, 0.999)),
+            ("p99.99", Number, &|one| at(one, 0.9999)),
+            ("largest", Number, &|one| us(one.histogram.max())),
+        ],
+    )
 }
 
 fn shares(step: &str, subjects: &[OfSubject]) -> LatencyShares {

@@ -6,8 +6,8 @@ use findings::again::Again;
 use findings::labels::told_apart;
 use model::build::{BuildSource, EngineBuild};
 use model::config::Options;
-use model::figures::{NONE, bytes, count, quantity, span};
-use model::plan::{Design, Plan, Subject};
+use model::figures::{NONE, bytes, count, or_none, quantity, span};
+use model::plan::{Design, Plan};
 use model::record::RunRecord;
 use model::units::Bytes;
 use model::workload::{Extent, Step};
@@ -36,16 +36,18 @@ pub fn sections(record: &RunRecord, again: &Again) -> Vec<Section> {
 
 /// Version, compiler, flags and checksum of every build.
 fn builds(plan: &Plan) -> Vec<Block> {
-    let mut table = Table::new(&[
-        ("subject", Kind::Name),
-        ("version", Kind::Prose),
-        ("compiler", Kind::Prose),
-        ("flags", Kind::Prose),
-        ("size", Kind::Number),
-        ("SHA-256", Kind::Name),
-        ("from", Kind::Prose),
-    ]);
-    table.fill(plan.subjects.iter().map(build));
+    let mut table = Table::by_columns(
+        &plan.subjects,
+        &[
+            ("subject", Kind::Name, &|one| one.reference.to_string()),
+            ("version", Kind::Prose, &|one| version(&one.build)),
+            ("compiler", Kind::Prose, &|one| compilers(&one.build)),
+            ("flags", Kind::Prose, &|one| flags(&one.build)),
+            ("size", Kind::Number, &|one| or_none(one.build.file_size(), bytes)),
+            ("SHA-256", Kind::Name, &|one| or_none(one.build.checksum(), str::to_owned)),
+            ("from", Kind::Prose, &|one| source(&one.build)),
+        ],
+    );
     // A build that is compared with itself stands there once.
     table.rows.dedup();
     let left_out = plan.layout.left_out.iter();
@@ -56,27 +58,30 @@ fn builds(plan: &Plan) -> Vec<Block> {
     blocks
 }
 
-fn build(subject: &Subject) -> Vec<String> {
-    let EngineBuild { reference, source, compilers, probe, .. } = &subject.build;
-    let version = probe.as_ref().and_then(|probe| probe.facts.get("version")).cloned();
-    let flags: Vec<&str> = compilers.iter().filter_map(|text| text.strip_prefix(OF_PG_CONFIG)).collect();
-    let compilers: Vec<&str> =
-        compilers.iter().map(String::as_str).filter(|text| !text.starts_with(OF_PG_CONFIG)).collect();
-    let or_unknown =
-        |texts: Vec<&str>| if texts.is_empty() { "unknown".to_owned() } else { texts.join("; ") };
-    vec![
-        subject.reference.to_string(),
-        version.unwrap_or_else(|| reference.version.clone()),
-        or_unknown(compilers),
-        or_unknown(flags),
-        subject.build.file_size().map_or_else(|| NONE.to_owned(), bytes),
-        subject.build.checksum().unwrap_or(NONE).to_owned(),
-        match source {
-            BuildSource::Published { coordinates } => coordinates.clone(),
-            BuildSource::Own { .. } => "own build".to_owned(),
-            BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
-        },
-    ]
+fn version(build: &EngineBuild) -> String {
+    let of_probe = build.probe.as_ref().and_then(|probe| probe.facts.get("version"));
+    of_probe.unwrap_or(&build.reference.version).clone()
+}
+
+fn compilers(build: &EngineBuild) -> String {
+    known(build.compilers.iter().map(String::as_str).filter(|text| !text.starts_with(OF_PG_CONFIG)))
+}
+
+fn flags(build: &EngineBuild) -> String {
+    known(build.compilers.iter().filter_map(|text| text.strip_prefix(OF_PG_CONFIG)))
+}
+
+fn known<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let texts: Vec<&str> = texts.collect();
+    if texts.is_empty() { "unknown".to_owned() } else { texts.join("; ") }
+}
+
+fn source(build: &EngineBuild) -> String {
+    match &build.source {
+        BuildSource::Published { coordinates } => coordinates.clone(),
+        BuildSource::Own { .. } => "own build".to_owned(),
+        BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
+    }
 }
 
 /// The host, a fact in each line.
@@ -155,23 +160,16 @@ fn design(record: &RunRecord) -> String {
 }
 
 fn steps(plan: &Plan) -> Table {
-    let mut grid = Table::new(&[
-        ("step", Kind::Name),
-        ("group", Kind::Word),
-        ("threads", Kind::Number),
-        ("extent", Kind::Word),
-        ("note", Kind::Word),
-    ]);
-    grid.fill(plan.chosen_steps().map(|step| {
-        vec![
-            step.name.clone(),
-            step.group.name().to_owned(),
-            step.threads.to_string(),
-            extent(step, plan.layout.design),
-            if step.helper { "helper: in no summary" } else { "" }.to_owned(),
-        ]
-    }));
-    grid
+    Table::by_columns(
+        plan.chosen_steps(),
+        &[
+            ("step", Kind::Name, &|step| step.name.clone()),
+            ("group", Kind::Word, &|step| step.group.name().to_owned()),
+            ("threads", Kind::Number, &|step| step.threads.to_string()),
+            ("extent", Kind::Word, &|step| extent(step, plan.layout.design)),
+            ("note", Kind::Word, &|step| if step.helper { "helper: in no summary" } else { "" }.to_owned()),
+        ],
+    )
 }
 
 fn extent(step: &Step, design: Design) -> String {

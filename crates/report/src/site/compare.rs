@@ -12,7 +12,7 @@ use findings::conditions::{Differing, RunConditions};
 use findings::labels::told_apart;
 use maud::{Markup, html};
 use model::block::BASE;
-use model::figures::{self, NONE, quantity_or_none, ratio, span};
+use model::figures::{self, NONE, or_none, quantity_or_none, ratio, span};
 use model::listing::RunHead;
 use model::metric::Metric;
 use model::verdict::Verdict;
@@ -45,7 +45,7 @@ pub fn page(a: &Side, b: &Side) -> String {
 fn heads(a: &Side, b: &Side) -> Markup {
     let took = |side: &Side| {
         let seconds = side.head.ended_at_us.map(|ended| (ended - side.head.started_at_us) as f64 / 1e6);
-        seconds.map_or_else(|| NONE.to_owned(), span)
+        or_none(seconds, span)
     };
     let subjects = |side: &Side| {
         let names: Vec<String> = side.conditions.subjects.iter().map(|one| one.reference.clone()).collect();
@@ -164,7 +164,7 @@ fn rows(a: &Side, b: &Side, step: &str) -> Vec<Markup> {
                 td.site-names { (name(subject)) }
                 td.site-number { (quantity_or_none(rate(&in_a))) }
                 td.site-number { (quantity_or_none(rate(&in_b))) }
-                td.site-number { (quotient.map_or_else(|| NONE.to_owned(), |(a, b)| ratio(b / a))) }
+                td.site-number { (or_none(quotient, |(a, b)| ratio(b / a))) }
                 td.site-whole { (relative(&in_a)) }
                 td.site-whole { (relative(&in_b)) }
                 td.site-names { (known(a, b, subject, &apart, [&in_a, &in_b])) }

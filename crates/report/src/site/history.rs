@@ -9,7 +9,7 @@ use findings::conditions::{Differing, RunConditions, SubjectFacts};
 use findings::selection::Selection;
 use maud::{Markup, PreEscaped, html};
 use model::block::Side;
-use model::figures::{NONE, count, quantity};
+use model::figures::{NONE, count, quantity, quantity_or_none};
 use model::listing::{RunHead, TrialCounts};
 use model::plan::Purpose;
 use model::record::RunStatus;
@@ -180,7 +180,7 @@ fn line(run: &RunRates, subject: &SubjectRates) -> Markup {
             }
             td { (run.head.purpose.word()) }
             td.site-names { (name(&subject.facts.reference)) }
-            td.site-number { (mean.map_or_else(|| NONE.to_owned(), quantity)) }
+            td.site-number { (quantity_or_none(mean)) }
             td.site-number { (interval.unwrap_or_else(|| NONE.to_owned())) }
             td.site-number { (subject.rates.len()) }
             td.site-names { (known(run, subject)) }

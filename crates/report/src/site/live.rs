@@ -5,7 +5,7 @@ use super::cells::{headers, name, time};
 use super::links;
 use super::shell::{self, Here};
 use maud::{Markup, html};
-use model::figures::{NONE, count, quantity, span};
+use model::figures::{count, quantity, quantity_or_none, span};
 use model::listing::{LiveFacts, LiveTrial, RunHead};
 use model::plan::{Design, Purpose};
 use model::record::{RunStatus, RunWarning};
@@ -213,7 +213,7 @@ fn newest(view: &LiveView) -> Vec<Vec<String>> {
             trial.step.clone(),
             view.subject(trial).to_owned(),
             trial.rate.launch.to_string(),
-            trial.rate.per_second().map_or_else(|| NONE.to_owned(), quantity),
+            quantity_or_none(trial.rate.per_second()),
             trial.rate.ended.name().to_owned(),
         ]
     };

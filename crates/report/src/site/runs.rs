@@ -6,7 +6,7 @@ use super::shell::{self, Here};
 use crate::document::Sentence;
 use maud::{Markup, html};
 use model::event::RunOutcome;
-use model::figures::{NONE, count, span};
+use model::figures::{count, or_none, span};
 use model::listing::{Choices, Entry, EntryKind};
 use model::record::RunStatus;
 
@@ -102,7 +102,7 @@ fn line(RunRow { entry, verdicts }: &RunRow) -> Markup {
     // What was found by a bisection is known when it has ended.
     let has_report = entry.kind != EntryKind::Bisection || entry.status != RunStatus::Unfinished;
     let took = entry.ended_at_us.filter(|_| entry.kind != EntryKind::Import);
-    let took = took.map_or_else(|| NONE.to_owned(), |ended| span((ended - entry.began_at_us) as f64 / 1e6));
+    let took = or_none(took, |ended| span((ended - entry.began_at_us) as f64 / 1e6));
     html! {
         tr {
             td {

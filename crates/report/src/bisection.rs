@@ -1,11 +1,105 @@
-//! Sentences and tables of a bisection: the answer, how it was reached, and where else the step may be.
+//! What a bisection found, as a document and as a table: the answer, how it was reached, and where else the step may be.
 
-use crate::document::{Kind, Table};
+use crate::charts::{Chart, Line, Mark, Point, Releases};
+use crate::document::Kind::{Name, Number, Prose, Word};
+use crate::document::{Block, Document, Figure, Notice, Section, Sentence, Table};
 use crate::render::layout::printable;
 use crate::render::separated::number;
 use findings::bisection::{BisectView, Comparison, Fitted, Place, Status, Stretch, StretchOutcome, Version};
-use model::figures::{NONE, change, count, interval, ratio, span};
-use model::verdict::Layout;
+use model::figures::{change, count, interval, or_none, ratio, span};
+use model::verdict::{Layout, Verdict};
+
+/// The document of a bisection.
+pub fn document(view: &BisectView) -> Document {
+    let mut blocks: Vec<Block> = figure(view).map(Block::Figure).into_iter().collect();
+    if !view.is_refused() {
+        blocks.push(Block::Table(versions(view)));
+        blocks.push(Block::Paragraph(legend(view)));
+    }
+    let mut sections = vec![Section::new("versions", "Versions", blocks)];
+    let left_out = left_out(view);
+    if !left_out.is_empty() {
+        let blocks = vec![Block::Items(left_out)];
+        sections.push(Section::new("left-out", "Versions that cannot be measured", blocks));
+    }
+    sections.retain(|section| !section.blocks.is_empty());
+    Document {
+        title: format!("{} from {} to {}", view.found.step, view.found.good, view.found.bad),
+        kind: "bisection",
+        runs: vec![view.found.bisect.clone()],
+        found: vec![Sentence {
+            verdict: verdict(view),
+            text: if view.is_refused() { format!("{}.", refusal(view)) } else { answer(view) },
+        }],
+        intro: about_search(view),
+        warnings: warnings(view),
+        sections,
+        command: None,
+        footer: vec![cost(view)],
+    }
+}
+
+/// What colours the answer: a step that was confirmed is a verdict, one that was not a suspicion.
+fn verdict(view: &BisectView) -> Option<Verdict> {
+    match view.found.steps.first() {
+        Some(step) if step.confirmed => Some(view.found.wanted),
+        Some(_) => Some(Verdict::Suspect),
+        None => Some(view.ends()?.verdict),
+    }
+}
+
+fn warnings(view: &BisectView) -> Vec<Notice> {
+    let stopped = view.found.stopped.iter().map(|why| Notice::of_all("stopped", why));
+    let warnings = view.warnings.iter().map(|one| Notice::of_all(one.id(), one.to_string()));
+    stopped.chain(warnings).collect()
+}
+
+/// What was measured, in the order of the versions, with the steps that were found; absent where that is no line.
+fn figure(view: &BisectView) -> Option<Figure> {
+    let found = &view.found;
+    let is_named = |one: &Version| found.steps.iter().any(|step| step.first_bad == one.version);
+    let drawn: Vec<&Version> = view
+        .versions()
+        .into_iter()
+        .filter(|one| one.ratio.is_some() || one.status == Status::GoodEnd || is_named(one))
+        .collect();
+    let points: Vec<Option<Point>> = drawn.iter().map(|one| point(view, one)).collect();
+    let changes = found.steps.iter().filter_map(|step| {
+        Some(Mark {
+            release: drawn.iter().position(|one| one.version == step.first_bad)?,
+            confirmed: step.confirmed,
+        })
+    });
+    let good = &found.good;
+    (points.iter().flatten().count() > 1).then(|| Figure {
+        name: "relative-rate".to_owned(),
+        caption: format!(
+            "Rate relative to {good}, the mean of the launches of the search and at the last version the comparison of \
+             the ends; a diamond stands at the first version after a step. What was not measured is left out."
+        ),
+        chart: Chart::Releases(Releases {
+            title: format!("{} of {}", found.step, found.workload),
+            axis: format!("{} relative to {good}", found.metric),
+            reference: Some(1.0),
+            confidence: Some(1.0 - view.alpha),
+            releases: drawn.iter().map(|one| one.version.clone()).collect(),
+            lines: vec![Line { name: found.step.clone(), points, changes: changes.collect() }],
+        }),
+    })
+}
+
+/// The good end is what all are relative to. Only the comparison of the ends has an interval: the launches of the search
+/// are as few as it needs.
+fn point(view: &BisectView, version: &Version) -> Option<Point> {
+    let bare = |value| Point { value, low: None, high: None };
+    match (version.status, view.ends()) {
+        (Status::GoodEnd, _) => Some(bare(1.0)),
+        (Status::BadEnd, Some(ends)) => Some(Point { value: ends.ratio?, low: ends.low, high: ends.high }),
+        (Status::BadEnd | Status::Measured | Status::NotMeasurable | Status::NotTried, _) => {
+            version.ratio.map(bare)
+        }
+    }
+}
 
 /// Versions that are neither measured nor more likely than this are left out where there are many.
 const LEAST_SHOWN: f64 = 0.005;
@@ -27,7 +121,7 @@ pub fn refusal(view: &BisectView) -> String {
 }
 
 /// The first line: what was found, and how sure it is.
-pub(super) fn answer(view: &BisectView) -> String {
+fn answer(view: &BisectView) -> String {
     let worse = view.comparative();
     let Some(step) = view.found.steps.first() else {
         return "Nothing was found: the search did not get as far.".to_owned();
@@ -66,7 +160,7 @@ fn others(view: &BisectView) -> String {
 }
 
 /// What was searched and how it went: a sentence each.
-pub(super) fn about_search(view: &BisectView) -> Vec<String> {
+fn about_search(view: &BisectView) -> Vec<String> {
     let mut said = vec![about(view)];
     said.extend(ends(view));
     said.extend(view.found.stretches.iter().skip(1).map(of_stretch));
@@ -183,57 +277,49 @@ fn shown(view: &BisectView) -> Vec<&Version> {
 }
 
 /// What was tried, each probability as a bar too.
-pub(super) fn versions(view: &BisectView) -> Table {
-    let mut table = Table::new(&[
-        ("version", Kind::Name),
-        ("launches", Kind::Number),
-        ("relative\nQPS", Kind::Number),
-        ("first with\nprobability", Kind::Number),
-        ("", Kind::Word),
-        ("", Kind::Prose),
-    ]);
-    let cells = |one: &&Version| {
-        let note = match one.status {
-            Status::GoodEnd => "good end".to_owned(),
-            Status::BadEnd => "bad end".to_owned(),
-            Status::NotMeasurable => "cannot be measured".to_owned(),
-            Status::Measured | Status::NotTried => String::new(),
-        };
-        let about = [Some(note).filter(|note| !note.is_empty()), one.summary.as_deref().map(printable)];
-        let launches = if one.launches > 0 { one.launches.to_string() } else { NONE.to_owned() };
-        [
-            one.version.clone(),
-            launches,
-            one.ratio.map_or_else(|| NONE.to_owned(), ratio),
-            one.probability.map_or_else(|| NONE.to_owned(), share),
-            bar(one.probability.unwrap_or(0.0)),
-            about.into_iter().flatten().collect::<Vec<_>>().join("; "),
-        ]
+fn versions(view: &BisectView) -> Table {
+    Table::by_columns(
+        shown(view),
+        &[
+            ("version", Name, &|one| one.version.clone()),
+            ("launches", Number, &|one| {
+                or_none(Some(one.launches).filter(|some| *some > 0), |some| some.to_string())
+            }),
+            ("relative\nQPS", Number, &|one| or_none(one.ratio, ratio)),
+            ("first with\nprobability", Number, &|one| or_none(one.probability, share)),
+            ("", Word, &|one| bar(one.probability.unwrap_or(0.0))),
+            ("", Prose, &|one| about_version(one)),
+        ],
+    )
+}
+
+fn about_version(one: &Version) -> String {
+    let note = match one.status {
+        Status::GoodEnd => Some("good end".to_owned()),
+        Status::BadEnd => Some("bad end".to_owned()),
+        Status::NotMeasurable => Some("cannot be measured".to_owned()),
+        Status::Measured | Status::NotTried => None,
     };
-    table.fill(shown(view).iter().map(cells));
-    table
+    [note, one.summary.as_deref().map(printable)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// A line for each version that was tried, in their order.
 pub fn table(view: &BisectView) -> Table {
-    let mut table =
-        Table::for_scripts(&["version", "status", "launches", "ratio", "probability", "reason", "summary"]);
-    table.fill(view.found.tried.iter().map(|one| {
-        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| NONE.to_owned());
-        [
-            one.version.clone(),
-            one.status.name().to_owned(),
-            one.launches.to_string(),
-            number(one.ratio),
-            number(one.probability),
-            or_none(&one.reason),
-            or_none(&one.summary),
-        ]
-    }));
-    table
+    Table::by_columns(
+        &view.found.tried,
+        &[
+            ("version", Word, &|one| one.version.clone()),
+            ("status", Word, &|one| one.status.name().to_owned()),
+            ("launches", Word, &|one| one.launches.to_string()),
+            ("ratio", Word, &|one| number(one.ratio)),
+            ("probability", Word, &|one| number(one.probability)),
+            ("reason", Word, &|one| or_none(one.reason.as_deref(), str::to_owned)),
+            ("summary", Word, &|one| or_none(one.summary.as_deref(), str::to_owned)),
+        ],
+    )
 }
 
-pub(super) fn legend(view: &BisectView) -> String {
+fn legend(view: &BisectView) -> String {
     let left_out = view.found.versions.saturating_sub(shown(view).len());
     let others = if left_out > 0 {
         format!(
@@ -252,14 +338,14 @@ pub(super) fn legend(view: &BisectView) -> String {
     )
 }
 
-pub(super) fn left_out(view: &BisectView) -> Vec<String> {
+fn left_out(view: &BisectView) -> Vec<String> {
     let of = |one: &Version| {
         Some(format!("{} cannot be measured: {}", one.version, printable(one.reason.as_ref()?)))
     };
     view.found.tried.iter().filter_map(of).collect()
 }
 
-pub(super) fn cost(view: &BisectView) -> String {
+fn cost(view: &BisectView) -> String {
     let found = &view.found;
     format!(
         "{}: {} for the ends, {} for the search, {} for confirming; {} of measuring. Its runs are named {}/...",
@@ -289,3 +375,6 @@ fn share(probability: f64) -> String {
 fn bar(probability: f64) -> String {
     "#".repeat((BAR * probability.clamp(0.0, 1.0)).round() as usize)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
