@@ -2,11 +2,10 @@
 //! [`crate::self_test`].
 
 use crate::estimate::{value_of, visible_by_ranks, visible_by_student};
-use crate::launch::LaunchSummary;
+use crate::launch::{LaunchSummary, images};
 use crate::procedure::{LEAST_UNITS, critical_sum};
 use crate::signed_rank::{absolute_sum, exact_p, hodges_lehmann, sum_deviation, walsh_averages};
 use crate::student::{mean, standard_deviation};
-use crate::units::images;
 use model::metric::Metric;
 
 /// What the A/A launches of one step say.

@@ -3,11 +3,9 @@
 
 use crate::estimate::{Estimate, Reading, estimate, launches_to_see, value_of};
 use crate::judgement::StepFacts;
-use crate::launch::{LaunchSummary, Totals};
-use crate::looks::Look;
-use crate::procedure::{Procedure, Test};
+use crate::launch::{LaunchSummary, Sharing, Totals, sharing};
+use crate::procedure::{Look, Procedure, Test};
 use crate::student;
-use crate::units::{Sharing, sharing};
 use model::metric::Metric;
 use model::verdict::Verdict;
 use model::warning::Warning;

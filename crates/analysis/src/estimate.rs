@@ -1,10 +1,9 @@
 //! The estimate of one metric: ratio, interval, and how small a change could be seen.
 
-use crate::launch::{LaunchSummary, Totals};
+use crate::launch::{LaunchSummary, Totals, unit_values};
 use crate::procedure::{LEAST_UNITS, Test};
 use crate::signed_rank;
 use crate::student;
-use crate::units::unit_values;
 use model::metric::Metric;
 use model::verdict::Verdict;
 

@@ -1,7 +1,7 @@
 //! Numbers in, findings out: what may be said of a base and a candidate, and how sure.
 //!
 //! The order of reading is the order of a verdict: [`launch`] makes one value of each launch, [`judgement`]
-//! tests all steps of a run as one [`family`] at the [`looks`] that it took, [`layout`] says whether the layout of code
+//! tests all steps of a run as one [`family`] at the looks that it took ([`procedure`]), [`layout`] says whether the layout of code
 //! can account for a change, [`counters`] and [`time_identity`] what else moved, [`calibration`] looks at the harness
 //! itself. [`simulation`] runs the whole path on data whose truth is known.
 //!
@@ -29,7 +29,6 @@ pub mod group;
 pub mod judgement;
 pub mod launch;
 pub mod layout;
-pub mod looks;
 pub mod moved_with;
 pub mod procedure;
 pub mod refusal;
@@ -43,8 +42,6 @@ pub mod time_identity;
 mod decision;
 mod linear;
 mod provisional;
-mod sign_flips;
-mod units;
 
 pub use budget::{least_launches, max_launches};
 pub use error::Error;
@@ -52,6 +49,5 @@ pub use estimate::{Estimate, Method};
 pub use family::holm;
 pub use judgement::{Case, Judgement, Judging, Stage, StepFacts, conclude, judge, judge_family};
 pub use launch::{LaunchPairs, LaunchSummary, pairs, summarize};
-pub use looks::Look;
-pub use procedure::Procedure;
+pub use procedure::{Look, Procedure};
 pub use refusal::{Cap, Ceiling};

@@ -7,9 +7,9 @@
 use crate::decision::choose_rate;
 use crate::estimate::value_of;
 use crate::judgement::Case;
+use crate::launch::{Sharing, sharing, unit_values};
 use crate::refusal;
 use crate::student;
-use crate::units::{Sharing, sharing, unit_values};
 use model::plan::DecisionRule;
 use model::warning::Warning;
 
