@@ -2,7 +2,7 @@
 //! It stands beside every comparison, because each of these can be the reason.
 
 use crate::elsewhere::NOT_OURS;
-use crate::options_file::{self, OptionDifference, OptionsFile, OptionsPair};
+use formats::options_file::{self, OptionDifference, OptionsFile, OptionsPair};
 use model::block::Side;
 use model::build::{BuildProbe, EngineBuild};
 use model::plan::Subject;

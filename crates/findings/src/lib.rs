@@ -20,7 +20,6 @@ pub mod history;
 pub mod import;
 pub mod judge;
 pub mod labels;
-pub mod options_file;
 pub mod selection;
 pub mod self_test;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Texts of other programs to numbers: RocksDB's statistics, db_bench, benchmark.sh, sysbench, pgbench, fio, iostat,
-//! vmstat, Otava, Go benchmarks, tables.
+//! Texts of other programs to numbers: RocksDB's statistics and options, db_bench, benchmark.sh, sysbench, pgbench, fio,
+//! iostat, vmstat, Otava, Go benchmarks, tables.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
@@ -11,6 +11,7 @@ pub mod import;
 pub mod iostat;
 mod lines;
 mod number;
+pub mod options_file;
 pub mod otava_csv;
 pub mod pgbench;
 pub mod pgbench_log;

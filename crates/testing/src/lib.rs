@@ -47,9 +47,9 @@ pub fn subject(reference: &str) -> Subject {
 }
 
 /// What a RocksDB of before and after 8.6 has by default; among others the readahead of compactions differs.
-pub const OLD_DEFAULTS: &str = include_str!("../../findings/fixtures/rocksdb/8.5.4/OPTIONS.txt");
+pub const OLD_DEFAULTS: &str = include_str!("../../formats/fixtures/rocksdb/8.5.4/OPTIONS.txt");
 /// See [`OLD_DEFAULTS`].
-pub const NEW_DEFAULTS: &str = include_str!("../../findings/fixtures/rocksdb/8.7.3/OPTIONS.txt");
+pub const NEW_DEFAULTS: &str = include_str!("../../formats/fixtures/rocksdb/8.7.3/OPTIONS.txt");
 
 /// The same of a build of one's own with these default options.
 fn probed(reference: &str, default_options: &str) -> Subject {

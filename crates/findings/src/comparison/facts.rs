@@ -1,21 +1,119 @@
 //! What is said of a run alike in every design: which run, its subjects, how its trials ended, its trees.
 
-use super::{
-    Comparison, Conditions, OmittedView, Repeats, RunFacts, ShapeRow, SubjectView, TrialReason, Trials,
-};
-use crate::again;
+use super::{Comparison, Repeats, ShapeRow, SubjectView};
+use crate::again::{self, Again};
 use crate::differs;
 use crate::judge;
 use crate::labels::told_apart;
 use model::block::{BASE, Outcome, Side};
-use model::plan::Design;
-use model::record::{RunRecord, ShapeRecord};
+use model::plan::{Design, LoopDevice, Purpose};
+use model::record::{RunRecord, RunStatus, ShapeRecord};
 use model::units::Bytes;
 use model::workload::Step;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The option that names the size of the block cache.
 const BLOCK_CACHE: &str = "block_based_table_factory.block_cache";
+
+/// Which run, and how far it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFacts {
+    pub id: String,
+    /// The name that the user gave it.
+    pub name: Option<String>,
+    pub purpose: Purpose,
+    pub status: RunStatus,
+    pub workload: String,
+    /// Version of dbdyno that measured.
+    pub tool_version: String,
+    /// The seed of all its random choices.
+    pub seed: u64,
+    /// Launches or rounds that ended.
+    pub launches: u32,
+    /// The most that there could be.
+    pub max_launches: u32,
+    /// The last launch after which its verdicts were looked at; of interleaved launches alone.
+    pub looked_at: Option<u32>,
+    /// Wall time from start to end, in seconds; absent where it is unfinished.
+    pub elapsed_s: Option<f64>,
+    /// How it is measured again: the whole of it, also where a part is shown.
+    pub again: Again,
+}
+
+/// What a run was measured under.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conditions {
+    /// How the trials were laid out in time.
+    pub design: Design,
+    /// Subjects that were measured, those included that a selection leaves out.
+    pub subjects: usize,
+    /// Times that each of them ran the sequence, as planned; 0 where they were interleaved.
+    pub rounds: u32,
+    /// Rows of the data set.
+    pub rows: u64,
+    pub data: Bytes,
+    /// Block cache, where the options name one; absent where the subjects differ.
+    pub cache: Option<Bytes>,
+    /// Most memory of a worker, page cache included.
+    pub memory_limit: Option<Bytes>,
+    /// A device of its own for the databases.
+    pub loop_device: Option<LoopDevice>,
+    /// The device that the databases lay on, where it is known and no loop device.
+    pub device: Option<String>,
+    /// Whether the engine counted its tickers.
+    pub tickers: bool,
+}
+
+/// An option that builds do not know and that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OmittedView {
+    pub option: String,
+    /// The value that it was to have.
+    pub value: String,
+    pub subjects: Vec<String>,
+}
+
+/// How the trials ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trials {
+    /// All blocks measured.
+    pub done: u32,
+    /// Something broke.
+    pub failed: u32,
+    /// Not tried.
+    pub skipped: u32,
+    /// Those that are not done, gathered by reason.
+    pub reasons: Vec<TrialReason>,
+}
+
+impl Trials {
+    /// Trials of a step of a subject that failed.
+    pub fn failed_of(&self, step: &str, subject: &str) -> usize {
+        let failed = self.reasons.iter().filter(|one| !one.skipped);
+        let of_it = failed.filter(|one| one.step == step && one.subject == subject);
+        of_it.map(|one| one.launches.len()).sum()
+    }
+}
+
+/// Trials of one step of one subject that were not done, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TrialReason {
+    pub step: String,
+    pub subject: String,
+    /// Whether it was not even tried.
+    pub skipped: bool,
+    pub reason: String,
+    /// In which launches or rounds.
+    pub launches: Vec<u32>,
+}
+
+impl TrialReason {
+    /// `skipped`, `failed`
+    pub fn outcome(&self) -> &'static str {
+        if self.skipped { "skipped" } else { "failed" }
+    }
+}
 
 pub(crate) fn run(record: &RunRecord) -> RunFacts {
     let ended = record.launches.iter().filter(|launch| launch.took.is_some()).count();

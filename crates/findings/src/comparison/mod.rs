@@ -6,31 +6,28 @@ pub(crate) mod facts;
 mod group;
 pub(crate) mod interleaved;
 pub(crate) mod rounds;
-mod step;
-mod values;
 
 pub use change::{Change, ChangedDefault, Drift, MovedWith, ReleaseTrend, Shift};
+pub use facts::{Conditions, OmittedView, RunFacts, TrialReason, Trials};
 pub use group::{GroupRow, Interval, Quoted, Worst};
-pub use step::{BothSides, ComparedMetric, ComparedStep, MovedCounter, TimeParts};
-pub use values::Values;
 
 pub use analysis::change_points::Kind as ChangeKind;
 pub use analysis::drift::Cause;
 
-use crate::again::Again;
 use crate::differs::Difference;
 use model::block::Side;
+use model::counter::Counter;
 use model::event::Moment;
 use model::figures::count;
 use model::host::{HarnessCost, Host};
 use model::metric::Metric;
-use model::plan::{Design, LeftOut, LoopDevice, Purpose};
-use model::record::{RunStatus, RunWarning};
+use model::plan::LeftOut;
+use model::record::RunWarning;
 use model::shape::Shape;
-use model::units::Bytes;
+use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 use model::workload::Group;
-use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A run with what is said of each step and candidate.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,31 +72,6 @@ pub struct Comparison {
     /// Whether the engines are servers, whose client is a process of its own.
     pub of_servers: bool,
     pub host: Host,
-}
-
-/// Which run, and how far it came.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunFacts {
-    pub id: String,
-    /// The name that the user gave it.
-    pub name: Option<String>,
-    pub purpose: Purpose,
-    pub status: RunStatus,
-    pub workload: String,
-    /// Version of dbdyno that measured.
-    pub tool_version: String,
-    /// The seed of all its random choices.
-    pub seed: u64,
-    /// Launches or rounds that ended.
-    pub launches: u32,
-    /// The most that there could be.
-    pub max_launches: u32,
-    /// The last launch after which its verdicts were looked at; of interleaved launches alone.
-    pub looked_at: Option<u32>,
-    /// Wall time from start to end, in seconds; absent where it is unfinished.
-    pub elapsed_s: Option<f64>,
-    /// How it is measured again: the whole of it, also where a part is shown.
-    pub again: Again,
 }
 
 /// What a verdict rests on.
@@ -147,30 +119,6 @@ impl Repeats {
     }
 }
 
-/// What a run was measured under.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conditions {
-    /// How the trials were laid out in time.
-    pub design: Design,
-    /// Subjects that were measured, those included that a selection leaves out.
-    pub subjects: usize,
-    /// Times that each of them ran the sequence, as planned; 0 where they were interleaved.
-    pub rounds: u32,
-    /// Rows of the data set.
-    pub rows: u64,
-    pub data: Bytes,
-    /// Block cache, where the options name one; absent where the subjects differ.
-    pub cache: Option<Bytes>,
-    /// Most memory of a worker, page cache included.
-    pub memory_limit: Option<Bytes>,
-    /// A device of its own for the databases.
-    pub loop_device: Option<LoopDevice>,
-    /// The device that the databases lay on, where it is known and no loop device.
-    pub device: Option<String>,
-    /// Whether the engine counted its tickers.
-    pub tickers: bool,
-}
-
 /// A subject of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectView {
@@ -199,56 +147,6 @@ pub struct Disturbed {
     pub others_percent: f64,
     /// The median of all trials of the step.
     pub median_percent: f64,
-}
-
-/// An option that builds do not know and that was left out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OmittedView {
-    pub option: String,
-    /// The value that it was to have.
-    pub value: String,
-    pub subjects: Vec<String>,
-}
-
-/// How the trials ended.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trials {
-    /// All blocks measured.
-    pub done: u32,
-    /// Something broke.
-    pub failed: u32,
-    /// Not tried.
-    pub skipped: u32,
-    /// Those that are not done, gathered by reason.
-    pub reasons: Vec<TrialReason>,
-}
-
-impl Trials {
-    /// Trials of a step of a subject that failed.
-    pub fn failed_of(&self, step: &str, subject: &str) -> usize {
-        let failed = self.reasons.iter().filter(|one| !one.skipped);
-        let of_it = failed.filter(|one| one.step == step && one.subject == subject);
-        of_it.map(|one| one.launches.len()).sum()
-    }
-}
-
-/// Trials of one step of one subject that were not done, for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TrialReason {
-    pub step: String,
-    pub subject: String,
-    /// Whether it was not even tried.
-    pub skipped: bool,
-    pub reason: String,
-    /// In which launches or rounds.
-    pub launches: Vec<u32>,
-}
-
-impl TrialReason {
-    /// `skipped`, `failed`
-    pub fn outcome(&self) -> &'static str {
-        if self.skipped { "skipped" } else { "failed" }
-    }
 }
 
 /// One step over all subjects.
@@ -287,6 +185,97 @@ pub struct ShapeRow {
     pub moment: Moment,
     pub launch: u32,
     pub shape: Shape,
+}
+
+/// The numbers of one trial, or the means of several, in base units. What was not measured is absent, never zero.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Values {
+    pub metrics: BTreeMap<Metric, f64>,
+    /// Tickers of the engine per operation, by the engine's own names.
+    pub tickers: BTreeMap<String, f64>,
+    /// Operations that were measured.
+    pub operations: u64,
+    /// Operations whose latency was measured.
+    pub latency_count: u64,
+}
+
+/// One candidate against the base in one step: what is said, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedStep {
+    pub side: Side,
+    pub verdict: Verdict,
+    /// The metric that carries the verdict; absent where none can: no rate, or a helper step.
+    pub decides: Option<Metric>,
+    /// Whether a regression or an improvement holds among all steps and candidates of the run, and not only by itself.
+    pub confirmed: bool,
+    /// Whether it stands out among all of them, at 5 % false ones (Benjamini-Hochberg).
+    pub discovered: bool,
+    /// Whether the layout of code can account for it; absent without a verdict, and of rounds, whose intervals have it in
+    /// them.
+    pub layout: Option<Layout>,
+    /// p value of the step by itself; of rounds that of all candidates of the step. Absent where there was no test.
+    pub p_value: Option<f64>,
+    /// Launches or rounds that it rests on.
+    pub repeats: u32,
+    /// Wall time of both sides in them, in seconds.
+    pub seconds: f64,
+    /// Every metric that either side has, the rates first.
+    pub metrics: Vec<ComparedMetric>,
+    /// Where the time of an operation went; absent where nobody measured it, and where the parts do not add up.
+    pub time: Option<TimeParts>,
+    /// The smallest change that would have been found with 90 % power (0.02 is 2 %).
+    pub visible_change: Option<f64>,
+    /// What a reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// One metric of both sides, in its unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedMetric {
+    pub metric: Metric,
+    pub base: Option<f64>,
+    pub candidate: Option<f64>,
+    /// Candidate over base, estimated from pairs or complete rounds: it may differ from the quotient of the values.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval; absent where it is not bounded.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval; absent where there is none.
+    pub confidence: Option<f64>,
+    /// Launches or rounds that have it on both sides.
+    pub repeats: u32,
+    /// Of a counter that was tested beside the rates.
+    pub moved: Option<MovedCounter>,
+}
+
+/// Whether a counter moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MovedCounter {
+    pub moved: bool,
+    /// The order of those that moved: larger is clearer.
+    pub score: f64,
+    /// A counter that it is the same finding as.
+    pub twin_of: Option<Counter>,
+}
+
+/// The time of an operation on a foreground thread, in microseconds: wall is the sum of the others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeParts {
+    pub wall: BothSides,
+    /// Running on a CPU.
+    pub cpu: BothSides,
+    /// Runnable, waiting for a CPU.
+    pub run_delay: BothSides,
+    /// Blocked or asleep.
+    pub other: BothSides,
+}
+
+/// A value of both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BothSides {
+    pub base: f64,
+    pub candidate: f64,
 }
 
 impl Comparison {
@@ -351,4 +340,116 @@ impl StepView {
     pub fn base_rate(&self) -> Option<f64> {
         self.cases.iter().find_map(|case| case.metric(Metric::OpsPerSecond)?.base)
     }
+}
+
+impl ComparedStep {
+    /// One metric of it.
+    pub fn metric(&self, metric: Metric) -> Option<&ComparedMetric> {
+        self.metrics.iter().find(|one| one.metric == metric)
+    }
+
+    /// The metric that carries the verdict.
+    pub fn deciding(&self) -> Option<&ComparedMetric> {
+        self.metric(self.decides?)
+    }
+
+    /// Whether the verdict says that there is a difference.
+    pub fn is_directional(&self) -> bool {
+        self.verdict.is_directional()
+    }
+
+    /// Whether a regression or an improvement holds by itself only, not with all steps taken together.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.verdict, Verdict::Regression | Verdict::Improvement) && !self.confirmed
+    }
+
+    /// A change that was announced while there is no verdict: ratio, low and high.
+    pub fn provisional(&self) -> Option<[f64; 3]> {
+        let of = |warning: &Warning| match warning {
+            Warning::Provisional { ratio, low, high, .. } => Some([*ratio, *low, *high]),
+            _ => None,
+        };
+        self.warnings.iter().filter(|_| self.verdict == Verdict::Inconclusive).find_map(of)
+    }
+
+    /// Whether it holds with all steps taken together, but builds of one source may differ as much.
+    pub fn may_be_layout(&self) -> bool {
+        self.confirmed && self.layout == Some(Layout::MayBe)
+    }
+
+    /// Whether it is a change that counts: it holds with all steps taken together, beyond the layout of code.
+    pub fn counts(&self) -> bool {
+        self.confirmed && !self.may_be_layout()
+    }
+
+    /// Whether the rate decides from which the time spent waiting for a CPU is taken out.
+    pub fn is_adjusted(&self) -> bool {
+        self.decides == Some(Metric::OpsPerSecondAdjusted)
+    }
+
+    /// The counters that moved, the clearest first, one for each group of twins.
+    pub fn moved(&self) -> Vec<&ComparedMetric> {
+        let clear =
+            |one: &&ComparedMetric| one.moved.is_some_and(|moved| moved.moved && moved.twin_of.is_none());
+        let mut moved: Vec<&ComparedMetric> = self.metrics.iter().filter(clear).collect();
+        let key = |one: &ComparedMetric| {
+            (one.moved.map_or(0.0, |moved| moved.score), one.ratio.map_or(0.0, |ratio| ratio.ln().abs()))
+        };
+        moved.sort_by(|left, right| {
+            let ((left_score, left_size), (right_score, right_size)) = (key(left), key(right));
+            right_score.total_cmp(&left_score).then(right_size.total_cmp(&left_size))
+        });
+        moved
+    }
+}
+
+impl ComparedMetric {
+    /// Whether the interval leaves no doubt that something moved.
+    pub fn excludes_one(&self) -> bool {
+        self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0)
+    }
+
+    /// Whether it has an interval that is bounded on a side.
+    pub fn is_bounded(&self) -> bool {
+        self.low.is_some() || self.high.is_some()
+    }
+}
+
+impl Values {
+    /// The value of a metric.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.metrics.get(&metric).copied()
+    }
+
+    pub(super) fn set(&mut self, metric: Metric, value: Option<f64>) {
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.metrics.insert(metric, value);
+        }
+    }
+
+    /// The arithmetic mean of each metric over the trials that have it.
+    pub(super) fn mean<'a>(trials: impl Iterator<Item = &'a Values> + Clone) -> Values {
+        Values {
+            metrics: means(
+                trials
+                    .clone()
+                    .flat_map(|values| values.metrics.iter().map(|(metric, value)| (*metric, *value))),
+            ),
+            tickers: means(
+                trials
+                    .clone()
+                    .flat_map(|values| values.tickers.iter().map(|(name, value)| (name.clone(), *value))),
+            ),
+            operations: trials.clone().map(|values| values.operations).sum(),
+            latency_count: trials.map(|values| values.latency_count).sum(),
+        }
+    }
+}
+
+fn means<K: Ord>(values: impl Iterator<Item = (K, f64)>) -> BTreeMap<K, f64> {
+    let mut by_key: BTreeMap<K, Vec<f64>> = BTreeMap::new();
+    for (key, value) in values {
+        by_key.entry(key).or_default().push(value);
+    }
+    by_key.into_iter().filter_map(|(key, values)| Some((key, analysis::student::mean(&values)?))).collect()
 }

@@ -1,8 +1,7 @@
 //! From observations to the view.
 
 use super::together::groups;
-use super::view::{ChangeView, EventView, HistoryView, Remeasure, SeriesView};
-use super::{Observed, Origin};
+use super::{ChangeView, EventView, HistoryView, Observed, Origin, Remeasure, SeriesView};
 use crate::trend::TrendView;
 use analysis::change_points::{self, Change, CriticalValues, Findings, Kind, Rule, Series, Standing};
 use analysis::rounds::{self, RoundValues, RoundsFit};

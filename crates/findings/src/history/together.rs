@@ -1,8 +1,7 @@
 //! Which changes at one release say the same: metrics that are products of others, and metrics that rise and fall
 //! together over all releases (statistics 1.8, rule 4).
 
-use super::Observed;
-use super::view::Line;
+use super::{Line, Observed};
 use analysis::moved_with::go_in_step;
 
 /// Over fewer releases an equation may hold by luck.

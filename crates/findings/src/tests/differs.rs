@@ -54,7 +54,7 @@ fn options_that_differ_for_another_reason_are_listed_too() {
 #[test]
 fn options_that_cannot_be_read_are_said_to_be_unknown() {
     let mut record = record(&EQUAL);
-    let truncated = include_str!("../../fixtures/rocksdb/8.5.4/truncated.txt");
+    let truncated = include_str!("../../../formats/fixtures/rocksdb/8.5.4/truncated.txt");
     record.plan.subjects[1].build.probe.as_mut().unwrap().default_options = truncated.to_owned();
     let differs = differing(&record);
     let unknown = differs.iter().find(|one| one.kind == DifferenceKind::Unknown).unwrap();

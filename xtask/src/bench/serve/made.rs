@@ -31,7 +31,7 @@ pub struct Made {
     pub steps: Vec<(String, String)>,
 }
 
-const DEFAULTS: &str = include_str!("../../../../crates/findings/fixtures/rocksdb/8.5.4/OPTIONS.txt");
+const DEFAULTS: &str = include_str!("../../../../crates/formats/fixtures/rocksdb/8.5.4/OPTIONS.txt");
 const RELEASES: [&str; 10] =
     ["7.10.2", "8.0.0", "8.1.1", "8.3.3", "8.4.4", "8.5.4", "8.6.7", "8.7.3", "8.8.1", "8.9.1"];
 /// Operations, wall time, run delay and two kinds of CPU.

@@ -2,9 +2,8 @@
 
 use super::drift::Pinned;
 use super::moved;
-use super::searched::{Searched, around, mean_over, search};
-use super::series::{judged, searched, series};
-use super::values::Cells;
+use super::series::{Campaign, Searched, around, mean_over, search, searched, series};
+use super::values::{Cells, judged};
 use crate::comparison::{Change, ReleaseTrend};
 use crate::trend::TrendView;
 use analysis::change_points::{self, CriticalValues, Spread};
@@ -23,21 +22,19 @@ pub(super) struct OverReleases {
 }
 
 pub(super) fn over_releases(plan: &Plan, cells: &Cells) -> OverReleases {
-    let critical = CriticalValues::shared();
+    let campaign = Campaign { plan, cells, critical: CriticalValues::shared() };
     let all_series = series(plan);
     let steps: Vec<&Step> = plan.chosen_steps().filter(|step| !step.helper).collect();
     let mut all: Vec<Searched<'_>> = Vec::new();
     for series in &all_series {
         for step in &steps {
             let metrics = searched(cells, step, series);
-            all.extend(
-                metrics.into_iter().filter_map(|metric| search(series, step, metric, cells, plan, critical)),
-            );
+            all.extend(metrics.into_iter().filter_map(|metric| search(series, step, metric, campaign)));
         }
     }
     let mut found: Vec<Change> = Vec::new();
     for one in &all {
-        let pinned = Pinned::of(one, &all_series, cells, plan, critical);
+        let pinned = Pinned::of(one, &all_series, campaign);
         // Those of the same configuration and step stand together, the rate first.
         let first_of_step = found
             .iter()

@@ -1,18 +1,14 @@
 //! Default drift told from code drift: the same releases with their defaults pinned and with their own.
 
-use super::searched::{Searched, search};
-use super::series::ReleaseSeries;
-use super::values::Cells;
+use super::series::{Campaign, ReleaseSeries, Searched, search};
 use crate::comparison::{ChangedDefault, Drift};
 use crate::differs::configured_name;
-use crate::options_file::{self, OptionsPair};
-use analysis::change_points::{Change, CriticalValues};
+use analysis::change_points::Change;
 use analysis::drift::{self, Cause};
+use formats::options_file::{self, OptionsPair};
 use model::block::Side;
-use model::metric::Metric;
 use model::plan::Plan;
 use model::subject::DEFAULT_CONFIG;
-use model::workload::Step;
 
 /// The configuration in which a release has its own defaults.
 const OWN_DEFAULTS: &str = "defaults";
@@ -31,9 +27,7 @@ impl<'a> Pinned<'a> {
     pub(super) fn of(
         one: &Searched<'_>,
         all: &[ReleaseSeries],
-        cells: &Cells,
-        plan: &'a Plan,
-        critical: &CriticalValues,
+        campaign: Campaign<'a>,
     ) -> Option<Pinned<'a>> {
         let standard = all
             .iter()
@@ -43,8 +37,8 @@ impl<'a> Pinned<'a> {
         if standard.sides.len() < 2 {
             return None;
         }
-        let causes = causes(&standard, &defaults, one.step, one.metric, cells, plan, critical)?;
-        Some(Pinned { plan, standard, causes })
+        let causes = causes(&standard, &defaults, one, campaign)?;
+        Some(Pinned { plan: campaign.plan, standard, causes })
     }
 
     /// Where a change comes from.
@@ -99,14 +93,11 @@ fn common(series: &ReleaseSeries, other: &ReleaseSeries) -> ReleaseSeries {
 fn causes(
     standard: &ReleaseSeries,
     defaults: &ReleaseSeries,
-    step: &Step,
-    metric: Metric,
-    cells: &Cells,
-    plan: &Plan,
-    critical: &CriticalValues,
+    one: &Searched<'_>,
+    campaign: Campaign<'_>,
 ) -> Option<Vec<(String, Cause)>> {
-    let pinned = search(standard, step, metric, cells, plan, critical)?;
-    let own = search(defaults, step, metric, cells, plan, critical)?;
+    let pinned = search(standard, one.step, one.metric, campaign)?;
+    let own = search(defaults, one.step, one.metric, campaign)?;
     let found = drift::drift(
         drift::Searched { series: &pinned.points, findings: &pinned.findings },
         drift::Searched { series: &own.points, findings: &own.findings },

@@ -6,27 +6,23 @@ mod against_base;
 mod changes;
 mod disturbed;
 mod drift;
-mod engine;
-mod groups;
 mod moved;
-mod observed;
-mod searched;
 mod series;
 mod values;
 
-pub(crate) use observed::series_of;
+pub(crate) use series::series_of;
 
 use super::facts;
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
-use against_base::{PValues, cases, judge_together};
+use against_base::{PValues, cases, groups, judge_together};
 use model::block::{Outcome, Side};
 use model::metric::Metric;
 use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
 use model::record::{RunRecord, RunWarning};
-use model::warning::{UnreadTexts, Warning};
+use model::warning::Warning;
 use model::workload::Step;
 use std::collections::BTreeMap;
-use values::{Cells, TrialData, done_trials, values};
+use values::{Cells, TrialData, cells, done_trials};
 
 /// What failed or was not done yet is left out of every number and listed with its reason.
 pub(crate) fn build(record: &RunRecord) -> Comparison {
@@ -48,7 +44,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     judge_together(&mut steps, plan, &alone);
     Comparison {
         disturbed,
-        groups: groups::groups(&steps, &cells, record),
+        groups: groups(&steps, &cells, record),
         steps,
         changes: over_releases.changes,
         trends: over_releases.trends,
@@ -110,31 +106,6 @@ fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
         }
     }
     gathered
-}
-
-/// The values of every trial that is done, and a warning for engine texts that could not be read.
-fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {
-    let texts = engine::Texts::of(record);
-    let mut cells = Cells::new();
-    let mut unread: BTreeMap<Side, (u32, String)> = BTreeMap::new();
-    for trial in done {
-        let Some(step) = record.plan.workload.steps.iter().find(|step| step.name == trial.key.step) else {
-            continue;
-        };
-        let mut values = values(trial, step, &record.plan, &record.host);
-        for problem in texts.add(&mut values, trial) {
-            let (count, _) = unread.entry(trial.key.side).or_insert((0_u32, problem.clone()));
-            *count += 1;
-        }
-        let rounds = cells.entry((trial.key.step.clone(), trial.key.side)).or_default();
-        rounds.insert(trial.key.launch, values);
-    }
-    let of_side =
-        |(side, (count, first))| UnreadTexts { subject: facts::subject(record, side), count, first };
-    let texts: Vec<UnreadTexts> = unread.into_iter().map(of_side).collect();
-    let unread = (!texts.is_empty())
-        .then_some(RunWarning { step: None, warning: Warning::EngineTextUnread { texts } });
-    (cells, unread)
 }
 
 fn seconds(done: &[TrialData<'_>]) -> BTreeMap<(String, Side), f64> {

@@ -1,9 +1,8 @@
 //! What moved at the same release as a rate: together, which is not because of it (statistics 1.8).
 
 use super::against_base::logarithms;
-use super::searched::{LEAST_CHANGE, Searched, around, mean_over};
-use super::series::judged;
-use super::values::Cells;
+use super::series::{LEAST_CHANGE, Searched, around, mean_over};
+use super::values::{Cells, judged};
 use crate::comparison::{MovedWith, Shift, Values};
 use analysis::change_points::Change;
 use analysis::moved_with::{CounterSeries, MovedRule, moved_with};

@@ -1,10 +1,16 @@
-//! The releases of one configuration as a series, and the metrics that are searched for changes along it.
+//! One metric of one step over the releases of a configuration: which series there are, which metrics are searched for changes
+//! along them, and the search, of which whoever searches in another way takes the series alone.
 
-use super::values::Cells;
+use super::against_base::of_metric;
+use super::disturbed;
+use super::values::{Cells, cells, done_trials, judged, mean_of_side};
 use crate::comparison::Values;
+use analysis::change_points::{self, CriticalValues, Findings, Series};
+use analysis::rounds::{self, RoundValues, RoundsFit};
 use model::block::Side;
 use model::metric::{DeviceMetric, Metric};
 use model::plan::Plan;
+use model::record::RunRecord;
 use model::subject::compare_versions;
 use model::workload::Step;
 use std::collections::BTreeMap;
@@ -17,11 +23,6 @@ pub(super) struct ReleaseSeries {
     pub(super) sides: Vec<Side>,
     pub(super) versions: Vec<String>,
 }
-
-/// p99 is judged only with this many samples above it, in every trial (statistics 1.9).
-const SAMPLES_ABOVE_QUANTILE: f64 = 1000.0;
-/// The mean size of fewer requests than this is that of a few odd ones.
-const LEAST_REQUESTS: f64 = 100.0;
 
 /// One for each configuration that at least two releases have, in the order of the plan. A subject that a user's
 /// db_bench ran is measured by another client, and stands in no series with others.
@@ -78,15 +79,92 @@ pub(super) fn searched(cells: &Cells, step: &Step, series: &ReleaseSeries) -> Ve
     ]
 }
 
-/// The value of a metric, where there is enough behind it to judge it.
-pub(super) fn judged(values: &Values, metric: Metric) -> Option<f64> {
-    let enough = match metric {
-        Metric::LatencyP99 => 0.01 * values.latency_count as f64 >= SAMPLES_ABOVE_QUANTILE,
-        Metric::Device { what: DeviceMetric::ReadBytesMean, with_drain } => {
-            let of = |what| values.get(Metric::Device { what, with_drain });
-            of(DeviceMetric::ReadsPerSecond)? * of(DeviceMetric::Seconds)? >= LEAST_REQUESTS
+/// A change of less than this share is not worth a sentence, however sure (statistics 1.6).
+pub(super) const LEAST_CHANGE: f64 = 0.01;
+
+/// One series, fitted and searched.
+pub(super) struct Searched<'a> {
+    pub(super) series: &'a ReleaseSeries,
+    pub(super) step: &'a Step,
+    pub(super) metric: Metric,
+    pub(super) fit: RoundsFit,
+    pub(super) points: Series,
+    pub(super) findings: Findings,
+}
+
+/// What is searched, and by which critical values.
+#[derive(Clone, Copy)]
+pub(super) struct Campaign<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) cells: &'a Cells,
+    pub(super) critical: &'a CriticalValues,
+}
+
+pub(super) fn search<'a>(
+    series: &'a ReleaseSeries,
+    step: &'a Step,
+    metric: Metric,
+    campaign: Campaign<'_>,
+) -> Option<Searched<'a>> {
+    let rule = &campaign.plan.rule;
+    let fit = rounds::fit(&of_metric(campaign.cells, &step.name, &series.sides, metric)?);
+    let points = Series::of_rounds(&fit, rule.tau).ok()?;
+    let confidence = 1.0 - rule.alpha;
+    let rule = change_points::Rule { alpha: rule.alpha, least_change: LEAST_CHANGE, confidence };
+    let findings = change_points::find(&points, &rule, campaign.critical);
+    Some(Searched { series, step, metric, fit, points, findings })
+}
+
+/// The versions with a value before a change and from it on, as far as the neighbouring changes; around a glitch,
+/// those before it and the glitch alone.
+pub(super) fn around(one: &Searched<'_>, change: &change_points::Change) -> (Vec<usize>, Vec<usize>) {
+    one.findings.around(change, |version| one.fit.versions[version].mean.is_some())
+}
+
+/// Mean over versions of their means over rounds.
+pub(super) fn mean_over(
+    one: &Searched<'_>,
+    versions: &[usize],
+    cells: &Cells,
+    value: &dyn Fn(&Values) -> Option<f64>,
+) -> Option<f64> {
+    let of_version = |version: &usize| mean_of_side(cells, &one.step.name, one.series.sides[*version], value);
+    analysis::student::mean(&versions.iter().filter_map(of_version).collect::<Vec<f64>>())
+}
+
+/// One metric of one step over the releases of one configuration.
+pub(crate) struct CampaignSeries {
+    pub(crate) step: String,
+    pub(crate) config: String,
+    pub(crate) metric: Metric,
+    pub(crate) releases: Vec<String>,
+    pub(crate) logarithms: RoundValues,
+    /// Means over rounds, as tables show them.
+    pub(crate) values: Vec<Option<f64>>,
+}
+
+/// The metrics that users see or pay for, and how many trials were set aside.
+pub(crate) fn series_of(record: &RunRecord) -> (Vec<CampaignSeries>, usize) {
+    let (mut cells, _) = cells(record, &done_trials(record));
+    let medians = disturbed::medians(&cells);
+    let disturbed = disturbed::set_aside(&mut cells, &medians).len();
+    let mut found = Vec::new();
+    for one in series(&record.plan) {
+        for step in record.plan.chosen_steps().filter(|step| !step.helper) {
+            for metric in searched(&cells, step, &one) {
+                let Some(logarithms) = of_metric(&cells, &step.name, &one.sides, metric) else { continue };
+                let judged = |values: &Values| judged(values, metric);
+                let mean = |side: &Side| mean_of_side(&cells, &step.name, *side, &judged);
+                found.push(CampaignSeries {
+                    step: step.name.clone(),
+                    config: one.config.clone(),
+                    metric,
+                    releases: one.versions.clone(),
+                    logarithms,
+                    values: one.sides.iter().map(|side| Some(mean(side)? / metric.scale())).collect(),
+                });
+            }
         }
-        _ => true,
-    };
-    values.get(metric).filter(|_| enough)
+    }
+    (found, disturbed)
 }

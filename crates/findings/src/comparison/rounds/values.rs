@@ -1,12 +1,19 @@
-//! One trial as numbers: every metric of it in base units. What was not measured is absent, never zero.
+//! One trial as numbers: every metric of it in base units. What was not measured is absent, never zero. The engine says of
+//! itself what nobody else sees: RocksDB's own statistics before and after a trial, as columns and tickers; of a SQL server
+//! the size of its database and how often it found a page in its cache.
 
-use crate::comparison::Values;
+use crate::comparison::{Values, facts};
+use formats::rocksdb_stats::{self, RocksDbStats};
+use formats::{rocksdb_tickers, server_status};
 use model::block::{Block, BlockKind, Latency, Outcome, Side, TrialKey};
 use model::counter::Counter;
+use model::event::Moment;
 use model::host::Host;
 use model::metric::{DeviceMetric, Metric};
 use model::plan::Plan;
-use model::record::RunRecord;
+use model::record::{RunRecord, RunWarning};
+use model::warning::{UnreadTexts, Warning};
+use model::wire::EngineText;
 use model::workload::Step;
 use std::collections::BTreeMap;
 
@@ -56,8 +63,8 @@ pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
 /// Processes, and hosts, count their CPU in ticks of 10 ms, which say nothing of a shorter trial.
 const LEAST_SECONDS_OF_OTHERS: f64 = 1.0;
 
-/// Everything that blocks and latency say of a trial; what the engine says is added by [`super::engine`].
-pub(super) fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Values {
+/// Everything that blocks and latency say of a trial; what the engine says is added by [`Texts`].
+fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Values {
     let mut values = Values::default();
     if let Some(measured) = trial.measured {
         values.operations = measured.operations;
@@ -235,6 +242,31 @@ fn device(values: &mut Values, work: &Work<'_>, with_drain: bool) {
 /// The values of every trial that is done, by step, side and round.
 pub(super) type Cells = BTreeMap<(String, Side), BTreeMap<u32, Values>>;
 
+/// The values of every trial that is done, and a warning for engine texts that could not be read.
+pub(super) fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {
+    let texts = Texts::of(record);
+    let mut cells = Cells::new();
+    let mut unread: BTreeMap<Side, (u32, String)> = BTreeMap::new();
+    for trial in done {
+        let Some(step) = record.plan.workload.steps.iter().find(|step| step.name == trial.key.step) else {
+            continue;
+        };
+        let mut values = values(trial, step, &record.plan, &record.host);
+        for problem in texts.add(&mut values, trial) {
+            let (count, _) = unread.entry(trial.key.side).or_insert((0_u32, problem.clone()));
+            *count += 1;
+        }
+        let rounds = cells.entry((trial.key.step.clone(), trial.key.side)).or_default();
+        rounds.insert(trial.key.launch, values);
+    }
+    let of_side =
+        |(side, (count, first))| UnreadTexts { subject: facts::subject(record, side), count, first };
+    let texts: Vec<UnreadTexts> = unread.into_iter().map(of_side).collect();
+    let unread = (!texts.is_empty())
+        .then_some(RunWarning { step: None, warning: Warning::EngineTextUnread { texts } });
+    (cells, unread)
+}
+
 /// Mean over the rounds of one side, as far as they have a value.
 pub(super) fn mean_of_side(
     cells: &Cells,
@@ -244,6 +276,117 @@ pub(super) fn mean_of_side(
 ) -> Option<f64> {
     let rounds = cells.get(&(step.to_owned(), side))?;
     analysis::student::mean(&rounds.values().filter_map(value).collect::<Vec<f64>>())
+}
+
+/// p99 is judged only with this many samples above it, in every trial (statistics 1.9).
+const SAMPLES_ABOVE_QUANTILE: f64 = 1000.0;
+/// The mean size of fewer requests than this is that of a few odd ones.
+const LEAST_REQUESTS: f64 = 100.0;
+
+/// The value of a metric, where there is enough behind it to judge it.
+pub(super) fn judged(values: &Values, metric: Metric) -> Option<f64> {
+    let enough = match metric {
+        Metric::LatencyP99 => 0.01 * values.latency_count as f64 >= SAMPLES_ABOVE_QUANTILE,
+        Metric::Device { what: DeviceMetric::ReadBytesMean, with_drain } => {
+            let of = |what| values.get(Metric::Device { what, with_drain });
+            of(DeviceMetric::ReadsPerSecond)? * of(DeviceMetric::Seconds)? >= LEAST_REQUESTS
+        }
+        _ => true,
+    };
+    values.get(metric).filter(|_| enough)
+}
+
+/// The texts of a run, by trial, kind and moment.
+struct Texts<'a> {
+    by_trial: BTreeMap<(&'a TrialKey, &'static str, &'static str), &'a str>,
+}
+
+/// The text before a trial and the last one of it.
+struct Pair<'a> {
+    before: Option<&'a str>,
+    last: &'a str,
+}
+
+impl<'a> Texts<'a> {
+    /// Those of a record.
+    fn of(record: &'a RunRecord) -> Texts<'a> {
+        let texts = record.engine_texts.iter();
+        let by_trial = texts.map(|one| ((&one.trial, one.what.name(), one.moment.name()), one.text.as_str()));
+        Texts { by_trial: by_trial.collect() }
+    }
+
+    /// Adds what the engine says of a trial; returns why texts could not be read.
+    fn add(&self, values: &mut Values, trial: &TrialData<'_>) -> Vec<String> {
+        let stats = self.pair(trial.key, EngineText::Stats).map(|pair| stats(&pair));
+        let tickers = self.pair(trial.key, EngineText::Tickers).map(|pair| tickers(&pair));
+        if let Some(pair) = self.pair(trial.key, EngineText::Status) {
+            add_status(values, &pair);
+        }
+        let mut problems = Vec::new();
+        match stats {
+            Some(Ok(stats)) => add_stats(values, &stats),
+            Some(Err(problem)) => problems.push(problem.to_string()),
+            None => {}
+        }
+        match tickers {
+            Some(Ok(tickers)) => {
+                if let Some(operations) = trial.operations() {
+                    let counted = tickers.counts.into_iter().filter(|(_, count)| *count > 0);
+                    values.tickers = counted.map(|(name, count)| (name, count as f64 / operations)).collect();
+                }
+            }
+            Some(Err(problem)) => problems.push(problem.to_string()),
+            None => {}
+        }
+        problems
+    }
+
+    /// The last text of a trial: settled where it settles, for what its operations left behind belongs to them.
+    fn pair(&self, trial: &TrialKey, what: EngineText) -> Option<Pair<'a>> {
+        let text = |moment: Moment| self.by_trial.get(&(trial, what.name(), moment.name())).copied();
+        let last = text(Moment::Settled).or_else(|| text(Moment::After))?;
+        Some(Pair { before: text(Moment::Before), last })
+    }
+}
+
+/// What happened between the texts.
+fn stats(pair: &Pair<'_>) -> Result<RocksDbStats, formats::ParseError> {
+    let last = rocksdb_stats::parse(pair.last)?;
+    Ok(match pair.before {
+        Some(before) => last.since(&rocksdb_stats::parse(before)?),
+        None => last,
+    })
+}
+
+fn add_status(values: &mut Values, pair: &Pair<'_>) {
+    let last = server_status::parse(pair.last);
+    values.set(Metric::DatabaseBytes, last.database_bytes().map(|bytes| bytes as f64));
+    let before = pair.before.map(server_status::parse);
+    values.set(Metric::CacheHitPercent, before.and_then(|before| last.hit_percent_since(&before)));
+}
+
+fn tickers(pair: &Pair<'_>) -> Result<rocksdb_tickers::Tickers, formats::ParseError> {
+    let last = rocksdb_tickers::parse(pair.last)?;
+    Ok(match pair.before {
+        Some(before) => last.since(&rocksdb_tickers::parse(before)?),
+        None => last,
+    })
+}
+
+fn add_stats(values: &mut Values, stats: &RocksDbStats) {
+    let count = |count: Option<u64>| count.map(|count| count as f64);
+    values.set(Metric::LsmBytes, count(stats.lsm_bytes));
+    values.set(Metric::BlobBytes, count(stats.blob_bytes));
+    values.set(Metric::CompactionWriteBytes, count(stats.compaction_write_bytes));
+    values.set(Metric::WriteAmplification, stats.write_amplification());
+    values.set(Metric::CompactionWriteBytesPerSecond, stats.compaction_write_bytes_per_s);
+    values.set(Metric::CompactionSeconds, stats.compaction_s);
+    values.set(Metric::CompactionCpuSeconds, stats.compaction_cpu_s);
+    values.set(Metric::BlobReadBytes, count(stats.blob_read_bytes));
+    values.set(Metric::BlobWriteBytes, count(stats.blob_write_bytes));
+    values.set(Metric::UptimeSeconds, stats.uptime_s);
+    values.set(Metric::StallPercent, stats.stall_percent);
+    values.set(Metric::Stalls, count(stats.stall_count()));
 }
 
 #[cfg(test)]
