@@ -34,8 +34,8 @@ pub fn document(view: &BisectView) -> Document {
         intro: about_search(view),
         warnings: warnings(view),
         sections,
-        command: None,
         footer: vec![cost(view)],
+        ..Document::default()
     }
 }
 

@@ -20,14 +20,13 @@ pub fn document(view: &BuildNoiseView) -> Document {
         kind: "build noise",
         runs: vec![view.run.id.clone()],
         found: vec![Sentence { verdict: None, text: largest(view) }],
-        intro: Vec::new(),
         warnings: identical.collect(),
         sections: vec![Section::new("noise", "Noise of each step", blocks)],
-        command: None,
         footer: vec![
             crate::comparison::host_line(&view.host),
             format!("As a comparison: dbdyno report {}", view.run.id),
         ],
+        ..Document::default()
     }
 }
 

@@ -31,14 +31,13 @@ pub fn document(view: &CalibrationView) -> Document {
             Sentence { verdict: None, text: false_verdicts(view) },
         ],
         intro: view.part.iter().cloned().chain([subject(view)]).collect(),
-        warnings: Vec::new(),
         sections: vec![
             Section::new("self-test", "Self-test of the harness", self_test(view)),
             Section::new("noise", "Noise of each step", noise_blocks),
             Section::new("judged", "Steps judged", judged_blocks),
         ],
-        command: None,
         footer: vec![format!("Again: dbdyno report {}", view.runs.join(" "))],
+        ..Document::default()
     }
 }
 

@@ -63,13 +63,10 @@ pub fn document(view: &HistoryView) -> Document {
     Document {
         title: headline(view).trim_end_matches('.').to_owned(),
         kind: "history",
-        runs: Vec::new(),
         found,
-        intro: Vec::new(),
         warnings: view.warnings.iter().map(|note| Notice::of_all(note.id(), note.to_string())).collect(),
         sections,
-        command: None,
-        footer: Vec::new(),
+        ..Document::default()
     }
 }
 

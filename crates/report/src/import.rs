@@ -44,12 +44,10 @@ pub fn document(view: &ImportView) -> Document {
         title: headline(view),
         kind: "import",
         runs: vec![view.id.clone()],
-        found: Vec::new(),
         intro: origin(view),
-        warnings: Vec::new(),
         sections,
-        command: None,
         footer: closing(view),
+        ..Document::default()
     }
 }
 

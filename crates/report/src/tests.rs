@@ -1,6 +1,7 @@
 //! What the formats make of findings. What a view is made of is tested in `findings`.
 
 mod export;
+pub(crate) mod hostile;
 mod kinds;
 mod overlapping;
 mod read_back;

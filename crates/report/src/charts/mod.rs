@@ -7,7 +7,6 @@ pub mod png;
 pub mod svg;
 
 mod bars;
-mod end_labels;
 mod frame;
 mod latency;
 mod lettering;

@@ -1,7 +1,7 @@
 //! A comparison as JSON: the contract for scripts. Keys stand in a fixed order, numbers are in base units, an unknown
 //! value is absent. Keys may be added; none is renamed or dropped within a schema.
 
-use super::{changes, sentences};
+use super::{changes, found};
 use crate::contract::{self, SCHEMA};
 use findings::comparison::{
     BothSides, Change, ComparedMetric, ComparedStep, Disturbed, ReleaseTrend, Repeats, ShapeRow, StepView,
@@ -30,7 +30,7 @@ pub fn json(view: &Comparison) -> Value {
     let summaries = view
         .candidates()
         .iter()
-        .map(|one| json!({ "candidate": one.subject, "text": sentences::summary(view, one) }));
+        .map(|one| json!({ "candidate": one.subject, "text": found::summary(view, one) }));
     let differs = view
         .candidates()
         .iter()

@@ -12,13 +12,14 @@ mod table;
 mod tables;
 
 pub use found::found;
+pub(crate) use found::{summary, verdict_words};
 pub use json::json;
-pub(crate) use sentences::{cautions, disturbed, host_line, summary, verdict_words};
+pub(crate) use sentences::{cautions, disturbed, host_line};
 pub use table::table;
 
 use crate::document::{Block, Document, Level, Notice, PostPart, Section, Table};
 use crate::documents::ids::Ids;
-use crate::documents::{self, latency, raw, series, setup};
+use crate::documents::{self, latency, series, setup};
 use findings::comparison::{GroupRow, Repeats, StepView, SubjectView};
 use findings::{ComparedRun, Comparison};
 use model::figures::{and_list, count};
@@ -57,7 +58,7 @@ pub fn document(run: &ComparedRun) -> Document {
     sections.extend(steps.iter().map(|(id, step)| one_step(id, step, run, &mut ids)));
     sections.extend(documents::host::section(&run.host, &run.record.host, &mut ids));
     sections.extend(setup::sections(&run.record, &view.run.again));
-    sections.extend(raw::section(&run.record));
+    sections.extend(setup::raw_output(&run.record));
     let mut intro = vec![sentences::headline(view), sentences::run_line(view)];
     intro.extend(sentences::design(view));
     intro.push(sentences::conditions(view));
@@ -121,8 +122,8 @@ fn overview(view: &Comparison, steps: &[(String, &StepView)], ids: &mut Ids) -> 
     if view.cases().count() > MANY_CASES {
         blocks.extend(tables::first(view, MOST_FIRST).map(Block::Table));
     }
-    blocks.extend(sentences::discovered(view).map(Block::Paragraph));
-    blocks.extend(sentences::visible_in_rounds(view).map(Block::Paragraph));
+    blocks.extend(found::discovered(view).map(Block::Paragraph));
+    blocks.extend(found::visible_in_rounds(view).map(Block::Paragraph));
     blocks.extend(charts::over_releases(view, ids).into_iter().map(Block::Figure));
     blocks.extend(charts::bars(view, ids).into_iter().map(Block::Figure));
     Section::new("overview", "Overview", blocks).in_post(PostPart::Results)
@@ -194,8 +195,8 @@ fn candidate(view: &Comparison, subject: &SubjectView, ids: &mut Ids) -> Section
         Block::Table(tables::candidate(view, subject.side)),
         Block::Paragraph(tables::legend_of(view, subject.side)),
     ];
-    let mut notes = sentences::notes(view, subject.side);
-    notes.extend(sentences::visible_changes(view, subject.side));
+    let mut notes = found::notes(view, subject.side);
+    notes.extend(found::visible_changes(view, subject.side));
     if !notes.is_empty() {
         blocks.push(Block::Items(notes));
     }

@@ -1,19 +1,16 @@
-//! Sentences about a comparison that every format uses alike.
+//! Sentences about the run of a comparison that every format uses alike: how it was laid out, what did not count, what it
+//! was measured on.
 
 use findings::Comparison;
-use findings::comparison::{
-    ComparedMetric, ComparedStep, Disturbed, Repeats, StepView, SubjectView, TrialReason,
-};
+use findings::comparison::{Disturbed, Repeats, TrialReason};
 use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
-use model::figures::{and_list, bytes, change, chosen_percent, count, percent, quantity, span};
+use model::figures::{bytes, count, quantity, span};
 use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;
 use model::units::{Bytes, Nanos};
-use model::verdict::Verdict;
-use model::warning::Warning;
 use std::collections::BTreeMap;
 
 /// What the workload tells and does not tell.
@@ -249,180 +246,4 @@ fn pauses(pauses: &StepPauses) -> String {
 /// How to see the run again.
 pub(super) fn again(view: &Comparison) -> String {
     format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
-}
-
-/// A verdict, in the words of the glossary; a change within `margin` (0.02 is 2 %) is none.
-pub(crate) fn verdict_words(case: &ComparedStep, margin: f64) -> String {
-    let word = match case.verdict {
-        _ if case.may_be_layout() => "may be layout",
-        Verdict::Regression => "regression",
-        Verdict::Improvement => "improvement",
-        Verdict::NoChange => return format!("within {}", chosen_percent(margin)),
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::Suspect => "suspect",
-        Verdict::RatioOnly => "no verdict",
-    };
-    word.to_owned()
-}
-
-/// `99 % interval -5.2 to -3.0 %`
-fn interval_as_change(metric: &ComparedMetric) -> Option<String> {
-    let confidence = metric.confidence?;
-    let end = |ratio: f64| format!("{:+.1}", 100.0 * (ratio - 1.0));
-    let interval = match (metric.low, metric.high) {
-        (Some(low), Some(high)) => format!("interval {} to {} %", end(low), end(high)),
-        (Some(low), None) => format!("above {} %", end(low)),
-        (None, Some(high)) => format!("below {} %", end(high)),
-        (None, None) => return None,
-    };
-    Some(format!("{} {interval}", chosen_percent(confidence)))
-}
-
-/// More names than this are counted: of the 42 steps of sysbench the table says which.
-const MOST_NAMES: usize = 8;
-/// Of those that changed the ones that changed most are named even then.
-const MOST_NAMED_CHANGES: usize = 4;
-
-type NamedCase<'a> = (&'a StepView, &'a ComparedStep);
-
-/// The sentence over all steps of a candidate: "`candidate` is slower than `base` on readrandom (-4.1 %, 99 % interval
-/// -5.2 to -3.0 %, 14 launches); within 2 % on seekrandom". It claims only what holds for all together.
-pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
-    let cases: Vec<NamedCase<'_>> = view.cases().filter(|(_, case)| case.side == candidate.side).collect();
-    let of = |is: &dyn Fn(&ComparedStep) -> bool| -> Vec<NamedCase<'_>> {
-        cases.iter().copied().filter(|(_, case)| is(case)).collect()
-    };
-    let margin = chosen_percent(view.margin);
-    let (name, base) = (&candidate.subject, &view.base);
-    let mut parts = Vec::new();
-    let mut subject = format!("{name} is ");
-    for (verdict, word) in [(Verdict::Regression, "slower"), (Verdict::Improvement, "faster")] {
-        if let Some(steps) = changed(of(&|case| case.verdict == verdict && case.counts()), view) {
-            parts.push(format!("{subject}{word} than {base} on {steps}"));
-            subject = String::new();
-        }
-    }
-    if let Some(steps) = changed(of(&ComparedStep::may_be_layout), view) {
-        parts.push(format!("different, but no more than the layout of code can make, on {steps}"));
-    }
-    if let Some(steps) = changed(of(&ComparedStep::is_alone), view) {
-        parts.push(format!("by itself only, not with all steps taken together, a change on {steps}"));
-    }
-    if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
-        parts.push(format!("no more than a suspicion on {steps}"));
-    }
-    for (verdict, words) in [
-        (Verdict::NoChange, format!("within {margin} on")),
-        (Verdict::Inconclusive, "no difference found, nor ruled out, on".to_owned()),
-        (Verdict::RatioOnly, "no verdict on".to_owned()),
-    ] {
-        let named = of(&|case| case.verdict == verdict);
-        match named.len() {
-            0 => {}
-            many if many > MOST_NAMES => parts.push(format!("{words} {many} steps")),
-            _ => {
-                let names: Vec<String> = named.iter().map(|(step, _)| step.name.clone()).collect();
-                parts.push(format!("{words} {}", and_list(&names)));
-            }
-        }
-    }
-    if parts.is_empty() {
-        parts.push("no step was measured".to_owned());
-    }
-    // Without a claim about the candidate the sentence still says which comparison it is about.
-    if subject.is_empty() {
-        format!("{}.", parts.join("; "))
-    } else {
-        format!("{name} against {base}: {}.", parts.join("; "))
-    }
-}
-
-/// Those that changed, the largest changes first where they are many.
-fn changed(mut cases: Vec<NamedCase<'_>>, view: &Comparison) -> Option<String> {
-    let name = |(step, case): &NamedCase<'_>| {
-        let Some((deciding, ratio)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
-            return step.name.clone();
-        };
-        let interval = interval_as_change(deciding).map(|interval| format!(", {interval}"));
-        let repeats = view.repeats.count(case.repeats);
-        format!("{} ({}{}, {repeats})", step.name, change(ratio), interval.unwrap_or_default())
-    };
-    match cases.len() {
-        0 => None,
-        few if few <= MOST_NAMES => Some(and_list(&cases.iter().map(name).collect::<Vec<_>>())),
-        many => {
-            sort_by_size(&mut cases);
-            let most: Vec<String> = cases.iter().take(MOST_NAMED_CHANGES).map(name).collect();
-            Some(format!("{many} steps, most on {}", and_list(&most)))
-        }
-    }
-}
-
-/// The largest change first.
-pub(super) fn sort_by_size(cases: &mut [NamedCase<'_>]) {
-    let size = |case: &ComparedStep| {
-        case.deciding().and_then(|deciding| deciding.ratio).map_or(0.0, |ratio| ratio.ln().abs())
-    };
-    cases.sort_by(|left, right| size(right.1).total_cmp(&size(left.1)));
-}
-
-/// "readrandom 1.8 %, seekrandom 3.1 %": how small a change of a candidate each step would have shown.
-pub(super) fn visible_changes(view: &Comparison, side: Side) -> Option<String> {
-    let steps: Vec<String> = view
-        .judged_steps()
-        .filter_map(|step| Some(format!("{} {}", step.name, percent(step.case(side)?.visible_change?))))
-        .collect();
-    (!steps.is_empty()).then(|| format!("Smallest change visible, at 90 % power: {}.", steps.join(", ")))
-}
-
-/// What is said of the steps of a candidate, those of one sentence gathered: "fillseq, overwrite: sentence".
-pub(super) fn notes(view: &Comparison, side: Side) -> Vec<String> {
-    let mut gathered: Vec<(Vec<&str>, &Warning)> = Vec::new();
-    for step in &view.steps {
-        for warning in step.case(side).iter().flat_map(|case| &case.warnings) {
-            match gathered.iter_mut().find(|(_, known)| *known == warning) {
-                Some((steps, _)) => steps.push(&step.name),
-                None => gathered.push((vec![&step.name], warning)),
-            }
-        }
-    }
-    gathered.into_iter().map(|(steps, text)| format!("{}: {text}", steps.join(", "))).collect()
-}
-
-/// What stands out among all steps and candidates and is open by itself.
-pub(super) fn discovered(view: &Comparison) -> Option<String> {
-    const SHOWN: usize = 6;
-    let open = view.cases().filter(|(_, case)| case.discovered && case.verdict == Verdict::Inconclusive);
-    let found: Vec<String> =
-        open.map(|(step, case)| format!("{} of {}", step.name, view.label(case.side))).collect();
-    let more = match found.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!found.is_empty()).then(|| {
-        format!(
-            "Standing out besides, open by itself; of all that stands out 5 % are false: {}{more}.",
-            found.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ")
-        )
-    })
-}
-
-/// A change beyond this is told as no more than that: two rounds far apart bound nothing.
-const LARGEST_VISIBLE: f64 = 10.0;
-
-/// How small a change of a candidate rounds would have shown, by step: the mean over its candidates.
-pub(super) fn visible_in_rounds(view: &Comparison) -> Option<String> {
-    let of_step = |step: &StepView| {
-        let all: Vec<f64> = step.cases.iter().filter_map(|case| case.visible_change).collect();
-        let visible = all.iter().sum::<f64>() / all.len() as f64;
-        let told = match visible {
-            _ if all.is_empty() => return None,
-            large if large > LARGEST_VISIBLE => "above 1,000 %".to_owned(),
-            visible => percent(visible),
-        };
-        Some(format!("{} {told}", step.name))
-    };
-    let steps: Vec<String> = view.judged_steps().filter_map(of_step).collect();
-    (view.repeats == Repeats::Rounds && !steps.is_empty())
-        .then(|| format!("Smallest change visible, at 90 % power: {}.", steps.join(", ")))
 }

@@ -1,6 +1,6 @@
 //! The tables of a comparison, before any layout.
 
-use super::sentences::verdict_words;
+use super::found::verdict_words;
 use crate::document::{Cell, Column, Kind, Matrix, MatrixCell, MatrixRow, Table, Tone};
 use crate::signs::{self, Sign};
 use findings::Comparison;

@@ -3,7 +3,6 @@
 pub(crate) mod host;
 pub(crate) mod ids;
 pub(crate) mod latency;
-pub(crate) mod raw;
 pub(crate) mod series;
 pub mod setup;
 

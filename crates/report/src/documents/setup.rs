@@ -1,5 +1,5 @@
-//! What was measured on what: builds, hardware, the benchmark with its options. Pages fold these sections, posts have
-//! them as parts of their own.
+//! What was measured on what: builds, hardware, the benchmark with its options, and what is kept verbatim of it. Pages
+//! fold these sections, posts have the first ones as parts of their own.
 
 use crate::document::{Block, Column, Kind, Level, PostPart, Section, Table};
 use findings::again::Again;
@@ -213,4 +213,35 @@ fn options(plan: &Plan) -> (Options, Option<Table>) {
     let own = Table::of(columns, rows)
         .captioned("Options that are not the same for all subjects; - where one has none set.");
     (common, own.unless_empty())
+}
+
+/// At most this many names stand in a report; `--raw list` has all.
+const MOST_OUTPUTS: usize = 200;
+
+/// The section; absent where nothing was kept.
+pub(crate) fn raw_output(record: &RunRecord) -> Option<Section> {
+    let mut texts: BTreeMap<&str, u64> = BTreeMap::new();
+    for one in &record.raw_outputs {
+        *texts.entry(&one.name).or_default() += 1;
+    }
+    let first = record.raw_outputs.first()?;
+    let id = &record.id;
+    let mut names: Vec<String> = texts
+        .iter()
+        .take(MOST_OUTPUTS)
+        .map(|(name, number)| format!("{name}: {}", count(*number, "text", "texts")))
+        .collect();
+    names.extend((texts.len() > MOST_OUTPUTS).then(|| format!("and {} more", texts.len() - MOST_OUTPUTS)));
+    let blocks = vec![
+        Block::Paragraph(
+            "Everything that engines and workers wrote is kept as they wrote it, by launch, side and name:"
+                .to_owned(),
+        ),
+        Block::Verbatim(format!(
+            "dbdyno report {id} --raw list\ndbdyno report {id} --raw {}/{}/{}",
+            first.launch, first.side, first.name
+        )),
+        Block::Items(names),
+    ];
+    Some(Section::new("raw-output", "Raw output", blocks).at(Level::Page))
 }

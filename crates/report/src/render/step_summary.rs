@@ -92,11 +92,9 @@ mod tests {
             kind: "comparison",
             runs: vec!["r1".to_owned()],
             found: vec![Sentence { verdict: None, text: "b is slower".to_owned() }],
-            intro: Vec::new(),
             warnings: vec![Notice::of_all("busy-host", "load 3")],
             sections: vec![folded, Section::new("overview", "Overview", vec![Block::Table(step)])],
-            command: None,
-            footer: Vec::new(),
+            ..Document::default()
         };
         let whole = render(&document, MOST_BYTES);
         assert!(

@@ -1,7 +1,7 @@
 //! Several runs in one report: their documents as one. Whether they may stand beside each other is said by
 //! [`findings::conditions`].
 
-use crate::document::{Block, Document, Level, Section};
+use crate::document::{Block, Document, Section};
 
 /// Documents, at least one, one after another as one, each section with the run that it is of.
 pub fn document(mut documents: Vec<Document>) -> Document {
@@ -12,18 +12,12 @@ pub fn document(mut documents: Vec<Document>) -> Document {
         return only;
     }
     let mut joined = Document {
-        title: String::new(),
         kind,
-        runs: Vec::new(),
-        found: Vec::new(),
         intro: vec![
             "Several runs, one after another. Each is compared with its own base; between runs nothing is."
                 .to_owned(),
         ],
-        warnings: Vec::new(),
-        sections: Vec::new(),
-        command: None,
-        footer: Vec::new(),
+        ..Document::default()
     };
     for (document, number) in documents.into_iter().zip(1..) {
         add(&mut joined, document, number);
@@ -49,20 +43,14 @@ fn add(joined: &mut Document, document: Document, number: usize) {
         notice
     }));
     let commands = document.command.into_iter().map(Block::Verbatim);
-    let heading = Section {
-        id: format!("run-{number}"),
-        title: format!("Run {run}: {}", document.title),
-        level: Level::Shown,
-        post: None,
-        blocks: commands.collect(),
-    };
+    let title = format!("Run {run}: {}", document.title);
+    let heading = Section::new(format!("run-{number}"), title, commands.collect());
     joined.sections.push(heading);
     joined.sections.extend(document.sections.into_iter().map(|section| Section {
         id: within(number, &section.id),
         title: format!("{} (run {run})", section.title),
-        level: section.level,
-        post: section.post,
         blocks: section.blocks.into_iter().map(|block| of_document(block, number)).collect(),
+        ..section
     }));
     joined.footer.extend(document.footer.into_iter().map(of_run));
     joined.runs.extend(document.runs);
@@ -118,19 +106,11 @@ mod tests {
             kind: "comparison",
             runs: vec![run.to_owned()],
             found: vec![Sentence { verdict: None, text: "equal".to_owned() }],
-            intro: Vec::new(),
-            warnings: Vec::new(),
             sections: ["overview", "step-readrandom"]
-                .map(|id| Section {
-                    id: id.to_owned(),
-                    title: id.to_owned(),
-                    level: Level::Shown,
-                    post: None,
-                    blocks: vec![Block::Matrix(matrix.clone())],
-                })
+                .map(|id| Section::new(id, id, vec![Block::Matrix(matrix.clone())]))
                 .to_vec(),
             command: Some("dbdyno compare a b".to_owned()),
-            footer: Vec::new(),
+            ..Document::default()
         }
     }
 

@@ -105,7 +105,7 @@ fn estimated_bytes(timelines: &[&Timeline], stride: usize) -> usize {
 mod tests {
     use super::super::tests::noise;
     use super::*;
-    use crate::document::{Level, Merge, Section, TimelineLine, TimelineMetric};
+    use crate::document::{Merge, Section, TimelineLine, TimelineMetric};
 
     fn document(timelines: usize, points: u64) -> Document {
         let noisy = |salt: u64| (1..=points).map(|at| Some(noise(at + 10_000 * salt) >> 50)).collect();
@@ -129,24 +129,8 @@ mod tests {
                     .collect(),
             })
         };
-        let section = Section {
-            id: "s".into(),
-            title: "s".into(),
-            level: Level::Shown,
-            post: None,
-            blocks: (0..timelines).map(timeline).collect(),
-        };
-        Document {
-            title: "t".into(),
-            kind: "comparison",
-            runs: vec!["r1".into()],
-            found: vec![],
-            intro: vec![],
-            warnings: vec![],
-            sections: vec![section],
-            command: None,
-            footer: vec![],
-        }
+        let section = Section::new("s", "s", (0..timelines).map(timeline).collect());
+        Document { runs: vec!["r1".into()], sections: vec![section], ..Document::default() }
     }
 
     fn bytes(packs: &Packs<'_>) -> usize {

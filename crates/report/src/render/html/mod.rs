@@ -1,27 +1,25 @@
 //! A report as one HTML file that opens without a network: style, script and data are in it.
 //!
-//! [`render`] lays a [`Document`] out; [`shell`] is the frame that the pages of `serve` share, [`blocks`] and [`table`]
+//! [`render`] lays a [`Document`] out; [`shell`] is the frame that the pages of `serve` share, [`block`] and [`tables`]
 //! the pieces. Everything can be read without a script: the script sorts, filters, unfolds and draws timelines.
 
-pub mod blocks;
 pub mod shell;
-pub mod table;
+pub mod tables;
 
 mod budget;
-mod matrix;
 mod navigation;
 mod pack;
-mod preview;
 mod text;
 mod timeline;
 
 #[cfg(test)]
 mod tests;
 
-use crate::document::{Block, Document, Level, Notice, Section, Sentence};
+use crate::charts::svg;
+use crate::document::{Block, Document, Figure, Level, Notice, Section, Sentence};
 use crate::signs::Sign;
 use budget::Packs;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 /// A document as one file. Where all points of its timelines would make it too large, neighbours become one, and
 /// the captions say so.
@@ -148,5 +146,32 @@ fn folded(section: &Section, packs: &Packs<'_>) -> Markup {
 }
 
 fn content(section: &Section, packs: &Packs<'_>) -> Markup {
-    html! { @for block in &section.blocks { (blocks::block_with(block, packs)) } }
+    html! { @for block in &section.blocks { (block_with(block, packs)) } }
+}
+
+/// A piece of content. A timeline keeps all of its points.
+pub fn block(block: &Block) -> Markup {
+    block_with(block, &Packs::none())
+}
+
+/// The same, with timelines as they were packed together.
+fn block_with(block: &Block, packs: &Packs<'_>) -> Markup {
+    match block {
+        Block::Paragraph(paragraph) => html! { p { (text::plain(paragraph)) } },
+        Block::Items(items) => html! { ul { @for item in items { li { (text::plain(item)) } } } },
+        Block::Table(table) => tables::table(table),
+        Block::Matrix(matrix) => tables::matrix(matrix),
+        Block::Figure(figure) => chart(figure),
+        Block::Timeline(timeline) => timeline::timeline(timeline, packs),
+        Block::Verbatim(verbatim) => html! { pre { code { (text::verbatim(verbatim)) } } },
+    }
+}
+
+fn chart(figure: &Figure) -> Markup {
+    html! {
+        figure.drawing {
+            figcaption { (text::plain(&figure.caption)) }
+            div.scroll { (PreEscaped(svg::inline(&figure.chart))) }
+        }
+    }
 }

@@ -6,6 +6,7 @@ use crate::document::{
     Cell, Figure, Kind, Matrix, MatrixCell, MatrixRow, Merge, Table, Timeline, TimelineLine, TimelineMetric,
     Tone,
 };
+use crate::tests::hostile::fill;
 use model::figures::quantity;
 use model::verdict::Verdict;
 use std::collections::BTreeSet;
@@ -48,6 +49,13 @@ fn small() -> Document {
         }],
     };
     let figure = Figure { name: "bars".into(), caption: "Bars of it.".into(), chart: Chart::Bars(bars) };
+    let items = vec!["one".into(), "two".into()];
+    let of_step = vec![
+        Block::Paragraph("One step.".into()),
+        Block::Table(sides.captioned("Sides")),
+        Block::Timeline(timeline("t-readrandom", 2, 3, 1)),
+        Block::Verbatim("readrandom : 1.6 micros/op\n".into()),
+    ];
     Document {
         title: "rocksdb@8.5.4 against rocksdb@8.7.3".into(),
         kind: "comparison",
@@ -63,32 +71,9 @@ fn small() -> Document {
             text: "load 3".into(),
         }],
         sections: vec![
-            Section {
-                id: "facts".into(),
-                title: "Facts".into(),
-                level: Level::Shown,
-                post: None,
-                blocks: vec![Block::Items(vec!["one".into(), "two".into()]), Block::Figure(figure)],
-            },
-            Section {
-                id: "overview".into(),
-                title: "Overview".into(),
-                level: Level::Shown,
-                post: None,
-                blocks: vec![Block::Matrix(matrix)],
-            },
-            Section {
-                id: "step-readrandom".into(),
-                title: "readrandom".into(),
-                level: Level::Folded,
-                post: None,
-                blocks: vec![
-                    Block::Paragraph("One step.".into()),
-                    Block::Table(sides.captioned("Sides")),
-                    Block::Timeline(timeline("t-readrandom", 2, 3, 1)),
-                    Block::Verbatim("readrandom : 1.6 micros/op\n".into()),
-                ],
-            },
+            Section::new("facts", "Facts", vec![Block::Items(items), Block::Figure(figure)]),
+            Section::new("overview", "Overview", vec![Block::Matrix(matrix)]),
+            Section::new("step-readrandom", "readrandom", of_step).at(Level::Folded),
         ],
         command: Some("dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3".into()),
         footer: vec!["Host bench-1.".into()],
@@ -199,45 +184,7 @@ fn a_hostile_text_stays_text_wherever_it_stands() {
     let bad = "</script><script>alert(1)</script><b onclick=x>\"'\n\u{0}\u{1b}[31m";
     let long = format!("{bad}{}", "y".repeat(10_000));
     let mut document = small();
-    document.title = long.clone();
-    document.runs = vec![bad.into()];
-    document.found[0].text = bad.into();
-    document.intro = vec![bad.into()];
-    document.warnings[0] = Notice { id: bad.into(), step: Some(bad.into()), text: bad.into() };
-    document.command = Some(bad.into());
-    document.footer = vec![bad.into()];
-    for section in &mut document.sections {
-        section.title = long.clone();
-        for block in &mut section.blocks {
-            match block {
-                Block::Paragraph(text) | Block::Verbatim(text) => *text = bad.into(),
-                Block::Items(items) => *items = vec![bad.into()],
-                Block::Table(table) => {
-                    table.caption = bad.into();
-                    table.columns[0].header = bad.into();
-                    table.rows[0] = vec![bad.into(), bad.into(), Cell::toned(bad, Tone::Bad)];
-                }
-                Block::Matrix(matrix) => {
-                    matrix.caption = bad.into();
-                    matrix.base = bad.into();
-                    matrix.candidates = vec![bad.into()];
-                    matrix.legend = bad.into();
-                    matrix.rows[0].step = bad.into();
-                    matrix.rows[0].group = bad.into();
-                    matrix.rows[0].base_value = bad.into();
-                    let cell = matrix.rows[0].cells[0].as_mut().unwrap();
-                    (cell.text, cell.detail) = (bad.into(), bad.into());
-                }
-                Block::Figure(figure) => figure.caption = bad.into(),
-                Block::Timeline(timeline) => {
-                    timeline.caption = bad.into();
-                    timeline.metrics[0].name = bad.into();
-                    timeline.metrics[0].unit = bad.into();
-                    timeline.lines[0].subject = bad.into();
-                }
-            }
-        }
-    }
+    fill(&mut document, bad, &long);
     let page = render(&document);
     assert!(!page.contains("<b onclick") && !page.contains("<script>alert"), "markup got through");
     assert_eq!(page.matches("<script").count(), 2, "the script and the points of one timeline");
@@ -250,12 +197,9 @@ fn a_hostile_text_stays_text_wherever_it_stands() {
 #[test]
 fn forty_two_steps_of_ten_builds_and_an_hour_stay_below_two_megabytes() {
     let mut document = small();
-    let step = |index: usize| Section {
-        id: format!("step-{index}"),
-        title: format!("step {index}"),
-        level: Level::Folded,
-        post: None,
-        blocks: vec![Block::Timeline(timeline(&format!("t-{index}"), 10, 3600, index as u64))],
+    let step = |index: usize| {
+        let blocks = vec![Block::Timeline(timeline(&format!("t-{index}"), 10, 3600, index as u64))];
+        Section::new(format!("step-{index}"), format!("step {index}"), blocks).at(Level::Folded)
     };
     document.sections.extend((0..42).map(step));
     let page = render(&document);

@@ -1,16 +1,26 @@
 //! A document as text for a terminal of a given width.
 
-mod headers;
 mod table;
-mod terminal;
 
 use crate::document::{Block, Document, Level, Matrix, Notice, Section, Sentence, Tone};
-use crate::render::layout::printable;
+use crate::render::layout::{printable, wrapped};
 use crate::render::matrix_table;
 use crate::signs::Sign;
 pub(crate) use table::{fits, tables};
-pub(crate) use terminal::Terminal;
-pub use terminal::TextOptions;
+
+/// How a text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns of the terminal; fewer than 80 are taken as 80.
+    pub width: usize,
+    /// Whether escape sequences for colour may be in it. They never carry a meaning of their own.
+    pub colour: bool,
+    /// Whether sections that are folded elsewhere are in it too.
+    pub detail: bool,
+}
+
+/// Below this a table cannot hold two rates and an interval.
+const LEAST_WIDTH: usize = 80;
 
 /// The report: what was found, then section by section.
 pub fn render(document: &Document, options: TextOptions) -> String {
@@ -153,6 +163,45 @@ fn shell_words(line: &str) -> Vec<String> {
     }
     words.retain(|word| !word.is_empty());
     words
+}
+
+/// What lines are made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    pub(crate) width: usize,
+    pub(crate) colour: bool,
+}
+
+impl From<TextOptions> for Terminal {
+    fn from(options: TextOptions) -> Terminal {
+        Terminal { width: options.width.max(LEAST_WIDTH), colour: options.colour }
+    }
+}
+
+impl Terminal {
+    /// Wrapped, later lines indented.
+    fn paragraph(self, text: &str) -> String {
+        wrapped(text, self.width, 2)
+    }
+
+    /// Paragraphs without a line between them.
+    fn paragraphs(self, texts: &[String]) -> String {
+        texts.iter().map(|text| self.paragraph(text)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Every line of a text in its colour.
+    pub(crate) fn toned(self, text: &str, tone: Tone) -> String {
+        let sequence = match tone {
+            Tone::Plain => "",
+            Tone::Good => "\x1b[32m",
+            Tone::Bad => "\x1b[31m",
+            Tone::Strong => "\x1b[1m",
+        };
+        if !self.colour || sequence.is_empty() {
+            return text.to_owned();
+        }
+        text.split('\n').map(|line| format!("{sequence}{line}\x1b[0m")).collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! A table as text for a terminal: what becomes of one that is wider than it, and its lines.
 //!
-//! Columns that it can do without go first, then names in its header are broken, then it is cut into several, each with
-//! the first column again.
+//! Columns that it can do without go first, then names in its header are broken where the words of db_bench's names and the
+//! parts of a subject meet, then it is cut into several, each with the first column again.
 
-use super::headers::broken;
-use super::terminal::Terminal;
+use super::Terminal;
 use crate::document::{Cell, Column, Kind, Table};
 use crate::render::layout::{columns_of, printable, shortened, wrapped};
 
@@ -164,12 +163,12 @@ fn row_lines(
 
 /// A text on lines of at most `width` columns; a word that is longer is broken anywhere.
 fn pieces(text: &str, width: usize) -> Vec<String> {
-    let mut pieces = Vec::new();
-    for line in wrapped(text, width, 0).split('\n') {
-        let letters: Vec<char> = line.chars().collect();
-        pieces.extend(letters.chunks(width.max(1)).map(|piece| piece.iter().collect::<String>()));
-    }
-    pieces
+    wrapped(text, width, 0).split('\n').flat_map(|line| broken_anywhere(line, width)).collect()
+}
+
+fn broken_anywhere(text: &str, width: usize) -> Vec<String> {
+    let letters: Vec<char> = text.chars().collect();
+    letters.chunks(width.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
 /// The width of each column: that of its widest cell, or less where the table would not fit.
@@ -196,4 +195,87 @@ fn natural_width(table: &Table, index: usize) -> usize {
     let header = table.columns[index].header.lines().map(columns_of).max();
     let cells = table.rows.iter().map(|row| columns_of(&printable(&row[index].shown())));
     cells.chain(header).max().unwrap_or(0)
+}
+
+/// The words that names of steps are made of. A longer word stands before its own beginning.
+const WORDS: [&str; 20] = [
+    "random",
+    "range",
+    "while",
+    "writing",
+    "overwrite",
+    "over",
+    "write",
+    "read",
+    "multi",
+    "fill",
+    "seek",
+    "scan",
+    "seq",
+    "compact",
+    "cold",
+    "flush",
+    "wait",
+    "some",
+    "andwait",
+    "and",
+];
+
+/// The name on lines of at most `width` characters; a word that is longer is broken anywhere.
+fn broken(name: &str, width: usize) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in words(name, width) {
+        let full = lines.last().is_some_and(|line| line.chars().count() + word.chars().count() > width);
+        if full {
+            lines.push(word);
+        } else if let Some(line) = lines.last_mut() {
+            line.push_str(&word);
+        }
+    }
+    lines.join("\n")
+}
+
+/// The words of a name, none longer than `width`.
+fn words(name: &str, width: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut rest = name;
+    let mut unknown = String::new();
+    while let Some(first) = rest.chars().next() {
+        let known = WORDS.iter().find(|word| rest.starts_with(*word) && word.len() <= width);
+        match known {
+            Some(word) => {
+                words.extend(broken_anywhere(&std::mem::take(&mut unknown), width));
+                words.push((*word).to_owned());
+                rest = &rest[word.len()..];
+            }
+            None => {
+                unknown.push(first);
+                // A separator stays at the end of its word.
+                if matches!(first, '-' | '.' | '_' | '@' | '+' | '/' | '=') {
+                    words.extend(broken_anywhere(&std::mem::take(&mut unknown), width));
+                }
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    words.extend(broken_anywhere(&unknown, width));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_break_between_words() {
+        assert_eq!(broken("revrangewhilewriting", 9), "revrange\nwhile\nwriting");
+        assert_eq!(broken("overwriteandwait", 9), "overwrite\nandwait");
+        assert_eq!(broken("overwriteandwait", 7), "over\nwrite\nandwait");
+        assert_eq!(broken("multireadrandom", 9), "multiread\nrandom");
+        assert_eq!(broken("seekrandom.nexts-100", 9), "seek\nrandom.\nnexts-100");
+        assert_eq!(broken("abcdefghijklmnop", 6), "abcdef\nghijkl\nmnop");
+        assert_eq!(broken("rocksdb@8.7.3+defaults", 9), "rocksdb@\n8.7.3+\ndefaults");
+        assert_eq!(broken("fillseq", 9), "fillseq");
+        assert_eq!(broken("", 9), "");
+    }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::document::{Cell, Column, Kind, MatrixCell, MatrixRow, Table};
 use crate::render::{markdown, post, step_summary};
 use crate::signs::legend;
+use crate::tests::hostile::fill;
 use model::verdict::Verdict;
 
 fn options(width: usize) -> TextOptions {
@@ -167,35 +168,7 @@ fn a_hostile_text_stays_text_in_every_layout() {
         Block::Items(vec![bad.to_owned()]),
         Block::Verbatim(bad.to_owned()),
     ]);
-    hostile.title = bad.to_owned();
-    hostile.found[0].text = bad.to_owned();
-    hostile.intro = vec![bad.to_owned()];
-    hostile.warnings = vec![Notice { id: bad.to_owned(), step: Some(bad.to_owned()), text: bad.to_owned() }];
-    hostile.command = Some(bad.to_owned());
-    hostile.footer = vec![bad.to_owned()];
-    for section in &mut hostile.sections {
-        section.title = bad.to_owned();
-        for block in &mut section.blocks {
-            match block {
-                Block::Table(table) => {
-                    table.caption = bad.to_owned();
-                    table.columns[1].header = bad.to_owned();
-                    table.rows[0][0] = Cell::plain(bad);
-                    table.rows[0][2] = Cell::plain(bad);
-                }
-                Block::Matrix(matrix) => {
-                    matrix.candidates[0] = bad.to_owned();
-                    matrix.rows[0].step = bad.to_owned();
-                    matrix.legend = bad.to_owned();
-                }
-                Block::Paragraph(_)
-                | Block::Items(_)
-                | Block::Figure(_)
-                | Block::Timeline(_)
-                | Block::Verbatim(_) => {}
-            }
-        }
-    }
+    fill(&mut hostile, bad, bad);
     let text = render(&hostile, TextOptions { detail: true, ..options(120) });
     assert!(!text.contains('\u{1b}'), "{text}");
     let summary = step_summary::render(&hostile, step_summary::MOST_BYTES);
