@@ -97,16 +97,20 @@ pub fn regression(run: &Comparison, step: &StepView, case: &ComparedStep) -> Str
 }
 
 fn size(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
-    let deciding = case.deciding();
     format!(
         "{} of {}: {} {} of {}, {}",
         step.name,
         run.name(case.side),
-        or_none(deciding.and_then(|deciding| deciding.ratio), ratio),
-        interval(deciding.and_then(|deciding| deciding.low), deciding.and_then(|deciding| deciding.high)),
+        or_none(case.ratio(), ratio),
+        interval_of(case),
         run.base,
         run.repeats.count(case.repeats)
     )
+}
+
+fn interval_of(case: &ComparedStep) -> String {
+    let deciding = case.deciding();
+    interval(deciding.and_then(|one| one.low), deciding.and_then(|one| one.high))
 }
 
 /// "slower, but may be the layout of code: readrandom of rocksdb@8.7.3: 0.985 [0.978, 0.992] of ..".
@@ -120,11 +124,5 @@ fn open(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
         Verdict::Regression => "slower by itself only, not with all steps taken together",
         _ => "inconclusive",
     };
-    let deciding = case.deciding();
-    format!(
-        "{what}: {} of {}, {}",
-        step.name,
-        run.name(case.side),
-        interval(deciding.and_then(|deciding| deciding.low), deciding.and_then(|deciding| deciding.high))
-    )
+    format!("{what}: {} of {}, {}", step.name, run.name(case.side), interval_of(case))
 }

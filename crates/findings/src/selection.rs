@@ -162,7 +162,7 @@ impl Part {
         view.groups.retain_mut(|group| {
             let of_group = steps.iter().filter(|step| step.group == group.group && !step.helper);
             renumber(sides, &mut group.side)
-                && of_group.filter_map(|step| step.case(group.side)?.deciding()?.ratio).count()
+                && of_group.filter_map(|step| step.case(group.side)?.ratio()).count()
                     == group.members as usize
         });
         view.changes = self.changes(view.changes);

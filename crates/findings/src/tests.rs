@@ -5,7 +5,7 @@ mod compared;
 mod differs;
 mod elsewhere;
 mod gate;
-mod history;
+pub(crate) mod history;
 mod rounds;
 mod selection;
 

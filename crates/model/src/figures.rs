@@ -105,6 +105,14 @@ pub fn and_list(items: &[String]) -> String {
     }
 }
 
+/// The first of some items, and how many more there are: `a, b and 3 more`.
+pub fn first_of(items: &[String], most: usize) -> String {
+    match items.len().checked_sub(most) {
+        None | Some(0) => items.join(", "),
+        Some(more) => format!("{} and {more} more", items[..most].join(", ")),
+    }
+}
+
 /// A whole number with its thousands set apart.
 fn grouped(value: f64) -> String {
     let text = format!("{value:.0}");
@@ -147,6 +155,8 @@ mod tests {
         assert_eq!(sizes, ["17 B", "2.0 KiB", "51.2 MiB", "160 MiB", "3.0 GiB"]);
         let list = |items: &[&str]| and_list(&items.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!([list(&[]), list(&["a"]), list(&["a", "b", "c"])], ["", "a", "a, b and c"]);
+        let letters = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!([2, 3, 4].map(|most| first_of(&letters, most)), ["a, b and 1 more", "a, b, c", "a, b, c"]);
         assert_eq!(count(1, "launch", "launches") + &count(2, "launch", "launches"), "1 launch2 launches");
     }
 }

@@ -22,6 +22,7 @@ use model::verdict::{Layout, Verdict};
 use model::warning::Warning;
 use samples::{CANDIDATE, comparison, finding, found, note};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use testing::compared::{self, Truth};
 
 pub(crate) fn plain(width: usize) -> TextOptions {
@@ -56,6 +57,11 @@ fn readrandom(change: impl Fn(&mut ComparedStep)) -> Comparison {
     view.steps.retain(|step| step.name == "readrandom");
     change(&mut view.steps[0].cases[0]);
     view
+}
+
+/// A line of CSV for each row, by headers.
+fn csv_rows(text: &str) -> Vec<BTreeMap<String, String>> {
+    csv::Reader::from_reader(text.as_bytes()).deserialize().collect::<Result<_, _>>().unwrap()
 }
 
 /// Without the colours of a terminal.

@@ -106,7 +106,7 @@ pub(super) fn row(summary: Summary, members: &[(&str, &ComparedStep)]) -> Option
         u32::try_from(found).unwrap_or(u32::MAX)
     };
     let ratios: Vec<(&str, f64)> =
-        members.iter().filter_map(|(step, case)| Some((*step, case.deciding()?.ratio?))).collect();
+        members.iter().filter_map(|(step, case)| Some((*step, case.ratio()?))).collect();
     // A group is no more certain than its steps may be: one without a verdict leaves it without one.
     let judged = members.iter().all(|(_, case)| case.verdict != Verdict::RatioOnly);
     Some(GroupRow {
@@ -139,8 +139,7 @@ pub(super) fn of_launches(
     procedure: &Procedure,
 ) -> Vec<GroupRow> {
     let of_group = |group: Group| {
-        let has_ratio =
-            |one: &&JudgedStep<'_>| one.case.deciding().is_some_and(|deciding| deciding.ratio.is_some());
+        let has_ratio = |one: &&JudgedStep<'_>| one.case.ratio().is_some();
         let steps: Vec<&JudgedStep<'_>> = all
             .iter()
             .filter(|one| one.case.side == side && one.step.group == group)

@@ -313,7 +313,7 @@ impl Comparison {
 
     /// Why a case has no ratio: how its trials ended, else what is said of it. Absent where it has one.
     pub fn not_measured(&self, step: &StepView, case: &ComparedStep) -> Option<String> {
-        if case.deciding().and_then(|deciding| deciding.ratio).is_some() {
+        if case.ratio().is_some() {
             return None;
         }
         let of = |subject: &str| {
@@ -351,6 +351,16 @@ impl ComparedStep {
     /// The metric that carries the verdict.
     pub fn deciding(&self) -> Option<&ComparedMetric> {
         self.metric(self.decides?)
+    }
+
+    /// The ratio of the metric that carries the verdict.
+    pub fn ratio(&self) -> Option<f64> {
+        self.deciding()?.ratio
+    }
+
+    /// Both, where there are both.
+    pub fn deciding_ratio(&self) -> Option<(&ComparedMetric, f64)> {
+        self.deciding().zip(self.ratio())
     }
 
     /// Whether the verdict says that there is a difference.

@@ -159,28 +159,13 @@ fn with_rounds(one: &Observed, more: &Observed) -> Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::change_points::ErrorFloor;
-
-    fn observed(releases: &[&str], rounds: Vec<Vec<Option<f64>>>) -> Observed {
-        Observed {
-            step: "readrandom".to_owned(),
-            config: String::new(),
-            metric: "ops_sec".to_owned(),
-            unit: String::new(),
-            releases: releases.iter().map(|name| (*name).to_owned()).collect(),
-            values: vec![None; releases.len()],
-            logarithms: RoundValues::new(releases.len(), rounds).unwrap(),
-            first_rounds: None,
-            floor: ErrorFloor::default(),
-            gaps: Vec::new(),
-            in_rounds: true,
-        }
-    }
+    use crate::tests::history::observed;
 
     #[test]
     fn rounds_are_added_and_a_release_that_one_lacks_is_a_gap() {
-        let first = observed(&["8.9.1", "9.0.0"], vec![vec![Some(0.0), Some(1.0)]; 2]);
-        let again = observed(&["8.10.0", "9.0.0"], vec![vec![Some(2.0), None]]);
+        let names = |of: [&str; 2]| of.map(str::to_owned).to_vec();
+        let first = observed(names(["8.9.1", "9.0.0"]), vec![vec![Some(0.0), Some(1.0)]; 2]);
+        let again = observed(names(["8.10.0", "9.0.0"]), vec![vec![Some(2.0), None]]);
         let joined = with_rounds(&first, &again);
         assert_eq!(joined.releases, ["8.9.1", "8.10.0", "9.0.0"]);
         let rows = joined.logarithms.rounds();

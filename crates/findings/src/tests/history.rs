@@ -121,6 +121,23 @@ fn releases_stand_in_the_order_of_their_numbers() {
     assert_eq!(view.warnings[0], Warning::Sorted);
 }
 
+/// A series of rounds of ours; a row of logarithms for each, a cell for each release.
+pub(crate) fn observed(releases: Vec<String>, rounds: Vec<Vec<Option<f64>>>) -> Observed {
+    Observed {
+        step: "readrandom".to_owned(),
+        config: String::new(),
+        metric: "ops_per_s".to_owned(),
+        unit: String::new(),
+        logarithms: RoundValues::new(releases.len(), rounds).unwrap(),
+        first_rounds: None,
+        values: vec![Some(1.0); releases.len()],
+        releases,
+        floor: ErrorFloor::default(),
+        gaps: Vec::new(),
+        in_rounds: true,
+    }
+}
+
 /// Eight releases in rounds of these levels with a small wobble of each cell; `None` was not measured.
 fn rounds(count: usize, salt: usize, level: impl Fn(usize) -> Option<f64>) -> Vec<Vec<Option<f64>>> {
     let wobble = |round: usize, release: usize| ((round * 31 + release * 17 + salt) % 13) as f64 * 0.001;
@@ -141,19 +158,8 @@ fn campaigns_taken_together_confirm_by_their_later_rounds_alone() {
             4 => Some(-loss),
             _ => None,
         });
-        let observed = Observed {
-            step: "readrandom".to_owned(),
-            config: String::new(),
-            metric: "ops_per_s".to_owned(),
-            unit: String::new(),
-            releases: (1..=8).map(|release| format!("8.{release}")).collect(),
-            logarithms: RoundValues::new(8, [first, later].concat()).unwrap(),
-            first_rounds: Some(3),
-            values: vec![Some(1.0); 8],
-            floor: ErrorFloor::default(),
-            gaps: Vec::new(),
-            in_rounds: true,
-        };
+        let releases: Vec<String> = (1..=8).map(|release| format!("8.{release}")).collect();
+        let observed = Observed { first_rounds: Some(3), ..observed(releases, [first, later].concat()) };
         let question = Question { alpha: 0.01, least_change: 0.01, layout_noise: 0.005 };
         let view = build(&[observed], Origin::default(), &question);
         let change = &view.series[0].changes[0];

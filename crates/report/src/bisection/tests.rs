@@ -31,6 +31,18 @@ fn version(name: &str, not_measurable: Option<&str>) -> VersionFacts {
     VersionFacts { name: name.to_owned(), summary: None, not_measurable: not_measurable.map(str::to_owned) }
 }
 
+/// A stretch of which no more is known than its ends and how its search ended.
+fn stretch(good: usize, bad: usize, ends: Option<Compared>, outcome: Outcome) -> StretchReport {
+    StretchReport {
+        stretch: Stretch { good, bad },
+        ends,
+        fitted: None,
+        suspected: Vec::new(),
+        not_confirmed: Vec::new(),
+        outcome,
+    }
+}
+
 fn searched() -> Searched {
     let step = FoundStep {
         last_good: 1,
@@ -44,23 +56,16 @@ fn searched() -> Searched {
     let suspected = [(1, 0.001), (2, 0.487), (3, 0.487), (4, 0.025)]
         .map(|(version, probability)| Suspected { version, probability });
     let whole = StretchReport {
-        stretch: Stretch { good: 0, bad: 4 },
-        ends: Some(compared(Verdict::Regression, 0.862)),
-        fitted: None,
         suspected: suspected.to_vec(),
         not_confirmed: vec![NotConfirmed {
             between: Stretch { good: 3, bad: 4 },
             compared: compared(Verdict::NoChange, 0.998),
         }],
-        outcome: Outcome::Step(step),
+        ..stretch(0, 4, Some(compared(Verdict::Regression, 0.862)), Outcome::Step(step))
     };
     let part = StretchReport {
-        stretch: Stretch { good: 3, bad: 4 },
-        ends: None,
         fitted: Some(Fitted { ratio: 0.99, low: 0.97, high: 1.011 }),
-        suspected: Vec::new(),
-        not_confirmed: Vec::new(),
-        outcome: Outcome::NoDifference,
+        ..stretch(3, 4, None, Outcome::NoDifference)
     };
     Searched {
         id: "bisect-20261121-160000-abcd".to_owned(),
@@ -95,14 +100,7 @@ pub(crate) fn view() -> BisectView {
 }
 
 fn refused() -> BisectView {
-    let whole = StretchReport {
-        stretch: Stretch { good: 0, bad: 4 },
-        ends: Some(compared(Verdict::Inconclusive, 1.003)),
-        fitted: None,
-        suspected: Vec::new(),
-        not_confirmed: Vec::new(),
-        outcome: Outcome::NoDifference,
-    };
+    let whole = stretch(0, 4, Some(compared(Verdict::Inconclusive, 1.003)), Outcome::NoDifference);
     let launches = Launches { ends: 12, search: 0, confirmation: 0 };
     let findings = Findings { stretches: vec![whole], launches };
     build(&Searched { findings, measurements: Vec::new(), ..searched() })
@@ -186,14 +184,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
         confirmed: true,
         remainder: None,
     };
-    let searched = |good, bad, outcome| StretchReport {
-        stretch: Stretch { good, bad },
-        ends: Some(compared(Verdict::Regression, 0.9)),
-        fitted: None,
-        suspected: Vec::new(),
-        not_confirmed: Vec::new(),
-        outcome,
-    };
+    let searched = |good, bad, outcome| stretch(good, bad, Some(compared(Verdict::Regression, 0.9)), outcome);
     several.findings.stretches.push(searched(0, 1, Outcome::Step(step.clone())));
     let second = FoundStep { last_good: 3, first_bad: 4, candidates: vec![4], ..step };
     several.findings.stretches.push(searched(3, 4, Outcome::Step(second)));

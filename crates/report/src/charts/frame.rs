@@ -2,7 +2,7 @@
 
 use super::Point;
 use super::lettering::{brief, fitted, width, wrapped};
-use super::palette::{Look, diamond, marker};
+use super::palette::{Look, cross, diamond, marker};
 use super::scale::is_ratio;
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Spot, spot};
 use model::figures;
@@ -139,12 +139,7 @@ pub(super) fn pointed(name: &str, place: &str) -> String {
 
 /// The cross of a value that is missing.
 pub(super) fn absent(center: Spot) -> Shape {
-    let Spot { x, y } = center;
-    let pieces = vec![
-        vec![spot(x - 2.5, y - 2.5), spot(x + 2.5, y + 2.5)],
-        vec![spot(x - 2.5, y + 2.5), spot(x + 2.5, y - 2.5)],
-    ];
-    Shape::stroke(pieces, 1.0, Dash::Solid, Ink::Axis)
+    Shape::stroke(cross(center, 2.5), 1.0, Dash::Solid, Ink::Axis)
 }
 
 /// The sign of a change of a line: filled where it is confirmed, hollow where it is a candidate.

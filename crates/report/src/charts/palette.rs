@@ -148,13 +148,7 @@ pub(super) fn marker(look: Look, center: Spot, radius: f64) -> Shape {
         }
         Marker::Up => triangle(center, radius * 1.25, look.ink),
         Marker::Down => triangle(center, -radius * 1.25, look.ink),
-        Marker::Cross => {
-            let half = radius * 0.95;
-            stroke(vec![
-                vec![spot(x - half, y - half), spot(x + half, y + half)],
-                vec![spot(x - half, y + half), spot(x + half, y - half)],
-            ])
-        }
+        Marker::Cross => stroke(cross(center, radius * 0.95)),
         Marker::Plus => {
             let half = radius * 1.2;
             stroke(vec![
@@ -163,6 +157,15 @@ pub(super) fn marker(look: Look, center: Spot, radius: f64) -> Shape {
             ])
         }
     }
+}
+
+/// The strokes of an upright cross turned by 45 degrees.
+pub(super) fn cross(center: Spot, half: f64) -> Vec<Vec<Spot>> {
+    let Spot { x, y } = center;
+    vec![
+        vec![spot(x - half, y - half), spot(x + half, y + half)],
+        vec![spot(x - half, y + half), spot(x + half, y - half)],
+    ]
 }
 
 /// The corners of a diamond, the sign of a change.

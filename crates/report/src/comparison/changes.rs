@@ -3,7 +3,7 @@
 use crate::trends::steadily;
 use findings::Comparison;
 use findings::comparison::{Cause, Change, ChangeKind as Kind, Drift, MovedWith, ReleaseTrend, Shift};
-use model::figures::{NONE, and_list, bytes, chosen_percent, count, quantity};
+use model::figures::{NONE, and_list, bytes, chosen_percent, count, first_of, quantity};
 use model::metric::Metric;
 use model::units::Bytes;
 
@@ -129,13 +129,13 @@ fn slower_or_faster(change: &Change) -> String {
 }
 
 fn moved_with(one: &MovedWith) -> String {
-    let shown: Vec<String> = one.twins.iter().take(TWINS_SHOWN).map(|twin| shift(twin, None)).collect();
-    let twins = match (shown.as_slice(), one.twins.len().saturating_sub(TWINS_SHOWN)) {
-        ([], _) => String::new(),
-        (shown, 0) => format!(" (in step: {})", shown.join(", ")),
-        (shown, more) => format!(" (in step: {} and {more} more)", shown.join(", ")),
+    let twins: Vec<String> = one.twins.iter().map(|twin| shift(twin, None)).collect();
+    let in_step = if twins.is_empty() {
+        String::new()
+    } else {
+        format!(" (in step: {})", first_of(&twins, TWINS_SHOWN))
     };
-    format!("{}{twins}", shift(&one.shift, Some(one.ratio)))
+    format!("{}{in_step}", shift(&one.shift, Some(one.ratio)))
 }
 
 /// "device read size 120 KB -> 4.4 KB", "device reads/op x 12.1".
@@ -185,22 +185,16 @@ fn drift(drift: &Drift, change: &Change) -> String {
         Cause::Code => "not by a default alone: with the defaults pinned there is a change too".to_owned(),
         Cause::Undecided => "whether a default or the code changed cannot be told".to_owned(),
         Cause::Default => {
-            let defaults: Vec<String> = drift
-                .defaults
-                .iter()
-                .take(MOVED_SHOWN)
-                .map(|one| format!("{} {} -> {}", one.option, one.before, one.after))
-                .collect();
-            let more = match drift.defaults.len().saturating_sub(MOVED_SHOWN) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            match defaults.as_slice() {
-                [] => {
-                    format!("default drift at {}: with the defaults pinned it is not there", change.version)
-                }
-                some => format!("default drift: {}{more} at {}", some.join(", "), change.version),
+            let changed = drift.defaults.iter();
+            let changed: Vec<String> =
+                changed.map(|one| format!("{} {} -> {}", one.option, one.before, one.after)).collect();
+            if changed.is_empty() {
+                return format!(
+                    "default drift at {}: with the defaults pinned it is not there",
+                    change.version
+                );
             }
+            format!("default drift: {} at {}", first_of(&changed, MOVED_SHOWN), change.version)
         }
     }
 }

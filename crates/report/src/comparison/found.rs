@@ -7,7 +7,7 @@ use crate::document::Sentence;
 use findings::Comparison;
 use findings::comparison::{ComparedMetric, ComparedStep, ReleaseTrend, Repeats, StepView, SubjectView};
 use model::block::Side;
-use model::figures::{and_list, change, chosen_percent, percent};
+use model::figures::{and_list, change, chosen_percent, first_of, percent};
 use model::metric::Metric;
 use model::verdict::Verdict;
 use model::warning::Warning;
@@ -91,11 +91,7 @@ fn sentence(line: &Line, view: &Comparison, all: usize) -> Option<Sentence> {
         let of = candidate.map_or_else(|| format!(" of {}", view.label(case.side)), |_| String::new());
         format!("{}{of}{}", step.name, size(case))
     };
-    let named: Vec<String> = cases.iter().take(MOST_NAMED).map(name).collect();
-    let more = match cases.len().saturating_sub(MOST_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let named: Vec<String> = cases.iter().map(name).collect();
     let of = match (candidate, all) {
         (Some(_), 1) => String::new(),
         (Some(_), _) => format!(" on {} of {all} steps", cases.len()),
@@ -109,7 +105,11 @@ fn sentence(line: &Line, view: &Comparison, all: usize) -> Option<Sentence> {
     };
     Some(Sentence {
         verdict: line.verdict,
-        text: capitalised(&format!("{who}{words}{of}: {}{more}{}.", named.join(", "), confidence(&cases))),
+        text: capitalised(&format!(
+            "{who}{words}{of}: {}{}.",
+            first_of(&named, MOST_NAMED),
+            confidence(&cases)
+        )),
     })
 }
 
@@ -258,7 +258,7 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
 /// Those that changed, the largest changes first where they are many.
 fn changed(mut cases: Vec<NamedCase<'_>>, view: &Comparison) -> Option<String> {
     let name = |(step, case): &NamedCase<'_>| {
-        let Some((deciding, ratio)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
+        let Some((deciding, ratio)) = case.deciding_ratio() else {
             return step.name.clone();
         };
         let interval = interval_as_change(deciding).map(|interval| format!(", {interval}"));
@@ -278,9 +278,7 @@ fn changed(mut cases: Vec<NamedCase<'_>>, view: &Comparison) -> Option<String> {
 
 /// The largest change first.
 fn sort_by_size(cases: &mut [NamedCase<'_>]) {
-    let size = |case: &ComparedStep| {
-        case.deciding().and_then(|deciding| deciding.ratio).map_or(0.0, |ratio| ratio.ln().abs())
-    };
+    let size = |case: &ComparedStep| case.ratio().map_or(0.0, |ratio| ratio.ln().abs());
     cases.sort_by(|left, right| size(right.1).total_cmp(&size(left.1)));
 }
 
@@ -313,14 +311,10 @@ pub(super) fn discovered(view: &Comparison) -> Option<String> {
     let open = view.cases().filter(|(_, case)| case.discovered && case.verdict == Verdict::Inconclusive);
     let found: Vec<String> =
         open.map(|(step, case)| format!("{} of {}", step.name, view.label(case.side))).collect();
-    let more = match found.len().saturating_sub(SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     (!found.is_empty()).then(|| {
         format!(
-            "Standing out besides, open by itself; of all that stands out 5 % are false: {}{more}.",
-            found.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ")
+            "Standing out besides, open by itself; of all that stands out 5 % are false: {}.",
+            first_of(&found, SHOWN)
         )
     })
 }

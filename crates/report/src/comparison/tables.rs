@@ -170,7 +170,7 @@ pub(super) fn candidate(view: &Comparison, side: Side) -> Table {
 /// The relative rate that decides, with its interval. Where no difference was found there is no number that could be read
 /// as one, only the interval.
 pub(super) fn relative(case: &ComparedStep) -> Cell {
-    let Some((deciding, center)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
+    let Some((deciding, center)) = case.deciding_ratio() else {
         return NONE.into();
     };
     let mut parts = Vec::new();
@@ -249,10 +249,8 @@ fn urgency(case: &ComparedStep) -> Option<u8> {
 
 /// What differs, the largest loss first, at most so many; absent where nothing does.
 pub(super) fn first(view: &Comparison, most: usize) -> Option<Table> {
-    let mut found: Vec<(u8, f64, &StepView, &ComparedStep)> = view
-        .cases()
-        .filter_map(|(step, case)| Some((urgency(case)?, case.deciding()?.ratio?, step, case)))
-        .collect();
+    let mut found: Vec<(u8, f64, &StepView, &ComparedStep)> =
+        view.cases().filter_map(|(step, case)| Some((urgency(case)?, case.ratio()?, step, case))).collect();
     found.sort_by(|left, right| left.0.cmp(&right.0).then(left.1.total_cmp(&right.1)));
     let columns = [
         Column::new("step", Name),

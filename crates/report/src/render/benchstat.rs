@@ -143,8 +143,7 @@ impl Table<'_> {
             return format!("{change} (n={n})");
         }
         let p = case.p_value.map(|p| format!("p={p:.3} ")).unwrap_or_default();
-        let change =
-            case.deciding().and_then(|deciding| deciding.ratio).map_or_else(|| "~".to_owned(), percent);
+        let change = case.ratio().map_or_else(|| "~".to_owned(), percent);
         match case.verdict {
             Verdict::Regression | Verdict::Improvement => format!("{change} ({p}n={n})"),
             Verdict::NoChange | Verdict::Inconclusive => format!("~ ({p}n={n})"),

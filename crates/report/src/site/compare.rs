@@ -12,7 +12,7 @@ use findings::conditions::{Differing, RunConditions};
 use findings::labels::told_apart;
 use maud::{Markup, html};
 use model::block::BASE;
-use model::figures::{self, NONE, or_none, quantity_or_none, ratio, span};
+use model::figures::{self, NONE, first_of, or_none, quantity_or_none, ratio, span};
 use model::listing::RunHead;
 use model::metric::Metric;
 use model::verdict::Verdict;
@@ -214,10 +214,7 @@ fn notes(side: &Side) -> Vec<String> {
             }
         }
     }
-    let line = |(note, places): (&str, Vec<String>)| match places.len() {
-        few @ ..=MOST_PLACES => format!("{}: {note}", places[..few].join(", ")),
-        many => format!("{} and {} more: {note}", places[..MOST_PLACES].join(", "), many - MOST_PLACES),
-    };
+    let line = |(note, places): (&str, Vec<String>)| format!("{}: {note}", first_of(&places, MOST_PLACES));
     gathered.into_iter().map(line).collect()
 }
 
@@ -275,7 +272,7 @@ pub fn figures(view: &Comparison) -> RunFigures {
 
 /// `0.94 [0.93, 0.95] regression, 14 launches`
 fn relative(case: &ComparedStep, view: &Comparison) -> String {
-    let Some((deciding, ratio)) = case.deciding().and_then(|one| Some((one, one.ratio?))) else {
+    let Some((deciding, ratio)) = case.deciding_ratio() else {
         return NONE.to_owned();
     };
     let mut parts = Vec::new();

@@ -1,5 +1,6 @@
 //! Exported values are those of the store and of the report.
 
+use super::csv_rows;
 use super::read_back::HOSTILE;
 use crate::export;
 use findings::Comparison;
@@ -84,8 +85,7 @@ fn exported_values_are_those_of_the_trials_that_count() {
                 .flat_map(|trial| trial.rows(&run).iter().map(export::LongRow::csv).collect::<Vec<_>>()),
         )
         .collect();
-    let lines: Vec<BTreeMap<String, String>> =
-        csv::Reader::from_reader(text.as_bytes()).deserialize().collect::<Result<_, _>>().unwrap();
+    let lines = csv_rows(&text);
     let step = view.steps.iter().find(|step| step.name == "readrandom").unwrap();
     let (round, values) = &step.rows[1].rounds[0];
     let key = TrialKey { launch: *round, step: step.name.clone(), side: step.rows[1].side };

@@ -1,7 +1,7 @@
 //! What the formats make of rounds.
 
 use super::samples::{finding, found};
-use super::{assert_in_order, assert_no_line_is_wider, of, parsed, plain, shown, text, uncoloured};
+use super::{assert_in_order, assert_no_line_is_wider, csv_rows, of, parsed, plain, shown, text, uncoloured};
 use crate::comparison::cautions;
 use crate::render::separated::number;
 use crate::render::{Format, Options, Output, TextOptions, render};
@@ -269,9 +269,7 @@ fn hostile_names_stay_names() {
 #[test]
 fn every_step_of_every_subject_has_a_line_of_the_table_also_where_nothing_was_measured() {
     let mut view = view(&record());
-    let read = |view: &Comparison| -> Vec<BTreeMap<String, String>> {
-        csv::Reader::from_reader(of(view, "csv").as_bytes()).deserialize().collect::<Result<_, _>>().unwrap()
-    };
+    let read = |view: &Comparison| csv_rows(&of(view, "csv"));
     let rows = read(&view);
     assert_eq!(rows.len(), view.steps.len() * view.subjects.len());
     for step in &view.steps {

@@ -397,20 +397,11 @@ mod tests {
     #[test]
     fn cpu_per_query_of_the_posts_is_percent_of_the_host_over_queries_per_second() {
         let host = Host { cpus: 8, ..Host::default() };
+        let trial = TrialKey { launch: 1, step: "point-query".to_owned(), side: 0 };
         let block = |seconds: u64, busy_us: Option<u64>| Block {
-            trial: TrialKey { launch: 1, step: "point-query".to_owned(), side: 0 },
-            image: 1,
             kind: BlockKind::Whole,
-            position: 0,
-            started_at_us: None,
-            operations: 20_000,
-            failed_operations: 0,
-            wall: Nanos::from_secs(seconds),
-            run_delay: Nanos(0),
-            foreground_cpu: Nanos(0),
-            foreground_threads: 1,
-            process_cpu: None,
             counters: busy_us.map(|busy_us| (Counter::HostCpuMicros, busy_us)).into_iter().collect(),
+            ..testing::block(trial.clone(), 20_000, Nanos::from_secs(seconds))
         };
         // 8 s of CPU in 2 s on 8 CPUs are 50 %; 10,000 queries a second.
         let found = posts_cpu(&block(2, Some(8_000_000)), &host).unwrap();
