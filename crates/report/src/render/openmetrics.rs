@@ -211,39 +211,19 @@ fn of_step(step: &StepView, case: &ComparedStep, run: &Comparison, exposition: &
     let verdict = state_set("dbdyno_step_verdict", "What may be said of the step.");
     exposition.add_state(&verdict, &labels, &states, case.verdict.name());
     let mut add = |name: &str, unit: &'static str, help: &str, value: Option<f64>| {
-        exposition.add(&gauge(name, unit, help), &labels, value);
+        exposition.add(&gauge(&format!("dbdyno_step_{name}"), unit, help), &labels, value);
     };
     let confirmed = if case.confirmed { 1.0 } else { 0.0 };
-    add(
-        "dbdyno_step_confirmed",
-        "",
-        "1 where the verdict holds among all steps of the run.",
-        Some(confirmed),
-    );
+    add("confirmed", "", "1 where the verdict holds among all steps of the run.", Some(confirmed));
     let deciding = |of: fn(&ComparedMetric) -> Option<f64>| case.deciding().and_then(of);
-    add("dbdyno_step_relative_rate_ratio", "ratio", "Candidate over base.", deciding(|one| one.ratio));
-    add(
-        "dbdyno_step_relative_rate_low_ratio",
-        "ratio",
-        "Lower end of its interval.",
-        deciding(|one| one.low),
-    );
-    add(
-        "dbdyno_step_relative_rate_high_ratio",
-        "ratio",
-        "Upper end of its interval.",
-        deciding(|one| one.high),
-    );
-    add(
-        "dbdyno_step_confidence_ratio",
-        "ratio",
-        "Confidence of the interval.",
-        deciding(|one| one.confidence),
-    );
-    add("dbdyno_step_p_value", "", "p value of the step.", case.p_value);
+    add("relative_rate_ratio", "ratio", "Candidate over base.", case.ratio());
+    add("relative_rate_low_ratio", "ratio", "Lower end of its interval.", deciding(|one| one.low));
+    add("relative_rate_high_ratio", "ratio", "Upper end of its interval.", deciding(|one| one.high));
+    add("confidence_ratio", "ratio", "Confidence of the interval.", deciding(|one| one.confidence));
+    add("p_value", "", "p value of the step.", case.p_value);
     let repeats = "Launches or rounds that the verdict rests on.";
-    add("dbdyno_step_repeats", "", repeats, Some(f64::from(case.repeats)));
-    add("dbdyno_step_measured_seconds", "seconds", "Wall time of both sides in them.", Some(case.seconds));
+    add("repeats", "", repeats, Some(f64::from(case.repeats)));
+    add("measured_seconds", "seconds", "Wall time of both sides in them.", Some(case.seconds));
 }
 
 /// The labels of a side in a step. Two sides can be the same subject, so the side is one of them.
