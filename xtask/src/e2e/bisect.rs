@@ -51,6 +51,8 @@ pub fn few_releases(scratch: &Scratch, ci: &[String]) -> anyhow::Result<()> {
     let text = fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))?;
     let mut file: toml::Table =
         text.parse().with_context(|| format!("failed to parse `{}`", path.display()))?;
+    // A checksum of a release that is not listed is taken for a mistake.
+    file.remove("sha256");
     let tried = ci.iter().map(String::as_str).chain([NEVER_PUBLISHED]);
     let tried = toml::Value::Array(tried.map(toml::Value::from).collect());
     file.insert(

@@ -37,6 +37,7 @@ pub struct Moment {
     pub tools: BTreeMap<String, String>,
 }
 
+/// A program at work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProcess {
     pub pid: u32,
@@ -45,6 +46,7 @@ pub struct BusyProcess {
     pub percent: f64,
 }
 
+/// Room on a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     pub free: Bytes,

@@ -198,13 +198,13 @@ pub fn mounts(text: &str) -> impl DoubleEndedIterator<Item = Mount<'_>> {
 /// Options of the mount at a place, then those of its file system, each once: `rw,relatime,discard`. Of two mounts at one place
 /// the later one lies on top.
 pub fn mount_options(text: &str, at: &Path) -> Option<String> {
-    let of_mounts = text.lines().filter_map(|line| {
+    let mut of_mounts = text.lines().rev().filter_map(|line| {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(4);
         let mount_point = mount_path(mount.next()?);
         Some((mount_point, mount.next()?, file_system.split(' ').nth(2)?))
     });
-    let (_, of_mount, of_file_system) = of_mounts.filter(|(mount_point, ..)| mount_point == at).last()?;
+    let (_, of_mount, of_file_system) = of_mounts.find(|(mount_point, ..)| mount_point == at)?;
     let mut options: Vec<&str> = of_mount.split(',').collect();
     for option in of_file_system.split(',') {
         if !options.contains(&option) {
