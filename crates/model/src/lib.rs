@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod elsewhere;
 pub mod event;
 pub mod figures;
+pub mod fingerprint;
 pub mod hardware;
 pub mod host;
 pub mod import;

@@ -2,6 +2,7 @@
 
 use crate::render::layout::wrapped;
 use model::doctor::{Check, CheckStatus, Examination};
+use model::fingerprint::Fingerprint;
 use std::fmt::Write;
 
 /// Width of the columns before what was found.
@@ -34,6 +35,38 @@ pub fn summary(examination: &Examination) -> String {
         verb(count(CheckStatus::Ok), "is fine", "are fine"),
         verb(count(CheckStatus::Unknown), "is not", "are not"),
     )
+}
+
+/// A fingerprint, each figure beside that of before.
+pub fn fingerprint(fingerprint: &Fingerprint, before: Option<&Fingerprint>) -> String {
+    let mut text = format!("\nFingerprint of {}\n", fingerprint.host);
+    for figure in &fingerprint.figures {
+        let steadiness = if figure.is_steady() { "" } else { ", not steady" };
+        let old = before.and_then(|before| before.figures.iter().find(|old| old.name == figure.name));
+        let change = match old {
+            Some(old) => format!(
+                "; {} before ({:+.1} %)",
+                significant(old.value),
+                100.0 * (figure.value / old.value - 1.0)
+            ),
+            None => String::new(),
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "  {:<22} {:>9}  repeats within {:.1} %{steadiness}{change}",
+            figure.name,
+            significant(figure.value),
+            100.0 * figure.spread,
+        );
+    }
+    text
+}
+
+/// Three digits that say something.
+fn significant(value: f64) -> String {
+    let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
+    format!("{value:.*}", digits.clamp(0, 6) as usize)
 }
 
 fn of_check(check: &Check, width: usize) -> String {
@@ -76,6 +109,23 @@ mod tests {
             fix: fix.to_owned(),
             settings: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_fingerprint_stands_beside_the_one_before() {
+        let figure = |name: &str, value, spread| model::fingerprint::HostFigure {
+            name: name.to_owned(),
+            value,
+            spread,
+        };
+        let of = |cpu| Fingerprint {
+            at_us: 1,
+            host: "bench-1".to_owned(),
+            boot_id: "b".to_owned(),
+            figures: vec![figure("cpu_ns_per_step", cpu, 0.004), figure("fsync_us", 1234.5, 0.12)],
+        };
+        let before = Fingerprint { figures: of(1.25).figures[..1].to_vec(), ..of(1.25) };
+        insta::assert_snapshot!("fingerprint", fingerprint(&of(1.3), Some(&before)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod error;
 mod export;
 mod file;
 mod find;
+mod fingerprints;
 mod imports;
 mod insert;
 mod load;

@@ -10,7 +10,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("doctor finds", finds), Case::new("doctor fix and undo", fix_and_undo)]
+    vec![
+        Case::new("doctor finds", finds),
+        Case::new("doctor fix and undo", fix_and_undo),
+        Case::new("doctor bench", bench),
+    ]
 }
 
 fn call<'a>(scratch: &'a Scratch, options: &[&str]) -> Call<'a> {
@@ -79,6 +83,27 @@ fn finds(scratch: &Scratch) -> anyhow::Result<Ending> {
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     ensure!(widest <= 80, "a line of {widest} characters:\n{text}");
     Call::new(scratch, ["doctor", "--fix", "--undo"]).fails(&[2], &["cannot be used with"])?;
+    Ok(Ending::Passed)
+}
+
+/// The host is measured, kept, and held beside what was measured before.
+fn bench(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let found = Call::new(scratch, ["doctor", "--bench", "--json"]).own_cache().succeeds()?.json()?;
+    let figures = found["fingerprint"]["figures"].as_array().context("no figures")?;
+    let names: Vec<&str> = figures.iter().filter_map(|figure| figure["name"].as_str()).collect();
+    let wanted =
+        ["cpu_ns_per_step", "memory_read_gb_per_s", "memory_latency_ns", "fsync_us", "device_read_us"];
+    ensure!(names == wanted, "the figures are {names:?}");
+    for figure in figures {
+        ensure!(figure["value"].as_f64().is_some_and(|value| value > 0.0), "{figure}");
+    }
+    let value = |name: &str| {
+        figures.iter().find(|figure| figure["name"] == name).and_then(|figure| figure["value"].as_f64())
+    };
+    // A line of memory that no prefetcher knows takes longer than a step that needs none, on any machine.
+    ensure!(value("memory_latency_ns") > value("cpu_ns_per_step"), "{figures:?}");
+    let again = Call::new(scratch, ["doctor", "--bench"]).own_cache().succeeds()?.stdout;
+    ensure!(again.matches(" before (").count() == wanted.len(), "it is not held beside the first:\n{again}");
     Ok(Ending::Passed)
 }
 

@@ -322,6 +322,9 @@ pub struct Doctor {
     /// Set back what --fix has set, unless somebody has set it since
     #[arg(long, conflicts_with = "fix")]
     pub undo: bool,
+    /// Measure the host itself too: CPU, memory, fsync, reads of the device; some seconds, kept in the store
+    #[arg(long)]
+    pub bench: bool,
     /// Width of the text [default: the terminal's, else 120]
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
@@ -330,7 +333,7 @@ pub struct Doctor {
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   dbdyno doctor
-  dbdyno doctor --json
+  dbdyno doctor --bench
   sudo dbdyno doctor --fix
   sudo dbdyno doctor --undo";
 

@@ -6,8 +6,10 @@ use crate::exit::Ending;
 use crate::paths;
 use anyhow::Context;
 use model::doctor::{CheckStatus, Examination, Setting};
+use model::fingerprint::Fingerprint;
+use runner::clock;
 use runner::doctor::settings::{self, Done};
-use runner::doctor::{Moment, Needs, Patient, examine};
+use runner::doctor::{Moment, Needs, Patient, examine, fingerprint};
 use runner::proc::host;
 use std::io::Write;
 use std::path::Path;
@@ -27,12 +29,36 @@ pub fn run(places: &Places, arguments: &Doctor) -> anyhow::Result<Ending> {
         ending = say_done(&settings::apply(&wanted, &record)?, "set");
         examination = look(&work_dir, None);
     }
+    let measured = if arguments.bench { Some(measure_host(places, &work_dir)?) } else { None };
     if arguments.json {
-        print::json(&serde_json::to_value(&examination).context("failed to render JSON")?)?;
+        let mut json = serde_json::to_value(&examination).context("failed to render JSON")?;
+        if let Some((fingerprint, _)) = &measured {
+            json["fingerprint"] = serde_json::to_value(fingerprint).context("failed to render JSON")?;
+        }
+        print::json(&json)?;
     } else {
-        print::text(&report::doctor::text(&examination, render::width(arguments.width)))?;
+        let mut text = report::doctor::text(&examination, render::width(arguments.width));
+        if let Some((fingerprint, before)) = &measured {
+            text += &report::doctor::fingerprint(fingerprint, before.as_ref());
+        }
+        print::text(&text)?;
     }
     Ok(ending)
+}
+
+/// Measures the host and keeps it; with the one before, if there is one. A device that cannot be measured leaves the rest.
+fn measure_host(places: &Places, work_dir: &Path) -> anyhow::Result<(Fingerprint, Option<Fingerprint>)> {
+    let mut writer = paths::open_store(places)?;
+    let mut figures = fingerprint::of_cpu_and_memory();
+    match fingerprint::of_device(work_dir) {
+        Ok(of_device) => figures.extend(of_device),
+        Err(error) => say(&format!("{:#}", anyhow::Error::new(error))),
+    }
+    let host = host::describe(work_dir);
+    let before = writer.store().fingerprints(&host.name, 1)?.pop();
+    let measured = Fingerprint { at_us: clock::epoch_us(), host: host.name, boot_id: host.boot_id, figures };
+    writer.keep_fingerprint(&measured)?;
+    Ok((measured, before))
 }
 
 /// All checks of this host now.

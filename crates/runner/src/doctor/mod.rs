@@ -4,6 +4,7 @@
 //! The checks are pure; `moment` looks, `settings` writes.
 
 mod cpu;
+pub mod fingerprint;
 mod limits;
 mod load;
 mod memory;
