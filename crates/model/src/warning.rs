@@ -62,7 +62,7 @@ pub enum Warning {
     )]
     MeasuredAgainLater { visits: u64 },
     #[error(
-        "gone on with on a host that had changed: {}; what that did is in the differences between its rounds",
+        "resumed after the host had changed: {}; rounds before and after may differ for that reason",
         .changes.join("; ")
     )]
     ResumedAfterChange { changes: Vec<String> },

@@ -2,6 +2,7 @@
 
 use crate::render::layout::wrapped;
 use model::doctor::{Check, CheckStatus, Examination};
+use model::figures::quantity;
 use model::fingerprint::Fingerprint;
 use std::fmt::Write;
 
@@ -46,7 +47,7 @@ pub fn fingerprint(fingerprint: &Fingerprint, before: Option<&Fingerprint>) -> S
         let change = match old {
             Some(old) => format!(
                 "; {} before ({:+.1} %)",
-                significant(old.value),
+                quantity(old.value),
                 100.0 * (figure.value / old.value - 1.0)
             ),
             None => String::new(),
@@ -56,17 +57,11 @@ pub fn fingerprint(fingerprint: &Fingerprint, before: Option<&Fingerprint>) -> S
             text,
             "  {:<22} {:>9}  repeats within {:.1} %{steadiness}{change}",
             figure.name,
-            significant(figure.value),
+            quantity(figure.value),
             100.0 * figure.spread,
         );
     }
     text
-}
-
-/// Three digits that say something.
-fn significant(value: f64) -> String {
-    let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
-    format!("{value:.*}", digits.clamp(0, 6) as usize)
 }
 
 fn of_check(check: &Check, width: usize) -> String {

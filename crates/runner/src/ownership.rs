@@ -74,8 +74,8 @@ pub(crate) fn check_ours(path: &Path, metadata: &Metadata) -> Result<(), Ownersh
     check_writers(path, metadata)
 }
 
-/// Whether only root and we decide which directory a path leads to: all above it and each link on the way is root's or ours,
-/// and others can write in none of it unless it is sticky.
+/// Whether only root and we decide which directory a path leads to: all above it, as it is written and as it is without links, is root's
+/// or ours, and others can write in none of it unless it is sticky. Of a link that leads to another link only the ends are looked at.
 pub(crate) fn check_way_to(path: &Path) -> Result<(), OwnershipError> {
     let io_error = |path: &Path| {
         let path = path.to_owned();
@@ -89,7 +89,7 @@ pub(crate) fn check_way_to(path: &Path) -> Result<(), OwnershipError> {
     way.dedup();
     for step in way {
         let metadata = fs::symlink_metadata(step).map_err(io_error(step))?;
-        if ![ROOT, effective_user()].contains(&metadata.uid()) {
+        if ![ROOT, effective_user()].contains(&metadata.uid()) && !is_outside_of_namespace(metadata.uid()) {
             return Err(OwnershipError::WayOfAnother {
                 path: step.to_owned(),
                 below: path.to_owned(),
@@ -102,6 +102,22 @@ pub(crate) fn check_way_to(path: &Path) -> Result<(), OwnershipError> {
         }
     }
     Ok(())
+}
+
+/// In a user namespace (a sandbox, a container without root) what belongs to users outside of it, root among them, is shown as of one
+/// user, who is nobody inside.
+fn is_outside_of_namespace(uid: u32) -> bool {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    is_shown_for_others(uid, &text("/proc/self/uid_map"), &text("/proc/sys/kernel/overflowuid"))
+}
+
+/// `uid_map` has a line for each range of users, `0 1000 1`: the first inside, the first outside, how many.
+fn is_shown_for_others(uid: u32, uid_map: &str, overflow_uid: &str) -> bool {
+    let mapped = uid_map
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().nth(2)?.parse::<u64>().ok())
+        .sum::<u64>();
+    mapped > 0 && mapped < u64::from(u32::MAX) && overflow_uid.trim().parse() == Ok(uid)
 }
 
 /// A group without another user in it is as good as none: distributions give each user such a group together with the umask
@@ -132,7 +148,8 @@ fn is_private(group: u32) -> bool {
     }
 }
 
-/// Whether a group has no member but root and `user`. One that the files do not have may have members that they do not have.
+/// Whether a group has no member but root and `user`. It must be the first group of `user`, as the group that distributions give each
+/// user is: others may have members whom the files do not know.
 fn has_no_other(group: u32, user: u32, groups: &str, users: &str) -> bool {
     let number = |field: Option<&str>| field.and_then(|text| text.parse::<u32>().ok());
     // `bob:x:1000:1000:Bob:/home/bob:/bin/sh`: name, uid, gid.
@@ -154,7 +171,9 @@ fn has_no_other(group: u32, user: u32, groups: &str, users: &str) -> bool {
     let Some(members) = found.next() else { return false };
     let mut members = members.split(',').map(str::trim).filter(|name| !name.is_empty());
     let first_group_of = |gid: Option<u32>| gid == Some(group);
-    members.all(is_trusted_name)
+    let is_his = users.iter().any(|(_, uid, gid)| *uid == Some(user) && first_group_of(*gid));
+    is_his
+        && members.all(is_trusted_name)
         && found.next().is_none()
         && users.iter().filter(|(_, _, gid)| first_group_of(*gid)).all(|(_, uid, _)| trusted(*uid))
 }
@@ -193,6 +212,14 @@ mod tests {
             eprintln!("skipped: {test}: only root can give a directory to another user");
         }
         root
+    }
+
+    #[test]
+    fn in_a_user_namespace_the_way_belongs_to_users_outside_of_it() {
+        assert!(is_shown_for_others(65534, "         0       1000          1\n", "65534\n"));
+        assert!(!is_shown_for_others(65534, "         0          0 4294967295\n", "65534\n"));
+        assert!(!is_shown_for_others(1001, "0 1000 1\n", "65534\n"));
+        assert!(!is_shown_for_others(65534, "", ""));
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub enum Error {
     )]
     OlderInUse { path: PathBuf, found: u32, known: u32, holder: String },
     #[error(
-        "another dbdyno ({holder}) writes to the store `{path}`; wait for it, or name another file with \
+        "another dbdyno ({holder}) writes to the store `{path}`, or one reads it; wait for it, or name another file with \
          `--store FILE`"
     )]
     OtherWriter {

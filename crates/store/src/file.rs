@@ -93,8 +93,8 @@ impl Store {
         }
         match Store::read(path, path, busy_bound) {
             // SQLite makes files beside a store in WAL mode, which it may not do in a directory of another user. They are there
-            // while somebody writes, and are not needed if that is excluded.
-            Err(Error::CannotOpen { .. }) if std::fs::File::open(path).is_ok() => {
+            // while somebody writes, and are not needed if that is excluded and the log is in the file.
+            Err(Error::CannotOpen { .. }) if std::fs::File::open(path).is_ok() && !has_log(path) => {
                 let lock = Lock::of_reader(path)?;
                 let store = Store::read(path, &unchanging(path), busy_bound)?;
                 Ok(Store { _lock: lock, ..store })
@@ -210,6 +210,13 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     // A commit then needs no fsync, which would disturb the disk that is being measured. A killed process
     // loses nothing; a power failure may lose the last commits, never the file.
     connection.pragma_update(None, "synchronous", "NORMAL")
+}
+
+/// Whether there is something in SQLite's log of the store.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
 }
 
 /// The URI of a file that does not change while it is read.

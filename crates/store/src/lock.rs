@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -62,9 +62,15 @@ impl Lock {
     /// Keeps writers away while a reader needs that nothing is written; any number of readers may.
     ///
     /// # Errors
-    /// [`Error::Busy`] if there is a writer. `None` if no writer has ever made the file.
+    /// [`Error::Busy`] if there is a writer, and a lock file that cannot be opened. `None` if there is no such file: the store was copied
+    /// here without it.
     pub fn of_reader(store: &Path) -> Result<Option<Lock>, Error> {
-        let Ok(file) = File::open(path_of(store)) else { return Ok(None) };
+        let failed = |source| Error::CannotOpen { path: path_of(store), source: Box::new(source) };
+        let file = match File::open(path_of(store)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(TryLockError::WouldBlock) => Err(Error::from_sqlite(
@@ -72,9 +78,7 @@ impl Lock {
                 "read the file",
                 rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None),
             )),
-            Err(TryLockError::Error(source)) => {
-                Err(Error::CannotOpen { path: path_of(store), source: Box::new(source) })
-            }
+            Err(TryLockError::Error(source)) => Err(failed(source)),
         }
     }
 }

@@ -376,15 +376,10 @@ impl<'a> Session<'a> {
     /// A run of before this was stopped, which counts as if it had been measured now; none if its builds have changed since.
     fn measured_before(&mut self, run: &str, plan: &Plan) -> anyhow::Result<Option<Ran>> {
         let record = self.writer.store().load_run(run)?;
-        let builds = |plan: &Plan| {
-            plan.subjects
-                .iter()
-                .map(|subject| subject.build.checksum().map(str::to_owned))
-                .collect::<Vec<_>>()
-        };
-        if builds(&record.plan) != builds(plan) {
-            self.progress
-                .say(&format!("  run {run} measured other builds of the same names: it is measured again"));
+        if !search::measures_the_same(&record.plan, plan) {
+            self.progress.say(&format!(
+                "  run {run} measured something else (a build, the workload or a configuration has changed): it is measured again"
+            ));
             return Ok(None);
         }
         let took = record.ended_at_us.map_or(0, |ended| ended.abs_diff(record.started_at_us));

@@ -3,7 +3,7 @@
 use crate::cli::{Bisect, Measuring};
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
-use model::plan::DecisionRule;
+use model::plan::{DecisionRule, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ const DEFAULT_BUDGET: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Search {
+    /// Of commits their full ids, once they are known.
     pub good: String,
     pub bad: String,
     pub step: String,
@@ -89,6 +90,19 @@ impl Search {
     }
 }
 
+/// Whether two plans measure the same of the same: they may differ in how long and how often, in the seed and in the version of dbdyno,
+/// which is compared with the host.
+pub(super) fn measures_the_same(before: &Plan, now: &Plan) -> bool {
+    let what = |plan: &Plan| Plan {
+        rule: now.rule,
+        budget: now.budget,
+        seed: now.seed,
+        tool_version: now.tool_version.clone(),
+        ..plan.clone()
+    };
+    what(before) == what(now)
+}
+
 /// The runs that a bisection has measured before it was stopped. The search is the same again, so that it asks for them in the
 /// order in which they were measured; of commits another may be the cheapest once some are built.
 #[derive(Debug, Default)]
@@ -124,6 +138,37 @@ fn what(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_of_another_build_workload_or_configuration_does_not_count() {
+        const WORKLOAD: &str = r#"
+            name = "small"
+            engine = "rocksdb"
+            description = "d"
+            tells = "t"
+            does_not_tell = "n"
+            data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
+            [[step]]
+            name = "readrandom"
+            group = "point"
+            operation = "read-random"
+            database = "image"
+        "#;
+        let plan = testing::plan(WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]);
+        let later = Plan { seed: plan.seed + 1, tool_version: "9".to_owned(), ..plan.clone() };
+        assert!(measures_the_same(&plan, &later));
+        let mut rebuilt = plan.clone();
+        rebuilt.subjects[1].build.sha256 = "another".to_owned();
+        let mut configured = plan.clone();
+        configured.subjects[0].options.insert("write_buffer_size".to_owned(), "1".to_owned());
+        let larger = testing::plan(
+            &WORKLOAD.replace("keys = 1000", "keys = 2000"),
+            &["rocksdb@8.5.4", "rocksdb@8.7.3"],
+        );
+        for other in [rebuilt, configured, larger] {
+            assert!(!measures_the_same(&plan, &other));
+        }
+    }
 
     #[test]
     fn a_run_is_used_once_and_for_what_it_measured() {

@@ -130,6 +130,12 @@ impl Versions {
         })
     }
 
+    /// The full ids of the ends, which do not move as names of branches do; none of releases.
+    pub fn commit_ids(&self) -> Option<[String; 2]> {
+        let Source::Commits(of) = &self.source else { return None };
+        Some([of.commits.first()?, of.commits.last()?].map(|commit| commit.id.clone()))
+    }
+
     /// Builds the version and makes it known, where it is a commit. Releases are fetched by those who plan.
     pub fn make(
         &mut self,

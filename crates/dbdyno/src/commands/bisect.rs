@@ -38,6 +38,9 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
         Some(repository) => Versions::of_commits(places, &search, repository, &workload.engine, &record.id)?,
         None => Versions::of_releases(&catalog, &cache, &search)?,
     };
+    if let Some([good, bad]) = versions.commit_ids() {
+        (search.good, search.bad) = (good, bad);
+    }
     writer.write_bisection(&record)?;
     let rule = Rule {
         wanted: if search.improvement { Wanted::Improvement } else { Wanted::Regression },

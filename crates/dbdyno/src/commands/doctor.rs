@@ -8,7 +8,7 @@ use anyhow::Context;
 use model::doctor::{CheckStatus, Examination, Setting};
 use model::fingerprint::Fingerprint;
 use runner::clock;
-use runner::doctor::settings::{self, Done};
+use runner::doctor::settings::{Done, Settings};
 use runner::doctor::{Moment, Needs, Patient, examine, fingerprint};
 use runner::proc::host;
 use std::io::Write;
@@ -17,16 +17,17 @@ use std::path::Path;
 /// Sets or sets back if asked to, then looks and prints.
 pub fn run(places: &Places, arguments: &Doctor) -> anyhow::Result<Ending> {
     let work_dir = paths::work_dir(places)?;
-    let record = paths::state_dir()?.join("doctor-undo.json");
+    let boot_id = host::describe(Path::new("/")).boot_id;
+    let settings = Settings::of_this_host(paths::state_dir()?.join("doctor-undo.json"), &boot_id);
     let mut ending = Ending::Done;
     if arguments.undo {
-        ending = say_done(&settings::undo(&record)?, "set back");
+        ending = say_done(&settings.undo()?, "set back");
     }
     let mut examination = look(&work_dir, None);
     if arguments.fix {
         let wanted: Vec<Setting> =
             examination.checks.iter().flat_map(|check| check.settings.iter().cloned()).collect();
-        ending = say_done(&settings::apply(&wanted, &record)?, "set");
+        ending = say_done(&settings.apply(&wanted)?, "set");
         examination = look(&work_dir, None);
     }
     let measured = if arguments.bench { Some(measure_host(places, &work_dir)?) } else { None };

@@ -19,13 +19,14 @@ use runner::campaign::drive::{Schedule, drive};
 use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::{Before, Rounds};
 use runner::clock::{self, Stopwatch};
+use runner::doctor::Needs;
 use runner::proc::host;
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
 use runner::real::{library_copy, memory_limit};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use store::{Resumed, ResumedBy, Retry, Writer};
 
 /// As it is kept with each run.
@@ -107,13 +108,14 @@ pub fn resume(
         tool_version: TOOL_VERSION.to_owned(),
     };
     let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
+    let unfit = unfit(&ready.plan, stage.directory.path());
     let world = world(&ready, &run, stage)?;
     let Resumed { done, again } = writer.resume(&run, retry, &by)?;
     let measured_later =
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
     progress.begin(&run, &ready.plan);
     progress.say(&format!("  {} complete", count(done.len() as u64, "visit is", "visits are")));
-    for warning in warning.into_iter().chain(measured_later) {
+    for warning in warning.into_iter().chain(unfit).chain(measured_later) {
         progress.say(&format!("  warning: {warning}"));
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
@@ -179,7 +181,8 @@ fn open_run(
         }
     }
     opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
-    opening.extend(unfit(plan, stage.directory.path()));
+    let unfit = unfit(plan, stage.directory.path());
+    opening.extend(unfit.map(|warning| RunEvent::Warned { step: None, warning }));
     let mut recording = Recording::new(run, writer, progress);
     for event in &opening {
         recording.on(event, 0);
@@ -227,16 +230,17 @@ pub fn new_run_id() -> anyhow::Result<String> {
 /// Checks with a warning of their own.
 const SAID_ALREADY: [&str; 2] = ["cpu-governor", "other-load"];
 
-/// Why this host is not fit for the plan. A bisection has hundreds of runs: only the first of a process looks.
-fn unfit(plan: &Plan, directory: &Path) -> Option<RunEvent> {
-    static LOOKED: AtomicBool = AtomicBool::new(false);
-    if LOOKED.swap(true, Ordering::Relaxed) {
+/// Why this host is not fit for the plan. A bisection has hundreds of runs that take the same: only the first of a process looks.
+fn unfit(plan: &Plan, directory: &Path) -> Option<Warning> {
+    static LOOKED_FOR: Mutex<Option<Needs>> = Mutex::new(None);
+    let needs = planning::needs(plan);
+    let before = LOOKED_FOR.lock().unwrap_or_else(PoisonError::into_inner).replace(needs);
+    if before == Some(needs) {
         return None;
     }
-    let mut checks = doctor::failing(&doctor::look(directory, Some(planning::needs(plan))));
+    let mut checks = doctor::failing(&doctor::look(directory, Some(needs)));
     checks.retain(|check| !SAID_ALREADY.contains(&check.as_str()));
-    let warning = Warning::HostUnfit { checks };
-    (warning != Warning::HostUnfit { checks: Vec::new() }).then_some(RunEvent::Warned { step: None, warning })
+    (!checks.is_empty()).then_some(Warning::HostUnfit { checks })
 }
 
 /// More than this share of the CPUs busy before we begin: somebody else is at work.

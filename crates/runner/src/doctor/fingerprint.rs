@@ -87,7 +87,8 @@ fn memory() -> Vec<HostFigure> {
     let mut order: Vec<u32> = (0..).take(LINES).collect();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     for last in (1..LINES).rev() {
-        order.swap(last, (random.next_u64() % last as u64) as usize);
+        let other = usize::try_from(random.next_u64() % last as u64).unwrap_or(0);
+        order.swap(last, other);
     }
     for (line, next) in lines.iter_mut().zip(&order) {
         line[0] = *next;

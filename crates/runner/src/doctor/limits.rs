@@ -62,9 +62,10 @@ fn ptrace(patient: &Patient) -> Check {
     match patient.fact("kernel.yama.ptrace_scope") {
         None => question.ok("not restricted by this kernel"),
         Some("0") => question.ok("kernel.yama.ptrace_scope = 0"),
-        Some(scope) if patient.moment.is_root && scope != "3" => {
+        Some(scope @ ("1" | "2")) if patient.moment.is_root => {
             question.ok(format!("root (kernel.yama.ptrace_scope = {scope})"))
         }
+        Some("3") => question.warn("kernel.yama.ptrace_scope = 3", "boot again: nobody can lower it before"),
         Some(scope) => mended_by(
             question.warn(format!("kernel.yama.ptrace_scope = {scope}"), "sysctl kernel.yama.ptrace_scope=0"),
             [("/proc/sys/kernel/yama/ptrace_scope".to_owned(), "0")],

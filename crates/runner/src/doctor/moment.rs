@@ -1,7 +1,7 @@
 //! How the host is at this moment: what runs, what is free, what this process may do. Looked at for a third of a second.
 
 use super::tools::TOOLS;
-use crate::proc::facts::Root;
+use crate::proc::facts::{Root, chosen};
 use crate::proc::parse;
 use model::units::Bytes;
 use std::collections::BTreeMap;
@@ -26,15 +26,28 @@ pub struct Moment {
     pub available_bytes: Option<u64>,
     /// Of the file system of the work directory.
     pub space: Option<Space>,
-    /// The disks of the work directory: the device and what lies under it.
-    pub disks: Vec<String>,
+    /// The disks of the work directory: the device, then what lies under it.
+    pub disks: Vec<Disk>,
     /// Soft and hard limit.
     pub open_files: Option<(u64, u64)>,
+    /// Root, and not by sudo: what is set then is set for the user who asked.
     pub is_root: bool,
     /// Processes of dbdyno that measure.
     pub other_runs: Vec<u32>,
     /// What was found of each program that is installed: its path.
     pub tools: BTreeMap<String, String>,
+}
+
+/// A disk as its queue is set. What it does not say is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Disk {
+    pub name: String,
+    pub scheduler: Option<String>,
+    pub rotational: bool,
+    pub max_sectors_kb: Option<u64>,
+    /// What `max_sectors_kb` may be set to at most.
+    pub max_hw_sectors_kb: Option<u64>,
+    pub read_ahead_kb: Option<u64>,
 }
 
 /// A program at work.
@@ -67,7 +80,13 @@ impl Moment {
             steal_percent: before.share(&after, |state| state == "steal"),
             busiest: before.busiest(&after),
             pressure: pressure(&root),
-            available_bytes: parse::field(&meminfo, "MemAvailable").map(|kib| kib * 1024),
+            available_bytes: [
+                parse::field(&meminfo, "MemAvailable").map(|kib| kib * 1024),
+                left_of_group(&root),
+            ]
+            .into_iter()
+            .flatten()
+            .min(),
             space: rustix::fs::statvfs(work_dir).ok().map(|space| Space {
                 free: Bytes(space.f_bavail * space.f_frsize),
                 all: Bytes(space.f_blocks * space.f_frsize),
@@ -75,11 +94,26 @@ impl Moment {
             disks: disks(&root, device),
             // No limit is the largest number.
             open_files: Some((limits.current.unwrap_or(u64::MAX), limits.maximum.unwrap_or(u64::MAX))),
-            is_root: rustix::process::geteuid().is_root(),
+            is_root: rustix::process::geteuid().is_root() && std::env::var_os("SUDO_UID").is_none(),
             other_runs: other_runs(&root),
             tools: tools(),
         }
     }
+}
+
+/// What the control group of this process may take still, if it has a limit.
+fn left_of_group(root: &Root) -> Option<u64> {
+    let groups = root.line("/proc/self/cgroup")?;
+    let left = |directory: String, most: &str, current: &str| {
+        let number = |file: &str| root.line(&format!("{directory}/{file}"))?.parse::<u64>().ok();
+        Some(number(most)?.saturating_sub(number(current)?))
+    };
+    let unified = parse::control_group(&groups, "")
+        .and_then(|group| left(format!("/sys/fs/cgroup{group}"), "memory.max", "memory.current"));
+    let of_memory = parse::control_group(&groups, "memory").and_then(|group| {
+        left(format!("/sys/fs/cgroup/memory{group}"), "memory.limit_in_bytes", "memory.usage_in_bytes")
+    });
+    unified.or(of_memory)
 }
 
 /// CPU time since boot, of all CPUs by state and of each process, in ticks.
@@ -145,12 +179,25 @@ fn pressure(root: &Root) -> BTreeMap<String, f64> {
 }
 
 /// The disks on which a device lies: itself or the disk that it is a partition of, and what lies under it.
-fn disks(root: &Root, device: Option<&str>) -> Vec<String> {
+fn disks(root: &Root, device: Option<&str>) -> Vec<Disk> {
     let Some(device) = device else { return Vec::new() };
     let disk = crate::proc::facts::disk_of(root, device);
     let under = root.names(&format!("/sys/block/{disk}/slaves"));
     let under = under.iter().flat_map(|under| disks(root, Some(under)));
-    std::iter::once(disk.clone()).chain(under).collect()
+    std::iter::once(queue(root, &disk)).chain(under).collect()
+}
+
+fn queue(root: &Root, disk: &str) -> Disk {
+    let attribute = |name: &str| root.line(&format!("/sys/block/{disk}/queue/{name}"));
+    let number = |name: &str| attribute(name)?.parse().ok();
+    Disk {
+        name: disk.to_owned(),
+        scheduler: attribute("scheduler").map(|value| chosen(&value)),
+        rotational: attribute("rotational").is_some_and(|value| value == "1"),
+        max_sectors_kb: number("max_sectors_kb"),
+        max_hw_sectors_kb: number("max_hw_sectors_kb"),
+        read_ahead_kb: number("read_ahead_kb"),
+    }
 }
 
 /// The commands of dbdyno that measure.

@@ -1,11 +1,12 @@
 //! Writing what a check wants into files of the kernel, and back. What was there before is recorded first, so that it can be undone
 //! after a crash too. Nothing of it outlives a reboot.
 
+use crate::ownership::{self, OwnershipError};
 use model::doctor::Setting;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Why a setting could not be written or undone.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,29 @@ pub enum SettingError {
     Record { path: PathBuf, source: io::Error },
     #[error("`{}` cannot be read: {source}; move it away and set by hand what it names", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
+    #[error("`{}` is no setting of the kernel, and is not written", path.display())]
+    NoSetting { path: PathBuf },
+    #[error(transparent)]
+    Ownership(#[from] OwnershipError),
+}
+
+/// Where the kernel has its settings. A record could name other files, if somebody else could write it.
+const OF_KERNEL: [&str; 2] = ["/proc/sys", "/sys"];
+
+/// What may be written, and where it is kept what was there before.
+#[derive(Debug)]
+pub struct Settings {
+    record: PathBuf,
+    below: Vec<PathBuf>,
+    boot_id: String,
+}
+
+/// What was changed since a boot.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    boot_id: String,
+    /// The oldest first.
+    changes: Vec<Change>,
 }
 
 /// One setting that was changed.
@@ -37,73 +61,134 @@ pub struct Done {
     pub left: Vec<PathBuf>,
 }
 
-/// Writes the settings, one after another; `record` keeps what was there before, oldest first.
-///
-/// # Errors
-/// The record cannot be read or written: then nothing is changed. That a single setting cannot be written is in [`Done::errors`].
-pub fn apply(settings: &[Setting], record: &Path) -> Result<Done, SettingError> {
-    let mut recorded = read_record(record)?;
-    let mut done = Done::default();
-    for Setting { path, value } in settings {
-        let before = match current(path) {
-            Ok(before) if before == *value => continue,
-            Ok(before) => before,
-            Err(source) => {
-                done.errors.push(SettingError::Read { path: path.clone(), source });
-                continue;
-            }
-        };
-        let change = Change { path: path.clone(), before, after: value.clone() };
-        recorded.push(undoing(&change));
-        write_record(record, &recorded)?;
-        match fs::write(path, value) {
-            Ok(()) => done.changes.push(change),
-            Err(source) => {
-                recorded.pop();
-                write_record(record, &recorded)?;
-                done.errors.push(SettingError::Write { path: path.clone(), value: value.clone(), source });
-            }
-        }
+impl Settings {
+    /// Those of this kernel; `record` is a file in a directory of our own.
+    pub fn of_this_host(record: PathBuf, boot_id: &str) -> Settings {
+        Settings { record, below: OF_KERNEL.map(PathBuf::from).to_vec(), boot_id: boot_id.to_owned() }
     }
-    Ok(done)
-}
 
-/// Writes back what was there before, newest first. What could not be written back stays in the record.
-///
-/// # Errors
-/// As of [`apply`].
-pub fn undo(record: &Path) -> Result<Done, SettingError> {
-    let mut recorded = read_record(record)?;
-    let mut done = Done::default();
-    let mut kept = Vec::new();
-    while let Some(change) = recorded.pop() {
-        let Change { path, before, after } = &change;
-        match current(path) {
-            Ok(now) if now != *after => done.left.push(path.clone()),
-            Ok(_) => match fs::write(path, before) {
-                Ok(()) => done.changes.push(Change {
-                    path: path.clone(),
-                    before: after.clone(),
-                    after: before.clone(),
-                }),
+    /// Writes the settings, one after another; what was there before is in the record first.
+    ///
+    /// # Errors
+    /// The record cannot be read or written: then nothing is changed. That a single setting cannot be written is in [`Done::errors`].
+    pub fn apply(&self, settings: &[Setting]) -> Result<Done, SettingError> {
+        let mut recorded = self.read()?;
+        let mut done = Done::default();
+        for Setting { path, value } in settings {
+            let before = match self.current(path) {
+                Ok(before) if before == *value => continue,
+                Ok(before) => before,
+                Err(error) => {
+                    done.errors.push(error);
+                    continue;
+                }
+            };
+            let change = Change { path: path.clone(), before, after: value.clone() };
+            recorded.push(undoing(&change));
+            self.write(&recorded)?;
+            match fs::write(path, value) {
+                Ok(()) => done.changes.push(change),
                 Err(source) => {
+                    recorded.pop();
+                    self.write(&recorded)?;
                     done.errors.push(SettingError::Write {
                         path: path.clone(),
-                        value: before.clone(),
+                        value: value.clone(),
                         source,
                     });
-                    kept.push(change.clone());
                 }
-            },
-            Err(source) => {
-                done.errors.push(SettingError::Read { path: path.clone(), source });
-                kept.push(change.clone());
             }
         }
+        Ok(done)
     }
-    kept.reverse();
-    write_record(record, &kept)?;
-    Ok(done)
+
+    /// Writes back what was there before, newest first. What could not be written back stays in the record. After a reboot there is nothing
+    /// to write back.
+    ///
+    /// # Errors
+    /// As of [`Settings::apply`].
+    pub fn undo(&self) -> Result<Done, SettingError> {
+        let mut recorded = self.read()?;
+        let mut done = Done::default();
+        let mut kept = Vec::new();
+        while let Some(change) = recorded.pop() {
+            let Change { path, before, after } = &change;
+            match self.current(path) {
+                Ok(now) if now != *after => done.left.push(path.clone()),
+                Ok(now) => match fs::write(path, before) {
+                    Ok(()) => {
+                        let after = before.clone();
+                        done.changes.push(Change { path: path.clone(), before: now, after });
+                    }
+                    Err(source) => {
+                        let (path, value) = (path.clone(), before.clone());
+                        done.errors.push(SettingError::Write { path, value, source });
+                        kept.push(change);
+                    }
+                },
+                Err(error) => {
+                    done.errors.push(error);
+                    kept.push(change);
+                }
+            }
+        }
+        kept.reverse();
+        self.write(&kept)?;
+        Ok(done)
+    }
+
+    /// What a file of the kernel holds.
+    fn current(&self, path: &Path) -> Result<String, SettingError> {
+        let is_plain = path.components().all(|part| !matches!(part, Component::ParentDir));
+        if !is_plain || !self.below.iter().any(|below| path.starts_with(below)) {
+            return Err(SettingError::NoSetting { path: path.to_owned() });
+        }
+        current(path).map_err(|source| SettingError::Read { path: path.to_owned(), source })
+    }
+
+    /// What was changed since this boot.
+    fn read(&self) -> Result<Vec<Change>, SettingError> {
+        let path = &self.record;
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => return Err(SettingError::Read { path: path.clone(), source }),
+        };
+        let metadata = fs::symlink_metadata(path);
+        ownership::check_ours(
+            path,
+            &metadata.map_err(|source| SettingError::Read { path: path.clone(), source })?,
+        )?;
+        let record: Record = serde_json::from_str(&text)
+            .map_err(|source| SettingError::Damaged { path: path.clone(), source })?;
+        Ok(if record.boot_id == self.boot_id { record.changes } else { Vec::new() })
+    }
+
+    /// In one step, and on the disk before anything is changed; an empty record is no file.
+    fn write(&self, changes: &[Change]) -> Result<(), SettingError> {
+        let path = &self.record;
+        let failed = |source| SettingError::Record { path: path.clone(), source };
+        if changes.is_empty() {
+            return match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+                Ok(()) | Err(_) => Ok(()),
+            };
+        }
+        let record = Record { boot_id: self.boot_id.clone(), changes: changes.to_vec() };
+        let write = || -> io::Result<()> {
+            if let Some(directory) = path.parent() {
+                fs::create_dir_all(directory)?;
+            }
+            let fresh = path.with_extension("new");
+            // One of a process that was killed; a link is removed, not followed.
+            drop(fs::remove_file(&fresh));
+            let mut file = fs::File::create_new(&fresh)?;
+            file.write_all(serde_json::to_string_pretty(&record)?.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&fresh, path)
+        };
+        write().map_err(failed)
+    }
 }
 
 /// What is to be written back. The kernel takes no 0 for `vm.dirty_bytes` and `vm.dirty_background_bytes`: writing one of them sets the
@@ -126,40 +211,18 @@ fn current(path: &Path) -> io::Result<String> {
     Ok(chosen.map_or(text, |(chosen, _)| chosen).to_owned())
 }
 
-fn read_record(record: &Path) -> Result<Vec<Change>, SettingError> {
-    match fs::read_to_string(record) {
-        Ok(text) => serde_json::from_str(&text)
-            .map_err(|source| SettingError::Damaged { path: record.to_owned(), source }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(SettingError::Read { path: record.to_owned(), source }),
-    }
-}
-
-/// In one step, and on the disk before anything is changed; an empty record is no file.
-fn write_record(record: &Path, changes: &[Change]) -> Result<(), SettingError> {
-    let failed = |source| SettingError::Record { path: record.to_owned(), source };
-    if changes.is_empty() {
-        return match fs::remove_file(record) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
-            Ok(()) | Err(_) => Ok(()),
-        };
-    }
-    let write = || -> io::Result<()> {
-        if let Some(directory) = record.parent() {
-            fs::create_dir_all(directory)?;
-        }
-        let fresh = record.with_extension("new");
-        let mut file = fs::File::create(&fresh)?;
-        file.write_all(serde_json::to_string_pretty(changes)?.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&fresh, record)
-    };
-    write().map_err(failed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With a record below a scratch directory, in which files stand for those of the kernel.
+    fn settings_below(scratch: &Path, boot_id: &str) -> Settings {
+        Settings {
+            record: scratch.join("state/undo.json"),
+            below: vec![scratch.to_owned()],
+            boot_id: boot_id.to_owned(),
+        }
+    }
 
     fn setting(path: &Path, value: &str) -> Setting {
         Setting { path: path.to_owned(), value: value.to_owned() }
@@ -175,14 +238,14 @@ mod tests {
         };
         let (swappiness, thp) = (file("swappiness", "60\n"), file("enabled", "[always] madvise never\n"));
         let (fine, missing) = (file("aslr", "2\n"), scratch.path().join("boost"));
-        let record = scratch.path().join("state/undo.json");
+        let kernel = settings_below(scratch.path(), "a boot");
         let settings = [
             setting(&swappiness, "1"),
             setting(&thp, "madvise"),
             setting(&fine, "2"),
             setting(&missing, "0"),
         ];
-        let done = apply(&settings, &record).unwrap();
+        let done = kernel.apply(&settings).unwrap();
         assert_eq!(done.changes.len(), 2, "{done:?}");
         assert_eq!(done.changes[1].before, "always");
         assert!(
@@ -190,13 +253,13 @@ mod tests {
             "{done:?}"
         );
         // Again, with another value: both are recorded.
-        apply(&[setting(&swappiness, "10")], &record).unwrap();
+        kernel.apply(&[setting(&swappiness, "10")]).unwrap();
         fs::write(&thp, "never").unwrap();
-        let undone = undo(&record).unwrap();
+        let undone = kernel.undo().unwrap();
         assert_eq!(fs::read_to_string(&swappiness).unwrap(), "60");
         assert_eq!((undone.left, fs::read_to_string(&thp).unwrap()), (vec![thp], "never".to_owned()));
-        assert!(!record.exists());
-        assert!(undo(&record).unwrap().changes.is_empty());
+        assert!(!kernel.record.exists());
+        assert!(kernel.undo().unwrap().changes.is_empty());
     }
 
     #[test]
@@ -205,11 +268,11 @@ mod tests {
         let (bytes, ratio) = (scratch.path().join("dirty_bytes"), scratch.path().join("dirty_ratio"));
         fs::write(&bytes, "0\n").unwrap();
         fs::write(&ratio, "20\n").unwrap();
-        let record = scratch.path().join("undo.json");
-        let done = apply(&[setting(&bytes, "1073741824")], &record).unwrap();
+        let kernel = settings_below(scratch.path(), "a boot");
+        let done = kernel.apply(&[setting(&bytes, "1073741824")]).unwrap();
         assert_eq!((done.changes[0].path.as_path(), done.changes[0].before.as_str()), (bytes.as_path(), "0"));
         fs::write(&ratio, "0\n").unwrap(); // as the kernel does
-        undo(&record).unwrap();
+        kernel.undo().unwrap();
         assert_eq!(fs::read_to_string(&ratio).unwrap(), "20");
     }
 
@@ -219,12 +282,38 @@ mod tests {
         let path = scratch.path().join("swappiness");
         fs::write(&path, "60").unwrap();
         fs::write(scratch.path().join("state"), "a file, no directory").unwrap();
-        let record = scratch.path().join("state/undo.json");
-        apply(&[setting(&path, "1")], &record).unwrap_err();
+        let kernel = settings_below(scratch.path(), "a boot");
+        kernel.apply(&[setting(&path, "1")]).unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "60");
-        let damaged = scratch.path().join("undo.json");
-        fs::write(&damaged, "[{").unwrap();
-        assert!(matches!(undo(&damaged), Err(SettingError::Damaged { .. })));
-        assert_eq!(fs::read_to_string(&damaged).unwrap(), "[{");
+        fs::remove_file(scratch.path().join("state")).unwrap();
+        fs::create_dir(scratch.path().join("state")).unwrap();
+        fs::write(&kernel.record, "[{").unwrap();
+        assert!(matches!(kernel.undo(), Err(SettingError::Damaged { .. })));
+        assert_eq!(fs::read_to_string(&kernel.record).unwrap(), "[{");
+    }
+
+    #[test]
+    fn only_files_of_the_kernel_are_written_and_after_a_reboot_none() {
+        let scratch = tempfile::tempdir().unwrap();
+        let kernel = settings_below(&scratch.path().join("sys"), "a boot");
+        fs::create_dir(scratch.path().join("sys")).unwrap();
+        let other = scratch.path().join("passwd");
+        fs::write(&other, "root").unwrap();
+        for path in [other.clone(), scratch.path().join("sys/../passwd")] {
+            let done = kernel.apply(&[setting(&path, "mine")]).unwrap();
+            assert!(matches!(done.errors[..], [SettingError::NoSetting { .. }]), "{done:?}");
+        }
+        let file = scratch.path().join("sys/swappiness");
+        fs::write(&file, "60").unwrap();
+        kernel.apply(&[setting(&file, "1")]).unwrap();
+        let record = fs::read_to_string(&kernel.record).unwrap();
+        fs::write(&kernel.record, record.replace("swappiness", "../passwd").replace("\"1\"", "\"root\""))
+            .unwrap();
+        assert!(matches!(kernel.undo().unwrap().errors[..], [SettingError::NoSetting { .. }]));
+        assert_eq!(fs::read_to_string(&other).unwrap(), "root");
+        fs::write(&kernel.record, record).unwrap();
+        let later = settings_below(&scratch.path().join("sys"), "the next boot");
+        assert!(later.undo().unwrap().changes.is_empty());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "1");
     }
 }

@@ -1,5 +1,6 @@
 //! The device of the work directory: its file system, its queue, what lies under it, its free space.
 
+use super::moment::Disk;
 use super::{Patient, Question, mended_by};
 use model::doctor::Check;
 
@@ -68,75 +69,86 @@ fn device(patient: &Patient) -> Check {
 fn scheduler(patient: &Patient) -> Check {
     let question = Question {
         id: "device-scheduler",
-        want: "none or mq-deadline",
+        want: "none or mq-deadline, also under a RAID",
         why: "bfq shares a device between processes by weights and delays requests: it costs CPU and decides who waits",
     };
-    match patient.fact("device.scheduler") {
-        Some(scheduler @ ("none" | "noop" | "mq-deadline" | "deadline" | "kyber")) => question.ok(scheduler),
-        Some(other) => {
-            let check = question.warn(other, "echo none > /sys/block/DEVICE/queue/scheduler");
-            with_queue_file(patient, check, "scheduler", "none")
-        }
-        None => question.unknown("this host does not say"),
+    let of_disks: Vec<(&Disk, &str)> =
+        patient.moment.disks.iter().filter_map(|disk| Some((disk, disk.scheduler.as_deref()?))).collect();
+    let bad: Vec<&Disk> = of_disks
+        .iter()
+        .filter(|(_, scheduler)| {
+            !matches!(*scheduler, "none" | "noop" | "mq-deadline" | "deadline" | "kyber")
+        })
+        .map(|(disk, _)| *disk)
+        .collect();
+    let found: Vec<String> =
+        of_disks.iter().map(|(disk, scheduler)| format!("{} {scheduler}", disk.name)).collect();
+    if of_disks.is_empty() {
+        return question.unknown("this host does not say");
     }
+    if bad.is_empty() {
+        return question.ok(found.join(", "));
+    }
+    let check = question.warn(
+        found.join(", "),
+        "echo none (of a rotating disk mq-deadline) > /sys/block/DEVICE/queue/scheduler",
+    );
+    let wanted = |disk: &Disk| if disk.rotational { "mq-deadline" } else { "none" };
+    mended_by(check, bad.into_iter().map(|disk| (queue_file(disk, "scheduler"), wanted(disk))))
+}
+
+fn queue_file(disk: &Disk, attribute: &str) -> String {
+    format!("/sys/block/{}/queue/{attribute}", disk.name)
 }
 
 /// What RocksDB reads ahead in compactions since 8.6, in kB.
 const LARGEST_READ_KB: u64 = 2048;
 
-/// The smallest of the device and of what lies under it, in kB.
-fn smallest(patient: &Patient, attribute: &str) -> Option<u64> {
-    let of_devices = patient
-        .host
-        .facts
-        .iter()
-        .filter(|(name, _)| name.starts_with("device.") && name.rsplit('.').next() == Some(attribute));
-    of_devices.filter_map(|(_, value)| value.parse().ok()).min()
-}
-
 fn request_size(patient: &Patient) -> Check {
     let question = Question {
         id: "max-sectors",
         want: "max_sectors_kb at least 2048, also under a RAID",
-        why: "RocksDB from 8.6 on asks for 2 MiB when it compacts; where the device takes less at once, its read ahead breaks down into \
+        why: "RocksDB from 8.6 on asks for 2 MiB when it compacts; if the device takes less at once, its read ahead breaks down into \
               reads of 4 kB (RocksDB issue 12038, TiKV issue 19721)",
     };
-    let Some(kb) = smallest(patient, "max_sectors_kb") else {
+    let disks: Vec<(&Disk, u64)> =
+        patient.moment.disks.iter().filter_map(|disk| Some((disk, disk.max_sectors_kb?))).collect();
+    let shown = |(disk, kb): &(&Disk, u64)| format!("{} {kb}", disk.name);
+    let found = format!("max_sectors_kb: {}", disks.iter().map(shown).collect::<Vec<_>>().join(", "));
+    let small: Vec<&Disk> =
+        disks.iter().filter(|(_, kb)| *kb < LARGEST_READ_KB).map(|(disk, _)| *disk).collect();
+    if disks.is_empty() {
         return question.unknown("no block device of its own");
-    };
-    let found = format!("max_sectors_kb = {kb}");
-    if kb >= LARGEST_READ_KB {
+    }
+    if small.is_empty() {
         return question.ok(found);
     }
-    let hardware = smallest(patient, "max_hw_sectors_kb").unwrap_or(0);
-    if hardware < LARGEST_READ_KB {
-        let fix = "compaction_readahead_size of at most that, as configuration of the subjects";
-        return question.warn(format!("{found}, of {hardware} at most"), fix);
+    if small.iter().any(|disk| disk.max_hw_sectors_kb.unwrap_or(0) < LARGEST_READ_KB) {
+        let fix = "a configuration of the subjects with a compaction_readahead_size of at most that";
+        return question.warn(format!("{found}, and the hardware takes no more"), fix);
     }
     let check = question.warn(found, "echo 2048 > /sys/block/DEVICE/queue/max_sectors_kb");
-    with_queue_file(patient, check, "max_sectors_kb", "2048")
+    mended_by(check, small.into_iter().map(|disk| (queue_file(disk, "max_sectors_kb"), "2048")))
 }
 
 fn read_ahead(patient: &Patient) -> Check {
     let question = Question {
         id: "read-ahead",
         want: "read_ahead_kb at most max_sectors_kb",
-        why: "a read ahead that is longer than a request is cut into several, and reads at random bring in much that nobody asked for",
+        why: "a read ahead that is longer than a request is cut into several, and reads at random read data that is not needed",
     };
-    let numbers = patient.number("device.read_ahead_kb").zip(smallest(patient, "max_sectors_kb"));
-    let Some((ahead, most)) = numbers else { return question.unknown("no block device of its own") };
+    let most = patient.moment.disks.iter().filter_map(|disk| disk.max_sectors_kb).min();
+    let first = patient.moment.disks.first();
+    let Some(((disk, ahead), most)) = first.and_then(|disk| Some((disk, disk.read_ahead_kb?))).zip(most)
+    else {
+        return question.unknown("no block device of its own");
+    };
     let found = format!("read_ahead_kb = {ahead}, max_sectors_kb = {most}");
     if ahead <= most {
         return question.ok(found);
     }
     let check = question.warn(found, "echo 128 > /sys/block/DEVICE/queue/read_ahead_kb");
-    with_queue_file(patient, check, "read_ahead_kb", "128")
-}
-
-/// Of the device and of each that lies under it.
-fn with_queue_file(patient: &Patient, check: Check, attribute: &str, value: &'static str) -> Check {
-    let devices = patient.moment.disks.iter();
-    mended_by(check, devices.map(|disk| (format!("/sys/block/{disk}/queue/{attribute}"), value)))
+    mended_by(check, [(queue_file(disk, "read_ahead_kb"), "128")])
 }
 
 /// Below this share of a file system its blocks are hard to find in one piece, and an SSD has little room to erase.

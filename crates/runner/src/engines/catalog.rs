@@ -220,7 +220,9 @@ fn parse_engine(text: &str, origin: &str) -> Result<(String, Engine), EngineErro
 fn check_checksums(checksums: &Checksums, releases: &[Release]) -> Result<(), String> {
     for (version, sha256) in checksums.values().flatten() {
         if !releases.iter().any(|release| release.version == *version) {
-            return Err(format!("a checksum is listed of the release `{version}`, which `releases` has not"));
+            return Err(format!(
+                "a checksum is listed of the release `{version}`, which is not in `releases`"
+            ));
         }
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if sha256.len() != 64 || !sha256.bytes().all(is_digit) {
@@ -330,7 +332,7 @@ pub(super) mod tests {
         check("entry_symbol", "entry_symbols", "unknown field");
         let listed = |line: &str| format!("[sha256.x86_64]\n{line}\n[releases]");
         let of_unknown = listed(&format!("\"1.2.3\" = \"{}\"", "0".repeat(64)));
-        check("[releases]", &of_unknown, "the release `1.2.3`, which `releases` has not");
+        check("[releases]", &of_unknown, "the release `1.2.3`, which is not in `releases`");
         let not_hexadecimal = listed(&format!("\"8.5.4\" = \"{}\"", "X".repeat(64)));
         check(
             "[releases]",

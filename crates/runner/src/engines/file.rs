@@ -364,7 +364,7 @@ impl ServerSource {
             if let Some(unlisted) =
                 origin.releases.keys().find(|&named| !releases.clone().any(|release| release == named))
             {
-                return Err(format!("a `source` has the release `{unlisted}`, which `releases` has not"));
+                return Err(format!("a `source` has the release `{unlisted}`, which is not in `releases`"));
             }
         }
         for release in releases {

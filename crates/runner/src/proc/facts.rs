@@ -126,7 +126,7 @@ pub fn is_numbered(name: &str, prefix: &str) -> bool {
 }
 
 /// `[mq-deadline]` of `none [mq-deadline] kyber bfq`; other values as they are.
-fn chosen(value: &str) -> String {
+pub(crate) fn chosen(value: &str) -> String {
     let chosen = value.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     chosen.map_or(value, |(chosen, _)| chosen).to_owned()
 }
