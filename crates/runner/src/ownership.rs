@@ -148,8 +148,8 @@ fn is_private(group: u32) -> bool {
     }
 }
 
-/// Whether a group has no member but root and `user`. It must be the first group of `user`, as the group that distributions give each
-/// user is: others may have members whom the files do not know.
+/// Whether a group has no member but root and `user`. It must be root's, or the first group of `user`, as the group that distributions
+/// give each user is: others may have members whom the files do not know.
 fn has_no_other(group: u32, user: u32, groups: &str, users: &str) -> bool {
     let number = |field: Option<&str>| field.and_then(|text| text.parse::<u32>().ok());
     // `bob:x:1000:1000:Bob:/home/bob:/bin/sh`: name, uid, gid.
@@ -172,7 +172,7 @@ fn has_no_other(group: u32, user: u32, groups: &str, users: &str) -> bool {
     let mut members = members.split(',').map(str::trim).filter(|name| !name.is_empty());
     let first_group_of = |gid: Option<u32>| gid == Some(group);
     let is_his = users.iter().any(|(_, uid, gid)| *uid == Some(user) && first_group_of(*gid));
-    is_his
+    (is_his || group == ROOT)
         && members.all(is_trusted_name)
         && found.next().is_none()
         && users.iter().filter(|(_, _, gid)| first_group_of(*gid)).all(|(_, uid, _)| trusted(*uid))
@@ -295,8 +295,9 @@ mod tests {
             assert_eq!(has_no_other(group, 1000, groups, users), expected, "{group}");
         };
         check(1000, true);
-        check(50, true); // without any member
-        check(200, true); // root may write anywhere
+        check(0, true); // root may write anywhere
+        check(50, false); // without a member here: a directory service may know some
+        check(200, false);
         check(100, false); // the first group of dave
         check(1001, false); // the first group of carol
         check(4711, false); // unknown here: its members may be in a directory service
