@@ -91,23 +91,22 @@ impl Store {
         if !path.exists() {
             return Err(Error::Missing { path: path.to_path_buf() });
         }
-        match Store::read(path, path, busy_bound) {
+        match Store::read(path, path, OpenFlags::empty(), busy_bound) {
             // SQLite makes files beside a store in WAL mode, which it may not do in a directory of another user. They are there
             // while somebody writes, and are not needed if that is excluded and the log is in the file.
             Err(Error::CannotOpen { .. }) if std::fs::File::open(path).is_ok() && !has_log(path) => {
                 let lock = Lock::of_reader(path)?;
-                let store = Store::read(path, &unchanging(path), busy_bound)?;
+                let store = Store::read(path, &unchanging(path), OpenFlags::SQLITE_OPEN_URI, busy_bound)?;
                 Ok(Store { _lock: lock, ..store })
             }
             opened => opened,
         }
     }
 
-    /// `file` is what SQLite opens: the path, or a URI of it.
-    fn read(path: &Path, file: &Path, busy_bound: Duration) -> Result<Store, Error> {
+    /// `file` is what SQLite opens: the path, or a URI of it if the flags say so.
+    fn read(path: &Path, file: &Path, flags: OpenFlags, busy_bound: Duration) -> Result<Store, Error> {
         let failed = |source| Error::from_sqlite(path, "open the file", source);
-        let flags =
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.busy_timeout(busy_bound).map_err(failed)?;
