@@ -21,8 +21,11 @@ const NAMES: [&str; 5] = ["soak-1", "soak-2", "soak-3", "soak-4", "soak-5"];
 const LONGEST: Duration = Duration::from_secs(40 * 60);
 /// SQLite keeps 2 MB of pages for each connection, and an allocator some of what was freed.
 const MOST_GROWTH_BYTES: u64 = 8 << 20;
-/// Often enough that a window of the shorter campaign has a reading between two visits, when no worker is there.
-const INTERVAL: Duration = Duration::from_millis(50);
+/// Often enough that a window of the shorter campaign has readings between two visits, when no worker is there: that lasts some
+/// milliseconds.
+const INTERVAL: Duration = Duration::from_millis(2);
+/// Readings between two looks at the store, which take longer.
+const READINGS: u32 = 20;
 
 /// Share of a core that the run's process may take while a step runs, with the sampler on and all of it stored.
 const MOST_OF_A_CORE_PERCENT: f64 = 0.5;
@@ -68,11 +71,13 @@ fn stays_flat(scratch: &Scratch, trials: u64, begin: u64) -> anyhow::Result<Endi
         if ended >= trials {
             break;
         }
-        if let Some(resources) = processes::resources(process) {
-            readings.push(Reading { trials: ended, resources });
+        for _ in 0..READINGS {
+            if let Some(resources) = processes::resources(process) {
+                readings.push(Reading { trials: ended, resources });
+            }
+            std::thread::sleep(INTERVAL);
         }
         ensure!(began.elapsed() < LONGEST, "{ended} of {trials} trials in {} s", LONGEST.as_secs());
-        std::thread::sleep(INTERVAL);
     }
     let took = began.elapsed();
     let first = Window::of(readings.iter().filter(|reading| reading.trials <= begin))?;
