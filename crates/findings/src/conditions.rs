@@ -24,6 +24,8 @@ pub struct RunConditions {
     must_be_same: Vec<(&'static str, String)>,
     /// What may differ and should be known.
     may_differ: Vec<(&'static str, String)>,
+    /// What the host was set to, by name; none of a run of before 2026-11-24.
+    settings: BTreeMap<String, String>,
 }
 
 /// A subject of a run.
@@ -61,6 +63,7 @@ impl RunConditions {
             steps,
             must_be_same: must_be_same(plan, host),
             may_differ: may_differ(plan, host),
+            settings: host.facts.clone(),
         }
     }
 
@@ -98,7 +101,11 @@ impl RunConditions {
 
     /// What differs and lets rates be compared all the same.
     pub fn also_differs(&self, other: &RunConditions) -> Vec<Differing> {
-        differing(&self.may_differ, &other.may_differ)
+        let settings = self.settings.iter().filter_map(|(name, a)| {
+            let b = other.settings.get(name).filter(|b| *b != a)?;
+            Some(Differing { what: name.clone(), a: a.clone(), b: b.clone() })
+        });
+        differing(&self.may_differ, &other.may_differ).into_iter().chain(settings).collect()
     }
 
     /// What it was measured under, as names and values.

@@ -348,6 +348,15 @@ fn runs_stand_together_only_where_they_may_be_compared() {
     });
     assert_eq!(own.apart(&kernel, "readrandom"), Vec::new());
     assert_eq!(own.also_differs(&kernel).len(), 2);
+    let set = |swappiness: &str| {
+        conditions(|_, host| {
+            host.facts.insert("vm.swappiness".to_owned(), swappiness.to_owned());
+        })
+    };
+    let settings: Vec<String> = set("60").also_differs(&set("1")).iter().map(ToString::to_string).collect();
+    assert_eq!(settings, ["vm.swappiness (60 and 1)"]);
+    // An older run does not say what its host was set to.
+    assert_eq!(set("60").also_differs(&own), []);
 }
 
 #[test]
