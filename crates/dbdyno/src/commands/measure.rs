@@ -181,8 +181,6 @@ fn open_run(
         }
     }
     opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
-    let unfit = unfit(plan, stage.directory.path());
-    opening.extend(unfit.map(|warning| RunEvent::Warned { step: None, warning }));
     let mut recording = Recording::new(run, writer, progress);
     for event in &opening {
         recording.on(event, 0);
@@ -194,6 +192,12 @@ fn open_run(
         Origin::Queue { campaign } => writer.begin_queued(campaign, run)?,
     }
     progress.begin(run, plan);
+    // It takes a third of a second: the run is in the store before, so that it is gone on with if it is killed meanwhile.
+    if let Some(warning) = unfit(plan, stage.directory.path()) {
+        let mut recording = Recording::new(run, writer, progress);
+        recording.on(&RunEvent::Warned { step: None, warning }, 0);
+        recording.end()?;
+    }
     Ok(())
 }
 
