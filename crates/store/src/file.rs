@@ -94,7 +94,9 @@ impl Store {
         match Store::read(path, path, OpenFlags::empty(), busy_bound) {
             // SQLite makes files beside a store in WAL mode, which it may not do in a directory of another user. They are there
             // while somebody writes, and are not needed if that is excluded and the log is in the file.
-            Err(Error::CannotOpen { .. }) if std::fs::File::open(path).is_ok() && !has_log(path) => {
+            Err(Error::CannotOpen { .. } | Error::ReadOnly { .. })
+                if std::fs::File::open(path).is_ok() && !has_log(path) =>
+            {
                 let lock = Lock::of_reader(path)?;
                 let store = Store::read(path, &unchanging(path), OpenFlags::SQLITE_OPEN_URI, busy_bound)?;
                 Ok(Store { _lock: lock, ..store })
