@@ -12,6 +12,7 @@ use super::{Case, Ending};
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,10 +23,31 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("place store below a file", store_below_a_file),
         Case::new("place store is a text", store_is_a_text),
+        Case::new("place store of another user", store_of_another_user),
         Case::new("place work directory is a file", work_directory_is_a_file),
         Case::new("place stale directories", stale_directories),
         Case::new("place unmarked directory", unmarked_directory),
     ]
+}
+
+/// Who may read a store but not write in its directory gets reports of it, and leaves nothing there.
+fn store_of_another_user(scratch: &Scratch) -> anyhow::Result<Ending> {
+    if fs::metadata("/proc/self")?.uid() != 0 {
+        return Ok(Ending::NotHere { reason: "only root may act as another user".to_owned() });
+    }
+    Call::new(scratch, ["doctor", "--bench"]).own_cache().succeeds()?;
+    let directory = scratch.path("of-root");
+    fs::create_dir(&directory)?;
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755))?;
+    let store = directory.join("results.sqlite");
+    fs::copy(scratch.data().join("dbdyno/dbdyno.sqlite"), &store)?;
+    fs::set_permissions(&store, fs::Permissions::from_mode(0o644))?;
+    let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let call = Call::new(scratch, ["report", "--list", "--store"]).and([&store]);
+    call.through(nobody).succeeds()?;
+    let left = fs::read_dir(&directory)?.count();
+    ensure!(left == 1, "{left} files in a directory that was only read");
+    Ok(Ending::Passed)
 }
 
 fn store_below_a_file(scratch: &Scratch) -> anyhow::Result<Ending> {
