@@ -58,8 +58,7 @@ fn install() -> &'static str {
 
 /// The number of the user that this process acts as.
 pub(crate) fn effective_user() -> u32 {
-    // SAFETY: geteuid(2) takes nothing and always succeeds.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 /// Whether a directory is ours alone: we own it, and no other user can write in it.

@@ -128,8 +128,8 @@ pub fn resume(
 /// # Errors
 /// It began on another machine.
 pub fn changes_since(record: &RunRecord, host: &Host) -> anyhow::Result<Option<Warning>> {
-    let mut changes = record.host.changes(host);
-    let (of_machine, others): (Vec<_>, Vec<_>) = changes.drain(..).partition(|change| change.of_machine);
+    let (of_machine, others): (Vec<_>, Vec<_>) =
+        record.host.changes(host).into_iter().partition(|change| change.of_machine);
     let shown = |changes: &[HostChange]| changes.iter().map(HostChange::to_string).collect::<Vec<_>>();
     if !of_machine.is_empty() {
         return Err(usage(anyhow!(

@@ -2,6 +2,7 @@
 //! after a crash too. Nothing of it outlives a reboot.
 
 use crate::ownership::{self, OwnershipError};
+use crate::proc::facts::chosen;
 use model::doctor::Setting;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -205,10 +206,7 @@ fn undoing(change: &Change) -> Change {
 
 /// What a file holds; of a list of choices the one in brackets.
 fn current(path: &Path) -> io::Result<String> {
-    let text = fs::read_to_string(path)?;
-    let text = text.trim();
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    Ok(chosen.map_or(text, |(chosen, _)| chosen).to_owned())
+    Ok(chosen(fs::read_to_string(path)?.trim()))
 }
 
 #[cfg(test)]
