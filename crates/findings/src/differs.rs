@@ -86,9 +86,32 @@ pub fn between(record: &RunRecord, sides: Sides) -> Vec<Difference> {
     ));
     found.extend(builds(&base.build, &candidate.build));
     found.extend(probes(base.build.probe.as_ref(), candidate.build.probe.as_ref()));
-    found.extend(options(record, sides));
+    found.extend(storage(base, candidate));
+    if record.plan.workload.is_fio() {
+        found.extend(set_options(base, candidate));
+    } else {
+        found.extend(options(record, sides));
+    }
     found.sort_by(|left, right| (left.kind, &left.what).cmp(&(right.kind, &right.what)));
     found
+}
+
+/// Options that the sides are given. What fio does with those that it is not given it tells nobody.
+fn set_options(base: &Subject, candidate: &Subject) -> Vec<Difference> {
+    let names: BTreeSet<&String> = base.options.keys().chain(candidate.options.keys()).collect();
+    let of = |name: &String| {
+        unequal(DifferenceKind::OptionInEffect, name, base.options.get(name), candidate.options.get(name))
+    };
+    names.into_iter().filter_map(of).collect()
+}
+
+/// Where the files of each side are, and what the device below is set to.
+fn storage(base: &Subject, candidate: &Subject) -> Vec<Difference> {
+    let (base, candidate) = (base.config.storage.facts(), candidate.config.storage.facts());
+    let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
+    let of =
+        |name: &String| unequal(DifferenceKind::OptionInEffect, name, base.get(name), candidate.get(name));
+    names.into_iter().filter_map(of).collect()
 }
 
 fn planted(base: &Subject, candidate: &Subject) -> Option<Difference> {

@@ -44,6 +44,9 @@ fn idle_remote(subject: &Subject) -> Option<&str> {
         {
             ServerElsewhere::remote_host(server)
         }
-        BuildSource::Elsewhere { .. } | BuildSource::Published { .. } | BuildSource::Own { .. } => None,
+        BuildSource::Elsewhere { .. }
+        | BuildSource::Published { .. }
+        | BuildSource::Own { .. }
+        | BuildSource::Installed { .. } => None,
     }
 }

@@ -44,6 +44,11 @@ pub struct FioJob {
     /// System CPU, in percent of one CPU.
     pub system_cpu_percent: Option<f64>,
     pub context_switches: Option<u64>,
+    /// Time that the jobs of the group ran, summed over them, in milliseconds: what the percentages are of. Absent before
+    /// fio 3.
+    pub job_runtime_ms: Option<u64>,
+    /// Of calls that sync the file, if the job made any.
+    pub sync: FioLatency,
 }
 
 /// What a job read, wrote or trimmed.
@@ -88,6 +93,8 @@ pub struct FioLatency {
     pub ns_max: Option<f64>,
     /// By percentile, as short as it can be written: `99`, `99.95`.
     pub ns_percentiles: BTreeMap<String, f64>,
+    /// How many had about this latency; only in the form `json+`.
+    pub ns_bins: BTreeMap<u64, u64>,
 }
 
 /// Reads the text; several outputs may stand in one file. Errors: there is no JSON in it, it was cut off, or it is none
@@ -153,6 +160,15 @@ struct JobFile {
     usr_cpu: Option<f64>,
     sys_cpu: Option<f64>,
     ctx: Option<u64>,
+    job_runtime: Option<u64>,
+    sync: Option<SyncFile>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(expecting = "the calls that sync")]
+struct SyncFile {
+    #[serde(default)]
+    lat_ns: LatencyFile,
 }
 
 #[derive(Deserialize)]
@@ -180,6 +196,8 @@ struct LatencyFile {
     count: Option<u64>,
     #[serde(default)]
     percentile: BTreeMap<String, f64>,
+    #[serde(default)]
+    bins: BTreeMap<u64, u64>,
 }
 
 fn domain(file: FioFile, json: &str, first_line: usize) -> FioOutput {
@@ -201,6 +219,8 @@ fn job(file: JobFile, line: usize) -> FioJob {
         user_cpu_percent: file.usr_cpu,
         system_cpu_percent: file.sys_cpu,
         context_switches: file.ctx,
+        job_runtime_ms: file.job_runtime,
+        sync: latency(file.sync.unwrap_or_default().lat_ns),
     }
 }
 
@@ -231,6 +251,7 @@ fn latency(file: LatencyFile) -> FioLatency {
         ns_stddev: file.stddev,
         ns_max: file.max,
         ns_percentiles: file.percentile.into_iter().map(|(percent, ns)| (short(&percent), ns)).collect(),
+        ns_bins: file.bins,
     }
 }
 
@@ -287,8 +308,11 @@ mod tests {
     }
 
     #[test]
-    fn bins_are_passed_over_and_percentiles_may_be_of_the_whole_latency() {
+    fn bins_count_all_requests_and_percentiles_may_be_of_the_whole_latency() {
         let job = only_job(BINS);
+        let bins = &job.directions[0].whole.ns_bins;
+        assert_eq!(Some(bins.values().sum::<u64>()), job.directions[0].requests);
+        assert_eq!((job.job_runtime_ms.is_some(), &job.sync), (true, &FioLatency::default()));
         assert_eq!((job.directions.len(), job.directions[0].bytes), (1, 256 << 10));
         let direction = &job.directions[0];
         assert!(direction.completion.ns_percentiles.is_empty());

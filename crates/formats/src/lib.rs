@@ -5,6 +5,7 @@
 
 pub mod benchmark_sh_report;
 pub mod db_bench;
+pub mod fio_histograms;
 pub mod fio_json;
 pub mod go_bench;
 pub mod import;

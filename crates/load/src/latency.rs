@@ -32,6 +32,12 @@ impl Recorder {
         self.histogram.saturating_record(latency.0);
     }
 
+    /// Counts many operations of one latency.
+    pub fn record_many(&mut self, latency: Nanos, count: u64) {
+        // Within the bounds nothing can fail.
+        let _ = self.histogram.record_n(latency.0.clamp(1, LONGEST.0), count);
+    }
+
     /// Counts all operations of another recorder.
     pub fn merge(&mut self, other: &Recorder) {
         // Both have the same bounds, so that adding cannot fail.

@@ -1,4 +1,4 @@
-//! The load generator: clients of RocksDB and of SQL servers, key and value generators, pacing and latency. It runs as its own process,
+//! The load generator: clients of RocksDB and of SQL servers, fio as it is, key and value generators, pacing and latency. It runs as its own process,
 //! `dbdyno worker`, one per engine build and launch.
 //!
 //! What is never in here: statistics, the store, reports, an async runtime.
@@ -6,6 +6,7 @@
 mod beside;
 mod clock;
 pub mod cpus;
+mod fio;
 mod foreground;
 pub mod heap;
 mod idle;

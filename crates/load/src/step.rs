@@ -15,6 +15,7 @@ use crate::seconds::SecondCounts;
 use background::{BackgroundWriter, Written};
 use companies::Companies;
 use model::block::{Latency, Second};
+use model::counter::Counters;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, SharedCpu, StepSetup, Stream};
 use model::workload::Operation;
@@ -305,6 +306,7 @@ fn gathered(reports: Vec<Report>, background: Written, process_cpu: Nanos) -> Bl
         shared_cpu: reports.iter().find_map(|report| report.shared_cpu),
         process_cpu,
         writes_delayed: false,
+        counters: Counters::new(),
         companions: Vec::new(),
     }
 }

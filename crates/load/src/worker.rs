@@ -1,6 +1,7 @@
 //! The worker's main loop: one request per line in, one reply per line out, until `exit` or the end of the
 //! input. It holds one library and one database at most, or the address of one SQL server.
 
+use crate::fio::{Fio, FioError, FioStep};
 use crate::heap;
 use crate::operation::{self, OperationError, Target, with_causes};
 use crate::rocksdb::api::{Api, LoadError};
@@ -68,7 +69,7 @@ fn write(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
 #[derive(Default)]
 struct Worker {
     engine: Option<Engine>,
-    step: Option<RunningStep>,
+    step: Option<Step>,
     // After `step`: its threads must be gone before the database closes.
     open: Option<(Arc<Database>, Options)>,
     /// Our tables in a database that is not ours; with it goes the lock of that database.
@@ -79,7 +80,14 @@ struct Worker {
 enum Engine {
     RocksDb(Box<Api>),
     Server(Arc<ServerAddress>),
+    Fio(Box<Fio>),
     Nothing,
+}
+
+/// A step between its blocks.
+enum Step {
+    Threads(RunningStep),
+    Fio(FioStep),
 }
 
 impl Worker {
@@ -87,6 +95,10 @@ impl Worker {
         match request {
             Request::Load { library } => self.load(library),
             Request::Open { directory, options, create, tickers } => {
+                if let Some(Engine::Fio(fio)) = &mut self.engine {
+                    fio.open(&directory, &options, create)?;
+                    return Ok(Reply::Opened);
+                }
                 if self.open.is_some() {
                     return Err(WorkerError::Protocol("a database is open already"));
                 }
@@ -119,19 +131,32 @@ impl Worker {
                 if setup.operation == Operation::Settle {
                     return Err(WorkerError::Protocol("the step has no operation: ask for its `settle`"));
                 }
-                self.step = Some(RunningStep::prepare(&self.target(&setup)?, &setup)?);
+                self.step = Some(match &self.engine {
+                    Some(Engine::Fio(fio)) if setup.operation.is_fio() => Step::Fio(fio.prepare(&setup)?),
+                    _ => Step::Threads(RunningStep::prepare(&self.target(&setup)?, &setup)?),
+                });
                 Ok(Reply::Prepared)
             }
             Request::RunBlock { limit, warm_up, seconds } => {
                 // Taken, because a step whose thread is gone is over; its other threads end here.
                 let mut step = self.step.take().ok_or(WorkerError::Protocol("no step is prepared"))?;
-                let report = step.run_block(BlockOrder { limit, warm_up, seconds }, tell)?;
+                let order = BlockOrder { limit, warm_up, seconds };
+                let report = match (&mut step, &mut self.engine) {
+                    (Step::Threads(step), _) => step.run_block(order, tell)?,
+                    (Step::Fio(step), Some(Engine::Fio(fio))) => {
+                        fio.run_block(step, order, &mut |second| tell(Stream::Own, second))?
+                    }
+                    (Step::Fio(_), _) => return Err(WorkerError::Protocol("fio is not loaded")),
+                };
                 self.step = Some(step);
                 Ok(Reply::Block(report))
             }
             Request::FinishStep => {
                 let step = self.step.take().ok_or(WorkerError::Protocol("no step is prepared"))?;
-                let StepLatency { own, companions } = step.finish().map_err(StepError::from)?;
+                let StepLatency { own, companions } = match step {
+                    Step::Threads(step) => step.finish().map_err(StepError::from)?,
+                    Step::Fio(step) => StepLatency { own: step.finish(), companions: Vec::new() },
+                };
                 Ok(Reply::StepFinished { latency: own, companions })
             }
             Request::Settle { to, bound } => {
@@ -167,6 +192,9 @@ impl Worker {
                 // A step whose block failed is closed with the rest: nobody asks for its latency any more.
                 self.step = None;
                 self.open = None;
+                if let Some(Engine::Fio(fio)) = &mut self.engine {
+                    fio.close();
+                }
                 Ok(Reply::Closed)
             }
             Request::Exit => unreachable!("`serve` ends at exit"),
@@ -186,6 +214,9 @@ impl Worker {
                 let facts = sql::facts::read(&mut Connection::open(&address)?, &address)?;
                 (Engine::Server(Arc::new(address)), Vec::new(), facts)
             }
+            Library::Fio { program, target } => {
+                (Engine::Fio(Box::new(Fio::new(program, target))), Vec::new(), BTreeMap::new())
+            }
             Library::Nothing => (Engine::Nothing, Vec::new(), BTreeMap::new()),
         };
         self.engine = Some(engine);
@@ -197,6 +228,7 @@ impl Worker {
         match self.server() {
             Some(address) if setup.operation.is_sql() => Ok(Target::Server(Arc::clone(address))),
             Some(_) => Err(WorkerError::Protocol("a SQL server has transactions and loads of tables only")),
+            None if setup.operation.is_fio() => Err(WorkerError::Protocol("a job of fio needs fio")),
             None if setup.operation.is_sql() => {
                 Err(WorkerError::Protocol("transactions and loads of tables need a SQL server"))
             }
@@ -215,7 +247,7 @@ impl Worker {
     fn server(&self) -> Option<&Arc<ServerAddress>> {
         match &self.engine {
             Some(Engine::Server(address)) => Some(address),
-            Some(Engine::RocksDb(_) | Engine::Nothing) | None => None,
+            Some(Engine::RocksDb(_) | Engine::Fio(_) | Engine::Nothing) | None => None,
         }
     }
 
@@ -230,6 +262,9 @@ impl Worker {
                 EngineText::Stats | EngineText::Tickers => None,
             });
         }
+        if let Some(Engine::Fio(fio)) = &self.engine {
+            return Ok(if what == EngineText::Stats { fio.said().map(str::to_owned) } else { None });
+        }
         let (database, options) = self.open()?;
         Ok(match what {
             EngineText::Stats => database.property_text(c"rocksdb.stats"),
@@ -242,7 +277,7 @@ impl Worker {
         match &self.engine {
             Some(Engine::RocksDb(api)) => Ok(**api),
             Some(Engine::Nothing) => Ok(nothing::api()),
-            Some(Engine::Server(_)) => Err(WorkerError::Protocol(NO_FILES)),
+            Some(Engine::Server(_) | Engine::Fio(_)) => Err(WorkerError::Protocol(NO_FILES)),
             None => Err(WorkerError::Protocol("no library is loaded")),
         }
     }
@@ -262,7 +297,8 @@ impl Worker {
 }
 
 const NO_SERVER: &str = "only a SQL server has tables and other clients";
-const NO_FILES: &str = "a SQL server has its own files: none is opened, filled or looked at by a worker";
+const NO_FILES: &str =
+    "a SQL server, and fio, have their own files: none is opened, filled or looked at by a worker";
 
 fn with_creation(options: &str, create: bool) -> String {
     if create { format!("create_if_missing=true;error_if_exists=true;{options}") } else { options.to_owned() }
@@ -285,6 +321,8 @@ enum WorkerError {
     Step(#[from] StepError),
     #[error(transparent)]
     Sql(#[from] SqlError),
+    #[error(transparent)]
+    Fio(#[from] FioError),
     #[error("{0}")]
     Protocol(&'static str),
 }
@@ -298,7 +336,9 @@ impl WorkerError {
             WorkerError::Settle(SettleError::TimedOut { .. }) => FailureKind::TimedOut,
             WorkerError::Sql(error) => kind_of(error),
             WorkerError::Step(StepError::NotReady(OperationError::Sql(error))) => kind_of(error),
+            WorkerError::Fio(FioError::NotSupported(_) | FioError::ReadOnly(_)) => FailureKind::NotSupported,
             WorkerError::Engine(_)
+            | WorkerError::Fio(_)
             | WorkerError::Operation(_)
             | WorkerError::Settle(_)
             | WorkerError::Step(_) => FailureKind::Engine,

@@ -46,7 +46,7 @@ impl EngineBuild {
     pub fn elsewhere(&self) -> Option<&ServerElsewhere> {
         match &self.source {
             BuildSource::Elsewhere { server, .. } => Some(server),
-            BuildSource::Published { .. } | BuildSource::Own { .. } => None,
+            BuildSource::Published { .. } | BuildSource::Own { .. } | BuildSource::Installed { .. } => None,
         }
     }
 
@@ -117,6 +117,8 @@ pub enum BuildSource {
         /// The path as it was given.
         path: PathBuf,
     },
+    /// A program of the host, found on its search path.
+    Installed { path: PathBuf },
     /// A server that runs already and is not ours, made known by `engine add`.
     Elsewhere {
         server: ServerElsewhere,

@@ -1,6 +1,7 @@
 //! A configuration: engine options by name, nested ones with a dot (`block_based_table_factory.block_size`). Of a
 //! server, some hold for some releases only, and some are a share of the memory that it is given.
 
+use crate::storage::Storage;
 use crate::subject::compare_versions;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,9 @@ pub struct EngineConfig {
     /// Options of a server that hold for some of its releases only.
     #[serde(default)]
     pub when: Vec<When>,
+    /// Where its files are.
+    #[serde(default, skip_serializing_if = "Storage::is_default")]
+    pub storage: Storage,
 }
 
 /// A share of the memory that a server is given.
@@ -115,6 +119,7 @@ struct ConfigEntry {
     memory: BTreeMap<String, MemoryShare>,
     #[serde(default)]
     when: Vec<When>,
+    storage: Option<Storage>,
 }
 
 /// Why a configuration file could not be read.
@@ -130,6 +135,8 @@ pub enum ConfigError {
     Duplicate { origin: String, name: String },
     #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which does not stand before it")]
     Extends { origin: String, name: String, extends: String },
+    #[error("`{origin}`, `storage` of the configuration `{name}`: {problem}")]
+    Storage { origin: String, name: String, problem: String },
     #[error(
         "`{origin}`: a `when` of the configuration `{name}` holds for {}: give `since`, `before`, or both in order", 
         if *always { "every release" } else { "no release" }
@@ -182,6 +189,9 @@ fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
             return Err(ConfigError::When { origin: origin.to_owned(), name: entry.name.clone(), always });
         }
     }
+    if let Some(problem) = entry.storage.as_ref().and_then(Storage::problem) {
+        return Err(ConfigError::Storage { origin: origin.to_owned(), name: entry.name.clone(), problem });
+    }
     match entry.memory.iter().find(|(_, share)| !(1..=100).contains(&share.percent)) {
         None => Ok(()),
         Some((option, share)) => Err(ConfigError::Share {
@@ -195,8 +205,8 @@ fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
 
 /// What an entry says of an option replaces all that the one it extends says of it.
 fn extend(extended: Option<EngineConfig>, entry: ConfigEntry) -> EngineConfig {
-    let (mut pins, mut options, mut memory, mut when) = match extended {
-        Some(below) => (below.pins, below.options, below.memory, below.when),
+    let (mut pins, mut options, mut memory, mut when, storage) = match extended {
+        Some(below) => (below.pins, below.options, below.memory, below.when, below.storage),
         None => Default::default(),
     };
     pins.extend(entry.pins);
@@ -209,7 +219,8 @@ fn extend(extended: Option<EngineConfig>, entry: ConfigEntry) -> EngineConfig {
     }
     when.retain(|part| !part.options.is_empty());
     when.extend(entry.when);
-    EngineConfig { name: entry.name, description: entry.description, pins, options, memory, when }
+    let storage = entry.storage.unwrap_or(storage);
+    EngineConfig { name: entry.name, description: entry.description, pins, options, memory, when, storage }
 }
 
 /// The options that a release of a server is started with, where it is given this much memory: the pins, over them the
@@ -297,6 +308,7 @@ mod tests {
             options: options(&[("c", "config")]),
             memory: BTreeMap::new(),
             when: Vec::new(),
+            storage: Storage::default(),
         };
         let workload = options(&[("b", "workload"), ("c", "workload")]);
         assert_eq!(rocksdb_option_string(&configured(&workload, &config)), "a=pin;b=workload;c=config");

@@ -25,6 +25,7 @@ pub mod reason;
 pub mod record;
 pub mod self_test;
 pub mod shape;
+pub mod storage;
 pub mod subject;
 pub mod units;
 pub mod verdict;

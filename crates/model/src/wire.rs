@@ -3,6 +3,7 @@
 //! [`Reply::Second`] for each, then those of its companions, and then its [`Reply::Block`].
 
 use crate::block::{Latency, Second};
+use crate::counter::Counters;
 use crate::shape::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::workload::sql::{Dialect, Tables};
@@ -129,6 +130,12 @@ pub enum Library {
     Server {
         /// How it is reached.
         address: ServerAddress,
+    },
+    /// A program that runs each block: fio.
+    Fio {
+        program: PathBuf,
+        /// A file or a block device that is there already and only read; else a file of the worker's own.
+        target: Option<PathBuf>,
     },
     /// An engine that does nothing and answers as expected: what remains is the client's own cost.
     Nothing,
@@ -416,6 +423,10 @@ pub struct BlockReport {
     pub process_cpu: Nanos,
     /// Whether the engine was delaying or stopping writes when the block ended.
     pub writes_delayed: bool,
+    /// What was counted for the program that ran the block, if the worker has no engine in itself; `process_cpu` and
+    /// `thread_cpu` are that program's too.
+    #[serde(default)]
+    pub counters: Counters,
     /// What each companion did meanwhile; `process_cpu` above includes theirs, and theirs is that of their threads.
     #[serde(default)]
     pub companions: Vec<BlockReport>,

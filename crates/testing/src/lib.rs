@@ -39,6 +39,7 @@ pub fn subject(reference: &str) -> Subject {
             options: BTreeMap::new(),
             memory: BTreeMap::new(),
             when: Vec::new(),
+            storage: Default::default(),
         },
         options: BTreeMap::new(),
         planted_slowdown_percent: 0.0,

@@ -6,8 +6,8 @@ use super::{SourceFile, Violation};
 /// `dbdyno` and `xtask` stand above all others and may use any.
 const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
-    ("load", &["model"]),
     ("formats", &["model"]),
+    ("load", &["model", "formats"]),
     ("runner", &["model", "formats"]),
     ("store", &["model"]),
     ("analysis", &["model"]),

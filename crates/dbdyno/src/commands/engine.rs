@@ -106,7 +106,7 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
         let source = match &build.source {
             // Of packages the first is the server; `engine info` has all of it.
             BuildSource::Published { coordinates } => coordinates.split(',').next().unwrap_or(coordinates),
-            BuildSource::Own { path } => &path.display().to_string(),
+            BuildSource::Own { path } | BuildSource::Installed { path } => &path.display().to_string(),
             BuildSource::Elsewhere { server, .. } => &server.to_string(),
         };
         let file = match (build.checksum(), build.file_size()) {
@@ -126,6 +126,7 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
 /// Whether it is loaded or spoken to.
 fn what_it_is(catalog: &EngineCatalog, engine: &str) -> anyhow::Result<String> {
     Ok(match catalog.dialect(engine)? {
+        None if catalog.is_program(engine)? => "a program of the host".to_owned(),
         None => "a library".to_owned(),
         Some(dialect) => format!("a server, speaks {}", dialect.name()),
     })
@@ -200,6 +201,7 @@ fn described(build: &EngineBuild, packages: &[PackageRecord]) -> anyhow::Result<
     let source = match &build.source {
         BuildSource::Published { coordinates } => format!("published, {coordinates}"),
         BuildSource::Own { path } => format!("your own, {}", path.display()),
+        BuildSource::Installed { path } => format!("installed, {}", path.display()),
         BuildSource::Elsewhere { server, .. } => return described_elsewhere(build, server),
     };
     writeln!(text, "{}", build.reference)?;

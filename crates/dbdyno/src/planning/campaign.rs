@@ -105,8 +105,11 @@ fn plan(
             subject.omitted.iter().map(omitted).collect::<Vec<_>>()
         })
         .collect();
-    if workload.is_sql() && !file.db_bench.is_empty() {
-        return Err(usage(anyhow!("`db_bench` runs no step of `{}`: it is for SQL servers", workload.name)));
+    if (workload.is_sql() || workload.is_fio()) && !file.db_bench.is_empty() {
+        return Err(usage(anyhow!(
+            "`db_bench` runs no step of `{}`: that is not for RocksDB",
+            workload.name
+        )));
     }
     let steps = chosen_steps(&workload, &file.steps);
     let db_bench = db_bench_programs(file, &prepared);

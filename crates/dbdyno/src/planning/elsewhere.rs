@@ -9,6 +9,7 @@ use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::{EngineConfig, Options};
 use model::elsewhere::ServerElsewhere;
 use model::plan::{Design, Plan, Subject};
+use model::storage::Storage;
 use model::subject::{DEFAULT_CONFIG, SubjectRef};
 use model::workload::Workload;
 use runner::process::worker::OWN_PROGRAM;
@@ -71,6 +72,7 @@ pub fn prepare(
         options: Options::new(),
         memory: BTreeMap::new(),
         when: Vec::new(),
+        storage: Storage::default(),
     };
     let subject = Subject {
         reference: reference.clone(),

@@ -4,6 +4,7 @@
 pub mod again;
 pub mod campaign;
 mod elsewhere;
+mod fio;
 mod servers;
 mod subjects;
 
@@ -164,6 +165,9 @@ pub fn needs(plan: &Plan) -> Needs {
         .map(|subject| {
             if subject.build.elsewhere().is_some() {
                 return 0; // whatever it takes, it has taken already
+            }
+            if plan.workload.is_fio() {
+                return 64 << 20; // its shared memory; its file is on the device
             }
             if plan.workload.is_sql() {
                 // The pages of its files are in the page cache too, and writes make more of them.

@@ -1,12 +1,12 @@
 //! A subject made ready: its build fetched and probed, its options tried on an empty database.
 
-use super::{elsewhere, servers};
+use super::{elsewhere, fio, servers};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
 use model::build::{BuildSource, EngineBuild};
-use model::config::{self, Options};
+use model::config::{self, EngineConfig, Options};
 use model::names;
 use model::option_history::{Known, OptionHistory};
 use model::plan::Subject;
@@ -17,6 +17,7 @@ use runner::engines::{BuildCache, EngineCatalog};
 use runner::process::worker::{OWN_PROGRAM, WorkerError};
 use runner::real::probe::{self, ProbePlace};
 use runner::real::run_directory::RunDirectory;
+use runner::real::storage;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -70,6 +71,10 @@ pub fn prepare(
     if build.server.is_some() {
         return servers::prepare(sources, reference, build, config, workload, unknown);
     }
+    check_storage(sources, &config)?;
+    if workload.is_fio() {
+        return fio::prepare(sources, reference, build, config, workload);
+    }
     let build = probed(sources, build)?;
     let mut options = config::configured(&workload.options, &config);
     let mut omitted = Options::new();
@@ -84,6 +89,17 @@ pub fn prepare(
     let subject =
         Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
     Ok(Prepared { subject, written_options, omitted })
+}
+
+/// Whether this host has the directory, the file and the device that a configuration names.
+fn check_storage(sources: &Sources<'_>, config: &EngineConfig) -> anyhow::Result<()> {
+    if config.storage.is_default() {
+        return Ok(());
+    }
+    let work_dir = paths::work_dir(sources.places)?;
+    // It is made by the first run.
+    let there = work_dir.ancestors().find(|path| path.exists()).unwrap_or(&work_dir);
+    Ok(storage::check(&config.name, &config.storage, there)?)
 }
 
 /// Takes out the options that this release is known not to know, or names the first one as an error. What nobody tried

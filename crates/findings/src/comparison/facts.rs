@@ -51,6 +51,8 @@ pub struct Conditions {
     /// Times that each of them ran the sequence, as planned; 0 where they were interleaved.
     pub rounds: u32,
     /// Rows of the data set.
+    /// Whether the data is one file that fio reads and writes.
+    pub file_of_fio: bool,
     pub rows: u64,
     pub data: Bytes,
     /// Block cache, where the options name one; absent where the subjects differ.
@@ -162,6 +164,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         disturbed: Vec::new(),
         steps: Vec::new(),
         groups: Vec::new(),
+        depths: Vec::new(),
         changes: Vec::new(),
         trends: Vec::new(),
         searched_series: 0,
@@ -262,6 +265,7 @@ pub(super) fn conditions(record: &RunRecord) -> Conditions {
         design: plan.layout.design,
         subjects: plan.subjects.len(),
         rounds: plan.layout.rounds,
+        file_of_fio: plan.workload.is_fio(),
         rows: plan.workload.data.keys,
         data: plan.workload.data.size(),
         cache,

@@ -2,12 +2,14 @@
 //! differ in their repeats and in which metrics exist. Everything is in base units; what is unknown is absent.
 
 mod change;
+mod depths;
 pub(crate) mod facts;
 mod group;
 pub(crate) mod interleaved;
 pub(crate) mod rounds;
 
 pub use change::{Change, ChangedDefault, Drift, MovedWith, ReleaseTrend, Shift};
+pub use depths::{AtDepth, Depths, NO_MORE};
 pub use facts::{Conditions, OmittedView, RunFacts, TrialReason, Trials};
 pub use group::{GroupRow, Interval, Quoted, Worst};
 
@@ -59,6 +61,8 @@ pub struct Comparison {
     pub steps: Vec<StepView>,
     /// Steps summarised by group, then by candidate.
     pub groups: Vec<GroupRow>,
+    /// Jobs of fio by the requests that they keep in flight; of rounds alone.
+    pub depths: Vec<Depths>,
     /// What changed at which release, those of one configuration and step together.
     pub changes: Vec<Change>,
     /// What rises or falls steadily over the releases, of rates.

@@ -198,8 +198,12 @@ fn of_database(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Box<
         }
         Operation::Compact => Box::new(Compact::new(database)),
         Operation::Settle => unreachable!("a step that only settles is refused before it has threads"),
-        Operation::LoadTables | Operation::BuildIndexes | Operation::Transaction(_) => {
-            unreachable!("a step of SQL servers is refused before it has threads")
+        Operation::LoadTables
+        | Operation::BuildIndexes
+        | Operation::Transaction(_)
+        | Operation::LayOutFile
+        | Operation::Fio(_) => {
+            unreachable!("a step of SQL servers or of fio is refused before it has threads")
         }
     }
 }

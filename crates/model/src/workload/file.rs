@@ -1,5 +1,6 @@
 //! Workload files: TOML in, [`Workload`] out, every mistake named with its place.
 
+use super::fio::FioJob;
 use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
 use super::{DEFAULT_GRACE, companion};
 use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
@@ -27,6 +28,8 @@ struct WorkloadFile {
     /// Of engines with keys and values.
     data: Option<DataSet>,
     tables: Option<TablesEntry>,
+    /// Bytes of the file that fio reads and writes.
+    file: Option<String>,
     /// Memory that a server is given.
     memory: Option<String>,
     /// Of a comparison that states none.
@@ -185,13 +188,16 @@ impl Workload {
         };
         let tables = file.tables.map(|entry| sql.tables(&entry)).transpose();
         let tables = tables.map_err(|(place, problem)| invalid(&place, problem))?;
-        let data = match (file.data, &tables) {
-            (Some(data), None) => data,
-            (None, Some(tables)) => DataSet::of_tables(tables),
-            (_, _) => {
+        let bytes = file.file.as_deref().map(str::parse::<Bytes>).transpose();
+        let bytes = bytes.map_err(|error| invalid("file", error.to_string()))?;
+        let data = match (file.data, &tables, bytes) {
+            (Some(data), None, None) => data,
+            (None, Some(tables), None) => DataSet::of_tables(tables),
+            (None, None, Some(bytes)) => DataSet::of_file(bytes),
+            (_, _, _) => {
                 return Err(invalid(
                     "data",
-                    "a workload has either `data` (keys and values) or `tables` (of SQL servers)".to_owned(),
+                    "a workload has either `data` (keys and values), `tables` (of SQL servers) or `file` (of fio)".to_owned(),
                 ));
             }
         };
@@ -204,10 +210,16 @@ impl Workload {
             if steps.iter().any(|step| step.name == entry.name) {
                 return Err(invalid(&place, "the name is taken by an earlier step".to_owned()));
             }
-            let operation = operation_of(&entry, &sql).map_err(|problem| invalid(&place, problem))?;
+            let operation =
+                operation_of(&entry, &sql, &file.options).map_err(|problem| invalid(&place, problem))?;
             if operation.is_sql() != tables.is_some() && operation != Operation::Settle {
                 let problem =
                     format!("the operation `{}` goes with `tables`, the others do not", entry.operation);
+                return Err(invalid(&place, problem));
+            }
+            if operation.is_fio() != bytes.is_some() {
+                let problem =
+                    format!("the operation `{}` goes with `file`, the others do not", entry.operation);
                 return Err(invalid(&place, problem));
             }
             let step =
@@ -294,6 +306,7 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
     if entry.sync && !entry.wal {
         return Err("sync = true needs wal = true".to_owned());
     }
+    let is_fio = operation.is_fio();
     let step = Step {
         name: entry.name,
         group: entry.group,
@@ -313,7 +326,8 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         extent,
         same_process: entry.same_process,
         cold: entry.cold,
-        options: entry.options,
+        // Those of a job of fio are the job.
+        options: if is_fio { Options::new() } else { entry.options },
         helper: entry.helper,
         grace: entry.grace_seconds.map_or(DEFAULT_GRACE, Nanos::from_secs),
     };
@@ -329,6 +343,14 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         && (step.database == DatabaseKind::Image || step.background_write_bytes_per_s.is_some())
     {
         return Err("a step on tables has neither an image nor a background writer".to_owned());
+    }
+    if step.operation.is_fio()
+        && (step.database == DatabaseKind::Image
+            || step.background_write_bytes_per_s.is_some()
+            || step.rate.is_some()
+            || step.settle != Settle::None)
+    {
+        return Err("a step of fio has no image, background writer, `rate` or `settle`".to_owned());
     }
     if step.only_settles() && step.settle == Settle::None {
         return Err("a step that only settles needs `settle`: flushed, drained, level0-compacted or \
@@ -347,7 +369,7 @@ fn entry_name(operation: &Operation) -> &'static str {
     if operation.fills() { "fill-sequential" } else { "compact" }
 }
 
-fn operation_of(entry: &StepEntry, sql: &SqlParts) -> Result<Operation, String> {
+fn operation_of(entry: &StepEntry, sql: &SqlParts, of_workload: &Options) -> Result<Operation, String> {
     let name = entry.operation.as_str();
     if name != "seek-random" && (entry.nexts.is_some() || entry.direction.is_some()) {
         return Err("`nexts` and `direction` go with the operation seek-random only".to_owned());
@@ -374,6 +396,8 @@ fn operation_of(entry: &StepEntry, sql: &SqlParts) -> Result<Operation, String> 
         "load-tables" => Operation::LoadTables,
         "build-indexes" => Operation::BuildIndexes,
         "transaction" => sql.transaction(entry.transaction.as_deref(), &entry.with)?,
+        "lay-out-file" => Operation::LayOutFile,
+        "fio" => Operation::Fio(Box::new(FioJob::of(&entry.options, of_workload)?)),
         other => {
             let hint = names::hint(other, Operation::NAMES);
             return Err(format!(
@@ -406,8 +430,8 @@ fn check_order(steps: &[Step]) -> Result<(), (String, String)> {
     match own.next() {
         Some(first) if !first.operation.fills() => Err((
             format!("step `{}`", first.name),
-            "the first step on an own database must be fill-sequential, fill-random or load-tables: there is nothing \
-             to read or overwrite before it"
+            "the first step on an own database must be fill-sequential, fill-random, load-tables or lay-out-file: there is \
+             nothing to read or overwrite before it"
                 .to_owned(),
         )),
         Some(_) | None => Ok(()),

@@ -3,6 +3,7 @@
 mod companion;
 mod extent;
 mod file;
+pub mod fio;
 mod operation;
 mod scale;
 pub mod sql;
@@ -14,7 +15,7 @@ pub use operation::{Direction, Operation};
 pub use scale::Scale;
 
 use self::sql::Tables;
-use crate::config::Options;
+use crate::config::{Options, rocksdb_option_string};
 use crate::names;
 use crate::units::{Bytes, Nanos};
 use crate::wire::BlockLimit;
@@ -89,6 +90,18 @@ impl DataSet {
             keys: tables.rows * u64::from(tables.count),
             key_bytes: KEY_BYTES,
             value_bytes: tables.row_bytes.map_or(184, |bytes| bytes as usize - KEY_BYTES),
+            value_compressible_percent: 0,
+        }
+    }
+
+    /// The blocks of a file of fio as keys, of 4 KiB each: what the figures of size rest on, nothing else.
+    fn of_file(bytes: Bytes) -> DataSet {
+        const BLOCK_BYTES: usize = 4096;
+        const KEY_BYTES: usize = 8;
+        DataSet {
+            keys: bytes.0 / BLOCK_BYTES as u64,
+            key_bytes: KEY_BYTES,
+            value_bytes: BLOCK_BYTES - KEY_BYTES,
             value_compressible_percent: 0,
         }
     }
@@ -193,14 +206,16 @@ impl Step {
             Operation::FillSequential
             | Operation::FillRandom
             | Operation::LoadTables
-            | Operation::BuildIndexes => BlockLimit::Operations { count: data.keys },
+            | Operation::BuildIndexes
+            | Operation::LayOutFile => BlockLimit::Operations { count: data.keys },
             Operation::Compact | Operation::Settle => BlockLimit::Operations { count: 1 },
             Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. }
-            | Operation::Transaction(_) => self.extent.limit(self.expected(), data),
+            | Operation::Transaction(_)
+            | Operation::Fio(_) => self.extent.limit(self.expected(), data),
         }
     }
 
@@ -220,7 +235,10 @@ impl Step {
 
     /// Bytes of keys and values that one operation reads or writes: the `mb_sec` of db_bench.
     pub fn bytes_per_operation(&self, data: &DataSet) -> u64 {
-        data.row_bytes() * self.operation.rows_per_operation(data)
+        match &self.operation {
+            Operation::Fio(job) => job.block.map_or(0, |block| block.0),
+            operation => data.row_bytes() * operation.rows_per_operation(data),
+        }
     }
 }
 
@@ -260,6 +278,8 @@ pub enum Group {
     #[serde(rename = "range-2")]
     #[strum(to_string = "range-2")]
     Range2,
+    /// Reads of a device or a file system.
+    Reads,
     Writes,
     /// Streams that run beside other steps.
     Beside,
@@ -308,6 +328,19 @@ impl Workload {
     /// Whether its engines are SQL servers.
     pub fn is_sql(&self) -> bool {
         self.tables.is_some()
+    }
+
+    /// Options as one text for the worker that opens the database: in RocksDB's own syntax, and for fio one a line.
+    pub fn option_text(&self, options: &Options) -> String {
+        if self.is_fio() {
+            return options.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+        }
+        rocksdb_option_string(options)
+    }
+
+    /// Whether fio runs its steps.
+    pub fn is_fio(&self) -> bool {
+        self.steps.iter().any(|step| step.operation.is_fio())
     }
 
     /// The steps that run beside this one, in their order.

@@ -1,6 +1,7 @@
 //! What one operation of a step is.
 
 use super::DataSet;
+use super::fio::FioJob;
 use super::sql::Transaction;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,10 @@ pub enum Operation {
     BuildIndexes,
     /// Send the statements of a transaction; one statement is one operation, BEGIN and COMMIT included.
     Transaction(Box<Transaction>),
+    /// Write the whole file of fio once, in order, and sync it; one block of 4 KiB is one operation.
+    LayOutFile,
+    /// Run a job of fio; one request is one operation.
+    Fio(Box<FioJob>),
 }
 
 /// The way that an iterator steps.
@@ -55,7 +60,7 @@ pub enum Direction {
 
 impl Operation {
     /// The names in workload files.
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 14] = [
         "fill-sequential",
         "fill-random",
         "overwrite",
@@ -68,6 +73,8 @@ impl Operation {
         "load-tables",
         "build-indexes",
         "transaction",
+        "lay-out-file",
+        "fio",
     ];
 
     /// Whether the operation itself changes the database.
@@ -79,18 +86,23 @@ impl Operation {
             | Operation::Compact
             | Operation::Settle
             | Operation::LoadTables
-            | Operation::BuildIndexes => true,
+            | Operation::BuildIndexes
+            | Operation::LayOutFile => true,
             Operation::ReadRandom
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. } => false,
             Operation::Transaction(transaction) => transaction.writes(),
+            Operation::Fio(job) => job.writes(),
         }
     }
 
     /// Whether it makes a database from nothing.
     pub fn fills(&self) -> bool {
-        matches!(self, Operation::FillSequential | Operation::FillRandom | Operation::LoadTables)
+        matches!(
+            self,
+            Operation::FillSequential | Operation::FillRandom | Operation::LoadTables | Operation::LayOutFile
+        )
     }
 
     /// Whether it is of a SQL server.
@@ -98,11 +110,20 @@ impl Operation {
         matches!(self, Operation::LoadTables | Operation::BuildIndexes | Operation::Transaction(_))
     }
 
+    /// Whether it is of fio.
+    pub fn is_fio(&self) -> bool {
+        matches!(self, Operation::LayOutFile | Operation::Fio(_))
+    }
+
     /// Whether it happens once and cannot be cut into blocks that take turns: such a step is measured in rounds and
     /// one after another, and only done where sides are interleaved.
     pub fn is_one_go(&self) -> bool {
         match self {
-            Operation::Compact | Operation::Settle | Operation::LoadTables | Operation::BuildIndexes => true,
+            Operation::Compact
+            | Operation::Settle
+            | Operation::LoadTables
+            | Operation::BuildIndexes
+            | Operation::LayOutFile => true,
             Operation::FillSequential
             | Operation::FillRandom
             | Operation::Overwrite
@@ -110,7 +131,8 @@ impl Operation {
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. }
-            | Operation::Transaction(_) => false,
+            | Operation::Transaction(_)
+            | Operation::Fio(_) => false,
         }
     }
 
@@ -124,10 +146,11 @@ impl Operation {
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::LoadTables
-            | Operation::BuildIndexes => 1,
+            | Operation::BuildIndexes
+            | Operation::LayOutFile => 1,
             Operation::SeekRandom { nexts, .. } => u64::from(*nexts) + 1,
             Operation::Compact => data.keys,
-            Operation::Settle | Operation::Transaction(_) => 0,
+            Operation::Settle | Operation::Transaction(_) | Operation::Fio(_) => 0,
         }
     }
 }

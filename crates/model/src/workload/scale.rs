@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Scale {
     pub keys: Option<u64>,
+    /// The file of fio, in units of 1,000,000 bytes.
+    pub file_mb: Option<u64>,
     pub tables: Option<u32>,
     /// Rows of each table.
     pub rows: Option<u64>,
@@ -27,6 +29,9 @@ impl Workload {
     pub fn scaled(mut self, scale: &Scale) -> Workload {
         if let Some(keys) = scale.keys {
             self.data.keys = keys;
+        }
+        if let (Some(megabytes), true) = (scale.file_mb, self.is_fio()) {
+            self.data = DataSet::of_file(Bytes(megabytes * 1_000_000));
         }
         if let Some(tables) = &mut self.tables {
             tables.count = scale.tables.unwrap_or(tables.count);
@@ -62,7 +67,8 @@ impl Workload {
         let tables = self.tables.as_ref();
         let threads = self.steps.iter().filter(|step| step.threads_scale()).map(|step| step.threads);
         Scale {
-            keys: tables.is_none().then_some(self.data.keys),
+            keys: (tables.is_none() && !self.is_fio()).then_some(self.data.keys),
+            file_mb: self.is_fio().then_some(self.data.size().0 / 1_000_000),
             tables: tables.map(|tables| tables.count),
             rows: tables.map(|tables| tables.rows),
             memory_mb: tables.and(self.memory).map(|memory| memory.0 / 1_000_000),

@@ -2,7 +2,7 @@
 //! sizes, in a few lines however many steps and candidates there are; then the clearest changes over releases. Then the
 //! sentences over all steps of a candidate.
 
-use super::changes;
+use super::{changes, depths};
 use crate::document::Sentence;
 use findings::Comparison;
 use findings::comparison::{ComparedMetric, ComparedStep, ReleaseTrend, Repeats, StepView, SubjectView};
@@ -57,6 +57,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
     if found.is_empty() {
         found.push(Sentence { verdict: None, text: format!("Nothing could be compared with {base}.") });
     }
+    found.extend(depths::sentences(view));
     let changes = changes::ordered(view);
     let of_rate = changes.into_iter().filter(|change| change.metric == Metric::OpsPerSecond);
     found.extend(of_rate.take(MOST_CHANGES).map(|change| Sentence {

@@ -4,8 +4,8 @@
 use super::{changes, found};
 use crate::contract::{self, SCHEMA};
 use findings::comparison::{
-    BothSides, Change, ComparedMetric, ComparedStep, Disturbed, ReleaseTrend, Repeats, ShapeRow, StepView,
-    SubjectView, TrialReason, Values,
+    BothSides, Change, ComparedMetric, ComparedStep, Depths, Disturbed, ReleaseTrend, Repeats, ShapeRow,
+    StepView, SubjectView, TrialReason, Values,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -60,6 +60,7 @@ pub fn json(view: &Comparison) -> Value {
         "rounds": view.conditions.rounds,
         "summaries": summaries.collect::<Vec<_>>(),
         "groups": view.groups,
+        "depths": view.depths.iter().map(|one| depths(one, view)).collect::<Vec<_>>(),
         "notes": notes(view),
         "differs": differs.collect::<Vec<_>>(),
         "time_identity": cases().filter_map(|(step, case)| time_identity(view, step, case)).collect::<Vec<_>>(),
@@ -72,6 +73,11 @@ pub fn json(view: &Comparison) -> Value {
         "cost": view.cost.as_ref().map(contract::cost),
         "host": contract::host(&view.host),
     })
+}
+
+/// Jobs of fio by depth.
+fn depths(one: &Depths, view: &Comparison) -> Value {
+    json!({ "subject": view.name(one.side), "jobs": one.jobs, "saturated_at": one.saturated_at })
 }
 
 fn subject(one: &SubjectView) -> Value {

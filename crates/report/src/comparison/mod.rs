@@ -3,6 +3,7 @@
 mod changes;
 mod charts;
 mod columns;
+mod depths;
 mod differs;
 mod found;
 mod groups;
@@ -48,6 +49,7 @@ pub fn document(run: &ComparedRun) -> Document {
     } else {
         sections.extend(rates(view));
     }
+    sections.extend(depths::section(run, &mut ids));
     sections.extend(changes_section(view));
     sections.extend(groups(view));
     sections.append(&mut of_candidates);

@@ -66,6 +66,10 @@ pub(super) fn design(view: &Comparison) -> Option<String> {
     let rounds = u64::from(view.conditions.rounds);
     match view.conditions.design {
         Design::Interleaved => None,
+        Design::Rounds if view.conditions.file_of_fio => Some(format!(
+            "{} of {subjects} in random order, each on a file of its own that is written anew in each round.",
+            count(rounds, "round", "rounds")
+        )),
         Design::Rounds => Some(format!(
             "{} of {subjects} in random order, each subject on its own database in each round: differences of a step \
              that reads include those of the trees that the steps before it made.",
@@ -82,10 +86,14 @@ pub(super) fn design(view: &Comparison) -> Option<String> {
 /// What it was measured under.
 pub(super) fn conditions(view: &Comparison) -> String {
     let conditions = &view.conditions;
-    let mut facts = vec![
-        format!("{} rows", quantity(conditions.rows as f64)),
-        format!("{} of data", bytes(conditions.data)),
-    ];
+    let mut facts = if conditions.file_of_fio {
+        vec![format!("A file of {}", bytes(conditions.data))]
+    } else {
+        vec![
+            format!("{} rows", quantity(conditions.rows as f64)),
+            format!("{} of data", bytes(conditions.data)),
+        ]
+    };
     facts.extend(conditions.cache.map(|cache| format!("block cache {}", bytes(cache))));
     facts.push(match conditions.memory_limit {
         Some(limit) => format!("memory limit {} with the page cache", bytes(limit)),

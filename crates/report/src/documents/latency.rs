@@ -58,6 +58,11 @@ pub(crate) fn blocks(record: &RunRecord, step: &str, labels: &[String], ids: &mu
     ]
 }
 
+/// Mean latency of a subject in a step, in microseconds; absent where no latency was kept.
+pub(crate) fn mean_us(record: &RunRecord, step: &str, side: Side) -> Option<f64> {
+    Some(merged(record, step, side)?.mean() / 1e3)
+}
+
 /// The histograms of all trials that are done; absent where none can be read.
 fn merged(record: &RunRecord, step: &str, side: Side) -> Option<Histogram<u64>> {
     let trials = record.trials.iter().filter(|ended| {

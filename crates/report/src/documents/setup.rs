@@ -80,6 +80,7 @@ fn source(build: &EngineBuild) -> String {
     match &build.source {
         BuildSource::Published { coordinates } => coordinates.clone(),
         BuildSource::Own { .. } => "own build".to_owned(),
+        BuildSource::Installed { path } => format!("installed, {}", path.display()),
         BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
     }
 }

@@ -14,6 +14,7 @@ mod storage;
 mod tools;
 
 pub use moment::Moment;
+pub(crate) use moment::found_on_path;
 
 use model::doctor::{Check, CheckStatus, Setting};
 use model::host::Host;

@@ -222,16 +222,18 @@ fn ancestors(root: &Root, pid: u32) -> Vec<u32> {
     std::iter::successors(Some(pid), parent).take_while(|pid| *pid > 0).collect()
 }
 
-fn tools() -> BTreeMap<String, String> {
+/// The file that a shell would run if it were told this name.
+pub(crate) fn found_on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let found = |program: &str| {
-        let files = directories.iter().map(|directory| directory.join(program));
-        files.into_iter().find(|file| {
-            fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        })
-    };
-    let of_tool = |program: &str| found(program).map(|path| (program.to_owned(), path.display().to_string()));
+    let mut files = std::env::split_paths(&path).map(|directory| directory.join(program));
+    files.find(|file| {
+        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}
+
+fn tools() -> BTreeMap<String, String> {
+    let of_tool =
+        |program: &str| found_on_path(program).map(|path| (program.to_owned(), path.display().to_string()));
     TOOLS.iter().filter_map(|tool| of_tool(tool.program)).collect()
 }
 

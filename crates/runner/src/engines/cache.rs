@@ -67,6 +67,9 @@ impl BuildCache {
         notice: &mut dyn FnMut(&str),
     ) -> Result<Option<EngineBuild>, EngineError> {
         let release = catalog.release(build)?;
+        if let (EngineSource::Program(program), Some(_)) = (catalog.source(&build.engine)?, release) {
+            return own::installed(build, program, &self.arch).map(Some);
+        }
         let again = match release {
             Some(_) => format!("fetch {build}"),
             None => format!("add {build} PATH"),
@@ -93,7 +96,9 @@ impl BuildCache {
                     }
                     checked(record, &directory, notice).map(Some)
                 }
-                BuildSource::Own { .. } | BuildSource::Elsewhere { .. } if release.is_some() => {
+                BuildSource::Own { .. } | BuildSource::Installed { .. } | BuildSource::Elsewhere { .. }
+                    if release.is_some() =>
+                {
                     Err(EngineError::OwnBuildHidesRelease {
                         build: build.clone(),
                         own: record.shown_source(),
@@ -101,7 +106,7 @@ impl BuildCache {
                     })
                 }
                 BuildSource::Elsewhere { .. } => Ok(Some(record.into_build(&directory))),
-                BuildSource::Own { path } => {
+                BuildSource::Own { path } | BuildSource::Installed { path } => {
                     let path = path.clone();
                     self.resolve_own(catalog, record, &path, notice).map(Some)
                 }
@@ -174,7 +179,7 @@ impl BuildCache {
         let build = own_reference(catalog, name, server.dialect.name())?;
         let layout = match catalog.source(&build.engine)? {
             EngineSource::Server(source) if source.layout.dialect == server.dialect => &source.layout,
-            EngineSource::Server(_) | EngineSource::Library(_) => {
+            EngineSource::Server(_) | EngineSource::Library(_) | EngineSource::Program(_) => {
                 return Err(EngineError::OtherDialect { build, dialect: server.dialect.name() });
             }
         };

@@ -90,10 +90,15 @@ impl EngineCatalog {
         Ok(&self.engine(engine)?.family)
     }
 
+    /// Whether it is a program which the host has.
+    pub fn is_program(&self, engine: &str) -> Result<bool, EngineError> {
+        Ok(matches!(self.source(engine)?, EngineSource::Program(_)))
+    }
+
     /// What an engine that is a server speaks; none for one that is a library.
     pub fn dialect(&self, engine: &str) -> Result<Option<Dialect>, EngineError> {
         Ok(match self.source(engine)? {
-            EngineSource::Library(_) => None,
+            EngineSource::Library(_) | EngineSource::Program(_) => None,
             EngineSource::Server(server) => Some(server.layout.dialect),
         })
     }
@@ -101,7 +106,7 @@ impl EngineCatalog {
     /// Options of an engine that is a server which change nothing on disk.
     pub fn options_not_on_disk(&self, engine: &str) -> Result<&[String], EngineError> {
         Ok(match self.source(engine)? {
-            EngineSource::Library(_) => &[],
+            EngineSource::Library(_) | EngineSource::Program(_) => &[],
             EngineSource::Server(server) => &server.layout.not_on_disk,
         })
     }

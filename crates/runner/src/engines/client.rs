@@ -171,7 +171,13 @@ pub(super) struct Failure<'a> {
 
 /// The output of a short program, without a bound on its length; none where it fails or takes longer than `bound`.
 pub(super) fn output_of(program: &Path, bound: Duration) -> Option<String> {
+    output_with(program, &[], bound)
+}
+
+/// The same of a program that is called with arguments.
+pub(super) fn output_with(program: &Path, arguments: &[&str], bound: Duration) -> Option<String> {
     let mut child = Command::new(program)
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

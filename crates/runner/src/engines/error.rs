@@ -36,6 +36,11 @@ pub enum EngineError {
         "configuration file `{origin}` is for the engine `{engine}`, which no engine file describes{hint}"
     )]
     ConfigOfUnknownEngine { origin: String, engine: String, hint: String },
+    #[error(
+        "{build} cannot be had: this host has no program `{program}`; install the package {package}, or make one of your own \
+         known by `dbdyno engine add {engine}@NAME PATH`", engine = .build.engine
+    )]
+    NotInstalled { build: BuildRef, program: Box<str>, package: Box<str> },
     #[error("{engine} is not published for {arch}; build it and use `dbdyno engine add NAME PATH`")]
     NotForThisCpu { engine: String, arch: String },
     #[error(

@@ -11,6 +11,7 @@ use super::error::EngineError;
 use super::file::{EngineSource, LibrarySource};
 use super::jar::{self, Extraction};
 use super::maven::{self, Artifact, Copied};
+use super::own;
 use super::record::{BuildRecord, JarRecord, LIBRARY_FILE, SCHEMA};
 use super::sha256;
 use super::unpack;
@@ -198,6 +199,7 @@ impl Fetch<'_> {
         let record = match self.source {
             EngineSource::Library(library) => self.library(library, places, progress)?,
             EngineSource::Server(server) => self.server(server, places, progress)?,
+            EngineSource::Program(program) => return Err(own::not_installed(self.build, program)),
         };
         record.write(&fresh)?;
         let place = self.engine_directory.join(version);

@@ -20,6 +20,19 @@ pub(super) enum EngineSource {
     /// A shared library that a worker loads.
     Library(LibrarySource),
     Server(ServerSource),
+    Program(ProgramSource),
+}
+
+/// An engine that is a program which the host has, and which runs each step by itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProgramSource {
+    /// `fio`
+    pub name: String,
+    /// The package that has it.
+    pub package: String,
+    /// With this argument it prints its version and ends.
+    pub version_argument: String,
 }
 
 /// An engine that is a library.
@@ -248,6 +261,7 @@ pub(super) struct EngineFile {
     own_library_patterns: Option<Vec<String>>,
     maven: Option<MavenSource>,
     server: Option<Layout>,
+    program: Option<ProgramSource>,
     #[serde(default)]
     source: Vec<Origin>,
     pub releases: ReleaseLists,
@@ -283,6 +297,16 @@ impl EngineFile {
 
     /// Where builds come from; the error is what is wrong with the file.
     pub(super) fn into_source(self) -> Result<EngineSource, String> {
+        if let Some(program) = self.program {
+            if self.server.is_some() || !self.source.is_empty() || self.maven.is_some() {
+                return Err(
+                    "an engine with `program` is fetched from nowhere: it has no `server`, `source` or \
+                            `maven`"
+                        .to_owned(),
+                );
+            }
+            return Ok(EngineSource::Program(program));
+        }
         let Some(layout) = self.server else {
             if !self.source.is_empty() {
                 return Err("it has a `source` but no `server`".to_owned());
@@ -316,6 +340,7 @@ impl EngineSource {
     pub(super) fn is_one_archive(&self, build: &BuildRef, arch: &str) -> bool {
         match self {
             EngineSource::Library(library) => library.maven.arch.contains_key(arch),
+            EngineSource::Program(_) => false,
             EngineSource::Server(server) => server
                 .recipe(build, arch)
                 .is_some_and(|recipe| !matches!(recipe.fetch, Fetched::Debian { .. })),

@@ -3,11 +3,12 @@
 use super::client;
 use super::elf;
 use super::error::EngineError;
-use super::file::{EngineSource, InitialiseLayout, LibrarySource, ServerSource};
+use super::file::{EngineSource, InitialiseLayout, LibrarySource, ProgramSource, ServerSource};
 use super::layout::Search;
 use super::record::{BuildRecord, SCHEMA};
 use super::sha256;
-use model::build::BuildSource;
+use crate::doctor::found_on_path;
+use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::subject::BuildRef;
 use model::units::Bytes;
 use std::collections::BTreeSet;
@@ -16,8 +17,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// `pg_config` prints and ends; not measured, far above what any machine needs.
-const PG_CONFIG_BOUND: Duration = Duration::from_secs(10);
+/// `pg_config`, and a program that is asked for its version, prints and ends; not measured, far above what any machine needs.
+const ANSWER_BOUND: Duration = Duration::from_secs(10);
 
 /// What of `pg_config`'s output tells how a build was made.
 const PG_CONFIG_NAMES: [&str; 4] = ["VERSION", "CC", "CFLAGS", "CONFIGURE"];
@@ -29,7 +30,14 @@ pub(super) fn record_of(
     source: &EngineSource,
     arch: &str,
 ) -> Result<BuildRecord, EngineError> {
+    let mut probe = None;
     let (library, server, compilers) = match source {
+        EngineSource::Program(program) => {
+            let path = resolved(path)?;
+            let compilers = elf::check_program(&path, arch)?;
+            probe = Some(version_of(&path, program));
+            (path, None, compilers)
+        }
         EngineSource::Library(source) => {
             let library = find_library(path, source)?;
             let compilers = elf::check_library(&library, source, arch)?;
@@ -51,7 +59,7 @@ pub(super) fn record_of(
             let found = search.run()?;
             let mut compilers = elf::check_program(&found.program, arch)?;
             if let InitialiseLayout::Initdb { .. } = source.layout.initialise {
-                let output = client::output_of(&found.program.with_file_name("pg_config"), PG_CONFIG_BOUND);
+                let output = client::output_of(&found.program.with_file_name("pg_config"), ANSWER_BOUND);
                 compilers.extend(output.iter().flat_map(|output| pg_config_facts(output)));
             }
             (found.program, Some(found.files), compilers)
@@ -71,8 +79,38 @@ pub(super) fn record_of(
         jar: None,
         packages: Vec::new(),
         code: None,
-        probe: None,
+        probe,
     })
+}
+
+/// The program as the host has it.
+pub(super) fn installed(
+    reference: &BuildRef,
+    program: &ProgramSource,
+    arch: &str,
+) -> Result<EngineBuild, EngineError> {
+    let path = found_on_path(&program.name).ok_or_else(|| not_installed(reference, program))?;
+    let record = record_of(reference, &path, &EngineSource::Program(program.clone()), arch)?;
+    Ok(EngineBuild { source: BuildSource::Installed { path }, ..record.into_build(Path::new("/")) })
+}
+
+pub(super) fn not_installed(build: &BuildRef, program: &ProgramSource) -> EngineError {
+    EngineError::NotInstalled {
+        build: build.clone(),
+        program: program.name.as_str().into(),
+        package: program.package.as_str().into(),
+    }
+}
+
+/// What it says of its version; nothing if it says nothing.
+fn version_of(path: &Path, program: &ProgramSource) -> BuildProbe {
+    let said = client::output_with(path, &[&program.version_argument], ANSWER_BOUND).unwrap_or_default();
+    let version = said.lines().next().map(str::trim).filter(|line| !line.is_empty());
+    BuildProbe {
+        default_options: String::new(),
+        facts: version.map(|version| ("version".to_owned(), version.to_owned())).into_iter().collect(),
+        missing_symbols: Vec::new(),
+    }
 }
 
 /// `pg_config: CFLAGS = -O2`: the lines that tell how a build was made.

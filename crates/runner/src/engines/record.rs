@@ -129,7 +129,7 @@ impl BuildRecord {
     pub(super) fn shown_source(&self) -> String {
         match &self.source {
             BuildSource::Elsewhere { server, .. } => format!("the server `{server}`"),
-            BuildSource::Published { .. } | BuildSource::Own { .. } => {
+            BuildSource::Published { .. } | BuildSource::Own { .. } | BuildSource::Installed { .. } => {
                 format!("your own build `{}`", self.library.display())
             }
         }
@@ -141,7 +141,10 @@ impl BuildRecord {
             library: match (&self.loader, &self.source) {
                 (Some(_), _) => loader::copy_of(&self.library, directory),
                 (None, BuildSource::Elsewhere { .. }) => PathBuf::new(),
-                (None, BuildSource::Published { .. } | BuildSource::Own { .. }) => {
+                (
+                    None,
+                    BuildSource::Published { .. } | BuildSource::Own { .. } | BuildSource::Installed { .. },
+                ) => {
                     directory.join(&self.library) // an absolute path stays as it is
                 }
             },

@@ -12,8 +12,8 @@ mod values;
 
 pub(crate) use series::series_of;
 
-use super::facts;
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
+use super::{depths, facts};
 use against_base::{PValues, cases, groups, judge_together};
 use model::block::{Outcome, Side};
 use model::metric::Metric;
@@ -44,6 +44,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     judge_together(&mut steps, plan, &alone);
     Comparison {
         disturbed,
+        depths: depths::of(plan, &steps),
         groups: groups(&steps, &cells, record),
         steps,
         changes: over_releases.changes,

@@ -2,7 +2,7 @@
 //! itself what nobody else sees: RocksDB's own statistics before and after a trial, as columns and tickers; of a SQL server
 //! the size of its database and how often it found a page in its cache.
 
-use crate::comparison::{Values, facts};
+use crate::comparison::{Values, depths, facts};
 use formats::rocksdb_stats::{self, RocksDbStats};
 use formats::{rocksdb_tickers, server_status};
 use model::block::{Block, BlockKind, Latency, Outcome, Side, TrialKey};
@@ -71,6 +71,9 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
         throughput(&mut values, measured, step, plan);
         device(&mut values, &Work { blocks: vec![measured] }, false);
         per_operation(&mut values, measured);
+        if plan.workload.is_fio() {
+            values.set(Metric::Counter(Counter::HostCpuMicros), posts_cpu_per_io(measured, host));
+        }
         if plan.workload.is_sql() {
             values.set(Metric::HostCpuPercentSecondsPerOp, posts_cpu(measured, host));
         }
@@ -120,7 +123,9 @@ fn per_operation(values: &mut Values, measured: &Block) {
         return;
     }
     values.set(Metric::CpuMicrosPerOp, measured.process_cpu.map(|cpu| cpu.as_micros_f64() / operations));
-    for counter in Counter::ALL.into_iter().filter(|counter| !counter.is_level()) {
+    // The host's is of steps of fio alone, over the time of their jobs.
+    let of_side = |counter: &Counter| !counter.is_level() && *counter != Counter::HostCpuMicros;
+    for counter in Counter::ALL.into_iter().filter(of_side) {
         let metric = Metric::Counter(counter);
         if metric.column().is_some() {
             values.set(metric, measured.counters.get(&counter).map(|count| *count as f64 / operations));
@@ -132,11 +137,24 @@ fn per_operation(values: &mut Values, measured: &Block) {
 /// per second. Absent where the host was not read, as where the server is not on it, and in a trial that is too short for
 /// ticks.
 fn posts_cpu(measured: &Block, host: &Host) -> Option<f64> {
-    let seconds = measured.wall.as_secs_f64();
-    let busy_s = *measured.counters.get(&Counter::HostCpuMicros)? as f64 / 1e6;
-    let percent = 100.0 * busy_s / (seconds * f64::from(host.counted_cpus()));
+    let (seconds, percent) = (measured.wall.as_secs_f64(), host_cpu_percent(measured, host)?);
     let queries_per_s = measured.operations as f64 / seconds;
     (seconds >= LEAST_SECONDS_OF_OTHERS && queries_per_s > 0.0).then(|| percent / queries_per_s)
+}
+
+/// The posts' CPU per IO of fio (classic benchmarks, 5).
+fn posts_cpu_per_io(measured: &Block, host: &Host) -> Option<f64> {
+    let seconds = measured.wall.as_secs_f64();
+    let percent = host_cpu_percent(measured, host)?;
+    let requests_per_s = measured.operations as f64 / seconds;
+    (seconds >= LEAST_SECONDS_OF_OTHERS && requests_per_s > 0.0)
+        .then(|| depths::cpu_us_per_io(percent, host.counted_cpus(), requests_per_s))
+}
+
+/// What vmstat calls us + sy, in percent of the whole host.
+fn host_cpu_percent(measured: &Block, host: &Host) -> Option<f64> {
+    let busy_s = *measured.counters.get(&Counter::HostCpuMicros)? as f64 / 1e6;
+    Some(100.0 * busy_s / (measured.wall.as_secs_f64() * f64::from(host.counted_cpus())))
 }
 
 fn with_drain(values: &mut Values, trial: &TrialData<'_>, whole: &Work<'_>, step: &Step) {
@@ -310,7 +328,8 @@ struct Pair<'a> {
 impl<'a> Texts<'a> {
     /// Those of a record.
     fn of(record: &'a RunRecord) -> Texts<'a> {
-        let texts = record.engine_texts.iter();
+        // What fio says is read while it is measured.
+        let texts = record.engine_texts.iter().filter(|_| !record.plan.workload.is_fio());
         let by_trial = texts.map(|one| ((&one.trial, one.what.name(), one.moment.name()), one.text.as_str()));
         Texts { by_trial: by_trial.collect() }
     }

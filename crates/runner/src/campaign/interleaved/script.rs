@@ -7,7 +7,6 @@ use crate::campaign::draws::{generator, shuffle};
 use crate::campaign::setup::step_setup;
 use model::block::{BASE, Side, TrialKey};
 use model::build::BuildSource;
-use model::config::rocksdb_option_string;
 use model::plan::Plan;
 use model::subject::compare_versions;
 use model::units::Nanos;
@@ -171,7 +170,7 @@ impl<'a> Script<'a> {
     fn once(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
         let to = match step.operation {
             Operation::Compact => Settle::FullyCompacted,
-            Operation::LoadTables | Operation::BuildIndexes => {
+            Operation::LoadTables | Operation::BuildIndexes | Operation::LayOutFile => {
                 self.prepare(part, step, workers);
                 self.unmeasured(part, step, workers, self.plan.workload.data.keys);
                 self.finish(part, step, workers, false);
@@ -185,7 +184,8 @@ impl<'a> Script<'a> {
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. }
-            | Operation::Transaction(_) => step.settle,
+            | Operation::Transaction(_)
+            | Operation::Fio(_) => step.settle,
         };
         self.settle(part, step, workers, to);
     }
@@ -329,7 +329,7 @@ impl<'a> Script<'a> {
         let requests = workers
             .iter()
             .map(|worker| {
-                let options = rocksdb_option_string(&self.plan.subjects[worker.side].options);
+                let options = self.plan.workload.option_text(&self.plan.subjects[worker.side].options);
                 let request = Request::Open {
                     directory: PathBuf::from(DATABASE),
                     options: format!("{options}{more_options}"),
@@ -379,7 +379,7 @@ impl<'a> Script<'a> {
     }
 
     fn shapes(&mut self, part: Part, step: &Step, workers: &[WorkerId], meaning: Meaning) {
-        if self.plan.workload.is_sql() {
+        if self.plan.workload.is_sql() || self.plan.workload.is_fio() {
             return; // no LSM tree whose levels could be told
         }
         let requests = workers.iter().map(|worker| (*worker, Request::ReadShape)).collect();

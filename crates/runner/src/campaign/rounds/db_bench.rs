@@ -59,7 +59,11 @@ pub fn benchmark(step: &Step) -> &'static str {
         Operation::SeekRandom { .. } => "seekrandom",
         Operation::Compact => "compact",
         Operation::Settle => "flush",
-        Operation::LoadTables | Operation::BuildIndexes | Operation::Transaction(_) => {
+        Operation::LoadTables
+        | Operation::BuildIndexes
+        | Operation::Transaction(_)
+        | Operation::LayOutFile
+        | Operation::Fio(_) => {
             unreachable!("a plan of SQL servers that names a db_bench is refused")
         }
     }
@@ -118,7 +122,9 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         | Operation::Settle
         | Operation::LoadTables
         | Operation::BuildIndexes
-        | Operation::Transaction(_) => {}
+        | Operation::Transaction(_)
+        | Operation::LayOutFile
+        | Operation::Fio(_) => {}
     }
     if let Some(bytes_per_s) = step.background_write_bytes_per_s {
         flags.push(format!("--benchmark_write_rate_limit={bytes_per_s}"));

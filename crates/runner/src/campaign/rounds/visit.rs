@@ -6,7 +6,7 @@ use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, Worke
 use crate::campaign::draws::data_seed;
 use crate::campaign::setup::step_setup;
 use model::block::TrialKey;
-use model::config::{overlaid, rocksdb_option_string};
+use model::config::overlaid;
 use model::event::Moment;
 use model::plan::Plan;
 use model::units::Nanos;
@@ -77,7 +77,7 @@ impl Script<'_> {
             .retain(|name, _| !omitted.iter().any(|one| one.side == self.visit.side && one.option == *name));
         let open = Request::Open {
             directory: PathBuf::from(DATABASE),
-            options: rocksdb_option_string(&options),
+            options: self.plan.workload.option_text(&options),
             create: fills,
             tickers: self.plan.layout.tickers,
         };
@@ -134,6 +134,9 @@ impl Script<'_> {
             } else {
                 vec![EngineText::Status]
             }
+        } else if self.plan.workload.is_fio() {
+            // It says something of a step that it has run, and has no tree.
+            if moment == Moment::After { vec![EngineText::Stats] } else { return }
         } else {
             self.ask(Some(step), shape, Request::ReadShape, REQUEST_BOUND);
             if self.plan.layout.tickers {

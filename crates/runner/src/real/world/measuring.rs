@@ -26,8 +26,9 @@ use std::sync::atomic::Ordering;
 impl RealWorld {
     /// Thaws a worker, runs one block, freezes it.
     pub(super) fn run_block(&mut self, id: WorkerId, limit: BlockLimit) -> Result<Performed, Failure> {
+        self.set_storage(id)?;
         let watch = Stopwatch::start();
-        let device = self.device.clone();
+        let device = self.storage.device(id.side).map(str::to_owned);
         let interrupted = Arc::clone(&self.interrupted);
         let side = self.measured_side(id)?;
         let before = side.read(device.as_deref());
@@ -61,7 +62,7 @@ impl RealWorld {
     ) -> Result<Performed, Failure> {
         self.pauses.end();
         let request = Request::RunBlock { limit, warm_up: false, seconds: true };
-        let device = self.device.clone();
+        let device = self.storage.device(id.side).map(str::to_owned);
         let side = self.measured_side(id)?;
         let worker = running(&mut self.workers, &self.labels, id)?;
         let mut waiting =
@@ -100,7 +101,7 @@ impl RealWorld {
         bound: Nanos,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
-        let device = self.device.clone();
+        let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(self.measured_side(id)?, device.as_deref());
         let started_at_us = clock::epoch_us();
         // The worker gives up at the bound; it is given a while to say so.
@@ -140,7 +141,7 @@ impl RealWorld {
             bound,
             without: &[],
         };
-        let device = self.device.clone();
+        let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(MeasuredSide::Device, device.as_deref());
         let mut waiting =
             Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
@@ -210,7 +211,7 @@ impl RealWorld {
         id: WorkerId,
         started_at_us: i64,
         report: BlockReport,
-        spent: SideReading,
+        mut spent: SideReading,
     ) -> Performed {
         let engine = if self.servers.contains_key(&id) {
             EngineIn::Server(spent.busiest(report.thread_cpu.len()))
@@ -219,6 +220,17 @@ impl RealWorld {
         } else {
             EngineIn::Worker
         };
+        if self.plan.workload.is_fio() {
+            // Its start is in what the kernel counts for the worker, and not in what it says of its jobs.
+            spent.process_cpu = None;
+            spent.counters.extend(report.counters.clone());
+            // And so is what others did while it started.
+            let span = Nanos(clock::epoch_us().abs_diff(started_at_us) * 1000);
+            if let Some(others) = spent.counters.get_mut(&Counter::OtherCpuMicros) {
+                let share = report.wall.as_secs_f64() / span.as_secs_f64().max(report.wall.as_secs_f64());
+                *others = (*others as f64 * share) as u64;
+            }
+        }
         Performed::Block(Box::new(MeasuredBlock {
             report,
             started_at_us: Some(started_at_us),

@@ -24,6 +24,7 @@ use crate::real::page_cache;
 use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
+use crate::real::storage::{SideStorage, StorageError};
 use crate::server::Server;
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use model::block::Side;
@@ -59,6 +60,8 @@ pub enum CannotProvide {
     #[error(transparent)]
     LoopDevice(#[from] LoopDeviceError),
     #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
     MemoryLimit(#[from] MemoryLimitError),
     #[error(transparent)]
     Library(#[from] LibraryError),
@@ -68,9 +71,6 @@ pub enum CannotProvide {
 pub struct RealWorld {
     program: PathBuf,
     labels: Vec<String>,
-    /// Where databases are: on the loop device where there is one.
-    root: PathBuf,
-    device: Option<String>,
     interrupted: Arc<AtomicBool>,
     /// The files with code as they were when the run began.
     code: CodeFiles,
@@ -93,7 +93,9 @@ pub struct RealWorld {
     claimed: BTreeSet<Side>,
     /// The time to drop them if the user wants to stop.
     drop_after_interrupt: AfterInterrupt,
-    // These three in this order, and after workers and servers, which have files open on the first and are in the second.
+    // These in this order, and after workers and servers, which have files open on the first and are in the second.
+    /// Where databases are: on the loop device where there is one, and where configurations say so.
+    storage: SideStorage,
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
     directory: RunDirectory,
@@ -128,14 +130,13 @@ impl RealWorld {
             Some(file_system) => file_system.path().to_owned(),
             None => directory.path().to_owned(),
         };
-        let device = host::device_of(&root).ok();
+        let storage = SideStorage::make(&plan, root, directory.path())?;
         Ok(RealWorld {
-            root,
             program,
             labels: plan.subjects.iter().map(|subject| subject.reference.to_string()).collect(),
-            sampler: Sampler::start(device.clone()),
+            sampler: Sampler::start(storage.common_device().map(str::to_owned)),
+            storage,
             directory,
-            device,
             interrupted,
             code: CodeFiles::now(&plan.subjects, &plan.layout),
             plan,
@@ -162,7 +163,7 @@ impl RealWorld {
             Role::Reader => 'r',
             Role::Writer => 'w',
         };
-        self.root.join(format!("{:04}-{role}{}", self.launch, worker.slot))
+        self.storage.root(worker.side).join(format!("{:04}-{role}{}", self.launch, worker.slot))
     }
 
     fn fail(&self, worker: WorkerId, doing: &str, error: &dyn Error) -> Failure {
@@ -178,7 +179,7 @@ impl RealWorld {
                 None => format!(
                     "; the disk of the work directory is full: free space on the file system of `{}`, or name another \
                      work directory by --work-dir",
-                    self.root.display()
+                    self.storage.root(worker.side).display()
                 ),
             });
             Severity::Run
@@ -236,6 +237,9 @@ impl RealWorld {
     }
 
     fn start(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
+        for id in workers {
+            self.set_storage(*id)?;
+        }
         self.start_servers(workers)?;
         for id in workers {
             let directory = self.worker_directory(*id);
@@ -256,6 +260,12 @@ impl RealWorld {
         let loaded = self.ask(&requests, Nanos::from_secs(60), tell)?;
         self.claim_tables(workers, tell)?;
         Ok(loaded)
+    }
+
+    /// The devices as the side's configuration wants them.
+    fn set_storage(&mut self, id: WorkerId) -> Result<(), Failure> {
+        let set = self.storage.set_for(id.side);
+        set.map_err(|error| self.fail(id, "setting its device", &error))
     }
 
     fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
@@ -398,9 +408,11 @@ impl World for RealWorld {
             Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound, tell),
             Action::Evict { worker } => {
                 // Below a loop device its file may be in the page cache too.
-                let evicted = match &self.loop_file_system {
-                    Some(file_system) => file_system.evict(),
-                    None => page_cache::evict(&self.database(*worker)),
+                let target = &self.plan.subjects[worker.side].config.storage.target;
+                let evicted = match (&self.loop_file_system, target) {
+                    (_, Some(target)) => page_cache::evict_file(target),
+                    (Some(file_system), None) => file_system.evict(),
+                    (None, None) => page_cache::evict(&self.database(*worker)),
                 };
                 evicted
                     .map_err(|error| self.fail(*worker, "putting its files out of the page cache", &error))?;

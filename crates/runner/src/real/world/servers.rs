@@ -92,6 +92,10 @@ impl RealWorld {
         Ok(match (self.servers.get(&id), self.elsewhere(id.side)) {
             (Some(server), _) => Library::Server { address: server.address().clone() },
             (None, Some(server)) => Library::Server { address: self.address_elsewhere(id, server)? },
+            (None, None) if self.plan.workload.is_fio() => Library::Fio {
+                program: self.plan.subjects[id.side].build.library.clone(),
+                target: self.plan.subjects[id.side].config.storage.target.clone(),
+            },
             (None, None) => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
         })
     }

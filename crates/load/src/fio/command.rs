@@ -1,0 +1,133 @@
+//! The arguments of fio for one block of a step. Pure.
+
+use model::config::{Options, overlaid};
+use model::wire::{BlockLimit, StepSetup};
+use model::workload::Operation;
+use std::path::Path;
+
+/// The jobs of one block.
+pub(super) struct Jobs<'a> {
+    pub file: &'a Path,
+    /// The file is not ours.
+    pub read_only: bool,
+    /// Those of the side: the workload's with the configuration's over them.
+    pub options: &'a Options,
+    pub setup: &'a StepSetup,
+    pub limit: BlockLimit,
+    /// Where histograms of each second go, if they are asked for.
+    pub log: Option<&'a Path>,
+}
+
+impl Jobs<'_> {
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let StepSetup { operation, data, threads, seed, .. } = self.setup;
+        let mut arguments = vec![
+            "--output-format=json+".to_owned(),
+            "--name=job".to_owned(),
+            format!("--filename={}", self.file.display()),
+            format!("--size={}", data.size().0),
+            // It takes 63 bits.
+            format!("--randseed={}", seed >> 1),
+        ];
+        let Operation::Fio(job) = operation else {
+            // The whole file once, as fast as the device takes it; what a read finds later is on the device.
+            let lay_out = ["--rw=write", "--bs=1M", "--ioengine=psync", "--end_fsync=1"];
+            arguments.extend(lay_out.map(str::to_owned));
+            return arguments;
+        };
+        if self.read_only {
+            arguments.push("--readonly".to_owned());
+        }
+        // A file that is not there is an error, and is not made of holes that no device is asked for.
+        arguments.extend(["--allow_file_create=0".to_owned(), format!("--numjobs={threads}")]);
+        arguments.push("--group_reporting".to_owned());
+        match self.limit {
+            BlockLimit::Time { wall } => {
+                arguments.extend(["--time_based".to_owned(), format!("--runtime={}ms", wall.0 / 1_000_000)]);
+            }
+            BlockLimit::Operations { count } => {
+                arguments.push(format!("--number_ios={}", count.div_ceil(u64::from(*threads)).max(1)));
+            }
+        }
+        if let Some(log) = self.log {
+            arguments.extend([
+                format!("--write_hist_log={}", log.display()),
+                "--log_hist_msec=1000".to_owned(),
+                "--per_job_logs=0".to_owned(),
+            ]);
+        }
+        arguments.extend(overlaid(self.options, &job.options).iter().map(|(name, value)| flag(name, value)));
+        arguments
+    }
+}
+
+/// An option without a value is one that fio knows as a switch.
+fn flag(name: &str, value: &str) -> String {
+    if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::units::Nanos;
+    use model::workload::DataSet;
+    use model::workload::fio::FioJob;
+
+    fn options(pairs: &[(&str, &str)]) -> Options {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn arguments(
+        operation: Operation,
+        limit: BlockLimit,
+        read_only: bool,
+        log: Option<&Path>,
+    ) -> Vec<String> {
+        let data = DataSet { keys: 1000, key_bytes: 8, value_bytes: 4088, value_compressible_percent: 0 };
+        let setup = StepSetup { threads: 3, ..StepSetup::plain(operation, data, 42) };
+        let options = options(&[("ioengine", "io_uring"), ("iodepth", "2"), ("thread", "")]);
+        let file = Path::new("db/fio.data");
+        Jobs { file, read_only, options: &options, setup: &setup, limit, log }.arguments()
+    }
+
+    #[test]
+    fn a_step_lies_over_the_side_and_time_or_number_ends_it() {
+        let job = FioJob {
+            pattern: "randread".to_owned(),
+            depth: 8,
+            block: None,
+            options: options(&[("rw", "randread"), ("iodepth", "8")]),
+        };
+        let read = Operation::Fio(Box::new(job));
+        let limit = BlockLimit::Time { wall: Nanos::from_millis(1500) };
+        let found = arguments(read.clone(), limit, false, Some(Path::new("fio-log")));
+        for expected in [
+            "--filename=db/fio.data",
+            "--size=4096000",
+            "--numjobs=3",
+            "--runtime=1500ms",
+            "--time_based",
+            "--ioengine=io_uring",
+            "--iodepth=8",
+            "--thread",
+            "--write_hist_log=fio-log",
+            "--allow_file_create=0",
+            "--randseed=21",
+        ] {
+            assert!(found.iter().any(|argument| argument == expected), "{expected} is not in {found:?}");
+        }
+        assert!(!found.iter().any(|argument| argument == "--iodepth=2" || argument == "--readonly"));
+        let found = arguments(read, BlockLimit::Operations { count: 100 }, true, None);
+        assert!(found.iter().any(|argument| argument == "--number_ios=34"), "{found:?}");
+        assert!(found.iter().any(|argument| argument == "--readonly"), "{found:?}");
+        assert!(!found.iter().any(|argument| argument.contains("log") || argument == "--time_based"));
+    }
+
+    #[test]
+    fn a_file_is_laid_out_by_one_job_whatever_the_side_says() {
+        let found = arguments(Operation::LayOutFile, BlockLimit::Operations { count: 1000 }, false, None);
+        assert!(found.iter().any(|argument| argument == "--rw=write"), "{found:?}");
+        assert!(found.iter().any(|argument| argument == "--end_fsync=1"), "{found:?}");
+        assert!(!found.iter().any(|argument| argument.contains("io_uring") || argument.contains("numjobs")));
+    }
+}

@@ -1,0 +1,30 @@
+//! Whether fio knows the options of a job, before anything is measured: it reads them and does nothing.
+
+use crate::process::tool::{self, Tool, ToolError};
+use model::config::Options;
+use model::units::Nanos;
+use std::path::Path;
+
+/// It reads a command line and ends.
+const BOUND: Nanos = Nanos::from_secs(30);
+
+/// Tries options of a job in a scratch directory.
+///
+/// # Errors
+/// fio does not know one, or takes its value for none; it says which.
+pub fn try_options(
+    program: &Path,
+    options: &Options,
+    directory: &Path,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<(), ToolError> {
+    let mut arguments = vec!["--parse-only".to_owned(), "--name=job".to_owned()];
+    arguments.extend(options.iter().map(|(name, value)| match value.as_str() {
+        "" => format!("--{name}"),
+        value => format!("--{name}={value}"),
+    }));
+    let output = directory.join("fio.txt");
+    let tool =
+        Tool { program, arguments: &arguments, directory, output: &output, bound: BOUND, without: &[] };
+    tool::run(&tool, |_| Ok(()), &mut || interrupted()).map(|_| ())
+}
