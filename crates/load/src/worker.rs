@@ -87,7 +87,7 @@ enum Engine {
 /// A step between its blocks.
 enum Step {
     Threads(RunningStep),
-    Fio(FioStep),
+    Fio(Box<FioStep>),
 }
 
 impl Worker {
@@ -132,7 +132,9 @@ impl Worker {
                     return Err(WorkerError::Protocol("the step has no operation: ask for its `settle`"));
                 }
                 self.step = Some(match &self.engine {
-                    Some(Engine::Fio(fio)) if setup.operation.is_fio() => Step::Fio(fio.prepare(&setup)?),
+                    Some(Engine::Fio(fio)) if setup.operation.is_fio() => {
+                        Step::Fio(Box::new(fio.prepare(&setup)?))
+                    }
                     _ => Step::Threads(RunningStep::prepare(&self.target(&setup)?, &setup)?),
                 });
                 Ok(Reply::Prepared)

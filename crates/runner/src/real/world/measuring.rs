@@ -227,8 +227,8 @@ impl RealWorld {
             // And so is what others did while it started.
             let span = Nanos(clock::epoch_us().abs_diff(started_at_us) * 1000);
             if let Some(others) = spent.counters.get_mut(&Counter::OtherCpuMicros) {
-                let share = report.wall.as_secs_f64() / span.as_secs_f64().max(report.wall.as_secs_f64());
-                *others = (*others as f64 * share) as u64;
+                let (wall, span) = (u128::from(report.wall.0), u128::from(span.0.max(report.wall.0).max(1)));
+                *others = u64::try_from(u128::from(*others) * wall / span).unwrap_or(*others);
             }
         }
         Performed::Block(Box::new(MeasuredBlock {
