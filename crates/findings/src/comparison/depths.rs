@@ -15,7 +15,7 @@ use serde::Serialize;
 pub const NO_MORE: f64 = 0.05;
 
 /// The jobs of one subject, by depth.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Depths {
     pub side: Side,
     /// At least two, the shallowest first.
@@ -32,11 +32,15 @@ pub struct AtDepth {
     pub step: String,
     /// Requests per second.
     pub requests_per_s: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p50: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p99: Option<f64>,
     /// CPU of the whole host per request, as the posts count it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host_cpu_us: Option<f64>,
     /// CPU of fio's own processes per request.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fio_cpu_us: Option<f64>,
 }
 

@@ -77,7 +77,11 @@ pub fn json(view: &Comparison) -> Value {
 
 /// Jobs of fio by depth.
 fn depths(one: &Depths, view: &Comparison) -> Value {
-    json!({ "subject": view.name(one.side), "jobs": one.jobs, "saturated_at": one.saturated_at })
+    let mut depths = json!({ "subject": view.name(one.side), "jobs": one.jobs });
+    if let Some(depth) = one.saturated_at {
+        depths["saturated_at"] = json!(depth);
+    }
+    depths
 }
 
 fn subject(one: &SubjectView) -> Value {
