@@ -41,6 +41,12 @@ pub enum Route {
     },
     /// Runs picked in the list.
     Picked(Vec<String>),
+    /// All hosts.
+    Hosts,
+    /// One host over time.
+    Host {
+        name: String,
+    },
     Live {
         run: String,
     },
@@ -113,6 +119,8 @@ pub fn route(target: &str) -> Route {
             ("", "") => Route::Picked(query.all("run")),
             (a, b) => Route::Compare { a: a.to_owned(), b: b.to_owned() },
         },
+        ["hosts"] | ["hosts", ""] => Route::Hosts,
+        ["hosts", name] => Route::Host { name: (*name).to_owned() },
         ["live", run] if !run.is_empty() => match run.strip_suffix(".json") {
             Some(run) => Route::LiveJson { run: run.to_owned() },
             None => Route::Live { run: (*run).to_owned() },

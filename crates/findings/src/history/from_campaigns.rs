@@ -4,6 +4,7 @@
 
 use super::{Observed, Origin};
 use crate::comparison::rounds::series_of;
+use crate::conditions::host_warning;
 use analysis::change_points::ErrorFloor;
 use analysis::rounds::RoundValues;
 use model::plan::Design;
@@ -68,7 +69,8 @@ pub fn of_campaigns(records: &[RunRecord]) -> Result<(Vec<Observed>, Origin), Ap
         }
         let (observed, of_run) = of_campaign(record);
         origin.names.extend(of_run.names);
-        for warning in of_run.warnings {
+        let of_host = records.first().and_then(|first| host_warning(first, record));
+        for warning in of_run.warnings.into_iter().chain(of_host) {
             if !origin.warnings.contains(&warning) {
                 origin.warnings.push(warning);
             }

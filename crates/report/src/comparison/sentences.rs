@@ -7,6 +7,7 @@ use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
 use model::figures::{bytes, count, quantity, span};
+use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;
@@ -211,6 +212,16 @@ pub(crate) fn host_line(host: &Host) -> String {
         host.load_1m.as_ref().map(|load| format!("load {load} at the start")),
     ];
     format!("Host {}: {}.", host.name, facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// How fast the host was before the run.
+pub(super) fn fingerprint(fingerprint: &Fingerprint) -> String {
+    let figure = |one: &HostFigure| {
+        let unsteady = if one.is_steady() { "" } else { " (not steady)" };
+        format!("{} {}{unsteady}", one.name, quantity(one.value))
+    };
+    let figures: Vec<String> = fingerprint.figures.iter().map(figure).collect();
+    format!("Measured of the host before the run: {}.", figures.join(", "))
 }
 
 /// What measuring itself cost. The client of a server is a process of its own.
