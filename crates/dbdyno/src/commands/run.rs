@@ -67,6 +67,8 @@ pub fn measure_file(
         })
         .collect();
     let campaign = measure::new_run_id()?;
+    // Before anything is queued: a campaign of which no run has begun cannot be gone on with.
+    fingerprints::before_run(places, speed, &session.progress)?;
     session.writer.queue(&campaign, &runs)?;
     session.measure_queue(&campaign)
 }

@@ -8,6 +8,7 @@ use crate::charts::{self, Band, Bands, Chart, Line, Point, Releases};
 use maud::{Markup, PreEscaped, html};
 use model::figures::{count, or_none, percent, quantity};
 use model::fingerprint::{Fingerprint, HostFigure};
+use std::collections::BTreeMap;
 
 /// The hosts that there are runs or fingerprints of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +99,10 @@ pub fn page(view: &HostPage) -> String {
             }
         } @else {
             (preface(view))
-            @for drawn in &FIGURES { @if let Some(chart) = chart(view, drawn) { (figure(drawn, &chart)) } }
+            @for drawn in &FIGURES {
+                @let charts = charts(view, drawn);
+                @if !charts.is_empty() { (figure(drawn, &charts)) }
+            }
             h2 { "Values" }
             (values(view))
         }
@@ -122,46 +126,45 @@ fn preface(view: &HostPage) -> Markup {
     }
 }
 
-fn figure(drawn: &Drawn, chart: &Chart) -> Markup {
+fn figure(drawn: &Drawn, charts: &[Chart]) -> Markup {
     html! {
         section {
             h2 { (drawn.title) }
-            figure.drawing.site-chart { div.site-scroll { (PreEscaped(charts::svg::inline(chart))) } }
+            @for chart in charts {
+                figure.drawing.site-chart { div.site-scroll { (PreEscaped(charts::svg::inline(chart))) } }
+            }
         }
     }
 }
 
-/// A line for the host, or for each of its devices. Absent if there are not two values.
-fn chart(view: &HostPage, drawn: &Drawn) -> Option<Chart> {
-    let in_time = || view.fingerprints.iter().rev();
-    let line_of = |one: &Fingerprint| match (drawn.of_device, &one.device) {
-        (true, Some(device)) => device.clone(),
-        (true, None) => "unknown device".to_owned(),
-        (false, _) => view.name.clone(),
-    };
-    let mut names: Vec<String> = in_time().map(line_of).collect();
-    names.sort();
-    names.dedup();
-    let line = |name: String| {
-        let points = in_time().map(|one| {
-            let own = named(one, drawn.figure).filter(|_| line_of(one) == name);
-            own.map(point)
-        });
-        Line { points: points.collect(), changes: Vec::new(), name }
-    };
-    let lines: Vec<Line> = names.into_iter().map(line).collect();
-    if lines.iter().flat_map(|line| line.points.iter().flatten()).count() < 2 {
-        return None;
+/// A chart of the host, or of each of its devices, over the moments at which it was measured. None where there are not two values.
+fn charts(view: &HostPage, drawn: &Drawn) -> Vec<Chart> {
+    let mut of: BTreeMap<String, Vec<(&Fingerprint, Option<&HostFigure>)>> = BTreeMap::new();
+    for one in view.fingerprints.iter().rev() {
+        let name = if drawn.of_device { device(one) } else { &view.name };
+        of.entry(name.to_owned()).or_default().push((one, named(one, drawn.figure)));
     }
-    Some(Chart::Releases(Releases {
-        title: format!("{} of {}", drawn.figure, view.name),
+    of.retain(|_, moments| moments.iter().filter(|(_, figure)| figure.is_some()).count() >= 2);
+    of.into_iter().map(|(name, moments)| chart(drawn, name, &moments)).collect()
+}
+
+/// Oldest first.
+fn chart(drawn: &Drawn, name: String, moments: &[(&Fingerprint, Option<&HostFigure>)]) -> Chart {
+    let in_time = || moments.iter().map(|(one, _)| *one);
+    let points = moments.iter().map(|(_, figure)| figure.map(point)).collect();
+    Chart::Releases(Releases {
+        title: format!("{} of {name}", drawn.figure),
         axis: drawn.axis.to_owned(),
         reference: None,
         confidence: None,
         releases: in_time().map(|one| moment(one.at_us)).collect(),
         bands: Bands::Of(boots(in_time())),
-        lines,
-    }))
+        lines: vec![Line { name, points, changes: Vec::new() }],
+    })
+}
+
+fn device(one: &Fingerprint) -> &str {
+    one.device.as_deref().unwrap_or("a device that is not known")
 }
 
 fn point(figure: &HostFigure) -> Point {
@@ -201,7 +204,7 @@ fn values(view: &HostPage) -> Markup {
             tr {
                 th.site-whole scope="row" { (time(one.at_us)) }
                 td { (name(&format!("{:.8}", one.boot_id))) }
-                td { (name(one.device.as_deref().unwrap_or("not known"))) }
+                td { (name(device(one))) }
                 @for drawn in &FIGURES { td.site-number { (or_none(named(one, drawn.figure), value)) } }
                 td.site-names { (known(one, before(&view.fingerprints[index + 1..], one))) }
             }
@@ -215,12 +218,19 @@ fn value(figure: &HostFigure) -> String {
     format!("{} ±{}", quantity(figure.value), percent(figure.spread))
 }
 
-/// The one before of the same device, among those that are older.
-fn before<'a>(older: &'a [Fingerprint], one: &Fingerprint) -> Option<&'a Fingerprint> {
-    older.iter().find(|earlier| earlier.device == one.device)
+/// What a fingerprint is held against: of its device's figures those of before of the same device, of the others those that were measured
+/// last.
+fn before(older: &[Fingerprint], one: &Fingerprint) -> Option<Fingerprint> {
+    let figures = one.figures.iter().filter_map(|own| {
+        let of_device = FIGURES.iter().any(|drawn| drawn.figure == own.name && drawn.of_device);
+        let mut comparable = older.iter().filter(|earlier| !of_device || earlier.device == one.device);
+        comparable.find_map(|earlier| named(earlier, &own.name)).cloned()
+    });
+    let figures: Vec<HostFigure> = figures.collect();
+    Some(Fingerprint { figures, ..older.first()?.clone() })
 }
 
-fn known(one: &Fingerprint, before: Option<&Fingerprint>) -> String {
+fn known(one: &Fingerprint, before: Option<Fingerprint>) -> String {
     let unsteady: Vec<&str> =
         one.figures.iter().filter(|own| !own.is_steady()).map(|own| own.name.as_str()).collect();
     let mut notes: Vec<String> =

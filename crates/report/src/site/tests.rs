@@ -261,12 +261,20 @@ fn a_host_has_a_chart_of_each_figure_with_its_boots_and_says_what_changed() {
 }
 
 #[test]
-fn a_device_has_a_line_of_its_own() {
-    let other = Fingerprint { device: Some("nvme0n1".to_owned()), ..fingerprint(9, "a", 181.0) };
-    let page = hosts::page(&host(vec![fingerprint(10, "a", 500.0), other, fingerprint(8, "a", 181.0)]));
-    assert!(page.contains(">nvme0n1</text>"), "{page}");
-    // What a change is held against is the last one of the same device.
-    assert!(page.contains("memory_latency_ns: 181 then 500"), "{page}");
+fn each_device_has_a_chart_and_is_held_against_itself_alone() {
+    let other = |hour, fsync_us| {
+        let mut one = Fingerprint { device: Some("nvme0n1".to_owned()), ..fingerprint(hour, "a", 500.0) };
+        one.figures[1] = HostFigure { name: "fsync_us".to_owned(), value: fsync_us, spread: 0.0 };
+        one
+    };
+    let measured =
+        vec![other(11, 20.0), fingerprint(10, "a", 500.0), other(9, 21.0), fingerprint(8, "a", 181.0)];
+    let page = hosts::page(&host(measured));
+    assert_eq!(page.matches("<figure").count(), 3, "memory, and fsync of two devices: {page}");
+    assert!(page.contains("fsync_us of nvme0n1"), "{page}");
+    // Memory is that of the host, whichever device was measured; one device is not a change of the other.
+    assert_eq!(page.matches("memory_latency_ns: 181 then 500").count(), 1, "{page}");
+    assert!(!page.contains("fsync_us: "), "{page}");
 }
 
 #[test]
