@@ -154,6 +154,7 @@ fn before_a_run(scratch: &Scratch) -> anyhow::Result<Ending> {
 
     // A host that was faster before.
     change_kept(scratch, |kept| {
+        kept["at_us"] = (kept["at_us"].as_i64().unwrap_or(0) + 1).into();
         for figure in
             kept["figures"].as_array_mut().into_iter().flatten().filter(|one| one["name"] == LATENCY)
         {

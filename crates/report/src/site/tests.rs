@@ -268,7 +268,7 @@ fn each_device_has_a_chart_and_is_held_against_itself_alone() {
         one
     };
     let measured =
-        vec![other(11, 20.0), fingerprint(10, "a", 500.0), other(9, 21.0), fingerprint(8, "a", 181.0)];
+        vec![other(11, 20.0), fingerprint(10, "a", 500.0), other(9, 20.5), fingerprint(8, "a", 181.0)];
     let page = hosts::page(&host(measured));
     assert_eq!(page.matches("<figure").count(), 3, "memory, and fsync of two devices: {page}");
     assert!(page.contains("fsync_us of nvme0n1"), "{page}");
