@@ -168,6 +168,8 @@ fn before_a_run(scratch: &Scratch) -> anyhow::Result<Ending> {
     let both = || fake.call(["report"]).and(&runs);
     let text = both().succeeds()?.stdout;
     ensure!(text.contains("host-differs") && text.contains(&format!("{LATENCY}: ")), "not named:\n{text}");
+    let history = fake.call(["history"]).and(&runs).succeeds()?.stdout;
+    ensure!(history.contains("host-differs"), "not named:\n{history}");
     let json = both().and(["--format", "json"]).succeeds()?.json()?;
     ensure!(json[1]["warnings"].to_string().contains("host-differs"), "not named: {}", json[1]["warnings"]);
     ensure!(!json[0]["warnings"].to_string().contains("host-differs"), "named: {}", json[0]["warnings"]);

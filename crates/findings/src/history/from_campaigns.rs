@@ -162,6 +162,8 @@ fn with_rounds(one: &Observed, more: &Observed) -> Observed {
 mod tests {
     use super::*;
     use crate::tests::history::observed;
+    use model::fingerprint::{Fingerprint, HostFigure};
+    use testing::rounds::record;
 
     #[test]
     fn rounds_are_added_and_a_release_that_one_lacks_is_a_gap() {
@@ -178,5 +180,25 @@ mod tests {
         assert_eq!(joined.first_rounds, Some(2));
         assert_eq!(with_rounds(&joined, &again).first_rounds, Some(2));
         assert_eq!(joined.values, [Some(1.0), Some(2.0_f64.exp()), Some(1.0_f64.exp())]);
+    }
+    #[test]
+    fn campaigns_before_which_the_host_was_not_equally_fast_say_so() {
+        let campaign = |id: &str, value| {
+            let figures = vec![HostFigure { name: "memory_latency_ns".to_owned(), value, spread: 0.01 }];
+            let (host, boot_id) = ("bench-1".to_owned(), "b".to_owned());
+            let fingerprint = Fingerprint { at_us: 1, host, boot_id, device: None, figures };
+            RunRecord { id: id.to_owned(), fingerprint: Some(fingerprint), ..record() }
+        };
+        let of_host = |records: &[RunRecord]| -> Vec<String> {
+            let (_, origin) = of_campaigns(records).unwrap();
+            let warnings = origin.warnings.into_iter().filter(|warning| warning.id() == "host-differs");
+            warnings.map(|warning| warning.to_string()).collect()
+        };
+        let (first, same, slower) = (campaign("a", 181.0), campaign("b", 183.0), campaign("c", 240.0));
+        assert_eq!(of_host(&[first.clone(), same.clone()]), [""; 0]);
+        let said = of_host(&[first, same, slower]);
+        let begins =
+            "before c the host was not what it was before a: memory_latency_ns: 181 then 240 (+32.6 %)";
+        assert!(said.len() == 1 && said[0].starts_with(begins), "{said:?}");
     }
 }

@@ -1,13 +1,14 @@
 //! Sentences about the run of a comparison that every format uses alike: how it was laid out, what did not count, what it
 //! was measured on.
 
+use crate::documents::setup::figures;
 use findings::Comparison;
 use findings::comparison::{Disturbed, Repeats, TrialReason};
 use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
 use model::figures::{bytes, count, quantity, span};
-use model::fingerprint::{Fingerprint, HostFigure};
+use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;
@@ -216,12 +217,7 @@ pub(crate) fn host_line(host: &Host) -> String {
 
 /// How fast the host was before the run.
 pub(super) fn fingerprint(fingerprint: &Fingerprint) -> String {
-    let figure = |one: &HostFigure| {
-        let unsteady = if one.is_steady() { "" } else { " (not steady)" };
-        format!("{} {}{unsteady}", one.name, quantity(one.value))
-    };
-    let figures: Vec<String> = fingerprint.figures.iter().map(figure).collect();
-    format!("Measured of the host before the run: {}.", figures.join(", "))
+    format!("Measured of the host before the run: {}.", figures(fingerprint))
 }
 
 /// What measuring itself cost. The client of a server is a process of its own.
