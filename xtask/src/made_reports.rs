@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use model::verdict::Verdict;
-use report::charts::{BarSeries, Bars, Chart, LatencyRow, LatencyShares, Line, Mark, Point, Releases};
+use report::charts::{Bands, BarSeries, Bars, Chart, LatencyRow, LatencyShares, Line, Mark, Point, Releases};
 use report::document::{
     Block, Column, Document, Figure, Kind, Level, Matrix, MatrixCell, MatrixRow, Merge, Notice, Section,
     Sentence, Table, Timeline, TimelineLine, TimelineMetric,
@@ -251,6 +251,7 @@ fn releases(steps: &[Step], builds: &[String]) -> Section {
         reference: Some(1.0),
         confidence: Some(0.99),
         releases: builds.to_vec(),
+        bands: Bands::MajorVersions,
         lines: steps.iter().enumerate().take(6).map(line).collect(),
     };
     drawn("releases", "Over releases", "Relative QPS of six steps over the releases.", Chart::Releases(chart))

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod exit;
 mod finding;
+mod fingerprints;
 mod interrupt;
 mod paths;
 mod planning;

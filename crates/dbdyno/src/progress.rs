@@ -176,6 +176,7 @@ impl Progress {
             | RunEvent::ShapeRead { .. }
             | RunEvent::SecondMeasured { .. }
             | RunEvent::TrialEnded { .. }
+            | RunEvent::HostMeasured(_)
             | RunEvent::HostSampled(_)
             | RunEvent::RawOutput { .. } => {}
         }

@@ -1,10 +1,13 @@
 //! What a run was measured under, and whether its rates may stand beside those of another run: only where workload,
 //! size, host and design are the same.
 
-use model::figures::{bytes, count, or_none};
+use model::figures::{bytes, change, count, or_none, quantity};
+use model::fingerprint::{FigureChange, Fingerprint};
 use model::host::Host;
 use model::plan::{LoopDevice, Plan};
+use model::record::RunRecord;
 use model::units::{Bytes, Nanos};
+use model::warning::Warning;
 use model::workload::sql::Tables;
 use model::workload::{Extent, Step};
 use std::collections::BTreeMap;
@@ -26,6 +29,8 @@ pub struct RunConditions {
     may_differ: Vec<(&'static str, String)>,
     /// What the host was set to, by name; none of a run of before 2026-11-24.
     settings: BTreeMap<String, String>,
+    /// How fast the host was when it began; absent if it was not measured.
+    fingerprint: Option<Fingerprint>,
 }
 
 /// A subject of a run.
@@ -53,7 +58,7 @@ pub struct Differing {
 
 impl RunConditions {
     /// Those of a run.
-    pub fn of(plan: &Plan, host: &Host) -> RunConditions {
+    pub fn of(plan: &Plan, host: &Host, fingerprint: Option<&Fingerprint>) -> RunConditions {
         let steps: BTreeMap<String, Step> =
             plan.chosen_steps().map(|step| (step.name.clone(), step.clone())).collect();
         RunConditions {
@@ -64,6 +69,7 @@ impl RunConditions {
             must_be_same: must_be_same(plan, host),
             may_differ: may_differ(plan, host),
             settings: host.facts.clone(),
+            fingerprint: fingerprint.cloned(),
         }
     }
 
@@ -105,13 +111,40 @@ impl RunConditions {
             let b = other.settings.get(name).filter(|b| *b != a)?;
             Some(Differing { what: name.clone(), a: a.clone(), b: b.clone() })
         });
-        differing(&self.may_differ, &other.may_differ).into_iter().chain(settings).collect()
+        let figures =
+            figures(self.fingerprint.as_ref(), other.fingerprint.as_ref()).into_iter().map(|one| Differing {
+                what: one.figure,
+                a: quantity(one.before),
+                b: format!("{} ({})", quantity(one.now), change(one.now / one.before)),
+            });
+        differing(&self.may_differ, &other.may_differ).into_iter().chain(settings).chain(figures).collect()
+    }
+
+    /// The name of the host.
+    pub fn host(&self) -> &str {
+        self.facts().find(|(what, _)| *what == HOST).map_or("", |(_, name)| name)
     }
 
     /// What it was measured under, as names and values.
     pub fn facts(&self) -> impl Iterator<Item = &(&'static str, String)> {
         self.must_be_same.iter().chain(&self.may_differ)
     }
+}
+
+/// What is to be known of runs that stand together: the host was not equally fast before each, beyond what its figures repeat within. Said of
+/// each run in which the host differs from what it was before the first.
+pub fn host_warning(first: &RunRecord, run: &RunRecord) -> Option<Warning> {
+    let figures = figures(first.fingerprint.as_ref(), run.fingerprint.as_ref());
+    (!figures.is_empty()).then(|| Warning::HostDiffers {
+        first: first.id.clone(),
+        run: run.id.clone(),
+        figures: figures.iter().map(FigureChange::to_string).collect(),
+    })
+}
+
+/// The figures in which two hosts differ; none if one of them was not measured.
+fn figures(a: Option<&Fingerprint>, b: Option<&Fingerprint>) -> Vec<FigureChange> {
+    a.zip(b).map(|(a, b)| a.differences(b)).unwrap_or_default()
 }
 
 /// `rows (2000 and 3000)`
@@ -129,6 +162,8 @@ fn differing(a: &[(&'static str, String)], b: &[(&'static str, String)]) -> Vec<
         .collect()
 }
 
+const HOST: &str = "host";
+
 fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
     let layout = &plan.layout;
     let limit = |limit: Option<Bytes>| or_none(limit, bytes);
@@ -142,7 +177,7 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         ("design", layout.design.name().to_owned()),
         ("memory limit", limit(layout.memory_limit)),
         ("device of its own", or_none(layout.loop_device.as_ref(), loop_device)),
-        ("host", host.name.clone()),
+        (HOST, host.name.clone()),
         ("CPU", format!("{}, {}", host.cpu_model, cpus(host))),
         ("memory", bytes(Bytes(host.memory_bytes))),
     ]
@@ -219,4 +254,55 @@ pub fn cpus(host: &Host) -> String {
 pub fn cpu_count(host: &Host) -> String {
     let of = host.withheld_from().map(|online| format!(" of {online}")).unwrap_or_default();
     format!("{}{of}", host.cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::fingerprint::HostFigure;
+    use testing::compared::{EQUAL, record};
+
+    /// A run before which memory was so fast.
+    fn measured(id: &str, nanos: f64) -> RunRecord {
+        let figures = [("memory_latency_ns", nanos), ("cpu_ns_per_step", 1.92)]
+            .map(|(name, value)| HostFigure { name: name.to_owned(), value, spread: 0.01 });
+        let fingerprint = Fingerprint {
+            at_us: 1,
+            host: "bench-1".to_owned(),
+            boot_id: "b".to_owned(),
+            device: None,
+            figures: figures.to_vec(),
+        };
+        RunRecord { id: id.to_owned(), fingerprint: Some(fingerprint), ..record(&EQUAL) }
+    }
+
+    fn also_differs(a: &RunRecord, b: &RunRecord) -> Vec<String> {
+        let of = |one: &RunRecord| RunConditions::of(&one.plan, &one.host, one.fingerprint.as_ref());
+        of(a).also_differs(&of(b)).iter().map(Differing::to_string).collect()
+    }
+
+    #[test]
+    fn a_host_that_was_faster_before_one_of_two_runs_is_named() {
+        let (slow, fast) = (measured("a", 240.0), measured("b", 181.0));
+        assert_eq!(also_differs(&fast, &slow), ["memory_latency_ns (181 and 240 (+32.6 %))"]);
+        assert_eq!(
+            host_warning(&fast, &slow),
+            Some(Warning::HostDiffers {
+                first: "b".to_owned(),
+                run: "a".to_owned(),
+                figures: vec!["memory_latency_ns: 181 then 240 (+32.6 %)".to_owned()],
+            })
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_or_repeats_is_no_difference() {
+        let fast = measured("a", 181.0);
+        let unmeasured = RunRecord { fingerprint: None, ..fast.clone() };
+        for other in [measured("b", 186.0), unmeasured] {
+            assert_eq!(also_differs(&fast, &other), [""; 0]);
+            assert_eq!(host_warning(&fast, &other), None);
+            assert_eq!(host_warning(&other, &fast), None);
+        }
+    }
 }

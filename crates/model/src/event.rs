@@ -1,6 +1,7 @@
 //! What a run tells while it runs: one stream, read by the store and by the progress line alike.
 
 use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
+use crate::fingerprint::Fingerprint;
 use crate::host::{HarnessCost, Host, HostSample};
 use crate::plan::Plan;
 use crate::reason::LeaveReason;
@@ -133,6 +134,8 @@ pub enum RunEvent {
     MaxLaunchesFixed {
         max_launches: u32,
     },
+    /// How fast the host was before the run began.
+    HostMeasured(Box<Fingerprint>),
     /// A reading of the whole host.
     HostSampled(HostSample),
     /// Output of an engine or a worker, verbatim.

@@ -2,6 +2,7 @@
 
 use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use crate::event::{Moment, RunOutcome};
+use crate::fingerprint::Fingerprint;
 use crate::host::{HarnessCost, Host};
 use crate::plan::Plan;
 use crate::reason::LeaveReason;
@@ -29,6 +30,8 @@ pub struct RunRecord {
     pub ended_at_us: Option<i64>,
     pub plan: Plan,
     pub host: Host,
+    /// How fast the host was when the run began; absent if it was not measured.
+    pub fingerprint: Option<Fingerprint>,
     /// Launches in their order.
     pub launches: Vec<LaunchRecord>,
     /// Images in the order they were built.

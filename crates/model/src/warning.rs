@@ -66,6 +66,17 @@ pub enum Warning {
         .changes.join("; ")
     )]
     ResumedAfterChange { changes: Vec<String> },
+    #[error(
+        "before {run} the host was not what it was before {first}: {}; a difference between the two may be one of the host",
+        .figures.join("; ")
+    )]
+    HostDiffers {
+        /// Ids of the runs, the first one of those that stand together, then this one.
+        first: String,
+        run: String,
+        /// `memory_latency_ns: 181 then 240 (+32.6 %)`
+        figures: Vec<String>,
+    },
     #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
     ServerElsewhere { subject: String, server: String },
     #[error("the columns of the device are absent: {reason}")]

@@ -1,6 +1,6 @@
 //! What a bisection found, as a document and as a table: the answer, how it was reached, and where else the step may be.
 
-use crate::charts::{Chart, Line, Mark, Point, Releases};
+use crate::charts::{Bands, Chart, Line, Mark, Point, Releases};
 use crate::document::Kind::{Name, Number, Prose, Word};
 use crate::document::{Block, Document, Figure, Notice, Section, Sentence, Table};
 use crate::render::layout::printable;
@@ -77,7 +77,7 @@ fn figure(view: &BisectView) -> Option<Figure> {
             "Rate relative to {good}, the mean of the launches of the search and at the last version the comparison of \
              the ends; a diamond stands at the first version after a step. What was not measured is left out."
         ),
-        chart: Chart::Releases(Releases {
+        chart: Chart::Releases(Releases { bands: Bands::MajorVersions,
             title: format!("{} of {}", found.step, found.workload),
             axis: format!("{} relative to {good}", found.metric),
             reference: Some(1.0),

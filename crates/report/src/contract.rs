@@ -1,6 +1,7 @@
 //! What all JSON of reports has in common: keys stand in a fixed order, numbers are in base units, an unknown value is
 //! absent. Keys may be added; none is renamed or dropped within a schema.
 
+use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host};
 use model::warning::Warning;
 use serde_json::{Value, json};
@@ -49,8 +50,8 @@ pub(crate) fn cost(cost: &HarnessCost) -> Value {
     })
 }
 
-/// What the host is.
-pub(crate) fn host(host: &Host) -> Value {
+/// What the host is, and how fast it was if it was measured.
+pub(crate) fn host(host: &Host, fingerprint: Option<&Fingerprint>) -> Value {
     json!({
         "name": host.name,
         "kernel": host.kernel,
@@ -63,5 +64,6 @@ pub(crate) fn host(host: &Host) -> Value {
         "transparent_huge_pages": host.transparent_huge_pages,
         "file_system": host.file_system,
         "load_1m": host.load_1m,
+        "fingerprint": fingerprint.map(|one| json!({ "at_us": one.at_us, "figures": one.figures })),
     })
 }

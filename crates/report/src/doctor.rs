@@ -117,6 +117,7 @@ mod tests {
             at_us: 1,
             host: "bench-1".to_owned(),
             boot_id: "b".to_owned(),
+            device: None,
             figures: vec![figure("cpu_ns_per_step", cpu, 0.004), figure("fsync_us", 1234.5, 0.12)],
         };
         let before = Fingerprint { figures: of(1.25).figures[..1].to_vec(), ..of(1.25) };

@@ -1,6 +1,6 @@
 //! The history of releases as a document, as JSON and as a table.
 
-use crate::charts::{self, Chart, Mark, Point, Releases};
+use crate::charts::{self, Bands, Chart, Mark, Point, Releases};
 use crate::contract::{self, SCHEMA};
 use crate::document::Kind::{Name, Prose, Word};
 use crate::document::{Block, Cell, Document, Figure, Notice, Section, Sentence, Table, Tone};
@@ -175,6 +175,7 @@ fn figure(series: &SeriesView, ids: &mut Ids) -> Option<Figure> {
         name: ids.of("series", &series.name),
         caption: format!("{}: {}.", series.name, says(series)),
         chart: Chart::Releases(Releases {
+            bands: Bands::MajorVersions,
             title: series.name.clone(),
             axis: format!("{}{unit}", series.metric),
             reference: None,

@@ -1,6 +1,6 @@
 //! Results of another program as a document, as JSON and as a table: one table per test with the columns of the posts.
 
-use crate::charts::{BarSeries, Bars, Chart, Line, Point, Releases};
+use crate::charts::{Bands, BarSeries, Bars, Chart, Line, Point, Releases};
 use crate::contract::SCHEMA;
 use crate::document::{
     Block, Column, Document, Figure, Kind, Level, Matrix, MatrixCell, MatrixRow, Section, Table,
@@ -119,6 +119,7 @@ fn figure(view: &ImportView, ids: &mut Ids) -> Option<Figure> {
             changes: Vec::new(),
         });
         Chart::Releases(Releases {
+            bands: Bands::MajorVersions,
             title,
             axis: "relative rate".to_owned(),
             reference: Some(1.0),

@@ -1,6 +1,7 @@
 //! The statements that write: those of an event stand together. When they are committed is the writer's affair.
 
 use crate::columns::{block_kind_columns, json, leave_reason_json, reason_json, signed, warning_json};
+use crate::fingerprints::fingerprint_key;
 use crate::resume::{put_launch_aside, put_visit_aside};
 use model::block::{Block, Latency, Outcome, Side, TrialKey};
 use model::build::EngineBuild;
@@ -119,6 +120,11 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
             connection,
             "UPDATE runs SET launches_max = ? WHERE run_key = ?",
             params![max_launches, run.key],
+        ),
+        RunEvent::HostMeasured(fingerprint) => execute(
+            connection,
+            "UPDATE runs SET fingerprint_key = ? WHERE run_key = ?",
+            params![fingerprint_key(connection, fingerprint)?, run.key],
         ),
         RunEvent::HostSampled(sample) => execute(
             connection,

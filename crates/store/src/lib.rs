@@ -26,6 +26,7 @@ pub use browse::{EntryPage, Filter};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
 pub use file::Store;
+pub use fingerprints::MeasuredHost;
 pub use queue::QueuedRun;
 pub use resume::{Resumed, ResumedBy, Retry};
 pub use writer::Writer;

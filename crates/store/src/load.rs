@@ -7,6 +7,7 @@ use crate::columns::{
 use crate::error::Error;
 use crate::export::{PlannedRun, second};
 use crate::file::Store;
+use crate::fingerprints::of_run;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::{Counter, Counters};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
@@ -100,6 +101,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         ended_at_us: run.ended_at_us,
         plan: run.plan,
         host: run.host,
+        fingerprint: of_run(connection, key)?,
         launches: rows(
             connection,
             "SELECT * FROM launches WHERE run_key = ? AND put_aside = 0 ORDER BY launch",

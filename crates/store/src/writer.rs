@@ -268,6 +268,7 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
             BatchEnd::At(sample.at_us)
         }
         RunEvent::HostSampled(_)
+        | RunEvent::HostMeasured(_)
         | RunEvent::Announced { .. }
         | RunEvent::DroppingTables { .. }
         | RunEvent::TablesLeft { .. }

@@ -120,6 +120,7 @@ pub fn record(plan: Plan, launches: u32) -> RunRecord {
         ended_at_us: Some(421_000_000),
         plan,
         host: Host { name: "bench-1".to_owned(), cpus: 8, ..Host::default() },
+        fingerprint: None,
         launches: (1..=launches).map(launch).collect(),
         images: Vec::new(),
         blocks: Vec::new(),

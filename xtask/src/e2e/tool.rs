@@ -92,6 +92,7 @@ impl<'a> Call<'a> {
         let number = fs::read_dir(&self.scratch.directory)?.count();
         let stdout = self.scratch.path(&format!("{number}.stdout"));
         let stderr = self.scratch.path(&format!("{number}.stderr"));
+        self.scratch.shared.share_fingerprint(&self.cache)?;
         // A shell starts what runs in its background with Ctrl-C ignored, and children inherit that.
         let mut command = Command::new("/usr/bin/env");
         command

@@ -7,12 +7,12 @@ mod versions;
 pub use search::{MeasuredBefore, Search};
 pub use versions::Versions;
 
-use crate::cli::{Measuring, Places};
+use crate::cli::{HostSpeed, Measuring, Places};
 use crate::commands::measure::{self, Origin, Ready};
 use crate::finding::build_noise_of;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use crate::{interrupt, paths};
+use crate::{fingerprints, interrupt, paths};
 use analysis::bisect::{Action, Bisection, Compared, Event, Rule, Stretch, Why};
 use analysis::refusal;
 use anyhow::{Context, anyhow};
@@ -21,6 +21,7 @@ use findings::harness::Harness;
 use findings::judge::{Case, Evidence, judge_run};
 use model::block::Outcome;
 use model::event::RunOutcome;
+use model::fingerprint::Fingerprint;
 use model::metric::Metric;
 use model::plan::{DecisionRule, Plan, Purpose, Subject};
 use model::record::{BisectionRecord, RunRecord};
@@ -70,6 +71,8 @@ pub struct Session<'a> {
     setup: Setup<'a>,
     writer: Writer,
     progress: Progress,
+    /// How fast the host was when the search began; absent if it is not known.
+    fingerprint: Option<Fingerprint>,
     /// The plan of the ends: all others differ from it in their subjects, budgets and seeds.
     template: Plan,
     prepared: BTreeMap<usize, Prepared>,
@@ -128,6 +131,7 @@ impl<'a> Session<'a> {
             setup,
             writer,
             progress,
+            fingerprint: None,
             template,
             metric: Metric::OpsPerSecond,
             ends_ratio: None,
@@ -139,6 +143,15 @@ impl<'a> Session<'a> {
             last_launch: Nanos(0),
             runs: 0,
         })
+    }
+
+    /// Measures the host, if nobody has lately: once, and not before each of the many runs.
+    ///
+    /// # Errors
+    /// The user has interrupted it.
+    pub fn measure_host(&mut self, speed: &HostSpeed) -> anyhow::Result<()> {
+        self.fingerprint = fingerprints::before_run(self.setup.places, speed, &self.progress)?;
+        Ok(())
     }
 
     /// How the search goes: as the caller set it, with the layout noise that was measured of this step.
@@ -359,7 +372,8 @@ impl<'a> Session<'a> {
             }
         }
         let written_options = sides.into_iter().map(|(_, prepared)| prepared.written_options).collect();
-        let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+        let fingerprint = self.fingerprint.clone();
+        let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
         self.progress.brief(rule.max_launches == 1);
         let measured = measure::measure(
             self.setup.places,

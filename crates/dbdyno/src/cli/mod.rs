@@ -127,6 +127,8 @@ pub struct Compare {
     #[arg(long)]
     pub name: Option<String>,
     #[command(flatten)]
+    pub speed: HostSpeed,
+    #[command(flatten)]
     pub gate: Gate,
     #[command(flatten)]
     pub output: Output,
@@ -182,6 +184,14 @@ pub struct Measuring {
     pub seed: Option<u64>,
 }
 
+/// Whether the host is measured before a run.
+#[derive(Debug, Clone, Args)]
+pub struct HostSpeed {
+    /// Do not measure the host before the run (CPU, memory, device; some four seconds, once in six hours)
+    #[arg(long)]
+    pub no_fingerprint: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// The build that is compared with itself
@@ -201,6 +211,8 @@ pub struct Calibrate {
     /// Wall time of each comparison
     #[arg(long, value_parser = duration, value_name = "TIME", default_value = "3m")]
     pub budget: Duration,
+    #[command(flatten)]
+    pub speed: HostSpeed,
     #[command(flatten)]
     pub output: Output,
 }
@@ -260,6 +272,8 @@ pub struct Bisect {
     #[arg(long)]
     pub seed: Option<u64>,
     #[command(flatten)]
+    pub speed: HostSpeed,
+    #[command(flatten)]
     pub output: Output,
     /// Test hook: burn this share of each operation's time again, in percent ...
     #[arg(long, hide = true, default_value_t = 0.0)]
@@ -295,6 +309,8 @@ pub struct Run {
     /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; several
     #[arg(long = "db-bench", value_name = "SUBJECT=PROGRAM")]
     pub db_bench: Vec<String>,
+    #[command(flatten)]
+    pub speed: HostSpeed,
     #[command(flatten)]
     pub output: Output,
     /// All columns of all steps

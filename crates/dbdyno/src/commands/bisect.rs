@@ -67,6 +67,7 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     search.layout_noise = Some(session.search_rule().layout_noise);
     record.request_json = Some(serde_json::to_string(&search).context("failed to render JSON")?);
     session.keep(&record)?;
+    session.measure_host(&arguments.speed)?;
     let mut bisection = Bisection::new(session.facts.len(), session.search_rule(), critical)?;
     session.carry_out(&mut bisection)?;
     let view = view(&session, &bisection, &search, &record.id);
@@ -140,7 +141,7 @@ fn resumed(places: &Places, store: &Store, wanted: &str, arguments: &Bisect) -> 
     let warning = match runs.first() {
         Some(first) => {
             let host = host::describe(&paths::work_dir(places)?);
-            changes_since(&store.load_run(&first.id)?, &host)?
+            changes_since(&store.load_run(&first.id)?, &host, None)?
         }
         None => None,
     };

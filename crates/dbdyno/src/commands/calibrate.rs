@@ -7,7 +7,7 @@ use crate::commands::render::{self, Wanted};
 use crate::exit::Ending;
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use crate::{finding, interrupt, paths};
+use crate::{finding, fingerprints, interrupt, paths};
 use findings::{Finding, build_noise};
 use model::plan::{Plan, Purpose};
 use model::record::RunRecord;
@@ -37,7 +37,8 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     };
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
-    let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+    let fingerprint = fingerprints::before_run(places, &arguments.speed, &progress)?;
+    let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
     let measured = measure::measure(
         places,
         &ready,
@@ -72,7 +73,9 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     for repetition in 0..arguments.verdicts.div_ceil(steps) {
         // Each comparison has a seed of its own; the first one's and the number of verdicts give all.
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(repetition)), ..plan.clone() };
-        let ready = Ready { plan, written_options: written_options.clone(), watch: Stopwatch::start() };
+        let fingerprint = fingerprints::before_run(places, &arguments.speed, &progress)?;
+        let written_options = written_options.clone();
+        let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
         let measured = measure::measure(places, &ready, Origin::Unnamed, &mut writer, &mut progress)?;
         records.push(writer.store().load_run(&measured.run)?);
         ending = measured.outcome.into();

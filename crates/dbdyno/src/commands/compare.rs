@@ -8,7 +8,7 @@ use crate::commands::run::{self, Reported};
 use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use crate::{finding, interrupt, paths};
+use crate::{finding, fingerprints, interrupt, paths};
 use anyhow::anyhow;
 use findings::Finding;
 use findings::selection::Selection;
@@ -31,7 +31,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     render::check(&arguments.output, true)?;
     if arguments.design != DesignName::Interleaved {
         let wanted = Reported { output: &arguments.output, detail: false, gate: Some(arguments.gate) };
-        return run::measure_file(places, &plan_file(arguments)?, wanted);
+        return run::measure_file(places, &plan_file(arguments)?, &arguments.speed, wanted);
     }
     interrupt::listen()?;
     let mut progress = Progress::new();
@@ -46,7 +46,8 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     };
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
-    let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+    let fingerprint = fingerprints::before_run(places, &arguments.speed, &progress)?;
+    let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
     let origin = arguments.name.as_deref().map_or(Origin::Unnamed, Origin::Named);
     let measured = measure::measure(places, &ready, origin, &mut writer, &mut progress)?;
     let record = writer.store().load_run(&measured.run)?;

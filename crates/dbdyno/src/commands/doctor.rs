@@ -3,13 +3,12 @@
 use crate::cli::{Doctor, Places};
 use crate::commands::{print, render};
 use crate::exit::Ending;
-use crate::paths;
+use crate::{fingerprints, paths};
 use anyhow::Context;
 use model::doctor::{CheckStatus, Examination, Setting};
 use model::fingerprint::Fingerprint;
-use runner::clock;
 use runner::doctor::settings::{Done, Settings};
-use runner::doctor::{Moment, Needs, Patient, examine, fingerprint};
+use runner::doctor::{Moment, Needs, Patient, examine};
 use runner::proc::host;
 use std::io::Write;
 use std::path::Path;
@@ -47,17 +46,15 @@ pub fn run(places: &Places, arguments: &Doctor) -> anyhow::Result<Ending> {
     Ok(ending)
 }
 
-/// Measures the host and keeps it; with the one before, if there is one. A device that cannot be measured leaves the rest.
+/// So many earlier fingerprints are looked through for one of the same device.
+const LOOKED_THROUGH: u32 = 100;
+
+/// Measures the host and keeps it; with the one before of the same device, if there is one. What cannot be measured leaves the rest.
 fn measure_host(places: &Places, work_dir: &Path) -> anyhow::Result<(Fingerprint, Option<Fingerprint>)> {
     let mut writer = paths::open_store(places)?;
-    let mut figures = fingerprint::of_cpu_and_memory();
-    match fingerprint::of_device(work_dir) {
-        Ok(of_device) => figures.extend(of_device),
-        Err(error) => say(&format!("{:#}", anyhow::Error::new(error))),
-    }
-    let host = host::describe(work_dir);
-    let before = writer.store().fingerprints(&host.name, 1)?.pop();
-    let measured = Fingerprint { at_us: clock::epoch_us(), host: host.name, boot_id: host.boot_id, figures };
+    let measured = fingerprints::measure(work_dir, &mut |text| say(text))?;
+    let earlier = writer.store().fingerprints(&measured.host, LOOKED_THROUGH)?;
+    let before = earlier.into_iter().find(|earlier| earlier.device == measured.device);
     writer.keep_fingerprint(&measured)?;
     Ok((measured, before))
 }

@@ -10,6 +10,7 @@ use crate::{finding, interrupt, paths, planning};
 use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
+use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, HostChange};
 use model::plan::{Design, Plan};
 use model::record::RunRecord;
@@ -37,6 +38,8 @@ pub struct Ready {
     pub plan: Plan,
     /// The options file that each side's build wrote.
     pub written_options: Vec<Option<String>>,
+    /// How fast the host is; absent if it is not known.
+    pub fingerprint: Option<Fingerprint>,
     /// Started when the plan was made: the budget counts from there.
     pub watch: Stopwatch,
 }
@@ -91,26 +94,42 @@ pub fn measure(
     }
 }
 
+/// A campaign that is about to be gone on with.
+pub struct Resuming {
+    pub record: RunRecord,
+    pub retry: Retry,
+    /// How fast the host is now; absent if it is not known.
+    pub fingerprint: Option<Fingerprint>,
+}
+
 /// Goes on with a campaign that was stopped. The run stays as it is unless this host can give what its plan asks for.
 pub fn resume(
     places: &Places,
-    record: RunRecord,
-    retry: Retry,
+    Resuming { record, retry, fingerprint }: Resuming,
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
     let run = record.id.clone();
     let stage = stage(places, &run)?;
-    let warning = changes_since(&record, &stage.host)?;
+    let warning = changes_since(&record, &stage.host, fingerprint.as_ref())?;
     let by = ResumedBy {
         at_us: clock::epoch_us(),
         host: stage.host.clone(),
         tool_version: TOOL_VERSION.to_owned(),
     };
-    let ready = Ready { plan: record.plan, written_options: Vec::new(), watch: Stopwatch::start() };
+    let ready = Ready {
+        plan: record.plan,
+        written_options: Vec::new(),
+        fingerprint: None,
+        watch: Stopwatch::start(),
+    };
     let unfit = unfit(&ready.plan, stage.directory.path());
     let world = world(&ready, &run, stage)?;
     let Resumed { done, again } = writer.resume(&run, retry, &by)?;
+    // The run keeps the one that it began after.
+    if let Some(fingerprint) = &fingerprint {
+        writer.keep_fingerprint(fingerprint)?;
+    }
     let measured_later =
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
     progress.begin(&run, &ready.plan);
@@ -123,11 +142,15 @@ pub fn resume(
     drive_to_end(&ready, run, world, rounds, writer, progress)
 }
 
-/// What has changed on the host since the run began.
+/// What has changed on the host since the run began, how fast it is included if that is known now.
 ///
 /// # Errors
 /// It began on another machine.
-pub fn changes_since(record: &RunRecord, host: &Host) -> anyhow::Result<Option<Warning>> {
+pub fn changes_since(
+    record: &RunRecord,
+    host: &Host,
+    fingerprint: Option<&Fingerprint>,
+) -> anyhow::Result<Option<Warning>> {
     let (of_machine, others): (Vec<_>, Vec<_>) =
         record.host.changes(host).into_iter().partition(|change| change.of_machine);
     let shown = |changes: &[HostChange]| changes.iter().map(HostChange::to_string).collect::<Vec<_>>();
@@ -139,6 +162,9 @@ pub fn changes_since(record: &RunRecord, host: &Host) -> anyhow::Result<Option<W
         )));
     }
     let mut changes = shown(&others);
+    if let Some((before, now)) = record.fingerprint.as_ref().zip(fingerprint) {
+        changes.extend(before.differences(now).iter().map(ToString::to_string));
+    }
     if record.plan.tool_version != TOOL_VERSION {
         changes.push(format!("dbdyno was {}, is {TOOL_VERSION}", record.plan.tool_version));
     }
@@ -180,6 +206,7 @@ fn open_run(
             opening.push(RunEvent::RawOutput { launch: 0, side, name, text: text.clone() });
         }
     }
+    opening.extend(ready.fingerprint.iter().map(|one| RunEvent::HostMeasured(Box::new(one.clone()))));
     opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
     let mut recording = Recording::new(run, writer, progress);
     for event in &opening {

@@ -7,10 +7,10 @@ use crate::exit::{Ending, usage};
 use crate::{finding, paths};
 use anyhow::{Context, anyhow};
 use findings::Finding;
-use findings::conditions::{Differing, RunConditions};
+use findings::conditions::{Differing, RunConditions, host_warning};
 use findings::selection::{NoSuchPart, Selection};
 use model::plan::Purpose;
-use model::record::{RawOutputName, RunRecord};
+use model::record::{RawOutputName, RunRecord, RunWarning};
 use std::fmt::Write;
 use store::{Filter, Store};
 
@@ -48,7 +48,13 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     }
     comparable(&records)?;
     let selection = selection(arguments);
-    let compared = |record| Ok(Finding::Comparison(Box::new(finding::compared(&store, record, &selection)?)));
+    let first = records.first().cloned();
+    let compared = |record: RunRecord| {
+        let of_host = first.as_ref().and_then(|first| host_warning(first, &record));
+        let mut run = finding::compared(&store, record, &selection)?;
+        run.view.warnings.extend(of_host.map(|warning| RunWarning { step: None, warning }));
+        Ok(Finding::Comparison(Box::new(run)))
+    };
     let findings: Vec<Finding> =
         records.into_iter().map(compared).collect::<anyhow::Result<_>>().map_err(of_part)?;
     render::show(&findings, wanted)?;
@@ -83,7 +89,8 @@ fn without_verdicts(finding: &Finding, arguments: &Report) -> anyhow::Result<()>
 /// Runs that stand side by side are compared by whoever reads them: those that cannot be are refused.
 fn comparable(records: &[RunRecord]) -> anyhow::Result<()> {
     let Some((first, others)) = records.split_first() else { return Ok(()) };
-    let conditions = |record: &RunRecord| RunConditions::of(&record.plan, &record.host);
+    let conditions =
+        |record: &RunRecord| RunConditions::of(&record.plan, &record.host, record.fingerprint.as_ref());
     for other in others {
         let apart = conditions(first).apart_anywhere(&conditions(other));
         if !apart.is_empty() {

@@ -1,13 +1,13 @@
 //! `dbdyno run PLAN.toml`: a matrix of builds, configurations and workloads, in rounds or one after another.
 
-use crate::cli::{Gate, Output, Places, Run};
-use crate::commands::measure::{self, Measured, Origin, Ready};
+use crate::cli::{Gate, HostSpeed, Output, Places, Run};
+use crate::commands::measure::{self, Measured, Origin, Ready, Resuming};
 use crate::commands::render::{self, Wanted};
 use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
 use crate::planning::campaign::{self, Campaign};
 use crate::progress::Progress;
-use crate::{finding, interrupt, paths};
+use crate::{finding, fingerprints, interrupt, paths};
 use anyhow::{Context, anyhow};
 use findings::selection::Selection;
 use findings::{ComparedRun, Finding};
@@ -40,7 +40,7 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         }
         return Ok(Ending::Done);
     }
-    measure_file(places, &file, reported(arguments))
+    measure_file(places, &file, &arguments.speed, reported(arguments))
 }
 
 fn reported(arguments: &Run) -> Reported<'_> {
@@ -49,8 +49,13 @@ fn reported(arguments: &Run) -> Reported<'_> {
 
 /// Measures every workload of a plan; also the way of `compare --design rounds`. All of them are queued before the first begins, so
 /// that `--resume` goes on to the others.
-pub fn measure_file(places: &Places, file: &PlanFile, reported: Reported<'_>) -> anyhow::Result<Ending> {
-    let mut session = Session::open(places, reported)?;
+pub fn measure_file(
+    places: &Places,
+    file: &PlanFile,
+    speed: &HostSpeed,
+    reported: Reported<'_>,
+) -> anyhow::Result<Ending> {
+    let mut session = Session::open(places, speed, reported)?;
     let campaigns = campaign::plans(places, file, &mut |text| session.progress.say(text))?;
     let several = campaigns.len() > 1;
     let runs: Vec<QueuedRun> = campaigns
@@ -62,13 +67,15 @@ pub fn measure_file(places: &Places, file: &PlanFile, reported: Reported<'_>) ->
         })
         .collect();
     let campaign = measure::new_run_id()?;
+    // Before anything is queued: a campaign of which no run has begun cannot be gone on with.
+    fingerprints::before_run(places, speed, &session.progress)?;
     session.writer.queue(&campaign, &runs)?;
     session.measure_queue(&campaign)
 }
 
 /// Goes on with a run that was stopped, and then with those of its campaign that have not begun.
 fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Ending> {
-    let mut session = Session::open(places, reported(arguments))?;
+    let mut session = Session::open(places, &arguments.speed, reported(arguments))?;
     let run = session.writer.store().find_run(wanted).map_err(usage)?;
     let campaign = session.writer.store().campaign_of(&run)?.unwrap_or_default();
     let retry = if arguments.retry_failed { Retry::Failed } else { Retry::CutOff };
@@ -83,15 +90,16 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
 /// Measuring the runs of a campaign.
 struct Session<'a> {
     places: &'a Places,
+    speed: &'a HostSpeed,
     reported: Reported<'a>,
     writer: Writer,
     progress: Progress,
 }
 
 impl<'a> Session<'a> {
-    fn open(places: &'a Places, reported: Reported<'a>) -> anyhow::Result<Session<'a>> {
+    fn open(places: &'a Places, speed: &'a HostSpeed, reported: Reported<'a>) -> anyhow::Result<Session<'a>> {
         interrupt::listen()?;
-        Ok(Session { places, reported, writer: paths::open_store(places)?, progress: Progress::new() })
+        Ok(Session { places, speed, reported, writer: paths::open_store(places)?, progress: Progress::new() })
     }
 
     /// Measures the runs of a campaign that have not begun, one after another. One that cannot be measured ends none of the others.
@@ -101,7 +109,14 @@ impl<'a> Session<'a> {
             self.writer.store().next_queued(campaign)?
         {
             let left = self.writer.store().queued(campaign)?;
-            let ready = Ready { plan, written_options, watch: Stopwatch::start() };
+            let fingerprint = match fingerprints::before_run(self.places, self.speed, &self.progress) {
+                Err(_) if interrupt::requested() => {
+                    self.say_what_is_left(campaign)?;
+                    return Ok(Ending::Interrupted);
+                }
+                measured => measured?,
+            };
+            let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
             let origin = Origin::Queue { campaign };
             let ended = measure::measure(self.places, &ready, origin, &mut self.writer, &mut self.progress)
                 .and_then(|measured| show(&self.writer, &measured, self.reported));
@@ -153,7 +168,9 @@ impl<'a> Session<'a> {
             )));
         }
         code_files::check(&record.plan).map_err(usage)?;
-        let measured = measure::resume(self.places, record, retry, &mut self.writer, &mut self.progress)?;
+        let fingerprint = fingerprints::before_run(self.places, self.speed, &self.progress)?;
+        let resuming = Resuming { record, retry, fingerprint };
+        let measured = measure::resume(self.places, resuming, &mut self.writer, &mut self.progress)?;
         show(&self.writer, &measured, self.reported)
     }
 }

@@ -113,6 +113,8 @@ impl Site {
             }
             Route::Compare { a, b } => pages::compare::answer(self, &store()?, &a, &b),
             Route::Picked(runs) => pages::compare::picked(&store()?, &runs),
+            Route::Hosts => pages::hosts::list(&store()?),
+            Route::Host { name } => pages::hosts::answer(&store()?, name),
             Route::Live { run } => pages::live::page(&store()?, &run),
             Route::LiveJson { run } => pages::live::json(&store()?, &run),
             Route::Icon => Ok(Answer::nothing(204)),

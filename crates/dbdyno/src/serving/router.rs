@@ -41,6 +41,12 @@ pub enum Route {
     },
     /// Runs picked in the list.
     Picked(Vec<String>),
+    /// All hosts.
+    Hosts,
+    /// One host over time.
+    Host {
+        name: String,
+    },
     Live {
         run: String,
     },
@@ -113,6 +119,8 @@ pub fn route(target: &str) -> Route {
             ("", "") => Route::Picked(query.all("run")),
             (a, b) => Route::Compare { a: a.to_owned(), b: b.to_owned() },
         },
+        ["hosts"] | ["hosts", ""] => Route::Hosts,
+        ["hosts", name] => Route::Host { name: (*name).to_owned() },
         ["live", run] if !run.is_empty() => match run.strip_suffix(".json") {
             Some(run) => Route::LiveJson { run: run.to_owned() },
             None => Route::Live { run: (*run).to_owned() },
@@ -193,6 +201,8 @@ mod tests {
         check("/compare?run=r1&run=r2", Route::Picked(vec!["r1".to_owned(), "r2".to_owned()]));
         check("/compare?a=r1", Route::Compare { a: "r1".to_owned(), b: String::new() });
         check("/live/r1.json", Route::LiveJson { run: "r1".to_owned() });
+        check("/hosts", Route::Hosts);
+        check("/hosts/bench-1", Route::Host { name: "bench-1".to_owned() });
         let output = RawOutputName { launch: 1, side: 0, name: "read/LOG".to_owned() };
         check("/runs/r1/raw/1/0/read/LOG", Route::Raw { run: "r1".to_owned(), output });
         for target in [
@@ -203,6 +213,7 @@ mod tests {
             "/etc/passwd",
             "/runs/r1/raw/x/0/LOG",
             "/live",
+            "/hosts/bench-1/x",
         ] {
             check(target, Route::Nowhere);
         }
@@ -212,6 +223,7 @@ mod tests {
     fn what_is_linked_is_what_is_meant_whatever_the_name() {
         let run = NASTY.to_owned();
         assert_eq!(route(&links::live(NASTY)), Route::Live { run: run.clone() });
+        assert_eq!(route(&links::host(NASTY)), Route::Host { name: run.clone() });
         assert_eq!(route(&links::raw_list(NASTY)), Route::RawList { run: run.clone() });
         let output = RawOutputName { launch: 2, side: 1, name: NASTY.to_owned() };
         assert_eq!(route(&links::raw(NASTY, &output)), Route::Raw { run: run.clone(), output });

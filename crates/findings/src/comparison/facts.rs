@@ -172,6 +172,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         cost: record.cost,
         of_servers: plan.workload.is_sql(),
         host: record.host.clone(),
+        fingerprint: record.fingerprint.clone(),
     }
 }
 

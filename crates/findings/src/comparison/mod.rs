@@ -21,6 +21,7 @@ use model::block::Side;
 use model::counter::Counter;
 use model::event::Moment;
 use model::figures::count;
+use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host};
 use model::metric::Metric;
 use model::plan::LeftOut;
@@ -76,6 +77,8 @@ pub struct Comparison {
     /// Whether the engines are servers, whose client is a process of its own.
     pub of_servers: bool,
     pub host: Host,
+    /// How fast the host was when the run began; absent if it was not measured.
+    pub fingerprint: Option<Fingerprint>,
 }
 
 /// What a verdict rests on.

@@ -4,6 +4,7 @@
 
 use super::{Observed, Origin};
 use crate::comparison::rounds::series_of;
+use crate::conditions::host_warning;
 use analysis::change_points::ErrorFloor;
 use analysis::rounds::RoundValues;
 use model::plan::Design;
@@ -68,7 +69,8 @@ pub fn of_campaigns(records: &[RunRecord]) -> Result<(Vec<Observed>, Origin), Ap
         }
         let (observed, of_run) = of_campaign(record);
         origin.names.extend(of_run.names);
-        for warning in of_run.warnings {
+        let of_host = records.first().and_then(|first| host_warning(first, record));
+        for warning in of_run.warnings.into_iter().chain(of_host) {
             if !origin.warnings.contains(&warning) {
                 origin.warnings.push(warning);
             }
@@ -160,6 +162,8 @@ fn with_rounds(one: &Observed, more: &Observed) -> Observed {
 mod tests {
     use super::*;
     use crate::tests::history::observed;
+    use model::fingerprint::{Fingerprint, HostFigure};
+    use testing::rounds::record;
 
     #[test]
     fn rounds_are_added_and_a_release_that_one_lacks_is_a_gap() {
@@ -176,5 +180,25 @@ mod tests {
         assert_eq!(joined.first_rounds, Some(2));
         assert_eq!(with_rounds(&joined, &again).first_rounds, Some(2));
         assert_eq!(joined.values, [Some(1.0), Some(2.0_f64.exp()), Some(1.0_f64.exp())]);
+    }
+    #[test]
+    fn campaigns_before_which_the_host_was_not_equally_fast_say_so() {
+        let campaign = |id: &str, value| {
+            let figures = vec![HostFigure { name: "memory_latency_ns".to_owned(), value, spread: 0.01 }];
+            let (host, boot_id) = ("bench-1".to_owned(), "b".to_owned());
+            let fingerprint = Fingerprint { at_us: 1, host, boot_id, device: None, figures };
+            RunRecord { id: id.to_owned(), fingerprint: Some(fingerprint), ..record() }
+        };
+        let of_host = |records: &[RunRecord]| -> Vec<String> {
+            let (_, origin) = of_campaigns(records).unwrap();
+            let warnings = origin.warnings.into_iter().filter(|warning| warning.id() == "host-differs");
+            warnings.map(|warning| warning.to_string()).collect()
+        };
+        let (first, same, slower) = (campaign("a", 181.0), campaign("b", 183.0), campaign("c", 240.0));
+        assert_eq!(of_host(&[first.clone(), same.clone()]), [""; 0]);
+        let said = of_host(&[first, same, slower]);
+        let begins =
+            "before c the host was not what it was before a: memory_latency_ns: 181 then 240 (+32.6 %)";
+        assert!(said.len() == 1 && said[0].starts_with(begins), "{said:?}");
     }
 }

@@ -47,6 +47,14 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         Warning::ResumedAfterChange {
             changes: vec![text("it was booted again"), text("kernel was 6.1, is 6.8")],
         },
+        Warning::HostDiffers {
+            first: text("20261121-091500-3fa9"),
+            run: text("20261124-101500-77aa"),
+            figures: vec![
+                text("memory_latency_ns: 181 then 240 (+32.6 %)"),
+                text("fsync_us: 110 then 308 (+180 %)"),
+            ],
+        },
         Warning::ServerElsewhere { subject: text("postgres@there"), server: text("db:5432") },
         Warning::NoDevice { reason: text("no such file") },
         shared(Some(text("nvme0n1"))),

@@ -40,10 +40,28 @@ pub struct Releases {
     pub reference: Option<f64>,
     /// Confidence of the intervals, for the legend; absent where they have none that all share.
     pub confidence: Option<f64>,
-    /// The releases in their order.
+    /// The releases in their order; of what has none, the moments.
     pub releases: Vec<String>,
+    pub bands: Bands,
     /// One for each step.
     pub lines: Vec<Line>,
+}
+
+/// What is shaded behind the lines, every second of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bands {
+    /// The major versions, if the releases have such.
+    MajorVersions,
+    /// Neighbours that belong together, from the first on.
+    Of(Vec<Band>),
+}
+
+/// Neighbours that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Band {
+    pub name: String,
+    /// How many releases or moments.
+    pub count: usize,
 }
 
 /// One line.

@@ -94,6 +94,7 @@ fn within(value: f64, low: f64, high: f64) -> Option<Point> {
 
 fn releases(names: &[&str], lines: Vec<Line>) -> Chart {
     Chart::Releases(Releases {
+        bands: Bands::MajorVersions,
         title: "relative rate of range scans".to_owned(),
         axis: "relative rate".to_owned(),
         reference: Some(1.0),

@@ -1,6 +1,6 @@
 //! The charts of a comparison: relative rates over the releases of a configuration, and as bars by group.
 
-use crate::charts::{BarSeries, Bars, Chart, Line, Mark, Point, Releases};
+use crate::charts::{Bands, BarSeries, Bars, Chart, Line, Mark, Point, Releases};
 use crate::document::Figure;
 use crate::documents::ids::Ids;
 use crate::documents::shared_confidence;
@@ -105,7 +105,7 @@ fn one_over_releases(
                 "Rate relative to {} over releases{of_config}{of_group}, with intervals; a diamond stands where a step changed.",
                 view.base
             ),
-            chart: Chart::Releases(Releases {
+            chart: Chart::Releases(Releases { bands: Bands::MajorVersions,
                 title: format!("Relative rate{of_config}{of_group}"),
                 axis: format!("rate relative to {}", view.base),
                 reference: Some(1.0),

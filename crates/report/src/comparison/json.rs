@@ -71,7 +71,7 @@ pub fn json(view: &Comparison) -> Value {
         "shapes": shapes.collect::<Vec<_>>(),
         "elapsed_s": view.run.elapsed_s,
         "cost": view.cost.as_ref().map(contract::cost),
-        "host": contract::host(&view.host),
+        "host": contract::host(&view.host, view.fingerprint.as_ref()),
     })
 }
 

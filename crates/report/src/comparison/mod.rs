@@ -66,6 +66,7 @@ pub fn document(run: &ComparedRun) -> Document {
     intro.push(sentences::conditions(view));
     intro.push(sentences::trials(view));
     let mut footer = vec![host_line(&view.host)];
+    footer.extend(view.fingerprint.as_ref().map(sentences::fingerprint));
     footer.extend(view.cost.as_ref().map(|cost| sentences::cost(cost, view.of_servers)));
     footer.push(sentences::again(view));
     Document {

@@ -1,12 +1,14 @@
 //! Sentences about the run of a comparison that every format uses alike: how it was laid out, what did not count, what it
 //! was measured on.
 
+use crate::documents::setup::figures;
 use findings::Comparison;
 use findings::comparison::{Disturbed, Repeats, TrialReason};
 use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
 use model::figures::{bytes, count, quantity, span};
+use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;
@@ -219,6 +221,11 @@ pub(crate) fn host_line(host: &Host) -> String {
         host.load_1m.as_ref().map(|load| format!("load {load} at the start")),
     ];
     format!("Host {}: {}.", host.name, facts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// How fast the host was before the run.
+pub(super) fn fingerprint(fingerprint: &Fingerprint) -> String {
+    format!("Measured of the host before the run: {}.", figures(fingerprint))
 }
 
 /// What measuring itself cost. The client of a server is a process of its own.

@@ -7,6 +7,7 @@ use findings::labels::told_apart;
 use model::build::{BuildSource, EngineBuild};
 use model::config::Options;
 use model::figures::{NONE, bytes, count, or_none, quantity, span};
+use model::fingerprint::{Fingerprint, HostFigure};
 use model::plan::{Design, Plan};
 use model::record::RunRecord;
 use model::units::Bytes;
@@ -103,7 +104,17 @@ fn hardware(record: &RunRecord) -> Vec<String> {
     fact("device", host.device.clone());
     fact("virtual machine", Some(if host.virtual_machine { "yes" } else { "no" }.to_owned()));
     fact("load at the start", host.load_1m.clone());
+    fact("measured before the run", record.fingerprint.as_ref().map(figures));
     facts
+}
+
+/// How fast the host was: `memory_latency_ns 181, fsync_us 308 (not steady)`
+pub(crate) fn figures(fingerprint: &Fingerprint) -> String {
+    let figure = |one: &HostFigure| {
+        let unsteady = if one.is_steady() { "" } else { " (not steady)" };
+        format!("{} {}{unsteady}", one.name, quantity(one.value))
+    };
+    fingerprint.figures.iter().map(figure).collect::<Vec<_>>().join(", ")
 }
 
 /// Sizes, steps, options.

@@ -65,6 +65,7 @@ fn heads(a: &Side, b: &Side) -> Markup {
             th scope="row" { "what" }
             @for side in [a, b] { td { (side.head.purpose.word()) ", " (side.head.status.name()) } }
         }
+        tr { th scope="row" { "host" } @for side in [a, b] { td.site-names { (host(side)) } } }
         tr { th scope="row" { "subjects" } @for side in [a, b] { td.site-names { (name(&subjects(side))) } } }
         tr {
             th scope="row" { "found" }
@@ -72,6 +73,11 @@ fn heads(a: &Side, b: &Side) -> Markup {
         }
     };
     table(headers(&["", "A", "B"]), rows)
+}
+
+fn host(side: &Side) -> Markup {
+    let host = side.conditions.host();
+    html! { a href=(links::host(host)) { (name(host)) } }
 }
 
 fn found(sentences: &[Sentence]) -> Markup {

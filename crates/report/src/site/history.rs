@@ -4,7 +4,7 @@
 use super::cells::{headers, moment, name, number_headers, own_values, select, table, time};
 use super::links;
 use super::shell::{self, Here};
-use crate::charts::{self, Chart, Line, Point, Releases};
+use crate::charts::{self, Bands, Chart, Line, Point, Releases};
 use findings::conditions::{Differing, RunConditions, SubjectFacts};
 use findings::selection::Selection;
 use maud::{Markup, PreEscaped, html};
@@ -292,6 +292,7 @@ fn over_runs(of_release: &[&SubjectRates]) -> Option<Point> {
 
 fn chart(view: &HistoryPage, releases: Vec<String>, lines: Vec<Line>, confidence: Option<f64>) -> Chart {
     Chart::Releases(Releases {
+        bands: Bands::MajorVersions,
         title: view.step.clone(),
         axis: "operations per second".to_owned(),
         reference: None,
@@ -332,8 +333,7 @@ pub fn gathered(mut runs: Vec<(RunConditions, RunRates)>) -> Vec<Comparable> {
             continue;
         }
         let apart = newest.as_ref().map(|newest| newest.apart(&conditions, &run.step)).unwrap_or_default();
-        let host = conditions.facts().find(|(what, _)| *what == "host");
-        let host = host.map(|(_, name)| name.clone()).unwrap_or_default();
+        let host = conditions.host().to_owned();
         groups.push((conditions, Comparable { host, apart, runs: vec![run] }));
     }
     groups.into_iter().map(|(_, group)| group).collect()

@@ -101,6 +101,14 @@ pub fn history(workload: &str, step: &str, engine: &str) -> String {
     format!("/history?{}", query(&[("workload", workload), ("step", step), ("engine", engine)]))
 }
 
+/// The hosts that were measured on.
+pub const HOSTS: &str = "/hosts";
+
+/// A host over time.
+pub fn host(name: &str) -> String {
+    format!("{HOSTS}/{}", encoded(name))
+}
+
 /// A page of the list, from 1.
 pub fn runs(fields: &FilterFields, page: u64) -> String {
     let number = if page > 1 { page.to_string() } else { String::new() };

@@ -1,4 +1,4 @@
-//! Pages that only `dbdyno serve` has: the list of runs, a step over runs, two runs side by side, a run in progress,
+//! Pages that only `dbdyno serve` has: the list of runs, a step over runs, a host over time, two runs side by side, a run in progress,
 //! raw output, and what is said where there is nothing to show. Typed views in, HTML out; the report of a run is the
 //! business of `html`.
 //!
@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod history;
+pub mod hosts;
 pub mod links;
 pub mod live;
 pub mod message;

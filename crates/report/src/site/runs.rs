@@ -128,7 +128,7 @@ fn line(RunRow { entry, verdicts }: &RunRow) -> Markup {
                 @for found in verdicts.iter().take(MOST_FOUND) { p { (sentence(&found.text)) } }
                 @if verdicts.len() > MOST_FOUND { p { (verdicts.len() - MOST_FOUND) " more in the report" } }
             }
-            td { @if let Some(host) = &entry.host { (name(host)) } }
+            td { @if let Some(host) = &entry.host { a href=(links::host(host)) { (name(host)) } } }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The frame of every page: navigation, our own style and script, and the policy that lets the browser run nothing else.
 
-use super::links;
+use super::{cells, links};
 use crate::render::html::shell;
 use maud::{Markup, PreEscaped, html};
 
@@ -13,6 +13,8 @@ pub enum Here {
     Runs,
     /// A step over runs.
     History,
+    /// The hosts, or one of them over time.
+    Hosts,
     Elsewhere,
 }
 
@@ -26,8 +28,8 @@ pub fn page(title: &str, here: Here, body: Markup) -> String {
 }
 
 /// A report that stands by itself as a page of the site; `endings` are those of the files that it can be had as, with
-/// their names.
-pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)]) -> String {
+/// their names. `host` is where it was measured, if it is of a run.
+pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)], host: Option<&str>) -> String {
     let links = html! {
         (navigation(Here::Elsewhere))
         p.site.site-formats {
@@ -38,6 +40,7 @@ pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)]) -> String
             }
             " · "
             a href=(links::raw_list(id)) { "raw output" }
+            @if let Some(host) = host { " · host " a href=(links::host(host)) { (cells::name(host)) } }
         }
     };
     finished(&after_body_tag(report, &links.into_string()))
@@ -62,6 +65,8 @@ fn navigation(here: Here) -> Markup {
             a href="/" aria-current=[current(Here::Runs)] { "Runs" }
             " "
             a href="/history" aria-current=[current(Here::History)] { "History" }
+            " "
+            a href=(links::HOSTS) aria-current=[current(Here::Hosts)] { "Hosts" }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::compare::{self, RunFigures, SubjectFigure};
 use super::history::{self, HistoryPage, RunRates, SubjectRates, gathered};
+use super::hosts::{self, HostPage, HostRow};
 use super::links::FilterFields;
 use super::live::{self, LiveView};
 use super::message::{self, Message};
@@ -16,6 +17,7 @@ use findings::conditions::RunConditions;
 use findings::labels::told_apart;
 use model::block::Second;
 use model::event::RunOutcome;
+use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::Host;
 use model::listing::{
     Choices, Entry, EntryKind, LiveFacts, LiveTrial, RunHead, TrialCounts, TrialEnd, TrialRate,
@@ -87,7 +89,7 @@ fn conditions(change: impl Fn(&mut model::plan::Plan, &mut Host)) -> RunConditio
     let record = testing::rounds::record();
     let (mut plan, mut host) = (record.plan, record.host);
     change(&mut plan, &mut host);
-    RunConditions::of(&plan, &host)
+    RunConditions::of(&plan, &host, None)
 }
 
 fn rates(
@@ -206,6 +208,8 @@ fn all_pages() -> Vec<String> {
         compare::page(&side("a", own.clone(), 100.0), &side("b", own, 90.0)),
         live::page(&live_view()),
         raw::page("a", &[NASTY.to_owned()], &[output]),
+        hosts::list(&[HostRow { name: NASTY.to_owned(), fingerprints: 0, last_at_us: None }]),
+        hosts::page(&host(vec![fingerprint(9, "b", 181.0), fingerprint(5, NASTY, 240.0)])),
         message::page(&Message {
             title: NASTY.to_owned(),
             paragraphs: vec![NASTY.to_owned()],
@@ -213,6 +217,64 @@ fn all_pages() -> Vec<String> {
             links: vec![("/runs/a".to_owned(), NASTY.to_owned())],
         }),
     ]
+}
+
+fn fingerprint(hour: i64, boot_id: &str, memory_latency_ns: f64) -> Fingerprint {
+    let figure = |name: &str, value, spread| HostFigure { name: name.to_owned(), value, spread };
+    Fingerprint {
+        at_us: hour * 3_600_000_000,
+        host: NASTY.to_owned(),
+        boot_id: boot_id.to_owned(),
+        device: Some(NASTY.to_owned()),
+        figures: vec![figure("memory_latency_ns", memory_latency_ns, 0.011), figure("fsync_us", 310.0, 0.12)],
+    }
+}
+
+fn host(fingerprints: Vec<Fingerprint>) -> HostPage {
+    HostPage { name: NASTY.to_owned(), fingerprints, older: 0 }
+}
+
+#[test]
+fn a_host_has_a_chart_of_each_figure_with_its_boots_and_says_what_changed() {
+    let measured =
+        [(30, "cccccccc", 182.0), (20, "bbbbbbbb", 181.0), (8, "aaaaaaaa", 240.0), (2, "aaaaaaaa", 241.0)];
+    let page =
+        hosts::page(&host(measured.map(|(hour, boot, latency)| fingerprint(hour, boot, latency)).to_vec()));
+    assert_eq!(page.matches("<figure").count(), 2, "of what was measured, and of nothing else: {page}");
+    for part in [
+        "<h2>Latency of memory</h2>",
+        "<h2>fsync of 4 KiB</h2>",
+        ">boot aaaaaaaa<",
+        ">boot cccccccc<",
+        "1970-01-02 06:00:00",
+        "181 ±1.1 %",
+        "memory_latency_ns: 240 then 181 (-24.6 %); not steady: fsync_us",
+        "href=\"/?host=",
+    ] {
+        assert!(page.contains(part), "{part} is missing: {page}");
+    }
+    assert_eq!(page.matches("memory_latency_ns: ").count(), 1, "only one is a change: {page}");
+    let once = hosts::page(&host(vec![fingerprint(2, "a", 181.0)]));
+    assert!(!once.contains("<figure") && once.contains("nothing to draw yet"), "{once}");
+    let never = hosts::page(&host(Vec::new()));
+    assert!(never.contains("It was not measured") && !never.contains("<h2>"), "{never}");
+}
+
+#[test]
+fn each_device_has_a_chart_and_is_held_against_itself_alone() {
+    let other = |hour, fsync_us| {
+        let mut one = Fingerprint { device: Some("nvme0n1".to_owned()), ..fingerprint(hour, "a", 500.0) };
+        one.figures[1] = HostFigure { name: "fsync_us".to_owned(), value: fsync_us, spread: 0.0 };
+        one
+    };
+    let measured =
+        vec![other(11, 20.0), fingerprint(10, "a", 500.0), other(9, 20.5), fingerprint(8, "a", 181.0)];
+    let page = hosts::page(&host(measured));
+    assert_eq!(page.matches("<figure").count(), 3, "memory, and fsync of two devices: {page}");
+    assert!(page.contains("fsync_us of nvme0n1"), "{page}");
+    // Memory is that of the host, whichever device was measured; one device is not a change of the other.
+    assert_eq!(page.matches("memory_latency_ns: 181 then 500").count(), 1, "{page}");
+    assert!(!page.contains("fsync_us: "), "{page}");
 }
 
 #[test]
@@ -440,11 +502,12 @@ fn a_run_in_progress_says_how_far_it_has_come_and_whether_it_lives() {
 #[test]
 fn a_report_gets_its_frame_and_keeps_its_own_text() {
     let report = crate::render::html::shell::page("r", maud::html! { p { "the report" } });
-    let framed = shell::framed_report(&report, "a/b", &[("json", "JSON")]);
+    let framed = shell::framed_report(&report, "a/b", &[("json", "JSON")], Some("a b"));
     for part in [
         "<p>the report</p>",
         "href=\"/runs/a%2Fb/report.json\"",
         "href=\"/runs/a%2Fb/raw\"",
+        "href=\"/hosts/a%20b\"",
         "aria-label=\"dbdyno\"",
     ] {
         assert!(framed.contains(part), "{part} is missing: {framed}");

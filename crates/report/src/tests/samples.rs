@@ -10,6 +10,7 @@ use findings::{ComparedRun, Comparison, Finding};
 use model::block::Side;
 use model::counter::Counter;
 use model::event::Moment;
+use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::{HarnessCost, Host};
 use model::metric::Metric;
 use model::record::{RunRecord, RunWarning};
@@ -255,6 +256,14 @@ fn record() -> RunRecord {
     workload.tells = "the CPU cost of foreground operations on data that fits in the block cache".to_owned();
     workload.does_not_tell =
         "write amplification, write stalls, tail latency and anything that waits for a device".to_owned();
+    let figure = |name: &str, value, spread| HostFigure { name: name.to_owned(), value, spread };
+    record.fingerprint = Some(Fingerprint {
+        at_us: 1_793_000_000_000_000,
+        host: "bench-1".to_owned(),
+        boot_id: "b".to_owned(),
+        device: Some("nvme0n1".to_owned()),
+        figures: vec![figure("memory_latency_ns", 181.4, 0.012), figure("fsync_us", 308.25, 0.21)],
+    });
     record.host = Host {
         name: "bench-1".to_owned(),
         boot_id: "b".to_owned(),

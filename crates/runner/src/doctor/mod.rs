@@ -1,10 +1,11 @@
 //! Whether this host is fit to measure on: facts and a moment of it in, checks out. Each check says what was found, what is
 //! wanted, why, and what to do.
 //!
-//! The checks are pure; `moment` looks, `settings` writes.
+//! The checks are pure; `moment` looks, `settings` writes, `fingerprint` measures.
 
 mod cpu;
 pub mod fingerprint;
+pub mod kept_fingerprint;
 mod limits;
 mod load;
 mod memory;

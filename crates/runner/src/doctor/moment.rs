@@ -73,24 +73,14 @@ impl Moment {
         let before = Ticks::read(&root);
         std::thread::sleep(LOOK);
         let after = Ticks::read(&root);
-        let meminfo = root.line("/proc/meminfo").unwrap_or_default();
         let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         Moment {
             busy_percent: before.share(&after, |state| !matches!(state, "idle" | "iowait")),
             steal_percent: before.share(&after, |state| state == "steal"),
             busiest: before.busiest(&after),
             pressure: pressure(&root),
-            available_bytes: [
-                parse::field(&meminfo, "MemAvailable").map(|kib| kib * 1024),
-                left_of_group(&root),
-            ]
-            .into_iter()
-            .flatten()
-            .min(),
-            space: rustix::fs::statvfs(work_dir).ok().map(|space| Space {
-                free: Bytes(space.f_bavail * space.f_frsize),
-                all: Bytes(space.f_blocks * space.f_frsize),
-            }),
+            available_bytes: available_bytes(&root),
+            space: space(work_dir),
             disks: disks(&root, device),
             // No limit is the largest number.
             open_files: Some((limits.current.unwrap_or(u64::MAX), limits.maximum.unwrap_or(u64::MAX))),
@@ -99,6 +89,19 @@ impl Moment {
             tools: tools(),
         }
     }
+}
+
+/// The memory that this process may take still; absent if the host does not say.
+pub(super) fn available_bytes(root: &Root) -> Option<u64> {
+    let meminfo = root.line("/proc/meminfo").unwrap_or_default();
+    let of_host = parse::field(&meminfo, "MemAvailable").map(|kib| kib * 1024);
+    [of_host, left_of_group(root)].into_iter().flatten().min()
+}
+
+/// The room of the file system that a directory lies on; absent if it cannot be looked at.
+pub(super) fn space(directory: &Path) -> Option<Space> {
+    let space = rustix::fs::statvfs(directory).ok()?;
+    Some(Space { free: Bytes(space.f_bavail * space.f_frsize), all: Bytes(space.f_blocks * space.f_frsize) })
 }
 
 /// What the control group of this process may take still, if it has a limit.

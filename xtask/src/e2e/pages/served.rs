@@ -5,6 +5,7 @@ use super::super::bisect::SLOWDOWN;
 use super::super::engines::RELEASE;
 use super::super::scratch::Scratch;
 use super::super::serve::{Served, compared};
+use super::super::tool::Call;
 use super::super::{Case, Ending};
 use super::webdriver::{Reach, keys};
 use super::{Opened, Screen, no_browser, reading, timelines};
@@ -29,11 +30,22 @@ fn served(scratch: &Scratch) -> anyhow::Result<Ending> {
     let same = compared(scratch, &[])?;
     let slowed = compared(scratch, &["--name", SLOWED, "--plant-slowdown", SLOWDOWN])?;
     let runs = Runs { same, slowed };
+    // Beside the fingerprint of before the runs: a chart needs two.
+    Call::new(scratch, ["doctor", "--bench"]).succeeds()?;
     let server = Served::start(scratch, &[])?;
     let opened = screen.open(format!("http://{}/", server.address))?;
     opened.shot("list")?;
-    let walked =
-        [list, report, history, side_by_side, permalinks, nothing_there, dark_and_narrow, without_script];
+    let walked = [
+        list,
+        report,
+        host,
+        history,
+        side_by_side,
+        permalinks,
+        nothing_there,
+        dark_and_narrow,
+        without_script,
+    ];
     for walk in walked {
         walk(&opened, &runs)?;
         opened.is_quiet()?;
@@ -117,6 +129,25 @@ fn report(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     browser.until(&format!(
         "[...document.querySelectorAll('tbody tr')].some((row) => row.textContent.includes('{slowed}') && row.textContent.includes('slower'))"
     ))
+}
+
+/// From a report to the host that it was measured on, how fast that was, and back to its runs.
+fn host(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
+    let Runs { same, slowed } = runs;
+    let browser = opened.browser;
+    opened.again(&format!("runs/{slowed}"))?;
+    browser.click(".site-formats a[href^='/hosts/']")?;
+    browser.until("document.readyState === 'complete' && location.pathname.startsWith('/hosts/')")?;
+    opened.shot("host")?;
+    browser.ensure("document.querySelector('a[aria-current=page]').textContent === 'Hosts'")?;
+    browser.ensure("document.querySelectorAll('figure svg').length === 5")?;
+    browser.ensure("document.querySelectorAll('tbody tr').length === 2")?;
+    browser.ensure("document.querySelector('tbody').textContent.includes('±')")?;
+    browser.click("main a[href='/hosts']")?;
+    is_at(opened, "/hosts")?;
+    opened.shot("hosts")?;
+    browser.click("tbody a[href^='/?host=']")?;
+    lists(opened, &[slowed, same])
 }
 
 /// From the list to the workload, from there to the step, from its rows to the run.
@@ -207,6 +238,15 @@ fn nothing_there(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     is_at(opened, "/")
 }
 
+/// The host of the runs, as the list links it.
+fn host_address(opened: &Opened<'_>) -> anyhow::Result<String> {
+    opened.again("")?;
+    let address = opened
+        .browser
+        .script("return document.querySelector(\"td a[href^='/hosts/']\").getAttribute('href')")?;
+    Ok(address.as_str().context("the list links no host")?.trim_start_matches('/').to_owned())
+}
+
 /// Every page in the dark, and on a telephone, where only tables and charts scroll sideways.
 fn dark_and_narrow(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     const PAPER: &str = "return getComputedStyle(document.documentElement).backgroundColor";
@@ -218,6 +258,8 @@ fn dark_and_narrow(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
         ("raw", format!("runs/{slowed}/raw")),
         ("history", "history?workload=tiny&step=readrandom".to_owned()),
         ("side-by-side", format!("compare?a={same}&b={slowed}")),
+        ("hosts", "hosts".to_owned()),
+        ("host", host_address(opened)?),
     ] {
         browser.open(&format!("{}{path}", opened.address))?;
         let light = browser.script(PAPER)?;

@@ -3,10 +3,12 @@
 
 use model::block::{Block, BlockKind, Outcome, Side, TrialKey};
 use model::event::{RunEvent, RunOutcome};
+use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::Host;
 use model::plan::{Design, Layout, Plan, Purpose};
 use model::record::{RunRecord, RunStatus, TrialRecord};
 use model::units::Nanos;
+use model::warning::Warning;
 use runner::campaign::action::{Action, Role};
 use runner::campaign::drive::drive;
 use runner::campaign::rounds::machine::{Before, Rounds};
@@ -207,4 +209,23 @@ fn a_campaign_that_is_stopped_and_killed_at_random_ends_with_every_trial_once() 
         halves.into_iter().map(|half| half.join().unwrap()).max().flatten()
     });
     assert!(most > Some(4), "nothing was stopped or killed: at most {most:?} invocations");
+}
+
+#[test]
+fn a_run_that_is_gone_on_with_on_a_host_that_became_slower_says_so() {
+    let mut record = testing::rounds::record();
+    record.plan.tool_version = super::TOOL_VERSION.to_owned();
+    let of = |value| Fingerprint {
+        at_us: 1,
+        host: record.host.name.clone(),
+        boot_id: String::new(),
+        device: None,
+        figures: vec![HostFigure { name: "memory_latency_ns".to_owned(), value, spread: 0.01 }],
+    };
+    let (before, slower) = (of(181.0), of(240.0));
+    let record = RunRecord { fingerprint: Some(before.clone()), ..record };
+    let said = |now: Option<&Fingerprint>| super::changes_since(&record, &record.host, now).unwrap();
+    let changes = vec!["memory_latency_ns: 181 then 240 (+32.6 %)".to_owned()];
+    assert_eq!(said(Some(&slower)), Some(Warning::ResumedAfterChange { changes }));
+    assert_eq!((said(Some(&before)), said(None)), (None, None));
 }

@@ -5,6 +5,7 @@ use super::super::asked::{Answer, Asked, Kind, Method};
 use super::Site;
 use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::event::{RunEvent, RunOutcome};
+use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::{HarnessCost, Host};
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
 use model::plan::{Design, Layout, Plan, Purpose};
@@ -44,6 +45,10 @@ fn plan(purpose: Purpose) -> Plan {
     Plan { purpose, layout, ..testing::plan(WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]) }
 }
 
+/// How fast memory was before two of the runs.
+const MEMORY_LATENCY_NS: [(&str, f64); 2] =
+    [("20261121-091500-aaaa", 181.0), ("20261121-101500-bbbb", 240.0)];
+
 /// The events of a run with three launches, but for its end.
 fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
     let host = Host { name: "bench-1".to_owned(), boot_id: "boot".to_owned(), cpus: 8, ..Host::default() };
@@ -53,6 +58,16 @@ fn events(id: &str, at_us: i64, purpose: Purpose) -> Vec<RunEvent> {
         plan: Box::new(plan(purpose)),
         host: Box::new(host),
     }];
+    if let Some(latency_ns) = MEMORY_LATENCY_NS.into_iter().find_map(|(of, ns)| (of == id).then_some(ns)) {
+        let figure = HostFigure { name: "memory_latency_ns".to_owned(), value: latency_ns, spread: 0.01 };
+        events.push(RunEvent::HostMeasured(Box::new(Fingerprint {
+            at_us: at_us - 1,
+            host: "bench-1".to_owned(),
+            boot_id: "boot".to_owned(),
+            device: None,
+            figures: vec![figure],
+        })));
+    }
     for launch in 1..=3 {
         events.push(RunEvent::LaunchStarted { launch, at_us: at_us + i64::from(launch) });
         for step in ["readrandom", "seekrandom"] {
@@ -192,6 +207,9 @@ fn every_page_is_there_and_shows_what_the_store_has() {
     check("/runs/20261121-111500-cccc/report.post.md", &["# rocksdb@8.5.4 against itself"]);
     check("/runs/20261121-131500-eeee/report.json", &["612345"]);
     check("/runs/20261121-091500-aaaa/raw", &["rocksdb@8.7.3", "%3Cb%3E"]);
+    check("/runs/20261121-111500-cccc", &["href=\"/hosts/bench-1\""]);
+    check("/hosts", &["href=\"/hosts/bench-1\"", ">2<"]);
+    check("/hosts/bench-1", &["memory_latency_ns of bench-1", "boot boot", "240 ±1.0 %", "+32.6 %"]);
     check("/history", &["Choose a workload"]);
     check("/history?workload=small", &["Choose a step", "seekrandom"]);
     check(
@@ -199,7 +217,10 @@ fn every_page_is_there_and_shows_what_the_store_has() {
         &["rocksdb@8.5.4", ">1,000<", ">2,000<", "a build against itself"],
     );
     check("/history?workload=small&step=readrandom&engine=mysql", &["No run of small"]);
-    check("/compare?a=20261121-091500-aaaa&b=20261121-101500-bbbb", &["side by side", ">1.000<"]);
+    check(
+        "/compare?a=20261121-091500-aaaa&b=20261121-101500-bbbb",
+        &["side by side", ">1.000<", "memory_latency_ns", ">240 (+32.6 %)<", "href=\"/hosts/bench-1\""],
+    );
     check("/compare?a=20261121-091500-aaaa&b=20261121-121500-dddd", &["they differ in design"]);
     check("/live/20261121-121500-dddd", &["round 3 of 3, 12 of 12 trials", "rocksdb@8.7.3"]);
     check("/live/20261121-121500-dddd.json", &["\"ended\":false", "\"schema\":1"]);
@@ -273,6 +294,7 @@ fn what_is_not_there_is_told_with_the_nearest_names() {
         }
     };
     check("/nowhere", 404, &["No such page"]);
+    check("/hosts/bench-2", 404, &["No such host", "href=\"/hosts\""]);
     check("/runs/20261121-091500-aaab", 404, &["No such run", "20261121-091500-aaaa"]);
     check("/runs/2026", 404, &["Several runs", "href=\"/runs/20261121-101500-bbbb\""]);
     check("/runs/20261121-091500-aaaa?step=readrandm", 404, &["did you mean `readrandom`?"]);

@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod history;
+pub mod hosts;
 pub mod live;
 pub mod raw;
 pub mod report;
@@ -32,5 +33,6 @@ fn conditions(site: &Site, store: &Store, id: &str) -> Result<Arc<RunConditions>
         return Ok(known);
     }
     let (plan, host) = store.run_plan(id)?;
-    Ok(site.kept.conditions.put(id.to_owned(), RunConditions::of(&plan, &host), BYTES))
+    let fingerprint = store.fingerprint_of_run(id)?;
+    Ok(site.kept.conditions.put(id.to_owned(), RunConditions::of(&plan, &host, fingerprint.as_ref()), BYTES))
 }

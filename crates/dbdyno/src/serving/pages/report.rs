@@ -32,14 +32,15 @@ enum Named {
 pub fn answer(site: &Site, store: &Store, wanted: &str, selection: &Selection) -> Result<Answer, Failure> {
     match named(store, wanted)? {
         Named::Elsewhere(id) => Ok(Answer::redirect(links::report_of(&id, selection))),
-        Named::Other(finding) => Ok(Answer::page(200, framed(&finding, wanted))),
+        Named::Other(finding) => Ok(Answer::page(200, framed(&finding, wanted, None))),
         Named::Run(head) => {
             let stamp = stamp(store, &head)?;
             let key = format!("{stamp}page\0{:?}\0{:?}", selection.steps, selection.subjects);
             kept(site, &head, key, || {
                 let finding =
                     of_part(finding::of_run(store, store.load_run(&head.id)?, selection), &head.id)?;
-                Ok(Answer::page(200, framed(&finding, &head.id)))
+                let host = store.run_plan(&head.id)?.1.name;
+                Ok(Answer::page(200, framed(&finding, &head.id, Some(&host))))
             })
         }
     }
@@ -150,10 +151,10 @@ fn kept(
 }
 
 /// The report within the frame of the site, with links to the files that it can be had as.
-fn framed(finding: &Finding, id: &str) -> String {
+fn framed(finding: &Finding, id: &str, host: Option<&str>) -> String {
     let has = FORMATS.iter().filter(|format| format.is_of(finding));
     let files: Vec<(&str, &str)> = has.filter_map(|format| Some((format.ending?, format.name))).collect();
-    shell::framed_report(&html::render(&::report::document(finding)), id, &files)
+    shell::framed_report(&html::render(&::report::document(finding)), id, &files, host)
 }
 
 /// A part that the run has not is no page.

@@ -5,7 +5,7 @@ use super::super::lettering::{fitted, width};
 use super::super::palette::{Look, look};
 use super::super::scale::{Domain, Scale, Tick, drawable};
 use super::super::scene::{Area, Turn};
-use super::super::{Line, Point, Releases};
+use super::super::{Band, Bands, Line, Point, Releases};
 
 const PLOT_HEIGHT: f64 = 350.0;
 /// Above the values, for the names of bands.
@@ -67,7 +67,7 @@ pub(super) struct Layout {
     pub names: Vec<String>,
     pub turn: Turn,
     pub release_height: f64,
-    pub bands: Vec<Major>,
+    pub bands: Vec<Stretch>,
     pub has_end_labels: bool,
 }
 
@@ -76,7 +76,7 @@ impl Layout {
         let count = chart.releases.len();
         let plot_top = top + 30.0;
         let domain = Domain::of(points, chart.reference);
-        let bands = majors(&chart.releases);
+        let bands = stretches(chart);
         let head = if bands.is_empty() { 0.0 } else { BAND_HEAD };
         let scale = Scale { domain, start: plot_top + PLOT_HEIGHT, end: plot_top + head };
         let ticks = domain.ticks(7);
@@ -149,8 +149,8 @@ impl Row {
     }
 }
 
-/// Neighbouring releases of one major version.
-pub(super) struct Major {
+/// Neighbouring releases of one major version, or others that belong together.
+pub(super) struct Stretch {
     /// Index of the first of them.
     pub first: usize,
     pub count: usize,
@@ -158,15 +158,30 @@ pub(super) struct Major {
     pub name: String,
 }
 
+fn stretches(chart: &Releases) -> Vec<Stretch> {
+    match &chart.bands {
+        Bands::MajorVersions => majors(&chart.releases),
+        Bands::Of(bands) => {
+            let mut first = 0;
+            let stretch = |band: &Band| {
+                let stretch = Stretch { first, count: band.count, name: band.name.clone() };
+                first = first.saturating_add(band.count);
+                stretch
+            };
+            bands.iter().map(stretch).collect()
+        }
+    }
+}
+
 /// The major versions; none where there is but one, or where most have one release: bands would be stripes.
-fn majors(releases: &[String]) -> Vec<Major> {
+fn majors(releases: &[String]) -> Vec<Stretch> {
     let Some(majors) = releases.iter().map(|release| major(release)).collect::<Option<Vec<&str>>>() else {
         return Vec::new();
     };
-    let mut runs: Vec<Major> = Vec::new();
+    let mut runs: Vec<Stretch> = Vec::new();
     for run in majors.chunk_by(|one, other| one == other) {
         let first = runs.last().map_or(0, |last| last.first + last.count);
-        runs.extend(run.first().map(|major| Major { first, count: run.len(), name: format!("{major}.x") }));
+        runs.extend(run.first().map(|major| Stretch { first, count: run.len(), name: format!("{major}.x") }));
     }
     if runs.len() < 2 || runs.len() * 2 > majors.len() { Vec::new() } else { runs }
 }

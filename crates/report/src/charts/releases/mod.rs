@@ -4,8 +4,8 @@ use super::frame::{self, EDGE, Entry, Key, NameStyle, SMALL, TEXT, TO_BASE_LINE,
 use super::lettering::{brief, width};
 use super::scale::{is_ratio, settled};
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Turn, spot};
-use super::{Point, Releases};
-use layout::{Drawn, Layout, Major};
+use super::{Bands, Point, Releases};
+use layout::{Drawn, Layout, Stretch};
 use line::{Notes, end_labels};
 use model::figures;
 
@@ -60,7 +60,13 @@ pub(super) fn scene(chart: &Releases) -> Scene {
 fn description(chart: &Releases) -> String {
     let lines = figures::count(chart.lines.len() as u64, "line", "lines");
     let range = match (chart.releases.first(), chart.releases.last()) {
-        (Some(first), Some(last)) => format!(" over the releases from {} to {}", brief(first), brief(last)),
+        (Some(first), Some(last)) => {
+            let over = match chart.bands {
+                Bands::MajorVersions => " over the releases",
+                Bands::Of(_) => "",
+            };
+            format!("{over} from {} to {}", brief(first), brief(last))
+        }
         _ => String::new(),
     };
     format!("{lines}{range}. Vertical axis: {}.", brief(&chart.axis))
@@ -94,22 +100,27 @@ fn head_row(chart: &Releases, lines: &[Drawn], layout: &Layout, top: f64) -> Vec
     items
 }
 
-/// Major versions, every second shaded, with their names above the values.
+/// Major versions or what else belongs together, every second shaded, with their names above the values.
 fn bands(layout: &Layout) -> Vec<Item> {
     let Area { left, top, right, bottom } = layout.plot;
     let edge = |release: usize| {
         let between = layout.places.get(release).map(|place| place - layout.pitch / 2.0);
         if release == 0 { left } else { between.unwrap_or(right) }
     };
-    let band = |(index, major): (usize, &Major)| {
-        let area = Area { left: edge(major.first), top, right: edge(major.first + major.count), bottom };
+    let band = |(index, stretch): (usize, &Stretch)| {
+        let area = Area {
+            left: edge(stretch.first),
+            top,
+            right: edge(stretch.first.saturating_add(stretch.count)),
+            bottom,
+        };
         let mut shapes = Vec::new();
         if index % 2 == 1 {
             shapes.push(Shape::area(area, Ink::Band));
         }
-        if width(&major.name, SMALL) + 8.0 <= area.width() {
+        if width(&stretch.name, SMALL) + 8.0 <= area.width() {
             let at = spot((area.left + area.right) / 2.0, top + 13.0);
-            shapes.push(Shape::words(major.name.clone(), at, SMALL, Anchor::Middle, Ink::Axis));
+            shapes.push(Shape::words(stretch.name.clone(), at, SMALL, Anchor::Middle, Ink::Axis));
         }
         Item::plain(shapes)
     };

@@ -48,6 +48,7 @@ fn rocksdb_releases() -> Chart {
     ];
     lines[4].points[7] = None;
     Chart::Releases(Releases {
+        bands: Bands::MajorVersions,
         title: "RocksDB 6.0 to 9.0, cached by RocksDB: rate relative to 6.0.2".to_owned(),
         axis: "relative rate (operations per second over those of 6.0.2)".to_owned(),
         reference: Some(1.0),
@@ -133,6 +134,7 @@ fn many_lines() -> Chart {
         changes: if line % 3 == 0 { vec![Mark { release: 42, confirmed: line < 9 }] } else { Vec::new() },
     });
     Chart::Releases(Releases {
+        bands: Bands::MajorVersions,
         title: "Reads from storage per operation".to_owned(),
         axis: "reads per operation, relative to 5.0.2".to_owned(),
         reference: Some(1.0),

@@ -51,16 +51,24 @@ fn line() -> impl Strategy<Value = Line> {
     parts.prop_map(|(name, points, changes)| Line { name, points, changes })
 }
 
+fn bands() -> impl Strategy<Value = Bands> {
+    // More than there are releases, too.
+    let count = prop_oneof![3 => 0..5_usize, 1 => Just(usize::MAX)];
+    let band = (name(), count).prop_map(|(name, count)| Band { name, count });
+    prop_oneof![Just(Bands::MajorVersions), prop::collection::vec(band, 0..6).prop_map(Bands::Of)]
+}
+
 fn release_chart() -> impl Strategy<Value = Chart> {
     let parts = (
         name(),
         name(),
         reference(),
         prop::collection::vec(name(), 0..12),
+        bands(),
         prop::collection::vec(line(), 0..16),
     );
-    parts.prop_map(|(title, axis, reference, releases, lines)| {
-        Chart::Releases(Releases { title, axis, reference, confidence: reference, releases, lines })
+    parts.prop_map(|(title, axis, reference, releases, bands, lines)| {
+        Chart::Releases(Releases { title, axis, reference, confidence: reference, releases, bands, lines })
     })
 }
 
