@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => commands::completions::run(shell),
         Command::Man => commands::man::run(),
         Command::Worker => commands::worker::run(),
+        Command::SlowDevice { file } => commands::slow_device::run(&file),
     };
     exit::status(result)
 }

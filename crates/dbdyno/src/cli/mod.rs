@@ -75,6 +75,9 @@ pub enum Command {
     /// Serve requests on standard input (started by the other commands)
     #[command(hide = true)]
     Worker,
+    /// Cover a file with a device that is slow on purpose (started by the other commands)
+    #[command(hide = true)]
+    SlowDevice { file: PathBuf },
 }
 
 impl Command {
@@ -95,7 +98,8 @@ impl Command {
             | Command::Workload(_)
             | Command::Completions { .. }
             | Command::Man
-            | Command::Worker => false,
+            | Command::Worker
+            | Command::SlowDevice { .. } => false,
         }
     }
 }

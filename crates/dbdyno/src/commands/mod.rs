@@ -19,5 +19,6 @@ pub mod render;
 pub mod report;
 pub mod run;
 pub mod serve;
+pub mod slow_device;
 pub mod worker;
 pub mod workload;

@@ -14,4 +14,5 @@ pub mod probe_server;
 pub mod reflink;
 pub mod run_directory;
 pub mod sampler;
+pub mod slow_device;
 pub mod world;
