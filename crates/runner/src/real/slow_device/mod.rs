@@ -142,6 +142,17 @@ impl SlowDevice {
         self.receive(interrupted)
     }
 
+    /// Whether its process still lives.
+    ///
+    /// # Errors
+    /// How it ended.
+    pub fn check(&mut self) -> Result<(), SlowDeviceError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            _ => Err(self.ended()),
+        }
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
