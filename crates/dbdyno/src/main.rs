@@ -42,10 +42,12 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => commands::doctor::run(&cli.places, &arguments),
         Command::Serve(arguments) => commands::serve::run(&cli.places, &arguments),
         Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
+        Command::Device(arguments) => commands::device::run(&cli.places, &arguments),
         Command::Workload(arguments) => commands::workload::run(&arguments),
         Command::Completions { shell } => commands::completions::run(shell),
         Command::Man => commands::man::run(),
         Command::Worker => commands::worker::run(),
+        Command::SlowDevice { file } => commands::slow_device::run(&file),
     };
     exit::status(result)
 }

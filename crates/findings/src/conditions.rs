@@ -208,11 +208,13 @@ fn loop_device(device: &LoopDevice) -> String {
     let setting = |name: &str, value: Option<u32>| {
         value.map(|value| format!(", {name} {value} KiB")).unwrap_or_default()
     };
+    let further = device.further_settings().into_iter().map(|setting| format!(", {setting}"));
     format!(
-        "{}{direct}{}{}",
+        "{}{direct}{}{}{}",
         bytes(device.bytes),
         setting("requests of at most", device.max_sectors_kb),
-        setting("readahead", device.read_ahead_kb)
+        setting("readahead", device.read_ahead_kb),
+        further.collect::<String>()
     )
 }
 

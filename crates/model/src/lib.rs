@@ -16,6 +16,7 @@ pub mod hardware;
 pub mod host;
 pub mod import;
 pub mod listing;
+pub mod loop_device;
 pub mod metric;
 pub mod names;
 pub mod option_history;

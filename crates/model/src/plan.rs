@@ -3,6 +3,7 @@
 use crate::block::Side;
 use crate::build::EngineBuild;
 use crate::config::{EngineConfig, Options};
+pub use crate::loop_device::LoopDevice;
 use crate::subject::SubjectRef;
 use crate::units::{Bytes, Nanos};
 use crate::workload::{Step, Workload};
@@ -89,19 +90,6 @@ pub struct OmittedOption {
     /// Its name and the value that it was to have.
     pub option: String,
     pub value: String,
-}
-
-/// A file system of its own for the databases, on a loop device with limits like those of a real disk.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoopDevice {
-    /// Bytes of its file, which is sparse.
-    pub bytes: Bytes,
-    /// Whether its IO goes past the page cache of the file below.
-    pub direct_io: bool,
-    /// Largest request, in KiB; the kernel's choice where absent.
-    pub max_sectors_kb: Option<u32>,
-    /// Readahead of the kernel, in KiB; the kernel's choice where absent.
-    pub read_ahead_kb: Option<u32>,
 }
 
 /// How trials are laid out in time, and under which conditions they are measured. The default is that of

@@ -1,7 +1,9 @@
 //! Plan files: a matrix of builds, configurations and workloads as TOML, with every mistake named.
 
 use crate::config::Options;
-use crate::plan::{Design, LoopDevice};
+pub use crate::loop_device::LoopDeviceText;
+use crate::loop_device::{LoopDevice, LoopDeviceTextError};
+use crate::plan::Design;
 use crate::subject::{SubjectError, SubjectRef};
 use crate::units::{Bytes, BytesError};
 use crate::workload::Scale;
@@ -73,6 +75,8 @@ pub enum PlanFileError {
         place: &'static str,
         source: BytesError,
     },
+    #[error("plan `{origin}`")]
+    LoopDevice { origin: String, source: LoopDeviceTextError },
     #[error("plan `{origin}`, {place}: {problem}")]
     Invalid { origin: String, place: &'static str, problem: String },
 }
@@ -110,24 +114,6 @@ pub struct PlanText {
     pub loop_device: Option<LoopDeviceText>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub db_bench: BTreeMap<String, PathBuf>,
-}
-
-/// A loop device as a plan has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoopDeviceText {
-    #[serde(default = "crate::yes")]
-    direct_io: bool,
-    max_sectors_kb: Option<u32>,
-    read_ahead_kb: Option<u32>,
-    size: String,
-}
-
-impl From<&LoopDevice> for LoopDeviceText {
-    fn from(device: &LoopDevice) -> LoopDeviceText {
-        let LoopDevice { bytes, direct_io, max_sectors_kb, read_ahead_kb } = *device;
-        LoopDeviceText { direct_io, max_sectors_kb, read_ahead_kb, size: format!("{} B", bytes.0) }
-    }
 }
 
 impl PlanText {
@@ -200,15 +186,9 @@ impl PlanFile {
         if let Some(twice) = subjects.iter().find(|subject| !seen.insert(subject.to_string())) {
             return Err(invalid("subjects", &format!("{twice} is there twice")));
         }
-        let loop_device = match file.loop_device {
-            None => None,
-            Some(entry) => Some(LoopDevice {
-                bytes: size("loop_device.size", &entry.size)?,
-                direct_io: entry.direct_io,
-                max_sectors_kb: entry.max_sectors_kb,
-                read_ahead_kb: entry.read_ahead_kb,
-            }),
-        };
+        let loop_device = file.loop_device.as_ref().map(LoopDeviceText::read).transpose();
+        let loop_device =
+            loop_device.map_err(|source| PlanFileError::LoopDevice { origin: origin.to_owned(), source })?;
         Ok(PlanFile {
             name: file.name,
             description: file.description,
@@ -289,6 +269,7 @@ mod tests {
         check("rocksdb@8.5.4", "rocksdb-8.5.4", "the `@` is missing");
         check("rocksdb@8.6.7", "rocksdb@8.5.4", "is there twice");
         check("400 MB", "400 megs", "400 megs");
+        check("12 GB", "12 gigs", "loop_device.size: `12 gigs` is not a size");
         check("rounds = 2", "rounds = 0", "1 to 1000");
         check("rounds = 2", "design = 'interleaved'", "dbdyno compare");
         check("rounds = 2", "runds = 2", "unknown field");

@@ -67,6 +67,64 @@ impl Sum for Nanos {
     }
 }
 
+/// A span of time in whole microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Micros(pub u64);
+
+impl From<Micros> for Nanos {
+    fn from(micros: Micros) -> Nanos {
+        Nanos(micros.0.saturating_mul(1000))
+    }
+}
+
+/// Why a text is not a time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a time: write it like 500us, 2 ms or 1.5 s")]
+pub struct MicrosError(String);
+
+impl std::str::FromStr for Micros {
+    type Err = MicrosError;
+
+    /// A number with its unit: us, ms or s. Fractions of a microsecond are rounded.
+    fn from_str(text: &str) -> Result<Micros, MicrosError> {
+        let error = || MicrosError(text.to_owned());
+        let (number, unit) = number_and_unit(text);
+        let number: f64 = number.parse().map_err(|_| error())?;
+        let scale: u64 = match unit {
+            "us" | "\u{b5}s" => 1,
+            "ms" => 1_000,
+            "s" => 1_000_000,
+            _ => return Err(error()),
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a time that is written by hand is far below 2^63 us"
+        )]
+        #[expect(clippy::cast_sign_loss, reason = "there is no sign among the digits")]
+        let micros = (number * scale as f64).round() as u64;
+        Ok(Micros(micros))
+    }
+}
+
+impl std::fmt::Display for Micros {
+    /// In the largest unit that needs no fraction: `2 ms`, `1500 us`.
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            micros if micros > 0 && micros % 1_000_000 == 0 => write!(to, "{} s", micros / 1_000_000),
+            micros if micros > 0 && micros % 1_000 == 0 => write!(to, "{} ms", micros / 1_000),
+            micros => write!(to, "{micros} us"),
+        }
+    }
+}
+
+fn number_and_unit(text: &str) -> (&str, &str) {
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    (number, unit.trim())
+}
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -95,11 +153,9 @@ impl std::str::FromStr for Bytes {
     /// A number with a unit: decimal (kB, MB, GB, TB) or binary (KiB, MiB, GiB, TiB); bytes without one.
     fn from_str(text: &str) -> Result<Bytes, BytesError> {
         let error = || BytesError(text.to_owned());
-        let trimmed = text.trim();
-        let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
-        let (number, unit) = trimmed.split_at(digits);
+        let (number, unit) = number_and_unit(text);
         let number: f64 = number.parse().map_err(|_| error())?;
-        let scale: u64 = match unit.trim() {
+        let scale: u64 = match unit {
             "" | "B" => 1,
             "kB" | "KB" => 1_000,
             "MB" => 1_000_000,
@@ -130,6 +186,21 @@ mod tests {
         assert_eq!(read("4096"), Some(Bytes(4096)));
         for wrong in ["", "MB", "12 gigs", "-1MB", "1.2.3"] {
             assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_read_as_people_write_them_and_shown_so_that_they_are_read_again() {
+        let read = |text: &str| text.parse::<Micros>().ok();
+        assert_eq!(read("2 ms"), Some(Micros(2000)));
+        assert_eq!(read("500us"), Some(Micros(500)));
+        assert_eq!(read("1.5 s"), Some(Micros(1_500_000)));
+        for wrong in ["", "ms", "2", "2 minutes", "-1ms", "1.2.3 s"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        for (micros, shown) in [(0, "0 us"), (1500, "1500 us"), (2000, "2 ms"), (3_000_000, "3 s")] {
+            assert_eq!(Micros(micros).to_string(), shown);
+            assert_eq!(read(shown), Some(Micros(micros)));
         }
     }
 }

@@ -109,10 +109,9 @@ fn layout() -> Layout {
         }],
         memory_limit: Some(Bytes(300_000_000)),
         loop_device: Some(LoopDevice {
-            bytes: Bytes(6_000_000_000),
-            direct_io: true,
             max_sectors_kb: Some(128),
             read_ahead_kb: Some(128),
+            ..LoopDevice::new(Bytes(6_000_000_000))
         }),
         ..Layout::default()
     }

@@ -1,8 +1,10 @@
 //! The command line as data: arguments, help and examples. No behaviour.
 
+mod device;
 mod imports;
 mod reports;
 
+pub use device::{Device, DeviceAction, StartDevice};
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
 pub use reports::{Export, ExportFormat, ExportTable, Gate, Output, Report};
 
@@ -66,6 +68,8 @@ pub enum Command {
     Serve(Serve),
     /// Releases that can be had, builds that are here, your own builds
     Engine(Engine),
+    /// A device that is slow on purpose, to try programs on
+    Device(Device),
     /// The workloads and their steps
     Workload(Workload),
     /// Print a completion script for a shell
@@ -75,6 +79,9 @@ pub enum Command {
     /// Serve requests on standard input (started by the other commands)
     #[command(hide = true)]
     Worker,
+    /// Cover a file with a device that is slow on purpose (started by the other commands)
+    #[command(hide = true)]
+    SlowDevice { file: PathBuf },
 }
 
 impl Command {
@@ -85,7 +92,8 @@ impl Command {
             | Command::Calibrate(_)
             | Command::Bisect(_)
             | Command::Run(_)
-            | Command::Engine(_) => true,
+            | Command::Engine(_)
+            | Command::Device(_) => true,
             Command::Report(_)
             | Command::Export(_)
             | Command::Import(_)
@@ -95,7 +103,8 @@ impl Command {
             | Command::Workload(_)
             | Command::Completions { .. }
             | Command::Man
-            | Command::Worker => false,
+            | Command::Worker
+            | Command::SlowDevice { .. } => false,
         }
     }
 }

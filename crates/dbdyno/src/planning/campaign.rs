@@ -7,6 +7,7 @@ use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::anyhow;
+use model::loop_device::FileSystem;
 use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
 use model::plan_file::PlanFile;
 use model::units::Nanos;
@@ -205,7 +206,13 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
         },
     );
     if let Some(device) = &file.loop_device {
-        line("device", format!("a loop device of {} with ext4, needs root", gb(device.bytes.0 as f64)));
+        let further =
+            device.further_settings().into_iter().map(|setting| format!(", {setting}")).collect::<String>();
+        let file_system = if device.file_system == FileSystem::Ext4 { " with ext4" } else { "" };
+        line(
+            "device",
+            format!("a loop device of {}{file_system}{further}, needs root", gb(device.bytes.0 as f64)),
+        );
     }
     let (mut seconds, mut steps) = (0.0, String::new());
     for step in &workload.steps {

@@ -114,12 +114,14 @@ pub(super) fn conditions(view: &Comparison) -> String {
 
 fn loop_device(device: &LoopDevice) -> String {
     let limit = |name: &str, kb: Option<u32>| kb.map(|kb| format!(", {name} {kb}")).unwrap_or_default();
+    let further = device.further_settings().into_iter().map(|setting| format!(", {setting}"));
     format!(
-        "a loop device of {}{}{}{}",
+        "a loop device of {}{}{}{}{}",
         bytes(device.bytes),
         if device.direct_io { " with direct IO" } else { "" },
         limit("max_sectors_kb", device.max_sectors_kb),
-        limit("read_ahead_kb", device.read_ahead_kb)
+        limit("read_ahead_kb", device.read_ahead_kb),
+        further.collect::<String>()
     )
 }
 

@@ -171,6 +171,8 @@ pub struct Mount<'a> {
     pub mount_point: PathBuf,
     /// Type of the file system.
     pub kind: &'a str,
+    /// What is mounted: a device, or the name that a file system without one has given itself.
+    pub source: &'a str,
     /// Options of the file system, separated by commas.
     pub super_options: &'a str,
 }
@@ -190,7 +192,8 @@ pub fn mounts(text: &str) -> impl DoubleEndedIterator<Item = Mount<'_>> {
             root: mount_path(root),
             mount_point: mount_path(mount_point),
             kind,
-            super_options: file_system.nth(1)?,
+            source: file_system.next()?,
+            super_options: file_system.next()?,
         })
     })
 }
@@ -333,6 +336,7 @@ mod tests {
             root: "/".into(),
             mount_point: "/sys/fs/cgroup/memory".into(),
             kind: "cgroup",
+            source: "cgroup",
             super_options: "rw,memory",
         };
         assert_eq!(memory, Some(&expected));

@@ -13,6 +13,8 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::low_level::siginfo::Cause;
 use std::env;
+use std::ffi::CStr;
+use std::fs;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::process::Command;
@@ -25,7 +27,11 @@ const VARIABLE: &str = "DBDYNO_SUPERVISOR";
 static SUPERVISED: AtomicBool = AtomicBool::new(false);
 /// What was killed is gone within this, unless it hangs in the kernel, where nothing can end it.
 const END_BOUND: Nanos = Nanos::from_secs(5);
+/// What ends by itself does within this: to unmount and to detach may take some seconds each while somebody looks into them.
+const OWN_END_BOUND: Nanos = Nanos::from_secs(15);
 const LOOK: Duration = Duration::from_millis(2);
+/// The name of a process, in `/proc/PID/comm`, that ends by itself when its controller has ended; the kernel keeps 15 bytes.
+const ENDS_BY_ITSELF: &CStr = c"dbdyno-device";
 /// As shells report a death by a signal.
 const BY_SIGNAL: i32 = 128;
 
@@ -68,7 +74,8 @@ pub fn is_supervised(before: impl FnOnce() + Send + 'static) -> bool {
         std::thread::spawn(move || {
             child::wait_for_end(&supervisor);
             before();
-            end_descendants();
+            // The others see the end of this process.
+            end_children(|pid| !ends_by_itself(pid));
             // At once, as if this process had been killed too.
             signal_hook::low_level::exit(BY_SIGNAL + libc::SIGKILL);
         });
@@ -76,19 +83,47 @@ pub fn is_supervised(before: impl FnOnce() + Send + 'static) -> bool {
     true
 }
 
+/// From now on nobody ends this process as long as its controller lives, and then it is given time: it ends when its input ends,
+/// and has something to take apart first that it would leave behind if it were killed.
+pub fn end_by_myself() {
+    // SAFETY: prctl(2) with the address of a string that ends with zero.
+    unsafe { libc::prctl(libc::PR_SET_NAME, ENDS_BY_ITSELF.as_ptr()) };
+}
+
+fn ends_by_itself(pid: u32) -> bool {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_ascii_end() == ENDS_BY_ITSELF.to_bytes()
+}
+
 /// Ends what a run has adopted: to be called when it has no child of its own. Does nothing in a process without a supervisor,
 /// which adopts nobody.
 pub fn end_orphans() {
     if SUPERVISED.load(Ordering::Relaxed) {
-        end_descendants();
+        end_children(|pid| !ends_by_itself(pid));
     }
 }
 
-/// Ends the children of this process with all below them, again until none is left: their orphans come next.
+/// Ends the children of this process with all below them, those last that end by themselves.
 fn end_descendants() {
+    end_children(|pid| !ends_by_itself(pid));
+    let watch = Stopwatch::start();
+    while watch.elapsed() < OWN_END_BOUND {
+        let left = tree::children(std::process::id());
+        if left.is_empty() {
+            return;
+        }
+        left.into_iter().for_each(child::reap);
+        std::thread::sleep(LOOK);
+    }
+    end_children(|_| true);
+}
+
+/// Ends those children of this process with all below them, again until none is left: their orphans come next.
+fn end_children(which: impl Fn(u32) -> bool) {
     let watch = Stopwatch::start();
     loop {
-        let left = tree::children(std::process::id());
+        let mut left = tree::children(std::process::id());
+        left.retain(|pid| which(*pid));
         if left.is_empty() || watch.elapsed() > END_BOUND {
             return;
         }

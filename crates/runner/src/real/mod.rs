@@ -15,5 +15,6 @@ pub mod probe_server;
 pub mod reflink;
 pub mod run_directory;
 pub mod sampler;
+pub mod slow_device;
 pub mod storage;
 pub mod world;

@@ -124,10 +124,9 @@ mod tests {
         let work_dir = tempfile::tempdir().unwrap();
         let made = dead_run(work_dir.path(), |path| {
             let spec = LoopDevice {
-                bytes: Bytes::from_mib(64),
                 direct_io: false,
                 max_sectors_kb: Some(64),
-                read_ahead_kb: None,
+                ..LoopDevice::new(Bytes::from_mib(64))
             };
             let file_system = loop_device::LoopFileSystem::create(path, &spec, &|| false);
             file_system.map_err(|error| eprintln!("skipped: {error}")).ok()

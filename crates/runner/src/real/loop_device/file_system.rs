@@ -1,0 +1,83 @@
+//! Making a file system on a device, and mounting it.
+
+use super::program::run_unless_interrupted;
+use super::{LoopDeviceError, io_error};
+use model::loop_device::{FileSystem, LoopDevice};
+use rustix::io::Errno;
+use rustix::mount::MountFlags;
+use std::ffi::CString;
+use std::path::Path;
+
+/// Makes an empty one. What mkfs would leave to the kernel's background threads would fall into the measured steps.
+pub(super) fn make(
+    file_system: FileSystem,
+    node: &str,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<(), LoopDeviceError> {
+    let (program, options): (_, &[&str]) = match file_system {
+        FileSystem::Ext4 => ("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"]),
+        FileSystem::Xfs => ("mkfs.xfs", &["-q", "-f"]),
+        FileSystem::Btrfs => ("mkfs.btrfs", &["-q", "-f"]),
+    };
+    run_unless_interrupted(program, &[options, &[node]].concat(), interrupted).map(drop)
+}
+
+/// Mounts it with the options of the plan.
+pub(super) fn mount(spec: &LoopDevice, node: &str, mount_point: &Path) -> Result<(), LoopDeviceError> {
+    let file_system = spec.file_system;
+    let refused = || LoopDeviceError::MountOptions { file_system, options: spec.mount_options.clone() };
+    let (flags, rest) = flags_of(&spec.mount_options);
+    let rest = CString::new(rest).map_err(|_| refused())?;
+    let rest = (!rest.is_empty()).then_some(rest.as_c_str());
+    rustix::mount::mount(node, mount_point, file_system.to_string(), flags, rest).map_err(|errno| match errno
+    {
+        Errno::NODEV => LoopDeviceError::NoFileSystem { file_system },
+        _ if !spec.mount_options.is_empty() => refused(),
+        _ => io_error("mount", mount_point)(errno.into()),
+    })
+}
+
+/// The options that are the kernel's own, as it wants them, and those that are the file system's.
+///
+/// To read a file must not write to the device, so a file system is mounted with `noatime` unless the options say otherwise.
+fn flags_of(options: &str) -> (MountFlags, String) {
+    let mut flags = MountFlags::NOATIME;
+    let mut rest = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        match option {
+            "defaults" | "noatime" | "rw" => {}
+            "relatime" => flags = (flags - MountFlags::NOATIME) | MountFlags::RELATIME,
+            "atime" | "strictatime" => flags = (flags - MountFlags::NOATIME) | MountFlags::STRICTATIME,
+            "nodiratime" => flags |= MountFlags::NODIRATIME,
+            "lazytime" => flags |= MountFlags::LAZYTIME,
+            "sync" => flags |= MountFlags::SYNCHRONOUS,
+            "dirsync" => flags |= MountFlags::DIRSYNC,
+            "nodev" => flags |= MountFlags::NODEV,
+            "nosuid" => flags |= MountFlags::NOSUID,
+            "noexec" => flags |= MountFlags::NOEXEC,
+            _ => rest.push(option),
+        }
+    }
+    (flags, rest.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_kernel_are_flags_and_those_of_the_file_system_stay_as_they_are() {
+        let check = |options: &str, flags: MountFlags, rest: &str| {
+            assert_eq!(flags_of(options), (flags, rest.to_owned()), "{options}");
+        };
+        check("", MountFlags::NOATIME, "");
+        check("defaults,noatime", MountFlags::NOATIME, "");
+        check(
+            "data=writeback,lazytime,nobarrier",
+            MountFlags::NOATIME | MountFlags::LAZYTIME,
+            "data=writeback,nobarrier",
+        );
+        check("relatime,sync", MountFlags::RELATIME | MountFlags::SYNCHRONOUS, "");
+        check("strictatime", MountFlags::STRICTATIME, "");
+    }
+}
