@@ -1,7 +1,7 @@
 //! A configuration: engine options by name, nested ones with a dot (`block_based_table_factory.block_size`). Of a
 //! server, some hold for some releases only, and some are a share of the memory that it is given.
 
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageText};
 use crate::subject::compare_versions;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ struct ConfigEntry {
     memory: BTreeMap<String, MemoryShare>,
     #[serde(default)]
     when: Vec<When>,
-    storage: Option<Storage>,
+    storage: Option<StorageText>,
 }
 
 /// Why a configuration file could not be read.
@@ -175,7 +175,7 @@ pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), Co
                 })?)
             }
         };
-        configs.push(extend(extended, entry));
+        configs.push(extend(extended, entry, origin)?);
     }
     Ok((file.engine, configs))
 }
@@ -189,9 +189,6 @@ fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
             return Err(ConfigError::When { origin: origin.to_owned(), name: entry.name.clone(), always });
         }
     }
-    if let Some(problem) = entry.storage.as_ref().and_then(Storage::problem) {
-        return Err(ConfigError::Storage { origin: origin.to_owned(), name: entry.name.clone(), problem });
-    }
     match entry.memory.iter().find(|(_, share)| !(1..=100).contains(&share.percent)) {
         None => Ok(()),
         Some((option, share)) => Err(ConfigError::Share {
@@ -204,7 +201,11 @@ fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
 }
 
 /// What an entry says of an option replaces all that the one it extends says of it.
-fn extend(extended: Option<EngineConfig>, entry: ConfigEntry) -> EngineConfig {
+fn extend(
+    extended: Option<EngineConfig>,
+    entry: ConfigEntry,
+    origin: &str,
+) -> Result<EngineConfig, ConfigError> {
     let (mut pins, mut options, mut memory, mut when, storage) = match extended {
         Some(below) => (below.pins, below.options, below.memory, below.when, below.storage),
         None => Default::default(),
@@ -219,8 +220,19 @@ fn extend(extended: Option<EngineConfig>, entry: ConfigEntry) -> EngineConfig {
     }
     when.retain(|part| !part.options.is_empty());
     when.extend(entry.when);
-    let storage = entry.storage.unwrap_or(storage);
-    EngineConfig { name: entry.name, description: entry.description, pins, options, memory, when, storage }
+    let storage = entry.storage.map_or(Ok(storage), |text| {
+        let name = entry.name.clone();
+        text.read().map_err(|problem| ConfigError::Storage { origin: origin.to_owned(), name, problem })
+    })?;
+    Ok(EngineConfig {
+        name: entry.name,
+        description: entry.description,
+        pins,
+        options,
+        memory,
+        when,
+        storage,
+    })
 }
 
 /// The options that a release of a server is started with, where it is given this much memory: the pins, over them the

@@ -15,6 +15,7 @@ use model::subject::SubjectRef;
 use model::workload::Workload;
 use runner::engines::{BuildCache, EngineCatalog};
 use runner::process::worker::{OWN_PROGRAM, WorkerError};
+use runner::real::loop_device::LoopFileSystem;
 use runner::real::probe::{self, ProbePlace};
 use runner::real::run_directory::RunDirectory;
 use runner::real::storage;
@@ -91,7 +92,8 @@ pub fn prepare(
     Ok(Prepared { subject, written_options, omitted })
 }
 
-/// Whether this host has the directory, the file and the device that a configuration names.
+/// Whether this host has the directory, the file and the device that a configuration names. A loop device is made, to see
+/// whether it can be.
 fn check_storage(sources: &Sources<'_>, config: &EngineConfig) -> anyhow::Result<()> {
     if config.storage.is_default() {
         return Ok(());
@@ -99,7 +101,12 @@ fn check_storage(sources: &Sources<'_>, config: &EngineConfig) -> anyhow::Result
     let work_dir = paths::work_dir(sources.places)?;
     // It is made by the first run.
     let there = work_dir.ancestors().find(|path| path.exists()).unwrap_or(&work_dir);
-    Ok(storage::check(&config.name, &config.storage, there)?)
+    storage::check(&config.name, &config.storage, there)?;
+    let Some(device) = &config.storage.loop_device else { return Ok(()) };
+    in_scratch(sources.places, |directory| {
+        LoopFileSystem::create(directory, device, &interrupt::requested).map(drop)
+    })??;
+    Ok(())
 }
 
 /// Takes out the options that this release is known not to know, or names the first one as an error. What nobody tried

@@ -1,6 +1,6 @@
 //! Jobs of fio by depth: what each gives and costs, as a table, a chart and a sentence for each subject.
 
-use crate::charts::{Chart, Line, Point, Releases};
+use crate::charts::{Bands, Chart, Line, Point, Releases};
 use crate::document::Kind::{Name, Number};
 use crate::document::{Block, Cell, Figure, PostPart, Section, Sentence, Table};
 use crate::documents::ids::Ids;
@@ -114,6 +114,7 @@ fn chart(view: &Comparison, ids: &mut Ids) -> Figure {
         name: ids.of("depths", "iops"),
         caption: "Requests per second by the requests that are kept in flight.".to_owned(),
         chart: Chart::Releases(Releases {
+            bands: Bands::Of(Vec::new()),
             title: "IOPS by depth".to_owned(),
             axis: "requests per second".to_owned(),
             reference: None,

@@ -1,8 +1,10 @@
 //! Where the files of each side are, and the settings of the device below them, which change with the side that is measured
 //! and are set back: at the end, or by the next run if this one was killed.
 
+use super::loop_device::{LoopDeviceError, LoopFileSystem};
 use super::run_directory::{self, RunDirectory, RunDirectoryError};
 use crate::doctor::settings::{SettingError, Settings};
+use crate::marked_dir::{MarkedDirError, create_marked_dir_below};
 use crate::proc::facts::chosen;
 use crate::proc::host;
 use model::block::Side;
@@ -44,6 +46,10 @@ pub enum StorageError {
     )]
     Refused { device: String, name: String, wanted: String, found: String },
     #[error(transparent)]
+    LoopDevice(#[from] LoopDeviceError),
+    #[error(transparent)]
+    Marked(#[from] MarkedDirError),
+    #[error(transparent)]
     Setting(#[from] SettingError),
     #[error("failed to set `{name}` of {device}; run as root, or leave `queue` out of the configuration")]
     NotPermitted { device: String, name: String, source: Box<SettingError> },
@@ -65,22 +71,33 @@ struct Place {
     root: PathBuf,
     device: Option<String>,
     queue: BTreeMap<String, String>,
-    /// Removed with this.
+    // Removed with this, in this order.
+    file_system: Option<LoopFileSystem>,
     _directory: Option<RunDirectory>,
 }
 
 impl SideStorage {
     /// Makes the directories that the plan's configurations name. `root` is where all others are, `directory` that of the run.
-    pub fn make(plan: &Plan, root: PathBuf, directory: &Path) -> Result<SideStorage, StorageError> {
+    pub fn make(
+        plan: &Plan,
+        root: PathBuf,
+        directory: &Path,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<SideStorage, StorageError> {
         let run = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let device = host::device_of(&root).ok();
         let mut places = BTreeMap::new();
         for (side, subject) in plan.subjects.iter().enumerate() {
-            let Storage { directory: own, target, queue } = &subject.config.storage;
+            let Storage { directory: own, target, loop_device, queue } = &subject.config.storage;
             let config = &subject.config.name;
             check(config, &subject.config.storage, &root)?;
-            let mut place =
-                Place { root: root.clone(), device: device.clone(), queue: queue.clone(), _directory: None };
+            let mut place = Place {
+                root: root.clone(),
+                device: device.clone(),
+                queue: queue.clone(),
+                file_system: None,
+                _directory: None,
+            };
             if let Some(path) = own {
                 let ours = path.join(OURS);
                 run_directory::remove_stale(&ours);
@@ -94,6 +111,14 @@ impl SideStorage {
                 place.root = made.path().to_owned();
                 place.device = host::device_of(&place.root).ok();
                 place._directory = Some(made);
+            }
+            if let Some(spec) = loop_device {
+                let base = place._directory.as_ref().map_or(directory, RunDirectory::path);
+                let below = create_marked_dir_below(base, &[&format!("side-{side}")])?;
+                let made = LoopFileSystem::create(&below, spec, interrupted)?;
+                place.root = made.path().to_owned();
+                place.device = Some(made.device().to_owned());
+                place.file_system = Some(made);
             }
             if let Some(target) = target {
                 place.device = device_of_target(target).map_err(|source| StorageError::Place {
@@ -117,6 +142,11 @@ impl SideStorage {
     /// The block device below it, if it has one of its own.
     pub fn device(&self, side: Side) -> Option<&str> {
         self.places.get(&side).map_or(self.device.as_deref(), |place| place.device.as_deref())
+    }
+
+    /// The file system that the side has for itself.
+    pub fn file_system(&self, side: Side) -> Option<&LoopFileSystem> {
+        self.places.get(&side)?.file_system.as_ref()
     }
 
     /// The device of all sides, if it is the same.
@@ -203,7 +233,7 @@ pub(super) fn set_back_left(run_directory: &Path) {
 /// # Errors
 /// There is no such directory, file or device; the device has no such setting.
 pub fn check(config: &str, storage: &Storage, root: &Path) -> Result<(), StorageError> {
-    let Storage { directory, target, queue } = storage;
+    let Storage { directory, target, loop_device, queue } = storage;
     if let Some(path) = directory.iter().chain(target).next() {
         let failed = |source| StorageError::Place { path: path.clone(), config: config.to_owned(), source };
         if directory.is_some() {
@@ -212,7 +242,8 @@ pub fn check(config: &str, storage: &Storage, root: &Path) -> Result<(), Storage
             File::open(path).map_err(failed)?;
         }
     }
-    if queue.is_empty() {
+    // The device of a loop device is not there yet; its own settings are read back when it is.
+    if queue.is_empty() || loop_device.is_some() {
         return Ok(());
     }
     let path = directory.as_deref().or(target.as_deref()).unwrap_or(root);

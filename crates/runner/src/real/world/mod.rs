@@ -130,7 +130,8 @@ impl RealWorld {
             Some(file_system) => file_system.path().to_owned(),
             None => directory.path().to_owned(),
         };
-        let storage = SideStorage::make(&plan, root, directory.path())?;
+        let storage =
+            SideStorage::make(&plan, root, directory.path(), &|| interrupted.load(Ordering::Relaxed))?;
         Ok(RealWorld {
             program,
             labels: plan.subjects.iter().map(|subject| subject.reference.to_string()).collect(),
@@ -409,7 +410,8 @@ impl World for RealWorld {
             Action::Evict { worker } => {
                 // Below a loop device its file may be in the page cache too.
                 let target = &self.plan.subjects[worker.side].config.storage.target;
-                let evicted = match (&self.loop_file_system, target) {
+                let own = self.storage.file_system(worker.side).or(self.loop_file_system.as_ref());
+                let evicted = match (own, target) {
                     (_, Some(target)) => page_cache::evict_file(target),
                     (Some(file_system), None) => file_system.evict(),
                     (None, None) => page_cache::evict(&self.database(*worker)),
