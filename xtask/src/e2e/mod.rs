@@ -12,6 +12,7 @@ mod engines;
 mod expect;
 mod fake_engine;
 mod faults;
+mod fio;
 mod formats;
 mod histories;
 mod insert_benchmark;
@@ -101,6 +102,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(campaigns::cases());
     cases.extend(doctor::cases());
     cases.extend(faults::cases());
+    cases.extend(fio::cases());
     cases.extend(formats::cases());
     cases.extend(histories::cases());
     cases.extend(insert_benchmark::cases());
