@@ -1,6 +1,7 @@
 //! Hardware classes: what a host of some size is given: of a tree of levels how much data, block cache and how many
 //! background jobs; of SQL servers how much memory, which tables, how many clients and how long a step.
 
+use crate::block_cache;
 use crate::config::Options;
 use crate::names;
 use crate::units::Bytes;
@@ -156,15 +157,12 @@ impl Workload {
     /// A block cache that is small on purpose (less than the class's by half, as where the operating system is to cache)
     /// stays.
     fn with_keys(mut self, class: &KeySizes) -> Workload {
-        const CACHE: &str = "block_based_table_factory.block_cache";
-        let cache_bytes = class.cache_gb << 30;
         self.data.keys = match self.fits {
             Fits::Memory => class.keys_in_memory,
             Fits::Device => class.keys_on_device,
         };
-        let own: Option<u64> = self.options.get(CACHE).and_then(|text| text.parse().ok());
-        if own.is_none_or(|own| own > SMALL_CACHE_BYTES) {
-            self.options.insert(CACHE.to_owned(), cache_bytes.to_string());
+        if block_cache::size(&self.options).is_none_or(|own| own > SMALL_CACHE) {
+            block_cache::resize(&mut self.options, Bytes(class.cache_gb << 30));
         }
         self.options.insert("max_background_jobs".to_owned(), class.background_jobs.to_string());
         self.options.extend(class.options.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -173,7 +171,7 @@ impl Workload {
 }
 
 /// The classes of the posts with the ending `bc1g` have this much for the workloads that the operating system caches.
-const SMALL_CACHE_BYTES: u64 = 1 << 30;
+const SMALL_CACHE: Bytes = Bytes(1 << 30);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@
 //! Nothing in here does IO, reads a clock, starts a thread or speaks SQL.
 
 pub mod block;
+pub mod block_cache;
 pub mod build;
 pub mod config;
 pub mod counter;

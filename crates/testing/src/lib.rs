@@ -64,6 +64,21 @@ fn probed(reference: &str, default_options: &str) -> Subject {
     subject
 }
 
+/// A workload of one step that reads, small.
+pub const SMALL_WORKLOAD: &str = r#"
+    name = "small"
+    engine = "rocksdb"
+    description = "d"
+    tells = "t"
+    does_not_tell = "n"
+    data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
+    [[step]]
+    name = "readrandom"
+    group = "point"
+    operation = "read-random"
+    database = "image"
+"#;
+
 /// A comparison of these subjects in all steps of a workload, given as text.
 pub fn plan(workload: &str, subjects: &[&str]) -> Plan {
     let workload = Workload::parse(workload, "test").expect("a workload");

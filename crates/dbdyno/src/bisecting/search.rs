@@ -141,20 +141,7 @@ mod tests {
 
     #[test]
     fn a_run_of_another_build_workload_or_configuration_does_not_count() {
-        const WORKLOAD: &str = r#"
-            name = "small"
-            engine = "rocksdb"
-            description = "d"
-            tells = "t"
-            does_not_tell = "n"
-            data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
-            [[step]]
-            name = "readrandom"
-            group = "point"
-            operation = "read-random"
-            database = "image"
-        "#;
-        let plan = testing::plan(WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]);
+        let plan = testing::plan(testing::SMALL_WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]);
         let later = Plan { seed: plan.seed + 1, tool_version: "9".to_owned(), ..plan.clone() };
         assert!(measures_the_same(&plan, &later));
         let mut rebuilt = plan.clone();

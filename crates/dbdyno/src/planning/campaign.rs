@@ -7,6 +7,7 @@ use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::anyhow;
+use model::block_cache;
 use model::loop_device::FileSystem;
 use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
 use model::plan_file::PlanFile;
@@ -168,8 +169,7 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
     use std::fmt::Write;
     let mut text = String::new();
     let gb = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
-    let option = |name: &str| workload.options.get(name).cloned().unwrap_or_else(|| "the default".to_owned());
-    let cache: Option<f64> = option("block_based_table_factory.block_cache").parse().ok();
+    let cache = block_cache::size(&workload.options).map(|cache| cache.0 as f64);
     let mut line = |what: &str, value: String| {
         let _ = writeln!(text, "{what:<14} {value}");
     };

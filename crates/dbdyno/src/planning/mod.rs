@@ -12,11 +12,12 @@ use crate::cli::{Measuring, Places};
 use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
+use model::block_cache;
 use model::plan::{DecisionRule, Design, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
 use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
-use model::workload::{Step, Workload};
+use model::workload::{DatabaseKind, Step, Workload};
 use runner::doctor::Needs;
 use runner::engines::BuildCache;
 use runner::real::{code_files, library_copy};
@@ -99,6 +100,7 @@ pub fn plan(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     elsewhere::check(&plan)?;
+    check_shared_image(&plan)?;
     check_memory(&plan)?;
     Ok((plan, written_options))
 }
@@ -174,7 +176,7 @@ pub fn needs(plan: &Plan) -> Needs {
                 return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0
                     + plan.workload.data.size().0 * 2;
             }
-            let cache = number(subject, "block_based_table_factory.block_cache", 32 << 20);
+            let cache = block_cache::size(&subject.options).map_or(32 << 20, |cache| cache.0);
             let memtable = number(subject, "write_buffer_size", 64 << 20);
             // RocksDB keeps two memtables by default and needs some for indexes, filters and compaction.
             cache.min(plan.workload.data.size().0 * 2) + memtable * 4 + plan.workload.data.size().0
@@ -183,6 +185,24 @@ pub fn needs(plan: &Plan) -> Needs {
     // In rounds one subject is alive at a time.
     let memory = if at_once < here { memory / here.max(1) as u64 } else { memory };
     Needs { memory: Bytes(memory), disk: Bytes(plan.workload.data.size().0 * 2 * at_once as u64) }
+}
+
+/// Sides that share an image have it by hard links, which reach no other file system.
+fn check_shared_image(plan: &Plan) -> anyhow::Result<()> {
+    let has_image = plan.chosen_steps().any(|step| step.database == DatabaseKind::Image);
+    let apart = |subject: &&Subject| {
+        let storage = &subject.config.storage;
+        storage.directory.is_some() || storage.loop_device.is_some()
+    };
+    match plan.subjects.iter().find(apart) {
+        Some(subject) if has_image => bail!(usage(anyhow!(
+            "{} has storage of its own, and the sides of a comparison share the image of `{}`: measure it in rounds, by a plan and \
+             `dbdyno run`",
+            subject.reference,
+            plan.workload.name
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn check_memory(plan: &Plan) -> anyhow::Result<()> {

@@ -6,15 +6,13 @@ use crate::differs;
 use crate::judge;
 use crate::labels::told_apart;
 use model::block::{BASE, Outcome, Side};
+use model::block_cache;
 use model::plan::{Design, LoopDevice, Purpose};
 use model::record::{RunRecord, RunStatus, ShapeRecord};
 use model::units::Bytes;
 use model::workload::Step;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The option that names the size of the block cache.
-const BLOCK_CACHE: &str = "block_based_table_factory.block_cache";
 
 /// Which run, and how far it came.
 #[derive(Debug, Clone, PartialEq)]
@@ -256,10 +254,10 @@ pub(super) fn shapes(record: &RunRecord, step: &Step) -> Vec<ShapeRow> {
 
 pub(super) fn conditions(record: &RunRecord) -> Conditions {
     let plan = &record.plan;
-    let caches: BTreeSet<Option<&String>> =
-        plan.subjects.iter().map(|subject| subject.options.get(BLOCK_CACHE)).collect();
-    let cache = match caches.into_iter().collect::<Vec<_>>().as_slice() {
-        [Some(one)] => one.parse().ok().map(Bytes),
+    let caches: BTreeSet<Option<Bytes>> =
+        plan.subjects.iter().map(|subject| block_cache::size(&subject.options)).collect();
+    let cache = match caches.into_iter().collect::<Vec<_>>()[..] {
+        [Some(one)] => Some(one),
         _ => None,
     };
     Conditions {

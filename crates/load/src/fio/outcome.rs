@@ -153,3 +153,88 @@ fn summary(second: u64, counts: &BTreeMap<u64, u64>) -> Second {
         max: Nanos(max),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::config::Options;
+    use model::counter::Counters;
+    use model::workload::DataSet;
+    use model::workload::fio::FioJob as Job;
+
+    const OUTPUT: &str = r#"fio: note: both iodepth > 1 and synchronous I/O engine are selected
+{ "fio version" : "fio-3.33", "jobs" : [ { "jobname" : "job", "error" : 0, "usr_cpu" : 5.0, "sys_cpu" : 20.0,
+  "job_runtime" : 4000,
+  "read" : { "io_bytes" : 12288, "total_ios" : 3, "runtime" : 2000,
+             "clat_ns" : { "max" : 300, "bins" : { "100" : 2, "300" : 1 } } },
+  "write" : { "io_bytes" : 4096, "total_ios" : 1, "runtime" : 1990,
+              "clat_ns" : { "max" : 900, "bins" : { "900" : 1 } } },
+  "sync" : { "total_ios" : 1, "lat_ns" : { "max" : 5000, "bins" : { "5000" : 1 } } } } ] }
+"#;
+
+    fn setup(options: &[(&str, &str)]) -> StepSetup {
+        let options: Options =
+            options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let job = Job { pattern: "randrw".to_owned(), depth: 1, block: None, options };
+        let data = DataSet { keys: 9, key_bytes: 8, value_bytes: 4088, value_compressible_percent: 0 };
+        StepSetup { threads: 2, ..StepSetup::plain(Operation::Fio(Box::new(job)), data, 1) }
+    }
+
+    fn of(said: &str, setup: &StepSetup) -> Result<(Outcome, Ended), FioError> {
+        let ended = Ended::of_text(said);
+        Ok((Outcome::of(&ended, setup)?, ended))
+    }
+
+    #[test]
+    fn a_group_has_the_requests_of_both_directions_and_the_cpu_of_all_jobs() {
+        let (outcome, ended) = of(OUTPUT, &setup(&[])).unwrap();
+        let report = outcome.report(&ended, 2);
+        assert_eq!((report.operations, report.wall), (4, Nanos::from_secs(2)));
+        // 25 % of the 4 s that two jobs ran together.
+        assert_eq!((report.process_cpu, report.thread_cpu.len()), (Nanos::from_secs(1), 2));
+        let expected =
+            Counters::from([(Counter::UserCpuMicros, 200_000), (Counter::SystemCpuMicros, 800_000)]);
+        assert!(expected.iter().all(|(counter, count)| report.counters.get(counter) == Some(count)));
+        let latency = outcome.latency().summary();
+        assert_eq!((latency.count, latency.p50, latency.max), (4, Nanos(100), Nanos(900)));
+    }
+
+    #[test]
+    fn where_jobs_sync_the_sync_is_what_is_waited_for() {
+        let (outcome, _) = of(OUTPUT, &setup(&[("fsync", "1")])).unwrap();
+        let latency = outcome.latency().summary();
+        assert_eq!(latency.count, 1);
+        assert!(latency.max.0.abs_diff(5000) < 10, "{latency:?}");
+        let (never, _) = of(OUTPUT, &setup(&[("fsync", "0")])).unwrap();
+        assert_eq!(never.latency().summary().count, 4);
+    }
+
+    #[test]
+    fn seconds_are_those_of_the_log_and_what_is_left_at_the_end() {
+        let scratch = tempfile::tempdir().unwrap();
+        let log = scratch.path().join("log");
+        let (outcome, _) = of(OUTPUT, &setup(&[])).unwrap();
+        let line = |end_ms: u64, ns: usize| {
+            let bins: Vec<String> = (0..1856).map(|bin| u64::from(bin == ns).to_string()).collect();
+            format!("{end_ms}, 0, 4096, {}\n", bins.join(", "))
+        };
+        fs::write(scratch.path().join("log_clat_hist.log"), line(1002, 100) + &line(1003, 100)).unwrap();
+        let seconds = outcome.seconds(&log).unwrap();
+        let told: Vec<(u32, u64, Nanos)> =
+            seconds.iter().map(|second| (second.second, second.operations, second.max)).collect();
+        assert_eq!(told, [(0, 2, Nanos(100)), (1, 2, Nanos(900))]);
+        // A block that was too short for a line of the log is one second.
+        let short = outcome.seconds(&log).unwrap();
+        assert_eq!((short.len(), short[0].operations), (1, 4));
+    }
+
+    #[test]
+    fn what_is_no_result_is_said() {
+        let refused = |said: &str| of(said, &setup(&[])).err().unwrap().to_string();
+        let failed = OUTPUT.replace("\"error\" : 0", "\"error\" : 5");
+        assert!(refused(&failed).contains("Input/output error"), "{}", refused(&failed));
+        assert!(refused("fio: out of memory\n").contains("failed to read what fio wrote"));
+        let idle = "fio: x\n{ \"jobs\" : [ { \"jobname\" : \"job\" } ] }";
+        assert_eq!(refused(idle), "fio ended without a result of the job; it said: fio: x");
+    }
+}

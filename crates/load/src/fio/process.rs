@@ -78,6 +78,12 @@ pub(super) fn run(program: &Path, arguments: &[String]) -> Result<Ended, FioErro
 }
 
 impl Ended {
+    /// One that said this, and of which nothing else is known.
+    #[cfg(test)]
+    pub(super) fn of_text(said: &str) -> Ended {
+        Ended { said: said.to_owned(), at: Nanos(0), host: Vec::new(), counters: Counters::new() }
+    }
+
     /// CPU time of the host in user mode and in the kernel during the last `wall` before the end: fio starts, and lays out
     /// what it needs, before its jobs run. Absent if the kernel does not tell.
     pub(super) fn host_cpu(&self, wall: Nanos) -> Option<Nanos> {

@@ -286,3 +286,72 @@ fn queue_file(device: &str, name: &str) -> PathBuf {
 fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_default().trim().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn storage(queue: &[(&str, &str)]) -> Storage {
+        let queue = queue.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Storage { queue, ..Storage::default() }
+    }
+
+    #[test]
+    fn what_this_host_has_not_is_named() {
+        let refused = |storage: &Storage| check("odd", storage, Path::new("/proc")).unwrap_err().to_string();
+        let gone = Storage { directory: Some("/no/such/place".into()), ..Storage::default() };
+        assert!(refused(&gone).contains("`/no/such/place` of the configuration `odd`"));
+        let target = Storage { target: Some("/dev/no-such-device".into()), ..Storage::default() };
+        assert!(refused(&target).contains("/dev/no-such-device"));
+        assert!(refused(&storage(&[("scheduler", "none")])).contains("`/proc` lies on none"));
+        check("plain", &Storage::default(), Path::new("/proc")).unwrap();
+    }
+
+    /// A plan of two sides, of which the second has the device read ahead by another amount.
+    fn plan(value: &str) -> Plan {
+        let mut plan = testing::plan(testing::SMALL_WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]);
+        plan.subjects[1].config.storage = storage(&[("read_ahead_kb", value)]);
+        plan
+    }
+
+    #[test]
+    fn a_setting_holds_while_its_side_is_measured_and_is_set_back_also_after_a_kill() {
+        let scratch = tempfile::tempdir().unwrap();
+        let run = scratch.path().join("run");
+        fs::create_dir(&run).unwrap();
+        let Some(file) = host::device_of(&run).ok().map(|device| queue_file(&device, "read_ahead_kb")) else {
+            eprintln!("skipped: `{}` is on no block device", run.display());
+            return;
+        };
+        if !rustix::process::geteuid().is_root() || !file.is_file() {
+            eprintln!("skipped: `{}` cannot be set", file.display());
+            return;
+        }
+        let before = read(&file);
+        let other = if before == "256" { "512" } else { "256" };
+        let make = || SideStorage::make(&plan(other), run.clone(), &run, &|| false).unwrap();
+        let mut storage = make();
+        storage.set_for(0).unwrap();
+        assert_eq!(read(&file), before);
+        storage.set_for(1).unwrap();
+        assert_eq!(read(&file), other);
+        storage.set_for(0).unwrap();
+        assert_eq!(read(&file), before);
+        storage.set_for(1).unwrap();
+        drop(storage);
+        assert_eq!(read(&file), before);
+
+        let mut killed = make();
+        killed.set_for(1).unwrap();
+        std::mem::forget(killed);
+        assert_eq!(read(&file), other);
+        set_back_left(&run);
+        assert_eq!(read(&file), before);
+
+        let refused =
+            SideStorage::make(&plan("none at all"), run.clone(), &run, &|| false).unwrap().set_for(1);
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("none at all") && said.contains(&before), "{said}");
+        assert_eq!(read(&file), before);
+    }
+}

@@ -96,21 +96,7 @@ fn rest(mut stream: TcpStream) -> io::Result<String> {
 
 /// A run with an output that no socket holds.
 fn with_long_output(store: &Path) {
-    let workload = r#"
-        name = "small"
-        engine = "rocksdb"
-        description = "d"
-        tells = "t"
-        does_not_tell = "n"
-        block_ms = 100
-        data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }
-        [[step]]
-        name = "readrandom"
-        group = "point"
-        operation = "read-random"
-        database = "image"
-    "#;
-    let plan = Box::new(testing::plan(workload, &["rocksdb@8.5.4", "rocksdb@8.7.3"]));
+    let plan = Box::new(testing::plan(testing::SMALL_WORKLOAD, &["rocksdb@8.5.4", "rocksdb@8.7.3"]));
     let at_us = 1_795_000_000_000_000;
     let cost = HarnessCost::default();
     let events = [

@@ -7,6 +7,7 @@ use super::visits::Visit;
 use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, WorkerId};
 use crate::campaign::draws::data_seed;
 use model::block::TrialKey;
+use model::block_cache::{self, BLOCK_CACHE};
 use model::config::{Options, overlaid};
 use model::plan::Plan;
 use model::wire::BlockLimit;
@@ -130,7 +131,7 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         flags.push(format!("--benchmark_write_rate_limit={bytes_per_s}"));
     }
     let options = overlaid(&plan.subjects[visit.side].options, &step.options);
-    flags.extend(options.iter().filter_map(|(name, value)| flag(name, value)));
+    flags.extend(options.iter().flat_map(|(name, value)| flags_for(name, value)));
     flags
 }
 
@@ -176,9 +177,8 @@ const SAME_NAME: [&str; 24] = [
 ];
 
 /// Options of the engine with a flag of another name.
-const OTHER_NAME: [(&str, &str); 9] = [
+const OTHER_NAME: [(&str, &str); 8] = [
     ("blob_file_size", "blob_file_size"),
-    ("block_based_table_factory.block_cache", "cache_size"),
     ("block_based_table_factory.block_size", "block_size"),
     ("block_based_table_factory.cache_index_and_filter_blocks", "cache_index_and_filter_blocks"),
     ("block_based_table_factory.format_version", "format_version"),
@@ -218,7 +218,26 @@ const VALUES: [(&str, &str, Names); 3] = [
     ),
 ];
 
-/// The flag for an option; absent where db_bench has none.
+/// Settings of a block cache, and their flags.
+const CACHE: [(&str, &str); 3] = [
+    ("capacity", "cache_size"),
+    ("num_shard_bits", "cache_numshardbits"),
+    ("high_pri_pool_ratio", "cache_high_pri_pool_ratio"),
+];
+
+/// The flags for an option; none where db_bench has none.
+fn flags_for(name: &str, value: &str) -> Vec<String> {
+    if name != BLOCK_CACHE {
+        return flag(name, value).into_iter().collect();
+    }
+    let flag = |(setting, value): (&str, &str)| {
+        let (_, flag) = CACHE.iter().find(|(known, _)| *known == setting)?;
+        Some(format!("--{flag}={value}"))
+    };
+    block_cache::settings(value).into_iter().filter_map(flag).collect()
+}
+
+/// The flag for an option that is one setting; absent where db_bench has none.
 fn flag(name: &str, value: &str) -> Option<String> {
     if SAME_NAME.contains(&name) {
         return Some(format!("--{name}={value}"));
@@ -240,7 +259,7 @@ fn flag(name: &str, value: &str) -> Option<String> {
 pub fn without_flag(options: &Options) -> Vec<&str> {
     options
         .iter()
-        .filter(|(name, value)| flag(name, value).is_none())
+        .filter(|(name, value)| flags_for(name, value).is_empty())
         .map(|(name, _)| name.as_str())
         .collect()
 }
@@ -284,14 +303,17 @@ mod tests {
         let options: Options = [
             ("compression", "kLZ4Compression"),
             ("block_based_table_factory.filter_policy", "bloomfilter:10:false"),
-            ("block_based_table_factory.block_cache", "1024"),
+            (BLOCK_CACHE, "{capacity=1024;num_shard_bits=6;high_pri_pool_ratio=0.5;}"),
             ("arena_block_size", "1048576"),
         ]
         .into_iter()
         .map(option)
         .collect();
-        let flags: Vec<String> = options.iter().filter_map(|(name, value)| flag(name, value)).collect();
-        assert_eq!(flags, ["--cache_size=1024", "--bloom_bits=10", "--compression_type=lz4"]);
+        let flags: Vec<String> = options.iter().flat_map(|(name, value)| flags_for(name, value)).collect();
+        let of_cache = ["--cache_size=1024", "--cache_numshardbits=6", "--cache_high_pri_pool_ratio=0.5"];
+        assert_eq!(flags[..3], of_cache);
+        assert_eq!(flags[3..], ["--bloom_bits=10", "--compression_type=lz4"]);
+        assert_eq!(flags_for(BLOCK_CACHE, "1024"), ["--cache_size=1024"]);
         assert_eq!(without_flag(&options), ["arena_block_size"]);
     }
 }
