@@ -244,7 +244,7 @@ fn nothing_mounted(scratch: &Scratch) -> anyhow::Result<()> {
 fn below_rocksdb(scratch: &Scratch) -> anyhow::Result<Ending> {
     let plan = scratch.write(
         "plan.toml",
-        "name = \"slow\"\nworkloads = [\"rocksdb.12038\"]\nrounds = 1\nseed = 7\nsubjects = [\"rocksdb@8.6.7\"]\n\
+        "name = \"slow\"\nworkloads = [\"rocksdb.12038\"]\nrounds = 2\nseed = 7\nsubjects = [\"rocksdb@8.6.7\"]\n\
          configs = [\"readahead-96k\"]\nsteps = [\"coldcompact\"]\nscale = { keys = 50000, write_seconds = 0.5 }\n\
          [loop_device]\nsize = \"1 GB\"\nmax_sectors_kb = 128\nread_ahead_kb = 128\nscheduler = \"mq-deadline\"\n\
          slow = { read_latency = \"2 ms\" }\n",
