@@ -26,6 +26,7 @@ mod scratch;
 mod serve;
 mod servers;
 mod signals;
+mod slow_device;
 mod soak;
 mod tool;
 mod usage;
@@ -114,6 +115,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(servers::cases());
     cases.extend(pages::cases());
     cases.extend(elsewhere::cases());
+    cases.extend(slow_device::cases());
     cases.extend(soak::cases());
     let when = if arguments.nightly { When::Nightly } else { When::Always };
     cases.retain(|case| {

@@ -6,6 +6,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,6 +28,8 @@ pub struct Call<'a> {
     variables: Vec<(String, String)>,
     /// What starts it, with its arguments; empty if we do.
     through: Vec<String>,
+    /// Whether it is told something while it runs.
+    is_told: bool,
 }
 
 impl<'a> Call<'a> {
@@ -34,7 +37,16 @@ impl<'a> Call<'a> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned()).collect();
         let cache = scratch.shared.cache.clone();
         let binary = scratch.shared.binary.clone();
-        Call { scratch, binary, arguments, cache, path: None, variables: Vec::new(), through: Vec::new() }
+        Call {
+            scratch,
+            binary,
+            arguments,
+            cache,
+            path: None,
+            variables: Vec::new(),
+            through: Vec::new(),
+            is_told: false,
+        }
     }
 
     /// `compare BASE CANDIDATE` on the tiny workload.
@@ -74,6 +86,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// With an input that ends when this process does, or with [`Running::end_input`].
+    pub fn with_input(mut self) -> Call<'a> {
+        self.is_told = true;
+        self
+    }
+
     /// From a shell that may use this CPU only.
     pub fn on_cpu(self, cpu: u32) -> Call<'a> {
         self.through(["taskset", "--cpu-list", &cpu.to_string()])
@@ -105,7 +123,7 @@ impl<'a> Call<'a> {
             .env("XDG_CONFIG_HOME", self.scratch.config())
             .env_remove("DBDYNO_STORE")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            .stdin(if self.is_told { Stdio::piped() } else { Stdio::null() })
             .stdout(File::create(&stdout)?)
             .stderr(File::create(&stderr)?)
             .current_dir(&self.scratch.directory)
@@ -172,6 +190,18 @@ impl Running {
             std::thread::sleep(POLL);
         }
         Ok(())
+    }
+
+    /// Writes a line to its input.
+    pub fn write_line(&mut self, line: &str) -> anyhow::Result<()> {
+        let input = self.child.stdin.as_mut().context("it has no input")?;
+        writeln!(input, "{line}")
+            .with_context(|| format!("failed to write `{line}` to `dbdyno {}`", self.shown))
+    }
+
+    /// Its input ends.
+    pub fn end_input(&mut self) {
+        self.child.stdin = None;
     }
 
     /// Whether it still runs.

@@ -38,6 +38,8 @@ pub(super) fn run_unless_interrupted(
     };
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
+        // mkfs.xfs adds all that it knows.
+        let said = said.split("Usage:").next().unwrap_or_default();
         return Err(failed(format!("{}: {}", output.status, said.trim())));
     }
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
