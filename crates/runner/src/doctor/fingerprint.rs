@@ -3,7 +3,7 @@
 //! Each figure is the median of short repeats, so that a moment of other work spoils one of them and not the figure.
 
 use super::moment;
-use crate::clock::Stopwatch;
+use crate::clock::{self, Stopwatch};
 use crate::marked_dir::{MarkedDirError, create_marked_dir_below};
 use crate::proc::facts::Root;
 use model::figures::bytes;
@@ -174,16 +174,17 @@ fn memory(goes_on: &impl Fn() -> bool) -> Vec<HostFigure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Nanoseconds of one of what `work` does, by repeat; it says how many it did.
+/// Nanoseconds of CPU time of one of what `work` does, by repeat; it says how many it did. Time in which others had the CPU is not the
+/// host's speed.
 fn repeats(goes_on: &impl Fn() -> bool, mut work: impl FnMut() -> u32) -> Vec<f64> {
     work(); // caches and frequency as they are in all that follow
     let once = || {
-        let watch = Stopwatch::start();
+        let (watch, before) = (Stopwatch::start(), clock::thread_cpu());
         let mut done = 0_u64;
         while watch.elapsed() < REPEAT {
             done += u64::from(work());
         }
-        watch.elapsed().0 as f64 / done as f64
+        clock::thread_cpu().saturating_sub(before).0 as f64 / done as f64
     };
     std::iter::repeat_with(once).take(REPEATS).take_while(|_| goes_on()).collect()
 }

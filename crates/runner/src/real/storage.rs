@@ -77,15 +77,15 @@ struct Place {
 }
 
 impl SideStorage {
-    /// Makes the directories that the plan's configurations name. `root` is where all others are, `directory` that of the run.
+    /// Makes the directories that the plan's configurations name. `root` is where all others are, with its device; `directory` that
+    /// of the run.
     pub fn make(
         plan: &Plan,
-        root: PathBuf,
+        (root, device): (PathBuf, Option<String>),
         directory: &Path,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<SideStorage, StorageError> {
         let run = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let device = host::device_of(&root).ok();
         let mut places = BTreeMap::new();
         for (side, subject) in plan.subjects.iter().enumerate() {
             let Storage { directory: own, target, loop_device, queue } = &subject.config.storage;
@@ -145,8 +145,8 @@ impl SideStorage {
     }
 
     /// The file system that the side has for itself.
-    pub fn file_system(&self, side: Side) -> Option<&LoopFileSystem> {
-        self.places.get(&side)?.file_system.as_ref()
+    pub fn file_system(&mut self, side: Side) -> Option<&mut LoopFileSystem> {
+        self.places.get_mut(&side)?.file_system.as_mut()
     }
 
     /// The device of all sides, if it is the same.
@@ -329,7 +329,10 @@ mod tests {
         }
         let before = read(&file);
         let other = if before == "256" { "512" } else { "256" };
-        let make = || SideStorage::make(&plan(other), run.clone(), &run, &|| false).unwrap();
+        let make = || {
+            SideStorage::make(&plan(other), (run.clone(), host::device_of(&run).ok()), &run, &|| false)
+                .unwrap()
+        };
         let mut storage = make();
         storage.set_for(0).unwrap();
         assert_eq!(read(&file), before);
@@ -349,7 +352,11 @@ mod tests {
         assert_eq!(read(&file), before);
 
         let refused =
-            SideStorage::make(&plan("none at all"), run.clone(), &run, &|| false).unwrap().set_for(1);
+            SideStorage::make(&plan("none at all"), (run.clone(), host::device_of(&run).ok()), &run, &|| {
+                false
+            })
+            .unwrap()
+            .set_for(1);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("none at all") && said.contains(&before), "{said}");
         assert_eq!(read(&file), before);

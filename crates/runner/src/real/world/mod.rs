@@ -24,6 +24,7 @@ use crate::real::page_cache;
 use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
+use crate::real::slow_device::SlowDevice;
 use crate::real::storage::{SideStorage, StorageError};
 use crate::server::Server;
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
@@ -127,8 +128,9 @@ impl RealWorld {
             .map(|limit| MemoryGroup::create(&group_name(directory.path()), limit))
             .transpose()?;
         let root = match &loop_file_system {
-            Some(file_system) => file_system.path().to_owned(),
-            None => directory.path().to_owned(),
+            // Its files have a device number of no device where the file system is btrfs.
+            Some(file_system) => (file_system.path().to_owned(), Some(file_system.device().to_owned())),
+            None => (directory.path().to_owned(), host::device_of(directory.path()).ok()),
         };
         let storage =
             SideStorage::make(&plan, root, directory.path(), &|| interrupted.load(Ordering::Relaxed))?;
@@ -204,6 +206,11 @@ impl RealWorld {
                 "; the kernel killed it for memory: the plan's memory_limit of {:.0} MB is too small for this step",
                 limit.0 as f64 / 1e6
             ));
+        }
+        let own = self.storage.file_system(worker.side).or(self.loop_file_system.as_mut());
+        if let Some(Err(gone)) = own.and_then(LoopFileSystem::slow_device).map(SlowDevice::check) {
+            // What the engine saw of it are errors of its files.
+            failure.reason.push_str(&format!("; the slow device below its files is gone: {gone}"));
         }
         match error {
             WorkerError::Interrupted => Failure { severity: Severity::Interrupted, ..failure },
@@ -410,7 +417,8 @@ impl World for RealWorld {
             Action::Evict { worker } => {
                 // Below a loop device its file may be in the page cache too.
                 let target = &self.plan.subjects[worker.side].config.storage.target;
-                let own = self.storage.file_system(worker.side).or(self.loop_file_system.as_ref());
+                let own = self.storage.file_system(worker.side).map(|own| &*own);
+                let own = own.or(self.loop_file_system.as_ref());
                 let evicted = match (own, target) {
                     (_, Some(target)) => page_cache::evict_file(target),
                     (Some(file_system), None) => file_system.evict(),
