@@ -149,7 +149,7 @@ mod tests {
         let mut configured = plan.clone();
         configured.subjects[0].options.insert("write_buffer_size".to_owned(), "1".to_owned());
         let larger = testing::plan(
-            &WORKLOAD.replace("keys = 1000", "keys = 2000"),
+            &testing::SMALL_WORKLOAD.replace("keys = 1000", "keys = 2000"),
             &["rocksdb@8.5.4", "rocksdb@8.7.3"],
         );
         for other in [rebuilt, configured, larger] {

@@ -352,7 +352,9 @@ impl Rounds {
         }
         let pending: Vec<String> =
             self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();
-        let at = line.step.clone().or_else(|| pending.first().cloned()).unwrap_or_default();
+        // A step that was not chosen has no trial to keep the reason: the first that was waiting for it does.
+        let has_trial = |step: &String| self.plan.steps.contains(step);
+        let at = line.step.clone().filter(has_trial).or_else(|| pending.first().cloned()).unwrap_or_default();
         let at_once = streams(&self.plan, &at);
         for step in pending {
             let outcome = if at_once.contains(&step) {

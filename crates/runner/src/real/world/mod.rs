@@ -5,6 +5,7 @@ mod leaving;
 mod measuring;
 mod requests;
 mod servers;
+mod storage;
 mod waiting;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
@@ -20,7 +21,6 @@ use crate::real::image::link_database;
 use crate::real::library_copy::{self, LibraryError};
 use crate::real::loop_device::{LoopDeviceError, LoopFileSystem};
 use crate::real::memory_limit::{MemoryGroup, MemoryLimitError};
-use crate::real::page_cache;
 use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
@@ -270,12 +270,6 @@ impl RealWorld {
         Ok(loaded)
     }
 
-    /// The devices as the side's configuration wants them.
-    fn set_storage(&mut self, id: WorkerId) -> Result<(), Failure> {
-        let set = self.storage.set_for(id.side);
-        set.map_err(|error| self.fail(id, "setting its device", &error))
-    }
-
     fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
         match &self.memory_group {
             Some(group) => group.add(pid).map_err(|error| self.fail(id, "limiting its memory", &error)),
@@ -414,20 +408,7 @@ impl World for RealWorld {
                 self.measure(*worker, trial, *limit, *bound, tell)
             }
             Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound, tell),
-            Action::Evict { worker } => {
-                // Below a loop device its file may be in the page cache too.
-                let target = &self.plan.subjects[worker.side].config.storage.target;
-                let own = self.storage.file_system(worker.side).map(|own| &*own);
-                let own = own.or(self.loop_file_system.as_ref());
-                let evicted = match (own, target) {
-                    (_, Some(target)) => page_cache::evict_file(target),
-                    (Some(file_system), None) => file_system.evict(),
-                    (None, None) => page_cache::evict(&self.database(*worker)),
-                };
-                evicted
-                    .map_err(|error| self.fail(*worker, "putting its files out of the page cache", &error))?;
-                Ok(Performed::Done)
-            }
+            Action::Evict { worker } => self.evict(*worker),
             Action::RemoveDatabase { worker } => {
                 let removed = fs::remove_dir_all(self.database(*worker));
                 removed.map_err(|error| self.fail(*worker, "removing its database", &error))?;
