@@ -7,7 +7,7 @@ use super::{Case, Ending, processes};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A directory of another place, settings that no kernel knows, options that fio does not know, a device that is not there.
@@ -66,7 +66,7 @@ fn plan(scratch: &Scratch, subjects: &[&str], more: &str) -> anyhow::Result<Path
     scratch.write("plan.toml", &text)
 }
 
-fn run(scratch: &Scratch, plan: &PathBuf) -> anyhow::Result<Value> {
+fn run(scratch: &Scratch, plan: &Path) -> anyhow::Result<Value> {
     Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]).succeeds()?.json()
 }
 
@@ -112,7 +112,7 @@ fn storage(scratch: &Scratch) -> anyhow::Result<Ending> {
         return Ok(Ending::NotHere { reason: "loop devices need root".to_owned() });
     }
     for device in ["/dev/loop-control", "/dev/fuse"] {
-        if !std::path::Path::new(device).exists() {
+        if !Path::new(device).exists() {
             return Ok(Ending::NotHere { reason: format!("there is no {device}") });
         }
     }

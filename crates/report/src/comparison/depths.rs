@@ -87,7 +87,7 @@ fn table(run: &ComparedRun) -> Table {
 fn legend() -> String {
     format!(
         "Means over rounds. CPU us is the CPU time of the whole host per request, by the posts' formula: (us + sy) / 100 x CPUs x \
-         1e6 / IOPS; fio us is that of fio's own processes. x half is IOPS over those at half the depth; enough: no depth of at least \
+         1e6 / IOPS, with whatever else ran; fio us is that of fio's own processes. x half is IOPS over those at half the depth; enough: no depth of at least \
          twice as much gives {} more.",
         chosen_percent(NO_MORE)
     )

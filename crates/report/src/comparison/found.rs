@@ -57,7 +57,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
     if found.is_empty() {
         found.push(Sentence { verdict: None, text: format!("Nothing could be compared with {base}.") });
     }
-    found.extend(depths::sentences(view));
+    found.extend(depths::sentences(view).into_iter().take(MOST_CHANGES));
     let changes = changes::ordered(view);
     let of_rate = changes.into_iter().filter(|change| change.metric == Metric::OpsPerSecond);
     found.extend(of_rate.take(MOST_CHANGES).map(|change| Sentence {
