@@ -19,7 +19,7 @@ use model::event::{Moment, RunEvent};
 use model::record::engine_text_name;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, EngineText, FailureKind, Reply, Request};
-use model::workload::{Settle, Step};
+use model::workload::{Operation, Settle, Step};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -83,14 +83,26 @@ impl RealWorld {
             })
         });
         let spent = began.spent(device.as_deref());
-        let reply =
-            replied.map_err(|error| self.fail_worker(id, &format!("running {}", trial.step), &error))?;
+        let reply = replied.map_err(|error| self.fail_step(id, &trial.step, &error))?;
         self.pauses.begin();
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
         };
         self.check_disk(id, &format!("running {}", trial.step), &report)?;
         Ok(self.measured(id, started_at_us, report, spent))
+    }
+
+    /// A job of fio that failed leaves the file as it should be, and those after it go on; an engine that failed is not to be trusted.
+    fn fail_step(&mut self, id: WorkerId, step: &str, error: &WorkerError) -> Failure {
+        let failure = self.fail_worker(id, &format!("running {step}"), error);
+        let is_job =
+            self.plan.workload.step(step).is_ok_and(|step| matches!(step.operation, Operation::Fio(_)));
+        match (failure.severity, error) {
+            (Severity::Launch, WorkerError::Refused { .. }) if is_job => {
+                Failure { severity: Severity::Step, ..failure }
+            }
+            _ => failure,
+        }
     }
 
     /// Waits for a shape of the tree; what that costs is a block without operations of the client.
