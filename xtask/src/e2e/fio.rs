@@ -4,7 +4,7 @@
 use super::scratch::Scratch;
 use super::tool::Call;
 use super::{Case, Ending, processes};
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,9 @@ name = "small-target"
 description = "on a file that is shorter than the workload's"
 storage = { target = "SMALL" }
 "#;
+
+/// How often a device is asked how slow it is, on a host that others use too.
+const TRIES: u32 = 3;
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -125,20 +128,34 @@ fn storage(scratch: &Scratch) -> anyhow::Result<Ending> {
         &["fio@installed+other", "fio@installed+xfs", "fio@installed+slow-2ms"],
         "steps = [\"depth-1\", \"depth-8\"]",
     )?;
-    let report = run(scratch, &plan)?;
-    ensure!(report["trials"]["failed"] == 0 && report["trials"]["skipped"] == 0, "{}", report["trials"]);
-    let depths = report["depths"].as_array().context("depths is no array")?;
-    let of_slow = depths.iter().find(|one| one["subject"] == "fio@installed+slow-2ms");
-    for job in of_slow.and_then(|one| one["jobs"].as_array()).context("the slow device has no depths")? {
-        let us = job["latency_us_p50"].as_f64().context("no median")?;
-        ensure!((2000.0..2300.0).contains(&us), "2 ms were asked for, the median is {us} us: {job}");
+    // Others on the host lengthen what a device takes, and have trials set aside.
+    let mut tried = Err(anyhow!("not tried"));
+    for number in 1..=TRIES {
+        tried = slow_device_as_asked(&run(scratch, &plan)?, number);
+        if tried.is_ok() {
+            break;
+        }
     }
+    tried?;
     let left = fs::read_dir(scratch.path("other/dbdyno/runs"))?.filter_map(Result::ok);
     let left: Vec<_> = left.map(|entry| entry.file_name()).filter(|name| name != ".dbdyno").collect();
     ensure!(left.is_empty(), "left in the other directory: {left:?}");
     let mounts = fs::read_to_string("/proc/mounts")?;
     ensure!(!mounts.contains(&*scratch.directory.to_string_lossy()), "left mounted:\n{mounts}");
     Ok(Ending::Passed)
+}
+
+/// Whether each subject was measured, and the slow one takes as long as it was told to.
+fn slow_device_as_asked(report: &Value, number: u32) -> anyhow::Result<()> {
+    ensure!(report["trials"]["failed"] == 0 && report["trials"]["skipped"] == 0, "{}", report["trials"]);
+    let depths = report["depths"].as_array().context("depths is no array")?;
+    let of_slow = depths.iter().find(|one| one["subject"] == "fio@installed+slow-2ms");
+    let jobs = of_slow.and_then(|one| one["jobs"].as_array());
+    for job in jobs.with_context(|| format!("try {number}: the slow device has no depths"))? {
+        let us = job["latency_us_p50"].as_f64().context("no median")?;
+        ensure!((2000.0..2300.0).contains(&us), "try {number}: 2 ms asked for, the median is {us} us: {job}");
+    }
+    Ok(())
 }
 
 /// Sides take turns in blocks as with any engine.
