@@ -214,6 +214,8 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     Call::new(scratch, ["compare", "fio@installed", "fio@installed+psync", "--workload", "fio.quick"])
         .search_path(nothing)
         .fails(&[1, 2, 3], &["this host has no program `fio`", "install the package fio"])?;
+    Call::new(scratch, ["compare", "fio@installed", "fio@installed+psync", "--workload", "fio.cpu-per-io"])
+        .fails(&[2], &["make the file smaller", "scale.file_mb"])?;
     Call::new(scratch, ["engine", "add", "fio@mine", "/etc/passwd"]).fails(&[2], &["/etc/passwd"])?;
     let missing_step = scratch.write("bad.toml", "name = \"bad\"\nengine = \"fio\"\ndescription = \"d\"\ntells = \"t\"\n\
         does_not_tell = \"n\"\nfile = \"1 MB\"\n[[step]]\nname = \"a\"\ngroup = \"reads\"\noperation = \"fio\"\n\

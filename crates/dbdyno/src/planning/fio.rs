@@ -2,15 +2,19 @@
 
 use super::subjects::{Prepared, Sources, in_scratch};
 use crate::exit::usage;
-use crate::interrupt;
+use crate::{interrupt, paths};
 use anyhow::anyhow;
 use model::build::EngineBuild;
 use model::config::{self, EngineConfig, Options};
+use model::figures::bytes;
 use model::plan::Subject;
+use model::storage::Storage;
 use model::subject::SubjectRef;
+use model::units::Bytes;
 use model::workload::{Operation, Workload, fio};
 use runner::process::tool::ToolError;
 use runner::real::probe_fio;
+use runner::real::storage::free_space;
 
 /// Tries the options of the workload, of each of its steps and of the configuration.
 pub fn prepare(
@@ -20,6 +24,7 @@ pub fn prepare(
     config: EngineConfig,
     workload: &Workload,
 ) -> anyhow::Result<Prepared> {
+    check_space(sources, &config.storage, workload, 1)?;
     let options = config::configured(&workload.options, &config);
     for name in options.keys() {
         fio::may_be_set(name).map_err(|problem| usage(anyhow!("{reference}: {problem}")))?;
@@ -41,4 +46,41 @@ pub fn prepare(
     let subject =
         Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
     Ok(Prepared { subject, written_options: None, omitted: Options::new() })
+}
+
+/// What is left of a file system that others need too.
+const LEFT: Bytes = Bytes(1 << 30);
+
+/// Whether the files of so many sides fit where they are to be at one time: one that fills its disk would take the other users of the disk
+/// down with it.
+pub fn check_space(
+    sources: &Sources<'_>,
+    storage: &Storage,
+    workload: &Workload,
+    at_once: u64,
+) -> anyhow::Result<()> {
+    let wanted = Bytes(workload.data.size().0.saturating_mul(at_once));
+    let (place, free) = match storage {
+        Storage { target: Some(_), .. } => return Ok(()),
+        Storage { loop_device: Some(device), .. } => {
+            ("the loop device".to_owned(), Some(Bytes(device.bytes.0 / 20 * 19))) // the file system has its own share
+        }
+        Storage { directory, .. } => {
+            let work_dir = paths::work_dir(sources.places)?;
+            let place = directory.as_ref().unwrap_or(&work_dir);
+            // A work directory is made by the first run.
+            let there = place.ancestors().find(|path| path.exists()).unwrap_or(place);
+            let free = free_space(there).map(|free| Bytes(free.0.saturating_sub(LEFT.0)));
+            (format!("`{}`", place.display()), free)
+        }
+    };
+    match free {
+        Some(free) if free.0 < wanted.0 => Err(usage(anyhow!(
+            "fio is to write {} of files at a time, and {place} has room for {} (1 GiB is left to others): make the file smaller \
+             (`file` of the workload, `scale.file_mb` of a plan), or name a larger disk",
+            bytes(wanted),
+            bytes(free)
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }

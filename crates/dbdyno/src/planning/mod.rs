@@ -15,6 +15,7 @@ use anyhow::{Context, anyhow, bail};
 use model::block_cache;
 use model::plan::{DecisionRule, Design, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
+use model::storage::Storage;
 use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
 use model::workload::{DatabaseKind, Step, Workload};
@@ -74,6 +75,11 @@ pub fn plan(
         written_options.push(prepared.written_options);
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
         subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
+    }
+    if workload.is_fio() {
+        // All sides are there at the same time.
+        let of_others = subjects.iter().filter(|subject| subject.config.storage.is_default()).count();
+        fio::check_space(&sources, &Storage::default(), &workload, of_others as u64)?;
     }
     let layout = Layout {
         cloned_data: servers::data_can_be_cloned(&sources, &subjects)?,

@@ -11,6 +11,7 @@ use model::block::Side;
 use model::doctor::Setting;
 use model::plan::Plan;
 use model::storage::Storage;
+use model::units::Bytes;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -249,6 +250,12 @@ pub fn check(config: &str, storage: &Storage, root: &Path) -> Result<(), Storage
     let path = directory.as_deref().or(target.as_deref()).unwrap_or(root);
     let no_queue = || StorageError::NoQueue { config: config.to_owned(), path: path.to_owned() };
     check_settings(&device_of_target(path).ok().flatten().ok_or_else(no_queue)?, queue)
+}
+
+/// What is free on the file system of a directory; absent if it does not say.
+pub fn free_space(directory: &Path) -> Option<Bytes> {
+    let space = rustix::fs::statvfs(directory).ok()?;
+    Some(Bytes(space.f_bavail.saturating_mul(space.f_frsize)))
 }
 
 /// The device of a file, or the block device that it is.
