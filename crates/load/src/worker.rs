@@ -96,7 +96,7 @@ impl Worker {
             Request::Load { library } => self.load(library),
             Request::Open { directory, options, create, tickers } => {
                 if let Some(Engine::Fio(fio)) = &mut self.engine {
-                    fio.open(&directory, &options, create)?;
+                    fio.open(&directory, create)?;
                     return Ok(Reply::Opened);
                 }
                 if self.open.is_some() {

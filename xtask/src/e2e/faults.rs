@@ -146,10 +146,7 @@ fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
         fake.until_rows("trials", STEPS, &mut run)?;
         // Read when a worker loads the engine: the next visit writes 20 MB.
         fake.order("data-bytes 100000\n")?;
-        let full = format!(
-            "the disk of the work directory is full: free space on the file system of `{}",
-            disk.display()
-        );
+        let full = format!("its disk is full: free space on the file system of `{}", disk.display());
         let ended =
             run.finish(BOUND)?.expect_code(&[3])?.expect_stderr(&["No space left on device", &full])?;
         // What cannot be measured of the host in this place was said, and did not keep the run from beginning.

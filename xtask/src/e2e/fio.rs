@@ -26,6 +26,10 @@ name = "typo"
 description = "with an option that fio does not know"
 options = { iodeth = "4" }
 [[config]]
+name = "deeper"
+description = "with the depth that the step has"
+options = { iodepth = "4" }
+[[config]]
 name = "no-engine"
 description = "by an engine that fio does not have"
 options = { ioengine = "imaginary" }
@@ -178,7 +182,7 @@ fn in_turns(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// What is wrong with one subject is said, and the others are measured.
 fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
-    let odd = ["typo", "no-engine", "no-device"].map(|config| format!("fio@installed+{config}"));
+    let odd = ["typo", "no-engine", "no-device", "deeper"].map(|config| format!("fio@installed+{config}"));
     let mut subjects = vec!["fio@installed", "fio@installed+small-target"];
     subjects.extend(odd.iter().map(String::as_str));
     let has_queue = fs::metadata("/sys/class/block").is_ok() && is_root();
@@ -198,11 +202,12 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
         Ok(())
     };
     left_out("typo", "iodeth")?;
+    left_out("deeper", "is what a step is")?;
     left_out("no-engine", "imaginary")?;
     left_out("no-device", "no-such-device")?;
     let failures = report["failures"].as_array().context("failures is no array")?;
     let said = |words: &str| failures.iter().any(|one| one.to_string().contains(words));
-    ensure!(said("4096 bytes"), "the short file is not told: {failures:?}");
+    left_out("small-target", "4096 bytes of")?;
     let refused = report["left_out"].to_string().contains("lies on none") || said("elevator-music");
     ensure!(!has_queue || refused, "the odd scheduler is not told: {failures:?}");
     let jobs = report["depths"].as_array().map_or(0, Vec::len);

@@ -39,7 +39,7 @@ fn list(as_json: bool) -> anyhow::Result<()> {
         writeln!(text, "{:<20} {:<8} {}", workload.name, workload.engine, workload.description)?;
         for step in &workload.steps {
             let kind = if step.writes() { "writes" } else { "reads only" };
-            let kind = if step.helper { "brings the tree into a state" } else { kind };
+            let kind = if step.helper { "prepares for what follows" } else { kind };
             let kind = step.beside.as_ref().map_or(kind.to_owned(), |main| format!("runs beside {main}"));
             writeln!(text, "  {:<34} {:<7} {kind}", step.name, step.group.name())?;
         }

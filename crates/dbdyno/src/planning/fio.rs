@@ -11,7 +11,7 @@ use model::plan::Subject;
 use model::storage::Storage;
 use model::subject::SubjectRef;
 use model::units::Bytes;
-use model::workload::{Operation, Workload, fio};
+use model::workload::{Operation, Step, Workload, fio};
 use runner::process::tool::ToolError;
 use runner::real::probe_fio;
 use runner::real::storage::free_space;
@@ -26,12 +26,15 @@ pub fn prepare(
 ) -> anyhow::Result<Prepared> {
     check_space(sources, &config.storage, workload, 1)?;
     let options = config::configured(&workload.options, &config);
-    for name in options.keys() {
-        fio::may_be_set(name).map_err(|problem| usage(anyhow!("{reference}: {problem}")))?;
-    }
+    let of_config = config.pins.keys().chain(config.options.keys()).map(|name| fio::may_be_configured(name));
+    let of_workload = workload.options.keys().map(|name| fio::may_be_set(name));
+    of_config
+        .chain(of_workload)
+        .collect::<Result<(), String>>()
+        .map_err(|problem| usage(anyhow!(problem)))?;
     for step in &workload.steps {
         let Operation::Fio(job) = &step.operation else { continue };
-        let together = config::overlaid(&options, &job.options);
+        let together = job.in_effect(&workload.options, &config).options;
         let tried = in_scratch(sources.places, |directory| {
             probe_fio::try_options(&build.library, &together, directory, &interrupt::requested)
         })?;
@@ -82,5 +85,22 @@ pub fn check_space(
             bytes(free)
         ))),
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Where sides take turns a step that one of them may not run is run by none.
+pub fn check_targets(subjects: &[Subject], workload: &Workload, chosen: &[String]) -> anyhow::Result<()> {
+    let Some(subject) = subjects.iter().find(|subject| subject.config.storage.target.is_some()) else {
+        return Ok(());
+    };
+    let last = workload.steps.iter().rposition(|step| chosen.contains(&step.name)).unwrap_or(0);
+    let writes = |step: &&Step| matches!(&step.operation, Operation::Fio(job) if job.writes());
+    match workload.steps.iter().take(last + 1).find(writes) {
+        Some(step) => Err(usage(anyhow!(
+            "{} has a `target`, which is only read, and the step `{}` writes: choose steps before it by --step",
+            subject.reference,
+            step.name
+        ))),
+        None => Ok(()),
     }
 }

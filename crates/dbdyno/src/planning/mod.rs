@@ -80,6 +80,7 @@ pub fn plan(
         // All sides are there at the same time.
         let of_others = subjects.iter().filter(|subject| subject.config.storage.is_default()).count();
         fio::check_space(&sources, &Storage::default(), &workload, of_others as u64)?;
+        fio::check_targets(&subjects, &workload, &steps)?;
     }
     let layout = Layout {
         cloned_data: servers::data_can_be_cloned(&sources, &subjects)?,

@@ -72,7 +72,7 @@ pub fn prepare(
     if build.server.is_some() {
         return servers::prepare(sources, reference, build, config, workload, unknown);
     }
-    check_storage(sources, &config)?;
+    check_storage(sources, &config, workload)?;
     if workload.is_fio() {
         return fio::prepare(sources, reference, build, config, workload);
     }
@@ -94,14 +94,15 @@ pub fn prepare(
 
 /// Whether this host has the directory, the file and the device that a configuration names. A loop device is made, to see
 /// whether it can be.
-fn check_storage(sources: &Sources<'_>, config: &EngineConfig) -> anyhow::Result<()> {
+fn check_storage(sources: &Sources<'_>, config: &EngineConfig, workload: &Workload) -> anyhow::Result<()> {
     if config.storage.is_default() {
         return Ok(());
     }
     let work_dir = paths::work_dir(sources.places)?;
     // It is made by the first run.
     let there = work_dir.ancestors().find(|path| path.exists()).unwrap_or(&work_dir);
-    storage::check(&config.name, &config.storage, there)?;
+    let file = workload.is_fio().then(|| workload.data.size());
+    storage::check(&config.name, &config.storage, there, file)?;
     let Some(device) = &config.storage.loop_device else { return Ok(()) };
     in_scratch(sources.places, |directory| {
         LoopFileSystem::create(directory, device, &interrupt::requested).map(drop)

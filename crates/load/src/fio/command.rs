@@ -1,6 +1,5 @@
 //! The arguments of fio for one block of a step. Pure.
 
-use model::config::{Options, overlaid};
 use model::wire::{BlockLimit, StepSetup};
 use model::workload::Operation;
 use std::path::Path;
@@ -10,21 +9,25 @@ pub(super) struct Jobs<'a> {
     pub file: &'a Path,
     /// The file is not ours.
     pub read_only: bool,
-    /// Those of the side: the workload's with the configuration's over them.
-    pub options: &'a Options,
     pub setup: &'a StepSetup,
     pub limit: BlockLimit,
     /// Where histograms of each second go, if they are asked for.
     pub log: Option<&'a Path>,
 }
 
+/// More than any step asks for: its number of requests ends it.
+const MOST_IO_BYTES: u64 = 1 << 60;
+
 impl Jobs<'_> {
     pub(super) fn arguments(&self) -> Vec<String> {
         let StepSetup { operation, data, threads, seed, .. } = self.setup;
         let mut arguments = vec![
             "--output-format=json+".to_owned(),
+            // Bins from the begin of a request's submission to its end: an engine may spend long in either.
+            "--lat_percentiles=1".to_owned(),
             "--name=job".to_owned(),
-            format!("--filename={}", self.file.display()),
+            // A colon would make two files of it.
+            format!("--filename={}", self.file.display().to_string().replace(':', "\\:")),
             format!("--size={}", data.size().0),
             // It takes 63 bits.
             format!("--randseed={}", seed >> 1),
@@ -46,7 +49,9 @@ impl Jobs<'_> {
                 arguments.extend(["--time_based".to_owned(), format!("--runtime={}ms", wall.0 / 1_000_000)]);
             }
             BlockLimit::Operations { count } => {
+                // More than the file has of them: then it begins again.
                 arguments.push(format!("--number_ios={}", count.div_ceil(u64::from(*threads)).max(1)));
+                arguments.push(format!("--io_size={MOST_IO_BYTES}"));
             }
         }
         if let Some(log) = self.log {
@@ -56,7 +61,7 @@ impl Jobs<'_> {
                 "--per_job_logs=0".to_owned(),
             ]);
         }
-        arguments.extend(overlaid(self.options, &job.options).iter().map(|(name, value)| flag(name, value)));
+        arguments.extend(job.options.iter().map(|(name, value)| flag(name, value)));
         arguments
     }
 }
@@ -73,6 +78,8 @@ mod tests {
     use model::workload::DataSet;
     use model::workload::fio::FioJob;
 
+    use model::config::Options;
+
     fn options(pairs: &[(&str, &str)]) -> Options {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
@@ -85,18 +92,22 @@ mod tests {
     ) -> Vec<String> {
         let data = DataSet { keys: 1000, key_bytes: 8, value_bytes: 4088, value_compressible_percent: 0 };
         let setup = StepSetup { threads: 3, ..StepSetup::plain(operation, data, 42) };
-        let options = options(&[("ioengine", "io_uring"), ("iodepth", "2"), ("thread", "")]);
         let file = Path::new("db/fio.data");
-        Jobs { file, read_only, options: &options, setup: &setup, limit, log }.arguments()
+        Jobs { file, read_only, setup: &setup, limit, log }.arguments()
     }
 
     #[test]
-    fn a_step_lies_over_the_side_and_time_or_number_ends_it() {
+    fn a_job_is_its_options_and_time_or_number_ends_it() {
         let job = FioJob {
             pattern: "randread".to_owned(),
             depth: 8,
             block: None,
-            options: options(&[("rw", "randread"), ("iodepth", "8")]),
+            options: options(&[
+                ("rw", "randread"),
+                ("iodepth", "8"),
+                ("ioengine", "io_uring"),
+                ("thread", ""),
+            ]),
         };
         let read = Operation::Fio(Box::new(job));
         let limit = BlockLimit::Time { wall: Nanos::from_millis(1500) };
@@ -109,6 +120,7 @@ mod tests {
             "--time_based",
             "--ioengine=io_uring",
             "--iodepth=8",
+            "--lat_percentiles=1",
             "--thread",
             "--write_hist_log=fio-log",
             "--allow_file_create=0",
@@ -116,7 +128,7 @@ mod tests {
         ] {
             assert!(found.iter().any(|argument| argument == expected), "{expected} is not in {found:?}");
         }
-        assert!(!found.iter().any(|argument| argument == "--iodepth=2" || argument == "--readonly"));
+        assert!(!found.iter().any(|argument| argument == "--readonly"));
         let found = arguments(read, BlockLimit::Operations { count: 100 }, true, None);
         assert!(found.iter().any(|argument| argument == "--number_ios=34"), "{found:?}");
         assert!(found.iter().any(|argument| argument == "--readonly"), "{found:?}");

@@ -10,8 +10,7 @@ use crate::step::BlockOrder;
 use command::Jobs;
 use formats::ParseError;
 use model::block::{Latency, Second};
-use model::config::Options;
-use model::wire::{BlockReport, StepSetup};
+use model::wire::{BlockLimit, BlockReport, StepSetup};
 use model::workload::Operation;
 use outcome::Outcome;
 use std::fs::{self, File};
@@ -22,6 +21,8 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "fio.data";
 /// Where the log of histograms of a block is, in the directory that the worker stands in.
 const LOG: &str = "fio-log";
+/// Between the seeds of two blocks: odd, so that no two of a step are the same.
+const OTHER_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Why fio gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,8 @@ pub enum FioError {
     },
     #[error("fio ended without a result of the job; it said: {0}")]
     NoResult(String),
+    #[error("fio ended after {done} of {ordered} requests")]
+    TooFew { done: u64, ordered: u64 },
     #[error("failed to read what fio wrote")]
     Output(#[from] ParseError),
     #[error(
@@ -77,13 +80,14 @@ pub struct Fio {
 
 struct Open {
     file: PathBuf,
-    options: Options,
 }
 
 /// A step of fio between its blocks.
 pub struct FioStep {
     setup: StepSetup,
     latency: Recorder,
+    /// Run so far, those that warm up too.
+    blocks: u64,
 }
 
 impl Fio {
@@ -91,8 +95,8 @@ impl Fio {
         Fio { program, target, open: None, said: None }
     }
 
-    /// Takes the options of the side, one `name=value` a line, and makes the directory of the file.
-    pub fn open(&mut self, directory: &Path, options: &str, create: bool) -> Result<(), FioError> {
+    /// Makes the directory of the file.
+    pub fn open(&mut self, directory: &Path, create: bool) -> Result<(), FioError> {
         if self.open.is_some() {
             return Err(FioError::Protocol("a file is open already"));
         }
@@ -105,13 +109,10 @@ impl Fio {
                 if create {
                     fs::create_dir(directory).map_err(io_error("make", directory))?;
                 }
-                // Jobs stand in the directory of the worker as it does; a colon in a name would make it two for fio.
                 directory.join(FILE)
             }
         };
-        let pairs = options.lines().filter_map(|line| line.split_once('='));
-        let options = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        self.open = Some(Open { file, options });
+        self.open = Some(Open { file });
         Ok(())
     }
 
@@ -135,7 +136,7 @@ impl Fio {
         {
             return Err(FioError::ReadOnly(target.clone()));
         }
-        Ok(FioStep { setup: setup.clone(), latency: Recorder::new() })
+        Ok(FioStep { setup: setup.clone(), latency: Recorder::new(), blocks: 0 })
     }
 
     /// Runs a block. Its seconds are told when it is over: fio logs them, and tells them to nobody meanwhile.
@@ -151,17 +152,25 @@ impl Fio {
             return Ok(BlockReport::default());
         }
         let log = order.seconds.then(|| PathBuf::from(LOG));
+        // Each block goes to other places, the same on every side.
+        let seed = step.setup.seed.wrapping_add(step.blocks.wrapping_mul(OTHER_SEED));
+        step.blocks += 1;
+        let setup = StepSetup { seed, ..step.setup.clone() };
         let jobs = Jobs {
             file: &open.file,
             read_only: self.target.is_some(),
-            options: &open.options,
-            setup: &step.setup,
+            setup: &setup,
             limit: order.limit,
             log: log.as_deref(),
         };
         let ended = process::run(&self.program, &jobs.arguments())?;
         self.said = Some(ended.said.clone());
         let outcome = Outcome::of(&ended, &step.setup)?;
+        if let BlockLimit::Operations { count } = order.limit
+            && outcome.requests() < count
+        {
+            return Err(FioError::TooFew { done: outcome.requests(), ordered: count });
+        }
         if let Some(log) = log {
             outcome.seconds(&log)?.into_iter().for_each(tell);
         }

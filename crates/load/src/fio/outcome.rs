@@ -3,7 +3,7 @@
 use super::process::{Ended, last_words};
 use super::{CoarseHistogram, FioError, Recorder, io_error};
 use formats::fio_histograms;
-use formats::fio_json::{self, FioJob};
+use formats::fio_json::{self, FioDirection, FioJob};
 use model::block::Second;
 use model::counter::Counter;
 use model::units::Nanos;
@@ -64,6 +64,11 @@ impl Outcome {
             latency: if syncs { job.sync.ns_bins.clone() } else { of_requests(job) },
             syncs,
         })
+    }
+
+    /// How many requests the jobs did.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
     }
 
     pub(super) fn report(&self, ended: &Ended, threads: u32) -> BlockReport {
@@ -128,15 +133,18 @@ impl Outcome {
 
 /// Whether the jobs sync their file, so that the sync is what is waited for.
 fn syncs(setup: &StepSetup) -> bool {
-    let Operation::Fio(job) = &setup.operation else { return false };
-    let every = |name: &str| job.options.get(name).is_some_and(|number| number != "0");
-    every("fsync") || every("fdatasync")
+    matches!(&setup.operation, Operation::Fio(job) if job.syncs())
 }
 
 fn of_requests(job: &FioJob) -> BTreeMap<u64, u64> {
     let mut all = BTreeMap::new();
-    for (ns, count) in job.directions.iter().flat_map(|direction| &direction.completion.ns_bins) {
-        *all.entry(*ns).or_default() += count;
+    // Completions only, if this fio keeps no other bins.
+    let bins = |direction: &'_ FioDirection| match direction.whole.ns_bins.is_empty() {
+        true => direction.completion.ns_bins.clone(),
+        false => direction.whole.ns_bins.clone(),
+    };
+    for (ns, count) in job.directions.iter().flat_map(bins) {
+        *all.entry(ns).or_default() += count;
     }
     all
 }

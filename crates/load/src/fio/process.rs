@@ -5,6 +5,7 @@ use crate::clock;
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
 use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -43,9 +44,11 @@ pub(super) struct Ended {
 
 /// Runs it to its end. It dies with this worker.
 pub(super) fn run(program: &Path, arguments: &[String]) -> Result<Ended, FioError> {
-    let file = |name: &str| File::create(name).map_err(io_error("make", Path::new(name)));
+    let (output, errors) = (in_memory(OUTPUT)?, in_memory(ERRORS)?);
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(file(OUTPUT)?).stderr(file(ERRORS)?);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(output.try_clone().map_err(io_error("open", Path::new(OUTPUT)))?);
+    command.stderr(errors.try_clone().map_err(io_error("open", Path::new(ERRORS)))?);
     // SAFETY: prctl(2) is async-signal-safe and touches only the child.
     unsafe {
         command.pre_exec(|| {
@@ -67,14 +70,25 @@ pub(super) fn run(program: &Path, arguments: &[String]) -> Result<Ended, FioErro
     };
     let at = clock::now();
     host.extend(busy_ticks().map(|ticks| (at, ticks)));
-    let read = |name: &str| fs::read(name).map_err(io_error("read", Path::new(name)));
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let (output, errors) = (text(read(OUTPUT)?), text(read(ERRORS)?));
+    let (output, errors) = (text_of(output, OUTPUT)?, text_of(errors, ERRORS)?);
     let status = ExitStatus::from_raw(status);
     if !status.success() {
         return Err(failed(status, &output, &errors));
     }
     Ok(Ended { said: format!("{output}{errors}"), at, host, counters: counted(&usage) })
+}
+
+/// What fio says of a full disk must not be written to that disk.
+fn in_memory(name: &str) -> Result<File, FioError> {
+    let made = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
+    made.map(File::from).map_err(|errno| io_error("make", Path::new(name))(errno.into()))
+}
+
+fn text_of(mut file: File, name: &str) -> Result<String, FioError> {
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
+    read.map_err(io_error("read", Path::new(name)))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 impl Ended {

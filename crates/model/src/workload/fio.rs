@@ -1,7 +1,7 @@
 //! A job of fio as a step has it: options by fio's own names. What dbdyno decides itself (where the file is, how long a
 //! job lasts, what it prints) is not among them.
 
-use crate::config::Options;
+use crate::config::{EngineConfig, Options, overlaid};
 use crate::names;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -20,20 +20,26 @@ pub struct FioJob {
 }
 
 /// The patterns that `rw` may name (fio's own names).
-const PATTERNS: [&str; 8] = ["read", "write", "randread", "randwrite", "rw", "readwrite", "randrw", "trim"];
+const PATTERNS: [&str; 10] =
+    ["read", "write", "randread", "randwrite", "rw", "readwrite", "randrw", "trim", "randtrim", "trimwrite"];
 
 /// Options that dbdyno sets itself, or that would take the file, the length or the output of a job out of its hands.
-const OURS: [&str; 29] = [
+const OURS: [&str; 36] = [
     "allow_file_create",
+    "clat_percentiles",
     "create_only",
     "directory",
+    "disable_clat",
+    "disable_lat",
     "filename",
     "filename_format",
     "fill_device",
     "group_reporting",
+    "gtod_reduce",
     "hist_log",
     "io_limit",
     "io_size",
+    "lat_percentiles",
     "loops",
     "name",
     "new_group",
@@ -43,6 +49,7 @@ const OURS: [&str; 29] = [
     "output-format",
     "per_job_logs",
     "ramp_time",
+    "randseed",
     "rate_iops",
     "readonly",
     "runtime",
@@ -52,6 +59,7 @@ const OURS: [&str; 29] = [
     "thinktime",
     "time_based",
     "timeout",
+    "unified_rw_reporting",
     "unlink",
 ];
 
@@ -81,12 +89,23 @@ impl FioJob {
                 .filter(|depth| *depth > 0)
                 .ok_or_else(|| format!("`iodepth = \"{text}\"` must be a number of at least 1"))?,
         };
-        let block = match either("bs").or_else(|| either("blocksize")) {
-            _ if either("bssplit").is_some() || either("bsrange").is_some() => None,
-            None => Some(DEFAULT_BLOCK),
-            Some(text) => size(text),
-        };
+        let block = block_of(either);
         Ok(FioJob { pattern: pattern.clone(), depth, block, options: step.clone() })
+    }
+
+    /// The job as a subject runs it: the workload's options below the step's, those of the configuration over them.
+    pub fn in_effect(&self, workload: &Options, config: &EngineConfig) -> FioJob {
+        let below = overlaid(&overlaid(&config.pins, workload), &self.options);
+        let options = overlaid(&below, &config.options);
+        // What a configuration may say of sizes is a size or none that is one number.
+        let block = block_of(|name| options.get(name).map(String::as_str));
+        FioJob { pattern: self.pattern.clone(), depth: self.depth, block, options }
+    }
+
+    /// Whether each write is synced, so that the sync is what is waited for.
+    pub fn syncs(&self) -> bool {
+        let every = |name: &str| self.options.get(name).is_some_and(|number| number != "0");
+        every("fsync") || every("fdatasync")
     }
 
     /// Whether it changes what is in the file.
@@ -105,7 +124,26 @@ impl FioJob {
     }
 }
 
-/// Whether a workload or a configuration may set an option of fio.
+/// Bytes of a request by the options that say so; absent if they differ.
+fn block_of<'a>(option: impl Fn(&str) -> Option<&'a str>) -> Option<Bytes> {
+    match option("bs").or_else(|| option("blocksize")) {
+        _ if option("bssplit").is_some() || option("bsrange").is_some() => None,
+        None => Some(DEFAULT_BLOCK),
+        Some(text) => size(text),
+    }
+}
+
+/// Whether a configuration may set an option of fio: not those that make a step what it is called.
+pub fn may_be_configured(name: &str) -> Result<(), String> {
+    if matches!(name, "rw" | "readwrite" | "iodepth") {
+        return Err(format!(
+            "the option `{name}` of fio is what a step is: change it in a workload of your own"
+        ));
+    }
+    may_be_set(name)
+}
+
+/// Whether a workload may set an option of fio.
 pub fn may_be_set(name: &str) -> Result<(), String> {
     if OURS.contains(&name) || name.starts_with("write_") || name.starts_with("log_") {
         return Err(format!(
@@ -162,6 +200,28 @@ mod tests {
         for name in ["filename", "runtime", "write_iops_log", "log_avg_msec"] {
             assert!(refused(&[("rw", "read"), (name, "1")]).contains(name));
         }
+    }
+
+    #[test]
+    fn a_configuration_lies_over_a_step_but_does_not_make_it_another() {
+        let job =
+            FioJob::of(&options(&[("rw", "write"), ("fsync", "1"), ("ioengine", "psync")]), &Options::new());
+        let config = EngineConfig {
+            name: "c".to_owned(),
+            description: String::new(),
+            pins: options(&[("direct", "1")]),
+            options: options(&[("ioengine", "libaio"), ("bs", "16k"), ("fsync", "0")]),
+            memory: Default::default(),
+            when: Vec::new(),
+            storage: Default::default(),
+        };
+        let job = job.unwrap();
+        let effect = job.in_effect(&options(&[("bs", "4k"), ("direct", "0")]), &config);
+        assert_eq!((effect.block, effect.depth), (Some(Bytes(16_384)), 1));
+        let of = |name: &str| effect.options[name].as_str();
+        assert_eq!((of("ioengine"), of("direct"), of("rw")), ("libaio", "0", "write"));
+        assert!(job.syncs() && !effect.syncs());
+        assert!(may_be_configured("iodepth").is_err() && may_be_configured("bs").is_ok());
     }
 
     #[test]

@@ -98,8 +98,10 @@ impl DataSet {
     fn of_file(bytes: Bytes) -> DataSet {
         const BLOCK_BYTES: usize = 4096;
         const KEY_BYTES: usize = 8;
+        // It is laid out in requests of a MiB: what would be left would never be on the device.
+        let bytes = bytes.0.next_multiple_of(1 << 20);
         DataSet {
-            keys: bytes.0 / BLOCK_BYTES as u64,
+            keys: bytes / BLOCK_BYTES as u64,
             key_bytes: KEY_BYTES,
             value_bytes: BLOCK_BYTES - KEY_BYTES,
             value_compressible_percent: 0,
@@ -330,10 +332,10 @@ impl Workload {
         self.tables.is_some()
     }
 
-    /// Options as one text for the worker that opens the database: in RocksDB's own syntax, and for fio one a line.
+    /// Options as one text for the worker that opens the database, in RocksDB's own syntax; those of fio come with each job.
     pub fn option_text(&self, options: &Options) -> String {
         if self.is_fio() {
-            return options.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+            return String::new();
         }
         rocksdb_option_string(options)
     }

@@ -56,8 +56,8 @@ fn table(run: &ComparedRun) -> Table {
         ("mean us", Number),
         ("p50 us", Number),
         ("p99 us", Number),
-        ("CPU us", Number),
-        ("fio us", Number),
+        ("host CPU us", Number),
+        ("fio CPU us", Number),
         ("", Name),
     ];
     let mut table = Table::new(&columns);
@@ -86,8 +86,9 @@ fn table(run: &ComparedRun) -> Table {
 
 fn legend() -> String {
     format!(
-        "Means over rounds. CPU us is the CPU time of the whole host per request, by the posts' formula: (us + sy) / 100 x CPUs x \
-         1e6 / IOPS, with whatever else ran; fio us is that of fio's own processes. x half is IOPS over those at half the depth; enough: no depth of at least \
+        "Means over rounds. host CPU us is the CPU time of the whole host per request, by the posts' formula: (us + sy) / 100 x CPUs x \
+         1e6 / IOPS, with whatever else ran, but for a device that is slow on purpose; fio CPU us is that of fio's own processes, which other tables call CPU us. mean, \
+         p50 and p99 are latency from the begin of a request's submission to its end. x half is IOPS over those at half the depth; enough: no depth of at least \
          twice as much gives {} more.",
         chosen_percent(NO_MORE)
     )

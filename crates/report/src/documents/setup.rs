@@ -135,12 +135,16 @@ fn benchmark(record: &RunRecord) -> Vec<Block> {
 fn sizes(plan: &Plan) -> String {
     let workload = &plan.workload;
     let data = &workload.data;
-    let mut facts =
-        vec![format!("{} rows", quantity(data.keys as f64)), format!("{} of data", bytes(data.size()))];
+    let mut facts = match workload.is_fio() {
+        true => vec![format!("A file of {}", bytes(data.size()))],
+        false => {
+            vec![format!("{} rows", quantity(data.keys as f64)), format!("{} of data", bytes(data.size()))]
+        }
+    };
     if let Some(tables) = &workload.tables {
         let of = count(u64::from(tables.count), "table", "tables");
         facts.push(format!("{of} of {} rows each", quantity(tables.rows as f64)));
-    } else {
+    } else if !workload.is_fio() {
         facts.push(format!("keys of {} B, values of {} B", data.key_bytes, data.value_bytes));
     }
     facts.extend(workload.memory.map(|memory| format!("{} of memory for a server", bytes(memory))));

@@ -3,14 +3,20 @@
 use model::block::Side;
 use model::plan::Plan;
 use model::wire::{CompanionSetup, StepSetup, Stream};
-use model::workload::Step;
+use model::workload::{Operation, Step};
 
 /// The setup of a step on a side with its companions, with the seed of its launch's data; every key exists.
 pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepSetup {
     // Another stream for each step: otherwise `readrandom` would draw the keys of `overwrite` again.
     let position = plan.workload.steps.iter().position(|other| other.name == step.name);
     StepSetup {
-        operation: step.operation.clone(),
+        operation: match &step.operation {
+            Operation::Fio(job) => {
+                let config = &plan.subjects[side].config;
+                Operation::Fio(Box::new(job.in_effect(&plan.workload.options, config)))
+            }
+            operation => operation.clone(),
+        },
         data: plan.workload.data,
         tables: plan.workload.tables.clone(),
         threads: step.threads,

@@ -2,6 +2,7 @@
 //! removed by the next run where its controller was killed.
 
 use super::loop_device::{self, LoopDeviceError};
+use super::queue::QueueError;
 use super::storage;
 use crate::marked_dir::{self, MARKER, MarkedDirError};
 use rustix::fs::{FlockOperation, flock};
@@ -28,6 +29,9 @@ pub enum RunDirectoryError {
     /// A file system is mounted in it that could not be unmounted.
     #[error(transparent)]
     Mounted(#[from] LoopDeviceError),
+    /// A setting of a device could not be set back.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
     #[error("failed to lock `{}`", path.display())]
     Lock { path: PathBuf, source: std::io::Error },
 }
@@ -77,7 +81,7 @@ pub fn remove_stale(work_dir: &Path) -> usize {
 fn remove(path: &Path) -> Result<(), RunDirectoryError> {
     // A link, or a directory without our marker, is not even looked into; to remove it is then an error.
     if fs::symlink_metadata(path).is_ok_and(|entry| entry.is_dir()) && path.join(MARKER).is_file() {
-        storage::set_back_left(path);
+        storage::undo_left(path)?;
         loop_device::release(path)?;
     }
     Ok(marked_dir::remove_marked_dir(path)?)

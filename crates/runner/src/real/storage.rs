@@ -2,24 +2,24 @@
 //! and are set back: at the end, or by the next run if this one was killed.
 
 use super::loop_device::{LoopDeviceError, LoopFileSystem};
+use super::queue::{self, QueueError};
 use super::run_directory::{self, RunDirectory, RunDirectoryError};
-use crate::doctor::settings::{SettingError, Settings};
 use crate::marked_dir::{MarkedDirError, create_marked_dir_below};
-use crate::proc::facts::chosen;
 use crate::proc::host;
 use model::block::Side;
-use model::doctor::Setting;
 use model::plan::Plan;
 use model::storage::Storage;
 use model::units::Bytes;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// In the directory of a run: what settings were before it changed them.
-pub(super) const RECORD: &str = "settings.json";
+pub(super) const RECORD: &str = "queue.json";
+/// In the directory of a run: where else it has files.
+const ELSEWHERE: &str = "elsewhere";
 /// Below the directory that a configuration names: ours.
 const OURS: &str = "dbdyno";
 
@@ -35,25 +35,17 @@ pub enum StorageError {
          directory on a disk", path.display()
     )]
     NoQueue { config: String, path: PathBuf },
-    #[error("the device {device} has no setting `{name}`{}", if *is_stacked { ": set it on the disks below it" } else { "" })]
-    NoSetting {
-        device: String,
-        name: String,
-        /// It is a RAID or a logical volume.
-        is_stacked: bool,
-    },
     #[error(
-        "the kernel did not set `{name}` of {device} to `{wanted}`: it has `{found}`; take one that it knows"
+        "`{}` of the configuration `{config}` is neither a file nor a block device, or it is shorter than the workload's file ({found} bytes of \
+         {wanted}), or it has holes that no device would be asked for", path.display()
     )]
-    Refused { device: String, name: String, wanted: String, found: String },
+    Unfit { path: PathBuf, config: String, found: u64, wanted: u64 },
+    #[error(transparent)]
+    Queue(#[from] QueueError),
     #[error(transparent)]
     LoopDevice(#[from] LoopDeviceError),
     #[error(transparent)]
     Marked(#[from] MarkedDirError),
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    #[error("failed to set `{name}` of {device}; run as root, or leave `queue` out of the configuration")]
-    NotPermitted { device: String, name: String, source: Box<SettingError> },
 }
 
 /// The storage of all sides of a run.
@@ -62,7 +54,10 @@ pub struct SideStorage {
     root: PathBuf,
     device: Option<String>,
     places: BTreeMap<Side, Place>,
-    settings: Settings,
+    /// Where it stands what queues were set to before.
+    record: PathBuf,
+    /// Other runs do not set these queues meanwhile.
+    _locks: Vec<File>,
     /// Whose settings the devices have now.
     set_for: Option<Side>,
 }
@@ -91,7 +86,8 @@ impl SideStorage {
         for (side, subject) in plan.subjects.iter().enumerate() {
             let Storage { directory: own, target, loop_device, queue } = &subject.config.storage;
             let config = &subject.config.name;
-            check(config, &subject.config.storage, &root)?;
+            let file = plan.workload.is_fio().then(|| plan.workload.data.size());
+            check(config, &subject.config.storage, &root, file)?;
             let mut place = Place {
                 root: root.clone(),
                 device: device.clone(),
@@ -102,6 +98,7 @@ impl SideStorage {
             if let Some(path) = own {
                 let ours = path.join(OURS);
                 run_directory::remove_stale(&ours);
+                keep_elsewhere(directory, &ours)?;
                 let made = RunDirectory::create(&ours, &format!("{run}-{side}")).map_err(|source| {
                     StorageError::Directory {
                         path: path.clone(),
@@ -130,14 +127,27 @@ impl SideStorage {
             }
             places.insert(side, place);
         }
-        let settings =
-            Settings::of_this_host(directory.join(RECORD), &host::describe(Path::new("/")).boot_id);
-        Ok(SideStorage { root, device, places, settings, set_for: None })
+        let mut locks = BTreeMap::new();
+        for Place { device, queue, .. } in places.values() {
+            if let (Some(device), false) = (device, queue.is_empty())
+                && !locks.contains_key(device)
+            {
+                locks.insert(device.clone(), queue::lock(device)?);
+            }
+        }
+        let record = directory.join(RECORD);
+        let _locks = locks.into_values().flatten().collect();
+        Ok(SideStorage { root, device, places, record, _locks, set_for: None })
     }
 
     /// Where the directories of a side's workers are.
     pub fn root(&self, side: Side) -> &Path {
         self.places.get(&side).map_or(&self.root, |place| &place.root)
+    }
+
+    /// Whether the side is where no other is, but for those that name the same directory.
+    pub fn is_own(&self, side: Side) -> bool {
+        self.root(side) != self.root
     }
 
     /// The block device below it, if it has one of its own.
@@ -169,45 +179,15 @@ impl SideStorage {
         if queue.is_empty() {
             return Ok(());
         }
-        let wanted: Vec<Setting> = queue
-            .iter()
-            .map(|(name, value)| Setting { path: queue_file(device, name), value: value.clone() })
-            .collect();
-        let done = self.settings.apply(&wanted)?;
-        let failed = done.errors.into_iter().find_map(|error| match &error {
-            SettingError::Write { path, source, .. } if may_not(source) => Some(StorageError::NotPermitted {
-                device: device.clone(),
-                name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-                source: Box::new(error),
-            }),
-            // A value that the kernel does not know shows below, with those that it knows.
-            _ => None,
-        });
-        let refused = queue.iter().find_map(|(name, wanted)| {
-            let found = read(&queue_file(device, name));
-            (chosen(&found) != *wanted).then(|| StorageError::Refused {
-                device: device.clone(),
-                name: name.clone(),
-                wanted: wanted.clone(),
-                found,
-            })
-        });
-        match failed.or(refused) {
-            Some(error) => {
-                self.settings.undo()?;
-                Err(error)
-            }
-            None => {
-                self.set_for = Some(side);
-                Ok(())
-            }
-        }
+        queue::set(&self.record, device, queue)?;
+        self.set_for = Some(side);
+        Ok(())
     }
 
     /// Sets everything back as it was before the run.
-    fn set_back(&mut self) -> Result<(), SettingError> {
+    fn set_back(&mut self) -> Result<(), QueueError> {
         if self.set_for.take().is_some() {
-            self.settings.undo()?;
+            queue::set_back(&self.record)?;
         }
         Ok(())
     }
@@ -220,20 +200,26 @@ impl Drop for SideStorage {
     }
 }
 
-/// Sets back what a killed run has left set, by the record in its directory.
-pub(super) fn set_back_left(run_directory: &Path) {
-    let record = run_directory.join(RECORD);
-    if record.is_file() {
-        // Best effort: after a reboot there is nothing to set back, and what somebody has set since stays.
-        let _ = Settings::of_this_host(record, &host::describe(Path::new("/")).boot_id).undo();
+/// Undoes what a killed run has left: settings of queues, and files in the directories that configurations name. By the records in its
+/// directory.
+///
+/// # Errors
+/// A setting could not be set back: the record stays, and with it the directory.
+pub(super) fn undo_left(run_directory: &Path) -> Result<(), QueueError> {
+    queue::set_back(&run_directory.join(RECORD))?;
+    let elsewhere = fs::read_to_string(run_directory.join(ELSEWHERE)).unwrap_or_default();
+    for ours in elsewhere.lines().map(Path::new) {
+        run_directory::remove_stale(ours);
     }
+    Ok(())
 }
 
-/// Whether this host has what a configuration names. `root` is where its files are if it names no other place.
+/// Whether this host has what a configuration names. `root` is where its files are if it names no other place, `file` the size of the
+/// file that is to be read.
 ///
 /// # Errors
 /// There is no such directory, file or device; the device has no such setting.
-pub fn check(config: &str, storage: &Storage, root: &Path) -> Result<(), StorageError> {
+pub fn check(config: &str, storage: &Storage, root: &Path, file: Option<Bytes>) -> Result<(), StorageError> {
     let Storage { directory, target, loop_device, queue } = storage;
     if let Some(path) = directory.iter().chain(target).next() {
         let failed = |source| StorageError::Place { path: path.clone(), config: config.to_owned(), source };
@@ -243,13 +229,44 @@ pub fn check(config: &str, storage: &Storage, root: &Path) -> Result<(), Storage
             File::open(path).map_err(failed)?;
         }
     }
+    if let (Some(path), Some(wanted)) = (target, file) {
+        check_target(config, path, wanted)?;
+    }
     // The device of a loop device is not there yet; its own settings are read back when it is.
     if queue.is_empty() || loop_device.is_some() {
         return Ok(());
     }
     let path = directory.as_deref().or(target.as_deref()).unwrap_or(root);
     let no_queue = || StorageError::NoQueue { config: config.to_owned(), path: path.to_owned() };
-    check_settings(&device_of_target(path).ok().flatten().ok_or_else(no_queue)?, queue)
+    Ok(queue::check(&device_of_target(path).ok().flatten().ok_or_else(no_queue)?, queue)?)
+}
+
+/// Reads of a hole never reach a device.
+fn check_target(config: &str, path: &Path, wanted: Bytes) -> Result<(), StorageError> {
+    const BLOCK: u64 = 512; // of st_blocks, whatever the file system's are
+    let failed = |source| StorageError::Place { path: path.to_owned(), config: config.to_owned(), source };
+    let metadata = fs::metadata(path).map_err(failed)?;
+    let found = if metadata.is_file() {
+        metadata.len().min(metadata.blocks() * BLOCK)
+    } else if metadata.file_type().is_block_device() {
+        File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0))).map_err(failed)?
+    } else {
+        0
+    };
+    if found < wanted.0 {
+        let (path, config) = (path.to_owned(), config.to_owned());
+        return Err(StorageError::Unfit { path, config, found, wanted: wanted.0 });
+    }
+    Ok(())
+}
+
+/// Keeps where else the run has files, before it has any: whoever removes its directory removes these too.
+fn keep_elsewhere(run_directory: &Path, ours: &Path) -> Result<(), StorageError> {
+    let path = run_directory.join(ELSEWHERE);
+    let failed = |source| QueueError::Record { path: path.clone(), source };
+    let mut file = File::options().create(true).append(true).open(&path).map_err(failed)?;
+    writeln!(file, "{}", ours.display()).and_then(|()| file.sync_all()).map_err(failed)?;
+    Ok(())
 }
 
 /// What is free on the file system of a directory; absent if it does not say.
@@ -269,31 +286,6 @@ fn device_of_target(target: &Path) -> io::Result<Option<String>> {
     Ok(host::device_of(target).ok())
 }
 
-fn may_not(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
-}
-
-fn check_settings(device: &str, queue: &BTreeMap<String, String>) -> Result<(), StorageError> {
-    let missing = queue.keys().find(|name| !queue_file(device, name).is_file());
-    missing.map_or(Ok(()), |name| {
-        let is_stacked = fs::read_dir(format!("/sys/class/block/{device}/slaves"))
-            .is_ok_and(|mut below| below.next().is_some());
-        Err(StorageError::NoSetting { device: device.to_owned(), name: name.clone(), is_stacked })
-    })
-}
-
-/// A partition has the queue of its disk.
-fn queue_file(device: &str, name: &str) -> PathBuf {
-    let own = Path::new("/sys/class/block").join(device);
-    let own = fs::canonicalize(&own).unwrap_or(own);
-    let disk = if own.join("partition").is_file() { own.parent().unwrap_or(&own) } else { &own };
-    disk.join("queue").join(name)
-}
-
-fn read(file: &Path) -> String {
-    fs::read_to_string(file).unwrap_or_default().trim().to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,13 +297,21 @@ mod tests {
 
     #[test]
     fn what_this_host_has_not_is_named() {
-        let refused = |storage: &Storage| check("odd", storage, Path::new("/proc")).unwrap_err().to_string();
+        let refused =
+            |storage: &Storage| check("odd", storage, Path::new("/proc"), None).unwrap_err().to_string();
         let gone = Storage { directory: Some("/no/such/place".into()), ..Storage::default() };
         assert!(refused(&gone).contains("`/no/such/place` of the configuration `odd`"));
         let target = Storage { target: Some("/dev/no-such-device".into()), ..Storage::default() };
         assert!(refused(&target).contains("/dev/no-such-device"));
         assert!(refused(&storage(&[("scheduler", "none")])).contains("`/proc` lies on none"));
-        check("plain", &Storage::default(), Path::new("/proc")).unwrap();
+        let holes = tempfile::NamedTempFile::new().unwrap();
+        holes.as_file().set_len(1 << 20).unwrap();
+        let target = Storage { target: Some(holes.path().to_owned()), ..Storage::default() };
+        let said = check("odd", &target, Path::new("/proc"), Some(Bytes(4096))).unwrap_err().to_string();
+        assert!(said.contains("0 bytes of 4096"), "{said}");
+        fs::write(holes.path(), [7; 8192]).unwrap();
+        check("odd", &target, Path::new("/proc"), Some(Bytes(8192))).unwrap();
+        check("plain", &Storage::default(), Path::new("/proc"), None).unwrap();
     }
 
     /// A plan of two sides, of which the second has the device read ahead by another amount.
@@ -326,7 +326,8 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let run = scratch.path().join("run");
         fs::create_dir(&run).unwrap();
-        let Some(file) = host::device_of(&run).ok().map(|device| queue_file(&device, "read_ahead_kb")) else {
+        let Some(file) = host::device_of(&run).ok().map(|device| queue::queue_file(&device, "read_ahead_kb"))
+        else {
             eprintln!("skipped: `{}` is on no block device", run.display());
             return;
         };
@@ -334,7 +335,7 @@ mod tests {
             eprintln!("skipped: `{}` cannot be set", file.display());
             return;
         }
-        let before = read(&file);
+        let before = queue::read(&file);
         let other = if before == "256" { "512" } else { "256" };
         let make = || {
             SideStorage::make(&plan(other), (run.clone(), host::device_of(&run).ok()), &run, &|| false)
@@ -342,21 +343,26 @@ mod tests {
         };
         let mut storage = make();
         storage.set_for(0).unwrap();
-        assert_eq!(read(&file), before);
+        assert_eq!(queue::read(&file), before);
         storage.set_for(1).unwrap();
-        assert_eq!(read(&file), other);
+        assert_eq!(queue::read(&file), other);
         storage.set_for(0).unwrap();
-        assert_eq!(read(&file), before);
+        assert_eq!(queue::read(&file), before);
         storage.set_for(1).unwrap();
         drop(storage);
-        assert_eq!(read(&file), before);
+        assert_eq!(queue::read(&file), before);
 
         let mut killed = make();
         killed.set_for(1).unwrap();
+        let second =
+            SideStorage::make(&plan(other), (run.clone(), host::device_of(&run).ok()), &run, &|| false);
+        assert!(second.is_err_and(|error| error.to_string().contains("another run sets the queue")));
+        // As if the process had ended: its locks are gone, the setting is not.
+        killed._locks.clear();
         std::mem::forget(killed);
-        assert_eq!(read(&file), other);
-        set_back_left(&run);
-        assert_eq!(read(&file), before);
+        assert_eq!(queue::read(&file), other);
+        undo_left(&run).unwrap();
+        assert_eq!(queue::read(&file), before);
 
         let refused =
             SideStorage::make(&plan("none at all"), (run.clone(), host::device_of(&run).ok()), &run, &|| {
@@ -366,6 +372,6 @@ mod tests {
             .set_for(1);
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("none at all") && said.contains(&before), "{said}");
-        assert_eq!(read(&file), before);
+        assert_eq!(queue::read(&file), before);
     }
 }

@@ -14,7 +14,7 @@ use model::plan::Plan;
 use model::record::{RunRecord, RunWarning};
 use model::warning::{UnreadTexts, Warning};
 use model::wire::EngineText;
-use model::workload::Step;
+use model::workload::{Operation, Step};
 use std::collections::BTreeMap;
 
 /// What a trial that is done left in the record.
@@ -103,13 +103,25 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
     values
 }
 
+/// Of fio what the side's own requests have.
+fn bytes_per_operation(measured: &Block, step: &Step, plan: &Plan) -> f64 {
+    let of_side = plan.subjects.get(measured.trial.side);
+    match (&step.operation, of_side) {
+        (Operation::Fio(job), Some(subject)) => {
+            let job = job.in_effect(&plan.workload.options, &subject.config);
+            job.block.map_or(0.0, |block| block.0 as f64)
+        }
+        _ => step.bytes_per_operation(&plan.workload.data) as f64,
+    }
+}
+
 fn throughput(values: &mut Values, measured: &Block, step: &Step, plan: &Plan) {
     let (operations, wall) = (measured.operations as f64, measured.wall.as_secs_f64());
     if operations <= 0.0 || wall <= 0.0 {
         return;
     }
     let rate = operations / wall;
-    let bytes = step.bytes_per_operation(&plan.workload.data) as f64;
+    let bytes = bytes_per_operation(measured, step, plan);
     let threads = f64::from(measured.foreground_threads.max(1));
     values.set(Metric::OpsPerSecond, Some(rate));
     values.set(Metric::BytesPerSecond, (bytes > 0.0).then_some(rate * bytes));

@@ -63,6 +63,7 @@ impl RealWorld {
         self.pauses.end();
         let request = Request::RunBlock { limit, warm_up: false, seconds: true };
         let device = self.storage.device(id.side).map(str::to_owned);
+        let slow_before = self.slow_device_cpu(id);
         let side = self.measured_side(id)?;
         let worker = running(&mut self.workers, &self.labels, id)?;
         let mut waiting =
@@ -85,10 +86,15 @@ impl RealWorld {
         let spent = began.spent(device.as_deref());
         let reply = replied.map_err(|error| self.fail_step(id, &trial.step, &error))?;
         self.pauses.begin();
-        let Reply::Block(report) = reply else {
+        let Reply::Block(mut report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
         };
         self.check_disk(id, &format!("running {}", trial.step), &report)?;
+        // A device that is slow on purpose is no part of the host that is measured.
+        if let Some(host) = report.counters.get_mut(&Counter::HostCpuMicros) {
+            let slow = self.slow_device_cpu(id).saturating_sub(slow_before);
+            *host = host.saturating_sub(slow.0 / 1000);
+        }
         Ok(self.measured(id, started_at_us, report, spent))
     }
 

@@ -180,12 +180,13 @@ impl RealWorld {
             reason.push_str(&match self.elsewhere(worker.side) {
                 Some(server) => format!("; the disk of {server} is full"),
                 None => format!(
-                    "; the disk of the work directory is full: free space on the file system of `{}`, or name another \
-                     work directory by --work-dir",
+                    "; its disk is full: free space on the file system of `{}`, or name another directory (--work-dir, \
+                     `storage` of the configuration)",
                     self.storage.root(worker.side).display()
                 ),
             });
-            Severity::Run
+            // A disk that is a side's own costs that side alone.
+            if self.storage.is_own(worker.side) { Severity::Launch } else { Severity::Run }
         } else {
             Severity::Launch
         };

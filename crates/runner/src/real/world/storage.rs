@@ -3,13 +3,23 @@
 use super::RealWorld;
 use crate::campaign::action::WorkerId;
 use crate::campaign::world::{Failure, Performed};
+use crate::clock;
+use crate::real::loop_device::LoopFileSystem;
 use crate::real::page_cache;
+use model::units::Nanos;
 
 impl RealWorld {
     /// The devices as the side's configuration wants them.
     pub(super) fn set_storage(&mut self, id: WorkerId) -> Result<(), Failure> {
         let set = self.storage.set_for(id.side);
         set.map_err(|error| self.fail(id, "setting its device", &error))
+    }
+
+    /// CPU time so far of the process that serves the slow device below a side; none if there is no such device.
+    pub(super) fn slow_device_cpu(&mut self, id: WorkerId) -> Nanos {
+        let own = self.storage.file_system(id.side).or(self.loop_file_system.as_mut());
+        let pid = own.and_then(LoopFileSystem::slow_device).map(|device| device.pid());
+        pid.and_then(clock::process_cpu).unwrap_or_default()
     }
 
     /// Puts a side's files out of the page cache; below a loop device its file may be in the page cache too.
