@@ -34,12 +34,14 @@ pub mod procedure;
 pub mod refusal;
 pub mod rounds;
 pub mod self_test;
+pub mod sides;
 pub mod signed_rank;
 pub mod simulation;
 pub mod student;
 pub mod time_identity;
 
 mod decision;
+mod flips;
 mod linear;
 mod provisional;
 
