@@ -153,7 +153,7 @@ impl SidesScenario {
         null("sides-14-6-launches", SidesPlan { launches: 6, looks: &[], noisier: 3.0, ..FOURTEEN }),
         null("sides-14-9-launches", SidesPlan { launches: 9, looks: &[8], noisier: 3.0, ..FOURTEEN }),
         found("sides-22-3.5-at-2.0", 0.9, SidesPlan { side_sd: 0.02, truth: Truth::One(LOSS), ..TWENTY_TWO }),
-        found("sides-22-3.5-at-2.2", 0.75, SidesPlan { truth: Truth::One(LOSS), ..TWENTY_TWO }),
+        found("sides-22-3.5-at-2.2", 0.78, SidesPlan { truth: Truth::One(LOSS), ..TWENTY_TWO }),
         found(
             "sides-22-3.5-two",
             0.5,
