@@ -30,7 +30,7 @@ pub(crate) struct Decision {
 /// foreground threads to the host (1.9, rule 2).
 const LARGEST_BACKGROUND_SHARE: f64 = 0.05;
 /// The adjusted rate decides if its launches scatter less than this share of what the wall rate's do.
-const ADJUSTED_IS_QUIETER: f64 = 0.85;
+pub(crate) const ADJUSTED_IS_QUIETER: f64 = 0.85;
 /// A step is given up if seeing the margin would need more than this many times the launches that there is time for
 /// (statistics 1.4).
 const HOPELESS_FACTOR: f64 = 4.0;

@@ -27,6 +27,10 @@ pub enum Error {
     BadSpread { what: &'static str },
     #[error("series over {left} and {right} versions cannot be compared")]
     LengthsDiffer { left: usize, right: usize },
+    #[error("many sides take one to four processes of the base and a candidate, not {base} and {candidates}")]
+    BadRoles { base: usize, candidates: usize },
+    #[error("side {side} cannot have two roles")]
+    TwoRoles { side: usize },
     #[error("a search takes at least two versions, not {versions}")]
     TooFewVersions { versions: usize },
     #[error("there is no version {version} among {versions}")]

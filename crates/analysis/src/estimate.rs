@@ -65,7 +65,7 @@ impl Reading {
 }
 
 /// Normal quantile of 90 %: the power of [`Estimate::visible_change`].
-const POWER_QUANTILE: f64 = 1.28;
+pub(crate) const POWER_QUANTILE: f64 = 1.28;
 /// What the signed-rank test needs beyond the t test where noise is normal (statistics 1.3).
 const RANK_PENALTY: f64 = 1.02;
 

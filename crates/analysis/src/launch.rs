@@ -168,11 +168,11 @@ pub(crate) fn ln_quotient(numerator: f64, denominator: f64) -> Option<f64> {
     (numerator > 0.0 && denominator > 0.0).then(|| numerator.ln() - denominator.ln())
 }
 
-fn ln_wall_rate(block: &Block) -> Option<f64> {
+pub(crate) fn ln_wall_rate(block: &Block) -> Option<f64> {
     ln_quotient(block.operations as f64, block.wall.as_secs_f64())
 }
 
-fn ln_adjusted_rate(block: &Block) -> Option<f64> {
+pub(crate) fn ln_adjusted_rate(block: &Block) -> Option<f64> {
     ln_quotient(block.operations as f64, adjusted_s(block))
 }
 

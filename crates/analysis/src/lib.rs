@@ -9,6 +9,8 @@
 //! which differ from those before, [`moved_with`] which counters changed there, [`drift`] whether the code or a
 //! default did it.
 //!
+//! Many sides in one launch, with several processes of the base, are the business of [`sides`].
+//!
 //! Where one release of many is looked for, [`bisect`] says which to measure next.
 //!
 //! Nothing in here does IO, reads a clock or draws an unseeded random number: same input, same bytes out.
@@ -34,12 +36,14 @@ pub mod procedure;
 pub mod refusal;
 pub mod rounds;
 pub mod self_test;
+pub mod sides;
 pub mod signed_rank;
 pub mod simulation;
 pub mod student;
 pub mod time_identity;
 
 mod decision;
+mod flips;
 mod linear;
 mod provisional;
 

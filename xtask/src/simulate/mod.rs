@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: verdicts, change points and bisections on made data whose truth is known, many times.
+//! `cargo xtask simulate`: verdicts, many sides, change points and bisections on made data whose truth is known, many times.
 //!
 //! Runs and prints what `analysis::simulation` counts; the methods, the noise and the targets are there.
 
@@ -7,6 +7,7 @@ mod campaigns;
 mod families;
 mod histories;
 mod series;
+mod sides;
 mod verdicts;
 
 use anyhow::{Context, ensure};
@@ -21,8 +22,8 @@ const Z_99: f64 = 2.575_829;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Replicates of each scenario [default: 20,000 comparisons, families and campaigns, 8,000 series, 4,000 histories,
-    /// 2,000 bisections]
+    /// Replicates of each scenario [default: 20,000 comparisons, families, runs with many sides and campaigns, 8,000 series,
+    /// 4,000 histories, 2,000 bisections]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     replicates: Option<u32>,
     /// Seed of all of them
@@ -31,6 +32,7 @@ pub struct Arguments {
     /// One JSON object instead of tables
     #[arg(long)]
     json: bool,
+    /// Names of scenarios; `sides` stands for all with many sides
     scenarios: Vec<String>,
 }
 
@@ -47,6 +49,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let families = [
         ("simulate", verdicts::run(arguments)?),
         ("families", families::run(arguments)?),
+        ("sides", sides::run(arguments)?),
         ("series", series::run(arguments)?),
         ("histories", histories::run(arguments)?),
         ("campaigns", campaigns::run(arguments)?),
@@ -73,6 +76,7 @@ fn known_names() -> Vec<&'static str> {
     [
         verdicts::names(),
         families::names(),
+        sides::names(),
         series::names(),
         histories::names(),
         campaigns::names(),

@@ -238,12 +238,19 @@ impl RoundsFit {
         if rounds < LEAST_ROUNDS_OF_OWN_NOISE {
             return Some(pooled);
         }
-        // The effects of the rounds take a share of each version's residuals with them.
-        let measured = self.present.iter().filter(|of| !of.is_empty()).count() as f64;
-        let share = (measured / (measured - 1.0)) / (rounds - 1) as f64;
-        let variance = share * self.least_squares.squares_of_versions[version];
+        let (squares, df) = self.own_squares(version);
+        let variance = squares / df;
         let own = variance > pooled.variance && variance > ROUNDING;
         Some(if own { CellNoise { variance, df: rounds - 1 } } else { pooled })
+    }
+
+    /// Squares of a version about the model, and their degrees of freedom: its rounds less one. The effects of the rounds take a
+    /// share of each version's residuals with them, which is given back.
+    pub(crate) fn own_squares(&self, version: usize) -> (f64, f64) {
+        let measured = self.present.iter().filter(|of| !of.is_empty()).count() as f64;
+        let share = measured / (measured - 1.0).max(1.0);
+        let df = self.versions[version].rounds.saturating_sub(1) as f64;
+        (share * self.least_squares.squares_of_versions[version], df)
     }
 
     /// Covariance of the means, tau^2 of each build included: a row and a column for each version that has a value. Absent
@@ -268,16 +275,11 @@ impl RoundsFit {
         Some(measured.iter().map(row).collect())
     }
 
-    /// Variance of a sum of means by weights that add up to 0, and its degrees of freedom; absent where no chain of common
-    /// rounds connects the versions.
-    ///
-    /// The covariance of the means is in it: those of a round that others lack hang on the versions that it shares with
-    /// the others. With F the variances of differences, that of the sum is `-1/2 w' F w`.
-    fn noise_of_sum(&self, weights: &[(usize, f64)]) -> Option<CellNoise> {
-        let pooled = CellNoise { variance: self.variance?, df: self.df };
-        let (mut factor, mut of_rounds) = (0.0, 0.0);
+    /// Variance of a sum of means by weights that add up to 0, in units of the variance of a cell; absent where no chain of
+    /// common rounds connects the versions, or one has no value.
+    pub(crate) fn factor_of_sum(&self, weights: &[(usize, f64)]) -> Option<f64> {
+        let mut factor = 0.0;
         for (place, (left, left_weight)) in weights.iter().enumerate() {
-            of_rounds -= left_weight.powi(2) / self.versions[*left].rounds as f64;
             for (right, right_weight) in &weights[place + 1..] {
                 if !self.least_squares.connected(&self.present, *left, *right) {
                     return None;
@@ -286,6 +288,20 @@ impl RoundsFit {
                 factor -= left_weight * right_weight * of_pair;
             }
         }
+        Some(factor)
+    }
+
+    /// Variance of a sum of means by weights that add up to 0, and its degrees of freedom; absent where no chain of common
+    /// rounds connects the versions.
+    ///
+    /// The covariance of the means is in it: those of a round that others lack hang on the versions that it shares with
+    /// the others. With F the variances of differences, that of the sum is `-1/2 w' F w`.
+    fn noise_of_sum(&self, weights: &[(usize, f64)]) -> Option<CellNoise> {
+        let pooled = CellNoise { variance: self.variance?, df: self.df };
+        let factor = self.factor_of_sum(weights)?;
+        let of_mean =
+            |(version, weight): &(usize, f64)| weight.powi(2) / self.versions[*version].rounds as f64;
+        let of_rounds = -weights.iter().map(of_mean).sum::<f64>();
         let of_mean = |(version, weight): &(usize, f64)| {
             let noise = self.noise_of(*version)?;
             let variance = weight.powi(2) * noise.variance / self.versions[*version].rounds as f64;

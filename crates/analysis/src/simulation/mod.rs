@@ -11,6 +11,7 @@ pub mod histories;
 pub(crate) mod noise;
 pub mod otava;
 pub mod series;
+pub mod sides;
 
 use crate::budget::max_launches;
 use crate::judgement::{Judgement, Stage, conclude};

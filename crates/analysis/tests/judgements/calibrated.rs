@@ -2,6 +2,7 @@
 //! of `cargo xtask simulate`: bounds leave room for chance, at about four standard errors.
 
 use analysis::simulation::families::{self, FamilyNoise, FamilyPlan};
+use analysis::simulation::sides::{self, FOURTEEN, SideNoise, SidesPlan, Truth};
 use analysis::simulation::{Scenario, SimulationPlan, SimulationReport, run};
 use model::verdict::Verdict;
 use proptest::prelude::*;
@@ -49,6 +50,24 @@ fn a_family_seldom_has_a_false_change_and_finds_a_true_one() {
             assert!(tally.false_families <= 5, "{noise:?} {steps}: {tally:?}");
             assert!(tally.found >= 90, "{noise:?} {steps}: {tally:?}");
             assert!(tally.falsely_announced <= 5, "{noise:?} {steps}: {tally:?}");
+        }
+    }
+}
+
+/// Fourteen sides, four of them processes of the base: half of the candidates lose 5 %, one is three times as noisy, sides are missing.
+#[test]
+fn many_sides_seldom_have_a_false_change_and_show_true_ones() {
+    for noise in SideNoise::ALL.iter().copied() {
+        let hard =
+            SidesPlan { noise, missing: 0.1, one_dies: true, truth: Truth::Half(-0.051_293), ..FOURTEEN };
+        // Skewed noise of a candidate alone is beyond what the test holds for.
+        let noisier = if noise == SideNoise::Skewed || noise == SideNoise::Stalls { 1.0 } else { 3.0 };
+        let null = SidesPlan { noise, noisier, two_rates: true, ..FOURTEEN };
+        for (plan, least) in [(hard, 0.85), (null, 0.0)] {
+            let tally = sides::run(&plan, 60, 20_261_124);
+            assert!(tally.false_families <= 4, "{noise:?}: {tally:?}");
+            assert!(sides::share(tally.found, tally.changed) >= least, "{noise:?}: {tally:?}");
+            assert!(tally.controls_differ <= 1 && tally.controls == 6, "{noise:?}: {tally:?}");
         }
     }
 }
