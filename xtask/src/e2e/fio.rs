@@ -110,7 +110,7 @@ fn by_depth(scratch: &Scratch) -> anyhow::Result<Ending> {
         }
     }
     let text = Call::new(scratch, ["report", "--detail", "--width", "100"]).succeeds()?.stdout;
-    for words in ["Requests in flight", "ioengine", "psync", "A file of 30.5 MiB"] {
+    for words in ["Requests in flight", "ioengine", "psync", "A file of 31.0 MiB"] {
         ensure!(text.contains(words), "{words} is not told:\n{text}");
     }
     Ok(Ending::Passed)
