@@ -117,9 +117,9 @@ fn resume(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
     let runs = done_runs(scratch)?;
     ensure!(runs[..measured_before.len()] == measured_before[..], "runs that were done are gone");
     // A search may ask for the confirmation of a place again when it knows more; its launches have numbers.
-    let again = &runs[measured_before.len()..];
+    let since = &runs[measured_before.len()..];
     ensure!(
-        !again.iter().any(|name| measured_before.contains(name)),
+        !since.iter().any(|name| measured_before.contains(name)),
         "what was measured before is measured again: {runs:?}"
     );
     let launches: Vec<&String> = runs.iter().filter(|name| !name.ends_with("/confirmation")).collect();
