@@ -16,6 +16,7 @@ pub mod options_file;
 pub mod otava_csv;
 pub mod pgbench;
 pub mod pgbench_log;
+pub mod proc_stat;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
 pub mod samples;

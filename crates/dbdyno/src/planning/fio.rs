@@ -12,9 +12,9 @@ use model::storage::Storage;
 use model::subject::SubjectRef;
 use model::units::Bytes;
 use model::workload::{Operation, Step, Workload, fio};
+use runner::doctor::free_space;
 use runner::process::tool::ToolError;
 use runner::real::probe_fio;
-use runner::real::storage::free_space;
 
 /// Tries the options of the workload, of each of its steps and of the configuration.
 pub fn prepare(

@@ -1,7 +1,7 @@
 //! The arguments of fio for one block of a step. Pure.
 
 use model::wire::{BlockLimit, StepSetup};
-use model::workload::Operation;
+use model::workload::{Operation, fio};
 use std::path::Path;
 
 /// The jobs of one block.
@@ -61,24 +61,18 @@ impl Jobs<'_> {
                 "--per_job_logs=0".to_owned(),
             ]);
         }
-        arguments.extend(job.options.iter().map(|(name, value)| flag(name, value)));
+        arguments.extend(fio::arguments(&job.options));
         arguments
     }
-}
-
-/// An option without a value is one that fio knows as a switch.
-fn flag(name: &str, value: &str) -> String {
-    if value.is_empty() { format!("--{name}") } else { format!("--{name}={value}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::config::Options;
     use model::units::Nanos;
     use model::workload::DataSet;
     use model::workload::fio::FioJob;
-
-    use model::config::Options;
 
     fn options(pairs: &[(&str, &str)]) -> Options {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

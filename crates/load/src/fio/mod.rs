@@ -73,13 +73,10 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FioE
 pub struct Fio {
     program: PathBuf,
     target: Option<PathBuf>,
-    open: Option<Open>,
+    /// The open file.
+    file: Option<PathBuf>,
     /// What it printed for the last block.
     said: Option<String>,
-}
-
-struct Open {
-    file: PathBuf,
 }
 
 /// A step of fio between its blocks.
@@ -92,15 +89,15 @@ pub struct FioStep {
 
 impl Fio {
     pub fn new(program: PathBuf, target: Option<PathBuf>) -> Fio {
-        Fio { program, target, open: None, said: None }
+        Fio { program, target, file: None, said: None }
     }
 
     /// Makes the directory of the file.
     pub fn open(&mut self, directory: &Path, create: bool) -> Result<(), FioError> {
-        if self.open.is_some() {
+        if self.file.is_some() {
             return Err(FioError::Protocol("a file is open already"));
         }
-        let file = match &self.target {
+        self.file = Some(match &self.target {
             Some(target) => {
                 File::open(target).map_err(io_error("open", target))?;
                 target.clone()
@@ -111,13 +108,12 @@ impl Fio {
                 }
                 directory.join(FILE)
             }
-        };
-        self.open = Some(Open { file });
+        });
         Ok(())
     }
 
     pub fn close(&mut self) {
-        self.open = None;
+        self.file = None;
     }
 
     /// What fio printed for the last block.
@@ -146,7 +142,7 @@ impl Fio {
         order: BlockOrder,
         tell: &mut dyn FnMut(Second),
     ) -> Result<BlockReport, FioError> {
-        let open = self.opened()?;
+        let file = self.opened()?;
         if let (Some(target), Operation::LayOutFile) = (&self.target, &step.setup.operation) {
             check_size(target, step.setup.data.size().0)?;
             return Ok(BlockReport::default());
@@ -157,7 +153,7 @@ impl Fio {
         step.blocks += 1;
         let setup = StepSetup { seed, ..step.setup.clone() };
         let jobs = Jobs {
-            file: &open.file,
+            file,
             read_only: self.target.is_some(),
             setup: &setup,
             limit: order.limit,
@@ -180,8 +176,8 @@ impl Fio {
         Ok(outcome.report(&ended, step.setup.threads))
     }
 
-    fn opened(&self) -> Result<&Open, FioError> {
-        self.open.as_ref().ok_or(FioError::Protocol("no file is open"))
+    fn opened(&self) -> Result<&Path, FioError> {
+        self.file.as_deref().ok_or(FioError::Protocol("no file is open"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{FioError, io_error};
 use crate::clock;
+use formats::proc_stat;
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
 use std::fs::{self, File};
@@ -61,7 +62,7 @@ pub(super) fn run(program: &Path, arguments: &[String]) -> Result<Ended, FioErro
     let (status, usage) = loop {
         let now = clock::now();
         if host.last().is_none_or(|(last, _)| now.saturating_sub(*last) >= READ_HOST) {
-            host.extend(busy_ticks().map(|ticks| (now, ticks)));
+            host.extend(host_ticks().map(|ticks| (now, ticks)));
         }
         if let Some(ended) = wait4(child.id()) {
             break ended;
@@ -69,7 +70,7 @@ pub(super) fn run(program: &Path, arguments: &[String]) -> Result<Ended, FioErro
         std::thread::sleep(LOOK);
     };
     let at = clock::now();
-    host.extend(busy_ticks().map(|ticks| (at, ticks)));
+    host.extend(host_ticks().map(|ticks| (at, ticks)));
     let (output, errors) = (text_of(output, OUTPUT)?, text_of(errors, ERRORS)?);
     let status = ExitStatus::from_raw(status);
     if !status.success() {
@@ -123,16 +124,8 @@ fn ticks_at(readings: &[(Nanos, u64)], moment: Nanos) -> Option<f64> {
     Some(before_ticks as f64 + share * (after_ticks - before_ticks) as f64)
 }
 
-/// What vmstat calls us and sy: user, nice, system, irq and softirq of the first line of /proc/stat.
-fn busy_ticks() -> Option<u64> {
-    busy(&fs::read_to_string("/proc/stat").ok()?)
-}
-
-fn busy(stat: &str) -> Option<u64> {
-    let mut fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().map(str::parse::<u64>);
-    let mut next = || fields.next()?.ok();
-    let [user, nice, system, _idle, _iowait] = [next()?, next()?, next()?, next()?, next()?];
-    Some(user + nice + system + next()? + next()?)
+fn host_ticks() -> Option<u64> {
+    proc_stat::busy_ticks(&fs::read_to_string("/proc/stat").ok()?)
 }
 
 fn failed(status: ExitStatus, output: &str, errors: &str) -> FioError {
@@ -189,14 +182,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_is_what_vmstat_calls_us_and_sy() {
-        assert_eq!(busy("cpu  100 20 3000 50000 400 5 60 7 8 9\ncpu0 1 2\n"), Some(100 + 20 + 3000 + 5 + 60));
-        assert_eq!(busy("cpu0 1 2 3 4 5 6 7\n"), None);
-        assert_eq!(busy("cpu  1 2 3\n"), None);
-        assert!(busy_ticks().unwrap() > 0);
-    }
-
-    #[test]
     fn only_the_time_of_the_jobs_counts_of_the_host() {
         let at = |ms| Nanos::from_millis(ms);
         // It starts within 200 ms, in which the host is busy all the time, and then reads for a second.
@@ -205,6 +190,7 @@ mod tests {
         assert_eq!(ended.host_cpu(at(1000)), Some(at(200)));
         assert_eq!(ended.host_cpu(at(250)), Some(at(50)));
         assert_eq!(ended.host_cpu(at(5000)), Some(at(400)));
+        assert!(host_ticks().unwrap() > 0);
         let nothing = Ended { host: Vec::new(), ..ended };
         assert_eq!(nothing.host_cpu(at(1000)), None);
     }

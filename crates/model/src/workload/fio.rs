@@ -133,6 +133,14 @@ fn block_of<'a>(option: impl Fn(&str) -> Option<&'a str>) -> Option<Bytes> {
     }
 }
 
+/// Options as arguments of fio; one without a value is what fio knows as a switch.
+pub fn arguments(options: &Options) -> impl Iterator<Item = String> {
+    options.iter().map(|(name, value)| match value.as_str() {
+        "" => format!("--{name}"),
+        value => format!("--{name}={value}"),
+    })
+}
+
 /// Whether a configuration may set an option of fio: not those that make a step what it is called.
 pub fn may_be_configured(name: &str) -> Result<(), String> {
     if matches!(name, "rw" | "readwrite" | "iodepth") {

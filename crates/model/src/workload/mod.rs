@@ -15,7 +15,7 @@ pub use operation::{Direction, Operation};
 pub use scale::Scale;
 
 use self::sql::Tables;
-use crate::config::{Options, rocksdb_option_string};
+use crate::config::Options;
 use crate::names;
 use crate::units::{Bytes, Nanos};
 use crate::wire::BlockLimit;
@@ -330,14 +330,6 @@ impl Workload {
     /// Whether its engines are SQL servers.
     pub fn is_sql(&self) -> bool {
         self.tables.is_some()
-    }
-
-    /// Options as one text for the worker that opens the database, in RocksDB's own syntax; those of fio come with each job.
-    pub fn option_text(&self, options: &Options) -> String {
-        if self.is_fio() {
-            return String::new();
-        }
-        rocksdb_option_string(options)
     }
 
     /// Whether fio runs its steps.

@@ -14,8 +14,8 @@ pub mod settings;
 mod storage;
 mod tools;
 
-pub use moment::Moment;
 pub(crate) use moment::found_on_path;
+pub use moment::{Moment, free_space};
 
 use model::doctor::{Check, CheckStatus, Setting};
 use model::host::Host;

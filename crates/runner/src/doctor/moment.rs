@@ -3,6 +3,7 @@
 use super::tools::TOOLS;
 use crate::proc::facts::{Root, chosen};
 use crate::proc::parse;
+use formats::proc_stat::cpu_ticks;
 use model::units::Bytes;
 use std::collections::BTreeMap;
 use std::fs;
@@ -104,6 +105,11 @@ pub(super) fn space(directory: &Path) -> Option<Space> {
     Some(Space { free: Bytes(space.f_bavail * space.f_frsize), all: Bytes(space.f_blocks * space.f_frsize) })
 }
 
+/// What is free there.
+pub fn free_space(directory: &Path) -> Option<Bytes> {
+    space(directory).map(|space| space.free)
+}
+
 /// What the control group of this process may take still, if it has a limit.
 fn left_of_group(root: &Root) -> Option<u64> {
     let groups = root.line("/proc/self/cgroup")?;
@@ -135,7 +141,7 @@ impl Ticks {
             let stat = parse::stat(&text)?;
             Some((pid, (name, stat.user_ticks + stat.system_ticks)))
         });
-        Ticks { states: parse::cpu_ticks(&stat).collect(), processes: processes.collect() }
+        Ticks { states: cpu_ticks(&stat).collect(), processes: processes.collect() }
     }
 
     /// Of the time that has passed, in percent.

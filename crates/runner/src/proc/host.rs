@@ -3,6 +3,7 @@
 use super::facts::{self, Root};
 use super::parse;
 use crate::clock;
+use formats::proc_stat::cpu_ticks;
 use model::host::{Host, HostSample};
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +50,7 @@ pub fn sample(device: Option<&str>) -> HostSample {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let mut readings = BTreeMap::new();
     let stat = file("/proc/stat");
-    for (state, ticks) in parse::cpu_ticks(&stat) {
+    for (state, ticks) in cpu_ticks(&stat) {
         readings.insert(format!("stat.cpu.{state}_ticks"), ticks);
     }
     for (name, value) in parse::pairs(&stat) {

@@ -9,6 +9,7 @@
 
 use super::parse;
 use crate::process::tree;
+use formats::proc_stat::{busy_ticks, cpu_ticks};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -23,16 +24,11 @@ pub struct OthersCpu {
     busy: u64,
 }
 
-/// States of `/proc/stat` that vmstat counts as us and sy.
-const BUSY: [&str; 5] = ["user", "nice", "system", "irq", "softirq"];
-
 /// Reads every process's `stat`: some 2 ms where there are 200.
 pub fn read() -> OthersCpu {
     let host = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let ticks = |states: &[&str]| {
-        parse::cpu_ticks(&host).filter(|(state, _)| states.contains(state)).map(|(_, ticks)| ticks).sum()
-    };
-    let (stolen, busy) = (ticks(&["steal"]), ticks(&BUSY));
+    let stolen = cpu_ticks(&host).find(|(state, _)| *state == "steal").map_or(0, |(_, ticks)| ticks);
+    let busy = busy_ticks(&host).unwrap_or_default();
     let pids = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let processes: BTreeMap<u32, parse::Stat> = pids

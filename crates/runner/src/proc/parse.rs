@@ -135,14 +135,6 @@ pub fn pairs(text: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
-/// The first line of `/proc/stat`, ticks by state: `cpu  2255 34 2290 22625563 6290 127 456 0 0 0`.
-pub fn cpu_ticks(text: &str) -> impl Iterator<Item = (&'static str, u64)> {
-    const STATES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or("");
-    let ticks: Vec<u64> = line.split_ascii_whitespace().map_while(|ticks| ticks.parse().ok()).collect();
-    STATES.into_iter().zip(ticks)
-}
-
 /// How many CPUs `/proc/stat` counts, a line for each that is online: `cpu0  2255 34 2290 ..`.
 pub fn cpus(text: &str) -> u32 {
     let is_one = |line: &&str| {
@@ -313,11 +305,11 @@ mod tests {
     #[test]
     fn the_host_is_read() {
         assert!(pairs(VMSTAT).any(|(name, value)| name == "pgfault" && value > 0));
-        let ticks: Vec<_> = cpu_ticks(HOST_STAT).collect();
+        let ticks: Vec<_> = formats::proc_stat::cpu_ticks(HOST_STAT).collect();
         assert_eq!(ticks.len(), 8);
         assert_eq!(ticks[3].0, "idle");
         assert!(pressure_us(PRESSURE).any(|(kind, _)| kind == "some"));
-        assert_eq!(cpu_ticks("intr 0").count(), 0);
+        assert_eq!(formats::proc_stat::cpu_ticks("intr 0").count(), 0);
         let lines = HOST_STAT.lines().filter(|line| line.starts_with("cpu")).count();
         assert_eq!(
             (cpus(HOST_STAT) as usize, cpus("cpu  1 2\ncpufreq 3\nintr 0")),

@@ -3,6 +3,7 @@
 use crate::process::tool::{self, Tool, ToolError};
 use model::config::Options;
 use model::units::Nanos;
+use model::workload::fio;
 use std::path::Path;
 
 /// It reads a command line and ends.
@@ -19,10 +20,7 @@ pub fn try_options(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(), ToolError> {
     let mut arguments = vec!["--parse-only".to_owned(), "--name=job".to_owned()];
-    arguments.extend(options.iter().map(|(name, value)| match value.as_str() {
-        "" => format!("--{name}"),
-        value => format!("--{name}={value}"),
-    }));
+    arguments.extend(fio::arguments(options));
     let output = directory.join("fio.txt");
     let tool =
         Tool { program, arguments: &arguments, directory, output: &output, bound: BOUND, without: &[] };

@@ -10,9 +10,16 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Each of these resets those behind it: a new scheduler has the kernel's own depth of queue, a new limit of requests another readahead.
-const ORDER: [&str; 4] = [SCHEDULER, "nr_requests", "max_sectors_kb", "read_ahead_kb"];
-const SCHEDULER: &str = "scheduler";
+/// In the order in which they are set, and set back; each resets those behind it: a new scheduler has the kernel's own depth of queue, a new limit of requests another readahead.
+pub(super) const ORDER: [&str; 4] = [SCHEDULER, NR_REQUESTS, MAX_SECTORS, READ_AHEAD];
+/// What orders requests; the file lists all that can be had, the one that does in brackets.
+pub(super) const SCHEDULER: &str = "scheduler";
+/// Requests that may wait at a time.
+pub(super) const NR_REQUESTS: &str = "nr_requests";
+/// Largest request, in KiB (kernel documentation, ABI/stable/sysfs-block).
+pub(super) const MAX_SECTORS: &str = "max_sectors_kb";
+/// Readahead, in KiB.
+pub(super) const READ_AHEAD: &str = "read_ahead_kb";
 /// Settings that a scheduler has for itself.
 const OF_SCHEDULER: &str = "iosched";
 

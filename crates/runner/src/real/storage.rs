@@ -269,12 +269,6 @@ fn keep_elsewhere(run_directory: &Path, ours: &Path) -> Result<(), StorageError>
     Ok(())
 }
 
-/// What is free on the file system of a directory; absent if it does not say.
-pub fn free_space(directory: &Path) -> Option<Bytes> {
-    let space = rustix::fs::statvfs(directory).ok()?;
-    Some(Bytes(space.f_bavail.saturating_mul(space.f_frsize)))
-}
-
 /// The device of a file, or the block device that it is.
 fn device_of_target(target: &Path) -> io::Result<Option<String>> {
     let metadata = fs::metadata(target)?;

@@ -7,6 +7,7 @@ use crate::campaign::draws::{generator, shuffle};
 use crate::campaign::setup::step_setup;
 use model::block::{BASE, Side, TrialKey};
 use model::build::BuildSource;
+use model::config::rocksdb_option_string;
 use model::plan::Plan;
 use model::subject::compare_versions;
 use model::units::Nanos;
@@ -329,7 +330,7 @@ impl<'a> Script<'a> {
         let requests = workers
             .iter()
             .map(|worker| {
-                let options = self.plan.workload.option_text(&self.plan.subjects[worker.side].options);
+                let options = rocksdb_option_string(&self.plan.subjects[worker.side].options);
                 let request = Request::Open {
                     directory: PathBuf::from(DATABASE),
                     options: format!("{options}{more_options}"),

@@ -6,7 +6,7 @@ use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, Worke
 use crate::campaign::draws::data_seed;
 use crate::campaign::setup::step_setup;
 use model::block::TrialKey;
-use model::config::overlaid;
+use model::config::{overlaid, rocksdb_option_string};
 use model::event::Moment;
 use model::plan::Plan;
 use model::units::Nanos;
@@ -77,7 +77,7 @@ impl Script<'_> {
             .retain(|name, _| !omitted.iter().any(|one| one.side == self.visit.side && one.option == *name));
         let open = Request::Open {
             directory: PathBuf::from(DATABASE),
-            options: self.plan.workload.option_text(&options),
+            options: rocksdb_option_string(&options),
             create: fills,
             tickers: self.plan.layout.tickers,
         };

@@ -3,28 +3,17 @@
 
 use super::{LoopDeviceError, RECORD, io_error, read_line, sysfs};
 use crate::proc::facts;
+use crate::real::queue::{MAX_SECTORS, NR_REQUESTS, ORDER, SCHEDULER};
 use model::loop_device::LoopDevice;
 use std::fs;
 use std::path::Path;
-
-/// Largest request, in KiB (kernel documentation, ABI/stable/sysfs-block).
-pub(super) const MAX_SECTORS: &str = "max_sectors_kb";
-/// Readahead, in KiB.
-pub(super) const READ_AHEAD: &str = "read_ahead_kb";
-/// What orders requests; the file lists all that can be had, the one that does in brackets.
-pub(super) const SCHEDULER: &str = "scheduler";
-/// Requests that may wait at a time.
-const NR_REQUESTS: &str = "nr_requests";
-/// In the order in which they are set, and set back: another scheduler gives a new default of requests, another limit of
-/// requests one of readahead.
-const ALL: [&str; 4] = [SCHEDULER, NR_REQUESTS, MAX_SECTORS, READ_AHEAD];
 
 /// Sets what a plan names.
 ///
 /// # Errors
 /// A value that the kernel did not take.
 pub(super) fn set_all(device: &str, spec: &LoopDevice) -> Result<(), LoopDeviceError> {
-    for setting in ALL {
+    for setting in ORDER {
         let wanted = match setting {
             SCHEDULER => spec.scheduler.clone(),
             NR_REQUESTS => spec.nr_requests.map(|value| value.to_string()),
@@ -52,7 +41,7 @@ fn set(device: &str, setting: &'static str, wanted: String) -> Result<(), LoopDe
 /// The record: the device, then a line for each setting that we may change.
 pub(super) fn write_record(directory: &Path, device: &str) -> Result<(), LoopDeviceError> {
     let mut text = format!("{device}\n");
-    for setting in ALL {
+    for setting in ORDER {
         if let Some(value) = read_line(&sysfs(device, &format!("queue/{setting}"))) {
             text.push_str(&format!("{setting} {}\n", facts::chosen(&value)));
         }
@@ -69,7 +58,7 @@ pub(super) fn restore(directory: &Path, device: &str) {
         return;
     }
     for (setting, value) in
-        lines.filter_map(|line| line.split_once(' ')).filter(|(name, _)| ALL.contains(name))
+        lines.filter_map(|line| line.split_once(' ')).filter(|(name, _)| ORDER.contains(name))
     {
         let file = sysfs(device, &format!("queue/{setting}"));
         // Newer kernels take 0 for "your own choice", which is more than the value that we found.

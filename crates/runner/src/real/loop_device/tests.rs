@@ -1,11 +1,11 @@
 //! A real loop device, where the host gives one.
 
 use super::release::{DETACH_BOUND, devices_below};
-use super::settings::{MAX_SECTORS, READ_AHEAD, SCHEDULER};
 use super::*;
 use crate::clock::Stopwatch;
 use crate::marked_dir::create_marked_dir;
 use crate::proc::{facts, host, parse};
+use crate::real::queue::{MAX_SECTORS, READ_AHEAD, SCHEDULER};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 const STATUS: &str = include_str!("../../../fixtures/proc/linux-6.18/status.txt");
