@@ -89,7 +89,7 @@ impl Family {
         self.take(statistics(members), spent)
     }
 
-    /// [`Family::look`] by statistics that were made elsewhere.
+    /// As [`Family::look`], with statistics that the caller has computed.
     pub(crate) fn take(&mut self, statistics: Vec<Statistic>, spent: f64) -> Found {
         let taken = Taken { spent, statistics };
         let deviations = taken.statistics.iter().map(|one| one.deviation).collect();

@@ -41,7 +41,7 @@ fn parity_masks() -> Vec<u64> {
     masks
 }
 
-/// The sum of these values under every flip; the value of launch l stands at place l, 0 if it has none.
+/// The sum of the values under each flip, in the order of the flips: one value for each launch, 0 for a launch that has none.
 pub(crate) fn sums(values: &[f64]) -> Vec<f64> {
     repeated(distinct_sums(values).collect())
 }

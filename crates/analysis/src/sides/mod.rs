@@ -1,9 +1,9 @@
 //! Many sides in one launch: which candidates differ from a base that runs as several processes of its own, by how much, and
 //! whether those processes differ from each other.
 //!
-//! The order of reading is the order of a verdict: [`values`] makes one value of each side, launch and step; [`rows`] lays a
-//! candidate beside the base's processes; [`joint`] has their statistics under sign flips of whole launches, and [`test`] says which hold in the
-//! family; [`sizes`] has estimates and intervals, [`control`] the base's processes against each other by permuted labels.
+//! The order of reading is the order of a verdict: [`values`] makes one value of each side, launch and step; [`rows`] has the
+//! contrasts of a candidate with the base's processes; [`joint`] computes their statistics under sign flips of whole launches, and [`test`]
+//! says which changes hold in the family; [`sizes`] has estimates and intervals, [`control`] the base's processes against each other by permuted labels.
 //! `docs/adr/040-candidates-are-flipped-about-the-mean-of-the-base.md` says why labels of candidates are not permuted.
 
 pub mod control;

@@ -1,4 +1,4 @@
-//! A candidate beside the processes of the base, launch by launch, in the rate that decides.
+//! The contrast of a candidate in each launch: its value less the mean of the base's processes, in the rate that decides.
 
 use super::{Roles, StepSides};
 use crate::decision::ADJUSTED_IS_QUIETER;

@@ -19,7 +19,7 @@ pub struct Size {
     pub rate: Metric,
     /// Candidate over base, in ln.
     pub ln_ratio: f64,
-    /// Its standard error, with that of the base; absent where nothing repeats.
+    /// Standard error of the difference, the base's noise included; absent if no launch repeats.
     pub ln_error: Option<f64>,
     /// Half of the interval, in ln: of all intervals of a run, at least one misses the truth in a share of alpha.
     pub half_width: Option<f64>,
