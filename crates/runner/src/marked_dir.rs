@@ -7,7 +7,7 @@
 use crate::ownership::{self, OwnershipError};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -147,21 +147,26 @@ impl OpenDirectory<'_> {
         PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
     }
 
-    /// Deletes all that is in it but the marker.
+    /// Deletes all that is in it but the marker; directories first, so that if it is killed meanwhile, a file that says whose
+    /// they are (the lock of a run) is still there.
     fn empty(&self) -> Result<(), MarkedDirError> {
+        let (mut directories, mut files) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(self.held()).map_err(io_error("delete", self.path))? {
             let entry = entry.map_err(io_error("delete", self.path))?;
-            if entry.file_name() == MARKER {
-                continue;
-            }
             let delete = io_error("delete", &self.path.join(entry.file_name()));
-            let is_directory = entry.file_type().map_err(&delete)?.is_dir();
-            // Neither follows a link.
-            let removed =
-                if is_directory { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
-            removed.map_err(&delete)?;
+            let of_kind =
+                if entry.file_type().map_err(delete)?.is_dir() { &mut directories } else { &mut files };
+            of_kind.push(entry.file_name());
         }
-        Ok(())
+        files.retain(|name| name != MARKER);
+        let delete = |names: &[OsString], remove: fn(PathBuf) -> io::Result<()>| {
+            names.iter().try_for_each(|name| {
+                remove(self.held().join(name)).map_err(io_error("delete", &self.path.join(name)))
+            })
+        };
+        // Neither follows a link.
+        delete(&directories, fs::remove_dir_all)?;
+        delete(&files, fs::remove_file)
     }
 
     /// Deletes it, once it is empty.

@@ -106,9 +106,10 @@ fn resume(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
         "--budget",
         "3m",
     ]);
-    kill_after(scratch, begun, 2)?;
+    // A search has the comparison of the ends, a launch and a confirmation at least: two kills come before its end.
+    kill_after(scratch, begun, 1)?;
     let again = || Call::new(scratch, ["bisect", "--resume", "last", "--json"]);
-    kill_after(scratch, again(), 4)?;
+    kill_after(scratch, again(), 2)?;
     let measured_before = done_runs(scratch)?;
     let found = again().succeeds()?.json()?;
     let steps = found["steps"].as_array().context("steps is no array")?;

@@ -141,13 +141,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     ensure!(!cases.is_empty(), "no {which} has {} in its name", arguments.cases.join(" or "));
     let shared = Shared::prepare(&workspace::release_build()?)?;
 
-    let mut records = Vec::new();
-    for case in &cases {
-        let record = run_case(case, &shared, is_ci);
+    let tell = |record: &Record, again: &str| {
         if !arguments.json {
             let reason = record.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            println!("e2e: {} {} in {:.1} s{reason}", record.name, record.outcome, record.seconds);
+            println!("e2e: {} {} in {:.1} s{again}{reason}", record.name, record.outcome, record.seconds);
         }
+    };
+    let (mut records, mut again) = (Vec::new(), 0);
+    for case in &cases {
+        let mut record = run_case(case, &shared, is_ci);
+        if record.outcome == "failed" {
+            // One in a hundred verdicts may be wrong, and other guests of the host stop ours for seconds: a case that fails once is
+            // said and tried once more, and one that fails twice fails.
+            tell(&record, ", and is tried once more");
+            again += 1;
+            record = run_case(case, &shared, is_ci);
+        }
+        tell(&record, "");
         records.push(record);
     }
 
@@ -156,13 +166,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         println!("{}", as_json(&records));
     } else {
-        println!("e2e: {passed} passed, {failed} failed, {skipped} skipped");
+        println!("e2e: {passed} passed, {failed} failed, {skipped} skipped; {again} were tried twice");
     }
     if failed > 0 {
         bail!("{failed} of {} end-to-end cases failed", records.len());
     }
+    // A fault that shows now and then must not hide behind second tries.
+    ensure!(
+        again <= MOST_SECOND_TRIES,
+        "{again} cases failed at the first try, more than {MOST_SECOND_TRIES}"
+    );
     Ok(())
 }
+
+/// Of all cases of a run.
+const MOST_SECOND_TRIES: usize = 5;
 
 fn run_case(case: &Case, shared: &Shared, is_ci: bool) -> Record {
     let began = Instant::now();
