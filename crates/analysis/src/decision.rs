@@ -90,7 +90,7 @@ pub(crate) fn decide(
 }
 
 /// The adjusted rate decides only if waiting for a CPU is the host's doing, not the engine's.
-fn adjusted_may_decide(facts: &StepFacts<'_>, launches: &[LaunchSummary]) -> bool {
+pub(crate) fn adjusted_may_decide(facts: &StepFacts<'_>, launches: &[LaunchSummary]) -> bool {
     let quiet = |totals: Totals| totals.background_cpu_s < LARGEST_BACKGROUND_SHARE * totals.wall_s;
     !facts.writes
         && !facts.open_loop

@@ -93,7 +93,8 @@ pub fn word(text: &str) -> String {
 /// came from the workload, a hardware class or a scale.
 fn plan_file(plan: &Plan) -> PlanText {
     let layout = &plan.layout;
-    let measured = plan.subjects.iter().map(|subject| subject.reference.to_string());
+    let measured = plan.distinct_subjects().iter().map(|subject| subject.reference.to_string());
+    let is_interleaved = layout.design == Design::Interleaved;
     let left_out = layout.left_out.iter().map(|one| one.reference.to_string());
     let has_bound = plan.budget.0 > 0 && plan.budget.0 < u64::MAX;
     let programs = layout.db_bench.iter().filter_map(|(side, program)| {
@@ -118,6 +119,8 @@ fn plan_file(plan: &Plan) -> PlanText {
         scale: plan.workload.scale(),
         options: plan.workload.options.clone(),
         loop_device: layout.loop_device.as_ref().map(LoopDeviceText::from),
+        base_processes: is_interleaved.then_some(1 + layout.further_base_processes),
+        until: plan.rule.until.map(chosen_percent),
         db_bench: programs.collect(),
         ..PlanText::default()
     }

@@ -113,7 +113,7 @@ pub struct Evidence<'a> {
     pub build_noise: BTreeMap<String, f64>,
 }
 
-/// All that may be said of a stored run, in the order of its [`family`].
+/// All that may be said of a stored comparison, in the order of its [`family`]. Campaigns are judged by [`crate::sides`].
 pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a Step, Side, Judged)> {
     let harness = Harness::of(record, evidence.self_tests);
     let cases: Vec<Case<'a>> =
@@ -152,7 +152,7 @@ pub fn rule(record: &RunRecord) -> DecisionRule {
 
 /// What keeps a case of a stored run from a verdict: a harness that is biased in this step, a side that could not be frozen, trees of
 /// different shape under a step that reads, and unequal debt after one that writes.
-fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
+pub(crate) fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
     let step = &case.step.name;
     // A bias of one step says nothing sure of another: what others are limited by is told beside them.
     let biased = harness.failed.contains(step).then(|| Cap {

@@ -1,7 +1,7 @@
 //! What a stored run says: a record in, a [`Finding`] out, before any layout.
 //!
 //! The order of reading: [`judge`] says what may be said of one step and candidate, and is what a running comparison,
-//! `bisect` and every report ask; [`comparison`] makes one view of a run, whatever its design; [`calibration`],
+//! `bisect` and every report ask, and `sides` of all of many that are there at once; [`comparison`] makes one view of a run, whatever its design; [`calibration`],
 //! [`build_noise`], [`history`], [`bisection`] and [`import`] make the other kinds. Nothing in here does IO, reads a clock
 //! or knows a format.
 
@@ -22,6 +22,7 @@ pub mod judge;
 pub mod labels;
 pub mod selection;
 pub mod self_test;
+pub(crate) mod sides;
 #[cfg(test)]
 mod tests;
 mod trend;

@@ -65,9 +65,12 @@ impl Selection {
         };
         known("step", &self.steps, &record.plan.steps)?;
         known("subject", &self.subjects, &all_subjects)?;
-        let stays = |side: &Side| *side == BASE || self.has_subject(&subjects[*side]);
+        let base: Vec<Side> = record.plan.base_sides().collect();
+        let stays = |side: &Side| base.contains(side) || self.has_subject(&subjects[*side]);
         let sides: Vec<Side> = (0..subjects.len()).filter(stays).collect();
-        if sides.len() == 1 && self.subjects.iter().all(|name| *name == subjects[BASE]) && subjects.len() > 1
+        if sides.len() == base.len()
+            && self.subjects.iter().all(|name| *name == subjects[BASE])
+            && subjects.len() > 1
         {
             return Err(NoSuchPart::BaseOnly { run: record.id, base: subjects[BASE].clone() });
         }

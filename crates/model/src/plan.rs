@@ -1,6 +1,6 @@
 //! A plan: everything that is decided before anything is measured.
 
-use crate::block::Side;
+use crate::block::{BASE, Side};
 use crate::build::EngineBuild;
 use crate::config::{EngineConfig, Options};
 pub use crate::loop_device::LoopDevice;
@@ -74,6 +74,9 @@ impl Design {
     }
 }
 
+/// The most processes of the base in an interleaved launch.
+pub const MOST_BASE_PROCESSES: usize = 4;
+
 /// A subject that was asked for and cannot be measured: its build cannot be had, or refuses its options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
@@ -101,6 +104,9 @@ pub struct Layout {
     pub design: Design,
     /// Times that each subject runs the sequence, in rounds and one after another; 0 when interleaved.
     pub rounds: u32,
+    /// Processes of the base in a launch beside its first: they are the last sides, and what they differ by is noise.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub further_base_processes: usize,
     /// Subjects that were asked for and cannot be measured.
     pub left_out: Vec<LeftOut>,
     /// Options that builds do not know and the plan allows to leave out.
@@ -125,6 +131,11 @@ pub struct Layout {
     pub library_copies: bool,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// The numbers of the decision rule, fixed before any difference is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRule {
@@ -136,12 +147,15 @@ pub struct DecisionRule {
     pub tau: f64,
     /// No step has more launches than this.
     pub max_launches: u32,
+    /// Launches end as soon as no interval of a change is wider than plus or minus this share; absent if they end with the budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<f64>,
 }
 
 impl Default for DecisionRule {
     /// alpha 1 %, margin 2 %, tau 0.5 % (assumed until measured), at most 48 launches (statistics 1.3).
     fn default() -> Self {
-        DecisionRule { alpha: 0.01, margin: 0.02, tau: 0.005, max_launches: 48 }
+        DecisionRule { alpha: 0.01, margin: 0.02, tau: 0.005, max_launches: 48, until: None }
     }
 }
 
@@ -149,7 +163,7 @@ impl Default for DecisionRule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub purpose: Purpose,
-    /// The base, then the candidates.
+    /// The base, then the candidates, then further processes of the base.
     pub subjects: Vec<Subject>,
     pub workload: Workload,
     /// SHA-256 of the workload's text.
@@ -174,9 +188,24 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether it is judged as many sides in one launch, and not as pairs with the base.
+    pub fn is_interleaved_campaign(&self) -> bool {
+        self.purpose == Purpose::Campaign && self.layout.design == Design::Interleaved
+    }
+
+    /// The base and the candidates, each once.
+    pub fn distinct_subjects(&self) -> &[Subject] {
+        &self.subjects[..self.subjects.len().saturating_sub(self.layout.further_base_processes)]
+    }
+
     /// The sides of the candidates.
     pub fn candidate_sides(&self) -> std::ops::Range<Side> {
-        1..self.subjects.len()
+        1..self.distinct_subjects().len()
+    }
+
+    /// The sides that are processes of the base.
+    pub fn base_sides(&self) -> impl Iterator<Item = Side> {
+        std::iter::once(BASE).chain(self.distinct_subjects().len()..self.subjects.len())
     }
 
     /// The definitions of the steps to judge, in the order of the workload.

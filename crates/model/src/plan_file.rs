@@ -3,7 +3,7 @@
 use crate::config::Options;
 pub use crate::loop_device::LoopDeviceText;
 use crate::loop_device::{LoopDevice, LoopDeviceTextError};
-use crate::plan::Design;
+use crate::plan::{Design, MOST_BASE_PROCESSES};
 use crate::subject::{SubjectError, SubjectRef};
 use crate::units::{Bytes, BytesError};
 use crate::workload::Scale;
@@ -48,6 +48,25 @@ pub struct PlanFile {
     pub budget_seconds: Option<u64>,
     /// Seed of every random choice; drawn where absent.
     pub seed: Option<u64>,
+    /// Of an interleaved plan alone.
+    pub interleaved: Interleaved,
+}
+
+/// What only an interleaved plan has.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Interleaved {
+    /// Processes that the base runs as in each launch; by the number of candidates if absent.
+    pub base_processes: Option<usize>,
+    /// Launches end as soon as every interval is within plus or minus this share (0.05 is 5 %).
+    pub until: Option<f64>,
+}
+
+impl Interleaved {
+    /// Processes of the base beside so many candidates. What the base's own noise adds to a comparison with each of them is least for the
+    /// same time if it runs as often as the square root of their number; two at least, for the control.
+    pub fn base_processes_of(&self, candidates: usize) -> usize {
+        self.base_processes.unwrap_or_else(|| candidates.isqrt().clamp(2, MOST_BASE_PROCESSES))
+    }
 }
 
 /// What to do with an option that a build does not know.
@@ -107,6 +126,10 @@ pub struct PlanText {
     pub memory_limit: Option<String>,
     pub budget_minutes: Option<u64>,
     pub seed: Option<u64>,
+    /// Of an interleaved plan.
+    pub base_processes: Option<usize>,
+    /// Of an interleaved plan: `5 %`.
+    pub until: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub scale: Scale,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -158,13 +181,8 @@ impl PlanFile {
         if file.workloads.is_empty() {
             return Err(invalid("workloads", "there is none; name one from `dbdyno workload list`"));
         }
-        if file.design == Design::Interleaved {
-            return Err(invalid(
-                "design",
-                "a plan is measured in `rounds` or `sequential`; `dbdyno compare` interleaves",
-            ));
-        }
-        if !(1..=1000).contains(&file.rounds) {
+        let interleaved = interleaved(&file).map_err(|(place, problem)| invalid(place, &problem))?;
+        if file.design != Design::Interleaved && !(1..=1000).contains(&file.rounds) {
             return Err(invalid("rounds", "must be 1 to 1000"));
         }
         if file.scale.keys == Some(0) {
@@ -181,6 +199,12 @@ impl PlanFile {
             .map_err(|source| PlanFileError::Subject { origin: origin.to_owned(), source })?;
         if subjects.is_empty() {
             return Err(invalid("subjects", "there is none; write them like \"rocksdb@8.7.3\""));
+        }
+        if file.design == Design::Interleaved && subjects.len() == 1 {
+            return Err(invalid(
+                "subjects",
+                "there is one: an interleaved plan compares others with the first",
+            ));
         }
         let mut seen = std::collections::BTreeSet::new();
         if let Some(twice) = subjects.iter().find(|subject| !seen.insert(subject.to_string())) {
@@ -207,7 +231,44 @@ impl PlanFile {
             db_bench: file.db_bench,
             budget_seconds: file.budget_minutes.map(|minutes| minutes * 60),
             seed: file.seed,
+            interleaved,
         })
+    }
+}
+
+/// What only an interleaved plan has, and what it cannot have: the key and what is wrong with it.
+fn interleaved(file: &PlanText) -> Result<Interleaved, (&'static str, String)> {
+    let until = file.until.as_deref().map(|text| {
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.1..=50.0).contains(percent));
+        let problem = || ("until", format!("`{text}` is no share of 0.1 to 50 %; write it like \"5 %\""));
+        percent.map(|percent| percent / 100.0).ok_or_else(problem)
+    });
+    let settings = Interleaved { base_processes: file.base_processes, until: until.transpose()? };
+    if file.design != Design::Interleaved {
+        let of_interleaved =
+            [("base_processes", settings.base_processes.is_some()), ("until", settings.until.is_some())];
+        return match of_interleaved.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err((key, "is of plans with `design = \"interleaved\"` alone".to_owned())),
+            None => Ok(settings),
+        };
+    }
+    if settings.base_processes.is_some_and(|count| !(1..=MOST_BASE_PROCESSES).contains(&count)) {
+        return Err(("base_processes", format!("must be 1 to {MOST_BASE_PROCESSES}")));
+    }
+    let of_visits = [
+        ("tickers", file.tickers),
+        ("memory_limit", file.memory_limit.is_some()),
+        ("loop_device", file.loop_device.is_some()),
+        ("db_bench", !file.db_bench.is_empty()),
+    ];
+    match of_visits.into_iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => Err((
+            key,
+            "is of one subject at a time, and in an interleaved plan all are there at once: leave it out, or take `design = \"rounds\"`"
+                .to_owned(),
+        )),
+        None => Ok(settings),
     }
 }
 
@@ -260,6 +321,30 @@ mod tests {
     }
 
     #[test]
+    fn an_interleaved_plan_is_read() {
+        let plan = r#"
+            name = "history"
+            design = "interleaved"
+            until = "3.5 %"
+            workloads = ["quick"]
+            subjects = ["rocksdb@8.5.4", "rocksdb@8.6.7", "rocksdb@8.7.3"]
+        "#;
+        let parsed = PlanFile::parse(plan, "history.toml").unwrap();
+        assert_eq!(parsed.interleaved, Interleaved { base_processes: None, until: Some(0.035) });
+        let processes = [2, 8, 9, 18, 40].map(|candidates| parsed.interleaved.base_processes_of(candidates));
+        assert_eq!(processes, [2, 2, 3, 4, 4]);
+        let check = |from: &str, to: &str, expected: &str| {
+            let text = PlanFile::parse(&plan.replace(from, to), "history.toml").unwrap_err().to_string();
+            assert!(text.contains(expected) && text.contains("history.toml"), "{text}");
+        };
+        check("3.5 %", "3.5", "until: `3.5` is no share");
+        check("3.5 %", "NaN %", "until: `NaN %` is no share");
+        check("until = \"3.5 %\"", "base_processes = 5", "base_processes: must be 1 to 4");
+        check("until = \"3.5 %\"", "tickers = true", "tickers: is of one subject at a time");
+        check(", \"rocksdb@8.6.7\", \"rocksdb@8.7.3\"", "", "subjects: there is one");
+    }
+
+    #[test]
     fn mistakes_are_named_with_the_file() {
         let check = |from: &str, to: &str, expected: &str| {
             let error = PlanFile::parse(&PLAN.replace(from, to), "two.toml").unwrap_err();
@@ -271,7 +356,8 @@ mod tests {
         check("400 MB", "400 megs", "400 megs");
         check("12 GB", "12 gigs", "loop_device.size: `12 gigs` is not a size");
         check("rounds = 2", "rounds = 0", "1 to 1000");
-        check("rounds = 2", "design = 'interleaved'", "dbdyno compare");
+        check("rounds = 2", "design = 'interleaved'", "one subject at a time");
+        check("rounds = 2", "until = '5 %'", "until: is of plans with");
         check("rounds = 2", "runds = 2", "unknown field");
         check("[\"rocksdb.byrx\"]", "[]", "name one");
         check("read_seconds = 2.5", "read_seconds = -1", "above 0");

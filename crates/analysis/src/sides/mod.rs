@@ -7,6 +7,7 @@
 //! `docs/adr/040-candidates-are-flipped-about-the-mean-of-the-base.md` says why labels of candidates are not permuted.
 
 pub mod control;
+pub mod judgement;
 pub mod sizes;
 pub mod test;
 pub mod values;
@@ -16,16 +17,15 @@ mod rows;
 mod step_noise;
 
 pub use control::{Control, ControlVerdict, control};
+pub use judgement::{JudgedSides, SidesStep, judge_sides};
 pub use sizes::{Size, sizes};
 pub use test::{Confirmed, SidesFound, SidesTest};
 pub use values::{SideLaunch, SideStep, SideValue, side_launches};
 
 use crate::error::Error;
 use model::block::Side;
+pub use model::plan::MOST_BASE_PROCESSES;
 use std::collections::BTreeSet;
-
-/// The most processes of the base in a launch.
-pub const MOST_BASE_PROCESSES: usize = 4;
 
 /// Which sides are processes of the base, and which are candidates. Fixed before anything is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -78,7 +78,7 @@ pub(super) fn rows(
     step.launches.iter().filter_map(row).collect()
 }
 
-/// The rate that is to decide of a step and candidate, from sizes alone that neither a flip nor an exchange of labels changes, so that
+/// The rate that is to decide of a step and candidate if the base runs once, from sizes alone that neither a flip nor an exchange of labels changes, so that
 /// the tests of the rate that was chosen are as exact as if there were no choice.
 pub(super) fn choose_rate(step: &StepSides<'_>, roles: &Roles, candidate: Side, places: &Places) -> Metric {
     let size = |rate| -> f64 {

@@ -4,6 +4,7 @@
 use super::Roles;
 use super::StepSides;
 use super::rows::Places;
+use crate::decision::ADJUSTED_IS_QUIETER;
 use crate::family::cut;
 use crate::student::median;
 use model::metric::Metric;
@@ -62,6 +63,18 @@ pub(super) fn median_variance(sides: &[Squares]) -> f64 {
 pub(super) fn of_base(step: &StepSides<'_>, roles: &Roles, rate: Metric, places: &Places) -> Squares {
     let (deviations, freedom) = base_deviations(step, roles, rate, places);
     Squares { sum: mean_square(&cut(&deviations)) * freedom, freedom }
+}
+
+/// The rate that is to decide of all candidates of a step: that in which the base's processes scatter less about their mean. Whatever
+/// candidates lose does not show in it, and no flip changes it. Absent if the base runs once.
+pub(super) fn choose_rate_by_base(step: &StepSides<'_>, roles: &Roles, places: &Places) -> Option<Metric> {
+    let deviation = |rate| {
+        let squares = of_base(step, roles, rate, places);
+        (squares.freedom > 0.0).then(|| squares.variance().sqrt())
+    };
+    let (wall, adjusted) = (deviation(Metric::OpsPerSecond)?, deviation(Metric::OpsPerSecondAdjusted)?);
+    let is_quieter = step.adjusted_may_decide && adjusted < ADJUSTED_IS_QUIETER * wall;
+    Some(if is_quieter { Metric::OpsPerSecondAdjusted } else { Metric::OpsPerSecond })
 }
 
 fn mean_square(values: &[f64]) -> f64 {

@@ -6,7 +6,7 @@
 
 use super::joint::{SideMember, as_family, statistics};
 use super::rows::{Places, Row, choose_rate, rows};
-use super::step_noise::of_base;
+use super::step_noise::{choose_rate_by_base, of_base};
 use super::{Roles, StepSides};
 use crate::budget::least_launches;
 use crate::family::Family;
@@ -96,7 +96,10 @@ impl SidesTest {
 
     fn choose_rates(&self, steps: &[StepSides<'_>], places: &Places) -> Vec<Metric> {
         let of_step = |step| {
-            self.roles.candidates().iter().map(move |side| choose_rate(step, &self.roles, *side, places))
+            let of_base = choose_rate_by_base(step, &self.roles, places);
+            let of =
+                move |side: &Side| of_base.unwrap_or_else(|| choose_rate(step, &self.roles, *side, places));
+            self.roles.candidates().iter().map(of)
         };
         steps.iter().flat_map(of_step).collect()
     }

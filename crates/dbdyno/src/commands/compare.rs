@@ -14,7 +14,7 @@ use findings::Finding;
 use findings::selection::Selection;
 use model::config::Options;
 use model::plan::{Design, Purpose};
-use model::plan_file::{PlanFile, UnknownOptions};
+use model::plan_file::{Interleaved, PlanFile, UnknownOptions};
 use model::subject::SubjectRef;
 use model::workload::Scale;
 use runner::clock::Stopwatch;
@@ -89,5 +89,6 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         db_bench: BTreeMap::new(),
         budget_seconds: arguments.budget.map(|budget| budget.as_secs()),
         seed: arguments.measuring.seed,
+        interleaved: Interleaved::default(),
     })
 }

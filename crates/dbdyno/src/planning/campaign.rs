@@ -2,7 +2,7 @@
 //! out with its reason: one broken build never ends a campaign.
 
 use super::subjects::{self, Prepared, Sources};
-use super::{drawn_seed, elsewhere, library_copies, sha256};
+use super::{drawn_seed, elsewhere, interleaved, library_copies, sha256};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
@@ -68,7 +68,7 @@ pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> an
 fn plan(
     sources: &Sources<'_>,
     file: &PlanFile,
-    workload: Workload,
+    mut workload: Workload,
     seed: u64,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Campaign> {
@@ -113,13 +113,22 @@ fn plan(
             workload.name
         )));
     }
-    let steps = chosen_steps(&workload, &file.steps);
     let db_bench = db_bench_programs(file, &prepared);
-    let (subjects, written_options): (Vec<Subject>, _) =
+    let (mut subjects, mut written_options): (Vec<Subject>, Vec<Option<String>>) =
         prepared.into_iter().map(|prepared| (prepared.subject, prepared.written_options)).unzip();
+    let is_interleaved = file.design == Design::Interleaved;
+    let mut steps = chosen_steps(&workload, &file.steps);
+    let mut further_base_processes = 0;
+    if is_interleaved {
+        steps = interleaved::chosen_steps(&workload, &file.steps)?;
+        further_base_processes = interleaved::add_base_processes(file, &mut subjects, &left_out)?;
+        written_options.resize(subjects.len(), None);
+        interleaved::shorten_blocks(&mut workload, subjects.len());
+    }
     let layout = Layout {
         design: file.design,
-        rounds: file.rounds,
+        rounds: if is_interleaved { 0 } else { file.rounds },
+        further_base_processes,
         left_out,
         omitted_options,
         tickers: file.tickers,
@@ -139,13 +148,25 @@ fn plan(
         steps_named: !file.steps.is_empty(),
         own_image: false,
         layout,
-        rule: DecisionRule::default(),
+        rule: rule(file),
         budget: file.budget_seconds.map_or(NO_BUDGET, Nanos::from_secs),
         seed,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     elsewhere::check(&plan)?;
+    if is_interleaved {
+        super::check_shared_image(&plan)?;
+        super::check_memory(&plan)?;
+        interleaved::check_descriptors(&plan)?;
+    }
     Ok(Campaign { plan, written_options })
+}
+
+/// What is asked to be known within `until` is no change within it.
+fn rule(file: &PlanFile) -> DecisionRule {
+    let rule = DecisionRule::default();
+    let until = file.interleaved.until;
+    DecisionRule { until, margin: until.unwrap_or(rule.margin), ..rule }
 }
 
 /// The steps to judge: those named, or all that measure something.

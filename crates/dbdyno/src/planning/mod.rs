@@ -5,6 +5,7 @@ pub mod again;
 pub mod campaign;
 mod elsewhere;
 mod fio;
+mod interleaved;
 mod servers;
 mod subjects;
 
@@ -146,6 +147,7 @@ fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
         margin: margin / 100.0,
         tau: build_noise / 100.0,
         max_launches: *max_launches,
+        until: None,
     })
 }
 

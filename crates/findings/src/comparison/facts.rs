@@ -46,6 +46,8 @@ pub struct Conditions {
     pub design: Design,
     /// Subjects that were measured, those included that a selection leaves out.
     pub subjects: usize,
+    /// Processes of the base in each launch.
+    pub base_processes: usize,
     /// Times that each of them ran the sequence, as planned; 0 where they were interleaved.
     pub rounds: u32,
     /// Rows of the data set.
@@ -166,6 +168,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         changes: Vec::new(),
         trends: Vec::new(),
         searched_series: 0,
+        control: None,
         warnings: Vec::new(),
         cost: record.cost,
         of_servers: plan.workload.is_sql(),
@@ -184,7 +187,7 @@ pub(crate) fn subject(record: &RunRecord, side: Side) -> String {
 pub(super) fn subjects(record: &RunRecord) -> Vec<SubjectView> {
     let plan = &record.plan;
     let engines: BTreeSet<&str> =
-        plan.subjects.iter().map(|subject| subject.reference.build.engine.as_str()).collect();
+        plan.distinct_subjects().iter().map(|subject| subject.reference.build.engine.as_str()).collect();
     let short = |subject: &model::plan::Subject| {
         let full = subject.reference.to_string();
         match full.split_once('@') {
@@ -192,7 +195,7 @@ pub(super) fn subjects(record: &RunRecord) -> Vec<SubjectView> {
             _ => full,
         }
     };
-    let labels = told_apart(plan.subjects.iter().map(short));
+    let labels = told_apart(plan.distinct_subjects().iter().map(short));
     let of_subject = |((side, subject), label): ((Side, &model::plan::Subject), String)| SubjectView {
         side,
         label,
@@ -205,7 +208,7 @@ pub(super) fn subjects(record: &RunRecord) -> Vec<SubjectView> {
             candidate => differs::between(record, differs::Sides { base: BASE, candidate }),
         },
     };
-    plan.subjects.iter().enumerate().zip(labels).map(of_subject).collect()
+    plan.distinct_subjects().iter().enumerate().zip(labels).map(of_subject).collect()
 }
 
 pub(crate) fn trials(record: &RunRecord) -> Trials {
@@ -262,7 +265,8 @@ pub(super) fn conditions(record: &RunRecord) -> Conditions {
     };
     Conditions {
         design: plan.layout.design,
-        subjects: plan.subjects.len(),
+        subjects: plan.distinct_subjects().len(),
+        base_processes: 1 + plan.layout.further_base_processes,
         rounds: plan.layout.rounds,
         file_of_fio: plan.workload.is_fio(),
         rows: plan.workload.data.keys,

@@ -2,6 +2,7 @@
 
 use super::facts;
 use super::group::{self, JudgedStep};
+use super::rounds::{OverReleases, over_releases};
 use super::{
     BothSides, ComparedMetric, ComparedStep, Comparison, MovedCounter, Repeats, StepView, SubjectView,
     TimeParts,
@@ -9,6 +10,7 @@ use super::{
 use crate::calibration::mean_launch_seconds;
 use crate::harness::Harness;
 use crate::judge::{self, Evidence, Judged, judge_run};
+use crate::sides;
 use analysis::counters::CounterFinding;
 use analysis::time_identity::{TimeIdentity, TimePart};
 use analysis::{Estimate, Judgement, LaunchSummary, Method, Procedure};
@@ -26,7 +28,12 @@ const COUNTER_CONFIDENCE: f64 = 0.99;
 
 pub(crate) fn build(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
     let plan = &record.plan;
-    let judged = judge_run(record, evidence);
+    let many = plan.is_interleaved_campaign().then(|| sides::judge(record, evidence));
+    let (judged, control) = match many {
+        Some(sides) => (sides.judged, Some(sides.control)),
+        None => (judge_run(record, evidence), None),
+    };
+    let over_releases = control.as_ref().map(|_| over_releases(plan, &sides::cells(record)));
     let procedure = Procedure::new(judge::rule(record));
     let mut steps: Vec<StepView> = plan.chosen_steps().map(|step| empty_step(record, step)).collect();
     let mut members: Vec<JudgedStep<'_>> = Vec::new();
@@ -39,9 +46,14 @@ pub(crate) fn build(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
     }
     let view = facts::comparison(record, Repeats::Launches);
     let of_candidate = |one: &SubjectView| group::of_launches(&members, (one.side, &one.subject), &procedure);
+    let OverReleases { changes, trends, searched_series } = over_releases.unwrap_or_default();
     Comparison {
         groups: view.candidates().iter().flat_map(of_candidate).collect(),
         steps,
+        changes,
+        trends,
+        searched_series,
+        control,
         warnings: warnings(record, evidence),
         ..view
     }

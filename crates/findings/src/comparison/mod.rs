@@ -15,6 +15,7 @@ pub use group::{GroupRow, Interval, Quoted, Worst};
 
 pub use analysis::change_points::Kind as ChangeKind;
 pub use analysis::drift::Cause;
+pub use analysis::sides::ControlVerdict;
 
 use crate::differs::Difference;
 use model::block::Side;
@@ -70,6 +71,8 @@ pub struct Comparison {
     pub trends: Vec<ReleaseTrend>,
     /// Series that were searched for changes.
     pub searched_series: usize,
+    /// The processes of the base against each other; of interleaved campaigns alone.
+    pub control: Option<ControlView>,
     /// What a reader of all numbers must know; what is about one comparison stands with it.
     pub warnings: Vec<RunWarning>,
     /// What measuring cost; absent where the run is unfinished.
@@ -79,6 +82,20 @@ pub struct Comparison {
     pub host: Host,
     /// How fast the host was when the run began; absent if it was not measured.
     pub fingerprint: Option<Fingerprint>,
+}
+
+/// The processes of the base against each other: nothing differs in them, so what is found there was made by the harness or the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ControlView {
+    pub verdict: ControlVerdict,
+    /// How many there are.
+    pub processes: usize,
+    /// Share of the relabellings of the processes under which they would be as far apart.
+    pub p: f64,
+    /// The step in which they are the farthest apart; absent if it is not known.
+    pub step: Option<String>,
+    /// How far the fastest is above the slowest in that step (0.01 is 1 %).
+    pub range: f64,
 }
 
 /// What a verdict rests on.

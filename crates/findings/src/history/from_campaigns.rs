@@ -14,7 +14,8 @@ use model::warning::Warning;
 
 /// The metrics of each step of a campaign that users see or pay for, over the releases of each configuration.
 pub fn of_campaign(record: &RunRecord) -> (Vec<Observed>, Origin) {
-    let in_rounds = record.plan.layout.design == Design::Rounds;
+    // Launches repeat as rounds do: all releases are in each.
+    let in_rounds = record.plan.layout.design != Design::Sequential;
     let (series, disturbed) = series_of(record);
     let several_configs = series.iter().any(|other| series.iter().any(|one| one.config != other.config));
     let observed = series.into_iter().map(|one| Observed {

@@ -11,6 +11,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Files and pipes that this process may have open; absent if there is no limit.
+pub fn most_open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
 /// What this host is; the file system and the device are those of `work_dir`.
 pub fn describe(work_dir: &Path) -> Host {
     let line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());

@@ -15,13 +15,14 @@ use model::workload::Step;
 const LEAST_STALL_CHANGE_PERCENT: f64 = 1.0;
 
 /// What the releases of a campaign say one after another.
-pub(super) struct OverReleases {
-    pub(super) changes: Vec<Change>,
-    pub(super) trends: Vec<ReleaseTrend>,
-    pub(super) searched_series: usize,
+#[derive(Default)]
+pub(crate) struct OverReleases {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) trends: Vec<ReleaseTrend>,
+    pub(crate) searched_series: usize,
 }
 
-pub(super) fn over_releases(plan: &Plan, cells: &Cells) -> OverReleases {
+pub(crate) fn over_releases(plan: &Plan, cells: &Cells) -> OverReleases {
     let campaign = Campaign { plan, cells, critical: CriticalValues::shared() };
     let all_series = series(plan);
     let steps: Vec<&Step> = plan.chosen_steps().filter(|step| !step.helper).collect();

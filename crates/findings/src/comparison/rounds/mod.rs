@@ -10,7 +10,9 @@ mod moved;
 mod series;
 mod values;
 
+pub(crate) use changes::{OverReleases, over_releases};
 pub(crate) use series::series_of;
+pub(crate) use values::Cells;
 
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
 use super::{depths, facts};
@@ -22,7 +24,7 @@ use model::record::{RunRecord, RunWarning};
 use model::warning::Warning;
 use model::workload::Step;
 use std::collections::BTreeMap;
-use values::{Cells, TrialData, cells, done_trials};
+use values::{TrialData, cells, done_trials};
 
 /// What failed or was not done yet is left out of every number and listed with its reason.
 pub(crate) fn build(record: &RunRecord) -> Comparison {

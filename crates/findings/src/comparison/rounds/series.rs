@@ -5,11 +5,12 @@ use super::against_base::of_metric;
 use super::disturbed;
 use super::values::{Cells, cells, done_trials, judged, mean_of_side};
 use crate::comparison::Values;
+use crate::sides;
 use analysis::change_points::{self, CriticalValues, Findings, Series};
 use analysis::rounds::{self, RoundValues, RoundsFit};
 use model::block::Side;
 use model::metric::{DeviceMetric, Metric};
-use model::plan::Plan;
+use model::plan::{Design, Plan};
 use model::record::RunRecord;
 use model::subject::compare_versions;
 use model::workload::Step;
@@ -28,7 +29,7 @@ pub(super) struct ReleaseSeries {
 /// db_bench ran is measured by another client, and stands in no series with others.
 pub(super) fn series(plan: &Plan) -> Vec<ReleaseSeries> {
     let mut found: Vec<(bool, ReleaseSeries)> = Vec::new();
-    for (side, subject) in plan.subjects.iter().enumerate() {
+    for (side, subject) in plan.distinct_subjects().iter().enumerate() {
         let (build, config) = (&subject.reference.build, &subject.reference.config);
         let db_bench = plan.layout.db_bench.contains_key(&side);
         let place = found.iter_mut().find(|(by_db_bench, series)| {
@@ -145,16 +146,23 @@ pub(crate) struct CampaignSeries {
 
 /// The metrics that users see or pay for, and how many trials were set aside.
 pub(crate) fn series_of(record: &RunRecord) -> (Vec<CampaignSeries>, usize) {
+    if record.plan.layout.design == Design::Interleaved {
+        return (of_cells(record, &sides::cells(record)), 0);
+    }
     let (mut cells, _) = cells(record, &done_trials(record));
     let medians = disturbed::medians(&cells);
     let disturbed = disturbed::set_aside(&mut cells, &medians).len();
+    (of_cells(record, &cells), disturbed)
+}
+
+fn of_cells(record: &RunRecord, cells: &Cells) -> Vec<CampaignSeries> {
     let mut found = Vec::new();
     for one in series(&record.plan) {
         for step in record.plan.chosen_steps().filter(|step| !step.helper) {
-            for metric in searched(&cells, step, &one) {
-                let Some(logarithms) = of_metric(&cells, &step.name, &one.sides, metric) else { continue };
+            for metric in searched(cells, step, &one) {
+                let Some(logarithms) = of_metric(cells, &step.name, &one.sides, metric) else { continue };
                 let judged = |values: &Values| judged(values, metric);
-                let mean = |side: &Side| mean_of_side(&cells, &step.name, *side, &judged);
+                let mean = |side: &Side| mean_of_side(cells, &step.name, *side, &judged);
                 found.push(CampaignSeries {
                     step: step.name.clone(),
                     config: one.config.clone(),
@@ -166,5 +174,5 @@ pub(crate) fn series_of(record: &RunRecord) -> (Vec<CampaignSeries>, usize) {
             }
         }
     }
-    (found, disturbed)
+    found
 }

@@ -270,7 +270,7 @@ fn device(values: &mut Values, work: &Work<'_>, with_drain: bool) {
 }
 
 /// The values of every trial that is done, by step, side and round.
-pub(super) type Cells = BTreeMap<(String, Side), BTreeMap<u32, Values>>;
+pub(crate) type Cells = BTreeMap<(String, Side), BTreeMap<u32, Values>>;
 
 /// The values of every trial that is done, and a warning for engine texts that could not be read.
 pub(super) fn cells(record: &RunRecord, done: &[TrialData<'_>]) -> (Cells, Option<RunWarning>) {

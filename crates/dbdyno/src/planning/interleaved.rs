@@ -1,0 +1,98 @@
+//! What a plan needs whose subjects are all there at once: which steps can be cut into blocks, how often the base runs, how long
+//! a block is.
+
+use crate::exit::usage;
+use anyhow::{anyhow, bail};
+use model::plan::{LeftOut, Plan, Subject};
+use model::plan_file::PlanFile;
+use model::units::Nanos;
+use model::workload::{DatabaseKind, Workload};
+
+/// The steps to judge: those named, else all that can be cut into blocks and are no helpers.
+///
+/// # Errors
+/// A workload of an engine that is not measured like this, a step without blocks that is named, no step at all.
+pub(super) fn chosen_steps(workload: &Workload, named: &[String]) -> anyhow::Result<Vec<String>> {
+    if workload.is_sql() || workload.is_fio() {
+        bail!(usage(anyhow!(
+            "workload `{}` is of {}, and an interleaved plan measures RocksDB alone: take `design = \"rounds\"`, or `dbdyno compare`",
+            workload.name,
+            workload.engine
+        )));
+    }
+    let steps = super::chosen_steps(workload, named)?;
+    let lacking = named.iter().find(|name| !steps.contains(name));
+    if let Some(step) = lacking {
+        bail!(usage(anyhow!(
+            "step `{step}` of `{}` is done in one go and cannot be cut into blocks: leave it out, or take `design = \"rounds\"`",
+            workload.name
+        )));
+    }
+    if steps.is_empty() {
+        bail!(usage(anyhow!(
+            "no step of `{}` can be cut into blocks: take `design = \"rounds\"`",
+            workload.name
+        )));
+    }
+    Ok(steps)
+}
+
+/// Puts further processes of the base at the end of the subjects; returns how many.
+///
+/// # Errors
+/// The base cannot be measured, or nothing else can.
+pub(super) fn add_base_processes(
+    file: &PlanFile,
+    subjects: &mut Vec<Subject>,
+    left_out: &[LeftOut],
+) -> anyhow::Result<usize> {
+    let base = &file.subjects[0];
+    if let Some(without) = left_out.iter().find(|one| one.reference == *base) {
+        bail!("{base} is what all others are compared with and cannot be measured: {}", without.reason);
+    }
+    let candidates = subjects.len() - 1;
+    if candidates == 0 {
+        let reasons: Vec<String> =
+            left_out.iter().map(|one| format!("{}: {}", one.reference, one.reason)).collect();
+        bail!("there is nothing to compare {base} with: {}", reasons.join("; "));
+    }
+    let further = file.interleaved.base_processes_of(candidates) - 1;
+    let process = subjects[0].clone();
+    subjects.extend(std::iter::repeat_n(process, further));
+    Ok(further)
+}
+
+/// With more sides than this a block is as short as [`SHORT_BLOCK`].
+const FEW_SIDES: usize = 4;
+/// Many short blocks beat few long ones, the more the longer the cycle; its edges cost about 2 ms.
+const SHORT_BLOCK: Nanos = Nanos::from_millis(25);
+
+/// A cycle of many sides with long blocks lasts for seconds, in which the host changes.
+pub(super) fn shorten_blocks(workload: &mut Workload, sides: usize) {
+    if sides <= FEW_SIDES {
+        return;
+    }
+    for step in &mut workload.steps {
+        if step.database == DatabaseKind::Image {
+            step.block = step.block.min(SHORT_BLOCK);
+        }
+    }
+}
+
+/// Files and pipes that the controller has open for a side, at most.
+const DESCRIPTORS_OF_A_SIDE: u64 = 12;
+/// Those that it has open anyway.
+const OWN_DESCRIPTORS: u64 = 64;
+
+/// # Errors
+/// The limit of this process is too low for so many sides.
+pub(super) fn check_descriptors(plan: &Plan) -> anyhow::Result<()> {
+    let needed = OWN_DESCRIPTORS + DESCRIPTORS_OF_A_SIDE * plan.subjects.len() as u64;
+    match runner::proc::host::most_open_files() {
+        Some(limit) if limit < needed => bail!(usage(anyhow!(
+            "{} processes at once need up to {needed} open files, and this shell allows {limit}: raise it by `ulimit -n {needed}`",
+            plan.subjects.len()
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}

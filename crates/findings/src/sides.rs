@@ -1,0 +1,177 @@
+//! A run whose sides are all there at once: its values of each side and launch, its verdicts by all sides together, and the base's
+//! processes against each other.
+
+use crate::comparison::rounds::Cells;
+use crate::comparison::{ControlView, Values};
+use crate::harness::Harness;
+use crate::judge::{self, Case, Evidence, Judged};
+use analysis::launch::totals;
+use analysis::sides::{Roles, SideLaunch, SideStep, SidesStep, judge_sides, side_launches};
+use analysis::{Cap, LaunchSummary, StepFacts};
+use model::block::{BASE, Block, Outcome, Side};
+use model::counter::Counter;
+use model::metric::Metric;
+use model::plan::Plan;
+use model::record::{RunRecord, RunStatus};
+use model::workload::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a run says.
+pub(crate) struct JudgedRun<'a> {
+    /// By candidate, then in the order of the workload: as [`judge::family`] has them.
+    pub(crate) judged: Vec<(&'a Step, Side, Judged)>,
+    pub(crate) control: ControlView,
+}
+
+/// Judges a campaign.
+pub(crate) fn judge<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> JudgedRun<'a> {
+    let plan = &record.plan;
+    let harness = Harness::of(record, evidence.self_tests);
+    let members: Vec<(&Step, Side)> = by_step(plan);
+    let cases: Vec<Case<'a>> =
+        members.iter().map(|(step, candidate)| Case::of(record, step, *candidate)).collect();
+    let launches: Vec<Vec<LaunchSummary>> = cases.iter().map(Case::summaries).collect();
+    let caps: Vec<Vec<Cap>> = cases.iter().map(|case| judge::caps(*case, &harness)).collect();
+    let noise = |step: &str| evidence.build_noise.get(step).copied();
+    let candidates = plan.candidate_sides().count();
+    let steps: Vec<SidesStep<'_>> = plan
+        .chosen_steps()
+        .enumerate()
+        .map(|(index, step)| {
+            let of_step = index * candidates..(index + 1) * candidates;
+            let case =
+                |place: usize| cases[place].for_analysis(&launches[place], &caps[place], noise(&step.name));
+            SidesStep {
+                facts: StepFacts::of(step, record.host.cpus, &[]),
+                launches: values(record, step),
+                cases: of_step.map(case).collect(),
+            }
+        })
+        .collect();
+    let roles = Roles::new(plan.base_sides().collect(), plan.candidate_sides().collect());
+    let is_over = matches!(record.status, RunStatus::Ended(_));
+    let found = roles.and_then(|roles| judge_sides(&steps, &roles, &plan.rule, is_over));
+    let found =
+        found.expect("a campaign has a base and candidates, and logarithms of positive numbers are finite");
+    let mut judgements: BTreeMap<(Side, usize), Judged> = BTreeMap::new();
+    for (place, (judgement, launches)) in found.judgements.into_iter().zip(launches).enumerate() {
+        let key = (members[place].1, place / candidates.max(1));
+        judgements.insert(key, Judged { judgement, launches });
+    }
+    let steps: Vec<&Step> = plan.chosen_steps().collect();
+    let control = ControlView {
+        verdict: found.control.verdict,
+        processes: plan.base_sides().count(),
+        p: found.control.p,
+        step: found.control.step.map(|step| steps[step].name.clone()),
+        range: found.control.range.exp_m1(),
+    };
+    let judged = judgements.into_iter().map(|((side, step), judged)| (steps[step], side, judged)).collect();
+    JudgedRun { judged, control }
+}
+
+/// By step, then by candidate: as `analysis` has them.
+fn by_step(plan: &Plan) -> Vec<(&Step, Side)> {
+    plan.chosen_steps().flat_map(|step| plan.candidate_sides().map(move |side| (step, side))).collect()
+}
+
+/// The values of all sides in each launch, of trials that are done.
+fn values(record: &RunRecord, step: &Step) -> Vec<SideLaunch> {
+    let excluded = not_done(record, step);
+    let of = SideStep { step: &step.name, writes: step.writes(), excluded: &excluded };
+    side_launches(&record.blocks, &of)
+}
+
+/// Launch and side of those whose trial of the step is not done.
+fn not_done(record: &RunRecord, step: &Step) -> BTreeSet<(u32, Side)> {
+    let of_step = |name: &str| name == step.name;
+    let measured = record.blocks.iter().map(|block| &block.trial).filter(|trial| of_step(&trial.step));
+    let done: BTreeSet<(u32, Side)> = record
+        .trials
+        .iter()
+        .filter(|ended| of_step(&ended.trial.step) && ended.outcome == Outcome::Done)
+        .map(|ended| (ended.trial.launch, ended.trial.side))
+        .collect();
+    measured.map(|trial| (trial.launch, trial.side)).filter(|key| !done.contains(key)).collect()
+}
+
+/// A run as rounds have it: values by step, side and launch, a launch being a round. The base's are means over its processes. Rates are
+/// those from which a launch's cycles are taken out, at the level of the base, so that only their quotients within a launch mean
+/// anything; of a step that only reads on a busy host without the time spent waiting for a CPU, as the verdict is.
+pub(crate) fn cells(record: &RunRecord) -> Cells {
+    let plan = &record.plan;
+    let base: Vec<Side> = plan.base_sides().collect();
+    let mut cells = Cells::new();
+    for step in plan.chosen_steps() {
+        let of_step: Vec<&Block> =
+            record.blocks.iter().filter(|block| block.trial.step == step.name).collect();
+        let launches = values(record, step);
+        let is_adjusted = decides_by_adjusted(record, step, &launches);
+        let level = level(&of_step, &base);
+        for launch in &launches {
+            let rate = |side: Side| {
+                let value = launch.values.get(&side)?;
+                Some(if is_adjusted { value.adjusted } else { value.wall })
+            };
+            let of_side = |side: Side| {
+                let blocks = of_step
+                    .iter()
+                    .filter(|block| block.trial.launch == launch.launch && block.trial.side == side);
+                work(blocks.copied(), rate(side).map(|rate| (rate + level).exp()))
+            };
+            let base = Values::mean(
+                base.iter()
+                    .filter(|side| rate(**side).is_some())
+                    .map(|side| of_side(*side))
+                    .collect::<Vec<_>>()
+                    .iter(),
+            );
+            let candidates = plan.candidate_sides().filter(|side| rate(*side).is_some());
+            let all = candidates.map(|side| (side, of_side(side))).chain([(BASE, base)]);
+            for (side, values) in all.filter(|(_, values)| values.get(Metric::OpsPerSecond).is_some()) {
+                cells.entry((step.name.clone(), side)).or_default().insert(launch.launch, values);
+            }
+        }
+    }
+    cells
+}
+
+/// ln of the base's operations per second over all launches.
+fn level(blocks: &[&Block], base: &[Side]) -> f64 {
+    let of_base = totals(blocks.iter().copied().filter(|block| base.contains(&block.trial.side)));
+    let rate = of_base.operations / of_base.wall_s;
+    if rate.is_finite() && rate > 0.0 { rate.ln() } else { 0.0 }
+}
+
+/// Whether sides scatter less about their means without the time spent waiting for a CPU, in a step in which that waiting is the
+/// host's.
+fn decides_by_adjusted(record: &RunRecord, step: &Step, launches: &[SideLaunch]) -> bool {
+    let spread = |rate: fn(&analysis::sides::SideValue) -> f64| -> f64 {
+        let mut of_side: BTreeMap<Side, Vec<f64>> = BTreeMap::new();
+        for (side, value) in launches.iter().flat_map(|launch| &launch.values) {
+            of_side.entry(*side).or_default().push(rate(value));
+        }
+        of_side.values().filter_map(|values| analysis::student::standard_deviation(values)).sum()
+    };
+    !step.writes()
+        && step.rate.is_none()
+        && step.threads <= record.host.cpus
+        && spread(|value| value.adjusted) < spread(|value| value.wall)
+}
+
+/// What one side did in a launch, per operation.
+fn work<'a>(blocks: impl Iterator<Item = &'a Block>, rate: Option<f64>) -> Values {
+    let of = totals(blocks);
+    let mut values = Values { operations: of.operations as u64, ..Values::default() };
+    values.set(Metric::OpsPerSecond, rate);
+    if of.operations > 0.0 {
+        values.set(Metric::CpuMicrosPerOp, of.process_cpu_s.map(|seconds| seconds * 1e6 / of.operations));
+        for counter in Counter::ALL.into_iter().filter(|counter| !counter.is_level()) {
+            let metric = Metric::Counter(counter);
+            if metric.column().is_some() {
+                values.set(metric, of.counters.get(&counter).map(|count| count / of.operations));
+            }
+        }
+    }
+    values
+}
