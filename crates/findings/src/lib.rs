@@ -22,7 +22,7 @@ pub mod judge;
 pub mod labels;
 pub mod selection;
 pub mod self_test;
-pub(crate) mod sides;
+pub mod sides;
 #[cfg(test)]
 mod tests;
 mod trend;

@@ -6,7 +6,7 @@ use crate::comparison::{ControlView, Values};
 use crate::harness::Harness;
 use crate::judge::{self, Case, Evidence, Judged};
 use analysis::launch::totals;
-use analysis::sides::{Roles, SideLaunch, SideStep, SidesStep, judge_sides, side_launches};
+use analysis::sides::{Roles, SideLaunch, SideStep, SidesStep, judge_sides, side_launches, widest_halves};
 use analysis::{Cap, LaunchSummary, StepFacts};
 use model::block::{BASE, Block, Outcome, Side};
 use model::counter::Counter;
@@ -26,37 +26,15 @@ pub(crate) struct JudgedRun<'a> {
 /// Judges a campaign.
 pub(crate) fn judge<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> JudgedRun<'a> {
     let plan = &record.plan;
-    let harness = Harness::of(record, evidence.self_tests);
-    let members: Vec<(&Step, Side)> = by_step(plan);
-    let cases: Vec<Case<'a>> =
-        members.iter().map(|(step, candidate)| Case::of(record, step, *candidate)).collect();
-    let launches: Vec<Vec<LaunchSummary>> = cases.iter().map(Case::summaries).collect();
-    let caps: Vec<Vec<Cap>> = cases.iter().map(|case| judge::caps(*case, &harness)).collect();
-    let noise = |step: &str| evidence.build_noise.get(step).copied();
-    let candidates = plan.candidate_sides().count();
-    let steps: Vec<SidesStep<'_>> = plan
-        .chosen_steps()
-        .enumerate()
-        .map(|(index, step)| {
-            let of_step = index * candidates..(index + 1) * candidates;
-            let case =
-                |place: usize| cases[place].for_analysis(&launches[place], &caps[place], noise(&step.name));
-            SidesStep {
-                facts: StepFacts::of(step, record.host.cpus, &[]),
-                launches: values(record, step),
-                cases: of_step.map(case).collect(),
-            }
-        })
-        .collect();
-    let roles = Roles::new(plan.base_sides().collect(), plan.candidate_sides().collect());
+    let measured = Measured::of_record(record, evidence);
+    let steps = measured.steps(plan, record.host.cpus, &evidence.build_noise);
     let is_over = matches!(record.status, RunStatus::Ended(_));
-    let found = roles.and_then(|roles| judge_sides(&steps, &roles, &plan.rule, is_over));
-    let found =
-        found.expect("a campaign has a base and candidates, and logarithms of positive numbers are finite");
+    let found = judge_sides(&steps, &roles(plan), &plan.rule, is_over).expect(FINITE);
+    let candidates = plan.candidate_sides().count();
     let mut judgements: BTreeMap<(Side, usize), Judged> = BTreeMap::new();
-    for (place, (judgement, launches)) in found.judgements.into_iter().zip(launches).enumerate() {
-        let key = (members[place].1, place / candidates.max(1));
-        judgements.insert(key, Judged { judgement, launches });
+    for (place, judgement) in found.judgements.into_iter().enumerate() {
+        let key = (plan.candidate_sides().start + place % candidates, place / candidates);
+        judgements.insert(key, Judged { judgement, launches: measured.pairs[place].clone() });
     }
     let steps: Vec<&Step> = plan.chosen_steps().collect();
     let control = ControlView {
@@ -68,6 +46,87 @@ pub(crate) fn judge<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Judge
     };
     let judged = judgements.into_iter().map(|((side, step), judged)| (steps[step], side, judged)).collect();
     JudgedRun { judged, control }
+}
+
+/// Half of the widest interval of each step of a campaign that is measured, by these blocks of complete trials, as a share (0.05 is plus
+/// or minus 5 %); a step of which nothing is known yet is left out.
+pub fn known_within(plan: &Plan, cpus: u32, blocks: &BTreeMap<String, Vec<Block>>) -> BTreeMap<String, f64> {
+    let measured = Measured::of_blocks(plan, cpus, blocks);
+    let steps = measured.steps(plan, cpus, &BTreeMap::new());
+    let halves = widest_halves(&steps, &roles(plan), &plan.rule).expect(FINITE);
+    let of = |(step, half): (&Step, Option<f64>)| Some((step.name.clone(), half?.exp_m1()));
+    plan.chosen_steps().zip(halves).filter_map(of).collect()
+}
+
+const FINITE: &str = "logarithms of positive numbers are finite";
+
+fn roles(plan: &Plan) -> Roles {
+    Roles::new(plan.base_sides().collect(), plan.candidate_sides().collect())
+        .expect("a plan has a base of at most four processes, and candidates")
+}
+
+/// What analysis is given, by step, and of pairs then by candidate.
+struct Measured {
+    values: Vec<Vec<SideLaunch>>,
+    /// With the first process of the base.
+    pairs: Vec<Vec<LaunchSummary>>,
+    caps: Vec<Vec<Cap>>,
+}
+
+impl Measured {
+    fn of_record(record: &RunRecord, evidence: &Evidence<'_>) -> Measured {
+        let harness = Harness::of(record, evidence.self_tests);
+        let cases: Vec<Case<'_>> = by_step(&record.plan)
+            .into_iter()
+            .map(|(step, candidate)| Case::of(record, step, candidate))
+            .collect();
+        Measured {
+            values: record.plan.chosen_steps().map(|step| values(record, step)).collect(),
+            pairs: cases.iter().map(Case::summaries).collect(),
+            caps: cases.iter().map(|case| judge::caps(*case, &harness)).collect(),
+        }
+    }
+
+    fn of_blocks(plan: &Plan, cpus: u32, blocks: &BTreeMap<String, Vec<Block>>) -> Measured {
+        let of_step = |step: &Step| blocks.get(&step.name).map(Vec::as_slice).unwrap_or_default();
+        let none = BTreeSet::new();
+        let value = |step: &Step| {
+            let of = SideStep { step: &step.name, writes: step.writes(), excluded: &none };
+            side_launches(of_step(step), &of)
+        };
+        let members = by_step(plan);
+        let pair = |(step, candidate): &(&Step, Side)| {
+            let blocks = of_step(step);
+            Case { plan, cpus, blocks, record: None, step, candidate: *candidate }.summaries()
+        };
+        Measured {
+            values: plan.chosen_steps().map(value).collect(),
+            pairs: members.iter().map(pair).collect(),
+            caps: vec![Vec::new(); members.len()],
+        }
+    }
+
+    fn steps<'a>(
+        &'a self,
+        plan: &'a Plan,
+        cpus: u32,
+        build_noise: &BTreeMap<String, f64>,
+    ) -> Vec<SidesStep<'a>> {
+        let candidates = plan.candidate_sides().count();
+        let of = |(index, step): (usize, &'a Step)| {
+            let tau = build_noise.get(&step.name).copied();
+            let case = |place: usize| analysis::Case {
+                facts: StepFacts { tau, ..StepFacts::of(step, cpus, &self.caps[place]) },
+                launches: &self.pairs[place],
+            };
+            SidesStep {
+                facts: StepFacts::of(step, cpus, &[]),
+                launches: self.values[index].clone(),
+                cases: (index * candidates..(index + 1) * candidates).map(case).collect(),
+            }
+        };
+        plan.chosen_steps().enumerate().map(of).collect()
+    }
 }
 
 /// By step, then by candidate: as `analysis` has them.

@@ -38,12 +38,18 @@ pub enum Reason {
 }
 
 /// Why a step leaves the later launches. `Display` is its sentence, without a full stop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeaveReason {
     /// It has its verdict.
     #[error("{DECIDED}")]
     Decided,
+    /// All of its intervals are narrow enough.
+    #[error("known to within {:.1} %", 100.0 * .half_width)]
+    KnownWithin {
+        /// Half of the widest, as a share.
+        half_width: f64,
+    },
     /// The budget is too small for the steps that write.
     #[error(
         "dropped: the budget allows {} with the steps that write, {least} are the fewest that can decide",
@@ -66,7 +72,7 @@ impl LeaveReason {
     pub fn is_drop(&self) -> bool {
         match self {
             LeaveReason::Dropped { .. } | LeaveReason::PilotFailed { .. } | LeaveReason::Recorded(_) => true,
-            LeaveReason::Decided | LeaveReason::LaunchesFailed { .. } => false,
+            LeaveReason::Decided | LeaveReason::KnownWithin { .. } | LeaveReason::LaunchesFailed { .. } => false,
         }
     }
 

@@ -159,7 +159,7 @@ pub struct ShapeRecord {
 }
 
 /// A step that left the later launches.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StepExit {
     pub step: String,
     pub launch: u32,

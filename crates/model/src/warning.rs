@@ -55,6 +55,8 @@ pub enum Warning {
         count(*.rounds, "round", "rounds")
     )]
     SubjectLeft { subject: String, rounds: u64, reason: String },
+    #[error("{subject} failed in {} and is not in the later ones", count(*.launches, "launch", "launches"))]
+    SideLeft { subject: String, launches: u64 },
     #[error(
         "{} measured again by --retry-failed, later than the rest of their rounds: what the host did between is in their \
          differences",

@@ -2,8 +2,9 @@
 //! because its intervals are narrow enough, never because of which side is faster, so all of alpha is spent on one look.
 
 use super::control::{Control, control};
+use super::rows::Places;
 use super::sizes::{Size, sizes};
-use super::test::{SidesFound, SidesTest};
+use super::test::{SidesFound, SidesTest, choose_rates};
 use super::{Roles, SideLaunch, StepSides};
 use crate::decision::adjusted_may_decide;
 use crate::error::Error;
@@ -45,17 +46,7 @@ pub fn judge_sides(
     rule: &DecisionRule,
     is_over: bool,
 ) -> Result<JudgedSides, Error> {
-    let may_decide = |step: &SidesStep<'_>| {
-        step.cases.iter().all(|case| adjusted_may_decide(&case.facts, &case.usable(u32::MAX)))
-    };
-    let sides: Vec<StepSides<'_>> = steps
-        .iter()
-        .map(|step| StepSides {
-            step: step.facts.step,
-            adjusted_may_decide: may_decide(step),
-            launches: &step.launches,
-        })
-        .collect();
+    let sides = sides_of(steps);
     let last = steps.iter().filter_map(|step| step.launches.last()).map(|launch| launch.launch).max();
     let look = Look { launch: last.unwrap_or(0), share: 1.0 };
     let mut test = SidesTest::new(roles.clone(), rule.alpha);
@@ -86,6 +77,37 @@ pub fn judge_sides(
         }
     }
     Ok(JudgedSides { judgements, control: control(&sides, roles, test.rates(), rule.alpha) })
+}
+
+/// Half of the widest interval of each step, in ln, over the candidates that have one; absent if none has. It asks how well sizes are
+/// known, not what they are.
+///
+/// # Errors
+/// A value that is no finite number.
+pub fn widest_halves(
+    steps: &[SidesStep<'_>],
+    roles: &Roles,
+    rule: &DecisionRule,
+) -> Result<Vec<Option<f64>>, Error> {
+    let sides = sides_of(steps);
+    let rates = choose_rates(&sides, roles, &Places::of(&sides, u32::MAX));
+    let sizes = sizes(&sides, roles, &rates, rule.alpha)?;
+    let widest = |of_step: &[Option<Size>]| {
+        of_step.iter().flatten().filter_map(|size| size.half_width).max_by(f64::total_cmp)
+    };
+    Ok(sizes.chunks(roles.candidates().len()).map(widest).collect())
+}
+
+fn sides_of<'a>(steps: &'a [SidesStep<'_>]) -> Vec<StepSides<'a>> {
+    let may_decide = |step: &SidesStep<'_>| {
+        step.cases.iter().all(|case| adjusted_may_decide(&case.facts, &case.usable(u32::MAX)))
+    };
+    let of = |step: &'a SidesStep<'_>| StepSides {
+        step: step.facts.step,
+        adjusted_may_decide: may_decide(step),
+        launches: &step.launches,
+    };
+    steps.iter().map(of).collect()
 }
 
 /// What all members share.
@@ -311,6 +333,22 @@ mod tests {
         assert!(lost.confirmed && lost.layout == Some(Layout::Beyond));
         assert!(low < ratio && ratio < high && (ratio - 0.9).abs() < 0.01, "{low} {ratio} {high}");
         assert_eq!(found.control.verdict, ControlVerdict::NoDifference);
+    }
+
+    #[test]
+    fn how_well_sizes_are_known_does_not_depend_on_which_side_is_faster() {
+        let rule = DecisionRule::default();
+        let halves = |blocks: &[Block]| {
+            let found = judged(blocks, &rule, true);
+            found.judgements.iter().map(|one| one.deciding().high.unwrap().ln() - one.deciding().ratio.unwrap().ln()).fold(0.0, f64::max)
+        };
+        let (of_ten, of_forty) = (halves(&blocks(10, 3)), halves(&blocks(40, 3)));
+        assert!(of_forty < 0.6 * of_ten, "{of_ten} {of_forty}");
+        let mut turned = blocks(10, 3);
+        for block in turned.iter_mut().filter(|block| block.trial.side == 2) {
+            block.operations += 2000;
+        }
+        assert!((halves(&turned) / of_ten - 1.0).abs() < 0.15, "{} {of_ten}", halves(&turned));
     }
 
     #[test]

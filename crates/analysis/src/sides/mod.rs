@@ -17,7 +17,7 @@ mod rows;
 mod step_noise;
 
 pub use control::{Control, ControlVerdict, control};
-pub use judgement::{JudgedSides, SidesStep, judge_sides};
+pub use judgement::{JudgedSides, SidesStep, judge_sides, widest_halves};
 pub use sizes::{Size, sizes};
 pub use test::{Confirmed, SidesFound, SidesTest};
 pub use values::{SideLaunch, SideStep, SideValue, side_launches};

@@ -60,7 +60,7 @@ impl SidesTest {
             return if look.is_last() { self.once(steps, &places) } else { nothing() };
         }
         if self.rates.is_empty() {
-            self.rates = self.choose_rates(steps, &places);
+            self.rates = choose_rates(steps, &self.roles, &places);
         }
         let members = self.side_members(steps, &places);
         let spent = self.alpha * look.spent_share();
@@ -94,16 +94,6 @@ impl SidesTest {
         Confirmed { step: index / candidates.len(), candidate: candidates[index % candidates.len()] }
     }
 
-    fn choose_rates(&self, steps: &[StepSides<'_>], places: &Places) -> Vec<Metric> {
-        let of_step = |step| {
-            let of_base = choose_rate_by_base(step, &self.roles, places);
-            let of =
-                move |side: &Side| of_base.unwrap_or_else(|| choose_rate(step, &self.roles, *side, places));
-            self.roles.candidates().iter().map(of)
-        };
-        steps.iter().flat_map(of_step).collect()
-    }
-
     /// By step and then by candidate.
     fn side_members(&self, steps: &[StepSides<'_>], places: &Places) -> Vec<SideMember> {
         let mut members = Vec::with_capacity(self.roles.members(steps.len()));
@@ -128,7 +118,7 @@ impl SidesTest {
 
     /// Too few launches for flips: Student's t of each step and candidate by its own noise, alpha shared out among all of them.
     fn once(&mut self, steps: &[StepSides<'_>], places: &Places) -> SidesFound {
-        self.rates = self.choose_rates(steps, places);
+        self.rates = choose_rates(steps, &self.roles, places);
         let alpha = self.alpha / self.roles.members(steps.len()).max(1) as f64;
         for member in self.side_members(steps, places) {
             let contrasts: Vec<f64> = member.rows.iter().map(Row::contrast).collect();
@@ -138,6 +128,16 @@ impl SidesTest {
         }
         SidesFound { confirmed: self.confirmed(), is_parametric: true, ..nothing() }
     }
+}
+
+/// The rate that decides, by step and then by candidate.
+pub(super) fn choose_rates(steps: &[StepSides<'_>], roles: &Roles, places: &Places) -> Vec<Metric> {
+    let of_step = |step| {
+        let of_base = choose_rate_by_base(step, roles, places);
+        let of = move |side: &Side| of_base.unwrap_or_else(|| choose_rate(step, roles, *side, places));
+        roles.candidates().iter().map(of)
+    };
+    steps.iter().flat_map(of_step).collect()
 }
 
 fn nothing() -> SidesFound {

@@ -5,7 +5,7 @@ use crate::commands::doctor;
 use crate::exit::usage;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::referee::Judge;
+use crate::referee::{OfCampaign, OfComparison};
 use crate::{finding, interrupt, paths, planning};
 use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
@@ -84,8 +84,13 @@ pub fn measure(
     };
     match ready.plan.layout.design {
         Design::Interleaved => {
-            let judge = Judge::new(&ready.plan, cpus);
-            drive_to_end(ready, run, world, Campaign::new(ready.plan.clone(), judge), writer, progress)
+            let plan = ready.plan.clone();
+            if plan.is_interleaved_campaign() {
+                let referee = OfCampaign::new(&plan, cpus);
+                return drive_to_end(ready, run, world, Campaign::new(plan, referee), writer, progress);
+            }
+            let referee = OfComparison::new(&plan, cpus);
+            drive_to_end(ready, run, world, Campaign::new(plan, referee), writer, progress)
         }
         Design::Rounds | Design::Sequential => {
             let rounds = Rounds::new(ready.plan.clone(), Before::default());

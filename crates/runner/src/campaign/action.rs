@@ -137,6 +137,10 @@ pub enum Action {
     },
     /// Something failed: tell what the engines wrote, end all workers at once and remove their directories.
     Abandon,
+    /// One side failed, and the others go on without it: tell what its engine wrote, end it and remove its directory.
+    AbandonSide {
+        worker: WorkerId,
+    },
 }
 
 /// Where in a launch an action stands: what fails with it.

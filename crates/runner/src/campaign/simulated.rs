@@ -122,6 +122,7 @@ impl SimulatedWorld {
             side: Some(id.side),
             reason: "the worker was killed by signal 11".to_owned(),
             severity: Severity::Launch,
+            others: Vec::new(),
         })
     }
 
@@ -132,6 +133,7 @@ impl SimulatedWorld {
             side: Some(id.side),
             reason: "the server refuses the statement".to_owned(),
             severity: Severity::NotSupported,
+            others: Vec::new(),
         })
     }
 
@@ -246,11 +248,11 @@ impl World for SimulatedWorld {
                     match fault {
                         Fault::FullDisk { launch: when } if *when == *launch => {
                             let reason = "no space left".to_owned();
-                            return Err(Failure { side: None, reason, severity: Severity::Run });
+                            return Err(Failure { side: None, reason, severity: Severity::Run, others: Vec::new() });
                         }
                         Fault::Interrupt { launch: when } if *when == *launch => {
                             let reason = "interrupted".to_owned();
-                            return Err(Failure { side: None, reason, severity: Severity::Interrupted });
+                            return Err(Failure { side: None, reason, severity: Severity::Interrupted, others: Vec::new() });
                         }
                         Fault::FullDisk { .. }
                         | Fault::Interrupt { .. }
@@ -275,19 +277,25 @@ impl World for SimulatedWorld {
                 }
             }
             Action::Ask { requests, .. } => {
-                let mut replies = Vec::new();
+                let (mut replies, mut failed) = (Vec::new(), None);
                 for (id, request) in requests {
-                    replies.push((*id, self.reply(*id, request)));
+                    let reply = self.reply(*id, request);
+                    let runs = matches!(request, Request::RunBlock { .. });
                     if let (Request::Prepare(_), Some(failure)) = (request, self.refusal(*id)) {
                         self.worker(*id).prepared = false;
-                        return Err(failure);
-                    }
-                    let runs = matches!(request, Request::RunBlock { .. });
-                    if let Some(failure) = runs.then(|| self.crash(*id)).flatten() {
-                        return Err(failure);
+                        failed = failed.or(Some(failure));
+                    } else if let Some(failure) =
+                        (runs && failed.is_none()).then(|| self.crash(*id)).flatten()
+                    {
+                        failed = Some(failure);
+                    } else {
+                        replies.push((*id, reply));
                     }
                 }
-                return Ok(Performed::Replies(replies));
+                return match failed {
+                    Some(failure) => Err(Failure { others: replies, ..failure }),
+                    None => Ok(Performed::Replies(replies)),
+                };
             }
             Action::LinkImage { builder, readers } => {
                 assert!(self.directories.contains(builder) && !self.workers.contains_key(builder));
@@ -328,6 +336,7 @@ impl World for SimulatedWorld {
                         side: Some(worker.side),
                         reason,
                         severity: Severity::NotSupported,
+                        others: Vec::new(),
                     });
                 }
                 if let Some(failure) = self.crash(*worker) {
@@ -370,6 +379,10 @@ impl World for SimulatedWorld {
                 }
             }
             Action::Abandon => self.clean_up(&mut |_| {}),
+            Action::AbandonSide { worker } => {
+                self.workers.remove(worker);
+                self.directories.remove(worker);
+            }
         }
         Ok(Performed::Done)
     }

@@ -51,7 +51,7 @@ pub struct DbBenchRun {
 }
 
 /// Why an action failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The side it happened to, where it was one.
     pub side: Option<Side>,
@@ -59,6 +59,8 @@ pub struct Failure {
     pub reason: String,
     /// Whether another launch may do better.
     pub severity: Severity,
+    /// What the others replied that were asked in the same action.
+    pub others: Vec<(WorkerId, Reply)>,
 }
 
 impl Failure {

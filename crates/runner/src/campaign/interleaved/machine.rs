@@ -30,14 +30,14 @@ const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
 
 /// A run in progress.
 pub struct Campaign<R> {
-    plan: Plan,
+    pub(super) plan: Plan,
     referee: R,
     sizes: BlockSizes,
     /// Steps without a verdict.
-    active: BTreeSet<String>,
-    script: VecDeque<Line>,
+    pub(super) active: BTreeSet<String>,
+    pub(super) script: VecDeque<Line>,
     current: Option<Line>,
-    launch: Launch,
+    pub(super) launch: Launch,
     max_launches: Option<u32>,
     /// When the first launch began.
     first_started: Nanos,
@@ -45,23 +45,31 @@ pub struct Campaign<R> {
     was_last: bool,
     last_cost: LaunchCost,
     failed_launches: BTreeMap<String, u32>,
+    /// Sides that go on, and how many launches in a row each of them failed in.
+    pub(super) sides: BTreeMap<Side, u32>,
+    /// Sides that could not make the image for all.
+    pub(super) no_builders: BTreeSet<Side>,
     delayed_steps: BTreeSet<String>,
     /// Steps and sides of which it was told that events were sent again.
     retried: BTreeSet<(String, Side)>,
-    events: Vec<RunEvent>,
+    pub(super) events: Vec<RunEvent>,
     epoch_us: i64,
 }
 
 /// The launch in progress; number 0 is the pilot.
 #[derive(Default)]
-struct Launch {
-    number: u32,
+pub(super) struct Launch {
+    pub(super) number: u32,
     started: Nanos,
     part_started: Nanos,
     cost: LaunchCost,
     blocks: Vec<Block>,
-    ended: BTreeSet<String>,
+    pub(super) ended: BTreeSet<String>,
     failed: BTreeSet<String>,
+    /// Steps that a side is not in, while the others go on.
+    pub(super) lost: BTreeSet<(String, Side)>,
+    /// Sides that could not be started.
+    pub(super) broken: BTreeSet<Side>,
 }
 
 impl Default for LaunchCost {
@@ -81,7 +89,7 @@ impl<R: Referee> Schedule for Campaign<R> {
                 }
             }
             Event::Ended(Err(failure)) => {
-                if let Some(outcome) = self.take_failure(&failure) {
+                if let Some(outcome) = self.take_failure(failure, now) {
                     return (Next::End(outcome), std::mem::take(&mut self.events));
                 }
             }
@@ -96,6 +104,8 @@ impl<R: Referee> Campaign<R> {
     pub fn new(plan: Plan, referee: R) -> Campaign<R> {
         let active = plan.steps.iter().cloned().collect();
         Campaign {
+            sides: (0..plan.subjects.len()).map(|side| (side, 0)).collect(),
+            no_builders: BTreeSet::new(),
             plan,
             referee,
             sizes: BlockSizes::default(),
@@ -136,13 +146,21 @@ impl<R: Referee> Campaign<R> {
         }
         self.launch = Launch { number, started: now, part_started: now, ..Launch::default() };
         self.events.push(RunEvent::LaunchStarted { launch: number, at_us: self.epoch_us });
-        self.script = script::launch(&self.plan, number, &self.active, &self.sizes).into();
+        let sides: Vec<Side> = self.sides.keys().copied().collect();
+        let mut builders = sides.clone();
+        builders.retain(|side| !self.no_builders.contains(side));
+        let builders = if builders.is_empty() { &sides } else { &builders };
+        let left = script::Left { steps: &self.active, sides: &sides, builders };
+        self.script = script::launch(&self.plan, number, left, &self.sizes).into();
     }
 
     /// Closes the launch whose script is done; the outcome where the run is over.
     fn end_launch(&mut self, now: Nanos) -> Option<RunOutcome> {
         if self.launch.number > 0 {
             self.close_launch(now);
+        }
+        if self.nothing_to_compare() {
+            return Some(RunOutcome::Failed);
         }
         if self.active.is_empty() {
             let nothing_measured = self.last_cost == LaunchCost::default() && self.launch.number == 0;
@@ -183,7 +201,11 @@ impl<R: Referee> Campaign<R> {
         self.last_cost = launch.cost;
         let complete: BTreeSet<String> = launch.ended.difference(&launch.failed).cloned().collect();
         let blocks: Vec<Block> =
-            launch.blocks.into_iter().filter(|block| complete.contains(&block.trial.step)).collect();
+            launch.blocks.into_iter().filter(|block| {
+                let trial = &block.trial;
+                complete.contains(&trial.step) && !launch.lost.contains(&(trial.step.clone(), trial.side))
+            }).collect();
+        self.count_failures(&launch.lost, &launch.broken, &blocks);
         if self.max_launches.is_none() {
             let left = self.plan.budget.saturating_sub(now + REPORT_RESERVE);
             let fixed = self.referee.fix(launch.cost, left, &self.active);
@@ -352,11 +374,18 @@ impl<R: Referee> Campaign<R> {
     }
 
     /// Records what failed and replaces what is left of its part; the outcome where the run cannot go on.
-    fn take_failure(&mut self, failure: &Failure) -> Option<RunOutcome> {
+    fn take_failure(&mut self, mut failure: Failure, now: Nanos) -> Option<RunOutcome> {
         let line = self.current.take()?;
         if failure.severity == Severity::Interrupted {
             return Some(RunOutcome::Interrupted);
         }
+        if let Some(worker) = self.who_can_be_lost(&line, &failure) {
+            let others = std::mem::take(&mut failure.others);
+            self.lose(&line, worker, &failure);
+            self.take_in(&line, Performed::Replies(others), now);
+            return None;
+        }
+        let failure = &failure;
         if let (Severity::NotSupported | Severity::Step, Some(step), Action::Ask { requests, .. }) =
             (failure.severity, &line.step, &line.action)
         {

@@ -1,5 +1,6 @@
 //! All sides alive at once, short blocks in turn, launch after launch until every step has its verdict.
 
+mod lost;
 pub mod machine;
 pub mod referee;
 pub mod script;

@@ -16,7 +16,7 @@ pub struct LaunchCost {
 }
 
 /// How many launches there will be, and without which steps; fixed before any difference is looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fixed {
     /// The largest number of launches.
     pub max_launches: u32,

@@ -32,7 +32,7 @@ const PILOT_BLOCKS: u32 = 3;
 /// The side whose build makes the images: the oldest release, because newer ones open its files
 /// (statistics section 7). The names of own builds stand in no order, those of commits least of all: they come after
 /// the releases, and the base before its candidates.
-pub fn oldest_side(plan: &Plan) -> Side {
+pub fn oldest_side(plan: &Plan, sides: &[Side]) -> Side {
     let is_own = |side: Side| matches!(plan.subjects[side].build.source, BuildSource::Own { .. });
     let version = |side: Side| plan.subjects[side].reference.build.version.as_str();
     let order = |left: Side, right: Side| match (is_own(left), is_own(right)) {
@@ -40,16 +40,33 @@ pub fn oldest_side(plan: &Plan) -> Side {
         (true, true) => Ordering::Equal,
         (left, right) => left.cmp(&right),
     };
-    (0..plan.subjects.len()).min_by(|left, right| order(*left, *right).then(left.cmp(right))).unwrap_or(BASE)
+    sides
+        .iter()
+        .copied()
+        .min_by(|left, right| order(*left, *right).then(left.cmp(right)))
+        .unwrap_or(BASE)
 }
 
-/// The script of a launch with these steps still active.
-pub fn launch(plan: &Plan, launch: u32, active: &BTreeSet<String>, sizes: &BlockSizes) -> Vec<Line> {
+/// Who and what is still measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Left<'a> {
+    pub steps: &'a BTreeSet<String>,
+    /// In ascending order.
+    pub sides: &'a [Side],
+    /// Those whose build can make the image for all.
+    pub builders: &'a [Side],
+}
+
+/// The script of a launch with what is left.
+pub fn launch(plan: &Plan, launch: u32, left: Left<'_>, sizes: &BlockSizes) -> Vec<Line> {
     let mut random = generator(plan.seed, launch);
     let data_seed = random.next_u64();
-    let mut slots: Vec<usize> = (0..plan.subjects.len()).collect();
+    let mut slots: Vec<usize> = (0..left.sides.len()).collect();
     shuffle(&mut slots, &mut random);
-    let mut script = Script { plan, launch, data_seed, slots, random, lines: Vec::new() };
+    let sides = left.sides.to_vec();
+    let builder = oldest_side(plan, left.builders);
+    let active = left.steps;
+    let mut script = Script { plan, launch, data_seed, sides, slots, builder, random, lines: Vec::new() };
     script.own_part(active, sizes);
     script.image_part(active);
     script.lines
@@ -59,7 +76,16 @@ pub fn launch(plan: &Plan, launch: u32, active: &BTreeSet<String>, sizes: &Block
 pub fn pilot(plan: &Plan, active: &BTreeSet<String>) -> Vec<Line> {
     let random = generator(plan.seed, 0);
     let mut script =
-        Script { plan, launch: 0, data_seed: plan.seed, slots: vec![BASE], random, lines: Vec::new() };
+        Script {
+            plan,
+            launch: 0,
+            data_seed: plan.seed,
+            sides: vec![BASE],
+            slots: vec![0],
+            builder: BASE,
+            random,
+            lines: Vec::new(),
+        };
     script.pilot_part(active);
     script.lines
 }
@@ -68,7 +94,11 @@ struct Script<'a> {
     plan: &'a Plan,
     launch: u32,
     data_seed: u64,
+    sides: Vec<Side>,
+    /// Of each of them, in their order.
     slots: Vec<usize>,
+    /// Who makes the image for all.
+    builder: Side,
     random: Xoshiro256PlusPlus,
     lines: Vec<Line>,
 }
@@ -245,7 +275,7 @@ impl<'a> Script<'a> {
                 .map(|reader| (WorkerId { role: Role::Builder, ..*reader }, vec![*reader]))
                 .collect();
         }
-        let builder = WorkerId { role: Role::Builder, side: oldest_side(self.plan), slot: 0 };
+        let builder = WorkerId { role: Role::Builder, side: self.builder, slot: 0 };
         vec![(builder, readers.to_vec())]
     }
 
@@ -307,7 +337,7 @@ impl<'a> Script<'a> {
     /// The workers of a role, in the order of their slots: the order in which they are started.
     fn workers(&self, role: Role) -> Vec<WorkerId> {
         let mut workers: Vec<WorkerId> =
-            self.slots.iter().zip(0..).map(|(slot, side)| WorkerId { role, side, slot: *slot }).collect();
+            self.slots.iter().zip(&self.sides).map(|(slot, side)| WorkerId { role, side: *side, slot: *slot }).collect();
         workers.sort_by_key(|worker| worker.slot);
         workers
     }

@@ -60,6 +60,19 @@ impl RealWorld {
         }
     }
 
+    /// Ends one worker, frozen or not, and removes what it left. The others go on.
+    pub(super) fn abandon_side(&mut self, id: WorkerId, tell: &mut dyn FnMut(RunEvent)) {
+        for (name, text) in self.texts(id) {
+            tell(RunEvent::RawOutput { launch: self.launch, side: id.side, name, text });
+        }
+        // Dropping a worker or a server kills it.
+        self.workers.remove(&id);
+        self.servers.remove(&id);
+        if self.made.remove(&id) {
+            let _ = marked_dir::remove_marked_dir(&self.worker_directory(id));
+        }
+    }
+
     /// Ends what engines and tools have left behind: it would take time from whatever is measured next.
     fn end_orphans(&self) {
         if self.workers.is_empty() && self.servers.is_empty() {

@@ -190,7 +190,7 @@ impl RealWorld {
         } else {
             Severity::Launch
         };
-        Failure { side: Some(worker.side), reason, severity }
+        Failure { side: Some(worker.side), reason, severity, others: Vec::new() }
     }
 
     fn fail_worker(&mut self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
@@ -312,7 +312,7 @@ impl RealWorld {
             }
         }
         if let Some(failure) = worst {
-            return Err(failure);
+            return Err(Failure { others: replies, ..failure });
         }
         if requests.iter().any(|(_, request)| is_the_engines_work(request)) {
             self.pauses.engine_worked(watch.elapsed());
@@ -380,7 +380,7 @@ impl World for RealWorld {
     fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         if self.interrupted.load(Ordering::Relaxed) {
             let reason = "interrupted".to_owned();
-            return Err(Failure { side: None, reason, severity: Severity::Interrupted });
+            return Err(Failure { side: None, reason, severity: Severity::Interrupted, others: Vec::new() });
         }
         match action {
             Action::MakeDirectories { launch, workers } => self.make_directories(*launch, workers),
@@ -425,6 +425,10 @@ impl World for RealWorld {
             Action::Abandon => {
                 self.tell_texts(tell);
                 self.abandon();
+                Ok(Performed::Done)
+            }
+            Action::AbandonSide { worker } => {
+                self.abandon_side(*worker, tell);
                 Ok(Performed::Done)
             }
         }
@@ -473,6 +477,7 @@ fn running<'a>(
         side: Some(id.side),
         reason: format!("{}: its worker is not running", labels[id.side]),
         severity: Severity::Launch,
+        others: Vec::new(),
     };
     workers.get_mut(&id).ok_or_else(missing)
 }

@@ -1,18 +1,19 @@
-//! The referee of a run: what `analysis` says of the launches so far, asked after each.
+//! The referee of a comparison: what `analysis` says of the launches so far, asked after each.
 
-use analysis::{Judging, Look, Procedure, least_launches, max_launches};
+use super::affordable;
+use analysis::{Judging, Look, Procedure};
 use findings::judge::{Case, family};
 use model::block::{Block, Side};
 use model::plan::Plan;
 use model::reason::LeaveReason;
 use model::units::Nanos;
 use model::warning::Warning;
-use model::workload::{DatabaseKind, Step};
+use model::workload::Step;
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Decides for one plan.
-pub struct Judge {
+pub struct OfComparison {
     plan: Plan,
     cpus: u32,
     judging: Judging,
@@ -22,11 +23,11 @@ pub struct Judge {
     announced: BTreeSet<usize>,
 }
 
-impl Judge {
+impl OfComparison {
     /// A referee for a plan on a host with this many CPUs.
-    pub fn new(plan: &Plan, cpus: u32) -> Judge {
+    pub fn new(plan: &Plan, cpus: u32) -> OfComparison {
         let judging = Judging::new(Procedure::new(plan.rule), family(plan).count());
-        Judge { plan: plan.clone(), cpus, judging, blocks: BTreeMap::new(), announced: BTreeSet::new() }
+        OfComparison { plan: plan.clone(), cpus, judging, blocks: BTreeMap::new(), announced: BTreeSet::new() }
     }
 
     /// Takes in what a launch added: looks at all launches so far, as a report does that replays the look, if it is time to,
@@ -71,7 +72,7 @@ impl Judge {
     }
 }
 
-impl Referee for Judge {
+impl Referee for OfComparison {
     fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
         affordable(&self.plan, cost, left, active)
     }
@@ -87,31 +88,4 @@ impl Referee for Judge {
         let left = decided.map(|step| (step.name.clone(), LeaveReason::Decided)).collect();
         AfterLaunch { look: look.map(|look| look.share), announced, left }
     }
-}
-
-/// How many launches there may be: as many as the plan allows if the budget pays for enough of them to decide by ranks,
-/// else those that it pays for. If these are too few to decide anything, without the steps that write (statistics 1.9,
-/// rule 6), unless the user named the steps.
-fn affordable(plan: &Plan, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
-    let most = plan.rule.max_launches;
-    let least = least_launches(plan.rule.alpha);
-    let affordable = |cost: Nanos| max_launches(left, cost).clamp(1, most);
-    // The time that steps leave to others is not known yet, so there is no smaller bound than the plan's.
-    let fixed = |launches: u32, dropped| Fixed {
-        max_launches: if launches >= least { most } else { launches },
-        dropped,
-    };
-    let all = affordable(cost.own + cost.image);
-    let of_kind = |kind: DatabaseKind| {
-        plan.chosen_steps().filter(move |step| step.database == kind && active.contains(&step.name))
-    };
-    let can_drop = !plan.steps_named
-        && of_kind(DatabaseKind::Own).next().is_some()
-        && of_kind(DatabaseKind::Image).next().is_some();
-    if all >= least || !can_drop || most < least {
-        return fixed(all, Vec::new());
-    }
-    let reason = LeaveReason::Dropped { affordable: all, least };
-    let dropped = of_kind(DatabaseKind::Own).map(|step| (step.name.clone(), reason.clone())).collect();
-    fixed(affordable(cost.image), dropped)
 }

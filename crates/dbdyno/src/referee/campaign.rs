@@ -1,0 +1,48 @@
+//! The referee of an interleaved campaign: it ends with its budget, or as soon as every interval is as narrow as the plan asks. Which side
+//! is faster is never looked at before the end.
+
+use super::affordable;
+use analysis::least_launches;
+use findings::sides::known_within;
+use model::block::Block;
+use model::plan::Plan;
+use model::reason::LeaveReason;
+use model::units::Nanos;
+use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Decides for one plan.
+pub struct OfCampaign {
+    plan: Plan,
+    cpus: u32,
+    /// By step.
+    blocks: BTreeMap<String, Vec<Block>>,
+}
+
+impl OfCampaign {
+    /// A referee for a plan on a host with this many CPUs.
+    pub fn new(plan: &Plan, cpus: u32) -> OfCampaign {
+        OfCampaign { plan: plan.clone(), cpus, blocks: BTreeMap::new() }
+    }
+}
+
+impl Referee for OfCampaign {
+    fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
+        affordable(&self.plan, cost, left, active)
+    }
+
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
+        for block in blocks {
+            self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
+        }
+        let Some(until) = self.plan.rule.until else { return AfterLaunch::default() };
+        if passed.launch < least_launches(self.plan.rule.alpha) {
+            return AfterLaunch::default();
+        }
+        let known = known_within(&self.plan, self.cpus, &self.blocks);
+        let is_known = |(step, half): &(String, f64)| active.contains(step) && *half <= until;
+        let left = known.into_iter().filter(is_known);
+        let left = left.map(|(step, half_width)| (step, LeaveReason::KnownWithin { half_width }));
+        AfterLaunch { left: left.collect(), ..AfterLaunch::default() }
+    }
+}

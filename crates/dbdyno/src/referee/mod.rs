@@ -1,0 +1,42 @@
+//! Who says when a run has measured enough.
+
+mod campaign;
+mod comparison;
+
+pub use campaign::OfCampaign;
+pub use comparison::OfComparison;
+
+use analysis::{least_launches, max_launches};
+use model::plan::Plan;
+use model::reason::LeaveReason;
+use model::units::Nanos;
+use model::workload::DatabaseKind;
+use runner::campaign::interleaved::referee::{Fixed, LaunchCost};
+use std::collections::BTreeSet;
+
+/// How many launches there may be: as many as the plan allows if the budget pays for enough of them to decide by ranks,
+/// else those that it pays for. If these are too few to decide anything, without the steps that write (statistics 1.9,
+/// rule 6), unless the user named the steps.
+fn affordable(plan: &Plan, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
+    let most = plan.rule.max_launches;
+    let least = least_launches(plan.rule.alpha);
+    let affordable = |cost: Nanos| max_launches(left, cost).clamp(1, most);
+    // The time that steps leave to others is not known yet, so there is no smaller bound than the plan's.
+    let fixed = |launches: u32, dropped| Fixed {
+        max_launches: if launches >= least { most } else { launches },
+        dropped,
+    };
+    let all = affordable(cost.own + cost.image);
+    let of_kind = |kind: DatabaseKind| {
+        plan.chosen_steps().filter(move |step| step.database == kind && active.contains(&step.name))
+    };
+    let can_drop = !plan.steps_named
+        && of_kind(DatabaseKind::Own).next().is_some()
+        && of_kind(DatabaseKind::Image).next().is_some();
+    if all >= least || !can_drop || most < least {
+        return fixed(all, Vec::new());
+    }
+    let reason = LeaveReason::Dropped { affordable: all, least };
+    let dropped = of_kind(DatabaseKind::Own).map(|step| (step.name.clone(), reason.clone())).collect();
+    fixed(affordable(cost.image), dropped)
+}

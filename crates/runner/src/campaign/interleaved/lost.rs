@@ -1,0 +1,150 @@
+//! A side of a campaign that fails while the others go on: it leaves the launch, or the step that it refuses, and after some launches in
+//! a row the run.
+
+use super::machine::Campaign;
+use super::referee::Referee;
+use crate::campaign::action::{Action, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::world::{Failure, Severity};
+use model::block::{Block, Outcome, Side, TrialKey};
+use model::event::RunEvent;
+use model::reason::MOST_FAILURES_IN_A_ROW;
+use model::warning::Warning;
+use model::workload::DatabaseKind;
+use std::collections::BTreeSet;
+
+impl<R: Referee> Campaign<R> {
+    /// The worker whose failure costs its own side alone. Not of a comparison, whose pairs need both sides; not one that works for all:
+    /// the pilot, and who makes the image.
+    pub(super) fn who_can_be_lost(&mut self, line: &Line, failure: &Failure) -> Option<WorkerId> {
+        let side = failure.side.filter(|_| self.plan.is_interleaved_campaign())?;
+        if failure.severity > Severity::Launch || !matches!(line.part, Part::Own | Part::Image) {
+            return None;
+        }
+        let worker = match &line.action {
+            Action::Ask { requests, .. } => requests.iter().map(|(worker, _)| *worker).find(|one| one.side == side),
+            Action::RunBlock { worker, .. } | Action::Collect { worker } => Some(*worker),
+            Action::Freeze { workers }
+            | Action::Stop { workers }
+            | Action::MakeDirectories { workers, .. }
+            | Action::Start { workers } => workers.iter().copied().find(|one| one.side == side),
+            _ => None,
+        }?;
+        if worker.role == Role::Builder {
+            self.no_builders.insert(side);
+            return None;
+        }
+        if matches!(line.action, Action::MakeDirectories { .. } | Action::Start { .. }) {
+            // Half of the others are there and half are not: this part is void, and the next launch does without it.
+            self.launch.broken.insert(side);
+            return None;
+        }
+        Some(worker)
+    }
+
+    /// Its trials that were to come end with the reason, and nothing more is asked of it: in the step that it refuses, else in the part.
+    pub(super) fn lose(&mut self, line: &Line, worker: WorkerId, failure: &Failure) {
+        let side = worker.side;
+        let of_step = line.step.clone().filter(|_| failure.severity < Severity::Launch);
+        let steps: Vec<String> = match &of_step {
+            Some(step) => self.plan.workload.streams(step).map(str::to_owned).collect(),
+            None => {
+                let kind = if line.part == Part::Image { DatabaseKind::Image } else { DatabaseKind::Own };
+                let of_part = self.plan.chosen_steps().filter(|step| step.database == kind);
+                of_part.map(|step| step.name.clone()).collect()
+            }
+        };
+        for step in steps {
+            let is_open = self.active.contains(&step) && !self.launch.ended.contains(&step);
+            if is_open && self.launch.lost.insert((step.clone(), side)) {
+                let trial = TrialKey { launch: self.launch.number, step, side };
+                let outcome = Outcome::Failed { reason: failure.as_reason() };
+                self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
+            }
+        }
+        let is_meant = |other: &Line| match &of_step {
+            Some(step) => other.step.as_ref() == Some(step),
+            None => other.part == line.part,
+        };
+        self.script = std::mem::take(&mut self.script)
+            .into_iter()
+            .filter_map(|other| match is_meant(&other) {
+                true => without(other, side, of_step.is_none()),
+                false => Some(other),
+            })
+            .collect();
+        if of_step.is_none() {
+            let action = Action::AbandonSide { worker };
+            self.script.push_front(Line { part: line.part, step: None, meaning: Meaning::Done, action });
+        }
+    }
+
+    /// After a launch: a side of which nothing was measured in so many in a row would fail again, and so would one that could not be
+    /// started.
+    pub(super) fn count_failures(
+        &mut self,
+        lost: &BTreeSet<(String, Side)>,
+        broken: &BTreeSet<Side>,
+        blocks: &[Block],
+    ) {
+        for (side, failures) in &mut self.sides {
+            if broken.contains(side) {
+                *failures = MOST_FAILURES_IN_A_ROW;
+                continue;
+            }
+            let is_measured = blocks.iter().any(|block| block.trial.side == *side);
+            let is_lost = lost.iter().any(|(_, of)| of == side);
+            *failures = if is_lost && !is_measured { *failures + 1 } else { 0 };
+        }
+        let has_left = |(side, failures): (&Side, &u32)| (*failures >= MOST_FAILURES_IN_A_ROW).then_some(*side);
+        let left: Vec<Side> = self.sides.iter().filter_map(has_left).collect();
+        for side in left {
+            self.sides.remove(&side);
+            let subject = self.plan.subjects[side].reference.to_string();
+            let launches = if broken.contains(&side) { 1 } else { u64::from(MOST_FAILURES_IN_A_ROW) };
+            let warning = Warning::SideLeft { subject, launches };
+            self.events.push(RunEvent::Warned { step: None, warning });
+        }
+    }
+
+    /// Whether no process of the base is left, or no candidate.
+    pub(super) fn nothing_to_compare(&self) -> bool {
+        let has = |side: &Side| self.sides.contains_key(side);
+        let base = self.plan.base_sides().any(|side| has(&side));
+        !(base && self.plan.candidate_sides().any(|side| has(&side)))
+    }
+}
+
+/// The same without a side; nothing if it was about that side alone. One that only refuses a step is alive, and stands still with the
+/// others.
+fn without(mut line: Line, side: Side, is_dead: bool) -> Option<Line> {
+    let is_empty = match &mut line.action {
+        Action::Freeze { .. } | Action::Thaw { .. } if !is_dead => false,
+        Action::Ask { requests, .. } => {
+            requests.retain(|(worker, _)| worker.side != side);
+            requests.is_empty()
+        }
+        Action::MakeDirectories { workers, .. }
+        | Action::Start { workers }
+        | Action::Freeze { workers }
+        | Action::Thaw { workers }
+        | Action::Stop { workers }
+        | Action::RemoveDirectories { workers } => {
+            workers.retain(|worker| worker.side != side || worker.role == Role::Builder);
+            workers.is_empty()
+        }
+        Action::LinkImage { readers, .. } => {
+            readers.retain(|reader| reader.side != side);
+            readers.is_empty()
+        }
+        Action::RunBlock { worker, .. }
+        | Action::Collect { worker }
+        | Action::Measure { worker, .. }
+        | Action::Drain { worker, .. }
+        | Action::Evict { worker }
+        | Action::RemoveDatabase { worker }
+        | Action::RunDbBench { worker, .. }
+        | Action::AbandonSide { worker } => worker.side == side,
+        Action::DrainDevice | Action::Abandon => false,
+    };
+    (!is_empty).then_some(line)
+}
