@@ -68,8 +68,16 @@ fn in_rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
     let shown = Call::new(scratch, ["report", "last", "--format", "csv"]).succeeds()?.stdout;
     ensure!(STEPS.iter().all(|step| shown.contains(step)), "{shown}");
     let trials = report["columns"].as_array().context("columns is no array")?;
+    // What others disturbed is in no number.
+    let disturbed = report["disturbed"].as_array().map_or(0, Vec::len);
+    ensure!(
+        trials.len() + disturbed >= expected,
+        "numbers of {} trials, {disturbed} set aside",
+        trials.len()
+    );
     for trial in trials.iter().filter(|trial| STEPS.iter().any(|step| trial["step"] == *step)) {
-        let of = |metric: &str| trial["values"][metric].as_f64().with_context(|| format!("{metric}: {trial}"));
+        let of =
+            |metric: &str| trial["values"][metric].as_f64().with_context(|| format!("{metric}: {trial}"));
         let (rate, bytes_per_s) = (of("ops_per_s")?, of("bytes_per_s")?);
         ensure!((bytes_per_s / rate - ROW_BYTES).abs() < 1.0, "{bytes_per_s} B/s at {rate} keys/s");
     }
