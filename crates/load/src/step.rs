@@ -109,7 +109,7 @@ impl RunningStep {
         assert!(setup.operation != Operation::Settle, "a step that only settles has no threads");
         let mut step = RunningStep {
             target: target.clone(),
-            finds: !setup.operation.writes() && !setup.operation.is_sql(),
+            finds: setup.operation.finds_keys(),
             api: operation::api_of(target, &setup.operation),
             must_succeed: matches!(setup.operation, Operation::LoadTables | Operation::BuildIndexes),
             threads: Vec::new(),

@@ -338,7 +338,10 @@ impl WorkerError {
             WorkerError::Settle(SettleError::TimedOut { .. }) => FailureKind::TimedOut,
             WorkerError::Sql(error) => kind_of(error),
             WorkerError::Step(StepError::NotReady(OperationError::Sql(error))) => kind_of(error),
-            WorkerError::Fio(FioError::NotSupported(_) | FioError::ReadOnly(_)) => FailureKind::NotSupported,
+            WorkerError::Step(StepError::NotReady(OperationError::NotSupported(_)))
+            | WorkerError::Fio(FioError::NotSupported(_) | FioError::ReadOnly(_)) => {
+                FailureKind::NotSupported
+            }
             WorkerError::Engine(_)
             | WorkerError::Fio(_)
             | WorkerError::Operation(_)

@@ -4,6 +4,7 @@
 //! only if, besides what it checks itself, no process and no database is left behind.
 
 mod bisect;
+mod build_files;
 mod campaigns;
 mod compare;
 mod doctor;
@@ -100,6 +101,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(compared.iter().map(|release| compare::of_release(release)));
     cases.extend(compare::cases());
     cases.extend(bisect::cases(releases));
+    cases.extend(build_files::cases());
     cases.extend(campaigns::cases());
     cases.extend(doctor::cases());
     cases.extend(faults::cases());

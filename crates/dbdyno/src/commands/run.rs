@@ -19,6 +19,7 @@ use model::plan_file::PlanFile;
 use model::reason::Reason;
 use model::record::{RunRecord, RunStatus};
 use model::warning::Warning;
+use model::workload::{Operation, Step};
 use runner::clock::Stopwatch;
 use runner::real::code_files;
 use std::collections::BTreeSet;
@@ -33,6 +34,7 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
     }
     let Some(path) = &arguments.plan else { return Err(usage(anyhow!("name a plan file"))) };
     let file = with_db_bench(read(path)?, &arguments.db_bench)?;
+    db_bench_has_the_steps(&file)?;
     if arguments.dry_run {
         let memory_bytes = runner::proc::host::describe(Path::new("/")).memory_bytes;
         for workload in campaign::workloads(&file)? {
@@ -237,6 +239,24 @@ fn read(path: &Path) -> anyhow::Result<PlanFile> {
         .with_context(|| format!("failed to read the plan `{}`", path.display()))
         .map_err(usage)?;
     PlanFile::parse(&text, &path.display().to_string()).map_err(usage)
+}
+
+/// db_bench builds no files outside of a database.
+fn db_bench_has_the_steps(file: &PlanFile) -> anyhow::Result<()> {
+    if file.db_bench.is_empty() {
+        return Ok(());
+    }
+    for workload in campaign::workloads(file)? {
+        let builds_files = |step: &&Step| matches!(step.operation, Operation::BuildFiles { .. });
+        if let Some(step) = workload.steps.iter().find(builds_files) {
+            return Err(usage(anyhow!(
+                "`db_bench` cannot run step `{}` of `{}`: it builds no files outside of a database; leave db_bench out",
+                step.name,
+                workload.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// `rocksdb@8.7.3=./db_bench.873`, over what the plan says.

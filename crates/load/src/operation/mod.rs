@@ -1,6 +1,7 @@
 //! One operation of each kind, with its answer checked: a fast wrong answer is an error. Those against RocksDB are
 //! here, those against SQL servers in `crate::sql`.
 
+mod build_files;
 mod compact;
 mod get;
 mod iterate;
@@ -18,6 +19,7 @@ use crate::sql::rows::TableRows;
 use crate::sql::tables::TableWork;
 use crate::sql::transaction::Client;
 use crate::sql::{Retries, SqlError};
+use build_files::BuildFiles;
 use compact::Compact;
 use get::Get;
 use iterate::{Seek, Sequential};
@@ -42,6 +44,9 @@ pub enum OperationError {
     /// The engine returned without an error, and wrongly.
     #[error("wrong answer: {0}")]
     WrongAnswer(String),
+    /// The engine lacks what the operation needs.
+    #[error("{0}")]
+    NotSupported(String),
     /// A SQL server refused, or is gone.
     #[error(transparent)]
     Sql(#[from] Box<SqlError>),
@@ -53,7 +58,9 @@ impl OperationError {
         match self {
             OperationError::Exhausted => true,
             OperationError::Sql(error) => error.is_lost(),
-            OperationError::Engine(_) | OperationError::WrongAnswer(_) => false,
+            OperationError::Engine(_) | OperationError::WrongAnswer(_) | OperationError::NotSupported(_) => {
+                false
+            }
         }
     }
 
@@ -118,7 +125,8 @@ pub struct Company {
     pub cpu: Option<usize>,
 }
 
-/// The foreground operation of one thread. Against a server it connects and prepares, which can fail.
+/// The foreground operation of one thread. An error where it cannot be made ready: a server refuses the connection or a
+/// statement, a library lacks a codec.
 pub fn foreground(
     target: &Target,
     setup: &StepSetup,
@@ -126,7 +134,7 @@ pub fn foreground(
     company: Company,
 ) -> Result<Box<dyn BlockRunner>, OperationError> {
     match target {
-        Target::Database(database) => Ok(of_database(database, setup, thread)),
+        Target::Database(database) => of_database(database, setup, thread),
         Target::Server(address) => of_server(address, setup, thread, company),
     }
 }
@@ -173,10 +181,14 @@ fn not_on_a_server(operation: &Operation) -> SqlError {
     ))
 }
 
-fn of_database(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Box<dyn BlockRunner> {
+fn of_database(
+    database: &Arc<Database>,
+    setup: &StepSetup,
+    thread: u32,
+) -> Result<Box<dyn BlockRunner>, OperationError> {
     let keys = setup.data.keys;
     let random = generator(setup.seed, Stream::Foreground(thread));
-    match &setup.operation {
+    Ok(match &setup.operation {
         Operation::FillSequential => {
             let next = NextKey::Sequential { next: 0, end: keys };
             Box::new(Put::new(database, setup, next))
@@ -196,6 +208,7 @@ fn of_database(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Box<
             let range = iterate::Range { nexts: *nexts, direction: *direction };
             Box::new(Seek::new(database, setup, next, range))
         }
+        Operation::BuildFiles { codec, file } => Box::new(BuildFiles::new(database, setup, *codec, *file)?),
         Operation::Compact => Box::new(Compact::new(database)),
         Operation::Settle => unreachable!("a step that only settles is refused before it has threads"),
         Operation::LoadTables
@@ -205,7 +218,7 @@ fn of_database(database: &Arc<Database>, setup: &StepSetup, thread: u32) -> Box<
         | Operation::Fio(_) => {
             unreachable!("a step of SQL servers or of fio is refused before it has threads")
         }
-    }
+    })
 }
 
 /// The function of the engine that an operation calls, where releases differ in it.

@@ -20,6 +20,7 @@ pub struct Options {
     functions: Functions,
     handle: Handle,
     tuning: Tuning,
+    text: String,
 }
 
 impl Options {
@@ -28,13 +29,13 @@ impl Options {
     pub fn parse(api: &Api, text: &str, tickers: bool) -> Result<Options, EngineError> {
         let functions = api.functions;
         let tuning = Tuning::of(text);
-        let text = c_string(text)?;
+        let (text, terminated) = (text.to_owned(), c_string(text)?);
         // SAFETY: both handles are fresh, the string is terminated, and `options` is destroyed on each path.
         unsafe {
             let defaults = (functions.options_create)();
-            let options = Options { functions, handle: (functions.options_create)(), tuning };
+            let options = Options { functions, handle: (functions.options_create)(), tuning, text };
             let parsed = checked(&functions, |error| {
-                (functions.get_options_from_string)(defaults, text.as_ptr(), options.handle, error);
+                (functions.get_options_from_string)(defaults, terminated.as_ptr(), options.handle, error);
             });
             (functions.options_destroy)(defaults);
             parsed?;
@@ -76,6 +77,7 @@ pub struct Database {
     handle: Handle,
     column_family: Handle,
     tuning: Tuning,
+    options: String,
 }
 
 // SAFETY: RocksDB's DB may be used from any thread; `Database` gives out no interior references.
@@ -103,8 +105,8 @@ impl Database {
                 error,
             );
         })?;
-        let tuning = options.tuning.clone();
-        Ok(Database { functions, optional: api.optional, handle, column_family, tuning })
+        let (tuning, options) = (options.tuning.clone(), options.text.clone());
+        Ok(Database { functions, optional: api.optional, handle, column_family, tuning, options })
     }
 
     /// The table of functions, for the callers in this room.
@@ -115,6 +117,16 @@ impl Database {
     /// The functions that not every release has, for the callers in this room.
     pub fn optional(&self) -> &OptionalFunctions {
         &self.optional
+    }
+
+    /// The library that it was opened with.
+    pub fn api(&self) -> Api {
+        Api { functions: self.functions, optional: self.optional }
+    }
+
+    /// The string of the options that it was opened with, in the engine's own syntax.
+    pub fn options(&self) -> &str {
+        &self.options
     }
 
     /// What settling must know of its options.

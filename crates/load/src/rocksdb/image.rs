@@ -3,8 +3,9 @@
 //! The result is what a full compaction leaves: one sorted run, nothing in memtables or level 0. Each seed
 //! has other values and cuts its files elsewhere, so that launches do not all measure one layout.
 
-use super::api::{Api, Functions, Handle};
+use super::api::Api;
 use super::database::{Database, EngineError, Options, c_string, checked};
+use super::file_writer::FileWriter;
 use crate::keys::{KeyBytes, Stream, below, generator};
 use crate::values::Values;
 use model::workload::DataSet;
@@ -92,35 +93,6 @@ impl SharedOptions<'_> {
     }
 }
 
-/// A file writer of the engine and the options it was made with.
-struct FileWriter {
-    functions: Functions,
-    environment: Handle,
-    handle: Handle,
-}
-
-impl FileWriter {
-    fn new(api: &Api, options: &Options) -> FileWriter {
-        let functions = api.functions;
-        // SAFETY: both handles are destroyed in `drop`.
-        unsafe {
-            let environment = (functions.envoptions_create)();
-            let handle = (functions.sstfilewriter_create)(environment, options.handle());
-            FileWriter { functions, environment, handle }
-        }
-    }
-}
-
-impl Drop for FileWriter {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`, destroyed once.
-        unsafe {
-            (self.functions.sstfilewriter_destroy)(self.handle);
-            (self.functions.envoptions_destroy)(self.environment);
-        }
-    }
-}
-
 fn write_file(
     api: &Api,
     options: &Options,
@@ -129,32 +101,13 @@ fn write_file(
     data: &DataSet,
     seed: u64,
 ) -> Result<(), EngineError> {
-    let functions = api.functions;
-    let writer = FileWriter::new(api, options);
-    let name = c_string(&path.to_string_lossy())?;
-    // SAFETY: the name outlives the call.
-    checked(&functions, |error| unsafe {
-        (functions.sstfilewriter_open)(writer.handle, name.as_ptr(), error);
-    })?;
+    let mut writer = FileWriter::open(api, options, path)?;
     let mut key_bytes = KeyBytes::new(data.key_bytes);
     let mut values = Values::new(seed, data.value_bytes, data.value_compressible_percent);
     for number in keys {
-        let key = key_bytes.of(number);
-        let value = values.next();
-        // SAFETY: key and value are valid for their lengths; the writer copies them.
-        checked(&functions, |error| unsafe {
-            (functions.sstfilewriter_put)(
-                writer.handle,
-                key.as_ptr().cast(),
-                key.len(),
-                value.as_ptr().cast(),
-                value.len(),
-                error,
-            );
-        })?;
+        writer.put(key_bytes.of(number), values.next())?;
     }
-    // SAFETY: the writer is open.
-    checked(&functions, |error| unsafe { (functions.sstfilewriter_finish)(writer.handle, error) })
+    writer.finish()
 }
 
 fn ingest<'a>(database: &Database, files: impl Iterator<Item = &'a Path>) -> Result<(), EngineError> {

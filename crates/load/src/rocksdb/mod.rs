@@ -2,7 +2,9 @@
 
 pub mod api;
 pub mod database;
+pub mod file_writer;
 pub mod image;
+pub mod memory_file;
 pub mod nothing;
 pub mod settle;
 pub mod tuning;

@@ -4,7 +4,7 @@ use super::*;
 use crate::rocksdb::api::{ErrorOut, Handle};
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, StepSetup};
-use model::workload::Settle;
+use model::workload::{Codec, Settle};
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
@@ -59,6 +59,20 @@ fn run_one(setup: StepSetup) -> (BlockReport, u64) {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn files_are_built_beside_an_open_database_and_find_no_keys() {
+    let operation = Operation::BuildFiles { codec: Codec::Lz4, file: Bytes(1 << 20) };
+    let (report, calls) = run_one(StepSetup { threads: 1, ..setup(operation) });
+    assert_eq!((report.operations, report.failed_operations, report.found, calls), (120, 0, None, 120));
+}
+
+#[test]
+fn a_codec_that_a_build_lacks_is_not_supported() {
+    let lacks = OperationError::NotSupported("this build has no codec lz4".to_owned());
+    let reply = WorkerError::from(StepError::NotReady(lacks)).into_reply();
+    assert_eq!(failure(&reply), (FailureKind::NotSupported, "this build has no codec lz4"));
 }
 
 #[test]

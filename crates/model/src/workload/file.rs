@@ -2,8 +2,10 @@
 
 use super::fio::FioJob;
 use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
+use super::{
+    Codec, DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload,
+};
 use super::{DEFAULT_GRACE, companion};
-use super::{DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload};
 use crate::config::Options;
 use crate::names;
 use crate::units::{Bytes, Nanos};
@@ -78,6 +80,10 @@ struct StepEntry {
     nexts: Option<u32>,
     direction: Option<Direction>,
     batch: Option<u32>,
+    /// What compresses files that are built.
+    codec: Option<String>,
+    /// Bytes of keys and values in each of them.
+    file_bytes: Option<u64>,
     /// The name of a transaction.
     transaction: Option<String>,
     /// What stands for `$NAME` in its statements.
@@ -307,13 +313,14 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         return Err("sync = true needs wal = true".to_owned());
     }
     let is_fio = operation.is_fio();
+    let builds_files = matches!(operation, Operation::BuildFiles { .. });
     let step = Step {
         name: entry.name,
         group: entry.group,
         operation,
         database: entry.database,
         threads,
-        threads_fixed: entry.threads.is_some(),
+        threads_fixed: entry.threads.is_some() || builds_files,
         rate: entry.rate,
         wal: entry.wal,
         sync: entry.sync,
@@ -335,6 +342,9 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         return Err(
             "a step that writes needs database = \"own\": the image is shared by all sides".to_owned()
         );
+    }
+    if matches!(step.operation, Operation::BuildFiles { .. }) {
+        check_build_files(&step)?;
     }
     if matches!(step.operation, Operation::FillSequential | Operation::Compact) && step.threads != 1 {
         return Err(format!("{} has one thread", entry_name(&step.operation)));
@@ -365,6 +375,19 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
     Ok(step)
 }
 
+/// It puts keys into files of its own, in one thread: what a database, a log or a writer beside it would do is not of it.
+fn check_build_files(step: &Step) -> Result<(), String> {
+    if step.threads != 1 {
+        return Err("build-files has one thread".to_owned());
+    }
+    if step.background_write_bytes_per_s.is_some() || step.sync || step.settle != Settle::None {
+        return Err("a step that builds files has no background writer, `sync` or `settle`: it changes no \
+             database, and its files are in memory"
+            .to_owned());
+    }
+    Ok(())
+}
+
 fn entry_name(operation: &Operation) -> &'static str {
     if operation.fills() { "fill-sequential" } else { "compact" }
 }
@@ -376,6 +399,9 @@ fn operation_of(entry: &StepEntry, sql: &SqlParts, of_workload: &Options) -> Res
     }
     if name != "multi-read" && entry.batch.is_some() {
         return Err("`batch` goes with the operation multi-read only".to_owned());
+    }
+    if name != "build-files" && (entry.codec.is_some() || entry.file_bytes.is_some()) {
+        return Err("`codec` and `file_bytes` go with the operation build-files only".to_owned());
     }
     Ok(match name {
         "fill-sequential" => Operation::FillSequential,
@@ -391,6 +417,7 @@ fn operation_of(entry: &StepEntry, sql: &SqlParts, of_workload: &Options) -> Res
             nexts: entry.nexts.unwrap_or(0),
             direction: entry.direction.unwrap_or_default(),
         },
+        "build-files" => build_files(entry)?,
         "compact" => Operation::Compact,
         "settle" => Operation::Settle,
         "load-tables" => Operation::LoadTables,
@@ -406,6 +433,26 @@ fn operation_of(entry: &StepEntry, sql: &SqlParts, of_workload: &Options) -> Res
             ));
         }
     })
+}
+
+/// 1 MiB at least, so that what a file costs once is shared by many keys; 64 MiB at most, for files are in memory.
+const FILE_BYTES: std::ops::RangeInclusive<u64> = 1 << 20..=64 << 20;
+/// Of a step that states none: many files in each block, however slow the codec.
+const DEFAULT_FILE_BYTES: u64 = 4 << 20;
+
+fn build_files(entry: &StepEntry) -> Result<Operation, String> {
+    let names = || Codec::ALL.iter().map(|codec| codec.name());
+    let all = names().collect::<Vec<_>>().join(", ");
+    let Some(name) = entry.codec.as_deref() else {
+        return Err(format!("build-files needs `codec`: one of {all}"));
+    };
+    let codec = Codec::named(name)
+        .ok_or_else(|| format!("unknown codec `{name}`{}; there are {all}", names::hint(name, names())))?;
+    let file = entry.file_bytes.unwrap_or(DEFAULT_FILE_BYTES);
+    if !FILE_BYTES.contains(&file) {
+        return Err(format!("file_bytes is {file}, must be {} to {}", FILE_BYTES.start(), FILE_BYTES.end()));
+    }
+    Ok(Operation::BuildFiles { codec, file: Bytes(file) })
 }
 
 fn extent_of(entry: &StepEntry) -> Result<Extent, String> {

@@ -1,5 +1,6 @@
 //! A workload as data: the data set, the engine options it needs, and its steps in order.
 
+mod codec;
 mod companion;
 mod extent;
 mod file;
@@ -9,6 +10,7 @@ mod scale;
 pub mod sql;
 mod sql_file;
 
+pub use codec::Codec;
 pub use extent::Extent;
 pub use file::{Sequences, WorkloadError};
 pub use operation::{Direction, Operation};
@@ -216,6 +218,7 @@ impl Step {
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. }
+            | Operation::BuildFiles { .. }
             | Operation::Transaction(_)
             | Operation::Fio(_) => self.extent.limit(self.expected(), data),
         }

@@ -1,8 +1,10 @@
 //! What one operation of a step is.
 
 use super::DataSet;
+use super::codec::Codec;
 use super::fio::FioJob;
 use super::sql::Transaction;
+use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 /// What one operation is.
@@ -33,6 +35,14 @@ pub enum Operation {
         #[serde(default)]
         direction: Direction,
     },
+    /// Put the next key into a sorted file that belongs to no database; a file that is full is finished and dropped,
+    /// and the next one is begun. One key is one operation.
+    BuildFiles {
+        /// What compresses the blocks of the files, whatever the options of the database say.
+        codec: Codec,
+        /// Bytes of keys and values that go into a file, before compression; fewer if the data set has fewer.
+        file: Bytes,
+    },
     /// Compact the whole key range; the one operation is all of it.
     Compact,
     /// Nothing: the step only waits for what its `settle` says.
@@ -60,7 +70,7 @@ pub enum Direction {
 
 impl Operation {
     /// The names in workload files.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "fill-sequential",
         "fill-random",
         "overwrite",
@@ -68,6 +78,7 @@ impl Operation {
         "multi-read",
         "read-sequential",
         "seek-random",
+        "build-files",
         "compact",
         "settle",
         "load-tables",
@@ -91,7 +102,8 @@ impl Operation {
             Operation::ReadRandom
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
-            | Operation::SeekRandom { .. } => false,
+            | Operation::SeekRandom { .. }
+            | Operation::BuildFiles { .. } => false,
             Operation::Transaction(transaction) => transaction.writes(),
             Operation::Fio(job) => job.writes(),
         }
@@ -103,6 +115,11 @@ impl Operation {
             self,
             Operation::FillSequential | Operation::FillRandom | Operation::LoadTables | Operation::LayOutFile
         )
+    }
+
+    /// Whether it reads keys of a database, so that it can say how many it found.
+    pub fn finds_keys(&self) -> bool {
+        !self.writes() && !self.is_sql() && !matches!(self, Operation::BuildFiles { .. })
     }
 
     /// Whether it is of a SQL server.
@@ -131,6 +148,7 @@ impl Operation {
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. }
+            | Operation::BuildFiles { .. }
             | Operation::Transaction(_)
             | Operation::Fio(_) => false,
         }
@@ -145,6 +163,7 @@ impl Operation {
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
+            | Operation::BuildFiles { .. }
             | Operation::LoadTables
             | Operation::BuildIndexes
             | Operation::LayOutFile => 1,

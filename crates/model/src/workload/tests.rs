@@ -86,3 +86,46 @@ fn a_scale_changes_keys_and_the_time_of_timed_steps() {
     assert_eq!(limits, [BlockLimit::Operations { count: 50 }, half]);
     assert_eq!(workload.steps[1].threads, 4);
 }
+
+/// The steps of `SMALL` and one that builds files, with these lines in it.
+fn with_files(lines: &str) -> Result<Workload, WorkloadError> {
+    let head = "name = 'build'\ngroup = 'writes'\noperation = 'build-files'\ndatabase = 'image'";
+    Workload::parse(&format!("{SMALL}\n[[step]]\n{head}\n{lines}"), "w.toml")
+}
+
+#[test]
+fn a_step_that_builds_files_has_a_codec_and_one_thread_and_changes_no_database() {
+    for codec in Codec::ALL.iter().copied() {
+        let workload = with_files(&format!("codec = '{}'\nfile_bytes = 2097152", codec.name())).unwrap();
+        let step = &workload.steps[2];
+        assert_eq!(step.operation, Operation::BuildFiles { codec, file: Bytes(2 << 20) });
+        assert!(!step.writes() && !step.operation.finds_keys() && !step.operation.is_one_go());
+        assert_eq!(step.bytes_per_operation(&workload.data), 120);
+    }
+    let workload = with_files("codec = 'none'").unwrap();
+    assert_eq!(
+        workload.steps[2].operation,
+        Operation::BuildFiles { codec: Codec::None, file: Bytes(4 << 20) }
+    );
+    let scaled = workload.scaled(&Scale { threads: Some(8), ..Scale::default() });
+    assert_eq!(scaled.steps[2].threads, 1, "its thread is not the workload's choice");
+}
+
+#[test]
+fn mistakes_of_a_step_that_builds_files_are_named() {
+    let check = |lines: &str, expected: &str| {
+        let error = with_files(lines).unwrap_err().to_string();
+        assert!(error.contains("step `build`") && error.contains(expected), "{error}");
+    };
+    check("", "build-files needs `codec`: one of none, snappy, lz4, zstd");
+    check("codec = 'lz5'", "unknown codec `lz5`; did you mean `lz4`?");
+    check("codec = 'lz4'\nfile_bytes = 4096", "file_bytes is 4096, must be 1048576 to 67108864");
+    check("codec = 'lz4'\nfile_bytes = 67108865", "must be 1048576 to 67108864");
+    check("codec = 'lz4'\nthreads = 2", "build-files has one thread");
+    check("codec = 'lz4'\nsync = true", "no background writer, `sync` or `settle`");
+    check("codec = 'lz4'\nsettle = 'drained'", "no background writer, `sync` or `settle`");
+    check("codec = 'lz4'\nbatch = 2", "`batch` goes with the operation multi-read only");
+    let other = SMALL.replace("operation = \"read-random\"", "operation = \"read-random\"\ncodec = \"lz4\"");
+    let error = Workload::parse(&other, "w.toml").unwrap_err().to_string();
+    assert!(error.contains("`codec` and `file_bytes` go with the operation build-files only"), "{error}");
+}

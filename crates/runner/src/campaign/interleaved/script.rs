@@ -215,6 +215,7 @@ impl<'a> Script<'a> {
             | Operation::MultiRead { .. }
             | Operation::ReadSequential
             | Operation::SeekRandom { .. }
+            | Operation::BuildFiles { .. }
             | Operation::Transaction(_)
             | Operation::Fio(_) => step.settle,
         };

@@ -60,12 +60,13 @@ pub fn benchmark(step: &Step) -> &'static str {
         Operation::SeekRandom { .. } => "seekrandom",
         Operation::Compact => "compact",
         Operation::Settle => "flush",
-        Operation::LoadTables
+        Operation::BuildFiles { .. }
+        | Operation::LoadTables
         | Operation::BuildIndexes
         | Operation::Transaction(_)
         | Operation::LayOutFile
         | Operation::Fio(_) => {
-            unreachable!("a plan of SQL servers that names a db_bench is refused")
+            unreachable!("a plan that names a db_bench for steps that it has not is refused")
         }
     }
 }
@@ -119,6 +120,7 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         | Operation::Overwrite
         | Operation::ReadRandom
         | Operation::ReadSequential
+        | Operation::BuildFiles { .. }
         | Operation::Compact
         | Operation::Settle
         | Operation::LoadTables
