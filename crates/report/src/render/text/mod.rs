@@ -1,12 +1,12 @@
 //! A document as text for a terminal of a given width.
 
+mod matrix;
 mod table;
 
-use crate::document::{Block, Document, Level, Matrix, Notice, Section, Sentence, Tone};
+use crate::document::{Block, Document, Level, Notice, Section, Sentence, Tone};
 use crate::render::layout::{printable, wrapped};
-use crate::render::matrix_table;
 use crate::signs::Sign;
-pub(crate) use table::{fits, tables};
+use table::tables;
 
 /// How a text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub fn render(document: &Document, options: TextOptions) -> String {
     );
     let mut footer = document.footer.clone();
     footer.extend(left_out_line(left_out));
+    footer.extend(without_intervals(document));
     parts.push(terminal.paragraphs(&footer));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
@@ -80,6 +81,17 @@ fn left_out_line(sections: usize) -> Option<String> {
     }
 }
 
+fn without_intervals(document: &Document) -> Option<String> {
+    let lacks = |block: &Block| match block {
+        Block::Matrix(matrix) => {
+            !matrix.intervals && !matrix.interval_legend.is_empty() && !matrix.is_in_another_table()
+        }
+        _ => false,
+    };
+    let told = "The intervals of relative QPS are left out here: `dbdyno report --intervals` shows them.";
+    document.blocks().any(lacks).then(|| told.to_owned())
+}
+
 /// What of a section can be shown as text.
 fn blocks(section: &Section, terminal: Terminal) -> Vec<String> {
     let texts = section.blocks.iter().map(|block| match block {
@@ -89,8 +101,9 @@ fn blocks(section: &Section, terminal: Terminal) -> Vec<String> {
         }
         Block::Table(table) => under(&table.caption, tables(table, terminal), terminal),
         Block::Matrix(matrix) if !matrix.is_in_another_table() => {
-            let mut parts = vec![under(&matrix.caption, matrix_text(matrix, terminal), terminal)];
-            parts.push(terminal.paragraph(&matrix.legend));
+            let rows = matrix::matrix(matrix, terminal);
+            let mut parts = vec![under(&matrix.caption, rows, terminal)];
+            parts.push(terminal.paragraph(&matrix.whole_legend(matrix.intervals)));
             parts.retain(|part| !part.is_empty());
             parts.join("\n\n")
         }
@@ -105,13 +118,6 @@ fn under(caption: &str, table: String, terminal: Terminal) -> String {
         "" => table,
         caption => format!("{}\n{table}", terminal.paragraph(caption)),
     }
-}
-
-/// With intervals, beside the ratios or below them, if there is room.
-fn matrix_text(matrix: &Matrix, terminal: Terminal) -> String {
-    let with_intervals = [matrix_table::with_intervals(matrix), matrix_table::over_intervals(matrix)];
-    let fitting = with_intervals.into_iter().find(|table| fits(table, terminal.width));
-    tables(&fitting.unwrap_or_else(|| matrix_table::without_intervals(matrix)), terminal)
 }
 
 /// Lines stay lines, and nothing in them is obeyed.

@@ -222,7 +222,7 @@ const WORDS: [&str; 20] = [
 ];
 
 /// The name on lines of at most `width` characters; a word that is longer is broken anywhere.
-fn broken(name: &str, width: usize) -> String {
+pub(super) fn broken(name: &str, width: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for word in words(name, width) {
         let full = lines.last().is_some_and(|line| line.chars().count() + word.chars().count() > width);
