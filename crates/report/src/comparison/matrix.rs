@@ -111,8 +111,7 @@ fn legend(view: &Comparison, cases: &[&ComparedStep], matrix: &Matrix) -> String
         (false, false) => None,
     });
     parts.extend(matrix.has_visible_changes().then(|| {
-        "Visible change: the smallest seen nine times of ten between these binaries; beyond layout: larger than the layout of \
-         code can make."
+        "Visible change: smallest seen nine times of ten between these binaries; beyond layout: more than layout can make."
             .to_owned()
     }));
     parts.join(" ")

@@ -51,8 +51,10 @@ pub(crate) enum Facts {
 /// A change beyond this is told as no more than that: two rounds far apart bound nothing.
 const LARGEST_VISIBLE: f64 = 10.0;
 
-const VISIBLE: &str = "visible change";
-const BEYOND_LAYOUT: &str = "beyond layout";
+/// Header of the smallest change between these binaries.
+pub(crate) const VISIBLE: &str = "visible change";
+/// Header of the smallest change of the code.
+pub(crate) const BEYOND_LAYOUT: &str = "beyond layout";
 
 /// Both visible changes of a step, as tables show them.
 pub(crate) fn visible(of: &VisibleChange) -> [String; 2] {

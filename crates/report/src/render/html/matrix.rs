@@ -3,7 +3,7 @@
 
 use super::{sparkline, text};
 use crate::document::{Matrix, MatrixCell, MatrixChange, MatrixRow};
-use crate::render::matrix_grid::{base_header, visible};
+use crate::render::matrix_grid::{BEYOND_LAYOUT, VISIBLE, base_header, visible};
 use crate::signs::Sign;
 use maud::{Markup, html};
 use model::figures;
@@ -11,7 +11,7 @@ use model::verdict::Verdict;
 
 pub(super) fn matrix(matrix: &Matrix) -> Markup {
     html! {
-        figure.matrix {
+        figure class=(if is_short(matrix) { "matrix many" } else { "matrix" }) {
             figcaption { (text::plain(&matrix.caption)) }
             (tools(matrix))
             div.scroll {
@@ -22,11 +22,11 @@ pub(super) fn matrix(matrix: &Matrix) -> Markup {
                         @if sparkline::is_of(matrix) { th scope="col" { "over releases" } }
                         th scope="col" data-kind="number" { (base_header(matrix)) ", " (text::name(&matrix.base)) }
                         @for candidate in &matrix.candidates {
-                            th scope="col" data-kind="number" { (text::name(candidate)) }
+                            th scope="col" data-kind="number" { span.release { (text::name(candidate)) } }
                         }
                         @if matrix.has_visible_changes() {
-                            th scope="col" data-kind="number" { "visible change" }
-                            th scope="col" data-kind="number" { "beyond layout" }
+                            th scope="col" data-kind="number" { (VISIBLE) }
+                            th scope="col" data-kind="number" { (BEYOND_LAYOUT) }
                         }
                     } }
                     tbody { @for one in &matrix.rows { (matrix_row(one, matrix)) } }
@@ -92,15 +92,20 @@ fn matrix_row(row: &MatrixRow, matrix: &Matrix) -> Markup {
             @if sparkline::is_of(matrix) { td.course { (sparkline::sparkline(row)) } }
             td.base { (text::plain(&row.base_value)) }
             @for (index, one) in row.cells.iter().enumerate() {
-                (matrix_cell(one.as_ref(), row.change_at(index), matrix.candidates.len() > FEW_CANDIDATES))
+                (matrix_cell(one.as_ref(), row.change_at(index), is_short(matrix)))
             }
             @if matrix.has_visible_changes() { @for change in visible(&row.visible) { td.base { (change) } } }
         }
     }
 }
 
-/// Numbers of more candidates than these are short: the third digit is in what is shown where a reader points.
+/// Numbers of more candidates than these are short, so that a screen holds them: the third digit is in what is shown where a
+/// reader points.
 const FEW_CANDIDATES: usize = 8;
+
+fn is_short(matrix: &Matrix) -> bool {
+    matrix.candidates.len() > FEW_CANDIDATES
+}
 
 fn matrix_cell(cell: Option<&MatrixCell>, change: Option<&MatrixChange>, is_short: bool) -> Markup {
     let class = [cell.map_or(Some("empty"), depth), change.map(class)];
@@ -120,7 +125,7 @@ fn matrix_cell(cell: Option<&MatrixCell>, change: Option<&MatrixChange>, is_shor
 fn measured(cell: &MatrixCell, is_short: bool) -> Markup {
     let number = if is_short { cell.short_number() } else { cell.number().to_owned() };
     html! {
-        @if let Some(sign) = cell.sign() { (text::sign(sign)) " " }
+        @if let Some(sign) = cell.sign() { (text::sign(sign)) @if !is_short { " " } }
         (text::plain(&number))
         span.heard { " " (cell.sign().map_or("no verdict", Sign::words)) }
         @if let Some(interval) = cell.interval() { small { (interval) } }

@@ -3,12 +3,13 @@
 //! A cell is a sign and a number of two digits. If there is little room no space is between cells: the place of the next sign
 //! tells them apart.
 
-use super::Terminal;
 use super::table::{broken, fits, tables};
+use super::terminal::Terminal;
 use crate::document::{Column, Kind, Matrix, Table};
 use crate::render::layout::{columns_of, printable, shortened};
 use crate::render::matrix_grid::{
-    Facts, Grid, GridCell, Header, Of, base_header, releases_down, steps_down, visible,
+    BEYOND_LAYOUT, Facts, Grid, GridCell, Header, Of, VISIBLE, base_header, releases_down, steps_down,
+    visible,
 };
 use crate::render::matrix_table;
 use crate::signs::{Sign, Tone};
@@ -71,7 +72,7 @@ fn facts(matrix: &Matrix) -> Table {
     let mut columns = vec![Column::new("step", Kind::Name), Column::new(base_header(matrix), Kind::Number)];
     let has_visible = matrix.has_visible_changes();
     if has_visible {
-        columns.extend(["visible change", "beyond layout"].map(|header| Column::new(header, Kind::Number)));
+        columns.extend([VISIBLE, BEYOND_LAYOUT].map(|header| Column::new(header, Kind::Number)));
     }
     let rows = matrix.rows.iter().map(|row| {
         let visible = has_visible.then(|| visible(&row.visible)).into_iter().flatten();
@@ -89,10 +90,11 @@ enum Headers {
 
 /// In the first of the settings in which it fits.
 fn in_one(grid: &Grid<'_>, settings: &[Setting], headers: Headers, terminal: Terminal) -> Option<String> {
-    let mut sets = settings.iter().map(|setting| Set::of(grid, *setting, headers));
-    let fits =
-        |set: &Set<'_>| set.width() <= terminal.width && set.columns.iter().all(|column| !column.is_torn);
-    sets.find(fits).map(|set| set.text(terminal))
+    let mut layouts = settings.iter().map(|setting| Layout::of(grid, *setting, headers));
+    let fits = |layout: &Layout<'_>| {
+        layout.width() <= terminal.width && layout.columns.iter().all(|column| !column.is_torn)
+    };
+    layouts.find(fits).map(|layout| layout.text(terminal))
 }
 
 /// As few blocks as can be, each with the names of its rows, of as many columns as the others.
@@ -109,8 +111,8 @@ fn in_blocks(grid: &Grid<'_>, terminal: Terminal) -> String {
     parts.iter().map(|part| block(part).text(terminal)).collect::<Vec<_>>().join("\n\n")
 }
 
-fn block<'a>(part: &'a Grid<'a>) -> Set<'a> {
-    Set::of(part, IN_BLOCKS, Headers::Releases)
+fn block<'a>(part: &'a Grid<'a>) -> Layout<'a> {
+    Layout::of(part, IN_BLOCKS, Headers::Releases)
 }
 
 /// The names and these columns.
@@ -123,13 +125,13 @@ fn part<'a>(grid: &Grid<'a>, start: usize, end: usize) -> Grid<'a> {
 }
 
 /// A grid with the widths of its columns.
-struct Set<'a> {
+struct Layout<'a> {
     grid: &'a Grid<'a>,
     gap: usize,
-    columns: Vec<SetColumn>,
+    columns: Vec<LaidColumn>,
 }
 
-struct SetColumn {
+struct LaidColumn {
     of: Of,
     header: Vec<String>,
     /// Whether a part of its header is on two lines.
@@ -140,13 +142,13 @@ struct SetColumn {
     width: usize,
 }
 
-impl<'a> Set<'a> {
-    fn of(grid: &'a Grid<'a>, setting: Setting, headers: Headers) -> Set<'a> {
+impl<'a> Layout<'a> {
+    fn of(grid: &'a Grid<'a>, setting: Setting, headers: Headers) -> Layout<'a> {
         let column = |(index, header): (usize, &Header)| {
             let cells = grid.rows.iter().filter_map(|row| row.get(index));
-            SetColumn::of(header, &cells.collect::<Vec<_>>(), setting, headers)
+            LaidColumn::of(header, &cells.collect::<Vec<_>>(), setting, headers)
         };
-        Set { grid, gap: setting.gap, columns: grid.headers.iter().enumerate().map(column).collect() }
+        Layout { grid, gap: setting.gap, columns: grid.headers.iter().enumerate().map(column).collect() }
     }
 
     /// Space before a column.
@@ -181,7 +183,7 @@ impl<'a> Set<'a> {
         lines.join("\n")
     }
 
-    fn line(&self, mut cell: impl FnMut(&SetColumn) -> String) -> String {
+    fn line(&self, mut cell: impl FnMut(&LaidColumn) -> String) -> String {
         let placed = self.columns.iter().enumerate();
         let line: String =
             placed.map(|(index, column)| " ".repeat(self.gap_before(index)) + &cell(column)).collect();
@@ -189,8 +191,8 @@ impl<'a> Set<'a> {
     }
 }
 
-impl SetColumn {
-    fn of(header: &Header, cells: &[&GridCell<'_>], setting: Setting, headers: Headers) -> SetColumn {
+impl LaidColumn {
+    fn of(header: &Header, cells: &[&GridCell<'_>], setting: Setting, headers: Headers) -> LaidColumn {
         let whole = printable(&header.text);
         let mut is_torn = false;
         let lines: Vec<String> = match (header.of, headers) {
@@ -208,7 +210,7 @@ impl SetColumn {
         };
         let natural = cells.iter().map(|cell| columns_of(&number(cell)));
         let width = natural.chain(lines.iter().map(|line| columns_of(line))).max().unwrap_or(0);
-        SetColumn {
+        LaidColumn {
             of: header.of,
             header: lines,
             is_torn,

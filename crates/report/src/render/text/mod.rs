@@ -2,11 +2,13 @@
 
 mod matrix;
 mod table;
+mod terminal;
 
 use crate::document::{Block, Document, Level, Notice, Section, Sentence, Tone};
-use crate::render::layout::{printable, wrapped};
+use crate::render::layout::printable;
 use crate::signs::Sign;
 use table::tables;
+use terminal::Terminal;
 
 /// How a text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,42 +173,9 @@ fn shell_words(line: &str) -> Vec<String> {
     words
 }
 
-/// What lines are made for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Terminal {
-    pub(crate) width: usize,
-    pub(crate) colour: bool,
-}
-
 impl From<TextOptions> for Terminal {
     fn from(options: TextOptions) -> Terminal {
         Terminal { width: options.width.max(LEAST_WIDTH), colour: options.colour }
-    }
-}
-
-impl Terminal {
-    /// Wrapped, later lines indented.
-    fn paragraph(self, text: &str) -> String {
-        wrapped(text, self.width, 2)
-    }
-
-    /// Paragraphs without a line between them.
-    fn paragraphs(self, texts: &[String]) -> String {
-        texts.iter().map(|text| self.paragraph(text)).collect::<Vec<_>>().join("\n")
-    }
-
-    /// Every line of a text in its colour.
-    pub(crate) fn toned(self, text: &str, tone: Tone) -> String {
-        let sequence = match tone {
-            Tone::Plain => "",
-            Tone::Good => "\x1b[32m",
-            Tone::Bad => "\x1b[31m",
-            Tone::Strong => "\x1b[1m",
-        };
-        if !self.colour || sequence.is_empty() {
-            return text.to_owned();
-        }
-        text.split('\n').map(|line| format!("{sequence}{line}\x1b[0m")).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -3,7 +3,7 @@
 //! Columns that it can do without go first, then names in its header are broken where the words of db_bench's names and the
 //! parts of a subject meet, then it is cut into several, each with the first column again.
 
-use super::Terminal;
+use super::terminal::Terminal;
 use crate::document::{Cell, Column, Kind, Table};
 use crate::render::layout::{columns_of, printable, shortened, wrapped};
 
