@@ -215,13 +215,14 @@ fn overview(steps: &[Step], builds: &[String]) -> Section {
         cells: (1..builds.len())
             .map(|build| (index != 3 || build != 1).then(|| cell(ratio(index, build), "QPS")))
             .collect(),
+        ..MatrixRow::default()
     };
     let mut matrix = Matrix {
         caption: format!("Relative QPS, candidate over {}", builds[0]),
         base: builds[0].clone(),
         candidates: builds[1..].to_vec(),
         rows: steps.iter().enumerate().map(row).collect(),
-        legend: String::new(),
+        ..Matrix::default()
     };
     matrix.legend = signs::legend(&matrix.signs(), 0.02);
     Section {

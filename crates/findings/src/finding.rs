@@ -3,7 +3,7 @@
 use crate::bisection::BisectView;
 use crate::build_noise::BuildNoiseView;
 use crate::calibration::CalibrationView;
-use crate::comparison::{Comparison, interleaved, rounds};
+use crate::comparison::{Comparison, Repeats, interleaved, rounds, visible};
 use crate::history::HistoryView;
 use crate::import::ImportView;
 use crate::judge::Evidence;
@@ -34,9 +34,15 @@ pub enum Finding {
 impl Comparison {
     /// The view of a run; of rounds no evidence is asked for.
     pub fn of(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
-        match record.plan.layout.design {
+        let view = match record.plan.layout.design {
             Design::Interleaved => interleaved::build(record, evidence),
             Design::Rounds | Design::Sequential => rounds::build(record),
+        };
+        match view.repeats {
+            Repeats::Launches => {
+                Comparison { visible: visible::of_launches(&view, record, evidence), ..view }
+            }
+            Repeats::Rounds => view,
         }
     }
 }

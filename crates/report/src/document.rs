@@ -4,13 +4,16 @@
 //! The views of a comparison, a campaign, a calibration, a history, a bisection and an import each become a
 //! [`Document`]; the layouts know only documents. Texts are plain: who lays them out escapes them.
 
+mod matrix;
+
 pub use crate::signs::Tone;
+pub(crate) use matrix::{CHANGED, PERHAPS_CHANGED};
+pub use matrix::{Matrix, MatrixCell, MatrixChange, MatrixRow};
 
 use crate::charts::Chart;
 use crate::signs::Sign;
 use model::verdict::Verdict;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// A report, ready to be laid out.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -137,75 +140,6 @@ pub enum Block {
     Timeline(Timeline),
     /// Text of another program, or a command.
     Verbatim(String),
-}
-
-/// Relative rates: a row for each step, a column for each candidate.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Matrix {
-    pub caption: String,
-    pub base: String,
-    pub candidates: Vec<String>,
-    /// In the order of the workload.
-    pub rows: Vec<MatrixRow>,
-    /// What the signs and numbers in its cells mean.
-    pub legend: String,
-}
-
-impl Matrix {
-    /// Whether the table of its one candidate says all of it. A page shows it all the same: there it is sorted, filtered
-    /// and leads to the steps.
-    pub fn is_in_another_table(&self) -> bool {
-        self.candidates.len() == 1
-    }
-
-    /// The signs that occur in it.
-    pub fn signs(&self) -> BTreeSet<Sign> {
-        self.rows.iter().flat_map(|row| &row.cells).flatten().filter_map(MatrixCell::sign).collect()
-    }
-}
-
-/// One step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MatrixRow {
-    pub step: String,
-    /// The section that has all of it; absent where there is none.
-    pub section: Option<String>,
-    pub group: String,
-    /// The base's rate, as tables show it.
-    pub base_value: String,
-    /// One for each candidate; absent where it was not measured.
-    pub cells: Vec<Option<MatrixCell>>,
-}
-
-/// One candidate in one step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MatrixCell {
-    /// The ratio as tables show it: `0.94`. It is not shown where it would be noise.
-    pub text: String,
-    /// Candidate over base; absent where there is none.
-    pub ratio: Option<f64>,
-    /// Lower end of its interval; absent where it is not bounded.
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-    pub verdict: Verdict,
-    /// Whether the verdict holds with all steps taken together.
-    pub confirmed: bool,
-    /// More about it, shown where a reader points: values with units, launches, confidence.
-    pub detail: String,
-}
-
-impl MatrixCell {
-    pub fn sign(&self) -> Option<Sign> {
-        Sign::of(self.verdict, self.confirmed)
-    }
-
-    /// The ratio where the verdict leaves one: elsewhere a number would be read as a finding.
-    pub fn number(&self) -> &str {
-        match self.verdict {
-            Verdict::Regression | Verdict::Improvement | Verdict::Suspect | Verdict::RatioOnly => &self.text,
-            Verdict::NoChange | Verdict::Inconclusive => "",
-        }
-    }
 }
 
 /// A chart with its caption.

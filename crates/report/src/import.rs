@@ -97,9 +97,11 @@ fn matrix(view: &ImportView, steps: &[(String, &StepView)]) -> Option<Matrix> {
                 group: String::new(),
                 base_value: base_value(step),
                 cells: candidates.iter().map(|subject| cell(step, subject)).collect(),
+                ..MatrixRow::default()
             })
             .collect(),
         legend: "Single runs of another program: ratios without a verdict.".to_owned(),
+        ..Matrix::default()
     })
 }
 

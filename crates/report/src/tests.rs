@@ -5,6 +5,7 @@ pub(crate) mod hostile;
 mod kinds;
 mod overlapping;
 mod read_back;
+mod releases;
 mod rounds;
 mod samples;
 

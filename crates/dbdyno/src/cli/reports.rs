@@ -24,6 +24,9 @@ pub struct Report {
     /// All columns of all steps, where the run is a campaign
     #[arg(long)]
     pub detail: bool,
+    /// The interval of each ratio in the matrix of steps and candidates, also of many candidates
+    #[arg(long)]
+    pub intervals: bool,
     /// List the runs of the store instead
     #[arg(long)]
     pub list: bool,

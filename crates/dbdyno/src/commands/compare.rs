@@ -53,8 +53,8 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     let record = writer.store().load_run(&measured.run)?;
     let run = finding::compared(writer.store(), record, &Selection::default())?;
     let ending = gate::ending(measured.outcome, &run.view, arguments.gate);
-    let wanted =
-        Wanted { output: &arguments.output, detail: false, threshold: gate::threshold(arguments.gate)? };
+    let threshold = gate::threshold(arguments.gate)?;
+    let wanted = Wanted { threshold, ..Wanted::of(&arguments.output) };
     render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
     ending
 }

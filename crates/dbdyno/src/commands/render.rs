@@ -14,6 +14,8 @@ pub struct Wanted<'a> {
     pub output: &'a Output,
     /// In text the sections too that pages fold.
     pub detail: bool,
+    /// Whether the matrix of many candidates has the interval of each ratio.
+    pub intervals: bool,
     /// A regression counts when it is larger than this (0.02 is 2 %); the margin of the run if absent.
     pub threshold: Option<f64>,
 }
@@ -21,7 +23,7 @@ pub struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// In short, and held against the margin.
     pub fn of(output: &'a Output) -> Wanted<'a> {
-        Wanted { output, detail: false, threshold: None }
+        Wanted { output, detail: false, intervals: false, threshold: None }
     }
 }
 
@@ -30,6 +32,7 @@ pub fn show(findings: &[Finding], wanted: Wanted<'_>) -> anyhow::Result<()> {
     let Output { output: path, .. } = wanted.output;
     let options = Options {
         threshold: wanted.threshold,
+        intervals: wanted.intervals,
         into_directory: path.as_deref().is_some_and(print::is_directory),
         ..Options::new(text_options(wanted))
     };

@@ -21,7 +21,12 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     if arguments.list {
         return list(&store);
     }
-    let wanted = Wanted { output: &arguments.output, detail: arguments.detail, threshold };
+    let wanted = Wanted {
+        detail: arguments.detail,
+        intervals: arguments.intervals,
+        threshold,
+        ..Wanted::of(&arguments.output)
+    };
     if let [name] = &arguments.runs[..]
         && let Some(id) = finding::other_called(&store, name)?
         && let Some(finding) = finding::of_other(&store, &id)?

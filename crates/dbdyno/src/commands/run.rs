@@ -214,7 +214,7 @@ fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow:
         Some(gate) => gate::ending(measured.outcome, &run.view, gate),
         None => Ok(ending(measured.outcome, &run)),
     };
-    let wanted = Wanted { output: reported.output, detail: reported.detail, threshold };
+    let wanted = Wanted { detail: reported.detail, threshold, ..Wanted::of(reported.output) };
     render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
     ending
 }

@@ -163,6 +163,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         trials: trials(record),
         disturbed: Vec::new(),
         steps: Vec::new(),
+        visible: BTreeMap::new(),
         groups: Vec::new(),
         depths: Vec::new(),
         changes: Vec::new(),

@@ -7,11 +7,13 @@ pub(crate) mod facts;
 mod group;
 pub(crate) mod interleaved;
 pub(crate) mod rounds;
+pub(crate) mod visible;
 
 pub use change::{Change, ChangedDefault, Drift, MovedWith, ReleaseTrend, Shift};
 pub use depths::{AtDepth, Depths, NO_MORE};
 pub use facts::{Conditions, OmittedView, RunFacts, TrialReason, Trials};
 pub use group::{GroupRow, Interval, Quoted, Worst};
+pub use visible::{VisibleChange, VisibleChanges};
 
 pub use analysis::change_points::Kind as ChangeKind;
 pub use analysis::drift::Cause;
@@ -61,6 +63,8 @@ pub struct Comparison {
     pub disturbed: Vec<Disturbed>,
     /// In the order of the workload.
     pub steps: Vec<StepView>,
+    /// How small a change of each step would have been found, over all candidates of the run.
+    pub visible: VisibleChanges,
     /// Steps summarised by group, then by candidate.
     pub groups: Vec<GroupRow>,
     /// Jobs of fio by the requests that they keep in flight; of rounds alone.

@@ -32,6 +32,11 @@ pub(super) fn ordered(view: &Comparison) -> Vec<&Change> {
     own
 }
 
+/// Whether it is more than a candidate of a change, or a suspicion.
+pub(super) fn is_confirmed(change: &Change) -> bool {
+    !change.suspect && change.kind != Kind::Candidate
+}
+
 /// A change as a sentence.
 pub(super) fn sentence(change: &Change, view: &Comparison) -> String {
     sentence_with(change, &change.moved, view)

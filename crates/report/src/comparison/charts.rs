@@ -1,11 +1,12 @@
 //! The charts of a comparison: relative rates over the releases of a configuration, and as bars by group.
 
+use super::changes::is_confirmed;
 use crate::charts::{Bands, BarSeries, Bars, Chart, Line, Mark, Point, Releases};
 use crate::document::Figure;
 use crate::documents::ids::Ids;
 use crate::documents::shared_confidence;
 use findings::Comparison;
-use findings::comparison::{ChangeKind as Kind, Repeats, StepView, SubjectView};
+use findings::comparison::{Repeats, StepView, SubjectView};
 use model::block::BASE;
 use model::metric::Metric;
 use model::subject::compare_versions;
@@ -13,6 +14,8 @@ use model::workload::Group;
 
 /// A line of two releases says nothing that a bar does not.
 const LEAST_RELEASES: usize = 3;
+/// Fewer interleaved subjects are compared with the base, not along a series.
+const LEAST_INTERLEAVED: usize = 6;
 /// More lines than this in one chart cannot be told apart: then each group has its own.
 const MOST_LINES: usize = 10;
 /// Bars of more candidates than this cannot be read.
@@ -21,8 +24,7 @@ const MOST_BARS: usize = 12;
 /// Relative rates over releases, for each configuration that enough releases have.
 pub(super) fn over_releases(view: &Comparison, ids: &mut Ids) -> Vec<Figure> {
     let steps = shown(view);
-    // Interleaved releases are few, and compared with the base, not along a series.
-    if view.repeats == Repeats::Launches {
+    if view.repeats == Repeats::Launches && view.subjects.len() < LEAST_INTERLEAVED {
         return Vec::new();
     }
     let mut figures = Vec::new();
@@ -139,7 +141,7 @@ fn changes(view: &Comparison, config: &str, step: &StepView, releases: &[&Subjec
         .filter_map(|change| {
             Some(Mark {
                 release: releases.iter().position(|subject| subject.version == change.version)?,
-                confirmed: !change.suspect && change.kind != Kind::Candidate,
+                confirmed: is_confirmed(change),
             })
         })
         .collect()

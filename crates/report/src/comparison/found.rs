@@ -5,7 +5,7 @@
 use super::{changes, depths};
 use crate::document::Sentence;
 use findings::Comparison;
-use findings::comparison::{ComparedMetric, ComparedStep, ReleaseTrend, Repeats, StepView, SubjectView};
+use findings::comparison::{ComparedMetric, ComparedStep, ReleaseTrend, StepView, SubjectView};
 use model::block::Side;
 use model::figures::{and_list, change, chosen_percent, first_of, percent};
 use model::metric::Metric;
@@ -318,24 +318,4 @@ pub(super) fn discovered(view: &Comparison) -> Option<String> {
             first_of(&found, SHOWN)
         )
     })
-}
-
-/// A change beyond this is told as no more than that: two rounds far apart bound nothing.
-const LARGEST_VISIBLE: f64 = 10.0;
-
-/// How small a change of a candidate rounds would have shown, by step: the mean over its candidates.
-pub(super) fn visible_in_rounds(view: &Comparison) -> Option<String> {
-    let of_step = |step: &StepView| {
-        let all: Vec<f64> = step.cases.iter().filter_map(|case| case.visible_change).collect();
-        let visible = all.iter().sum::<f64>() / all.len() as f64;
-        let told = match visible {
-            _ if all.is_empty() => return None,
-            large if large > LARGEST_VISIBLE => "above 1,000 %".to_owned(),
-            visible => percent(visible),
-        };
-        Some(format!("{} {told}", step.name))
-    };
-    let steps: Vec<String> = view.judged_steps().filter_map(of_step).collect();
-    (view.repeats == Repeats::Rounds && !steps.is_empty())
-        .then(|| format!("Smallest change visible, at 90 % power: {}.", steps.join(", ")))
 }

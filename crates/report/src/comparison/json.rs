@@ -60,6 +60,7 @@ pub fn json(view: &Comparison) -> Value {
         "rounds": view.conditions.rounds,
         "summaries": summaries.collect::<Vec<_>>(),
         "groups": view.groups,
+        "visible": view.steps.iter().filter_map(|step| visible(step, view)).collect::<Vec<_>>(),
         "depths": view.depths.iter().map(|one| depths(one, view)).collect::<Vec<_>>(),
         "notes": notes(view),
         "differs": differs.collect::<Vec<_>>(),
@@ -73,6 +74,16 @@ pub fn json(view: &Comparison) -> Value {
         "cost": view.cost.as_ref().map(contract::cost),
         "host": contract::host(&view.host, view.fingerprint.as_ref()),
     })
+}
+
+/// How small a change of a step would have been found; absent if it has no interval.
+fn visible(step: &StepView, view: &Comparison) -> Option<Value> {
+    let of_step = view.visible.get(&step.name)?;
+    let changes = [("between_binaries", of_step.between_binaries), ("beyond_layout", of_step.beyond_layout)];
+    let known = changes.into_iter().filter_map(|(key, change)| Some((key.to_owned(), json!(change?))));
+    let known: serde_json::Map<String, Value> = known.collect();
+    let step = ("step".to_owned(), json!(step.name));
+    (!known.is_empty()).then(|| Value::Object(std::iter::once(step).chain(known).collect()))
 }
 
 /// Jobs of fio by depth.

@@ -8,6 +8,7 @@ mod differs;
 mod found;
 mod groups;
 mod json;
+mod matrix;
 mod sentences;
 mod table;
 mod tables;
@@ -15,7 +16,7 @@ mod tables;
 pub use found::found;
 pub(crate) use found::{summary, verdict_words};
 pub use json::json;
-pub(crate) use sentences::{cautions, disturbed, host_line};
+pub(crate) use sentences::{cautions, disturbed, host_line, run_line};
 pub use table::table;
 
 use crate::document::{Block, Document, Level, Notice, PostPart, Section, Table};
@@ -117,7 +118,7 @@ fn warnings(view: &Comparison) -> Vec<Notice> {
 
 /// The whole at a glance: a matrix, what to look at first, charts.
 fn overview(view: &Comparison, steps: &[(String, &StepView)], ids: &mut Ids) -> Section {
-    let matrix = tables::matrix(view, steps);
+    let matrix = matrix::matrix(view, steps);
     let mut blocks = Vec::new();
     if !matrix.rows.is_empty() {
         blocks.push(Block::Matrix(matrix));
@@ -126,7 +127,6 @@ fn overview(view: &Comparison, steps: &[(String, &StepView)], ids: &mut Ids) -> 
         blocks.extend(tables::first(view, MOST_FIRST).map(Block::Table));
     }
     blocks.extend(found::discovered(view).map(Block::Paragraph));
-    blocks.extend(found::visible_in_rounds(view).map(Block::Paragraph));
     blocks.extend(charts::over_releases(view, ids).into_iter().map(Block::Figure));
     blocks.extend(charts::bars(view, ids).into_iter().map(Block::Figure));
     Section::new("overview", "Overview", blocks).in_post(PostPart::Results)

@@ -21,7 +21,7 @@ pub(super) fn headline(view: &Comparison) -> String {
 }
 
 /// Which run, how it ended, how far it came.
-pub(super) fn run_line(view: &Comparison) -> String {
+pub(crate) fn run_line(view: &Comparison) -> String {
     let run = &view.run;
     let name = run.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     let elapsed = run.elapsed_s.map(|elapsed| format!(" in {}", span(elapsed))).unwrap_or_default();

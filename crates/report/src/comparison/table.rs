@@ -10,7 +10,7 @@ use model::metric::Metric;
 use std::collections::BTreeSet;
 
 /// Columns before those of the metrics.
-const LEADING: [&str; 14] = [
+const LEADING: [&str; 16] = [
     "step",
     "subject",
     "engine",
@@ -25,6 +25,8 @@ const LEADING: [&str; 14] = [
     "failed_trials",
     "run_status",
     "base_ops_sec",
+    "visible_change",
+    "visible_beyond_layout",
 ];
 /// The one that counts repeats, which are launches or rounds.
 const REPEATS: usize = 5;
@@ -93,6 +95,7 @@ fn leading(view: &Comparison, step: &StepView, subject: &SubjectView) -> Vec<Str
             step.cases.iter().map(|case| case.repeats).find(|repeats| *repeats > 0).unwrap_or(0) as usize
         }
     };
+    let visible = view.visible.get(&step.name).copied().unwrap_or_default();
     let dash = || "-".to_owned();
     vec![
         step.name.clone(),
@@ -109,5 +112,7 @@ fn leading(view: &Comparison, step: &StepView, subject: &SubjectView) -> Vec<Str
         view.trials.failed_of(&step.name, &subject.subject).to_string(),
         view.run.status.name().to_owned(),
         number(case.and_then(|case| case.metric(Metric::OpsPerSecond)?.base)),
+        number(visible.between_binaries),
+        number(visible.beyond_layout),
     ]
 }

@@ -1,7 +1,7 @@
 //! The tables of a comparison, before any layout.
 
 use super::found::verdict_words;
-use crate::document::{Cell, Column, Kind, Matrix, MatrixCell, MatrixRow, Table, Tone};
+use crate::document::{Cell, Column, Kind, Table, Tone};
 use crate::signs::{self, Sign};
 use findings::Comparison;
 use findings::comparison::{
@@ -9,79 +9,17 @@ use findings::comparison::{
 };
 use model::block::{BASE, Side};
 use model::counter::Counter;
-use model::figures::{
-    self, NONE, bytes, chosen_percent, count, or_none, quantity, quantity_or_none, ratio, span,
-};
+use model::figures::{self, NONE, bytes, chosen_percent, count, or_none, quantity, quantity_or_none, ratio};
 use model::metric::Metric;
 use model::verdict::Verdict;
 use std::collections::BTreeSet;
 
 use Kind::{Name, Number, Prose, Word};
 
-/// Relative rates: steps by candidates.
-pub(super) fn matrix(view: &Comparison, steps: &[(String, &StepView)]) -> Matrix {
-    let mut matrix = Matrix {
-        caption: format!("Relative QPS, candidate over {}.", view.base),
-        base: view.base.clone(),
-        candidates: view.candidates().iter().map(|subject| subject.label.clone()).collect(),
-        rows: steps
-            .iter()
-            .filter(|(_, step)| !step.helper)
-            .map(|(id, step)| matrix_row(id, step, view))
-            .collect(),
-        legend: String::new(),
-    };
-    matrix.legend = legend(view, &view.cases().map(|(_, case)| case).collect::<Vec<_>>());
-    matrix
-}
-
-fn matrix_row(id: &str, step: &StepView, view: &Comparison) -> MatrixRow {
-    let cell = |subject: &SubjectView| step.case(subject.side).map(|case| matrix_cell(case, view));
-    MatrixRow {
-        step: step.name.clone(),
-        section: Some(id.to_owned()),
-        group: step.group.name().to_owned(),
-        base_value: quantity_or_none(step.base_rate()),
-        cells: view.candidates().iter().map(cell).collect(),
-    }
-}
-
-fn matrix_cell(case: &ComparedStep, view: &Comparison) -> MatrixCell {
-    let deciding = case.deciding();
-    let of = |end: fn(&ComparedMetric) -> Option<f64>| deciding.and_then(end);
-    let interval = match deciding.and_then(|deciding| deciding.confidence) {
-        Some(confidence) => {
-            let confidence = chosen_percent(confidence);
-            format!("{confidence} interval {}", figures::interval(of(|one| one.low), of(|one| one.high)))
-        }
-        None => "no interval".to_owned(),
-    };
-    let rate = case.metric(Metric::OpsPerSecond);
-    MatrixCell {
-        text: or_none(of(|one| one.ratio), ratio),
-        ratio: of(|one| one.ratio),
-        low: of(|one| one.low),
-        high: of(|one| one.high),
-        verdict: case.verdict,
-        confirmed: case.counts(),
-        detail: format!(
-            "{}: {} -> {} QPS, {interval}, {}, {} measured",
-            verdict_words(case, view.margin),
-            quantity_or_none(rate.and_then(|rate| rate.base)),
-            quantity_or_none(rate.and_then(|rate| rate.candidate)),
-            view.repeats.count(case.repeats),
-            span(case.seconds)
-        ),
-    }
-}
-
 /// What the signs and numbers of relative rates mean, as far as they occur.
 fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
-    let deciding = || cases.iter().copied().filter_map(|case| Some((case, case.deciding()?)));
-    let any =
-        |is: &dyn Fn(&ComparedStep, &ComparedMetric) -> bool| deciding().any(|(case, one)| is(case, one));
     let mut text = "Relative is candidate over base, below 1 it is slower".to_owned();
-    if any(&|_, one| one.is_bounded()) {
+    if any(cases, &|_, one| one.is_bounded()) {
         let confidence = chosen_percent(1.0 - view.alpha);
         text.push_str(&match view.repeats {
             Repeats::Launches => format!(", with its {confidence} interval, valid although a step may stop early"),
@@ -90,16 +28,11 @@ fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
             ),
         });
     }
-    if any(&|_, one| one.is_bounded() && (one.low.is_none() || one.high.is_none())) {
+    if has_open_end(cases) {
         text.push_str("; - in an interval means not bounded");
     }
-    let signs: BTreeSet<Sign> =
-        cases.iter().filter_map(|case| Sign::of(case.verdict, case.counts())).collect();
     let mut parts = vec![text + "."];
-    parts.extend(Some(signs::legend(&signs, view.margin)).filter(|signs| !signs.is_empty()));
-    if any(&|case, one| one.ratio.is_some() && Sign::of(case.verdict, case.counts()).is_none()) {
-        parts.push("No sign: no verdict.".to_owned());
-    }
+    parts.extend(legend_of_signs(view, cases));
     if cases.iter().any(|case| case.is_adjusted()) {
         parts.push(
             "adj: of the contention-adjusted rate, from which the time spent waiting for a CPU is taken out."
@@ -107,6 +40,26 @@ fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
         );
     }
     parts.join(" ")
+}
+
+/// Whether it holds for some case that has the metric that carries its verdict.
+pub(super) fn any(cases: &[&ComparedStep], is: &dyn Fn(&ComparedStep, &ComparedMetric) -> bool) -> bool {
+    cases.iter().any(|case| case.deciding().is_some_and(|one| is(case, one)))
+}
+
+/// Whether an interval is bounded on one side only.
+pub(super) fn has_open_end(cases: &[&ComparedStep]) -> bool {
+    any(cases, &|_, one| one.is_bounded() && (one.low.is_none() || one.high.is_none()))
+}
+
+/// The signs that occur, and what it means where there is none.
+pub(super) fn legend_of_signs(view: &Comparison, cases: &[&ComparedStep]) -> Vec<String> {
+    let signs: BTreeSet<Sign> =
+        cases.iter().filter_map(|case| Sign::of(case.verdict, case.counts())).collect();
+    let has_bare =
+        any(cases, &|case, one| one.ratio.is_some() && Sign::of(case.verdict, case.counts()).is_none());
+    let of_signs = Some(signs::legend(&signs, view.margin)).filter(|signs| !signs.is_empty());
+    of_signs.into_iter().chain(has_bare.then(|| "No sign: no verdict.".to_owned())).collect()
 }
 
 /// What the table of a candidate needs to be understood.

@@ -49,8 +49,8 @@ pub(crate) fn blocks(blocks: &[Block]) -> Vec<String> {
             Block::Table(one) => parts.extend([escaped(&one.caption), table(one)]),
             Block::Matrix(matrix) if !matrix.is_in_another_table() => parts.extend([
                 escaped(&matrix.caption),
-                table(&matrix_table::with_intervals(matrix)),
-                escaped(&matrix.legend),
+                table(&matrix_table::table(matrix)),
+                escaped(&matrix.whole_legend(matrix.intervals)),
             ]),
             Block::Verbatim(text) => parts.push(fenced(text)),
             Block::Matrix(_) | Block::Figure(_) | Block::Timeline(_) => {}

@@ -7,10 +7,12 @@ pub mod html;
 mod junit;
 pub(crate) mod layout;
 mod markdown;
+mod matrix_grid;
 mod matrix_table;
 mod openmetrics;
 mod post;
 pub(crate) mod separated;
+mod sheet;
 mod step_summary;
 mod text;
 mod together;
@@ -57,7 +59,7 @@ enum Make {
 }
 
 /// All of them, in the order of `--help`.
-pub static FORMATS: [Format; 13] = [
+pub static FORMATS: [Format; 14] = [
     Format {
         name: "text",
         help: "Tables for a terminal",
@@ -92,6 +94,15 @@ pub static FORMATS: [Format; 13] = [
         ending: Some("csv"),
         media_type: "text/csv; charset=utf-8",
         make: Make::Table(separated::csv),
+    },
+    Format {
+        name: "sheet",
+        help: "Relative rates as the posts' sheets have them: releases as columns from col-1, the base",
+        ending: Some("sheet.tsv"),
+        media_type: TEXT,
+        make: Make::Verdicts(|runs, _| {
+            runs.iter().map(|run| sheet::render(run)).collect::<Vec<_>>().join("\n")
+        }),
     },
     Format {
         name: "html",
@@ -204,12 +215,20 @@ pub struct Options {
     pub into_directory: bool,
     /// The most that a summary of a job may have, in bytes.
     pub most_bytes: usize,
+    /// Whether a matrix of many candidates has the interval of each ratio.
+    pub intervals: bool,
 }
 
 impl Options {
     /// Without a threshold, as one file.
     pub fn new(text: TextOptions) -> Options {
-        Options { text, threshold: None, into_directory: false, most_bytes: step_summary::MOST_BYTES }
+        Options {
+            text,
+            threshold: None,
+            into_directory: false,
+            most_bytes: step_summary::MOST_BYTES,
+            intervals: false,
+        }
     }
 }
 
@@ -259,6 +278,7 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
             has: FORMATS.iter().filter(|format| format.is_of(other)).map(|format| format.name).collect(),
         });
     }
+    let document = |finding: &Finding| with_intervals(document(finding), options.intervals);
     let documents = || findings.iter().map(document).collect::<Vec<Document>>();
     let several = findings.len().max(1);
     Ok(Output::Text(match &format.make {
@@ -319,6 +339,16 @@ pub fn document(finding: &Finding) -> Document {
         Finding::Bisection(view) => bisection::document(view),
         Finding::Import(view) => import::document(view),
     }
+}
+
+/// A document whose matrices have intervals, if they are asked for.
+fn with_intervals(mut document: Document, asked_for: bool) -> Document {
+    for block in document.sections.iter_mut().flat_map(|section| &mut section.blocks) {
+        if let Block::Matrix(matrix) = block {
+            matrix.intervals |= asked_for;
+        }
+    }
+    document
 }
 
 /// A finding as one object with a line break at its end.

@@ -92,15 +92,9 @@ mod tests {
             section: Some("step-readrandom".to_owned()),
             group: "point".to_owned(),
             base_value: "1".to_owned(),
-            cells: Vec::new(),
+            ..MatrixRow::default()
         };
-        let matrix = Matrix {
-            caption: String::new(),
-            base: "a".to_owned(),
-            candidates: Vec::new(),
-            rows: vec![row],
-            legend: String::new(),
-        };
+        let matrix = Matrix { base: "a".to_owned(), rows: vec![row], ..Matrix::default() };
         Document {
             title: "a against b".to_owned(),
             kind: "comparison",

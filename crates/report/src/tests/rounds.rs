@@ -204,7 +204,10 @@ fn rounds_in_which_nothing_was_measured_are_a_report_without_numbers() {
     let table = shown(&found, "tsv", plain(80));
     assert_eq!(table.lines().count(), 1 + view.steps.len() * view.subjects.len());
     assert!(
-        table.lines().skip(1).all(|line| line.contains("\t0\t-\t-\t-\t") && line.ends_with("\t0\tdone\t-")),
+        table
+            .lines()
+            .skip(1)
+            .all(|line| line.contains("\t0\t-\t-\t-\t") && line.ends_with("\t0\tdone\t-\t-\t-")),
         "{table}"
     );
     assert!(shown(&found, "markdown", plain(80)).contains("## Overview"));

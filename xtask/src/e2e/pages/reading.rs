@@ -8,11 +8,11 @@ use std::fs;
 
 /// The overview by its first candidate: up, down, as it was.
 pub(super) fn sorts(opened: &Opened<'_>) -> anyhow::Result<()> {
-    const HEAD: &str = ".matrix thead th:nth-child(3)";
+    const HEAD: &str = ".matrix thead th:nth-child(4)";
     const STEPS: &str =
         "return [...document.querySelectorAll('.matrix tbody th')].map((one) => one.textContent)";
     const RATIOS: &str = "return [...document.querySelectorAll('.matrix tbody tr')]\
-        .map((row) => row.cells[2].dataset.value === undefined ? null : Number(row.cells[2].dataset.value))";
+        .map((row) => row.cells[3].dataset.value === undefined ? null : Number(row.cells[3].dataset.value))";
     let browser = opened.browser;
     let given = browser.script(STEPS)?;
     for (order, sign) in [("ascending", 1.0), ("descending", -1.0)] {

@@ -173,7 +173,7 @@ fn read_without_timelines(opened: &Opened<'_>) -> anyhow::Result<()> {
 fn shows_the_run(real: &Real, opened: &Opened<'_>) -> anyhow::Result<()> {
     let shown = opened.browser.script(
         "return Object.fromEntries([...document.querySelectorAll('.matrix tbody tr')]\
-         .map((row) => [row.cells[0].textContent, row.cells[2].dataset.value ?? null]))",
+         .map((row) => [row.cells[0].textContent, row.cells[3].dataset.value ?? null]))",
     )?;
     let shown = shown.as_object().context("no overview")?;
     let ratios = real.ratios();

@@ -112,8 +112,8 @@ fn report(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     opened.shot("report")?;
     browser.ensure("document.querySelector('.verdicts .slower').textContent.includes('slower')")?;
     browser.ensure("document.querySelector('.matrix tbody td.s4').textContent.includes('slower')")?;
-    browser.click(".matrix thead th:nth-child(3) button")?;
-    browser.until("document.querySelector('.matrix thead th:nth-child(3)').ariaSort === 'ascending'")?;
+    browser.click(".matrix thead th:nth-child(4) button")?;
+    browser.until("document.querySelector('.matrix thead th:nth-child(4)').ariaSort === 'ascending'")?;
     browser.click(".matrix tbody th a")?;
     browser.until("document.getElementById('step-readrandom').closest('details').open")?;
     timelines::open_first(opened)?;

@@ -3,6 +3,7 @@
 
 use super::values::{Cells, judged, mean_of_side};
 use crate::comparison::group::{self, GroupRow, Interval, Summary, Worst};
+use crate::comparison::visible::{self, OfCandidate, VisibleChanges};
 use crate::comparison::{ComparedMetric, ComparedStep, StepView, Values, facts};
 use crate::elsewhere;
 use analysis::Ceiling;
@@ -61,13 +62,20 @@ pub(super) fn of_metric(cells: &Cells, step: &str, sides: &[Side], metric: Metri
 /// p of each comparison by itself, by step and candidate: what is looked at together must not be corrected already.
 pub(super) type PValues = BTreeMap<(String, Side), f64>;
 
-/// Every candidate against the base in a step; their p values go to `alone`.
+/// What the comparisons of all steps leave beside their cases.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub alone: PValues,
+    pub visible: VisibleChanges,
+}
+
+/// Every candidate against the base in a step; what is looked at together goes to `beside`.
 pub(super) fn cases(
     cells: &Cells,
     step: &Step,
     record: &RunRecord,
     seconds: &BTreeMap<(String, Side), f64>,
-    alone: &mut PValues,
+    beside: &mut Beside,
 ) -> Vec<ComparedStep> {
     let plan = &record.plan;
     let sides: Vec<Side> = (0..plan.subjects.len()).collect();
@@ -82,6 +90,7 @@ pub(super) fn cases(
     let took = |side: Side| seconds.get(&(step.name.clone(), side)).copied().unwrap_or(0.0);
     let mean =
         |side: Side, metric: Metric| mean_of_side(cells, &step.name, side, &|values| values.get(metric));
+    let mut visible: Vec<OfCandidate> = Vec::new();
     let mut case = |side: Side| {
         let metrics = compared.iter().filter_map(|(metric, versions)| {
             let version = versions.iter().find(|version| version.version == side)?;
@@ -97,8 +106,9 @@ pub(super) fn cases(
         let (verdict, warnings) = said(record, step, side, rate);
         let difference = rate.and_then(|rate| rate.difference);
         if let Some(p) = difference.and_then(|difference| difference.p).filter(|p| p.is_finite()) {
-            alone.insert((step.name.clone(), side), p);
+            beside.alone.insert((step.name.clone(), side), p);
         }
+        visible.extend(difference.and_then(|one| OfCandidate::of_rounds(&one, plan.rule.tau)));
         ComparedStep {
             side,
             verdict,
@@ -115,7 +125,9 @@ pub(super) fn cases(
             warnings,
         }
     };
-    plan.candidate_sides().map(&mut case).collect()
+    let cases = plan.candidate_sides().map(&mut case).collect();
+    beside.visible.insert(step.name.clone(), visible::of_candidates(&visible));
+    cases
 }
 
 /// What the rate says, and how much of it the design and the record let stand.

@@ -7,8 +7,10 @@ pub mod shell;
 pub mod tables;
 
 mod budget;
+mod matrix;
 mod navigation;
 mod pack;
+mod sparkline;
 mod text;
 mod timeline;
 
@@ -160,7 +162,7 @@ fn block_with(block: &Block, packs: &Packs<'_>) -> Markup {
         Block::Paragraph(paragraph) => html! { p { (text::plain(paragraph)) } },
         Block::Items(items) => html! { ul { @for item in items { li { (text::plain(item)) } } } },
         Block::Table(table) => tables::table(table),
-        Block::Matrix(matrix) => tables::matrix(matrix),
+        Block::Matrix(matrix) => matrix::matrix(matrix),
         Block::Figure(figure) => chart(figure),
         Block::Timeline(timeline) => timeline::timeline(timeline, packs),
         Block::Verbatim(verbatim) => html! { pre { code { (text::verbatim(verbatim)) } } },

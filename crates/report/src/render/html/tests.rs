@@ -29,6 +29,7 @@ fn small() -> Document {
         group: "point".into(),
         base_value: "612,345".into(),
         cells: vec![cell],
+        ..MatrixRow::default()
     };
     let matrix = Matrix {
         caption: "Relative QPS".into(),
@@ -36,6 +37,7 @@ fn small() -> Document {
         candidates: vec!["rocksdb@8.7.3".into()],
         rows: vec![row("readrandom", Some("step-readrandom"), Some(cell)), row("seekrandom", None, None)],
         legend: "\u{25bc} slower.".into(),
+        ..Matrix::default()
     };
     let bars = Bars {
         title: "Relative QPS".into(),

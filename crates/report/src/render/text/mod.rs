@@ -1,12 +1,14 @@
 //! A document as text for a terminal of a given width.
 
+mod matrix;
 mod table;
+mod terminal;
 
-use crate::document::{Block, Document, Level, Matrix, Notice, Section, Sentence, Tone};
-use crate::render::layout::{printable, wrapped};
-use crate::render::matrix_table;
+use crate::document::{Block, Document, Level, Notice, Section, Sentence, Tone};
+use crate::render::layout::printable;
 use crate::signs::Sign;
-pub(crate) use table::{fits, tables};
+use table::tables;
+use terminal::Terminal;
 
 /// How a text is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,7 @@ pub fn render(document: &Document, options: TextOptions) -> String {
     );
     let mut footer = document.footer.clone();
     footer.extend(left_out_line(left_out));
+    footer.extend(without_intervals(document));
     parts.push(terminal.paragraphs(&footer));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
@@ -80,6 +83,17 @@ fn left_out_line(sections: usize) -> Option<String> {
     }
 }
 
+fn without_intervals(document: &Document) -> Option<String> {
+    let lacks = |block: &Block| match block {
+        Block::Matrix(matrix) => {
+            !matrix.intervals && !matrix.interval_legend.is_empty() && !matrix.is_in_another_table()
+        }
+        _ => false,
+    };
+    let told = "The intervals of relative QPS are left out here: `dbdyno report --intervals` shows them.";
+    document.blocks().any(lacks).then(|| told.to_owned())
+}
+
 /// What of a section can be shown as text.
 fn blocks(section: &Section, terminal: Terminal) -> Vec<String> {
     let texts = section.blocks.iter().map(|block| match block {
@@ -89,8 +103,9 @@ fn blocks(section: &Section, terminal: Terminal) -> Vec<String> {
         }
         Block::Table(table) => under(&table.caption, tables(table, terminal), terminal),
         Block::Matrix(matrix) if !matrix.is_in_another_table() => {
-            let mut parts = vec![under(&matrix.caption, matrix_text(matrix, terminal), terminal)];
-            parts.push(terminal.paragraph(&matrix.legend));
+            let rows = matrix::matrix(matrix, terminal);
+            let mut parts = vec![under(&matrix.caption, rows, terminal)];
+            parts.push(terminal.paragraph(&matrix.whole_legend(matrix.intervals)));
             parts.retain(|part| !part.is_empty());
             parts.join("\n\n")
         }
@@ -105,13 +120,6 @@ fn under(caption: &str, table: String, terminal: Terminal) -> String {
         "" => table,
         caption => format!("{}\n{table}", terminal.paragraph(caption)),
     }
-}
-
-/// With intervals, beside the ratios or below them, if there is room.
-fn matrix_text(matrix: &Matrix, terminal: Terminal) -> String {
-    let with_intervals = [matrix_table::with_intervals(matrix), matrix_table::over_intervals(matrix)];
-    let fitting = with_intervals.into_iter().find(|table| fits(table, terminal.width));
-    tables(&fitting.unwrap_or_else(|| matrix_table::without_intervals(matrix)), terminal)
 }
 
 /// Lines stay lines, and nothing in them is obeyed.
@@ -165,42 +173,9 @@ fn shell_words(line: &str) -> Vec<String> {
     words
 }
 
-/// What lines are made for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Terminal {
-    pub(crate) width: usize,
-    pub(crate) colour: bool,
-}
-
 impl From<TextOptions> for Terminal {
     fn from(options: TextOptions) -> Terminal {
         Terminal { width: options.width.max(LEAST_WIDTH), colour: options.colour }
-    }
-}
-
-impl Terminal {
-    /// Wrapped, later lines indented.
-    fn paragraph(self, text: &str) -> String {
-        wrapped(text, self.width, 2)
-    }
-
-    /// Paragraphs without a line between them.
-    fn paragraphs(self, texts: &[String]) -> String {
-        texts.iter().map(|text| self.paragraph(text)).collect::<Vec<_>>().join("\n")
-    }
-
-    /// Every line of a text in its colour.
-    pub(crate) fn toned(self, text: &str, tone: Tone) -> String {
-        let sequence = match tone {
-            Tone::Plain => "",
-            Tone::Good => "\x1b[32m",
-            Tone::Bad => "\x1b[31m",
-            Tone::Strong => "\x1b[1m",
-        };
-        if !self.colour || sequence.is_empty() {
-            return text.to_owned();
-        }
-        text.split('\n').map(|line| format!("{sequence}{line}\x1b[0m")).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -3,7 +3,7 @@
 //! Columns that it can do without go first, then names in its header are broken where the words of db_bench's names and the
 //! parts of a subject meet, then it is cut into several, each with the first column again.
 
-use super::Terminal;
+use super::terminal::Terminal;
 use crate::document::{Cell, Column, Kind, Table};
 use crate::render::layout::{columns_of, printable, shortened, wrapped};
 
@@ -222,7 +222,7 @@ const WORDS: [&str; 20] = [
 ];
 
 /// The name on lines of at most `width` characters; a word that is longer is broken anywhere.
-fn broken(name: &str, width: usize) -> String {
+pub(super) fn broken(name: &str, width: usize) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     for word in words(name, width) {
         let full = lines.last().is_some_and(|line| line.chars().count() + word.chars().count() > width);

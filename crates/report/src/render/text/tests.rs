@@ -1,7 +1,7 @@
 //! Texts of documents made by hand.
 
 use super::*;
-use crate::document::{Cell, Column, Kind, MatrixCell, MatrixRow, Table};
+use crate::document::{Cell, Column, Kind, Matrix, MatrixCell, MatrixRow, Table};
 use crate::render::{markdown, post, step_summary};
 use crate::signs::legend;
 use crate::tests::hostile::fill;
@@ -41,13 +41,15 @@ fn matrix(steps: usize, candidates: usize) -> Matrix {
         group: String::new(),
         base_value: "612,345".to_owned(),
         cells: (0..candidates).map(|candidate| of(step + candidate)).collect(),
+        ..MatrixRow::default()
     };
     let mut matrix = Matrix {
         caption: "Relative QPS, candidate over rocksdb@8.0.0.".to_owned(),
         base: "rocksdb@8.0.0".to_owned(),
         candidates: (1..=candidates).map(|number| format!("rocksdb@8.{number}.3")).collect(),
         rows: (0..steps).map(row).collect(),
-        legend: String::new(),
+        intervals: candidates < 4,
+        ..Matrix::default()
     };
     matrix.legend = legend(&matrix.signs(), 0.02);
     matrix
