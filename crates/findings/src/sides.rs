@@ -10,6 +10,7 @@ use analysis::sides::{Roles, SideLaunch, SideStep, SidesStep, judge_sides, side_
 use analysis::{Cap, LaunchSummary, StepFacts};
 use model::block::{BASE, Block, Outcome, Side};
 use model::counter::Counter;
+use model::event::RunOutcome;
 use model::metric::Metric;
 use model::plan::Plan;
 use model::record::{RunRecord, RunStatus};
@@ -28,7 +29,8 @@ pub(crate) fn judge<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Judge
     let plan = &record.plan;
     let measured = Measured::of_record(record, evidence);
     let steps = measured.steps(plan, record.host.cpus, &evidence.build_noise);
-    let is_over = matches!(record.status, RunStatus::Ended(_));
+    // One that was stopped is gone on with: a verdict before its end would be one of several looks.
+    let is_over = record.status == RunStatus::Ended(RunOutcome::Done);
     let found = judge_sides(&steps, &roles(plan), &plan.rule, is_over).expect(FINITE);
     let candidates = plan.candidate_sides().count();
     let mut judgements: BTreeMap<(Side, usize), Judged> = BTreeMap::new();
@@ -56,6 +58,40 @@ pub fn known_within(plan: &Plan, cpus: u32, blocks: &BTreeMap<String, Vec<Block>
     let halves = widest_halves(&steps, &roles(plan), &plan.rule).expect(FINITE);
     let of = |(step, half): (&Step, Option<f64>)| Some((step.name.clone(), half?.exp_m1()));
     plan.chosen_steps().zip(halves).filter_map(of).collect()
+}
+
+/// What another run may expect by this one.
+pub struct Noise {
+    /// Wall time of a launch for each of its sides.
+    pub seconds_of_a_side: f64,
+    /// Standard deviation of a side's value in a launch, in ln, by step: the middle over candidates, of the rate that decides.
+    pub deviation_of_a_side: BTreeMap<String, f64>,
+}
+
+impl Noise {
+    /// Absent if no launch has ended.
+    pub fn of(record: &RunRecord) -> Option<Noise> {
+        let took: Vec<f64> =
+            record.launches.iter().filter_map(|launch| Some(launch.took?.as_secs_f64())).collect();
+        let sides = record.plan.subjects.len() as f64;
+        let base = record.plan.base_sides().count() as f64;
+        let mut of_step: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (step, _, judged) in judge(record, &Evidence::default()).judged {
+            let deviation = judged.judgement.deciding().launch_sd;
+            of_step.entry(step.name.clone()).or_default().extend(deviation);
+        }
+        let of_side = |mut values: Vec<f64>| {
+            values.sort_by(f64::total_cmp);
+            Some(values.get(values.len() / 2)? / (1.0 + 1.0 / base).sqrt())
+        };
+        Some(Noise {
+            seconds_of_a_side: analysis::student::mean(&took)? / sides,
+            deviation_of_a_side: of_step
+                .into_iter()
+                .filter_map(|(step, values)| Some((step, of_side(values)?)))
+                .collect(),
+        })
+    }
 }
 
 const FINITE: &str = "logarithms of positive numbers are finite";

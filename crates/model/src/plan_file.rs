@@ -50,6 +50,8 @@ pub struct PlanFile {
     pub seed: Option<u64>,
     /// Of an interleaved plan alone.
     pub interleaved: Interleaved,
+    /// A test hook: slowdowns in percent, each from one subject on.
+    pub planted: BTreeMap<String, f64>,
 }
 
 /// What only an interleaved plan has.
@@ -232,6 +234,7 @@ impl PlanFile {
             budget_seconds: file.budget_minutes.map(|minutes| minutes * 60),
             seed: file.seed,
             interleaved,
+            planted: BTreeMap::new(),
         })
     }
 }

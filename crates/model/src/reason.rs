@@ -72,7 +72,9 @@ impl LeaveReason {
     pub fn is_drop(&self) -> bool {
         match self {
             LeaveReason::Dropped { .. } | LeaveReason::PilotFailed { .. } | LeaveReason::Recorded(_) => true,
-            LeaveReason::Decided | LeaveReason::KnownWithin { .. } | LeaveReason::LaunchesFailed { .. } => false,
+            LeaveReason::Decided | LeaveReason::KnownWithin { .. } | LeaveReason::LaunchesFailed { .. } => {
+                false
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::insert::host_key;
 use crate::writer::Writer;
 use model::block::Side;
 use model::host::Host;
-use model::plan::Plan;
+use model::plan::{Design, Plan};
 use model::reason::Reason;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +30,7 @@ pub struct ResumedBy {
     pub tool_version: String,
 }
 
-/// The visits of a run that is gone on with, by round and side.
+/// The visits of a run in rounds that is gone on with, by round and side; of interleaved launches there are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resumed {
     /// They are not measured again.
@@ -79,6 +79,10 @@ fn put_aside_what_was_cut_off(
          WHERE run_key = ?",
         [run_key],
     )?;
+    if plan.layout.design == Design::Interleaved {
+        put_launches_aside_that_did_not_end(connection, run_key)?;
+        return Ok(Resumed::default());
+    }
     let begun = begun_visits(connection, run_key)?;
     let ended = visits_with_all_steps(connection, run_key, &plan, "outcome IS NOT NULL")?;
     let done = match retry {
@@ -95,6 +99,28 @@ fn put_aside_what_was_cut_off(
         }
     }
     Ok(Resumed { again: ended.difference(&done).copied().collect(), done })
+}
+
+/// A launch in which all sides take part is void if it did not end: its contrasts are of some sides or some steps alone.
+fn put_launches_aside_that_did_not_end(connection: &Connection, run_key: i64) -> rusqlite::Result<()> {
+    let ended: BTreeSet<u32> = connection
+        .prepare("SELECT launch FROM launches WHERE run_key = ? AND put_aside = 0 AND took_ns IS NOT NULL")?
+        .query_map([run_key], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (launch, side) in begun_visits(connection, run_key)? {
+        if !ended.contains(&launch) {
+            put_visit_aside(connection, run_key, (launch, side))?;
+        }
+    }
+    for launch in begun_launches(connection, run_key)? {
+        if !ended.contains(&launch) {
+            put_launch_aside(connection, run_key, launch)?;
+            // It is built anew, by the same number.
+            connection
+                .execute("DELETE FROM images WHERE run_key = ? AND launch = ?", params![run_key, launch])?;
+        }
+    }
+    Ok(())
 }
 
 type Visits = BTreeSet<(u32, Side)>;

@@ -340,7 +340,11 @@ mod tests {
         let rule = DecisionRule::default();
         let halves = |blocks: &[Block]| {
             let found = judged(blocks, &rule, true);
-            found.judgements.iter().map(|one| one.deciding().high.unwrap().ln() - one.deciding().ratio.unwrap().ln()).fold(0.0, f64::max)
+            found
+                .judgements
+                .iter()
+                .map(|one| one.deciding().high.unwrap().ln() - one.deciding().ratio.unwrap().ln())
+                .fold(0.0, f64::max)
         };
         let (of_ten, of_forty) = (halves(&blocks(10, 3)), halves(&blocks(40, 3)));
         assert!(of_forty < 0.6 * of_ten, "{of_ten} {of_forty}");

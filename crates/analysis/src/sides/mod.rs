@@ -18,7 +18,7 @@ mod step_noise;
 
 pub use control::{Control, ControlVerdict, control};
 pub use judgement::{JudgedSides, SidesStep, judge_sides, widest_halves};
-pub use sizes::{Size, sizes};
+pub use sizes::{SidesLayout, Size, sizes};
 pub use test::{Confirmed, SidesFound, SidesTest};
 pub use values::{SideLaunch, SideStep, SideValue, side_launches};
 

@@ -31,6 +31,29 @@ pub struct Size {
     pub is_noisy: bool,
 }
 
+/// How a run is laid out, for what it will see.
+#[derive(Debug, Clone, Copy)]
+pub struct SidesLayout {
+    pub base_processes: usize,
+    /// Steps times candidates.
+    pub family: usize,
+    pub launches: f64,
+    pub alpha: f64,
+}
+
+/// Degrees of freedom of noise that many sides share.
+const WELL_KNOWN: usize = 120;
+
+impl SidesLayout {
+    /// The change in ln that is seen with 90 % power if a side's value scatters by this in a launch (standard deviation, ln).
+    pub fn visible(&self, deviation: f64) -> f64 {
+        let level = self.alpha / self.family.max(1) as f64;
+        let factor = 1.0 + 1.0 / self.base_processes.max(1) as f64;
+        let error = deviation * (factor / self.launches.max(1.0)).sqrt();
+        (student::two_sided_quantile(level, WELL_KNOWN) + POWER_QUANTILE) * error
+    }
+}
+
 /// The sizes of all steps and candidates, by step and then by candidate; `rates` in that order too. Absent where the candidate has no
 /// launch that connects it with the base.
 ///

@@ -318,6 +318,9 @@ pub struct Run {
     /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; several
     #[arg(long = "db-bench", value_name = "SUBJECT=PROGRAM")]
     pub db_bench: Vec<String>,
+    /// Test hook: SUBJECT=PERCENT burns this share of each operation's time again in this subject and those after it; several add up
+    #[arg(long, value_name = "SUBJECT=PERCENT", hide = true)]
+    pub plant: Vec<String>,
     #[command(flatten)]
     pub speed: HostSpeed,
     #[command(flatten)]

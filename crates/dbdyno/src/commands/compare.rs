@@ -90,5 +90,6 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         budget_seconds: arguments.budget.map(|budget| budget.as_secs()),
         seed: arguments.measuring.seed,
         interleaved: Interleaved::default(),
+        planted: BTreeMap::new(),
     })
 }

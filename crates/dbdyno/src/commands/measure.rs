@@ -14,10 +14,11 @@ use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, HostChange};
 use model::plan::{Design, Plan};
 use model::record::RunRecord;
+use model::units::Nanos;
 use model::warning::Warning;
 use model::workload::DatabaseKind;
 use runner::campaign::drive::{Schedule, drive};
-use runner::campaign::interleaved::machine::Campaign;
+use runner::campaign::interleaved::machine::{self as interleaved, Campaign};
 use runner::campaign::rounds::machine::{Before, Rounds};
 use runner::clock::{self, Stopwatch};
 use runner::doctor::Needs;
@@ -131,6 +132,11 @@ pub fn resume(
     let unfit = unfit(&ready.plan, stage.directory.path());
     let world = world(&ready, &run, stage)?;
     let Resumed { done, again } = writer.resume(&run, retry, &by)?;
+    // What was cut off is put aside by now.
+    let interleaved = match ready.plan.layout.design {
+        Design::Interleaved => Some(writer.store().load_run(&run)?),
+        Design::Rounds | Design::Sequential => None,
+    };
     // The run keeps the one that it began after.
     if let Some(fingerprint) = &fingerprint {
         writer.keep_fingerprint(fingerprint)?;
@@ -138,13 +144,33 @@ pub fn resume(
     let measured_later =
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
     progress.begin(&run, &ready.plan);
-    progress.say(&format!("  {} complete", count(done.len() as u64, "visit is", "visits are")));
+    let complete = match &interleaved {
+        Some(record) => count(u64::from(ended_launches(record)), "launch is", "launches are"),
+        None => count(done.len() as u64, "visit is", "visits are"),
+    };
+    progress.say(&format!("  {complete} complete"));
     for warning in warning.into_iter().chain(unfit).chain(measured_later) {
         progress.say(&format!("  warning: {warning}"));
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
+    if let Some(record) = interleaved {
+        let before = interleaved::Before {
+            launches: ended_launches(&record),
+            max_launches: record.max_launches,
+            left: record.step_exits.iter().map(|exit| exit.step.clone()).collect(),
+            spent: Nanos(record.launches.iter().filter_map(|launch| launch.took).map(|took| took.0).sum()),
+        };
+        let campaign = Campaign::resumed(ready.plan.clone(), OfCampaign::resumed(&record), before);
+        return drive_to_end(&ready, run, world, campaign, writer, progress);
+    }
     let rounds = Rounds::new(ready.plan.clone(), Before { done, again });
     drive_to_end(&ready, run, world, rounds, writer, progress)
+}
+
+/// The number of the last launch that ended.
+fn ended_launches(record: &RunRecord) -> u32 {
+    let ended = record.launches.iter().filter(|launch| launch.took.is_some());
+    ended.map(|launch| launch.launch).max().unwrap_or(0)
 }
 
 /// What has changed on the host since the run began, how fast it is included if that is known now.

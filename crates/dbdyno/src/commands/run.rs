@@ -14,7 +14,7 @@ use findings::{ComparedRun, Finding};
 use model::block::{Outcome, Side};
 use model::event::RunOutcome;
 use model::figures::count;
-use model::plan::Purpose;
+use model::plan::{Design, Purpose};
 use model::plan_file::PlanFile;
 use model::reason::Reason;
 use model::record::{RunRecord, RunStatus};
@@ -24,7 +24,7 @@ use runner::clock::Stopwatch;
 use runner::real::code_files;
 use std::collections::BTreeSet;
 use std::path::Path;
-use store::{QueuedRun, Retry, Writer};
+use store::{QueuedRun, Retry, Store, Writer};
 
 /// Plans, measures workload after workload, prints each report.
 pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
@@ -33,16 +33,39 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         return resume(places, arguments, wanted);
     }
     let Some(path) = &arguments.plan else { return Err(usage(anyhow!("name a plan file"))) };
-    let file = with_db_bench(read(path)?, &arguments.db_bench)?;
+    let file = with_planted(with_db_bench(read(path)?, &arguments.db_bench)?, &arguments.plant)?;
     db_bench_has_the_steps(&file)?;
     if arguments.dry_run {
-        let memory_bytes = runner::proc::host::describe(Path::new("/")).memory_bytes;
+        let host = runner::proc::host::describe(Path::new("/"));
         for workload in campaign::workloads(&file)? {
-            print::text(&campaign::describe(&file, &workload, memory_bytes))?;
+            let earlier = match file.design {
+                Design::Interleaved => last_interleaved(places, &workload.name, &host.name)?,
+                Design::Rounds | Design::Sequential => None,
+            };
+            print::text(&campaign::describe(&file, &workload, host.memory_bytes, earlier.as_ref()))?;
         }
         return Ok(Ending::Done);
     }
     measure_file(places, &file, &arguments.speed, reported(arguments))
+}
+
+/// More runs than these are not looked at.
+const MOST_EARLIER_RUNS: u32 = 20;
+
+/// The newest interleaved campaign of a workload on this host: what its launches took and how much they scattered.
+fn last_interleaved(places: &Places, workload: &str, host: &str) -> anyhow::Result<Option<RunRecord>> {
+    // Without a store there is no earlier run.
+    let Ok(store) = Store::open_existing(&paths::store_file(places)?) else { return Ok(None) };
+    for head in store.runs_of(workload, MOST_EARLIER_RUNS)? {
+        let (plan, of) = store.run_plan(&head.id)?;
+        if plan.is_interleaved_campaign() && of.name == host {
+            let record = store.load_run(&head.id)?;
+            if record.status == RunStatus::Ended(RunOutcome::Done) {
+                return Ok(Some(record));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn reported(arguments: &Run) -> Reported<'_> {
@@ -158,7 +181,13 @@ impl<'a> Session<'a> {
                 "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
             )));
         }
-        let failed = visits_with_failures(&record);
+        let is_interleaved = record.plan.layout.design == Design::Interleaved;
+        if is_interleaved && retry == Retry::Failed {
+            return Err(usage(anyhow!(
+                "run {run} has all subjects in each launch, so no visit of one is measured again: leave --retry-failed out"
+            )));
+        }
+        let failed = if is_interleaved { BTreeSet::new() } else { visits_with_failures(&record) };
         let is_done = record.status == RunStatus::Ended(RunOutcome::Done);
         if is_done && (failed.is_empty() || retry == Retry::CutOff) {
             if others {
@@ -257,6 +286,23 @@ fn db_bench_has_the_steps(file: &PlanFile) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// `rocksdb@8.7.3=3`: 3 % from this subject on.
+fn with_planted(mut file: PlanFile, planted: &[String]) -> anyhow::Result<PlanFile> {
+    for text in planted {
+        let parsed = text.rsplit_once('=').and_then(|(subject, percent)| {
+            let percent = percent.parse::<f64>().ok().filter(|percent| (0.0..=1000.0).contains(percent))?;
+            file.subjects.iter().any(|one| one.to_string() == subject).then(|| (subject.to_owned(), percent))
+        });
+        let (subject, percent) = parsed.ok_or_else(|| {
+            usage(anyhow!(
+                "--plant `{text}`: write a subject of the plan and 0 to 1000 percent, like rocksdb@8.7.3=3"
+            ))
+        })?;
+        file.planted.insert(subject, percent);
+    }
+    Ok(file)
 }
 
 /// `rocksdb@8.7.3=./db_bench.873`, over what the plan says.

@@ -11,6 +11,7 @@ use model::block_cache;
 use model::loop_device::FileSystem;
 use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
 use model::plan_file::PlanFile;
+use model::record::RunRecord;
 use model::units::Nanos;
 use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
@@ -116,6 +117,7 @@ fn plan(
     let db_bench = db_bench_programs(file, &prepared);
     let (mut subjects, mut written_options): (Vec<Subject>, Vec<Option<String>>) =
         prepared.into_iter().map(|prepared| (prepared.subject, prepared.written_options)).unzip();
+    plant(file, &mut subjects);
     let is_interleaved = file.design == Design::Interleaved;
     let mut steps = chosen_steps(&workload, &file.steps);
     let mut further_base_processes = 0;
@@ -162,6 +164,18 @@ fn plan(
     Ok(Campaign { plan, written_options })
 }
 
+/// Slowdowns from their subjects on, in the order of the plan.
+fn plant(file: &PlanFile, subjects: &mut [Subject]) {
+    let mut factor = 1.0;
+    for reference in &file.subjects {
+        let name = reference.to_string();
+        factor *= 1.0 + file.planted.get(&name).copied().unwrap_or(0.0) / 100.0;
+        for subject in subjects.iter_mut().filter(|subject| subject.reference == *reference) {
+            subject.planted_slowdown_percent = 100.0 * (factor - 1.0);
+        }
+    }
+}
+
 /// What is asked to be known within `until` is no change within it.
 fn rule(file: &PlanFile) -> DecisionRule {
     let rule = DecisionRule::default();
@@ -186,7 +200,12 @@ const FILL_PER_SECOND: f64 = 250_000.0;
 const WRITES_PER_SECOND: f64 = 100_000.0;
 
 /// What a dry run shows: sizes, steps, order, and the least time that it takes.
-pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> String {
+pub fn describe(
+    file: &PlanFile,
+    workload: &Workload,
+    memory_bytes: u64,
+    earlier: Option<&RunRecord>,
+) -> String {
     use std::fmt::Write;
     let mut text = String::new();
     let gb = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
@@ -235,6 +254,13 @@ pub fn describe(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Stri
             format!("a loop device of {}{file_system}{further}, needs root", gb(device.bytes.0 as f64)),
         );
     }
+    if file.design == Design::Interleaved {
+        for (what, value) in interleaved::forecast(file, workload, earlier) {
+            line(what, value);
+        }
+        let listed: String = file.subjects.iter().map(|subject| format!("  {subject}\n")).collect();
+        return format!("{text}subjects\n{listed}");
+    }
     let (mut seconds, mut steps) = (0.0, String::new());
     for step in &workload.steps {
         let (limit, least) = match &step.beside {
@@ -276,7 +302,15 @@ fn design(file: &PlanFile) -> String {
     let (rounds, subjects) = (file.rounds as usize, count(file.subjects.len(), "subject"));
     match file.design {
         Design::Sequential => format!("{subjects} one after another, {} each", count(rounds, "time")),
-        Design::Rounds | Design::Interleaved => {
+        Design::Interleaved => format!(
+            "{subjects} in turns, all there at once, {} of the first",
+            model::figures::count(
+                file.interleaved.base_processes_of(file.subjects.len() - 1) as u64,
+                "process",
+                "processes"
+            ),
+        ),
+        Design::Rounds => {
             format!("{} of {subjects}, each round in a random order of its own", count(rounds, "round"))
         }
     }

@@ -2,9 +2,13 @@
 //! a block is.
 
 use crate::exit::usage;
+use analysis::sides::SidesLayout;
 use anyhow::{anyhow, bail};
-use model::plan::{LeftOut, Plan, Subject};
+use findings::sides::Noise;
+use model::figures::{chosen_percent, span};
+use model::plan::{DecisionRule, LeftOut, Plan, Subject};
 use model::plan_file::PlanFile;
+use model::record::RunRecord;
 use model::units::Nanos;
 use model::workload::{DatabaseKind, Workload};
 
@@ -77,6 +81,46 @@ pub(super) fn shorten_blocks(workload: &mut Workload, sides: usize) {
             step.block = step.block.min(SHORT_BLOCK);
         }
     }
+}
+
+/// What a dry run says of launches, memory and the change that will be visible; the latter by an earlier run on this host.
+pub(super) fn forecast(
+    file: &PlanFile,
+    workload: &Workload,
+    earlier: Option<&RunRecord>,
+) -> Vec<(&'static str, String)> {
+    let candidates = file.subjects.len() - 1;
+    let base_processes = file.interleaved.base_processes_of(candidates);
+    let sides = candidates + base_processes;
+    let memory = super::memory_of(workload, &workload.options) * sides as u64;
+    let mut lines =
+        vec![("needs", format!("about {:.1} GB of memory for {sides} processes", memory as f64 / 1e9))];
+    if let Some(until) = file.interleaved.until {
+        lines.push(("until", format!("every interval is within plus or minus {}", chosen_percent(until))));
+    }
+    let budget = file.budget_seconds;
+    let bound = budget.map_or("no bound".to_owned(), |seconds| span(seconds as f64));
+    let Some(noise) = earlier.and_then(Noise::of) else {
+        let why =
+            "a first run of this workload on this host tells how many launches that is, and what they show";
+        lines.push(("time", format!("{bound}; {why}")));
+        return lines;
+    };
+    let launch = noise.seconds_of_a_side * sides as f64;
+    let DecisionRule { alpha, max_launches, .. } = DecisionRule::default();
+    let most = f64::from(max_launches);
+    let launches = budget.map_or(most, |seconds| (seconds as f64 / launch).floor().min(most));
+    let by = earlier.map(|record| format!(", by run {}", record.id)).unwrap_or_default();
+    lines.push(("time", format!("{bound}: about {launches:.0} launches of {}{by}", span(launch))));
+    let Ok(names) = chosen_steps(workload, &file.steps) else { return lines };
+    let layout = SidesLayout { base_processes, family: names.len() * candidates, launches, alpha };
+    for name in names {
+        if let Some(deviation) = noise.deviation_of_a_side.get(&name) {
+            let visible = 100.0 * layout.visible(*deviation).exp_m1();
+            lines.push(("visible", format!("{name}: a change of {visible:.1} %")));
+        }
+    }
+    lines
 }
 
 /// Files and pipes that the controller has open for a side, at most.

@@ -14,6 +14,7 @@ use crate::exit::usage;
 use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
 use model::block_cache;
+use model::config::Options;
 use model::plan::{DecisionRule, Design, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
 use model::storage::Storage;
@@ -165,9 +166,6 @@ fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<St
 /// What a plan takes while it runs. Sides live at the same time: block cache, memtables and a copy of the data in the page cache for
 /// each; on the disk as much again for what compactions and logs have not given back.
 pub fn needs(plan: &Plan) -> Needs {
-    let number = |subject: &Subject, name: &str, otherwise: u64| {
-        subject.options.get(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(otherwise)
-    };
     let here = plan.subjects.iter().filter(|subject| subject.build.elsewhere().is_none()).count();
     let at_once = if plan.layout.design == Design::Interleaved { here } else { here.min(1) };
     let memory: u64 = plan
@@ -177,23 +175,34 @@ pub fn needs(plan: &Plan) -> Needs {
             if subject.build.elsewhere().is_some() {
                 return 0; // whatever it takes, it has taken already
             }
-            if plan.workload.is_fio() {
-                return 64 << 20; // its shared memory; its file is on the device
-            }
-            if plan.workload.is_sql() {
-                // The pages of its files are in the page cache too, and writes make more of them.
-                return plan.workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0
-                    + plan.workload.data.size().0 * 2;
-            }
-            let cache = block_cache::size(&subject.options).map_or(32 << 20, |cache| cache.0);
-            let memtable = number(subject, "write_buffer_size", 64 << 20);
-            // RocksDB keeps two memtables by default and needs some for indexes, filters and compaction.
-            cache.min(plan.workload.data.size().0 * 2) + memtable * 4 + plan.workload.data.size().0
+            memory_of(&plan.workload, &subject.options)
         })
         .sum();
     // In rounds one subject is alive at a time.
     let memory = if at_once < here { memory / here.max(1) as u64 } else { memory };
     Needs { memory: Bytes(memory), disk: Bytes(plan.workload.data.size().0 * 2 * at_once as u64) }
+}
+
+/// A process without data.
+const EMPTY_PROCESS: u64 = 64 << 20;
+
+/// What a side takes of memory, its share of the page cache included, with these options.
+fn memory_of(workload: &Workload, options: &Options) -> u64 {
+    let data = workload.data.size().0;
+    if workload.is_fio() {
+        return EMPTY_PROCESS; // its shared memory; its file is on the device
+    }
+    if workload.is_sql() {
+        // The pages of its files are in the page cache too, and writes make more of them.
+        return workload.memory.unwrap_or(servers::DEFAULT_MEMORY).0 + data * 2;
+    }
+    let number = |name: &str| options.get(name).and_then(|text| text.parse::<u64>().ok());
+    let cache = block_cache::size(options).map_or(32 << 20, |cache| cache.0);
+    // Indexes and filters are in the cache too. The image's pages are one file's for all sides.
+    let reads = cache.min(data + data / 4);
+    // RocksDB keeps two memtables by default and needs some for compaction; the files that it writes are in the page cache.
+    let writes = number("write_buffer_size").unwrap_or(64 << 20) * 4 + data;
+    EMPTY_PROCESS + reads.max(writes)
 }
 
 /// Sides that share an image have it by hard links, which reach no other file system.

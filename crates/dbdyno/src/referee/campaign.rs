@@ -4,9 +4,10 @@
 use super::affordable;
 use analysis::least_launches;
 use findings::sides::known_within;
-use model::block::Block;
+use model::block::{Block, Outcome};
 use model::plan::Plan;
 use model::reason::LeaveReason;
+use model::record::RunRecord;
 use model::units::Nanos;
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,25 @@ impl OfCampaign {
     pub fn new(plan: &Plan, cpus: u32) -> OfCampaign {
         OfCampaign { plan: plan.clone(), cpus, blocks: BTreeMap::new() }
     }
+
+    /// With the blocks that the run has already.
+    pub fn resumed(record: &RunRecord) -> OfCampaign {
+        let mut referee = OfCampaign::new(&record.plan, record.host.cpus);
+        let done: BTreeSet<_> = record
+            .trials
+            .iter()
+            .filter(|ended| ended.outcome == Outcome::Done)
+            .map(|ended| &ended.trial)
+            .collect();
+        referee.take_in(record.blocks.iter().filter(|block| done.contains(&block.trial)));
+        referee
+    }
+
+    fn take_in<'a>(&mut self, blocks: impl IntoIterator<Item = &'a Block>) {
+        for block in blocks {
+            self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
+        }
+    }
 }
 
 impl Referee for OfCampaign {
@@ -32,9 +52,7 @@ impl Referee for OfCampaign {
     }
 
     fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
-        for block in blocks {
-            self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
-        }
+        self.take_in(blocks);
         let Some(until) = self.plan.rule.until else { return AfterLaunch::default() };
         if passed.launch < least_launches(self.plan.rule.alpha) {
             return AfterLaunch::default();

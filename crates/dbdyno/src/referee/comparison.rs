@@ -27,7 +27,13 @@ impl OfComparison {
     /// A referee for a plan on a host with this many CPUs.
     pub fn new(plan: &Plan, cpus: u32) -> OfComparison {
         let judging = Judging::new(Procedure::new(plan.rule), family(plan).count());
-        OfComparison { plan: plan.clone(), cpus, judging, blocks: BTreeMap::new(), announced: BTreeSet::new() }
+        OfComparison {
+            plan: plan.clone(),
+            cpus,
+            judging,
+            blocks: BTreeMap::new(),
+            announced: BTreeSet::new(),
+        }
     }
 
     /// Takes in what a launch added: looks at all launches so far, as a report does that replays the look, if it is time to,

@@ -42,6 +42,7 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
             rounds: 2,
             reason: text("the worker was killed by signal 9"),
         },
+        Warning::SideLeft { subject: text(NEW), launches: 3 },
         Warning::MeasuredAgainLater { visits: 1 },
         Warning::MeasuredAgainLater { visits: 4 },
         Warning::ResumedAfterChange {

@@ -4,8 +4,8 @@
 use super::{changes, found};
 use crate::contract::{self, SCHEMA};
 use findings::comparison::{
-    BothSides, Change, ComparedMetric, ComparedStep, Depths, Disturbed, ReleaseTrend, Repeats, ShapeRow,
-    StepView, SubjectView, TrialReason, Values,
+    BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Depths, Disturbed,
+    ReleaseTrend, Repeats, ShapeRow, StepView, SubjectView, TrialReason, Values,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -61,6 +61,7 @@ pub fn json(view: &Comparison) -> Value {
         "summaries": summaries.collect::<Vec<_>>(),
         "groups": view.groups,
         "visible": view.steps.iter().filter_map(|step| visible(step, view)).collect::<Vec<_>>(),
+        "control": view.control.as_ref().map(control),
         "depths": view.depths.iter().map(|one| depths(one, view)).collect::<Vec<_>>(),
         "notes": notes(view),
         "differs": differs.collect::<Vec<_>>(),
@@ -73,6 +74,21 @@ pub fn json(view: &Comparison) -> Value {
         "elapsed_s": view.run.elapsed_s,
         "cost": view.cost.as_ref().map(contract::cost),
         "host": contract::host(&view.host, view.fingerprint.as_ref()),
+    })
+}
+
+/// The processes of the base against each other.
+fn control(of: &ControlView) -> Value {
+    json!({
+        "differ": match of.verdict {
+            ControlVerdict::Differ => Some(true),
+            ControlVerdict::NoDifference => Some(false),
+            ControlVerdict::Unknown => None,
+        },
+        "processes": of.processes,
+        "p_value": of.p,
+        "step": of.step,
+        "range": of.range,
     })
 }
 

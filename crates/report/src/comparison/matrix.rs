@@ -123,6 +123,9 @@ fn interval_legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
     }
     let confidence = chosen_percent(1.0 - view.alpha);
     let mut text = match view.repeats {
+        Repeats::Launches if view.control.is_some() => {
+            format!("Intervals: {confidence} for all steps and candidates together")
+        }
         Repeats::Launches => format!("Intervals: {confidence}, valid although a step may stop early"),
         Repeats::Rounds => {
             format!("Intervals: of means over rounds, {confidence} for all candidates of a step together")

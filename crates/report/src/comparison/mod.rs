@@ -22,7 +22,7 @@ pub use table::table;
 use crate::document::{Block, Document, Level, Notice, PostPart, Section, Table};
 use crate::documents::ids::Ids;
 use crate::documents::{self, latency, series, setup};
-use findings::comparison::{GroupRow, Repeats, StepView, SubjectView};
+use findings::comparison::{ControlVerdict, GroupRow, Repeats, StepView, SubjectView};
 use findings::{ComparedRun, Comparison};
 use model::figures::{and_list, count};
 use model::metric::ColumnGroup;
@@ -66,6 +66,7 @@ pub fn document(run: &ComparedRun) -> Document {
     intro.extend(sentences::design(view));
     intro.push(sentences::conditions(view));
     intro.push(sentences::trials(view));
+    intro.extend(view.control.as_ref().map(|control| sentences::control(view, control)));
     let mut footer = vec![host_line(&view.host)];
     footer.extend(view.fingerprint.as_ref().map(sentences::fingerprint));
     footer.extend(view.cost.as_ref().map(|cost| sentences::cost(cost, view.of_servers)));
@@ -113,7 +114,9 @@ fn warnings(view: &Comparison) -> Vec<Notice> {
         let failed = count(u64::from(view.trials.failed), "trial", "trials");
         Notice::of_all("failed-trials", format!("{failed} failed; Trials says why"))
     });
-    of_run.chain(left_out).chain(failed).collect()
+    let differ = view.control.as_ref().filter(|control| control.verdict == ControlVerdict::Differ);
+    let differ = differ.map(|control| Notice::of_all("control-differs", sentences::control(view, control)));
+    of_run.chain(left_out).chain(failed).chain(differ).collect()
 }
 
 /// The whole at a glance: a matrix, what to look at first, charts.

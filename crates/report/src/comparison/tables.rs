@@ -22,6 +22,9 @@ fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
     if any(cases, &|_, one| one.is_bounded()) {
         let confidence = chosen_percent(1.0 - view.alpha);
         text.push_str(&match view.repeats {
+            Repeats::Launches if view.control.is_some() => {
+                format!(", with intervals that hold at {confidence} for all steps and candidates together")
+            }
             Repeats::Launches => format!(", with its {confidence} interval, valid although a step may stop early"),
             Repeats::Rounds => format!(
                 ", means over rounds, with intervals that hold at {confidence} for all candidates of a step together"

@@ -248,11 +248,21 @@ impl World for SimulatedWorld {
                     match fault {
                         Fault::FullDisk { launch: when } if *when == *launch => {
                             let reason = "no space left".to_owned();
-                            return Err(Failure { side: None, reason, severity: Severity::Run, others: Vec::new() });
+                            return Err(Failure {
+                                side: None,
+                                reason,
+                                severity: Severity::Run,
+                                others: Vec::new(),
+                            });
                         }
                         Fault::Interrupt { launch: when } if *when == *launch => {
                             let reason = "interrupted".to_owned();
-                            return Err(Failure { side: None, reason, severity: Severity::Interrupted, others: Vec::new() });
+                            return Err(Failure {
+                                side: None,
+                                reason,
+                                severity: Severity::Interrupted,
+                                others: Vec::new(),
+                            });
                         }
                         Fault::FullDisk { .. }
                         | Fault::Interrupt { .. }

@@ -21,7 +21,9 @@ impl<R: Referee> Campaign<R> {
             return None;
         }
         let worker = match &line.action {
-            Action::Ask { requests, .. } => requests.iter().map(|(worker, _)| *worker).find(|one| one.side == side),
+            Action::Ask { requests, .. } => {
+                requests.iter().map(|(worker, _)| *worker).find(|one| one.side == side)
+            }
             Action::RunBlock { worker, .. } | Action::Collect { worker } => Some(*worker),
             Action::Freeze { workers }
             | Action::Stop { workers }
@@ -95,7 +97,8 @@ impl<R: Referee> Campaign<R> {
             let is_lost = lost.iter().any(|(_, of)| of == side);
             *failures = if is_lost && !is_measured { *failures + 1 } else { 0 };
         }
-        let has_left = |(side, failures): (&Side, &u32)| (*failures >= MOST_FAILURES_IN_A_ROW).then_some(*side);
+        let has_left =
+            |(side, failures): (&Side, &u32)| (*failures >= MOST_FAILURES_IN_A_ROW).then_some(*side);
         let left: Vec<Side> = self.sides.iter().filter_map(has_left).collect();
         for side in left {
             self.sides.remove(&side);

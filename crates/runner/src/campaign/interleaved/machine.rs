@@ -41,6 +41,8 @@ pub struct Campaign<R> {
     max_launches: Option<u32>,
     /// When the first launch began.
     first_started: Nanos,
+    /// The number of the first launch: after those of a run that is gone on with.
+    first_launch: u32,
     /// Whether no launch comes after the last one.
     was_last: bool,
     last_cost: LaunchCost,
@@ -54,6 +56,19 @@ pub struct Campaign<R> {
     retried: BTreeSet<(String, Side)>,
     pub(super) events: Vec<RunEvent>,
     epoch_us: i64,
+}
+
+/// What a run has that is gone on with.
+#[derive(Debug, Clone, Default)]
+pub struct Before {
+    /// The last launch that ended; 0 if none has.
+    pub launches: u32,
+    /// Absent if the first did not end.
+    pub max_launches: Option<u32>,
+    /// Steps that have left.
+    pub left: BTreeSet<String>,
+    /// Time that its launches took.
+    pub spent: Nanos,
 }
 
 /// The launch in progress; number 0 is the pilot.
@@ -115,6 +130,7 @@ impl<R: Referee> Campaign<R> {
             launch: Launch::default(),
             max_launches: None,
             first_started: Nanos(0),
+            first_launch: 1,
             was_last: false,
             last_cost: LaunchCost::default(),
             failed_launches: BTreeMap::new(),
@@ -123,6 +139,16 @@ impl<R: Referee> Campaign<R> {
             events: Vec::new(),
             epoch_us: 0,
         }
+    }
+
+    /// A run that is gone on with. Time that has passed between is no part of its budget.
+    pub fn resumed(mut plan: Plan, referee: R, before: Before) -> Campaign<R> {
+        plan.budget = plan.budget.saturating_sub(before.spent);
+        let mut campaign = Campaign::new(plan, referee);
+        campaign.active.retain(|step| !before.left.contains(step));
+        campaign.first_launch = before.launches + 1;
+        campaign.max_launches = before.max_launches;
+        campaign
     }
 
     fn advance(&mut self, now: Nanos) -> Next {
@@ -140,8 +166,8 @@ impl<R: Referee> Campaign<R> {
     }
 
     fn begin_launch(&mut self, now: Nanos) {
-        let number = self.launch.number + 1;
-        if number == 1 {
+        let number = if self.launch.number == 0 { self.first_launch } else { self.launch.number + 1 };
+        if number == self.first_launch {
             self.first_started = now;
         }
         self.launch = Launch { number, started: now, part_started: now, ..Launch::default() };
@@ -200,11 +226,14 @@ impl<R: Referee> Campaign<R> {
         self.launch.number = launch.number;
         self.last_cost = launch.cost;
         let complete: BTreeSet<String> = launch.ended.difference(&launch.failed).cloned().collect();
-        let blocks: Vec<Block> =
-            launch.blocks.into_iter().filter(|block| {
+        let blocks: Vec<Block> = launch
+            .blocks
+            .into_iter()
+            .filter(|block| {
                 let trial = &block.trial;
                 complete.contains(&trial.step) && !launch.lost.contains(&(trial.step.clone(), trial.side))
-            }).collect();
+            })
+            .collect();
         self.count_failures(&launch.lost, &launch.broken, &blocks);
         if self.max_launches.is_none() {
             let left = self.plan.budget.saturating_sub(now + REPORT_RESERVE);

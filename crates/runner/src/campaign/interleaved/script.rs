@@ -40,11 +40,7 @@ pub fn oldest_side(plan: &Plan, sides: &[Side]) -> Side {
         (true, true) => Ordering::Equal,
         (left, right) => left.cmp(&right),
     };
-    sides
-        .iter()
-        .copied()
-        .min_by(|left, right| order(*left, *right).then(left.cmp(right)))
-        .unwrap_or(BASE)
+    sides.iter().copied().min_by(|left, right| order(*left, *right).then(left.cmp(right))).unwrap_or(BASE)
 }
 
 /// Who and what is still measured.
@@ -75,17 +71,16 @@ pub fn launch(plan: &Plan, launch: u32, left: Left<'_>, sizes: &BlockSizes) -> V
 /// The script that learns block sizes on the base; empty where no chosen step writes.
 pub fn pilot(plan: &Plan, active: &BTreeSet<String>) -> Vec<Line> {
     let random = generator(plan.seed, 0);
-    let mut script =
-        Script {
-            plan,
-            launch: 0,
-            data_seed: plan.seed,
-            sides: vec![BASE],
-            slots: vec![0],
-            builder: BASE,
-            random,
-            lines: Vec::new(),
-        };
+    let mut script = Script {
+        plan,
+        launch: 0,
+        data_seed: plan.seed,
+        sides: vec![BASE],
+        slots: vec![0],
+        builder: BASE,
+        random,
+        lines: Vec::new(),
+    };
     script.pilot_part(active);
     script.lines
 }
@@ -337,8 +332,12 @@ impl<'a> Script<'a> {
 
     /// The workers of a role, in the order of their slots: the order in which they are started.
     fn workers(&self, role: Role) -> Vec<WorkerId> {
-        let mut workers: Vec<WorkerId> =
-            self.slots.iter().zip(&self.sides).map(|(slot, side)| WorkerId { role, side: *side, slot: *slot }).collect();
+        let mut workers: Vec<WorkerId> = self
+            .slots
+            .iter()
+            .zip(&self.sides)
+            .map(|(slot, side)| WorkerId { role, side: *side, slot: *slot })
+            .collect();
         workers.sort_by_key(|worker| worker.slot);
         workers
     }
