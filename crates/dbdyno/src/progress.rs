@@ -69,10 +69,14 @@ impl Progress {
             return;
         }
         if !self.brief {
+            let what = if plan.is_interleaved_campaign() {
+                let (subjects, sides) = (plan.distinct_subjects().len(), plan.subjects.len());
+                format!("{subjects} subjects in turns, {sides} processes, the base {}", self.labels[0])
+            } else {
+                format!("{} against {}", self.labels[1..].join(", "), self.labels[0])
+            };
             self.say(&format!(
-                "run {run}: {} against {}, workload {}, at most {}:{:02} min, seed {}",
-                self.labels[1..].join(", "),
-                self.labels[0],
+                "run {run}: {what}, workload {}, at most {}:{:02} min, seed {}",
                 plan.workload.name,
                 self.budget_s / 60,
                 self.budget_s % 60,

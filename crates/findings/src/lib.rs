@@ -25,6 +25,7 @@ pub mod self_test;
 pub mod sides;
 #[cfg(test)]
 mod tests;
+pub mod toolchain;
 mod trend;
 
 /// Version of the contract that JSON keeps.

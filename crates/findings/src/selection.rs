@@ -77,10 +77,13 @@ impl Selection {
         let of = |names: Vec<String>, shown: usize, all: usize| {
             (shown < all).then_some(Selected { shown: shown as u64, all: all as u64, names })
         };
-        let shown_subjects: Vec<String> = sides.iter().map(|side| subjects[*side].clone()).collect();
+        // Further processes of the base are no subjects of their own.
+        let further = base.len() - 1;
+        let shown_subjects: Vec<String> =
+            sides[..sides.len() - further].iter().map(|side| subjects[*side].clone()).collect();
         let steps_shown = record.plan.steps.iter().filter(|step| self.has_step(step)).count();
         let steps = of(self.steps.clone(), steps_shown, record.plan.steps.len());
-        let subjects = of(shown_subjects, sides.len(), subjects.len());
+        let subjects = of(shown_subjects, sides.len() - further, subjects.len() - further);
         let warning =
             (steps.is_some() || subjects.is_some()).then_some(Warning::Selection { steps, subjects });
         let told = warning.map(|warning| {

@@ -60,6 +60,9 @@ pub fn known_within(plan: &Plan, cpus: u32, blocks: &BTreeMap<String, Vec<Block>
     plan.chosen_steps().zip(halves).filter_map(of).collect()
 }
 
+/// Fewer launches say nothing of how much they scatter.
+const LEAST_LAUNCHES: u32 = 5;
+
 /// What another run may expect by this one.
 pub struct Noise {
     /// Wall time of a launch for each of its sides.
@@ -69,15 +72,17 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// Absent if no launch has ended.
+    /// Absent if no launch of all steps has ended.
     pub fn of(record: &RunRecord) -> Option<Noise> {
-        let took: Vec<f64> =
-            record.launches.iter().filter_map(|launch| Some(launch.took?.as_secs_f64())).collect();
+        let first_exit = record.step_exits.iter().map(|exit| exit.launch).min().unwrap_or(u32::MAX);
+        let of_all_steps = record.launches.iter().filter(|launch| launch.launch <= first_exit);
+        let took: Vec<f64> = of_all_steps.filter_map(|launch| Some(launch.took?.as_secs_f64())).collect();
         let sides = record.plan.subjects.len() as f64;
         let base = record.plan.base_sides().count() as f64;
         let mut of_step: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (step, _, judged) in judge(record, &Evidence::default()).judged {
-            let deviation = judged.judgement.deciding().launch_sd;
+            let is_known = judged.judgement.launches >= LEAST_LAUNCHES;
+            let deviation = judged.judgement.deciding().launch_sd.filter(|_| is_known);
             of_step.entry(step.name.clone()).or_default().extend(deviation);
         }
         let of_side = |mut values: Vec<f64>| {
@@ -196,12 +201,13 @@ fn not_done(record: &RunRecord, step: &Step) -> BTreeSet<(u32, Side)> {
 pub(crate) fn cells(record: &RunRecord) -> Cells {
     let plan = &record.plan;
     let base: Vec<Side> = plan.base_sides().collect();
+    let adjusted = adjusted_steps(record);
     let mut cells = Cells::new();
     for step in plan.chosen_steps() {
         let of_step: Vec<&Block> =
             record.blocks.iter().filter(|block| block.trial.step == step.name).collect();
         let launches = values(record, step);
-        let is_adjusted = decides_by_adjusted(record, step, &launches);
+        let is_adjusted = adjusted.contains(&step.name);
         let level = level(&of_step, &base);
         for launch in &launches {
             let rate = |side: Side| {
@@ -238,26 +244,21 @@ fn level(blocks: &[&Block], base: &[Side]) -> f64 {
     if rate.is_finite() && rate > 0.0 { rate.ln() } else { 0.0 }
 }
 
-/// Whether sides scatter less about their means without the time spent waiting for a CPU, in a step in which that waiting is the
-/// host's.
-fn decides_by_adjusted(record: &RunRecord, step: &Step, launches: &[SideLaunch]) -> bool {
-    let spread = |rate: fn(&analysis::sides::SideValue) -> f64| -> f64 {
-        let mut of_side: BTreeMap<Side, Vec<f64>> = BTreeMap::new();
-        for (side, value) in launches.iter().flat_map(|launch| &launch.values) {
-            of_side.entry(*side).or_default().push(rate(value));
-        }
-        of_side.values().filter_map(|values| analysis::student::standard_deviation(values)).sum()
-    };
-    !step.writes()
-        && step.rate.is_none()
-        && step.threads <= record.host.cpus
-        && spread(|value| value.adjusted) < spread(|value| value.wall)
+/// The steps of which the rate without the time spent waiting for a CPU decides, for most candidates.
+fn adjusted_steps(record: &RunRecord) -> BTreeSet<String> {
+    let mut votes: BTreeMap<&str, i64> = BTreeMap::new();
+    let judged = judge(record, &Evidence::default()).judged;
+    for (step, _, judged) in &judged {
+        let is_adjusted = judged.judgement.decides == Metric::OpsPerSecondAdjusted;
+        *votes.entry(&step.name).or_default() += if is_adjusted { 1 } else { -1 };
+    }
+    votes.into_iter().filter(|(_, votes)| *votes > 0).map(|(step, _)| step.to_owned()).collect()
 }
 
 /// What one side did in a launch, per operation.
 fn work<'a>(blocks: impl Iterator<Item = &'a Block>, rate: Option<f64>) -> Values {
     let of = totals(blocks);
-    let mut values = Values { operations: of.operations as u64, ..Values::default() };
+    let mut values = Values::default();
     values.set(Metric::OpsPerSecond, rate);
     if of.operations > 0.0 {
         values.set(Metric::CpuMicrosPerOp, of.process_cpu_s.map(|seconds| seconds * 1e6 / of.operations));

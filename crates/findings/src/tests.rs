@@ -8,6 +8,7 @@ mod gate;
 pub(crate) mod history;
 mod rounds;
 mod selection;
+mod sides;
 
 use crate::Comparison;
 use crate::comparison::{ComparedMetric, ComparedStep, StepView};

@@ -7,7 +7,7 @@ use findings::judge::Evidence;
 use model::block::{Block, BlockKind, Outcome, Second, Side, TrialKey};
 use model::host::HostSample;
 use model::metric::Metric;
-use model::plan::{Plan, Purpose};
+use model::plan::{Design, Plan, Purpose};
 use model::record::{RunRecord, TrialRecord};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -297,12 +297,14 @@ fn unit_of_reading(name: &str) -> &'static str {
     }
 }
 
-/// The metrics of each trial that counts, by step, side and launch: of a campaign those of its report, trials that
-/// others disturbed left out; of a comparison the totals of its blocks.
+/// The metrics of each trial that counts, by step, side and launch: of rounds those of its report, trials that
+/// others disturbed left out; of interleaved launches the totals of its blocks.
 pub fn values(record: &RunRecord) -> Vec<TrialValues> {
-    match record.plan.purpose {
-        Purpose::Campaign => campaign_values(record),
-        Purpose::Compare | Purpose::Calibrate => comparison_values(record),
+    match (record.plan.purpose, record.plan.layout.design) {
+        (Purpose::Campaign, Design::Rounds | Design::Sequential) => campaign_values(record),
+        (Purpose::Campaign, Design::Interleaved) | (Purpose::Compare | Purpose::Calibrate, _) => {
+            comparison_values(record)
+        }
     }
 }
 

@@ -263,8 +263,10 @@ fn event_title(event: &EventView, view: &HistoryView) -> String {
         ""
     };
     let standing = if is_confirmed(event, view) { "" } else { ", candidate" };
+    let toolchain = changes.iter().find_map(|change| change.toolchain.as_ref());
+    let toolchain = toolchain.map(trends::other_compilers).unwrap_or_default();
     let doubted = event.members.iter().all(|(series, _)| view.series[*series].maybe_autocorrelation);
-    format!("{step}{place}{or}{standing}{edge}{}", trends::doubt(doubted))
+    format!("{step}{place}{or}{standing}{edge}{toolchain}{}", trends::doubt(doubted))
 }
 
 /// "overwrite at 8.6, the first after 8.5: rps +1,140 % and 8 more".

@@ -2,6 +2,7 @@
 
 use findings::TrendView;
 use findings::history::TrendKind;
+use findings::toolchain::Toolchain;
 use model::figures::{count, quantity};
 
 /// "falls by 9.5 % [9.1, 9.9] over 20 releases, no single step of more than 1.2 %".
@@ -31,4 +32,12 @@ pub(crate) fn steadily(trend: &TrendView, releases: usize, maybe_autocorrelation
 /// What else may explain what was found in single runs.
 pub(crate) fn doubt(maybe_autocorrelation: bool) -> &'static str {
     if maybe_autocorrelation { "; or its noise is alike from one release to the next" } else { "" }
+}
+
+/// "; built by other compilers (GCC 7.3.1, since then GCC 13.3.1), so not by the code alone"
+pub(crate) fn other_compilers(toolchain: &Toolchain) -> String {
+    format!(
+        "; built by other compilers ({}, since then {}), so it cannot be given to the code alone",
+        toolchain.before, toolchain.after
+    )
 }

@@ -3,6 +3,7 @@
 
 pub mod compared;
 pub mod rounds;
+pub mod sides;
 
 use model::block::{Block, BlockKind, TrialKey};
 use model::build::{BuildProbe, BuildSource, EngineBuild};

@@ -17,6 +17,7 @@ mod fio;
 mod formats;
 mod histories;
 mod insert_benchmark;
+mod interleaved;
 mod leftovers;
 mod neighbour;
 mod pages;
@@ -109,6 +110,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(formats::cases());
     cases.extend(histories::cases());
     cases.extend(insert_benchmark::cases());
+    cases.extend(interleaved::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(power_loss::cases());

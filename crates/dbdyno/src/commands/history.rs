@@ -95,11 +95,12 @@ fn source(places: &Places, arguments: &History) -> anyhow::Result<Source> {
     }
     let campaign = |wanted: &String| {
         let record = store.load_run(&store.find_run(wanted).map_err(usage)?)?;
-        if record.plan.purpose == Purpose::Campaign {
+        let of_several = record.plan.purpose == Purpose::Compare && record.plan.distinct_subjects().len() > 2;
+        if record.plan.purpose == Purpose::Campaign || of_several {
             return Ok(record);
         }
         Err(usage(anyhow!(
-            "run {} compares with one base: only campaigns (`dbdyno run`) have a history of releases",
+            "run {} has one base and one candidate: a history is of a campaign (`dbdyno run`), or of a comparison of several releases",
             record.id
         )))
     };

@@ -1,13 +1,15 @@
-//! A plan that measures again what a history asks for: the releases around each candidate, in rounds.
+//! A plan that measures again what a history asks for: the releases around each candidate, in rounds, or in turns if they were.
 
 use crate::exit::usage;
 use crate::resources;
 use anyhow::anyhow;
 use findings::history::{HistoryView, Remeasure};
+use model::figures::chosen_percent;
 use model::plan::{Design, Subject};
 use model::plan_file::{LoopDeviceText, PlanText};
 use model::record::RunRecord;
 use model::subject::compare_versions;
+use model::units::Nanos;
 use std::collections::BTreeSet;
 
 /// Rounds of a plan that confirms (statistics 1.6).
@@ -25,16 +27,28 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<PlanText>
             config && one.releases.contains(&subject.reference.build.version)
         })
     };
-    let subjects =
-        plan.subjects.iter().enumerate().filter(|(side, subject)| *side == 0 || is_wanted(subject));
+    let all = plan.distinct_subjects();
+    let mut subjects: Vec<&Subject> = all
+        .iter()
+        .enumerate()
+        .filter(|(side, one)| *side == 0 || is_wanted(one))
+        .map(|(_, one)| one)
+        .collect();
+    if subjects.len() == 1 {
+        // The base alone is compared with nothing.
+        subjects.extend(all.get(1));
+    }
+    let is_interleaved = plan.layout.design == Design::Interleaved;
     let steps: BTreeSet<&str> = wanted.iter().map(|one| one.step.as_str()).collect();
     Some(PlanText {
         name: format!("again-{}", record.name.as_deref().unwrap_or(&record.id)),
         description: format!("what the history of run {} asks to be measured again", record.id),
-        design: Design::Rounds,
-        rounds: ROUNDS,
+        design: if is_interleaved { Design::Interleaved } else { Design::Rounds },
+        rounds: if is_interleaved { 0 } else { ROUNDS },
+        budget_minutes: is_interleaved.then(|| plan.budget.0.div_ceil(Nanos::from_secs(60).0)),
+        until: plan.rule.until.map(chosen_percent),
         workloads: vec![plan.workload.name.clone()],
-        subjects: subjects.map(|(_, subject)| subject.reference.to_string()).collect(),
+        subjects: subjects.iter().map(|subject| subject.reference.to_string()).collect(),
         steps: plan
             .chosen_steps()
             .map(|step| step.name.clone())

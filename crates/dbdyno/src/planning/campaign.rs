@@ -125,7 +125,7 @@ fn plan(
         steps = interleaved::chosen_steps(&workload, &file.steps)?;
         further_base_processes = interleaved::add_base_processes(file, &mut subjects, &left_out)?;
         written_options.resize(subjects.len(), None);
-        interleaved::shorten_blocks(&mut workload, subjects.len());
+        interleaved::fit_blocks(&mut workload, subjects.len());
     }
     let layout = Layout {
         design: file.design,

@@ -71,14 +71,20 @@ const FEW_SIDES: usize = 4;
 /// Many short blocks beat few long ones, the more the longer the cycle; its edges cost about 2 ms.
 const SHORT_BLOCK: Nanos = Nanos::from_millis(25);
 
-/// A cycle of many sides with long blocks lasts for seconds, in which the host changes.
-pub(super) fn shorten_blocks(workload: &mut Workload, sides: usize) {
+/// A block of writes differs from the next by its flushes and compactions, and launches are few and long: so there are this many times
+/// the cycles.
+const CYCLES_OF_WRITES: u32 = 2;
+
+/// A cycle of many sides with long blocks of reads lasts for seconds, in which the host changes.
+pub(super) fn fit_blocks(workload: &mut Workload, sides: usize) {
     if sides <= FEW_SIDES {
         return;
     }
     for step in &mut workload.steps {
         if step.database == DatabaseKind::Image {
             step.block = step.block.min(SHORT_BLOCK);
+        } else if step.operation.writes() && !step.operation.fills() {
+            step.cycles *= CYCLES_OF_WRITES;
         }
     }
 }

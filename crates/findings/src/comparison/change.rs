@@ -1,5 +1,6 @@
 //! What changed at which release, over the releases of a configuration.
 
+use crate::toolchain::Toolchain;
 use crate::trend::TrendView;
 use analysis::change_points::Kind;
 use analysis::drift::Cause;
@@ -41,6 +42,9 @@ pub struct Change {
     pub moved: Vec<MovedWith>,
     /// Whether a default of the release or its code changed; absent where only one of the configurations was measured.
     pub drift: Option<Drift>,
+    /// The compilers, if they changed between the release before and this one: then it is not the code's alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolchain: Option<Toolchain>,
     /// The change that this one goes with, where it is listed there as having moved.
     pub part_of: Option<usize>,
 }

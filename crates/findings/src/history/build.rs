@@ -197,6 +197,7 @@ fn change_view(change: &Change, findings: &Findings, one: &Observed) -> ChangeVi
         value_after: mean(&after),
         same_as: Vec::new(),
         confirmation_p: None,
+        toolchain: one.toolchains.get(&one.releases[change.version]).cloned(),
     }
 }
 

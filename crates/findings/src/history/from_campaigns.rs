@@ -30,6 +30,7 @@ pub fn of_campaign(record: &RunRecord) -> (Vec<Observed>, Origin) {
         floor: ErrorFloor::default(),
         gaps: Vec::new(),
         in_rounds,
+        toolchains: one.toolchains,
     });
     let mut origin = Origin { names: vec![format!("run {}", record.id)], warnings: Vec::new() };
     if !in_rounds {

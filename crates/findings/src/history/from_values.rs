@@ -83,6 +83,7 @@ fn observed(values: &[&ImportedValue], releases: &[String], several_files: bool)
         first_rounds: None,
         gaps,
         in_rounds: false,
+        toolchains: BTreeMap::new(),
     })
 }
 

@@ -13,11 +13,13 @@ pub use build::{Question, build};
 pub use from_campaigns::{Apart, of_campaign, of_campaigns};
 pub use from_values::of_values;
 
+use crate::toolchain::Toolchain;
 use crate::trend::TrendView;
 use analysis::change_points::{ErrorFloor, Kind};
 use analysis::rounds::RoundValues;
 use model::warning::Warning;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// One metric of one step over releases, before it is searched.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +43,10 @@ pub struct Observed {
     pub floor: ErrorFloor,
     /// Values that are no use, one for each: `8.6: 0 (line 9)`.
     pub gaps: Vec<String>,
-    /// Whether the order of measuring protects against drift of the host: complete rounds of ours.
+    /// Whether the order of measuring protects against drift of the host: complete rounds of ours, or launches of all releases.
     pub in_rounds: bool,
+    /// By release, if its build has other compilers than that of the release before it.
+    pub toolchains: BTreeMap<String, Toolchain>,
 }
 
 /// What the series come from.
@@ -146,6 +150,9 @@ pub struct ChangeView {
     pub value_before: Option<f64>,
     /// Mean from it on; of a glitch its own.
     pub value_after: Option<f64>,
+    /// The compilers, if they changed at it: then it is not the code's alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolchain: Option<Toolchain>,
     /// Of campaigns taken together: p of the change in the rounds of the later ones alone; absent where they did not measure
     /// both sides of it.
     pub confirmation_p: Option<f64>,

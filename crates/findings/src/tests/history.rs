@@ -135,6 +135,7 @@ pub(crate) fn observed(releases: Vec<String>, rounds: Vec<Vec<Option<f64>>>) -> 
         floor: ErrorFloor::default(),
         gaps: Vec::new(),
         in_rounds: true,
+        toolchains: Default::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes over releases in words: what changed at which, what moved with it, and how sure that is.
 
-use crate::trends::steadily;
+use crate::trends::{other_compilers, steadily};
 use findings::Comparison;
 use findings::comparison::{Cause, Change, ChangeKind as Kind, Drift, MovedWith, ReleaseTrend, Shift};
 use model::figures::{NONE, and_list, bytes, chosen_percent, count, first_of, quantity};
@@ -70,8 +70,9 @@ pub(super) fn sentence_with(change: &Change, moved: &[MovedWith], view: &Compari
         }
     };
     let drift = change.drift.as_ref().map(|one| format!("; {}", drift(one, change))).unwrap_or_default();
+    let toolchain = change.toolchain.as_ref().map(other_compilers).unwrap_or_default();
     let config = with_config(&change.config, view);
-    format!("{}{config}: {} {place}{possibly}{standing}{moved}{drift}.", change.step, what(change))
+    format!("{}{config}: {} {place}{possibly}{standing}{moved}{drift}{toolchain}.", change.step, what(change))
 }
 
 /// A steady change as a sentence: "readrandom: falls by 19 % [17, 21] over 20 releases, no single step of more than 1.9 %."

@@ -92,6 +92,7 @@ fn change(step: &StepView, at: usize, ratio: f64, kind: ChangeKind) -> Change {
         value_before: None,
         value_after: None,
         moved: Vec::new(),
+        toolchain: None,
         drift: None,
         part_of: None,
     }

@@ -118,22 +118,14 @@ impl SimulatedWorld {
         };
         let position = self.faults.iter().position(due)?;
         self.faults.remove(position);
-        Some(Failure {
-            side: Some(id.side),
-            reason: "the worker was killed by signal 11".to_owned(),
-            severity: Severity::Launch,
-            others: Vec::new(),
-        })
+        Some(Failure::new(Some(id.side), "the worker was killed by signal 11".to_owned(), Severity::Launch))
     }
 
     /// The step that was just made ready is one that this side's release does not support.
     fn refusal(&self, id: WorkerId) -> Option<Failure> {
         let refused = |fault: &Fault| matches!(fault, Fault::Refused { side, step } if (*side, step) == (id.side, &self.step));
-        self.faults.iter().any(refused).then(|| Failure {
-            side: Some(id.side),
-            reason: "the server refuses the statement".to_owned(),
-            severity: Severity::NotSupported,
-            others: Vec::new(),
+        self.faults.iter().any(refused).then(|| {
+            Failure::new(Some(id.side), "the server refuses the statement".to_owned(), Severity::NotSupported)
         })
     }
 
@@ -248,21 +240,11 @@ impl World for SimulatedWorld {
                     match fault {
                         Fault::FullDisk { launch: when } if *when == *launch => {
                             let reason = "no space left".to_owned();
-                            return Err(Failure {
-                                side: None,
-                                reason,
-                                severity: Severity::Run,
-                                others: Vec::new(),
-                            });
+                            return Err(Failure::new(None, reason, Severity::Run));
                         }
                         Fault::Interrupt { launch: when } if *when == *launch => {
                             let reason = "interrupted".to_owned();
-                            return Err(Failure {
-                                side: None,
-                                reason,
-                                severity: Severity::Interrupted,
-                                others: Vec::new(),
-                            });
+                            return Err(Failure::new(None, reason, Severity::Interrupted));
                         }
                         Fault::FullDisk { .. }
                         | Fault::Interrupt { .. }
@@ -287,25 +269,23 @@ impl World for SimulatedWorld {
                 }
             }
             Action::Ask { requests, .. } => {
-                let (mut replies, mut failed) = (Vec::new(), None);
+                let (mut replies, mut failed) = (Vec::new(), Vec::new());
                 for (id, request) in requests {
                     let reply = self.reply(*id, request);
                     let runs = matches!(request, Request::RunBlock { .. });
                     if let (Request::Prepare(_), Some(failure)) = (request, self.refusal(*id)) {
                         self.worker(*id).prepared = false;
-                        failed = failed.or(Some(failure));
-                    } else if let Some(failure) =
-                        (runs && failed.is_none()).then(|| self.crash(*id)).flatten()
-                    {
-                        failed = Some(failure);
+                        failed.push(failure);
+                    } else if let Some(failure) = runs.then(|| self.crash(*id)).flatten() {
+                        failed.push(failure);
                     } else {
                         replies.push((*id, reply));
                     }
                 }
-                return match failed {
-                    Some(failure) => Err(Failure { others: replies, ..failure }),
-                    None => Ok(Performed::Replies(replies)),
-                };
+                if failed.is_empty() {
+                    return Ok(Performed::Replies(replies));
+                }
+                return Failure::of_action(failed, replies).map_or(Ok(Performed::Done), Err);
             }
             Action::LinkImage { builder, readers } => {
                 assert!(self.directories.contains(builder) && !self.workers.contains_key(builder));
@@ -342,12 +322,7 @@ impl World for SimulatedWorld {
                 if self.faults.iter().any(refused) {
                     self.worker(*worker).prepared = false;
                     let reason = "not supported".to_owned();
-                    return Err(Failure {
-                        side: Some(worker.side),
-                        reason,
-                        severity: Severity::NotSupported,
-                        others: Vec::new(),
-                    });
+                    return Err(Failure::new(Some(worker.side), reason, Severity::NotSupported));
                 }
                 if let Some(failure) = self.crash(*worker) {
                     return Err(failure);

@@ -61,9 +61,24 @@ pub struct Failure {
     pub severity: Severity,
     /// What the others replied that were asked in the same action.
     pub others: Vec<(WorkerId, Reply)>,
+    /// What else failed in it, on other sides.
+    pub further: Vec<Failure>,
 }
 
 impl Failure {
+    /// On one side, or on none that can be named.
+    pub fn new(side: Option<Side>, reason: String, severity: Severity) -> Failure {
+        Failure { side, reason, severity, others: Vec::new(), further: Vec::new() }
+    }
+
+    /// Those of one action as one, the farthest-reaching first; none if there are none.
+    pub fn of_action(mut all: Vec<Failure>, others: Vec<(WorkerId, Reply)>) -> Option<Failure> {
+        all.sort_by_key(|failure| std::cmp::Reverse(failure.severity));
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        Some(Failure { others, further: all.collect(), ..first })
+    }
+
     /// What the trial that it ends keeps of it.
     pub fn as_reason(&self) -> Reason {
         match self.severity {

@@ -5,6 +5,7 @@ use super::moved;
 use super::series::{Campaign, Searched, around, mean_over, search, searched, series};
 use super::values::{Cells, judged};
 use crate::comparison::{Change, ReleaseTrend};
+use crate::toolchain::Toolchain;
 use crate::trend::TrendView;
 use analysis::change_points::{self, CriticalValues, Spread};
 use model::metric::Metric;
@@ -91,6 +92,8 @@ fn is_suspect(plan: &Plan) -> bool {
 fn of_change(one: &Searched<'_>, change: &change_points::Change, cells: &Cells, plan: &Plan) -> Change {
     let version = |index: usize| one.series.versions[index].clone();
     let (before, after) = around(one, change);
+    let earlier = before.last().copied().unwrap_or(change.version);
+    let build = |version: usize| &plan.subjects[one.series.sides[version]].build;
     let mean_of = |versions: &[usize]| mean_over(one, versions, cells, &|values| judged(values, one.metric));
     Change {
         config: one.series.config.clone(),
@@ -99,7 +102,8 @@ fn of_change(one: &Searched<'_>, change: &change_points::Change, cells: &Cells, 
         kind: change.kind(),
         suspect: is_suspect(plan),
         version: version(change.version),
-        before: version(before.last().copied().unwrap_or(change.version)),
+        before: version(earlier),
+        toolchain: Toolchain::change(build(earlier), build(change.version)),
         location: change.location.iter().map(|index| version(*index)).collect(),
         at_edge: change.at_edge,
         ratio: change.ratio,

@@ -6,6 +6,7 @@ use super::disturbed;
 use super::values::{Cells, cells, done_trials, judged, mean_of_side};
 use crate::comparison::Values;
 use crate::sides;
+use crate::toolchain::Toolchain;
 use analysis::change_points::{self, CriticalValues, Findings, Series};
 use analysis::rounds::{self, RoundValues, RoundsFit};
 use model::block::Side;
@@ -142,6 +143,16 @@ pub(crate) struct CampaignSeries {
     pub(crate) logarithms: RoundValues,
     /// Means over rounds, as tables show them.
     pub(crate) values: Vec<Option<f64>>,
+    /// By release, if its build has other compilers than that of the release before it.
+    pub(crate) toolchains: BTreeMap<String, Toolchain>,
+}
+
+fn toolchains(plan: &Plan, series: &ReleaseSeries) -> BTreeMap<String, Toolchain> {
+    let builds = series.sides.iter().map(|side| &plan.subjects[*side].build);
+    let pairs = builds.clone().zip(builds.skip(1)).zip(series.versions.iter().skip(1));
+    pairs
+        .filter_map(|((before, after), version)| Some((version.clone(), Toolchain::change(before, after)?)))
+        .collect()
 }
 
 /// The metrics that users see or pay for, and how many trials were set aside.
@@ -169,6 +180,7 @@ fn of_cells(record: &RunRecord, cells: &Cells) -> Vec<CampaignSeries> {
                     metric,
                     releases: one.versions.clone(),
                     logarithms,
+                    toolchains: toolchains(&record.plan, &one),
                     values: one.sides.iter().map(|side| Some(mean(side)? / metric.scale())).collect(),
                 });
             }

@@ -1,7 +1,7 @@
 //! The state machine of a run: `next(event) -> action`, with no clock, process or file of its own.
 //!
 //! pilot -> launch 1 -> (fix the largest number of launches) -> launch 2 -> ... -> end. A failure ends one
-//! part of one launch; the other part and the next launches go on.
+//! part of one launch; the other part and the next launches go on ([`super::failures`]).
 
 use super::referee::{LaunchCost, Passed, Referee};
 use super::script;
@@ -10,21 +10,19 @@ use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
 use crate::campaign::draws::data_seed;
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::measured::MeasuredBlock;
-use crate::campaign::world::{Failure, Performed, Severity};
+use crate::campaign::world::Performed;
 use model::block::{Block, BlockKind, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
-use model::reason::{LeaveReason, Reason};
+use model::reason::LeaveReason;
 use model::units::Nanos;
 use model::warning::Warning;
-use model::wire::{Reply, Request};
+use model::wire::Reply;
 use model::workload::DatabaseKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A step that failed in this many launches leaves: the next one would fail too.
 const MOST_FAILED_LAUNCHES: u32 = 3;
-/// Threads that do nothing end within this.
-const ABANDON_BOUND: Nanos = Nanos::from_secs(60);
 /// Kept of the budget for the report.
 const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
 
@@ -36,7 +34,7 @@ pub struct Campaign<R> {
     /// Steps without a verdict.
     pub(super) active: BTreeSet<String>,
     pub(super) script: VecDeque<Line>,
-    current: Option<Line>,
+    pub(super) current: Option<Line>,
     pub(super) launch: Launch,
     max_launches: Option<u32>,
     /// When the first launch began.
@@ -80,7 +78,7 @@ pub(super) struct Launch {
     cost: LaunchCost,
     blocks: Vec<Block>,
     pub(super) ended: BTreeSet<String>,
-    failed: BTreeSet<String>,
+    pub(super) failed: BTreeSet<String>,
     /// Steps that a side is not in, while the others go on.
     pub(super) lost: BTreeSet<(String, Side)>,
     /// Sides that could not be started.
@@ -269,14 +267,14 @@ impl<R: Referee> Campaign<R> {
         });
     }
 
-    fn leave(&mut self, step: &str, reason: LeaveReason) {
+    pub(super) fn leave(&mut self, step: &str, reason: LeaveReason) {
         if self.active.remove(step) {
             let launch = self.launch.number;
             self.events.push(RunEvent::StepLeft { step: step.to_owned(), launch, reason });
         }
     }
 
-    fn take_in(&mut self, line: &Line, performed: Performed, now: Nanos) {
+    pub(super) fn take_in(&mut self, line: &Line, performed: Performed, now: Nanos) {
         match (line.meaning, performed) {
             (Meaning::Measured, Performed::Block(measured)) => self.take_block(line, *measured),
             (Meaning::Sized, Performed::Replies(replies)) => {
@@ -399,96 +397,6 @@ impl<R: Referee> Campaign<R> {
         for (name, text) in texts {
             let launch = self.launch.number;
             self.events.push(RunEvent::RawOutput { launch, side: worker.side, name, text });
-        }
-    }
-
-    /// Records what failed and replaces what is left of its part; the outcome where the run cannot go on.
-    fn take_failure(&mut self, mut failure: Failure, now: Nanos) -> Option<RunOutcome> {
-        let line = self.current.take()?;
-        if failure.severity == Severity::Interrupted {
-            return Some(RunOutcome::Interrupted);
-        }
-        if let Some(worker) = self.who_can_be_lost(&line, &failure) {
-            let others = std::mem::take(&mut failure.others);
-            self.lose(&line, worker, &failure);
-            self.take_in(&line, Performed::Replies(others), now);
-            return None;
-        }
-        let failure = &failure;
-        if let (Severity::NotSupported | Severity::Step, Some(step), Action::Ask { requests, .. }) =
-            (failure.severity, &line.step, &line.action)
-        {
-            let workers: Vec<WorkerId> = requests.iter().map(|(worker, _)| *worker).collect();
-            self.fail_step(&line, step, &workers, failure);
-            return None;
-        }
-        self.fail_trials(&line, failure);
-        if failure.severity == Severity::Run {
-            return Some(RunOutcome::Failed);
-        }
-        self.script.retain(|other| other.part != line.part);
-        if line.action != Action::Abandon {
-            self.script.push_front(Line { meaning: Meaning::Done, action: Action::Abandon, ..line });
-        }
-        None
-    }
-
-    /// One step failed before it was measured, and what it runs on is sound: the others of its part go on without it.
-    fn fail_step(&mut self, line: &Line, step: &str, workers: &[WorkerId], failure: &Failure) {
-        self.script.retain(|other| other.step.as_deref() != Some(step));
-        // The sides that were ready for it wait for blocks that do not come.
-        let requests = workers.iter().map(|worker| (*worker, Request::AbandonStep)).collect();
-        let action = Action::Ask { requests, bound: ABANDON_BOUND };
-        self.script.push_front(Line { part: line.part, step: None, meaning: Meaning::Done, action });
-        let streams = self.plan.workload.streams(step);
-        let judged = streams.filter(|stream| *stream == step || self.active.contains(*stream));
-        let judged: Vec<String> = judged.map(str::to_owned).collect();
-        for stream in &judged {
-            self.end_failed(stream, line, failure);
-        }
-    }
-
-    /// The step under way failed on the side named, or on all; what would have followed it is skipped.
-    fn fail_trials(&mut self, line: &Line, failure: &Failure) {
-        let kind = if line.part == Part::Image { DatabaseKind::Image } else { DatabaseKind::Own };
-        let pending: Vec<String> = self
-            .plan
-            .chosen_steps()
-            .filter(|step| step.database == kind && self.active.contains(&step.name))
-            .filter(|step| !self.launch.ended.contains(&step.name))
-            .map(|step| step.name.clone())
-            .collect();
-        for step in pending {
-            self.end_failed(&step, line, failure);
-        }
-    }
-
-    /// Ends the trials of a step on all sides: failed where the line at which it happened is about it, else skipped.
-    fn end_failed(&mut self, step: &str, line: &Line, failure: &Failure) {
-        let under_way = line.step.as_ref().is_none_or(|current| current == step);
-        self.launch.failed.insert(step.to_owned());
-        for side in 0..self.plan.subjects.len() {
-            let here = failure.side.is_none_or(|failed| failed == side);
-            let outcome = if under_way && here {
-                Outcome::Failed { reason: failure.as_reason() }
-            } else {
-                Outcome::Skipped { reason: self.skip_reason(line, failure) }
-            };
-            let trial = TrialKey { launch: self.launch.number, step: step.to_owned(), side };
-            self.events.push(RunEvent::TrialEnded { trial, outcome, latency: None });
-        }
-        if line.part == Part::Pilot {
-            self.leave(step, LeaveReason::PilotFailed { reason: failure.as_reason() });
-        }
-    }
-
-    fn skip_reason(&self, line: &Line, failure: &Failure) -> Reason {
-        let step = line.step.clone();
-        match failure.side {
-            Some(side) => {
-                Reason::SubjectFailed { subject: self.plan.subjects[side].reference.to_string(), step }
-            }
-            None => Reason::LaunchFailed { step },
         }
     }
 }

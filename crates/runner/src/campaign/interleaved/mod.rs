@@ -1,6 +1,6 @@
 //! All sides alive at once, short blocks in turn, launch after launch until every step has its verdict.
 
-mod lost;
+mod failures;
 pub mod machine;
 pub mod referee;
 pub mod script;

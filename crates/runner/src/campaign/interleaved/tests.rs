@@ -10,16 +10,15 @@ use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::build::BuildSource;
 use model::event::{RunEvent, RunOutcome};
-use model::plan::{Plan, Purpose};
+use model::plan::Plan;
 use model::reason::{LeaveReason, Reason};
 use model::units::Nanos;
-use model::warning::Warning;
 use model::wire::{BlockLimit, Request};
 use model::workload::Operation;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lets each step leave after a stated launch.
-struct Script {
+pub(super) struct Script {
     max_launches: u32,
     leaves_after: BTreeMap<&'static str, u32>,
     launches: u32,
@@ -46,17 +45,17 @@ impl Referee for Script {
     }
 }
 
-fn referee(max_launches: u32, leaves_after: &[(&'static str, u32)]) -> Script {
+pub(super) fn referee(max_launches: u32, leaves_after: &[(&'static str, u32)]) -> Script {
     Script { max_launches, leaves_after: leaves_after.iter().copied().collect(), launches: 0, seen: 0 }
 }
 
-struct Told {
-    outcome: RunOutcome,
-    events: Vec<RunEvent>,
-    world: SimulatedWorld,
+pub(super) struct Told {
+    pub(super) outcome: RunOutcome,
+    pub(super) events: Vec<RunEvent>,
+    pub(super) world: SimulatedWorld,
 }
 
-fn run(plan: &Plan, referee: Script, faults: Vec<Fault>) -> Told {
+pub(super) fn run(plan: &Plan, referee: Script, faults: Vec<Fault>) -> Told {
     let mut world = SimulatedWorld::of(plan, faults);
     let mut events = Vec::new();
     let outcome = drive(Campaign::new(plan.clone(), referee), &mut world, &mut |event| events.push(event));
@@ -82,7 +81,7 @@ fn trials(events: &[RunEvent]) -> (BTreeSet<&TrialKey>, BTreeSet<&TrialKey>) {
 }
 
 impl Told {
-    fn blocks(&self) -> Vec<&Block> {
+    pub(super) fn blocks(&self) -> Vec<&Block> {
         let mut blocks = Vec::new();
         for event in &self.events {
             if let RunEvent::BlockMeasured(block) = event {
@@ -92,12 +91,12 @@ impl Told {
         blocks
     }
 
-    fn launches_of(&self, step: &str) -> BTreeSet<u32> {
+    pub(super) fn launches_of(&self, step: &str) -> BTreeSet<u32> {
         let of_step = |block: &&&Block| block.trial.step == step;
         self.blocks().iter().filter(of_step).map(|block| block.trial.launch).collect()
     }
 
-    fn outcomes(&self, launch: u32) -> BTreeMap<(String, usize), Outcome> {
+    pub(super) fn outcomes(&self, launch: u32) -> BTreeMap<(String, usize), Outcome> {
         let ended = |event: &RunEvent| match event {
             RunEvent::TrialEnded { trial, outcome, .. } if trial.launch == launch => {
                 Some(((trial.step.clone(), trial.side), outcome.clone()))
@@ -108,9 +107,9 @@ impl Told {
     }
 }
 
-const ALL: [&str; 3] = ["fillseq", "overwrite", "readrandom"];
+pub(super) const ALL: [&str; 3] = ["fillseq", "overwrite", "readrandom"];
 const TWO: [&str; 2] = ["rocksdb@8.5.4", "rocksdb@8.7.3"];
-const LONG: Nanos = Nanos::from_secs(9 * 3600);
+pub(super) const LONG: Nanos = Nanos::from_secs(9 * 3600);
 
 #[test]
 fn every_block_has_its_neighbour_and_only_one_side_runs_at_a_time() {
@@ -397,85 +396,6 @@ fn a_step_that_one_side_refuses_leaves_the_others_alone() {
     };
     assert_eq!(told.world.actions.iter().filter(abandoned).count(), 3);
     assert_eq!(told.world.alive(), 0);
-}
-
-/// A campaign of a base that runs twice and two candidates.
-fn campaign() -> Plan {
-    let four = ["rocksdb@8.5.4", "rocksdb@8.6.7", "rocksdb@8.7.3", "rocksdb@8.5.4"];
-    let mut plan = plan(&four, &ALL, LONG);
-    plan.purpose = Purpose::Campaign;
-    plan.layout.further_base_processes = 1;
-    plan
-}
-
-fn sides_of(told: &Told, step: &str, launch: u32) -> BTreeSet<usize> {
-    let of = |block: &&&Block| block.trial.step == step && block.trial.launch == launch;
-    told.blocks().iter().filter(of).map(|block| block.trial.side).collect()
-}
-
-#[test]
-fn a_side_that_dies_in_a_launch_of_a_campaign_leaves_the_others_alone() {
-    let told = run(&campaign(), referee(3, &[]), vec![Fault::crash(Role::Writer, 1, "overwrite", 2)]);
-    assert_eq!(told.outcome, RunOutcome::Done);
-    let second = told.outcomes(2);
-    assert_eq!(second[&("fillseq".to_owned(), 1)], Outcome::Done);
-    assert!(matches!(second[&("overwrite".to_owned(), 1)], Outcome::Failed { .. }));
-    for side in [0, 2, 3] {
-        assert_eq!(second[&("overwrite".to_owned(), side)], Outcome::Done);
-    }
-    assert_eq!(second[&("readrandom".to_owned(), 1)], Outcome::Done, "it is there again for the image");
-    assert!(told.outcomes(3).values().all(|outcome| *outcome == Outcome::Done));
-    assert_eq!(told.world.alive() + told.world.directories(), 0);
-}
-
-#[test]
-fn a_side_of_which_nothing_is_measured_in_three_launches_leaves_the_run() {
-    let faults = (1..=9).flat_map(|launch| {
-        [
-            Fault::crash(Role::Writer, 2, "fillseq", launch),
-            Fault::crash(Role::Reader, 2, "readrandom", launch),
-        ]
-    });
-    let told = run(&campaign(), referee(5, &[]), faults.collect());
-    assert_eq!(told.outcome, RunOutcome::Done);
-    let left = Warning::SideLeft { subject: "rocksdb@8.7.3".to_owned(), launches: 3 };
-    assert!(told.events.contains(&RunEvent::Warned { step: None, warning: left }));
-    for step in ALL {
-        assert_eq!(sides_of(&told, step, 4), BTreeSet::from([0, 1, 3]), "{step}");
-    }
-    assert_eq!(told.outcomes(3).len(), 4 * 3);
-    assert_eq!(told.outcomes(4).len(), 3 * 3);
-}
-
-#[test]
-fn a_step_that_one_release_of_a_campaign_refuses_is_measured_on_the_others() {
-    let refused = Fault::Refused { side: 1, step: "overwrite".to_owned() };
-    let told = run(&campaign(), referee(4, &[]), vec![refused]);
-    assert_eq!(told.outcome, RunOutcome::Done);
-    for launch in 1..=4 {
-        assert_eq!(sides_of(&told, "overwrite", launch), BTreeSet::from([0, 2, 3]));
-        assert_eq!(sides_of(&told, "readrandom", launch), BTreeSet::from([0, 1, 2, 3]));
-        assert!(matches!(
-            told.outcomes(launch)[&("overwrite".to_owned(), 1)],
-            Outcome::Failed { reason: Reason::NotSupported(_) }
-        ));
-    }
-}
-
-#[test]
-fn a_run_without_its_base_ends() {
-    let faults = (1..=3).flat_map(|launch| {
-        [0, 3].into_iter().flat_map(move |side| {
-            [
-                Fault::crash(Role::Writer, side, "fillseq", launch),
-                Fault::crash(Role::Reader, side, "readrandom", launch),
-            ]
-        })
-    });
-    let told = run(&campaign(), referee(9, &[]), faults.collect());
-    assert_eq!(told.outcome, RunOutcome::Failed);
-    assert_eq!(sides_of(&told, "readrandom", 3), BTreeSet::from([1, 2]), "the others' values stay");
-    assert!(told.launches_of("readrandom").len() == 3);
 }
 
 /// A step and its companions are one block of one worker, and trials of their own; the one without a verdict keeps the

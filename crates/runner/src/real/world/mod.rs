@@ -21,6 +21,7 @@ use crate::real::image::link_database;
 use crate::real::library_copy::{self, LibraryError};
 use crate::real::loop_device::{LoopDeviceError, LoopFileSystem};
 use crate::real::memory_limit::{MemoryGroup, MemoryLimitError};
+use crate::real::page_cache;
 use crate::real::pauses::Pauses;
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
@@ -190,7 +191,7 @@ impl RealWorld {
         } else {
             Severity::Launch
         };
-        Failure { side: Some(worker.side), reason, severity, others: Vec::new() }
+        Failure::new(Some(worker.side), reason, severity)
     }
 
     fn fail_worker(&mut self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
@@ -229,6 +230,7 @@ impl RealWorld {
     fn make_directories(&mut self, launch: u32, workers: &[WorkerId]) -> Result<Performed, Failure> {
         self.launch = launch;
         self.pauses.forget();
+        self.move_libraries(workers);
         for worker in workers {
             self.code
                 .check(worker.side)
@@ -243,6 +245,15 @@ impl RealWorld {
             }
         }
         Ok(Performed::Done)
+    }
+
+    /// Where in memory the pages of a library lie shows in its rates by up to 2 %, and they stay in the page cache from launch to launch:
+    /// processes of one build would differ by it all the run long. So they are read anew, to other places. If that fails they stay.
+    fn move_libraries(&self, workers: &[WorkerId]) {
+        let copies = workers.iter().filter(|_| self.plan.layout.library_copies);
+        for worker in copies {
+            let _ = page_cache::evict_file(&self.plan.subjects[worker.side].build.library);
+        }
     }
 
     fn start(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
@@ -284,14 +295,19 @@ impl RealWorld {
         bound: Nanos,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
-        for (id, request) in requests {
-            let sent = self.worker(*id)?.send(request);
-            sent.map_err(|error| self.fail_worker(*id, request_name(request), &error))?;
+        let mut failures: Vec<Failure> = Vec::new();
+        let mut asked: Vec<&(WorkerId, Request)> = Vec::new();
+        for one in requests {
+            let (id, request) = one;
+            match self.worker(*id)?.send(request) {
+                Ok(()) => asked.push(one),
+                // The others' replies are taken all the same: a later request must not find them.
+                Err(error) => failures.push(self.fail_worker(*id, request_name(request), &error)),
+            }
         }
         let watch = Stopwatch::start();
         let mut replies = Vec::new();
-        let mut worst: Option<Failure> = None;
-        for (id, request) in requests {
+        for (id, request) in asked {
             let name = request_name(request);
             let worker = running(&mut self.workers, &self.labels, *id)?;
             let mut waiting =
@@ -302,17 +318,11 @@ impl RealWorld {
             });
             match reply {
                 Ok(reply) => replies.push((*id, reply)),
-                Err(error) => {
-                    // The others' replies are taken all the same: a later request must not find them.
-                    let failure = self.fail_worker(*id, name, &error);
-                    if worst.as_ref().is_none_or(|worst| failure.severity > worst.severity) {
-                        worst = Some(failure);
-                    }
-                }
+                Err(error) => failures.push(self.fail_worker(*id, name, &error)),
             }
         }
-        if let Some(failure) = worst {
-            return Err(Failure { others: replies, ..failure });
+        if !failures.is_empty() {
+            return Failure::of_action(failures, replies).map_or(Ok(Performed::Done), Err);
         }
         if requests.iter().any(|(_, request)| is_the_engines_work(request)) {
             self.pauses.engine_worked(watch.elapsed());
@@ -380,7 +390,7 @@ impl World for RealWorld {
     fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         if self.interrupted.load(Ordering::Relaxed) {
             let reason = "interrupted".to_owned();
-            return Err(Failure { side: None, reason, severity: Severity::Interrupted, others: Vec::new() });
+            return Err(Failure::new(None, reason, Severity::Interrupted));
         }
         match action {
             Action::MakeDirectories { launch, workers } => self.make_directories(*launch, workers),
@@ -473,11 +483,12 @@ fn running<'a>(
     labels: &[String],
     id: WorkerId,
 ) -> Result<&'a mut Worker, Failure> {
-    let missing = || Failure {
-        side: Some(id.side),
-        reason: format!("{}: its worker is not running", labels[id.side]),
-        severity: Severity::Launch,
-        others: Vec::new(),
+    let missing = || {
+        Failure::new(
+            Some(id.side),
+            format!("{}: its worker is not running", labels[id.side]),
+            Severity::Launch,
+        )
     };
     workers.get_mut(&id).ok_or_else(missing)
 }

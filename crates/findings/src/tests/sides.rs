@@ -1,0 +1,105 @@
+//! Campaigns whose releases were all there at once.
+
+use super::{case, view_of};
+use crate::comparison::{ControlVerdict, Repeats};
+use crate::history::of_campaign;
+use crate::selection::Selection;
+use crate::sides::{Noise, known_within};
+use model::block::{Block, Outcome};
+use model::event::RunOutcome;
+use model::reason::Reason;
+use model::record::RunStatus;
+use model::verdict::Verdict;
+use std::collections::BTreeMap;
+use testing::sides::{LAUNCHES, LOST_FROM, RELEASES, record};
+
+const STEP: &str = "readrandom";
+
+#[test]
+fn each_release_is_there_once_and_each_cell_is_decided() {
+    let view = view_of(&record());
+    assert_eq!(view.repeats, Repeats::Launches);
+    let names: Vec<&str> = view.subjects.iter().map(|one| one.subject.as_str()).collect();
+    assert_eq!(names, RELEASES);
+    for (side, release) in RELEASES.iter().enumerate().skip(1) {
+        let case = case(&view, STEP, side);
+        let expected = if side < LOST_FROM { Verdict::NoChange } else { Verdict::Regression };
+        assert_eq!((case.verdict, case.repeats), (expected, LAUNCHES), "{release}");
+        let (ratio, truth) = (case.ratio().unwrap(), if side < LOST_FROM { 1.0 } else { 0.9 });
+        assert!((ratio - truth).abs() < 0.01, "{release}: {ratio}");
+    }
+    let control = view.control.unwrap();
+    assert_eq!((control.verdict, control.processes), (ControlVerdict::NoDifference, 3));
+    assert!(control.range < 0.01, "{control:?}");
+}
+
+#[test]
+fn the_release_at_which_a_step_lost_is_marked_and_is_in_the_history() {
+    let record = record();
+    let at = RELEASES[LOST_FROM].strip_prefix("rocksdb@").unwrap();
+    let view = view_of(&record);
+    let changes: Vec<(&str, &str)> =
+        view.changes.iter().map(|one| (one.step.as_str(), one.version.as_str())).collect();
+    assert_eq!(changes, [(STEP, at)]);
+    assert!((view.changes[0].ratio - 0.9).abs() < 0.01, "{}", view.changes[0].ratio);
+    let (series, origin) = of_campaign(&record);
+    let rates = series.iter().find(|one| one.metric == "ops_sec").unwrap();
+    assert_eq!((rates.releases.len(), rates.in_rounds), (RELEASES.len(), true));
+    assert!(origin.warnings.is_empty(), "{:?}", origin.warnings);
+}
+
+#[test]
+fn a_run_that_is_not_done_has_sizes_and_no_verdict() {
+    for status in [RunStatus::Unfinished, RunStatus::Ended(RunOutcome::Interrupted)] {
+        let mut record = record();
+        record.status = status;
+        let view = view_of(&record);
+        for side in 1..RELEASES.len() {
+            let case = case(&view, STEP, side);
+            assert_eq!((case.verdict, case.confirmed), (Verdict::Inconclusive, false));
+            assert!(case.deciding().unwrap().low.is_some());
+        }
+    }
+}
+
+#[test]
+fn what_a_side_lacks_costs_no_other_side() {
+    let mut record = record();
+    let whole = view_of(&record);
+    for ended in record.trials.iter_mut().filter(|ended| ended.trial.side == 1 && ended.trial.launch > 6) {
+        ended.outcome = Outcome::Failed { reason: Reason::Said("killed by signal 9".to_owned()) };
+    }
+    let view = view_of(&record);
+    assert_eq!((case(&view, STEP, 1).repeats, case(&view, STEP, 2).repeats), (6, LAUNCHES));
+    let [before, after] = [&whole, &view].map(|view| case(view, STEP, 4).ratio().unwrap());
+    assert!((before / after - 1.0).abs() < 0.002, "{before} {after}");
+}
+
+#[test]
+fn a_part_of_the_releases_keeps_the_processes_of_the_base() {
+    let record = record();
+    let selection = Selection { steps: Vec::new(), subjects: vec![RELEASES[4].to_owned()] };
+    let part = selection.of(record.clone()).unwrap();
+    assert_eq!(part.record.plan.distinct_subjects().len(), 2);
+    assert_eq!(part.record.plan.base_sides().count(), 3);
+    let view = part.of_comparison(view_of(&record));
+    let names: Vec<&str> = view.subjects.iter().map(|one| one.subject.as_str()).collect();
+    assert_eq!(names, [RELEASES[0], RELEASES[4]]);
+    assert_eq!(case(&view, STEP, 1).verdict, Verdict::Regression);
+}
+
+#[test]
+fn more_launches_make_it_known_better_and_a_run_tells_what_another_will_see() {
+    let record = record();
+    let known = |launches: u32| {
+        let blocks: Vec<Block> =
+            record.blocks.iter().filter(|block| block.trial.launch <= launches).cloned().collect();
+        known_within(&record.plan, 2, &BTreeMap::from([(STEP.to_owned(), blocks)]))[STEP]
+    };
+    assert!(known(LAUNCHES) < known(4) && known(LAUNCHES) < 0.02, "{} {}", known(LAUNCHES), known(4));
+    let noise = Noise::of(&record).unwrap();
+    let side = noise.deviation_of_a_side[STEP];
+    assert!((0.0005..0.01).contains(&side), "{side}");
+    let sides = record.plan.subjects.len() as f64;
+    assert!((noise.seconds_of_a_side * sides - 42.0).abs() < 1e-9, "{}", noise.seconds_of_a_side);
+}
