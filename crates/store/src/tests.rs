@@ -8,7 +8,7 @@ use model::config::EngineConfig;
 use model::counter::{Counter, Counters};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
-use model::plan::{Plan, Purpose, Subject};
+use model::plan::{Design, Layout, Plan, Purpose, Subject};
 use model::reason::{LeaveReason, Reason};
 use model::record::{OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus, RunWarning, StepExit};
 use model::shape::{Level, Shape};
@@ -78,7 +78,9 @@ fn subject(version: &str) -> Subject {
 
 fn plan(purpose: Purpose) -> Plan {
     let subjects = vec![subject("8.5.4"), subject("8.7.3")];
-    Plan { purpose, subjects, seed: u64::MAX - 1, ..testing::plan(WORKLOAD, &[]) }
+    let design = if purpose == Purpose::Campaign { Design::Rounds } else { Design::Interleaved };
+    let layout = Layout { design, ..Layout::default() };
+    Plan { purpose, subjects, layout, seed: u64::MAX - 1, ..testing::plan(WORKLOAD, &[]) }
 }
 
 fn host() -> Host {

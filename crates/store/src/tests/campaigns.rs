@@ -1,12 +1,12 @@
 //! Campaigns: seconds, texts of the engine, and going on with what was cut off.
 
 use super::{block, by, plan, shape, started, trial};
-use crate::{Error, Retry, Writer};
+use crate::{Error, Resumed, Retry, Writer};
 use model::block::{BlockKind, Latency, Outcome, Second, TrialKey};
 use model::counter::Counters;
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::host::HarnessCost;
-use model::plan::Purpose;
+use model::plan::{Design, Purpose};
 use model::reason::Reason;
 use model::record::{EngineTextRecord, RawOutputName, RunStatus, engine_text_name};
 use model::units::Nanos;
@@ -153,6 +153,26 @@ fn stopped() -> Vec<RunEvent> {
         cost: HarnessCost::default(),
     });
     events
+}
+
+#[test]
+fn an_interleaved_launch_that_did_not_end_is_void() {
+    let mut events = stopped();
+    for event in &mut events {
+        if let RunEvent::Started { plan, .. } = event {
+            plan.layout.design = Design::Interleaved;
+        }
+    }
+    let mut writer = written(&events);
+    assert_eq!(writer.resume(RUN, Retry::CutOff, &by()).unwrap(), Resumed::default());
+    let run = writer.store().load_run(RUN).unwrap();
+    assert_eq!(run.status, RunStatus::Unfinished);
+    let launches: Vec<u32> = run.launches.iter().map(|launch| launch.launch).collect();
+    assert_eq!(launches, [1]);
+    assert!(run.blocks.iter().all(|block| block.trial.launch == 1) && run.blocks.len() == 4);
+    assert!(run.trials.iter().all(|ended| ended.trial.launch == 1) && run.trials.len() == 4);
+    // It is drawn again, by its number.
+    writer.write(RUN, &launch(2)).unwrap();
 }
 
 #[test]
