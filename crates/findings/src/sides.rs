@@ -6,7 +6,9 @@ use crate::comparison::{ControlView, Values};
 use crate::harness::Harness;
 use crate::judge::{self, Case, Evidence, Judged};
 use analysis::launch::totals;
-use analysis::sides::{Roles, SideLaunch, SideStep, SidesStep, judge_sides, side_launches, widest_halves};
+use analysis::sides::{
+    Roles, SideLaunch, SideStep, SideValue, SidesStep, judge_sides, side_launches, widest_halves,
+};
 use analysis::{Cap, LaunchSummary, StepFacts};
 use model::block::{BASE, Block, Outcome, Side};
 use model::counter::Counter;
@@ -208,12 +210,13 @@ pub(crate) fn cells(record: &RunRecord) -> Cells {
             record.blocks.iter().filter(|block| block.trial.step == step.name).collect();
         let launches = values(record, step);
         let is_adjusted = adjusted.contains(&step.name);
-        let level = level(&of_step, &base);
-        for launch in &launches {
-            let rate = |side: Side| {
-                let value = launch.values.get(&side)?;
-                Some(if is_adjusted { value.adjusted } else { value.wall })
-            };
+        let rates: Vec<BTreeMap<Side, f64>> =
+            launches.iter().map(|launch| about_mean(launch, is_adjusted)).collect();
+        let of_base = rates.iter().flat_map(|of| base.iter().filter_map(|side| of.get(side).copied()));
+        let center = analysis::student::mean(&of_base.collect::<Vec<f64>>()).unwrap_or(0.0);
+        let level = level(&of_step, &base) - center;
+        for (launch, rates) in launches.iter().zip(&rates) {
+            let rate = |side: Side| rates.get(&side).copied();
             let of_side = |side: Side| {
                 let blocks = of_step
                     .iter()
@@ -235,6 +238,13 @@ pub(crate) fn cells(record: &RunRecord) -> Cells {
         }
     }
     cells
+}
+
+/// ln of the rates of a launch's sides about their mean.
+fn about_mean(launch: &SideLaunch, is_adjusted: bool) -> BTreeMap<Side, f64> {
+    let rate = |value: &SideValue| if is_adjusted { value.adjusted } else { value.wall };
+    let mean = launch.values.values().map(rate).sum::<f64>() / launch.values.len().max(1) as f64;
+    launch.values.iter().map(|(side, value)| (*side, rate(value) - mean)).collect()
 }
 
 /// ln of the base's operations per second over all launches.

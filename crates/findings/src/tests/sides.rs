@@ -10,6 +10,7 @@ use model::event::RunOutcome;
 use model::reason::Reason;
 use model::record::RunStatus;
 use model::verdict::Verdict;
+use model::workload::Operation;
 use std::collections::BTreeMap;
 use testing::sides::{LAUNCHES, LOST_FROM, RELEASES, record};
 
@@ -45,7 +46,20 @@ fn the_release_at_which_a_step_lost_is_marked_and_is_in_the_history() {
     let (series, origin) = of_campaign(&record);
     let rates = series.iter().find(|one| one.metric == "ops_sec").unwrap();
     assert_eq!((rates.releases.len(), rates.in_rounds), (RELEASES.len(), true));
+    // 50,000 operations in 25 ms, of which the host took a third in a cycle of four.
+    assert!((1.8e6..1.9e6).contains(&rates.values[0].unwrap()), "{:?}", rates.values);
+    assert!((1.6e6..1.7e6).contains(&rates.values[LOST_FROM].unwrap()), "{:?}", rates.values);
     assert!(origin.warnings.is_empty(), "{:?}", origin.warnings);
+}
+
+#[test]
+fn a_step_that_writes_has_the_rates_that_were_measured() {
+    let mut record = record();
+    record.plan.workload.steps[0].operation = Operation::Overwrite;
+    let (series, _) = of_campaign(&record);
+    let rates = series.iter().find(|one| one.metric == "ops_sec").unwrap();
+    assert!((1.8e6..1.9e6).contains(&rates.values[0].unwrap()), "{:?}", rates.values);
+    assert!((1.6e6..1.7e6).contains(&rates.values[LOST_FROM].unwrap()), "{:?}", rates.values);
 }
 
 #[test]
