@@ -133,6 +133,8 @@ impl Run<'_> {
         // Sizes and what is not tested, as of a comparison at which nobody has looked.
         let untested = judge_family(&[*case], &Procedure::new(*self.rule), &[]);
         let mut judgement = untested.into_iter().next().expect("one case has one judgement");
+        // There is no announcement before the end.
+        judgement.warnings.retain(|warning| !matches!(warning, Warning::Provisional { .. }));
         judgement.decides = member.rate;
         judgement.decided = self.is_over;
         judgement.adjusted_may_decide = member.adjusted_may_decide;
@@ -333,6 +335,8 @@ mod tests {
         assert!(lost.confirmed && lost.layout == Some(Layout::Beyond));
         assert!(low < ratio && ratio < high && (ratio - 0.9).abs() < 0.01, "{low} {ratio} {high}");
         assert_eq!(found.control.verdict, ControlVerdict::NoDifference);
+        let is_provisional = |warning: &Warning| matches!(warning, Warning::Provisional { .. });
+        assert!(!found.judgements.iter().flat_map(|one| &one.warnings).any(is_provisional));
     }
 
     #[test]
