@@ -170,12 +170,20 @@ fn shape_cap(case: Case<'_>, record: &RunRecord) -> Option<Cap> {
     let moment = if reads { Moment::Before } else { Moment::After };
     let mut compared = 0;
     let mut differing: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
-    for (launch, [base, candidate]) in shapes_by_launch(case, record, moment) {
+    for (launch, (bases, candidate)) in shapes_by_launch(case, record, moment) {
         compared += 1;
-        let pair = ShapePair { base, candidate };
-        let found = shape::differences(pair, write_buffer(case.plan), ingested(case, launch));
-        for one in found.into_iter().filter(|one| reads || one.part == "pending compaction bytes") {
-            differing.entry(one.part).or_default().push((one.base, one.candidate));
+        let from = |base| {
+            let pair = ShapePair { base, candidate };
+            shape::differences(pair, write_buffer(case.plan), ingested(case, launch))
+        };
+        let from_each: Vec<_> = bases.into_iter().map(from).collect();
+        let Some((first, others)) = from_each.split_first() else { continue };
+        // What processes of the base differ in among themselves is no difference of the candidate.
+        let is_in_all = |part: &str| others.iter().all(|found| found.iter().any(|one| one.part == part));
+        for one in first.iter().filter(|one| reads || one.part == "pending compaction bytes") {
+            if is_in_all(&one.part) {
+                differing.entry(one.part.clone()).or_default().push((one.base, one.candidate));
+            }
         }
     }
     let parts: Vec<DifferingPart> = differing
@@ -198,21 +206,25 @@ fn shape_cap(case: Case<'_>, record: &RunRecord) -> Option<Cap> {
     Some(Cap { ceiling: Ceiling::Inconclusive, warning })
 }
 
-/// The shapes of base and candidate at one moment, by launch.
+/// The shapes of the base's processes and of the candidate at one moment, by launch.
 fn shapes_by_launch<'a>(
     case: Case<'_>,
     record: &'a RunRecord,
     moment: Moment,
-) -> BTreeMap<u32, [&'a shape::Shape; 2]> {
+) -> BTreeMap<u32, (Vec<&'a shape::Shape>, &'a shape::Shape)> {
     let of_side = |side: Side| -> BTreeMap<u32, &shape::Shape> {
         let read = record.shapes.iter().filter(|read| {
             read.moment == moment && read.trial.side == side && read.trial.step == case.step.name
         });
         read.map(|read| (read.trial.launch, &read.shape)).collect()
     };
-    let candidates = of_side(case.candidate);
-    let both = |(launch, base)| Some((launch, [base, *candidates.get(&launch)?]));
-    of_side(BASE).into_iter().filter_map(both).collect()
+    let bases: Vec<BTreeMap<u32, &shape::Shape>> = case.plan.base_sides().map(of_side).collect();
+    let of_launch = |(launch, candidate): (u32, &'a shape::Shape)| {
+        let of_base: Vec<&shape::Shape> =
+            bases.iter().filter_map(|base| base.get(&launch).copied()).collect();
+        (!of_base.is_empty()).then_some((launch, (of_base, candidate)))
+    };
+    of_side(case.candidate).into_iter().filter_map(of_launch).collect()
 }
 
 fn write_buffer(plan: &Plan) -> Bytes {

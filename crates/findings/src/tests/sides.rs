@@ -5,11 +5,14 @@ use crate::comparison::{ControlVerdict, Repeats};
 use crate::history::of_campaign;
 use crate::selection::Selection;
 use crate::sides::{Noise, known_within};
-use model::block::{Block, Outcome};
-use model::event::RunOutcome;
+use model::block::{Block, Outcome, TrialKey};
+use model::event::{Moment, RunOutcome};
 use model::reason::Reason;
-use model::record::RunStatus;
+use model::record::{RunStatus, ShapeRecord};
+use model::shape::{Level, Shape};
+use model::units::Bytes;
 use model::verdict::Verdict;
+use model::warning::Warning;
 use model::workload::Operation;
 use std::collections::BTreeMap;
 use testing::sides::{LAUNCHES, LOST_FROM, RELEASES, record};
@@ -87,6 +90,33 @@ fn what_a_side_lacks_costs_no_other_side() {
     assert_eq!((case(&view, STEP, 1).repeats, case(&view, STEP, 2).repeats), (6, LAUNCHES));
     let [before, after] = [&whole, &view].map(|view| case(view, STEP, 4).ratio().unwrap());
     assert!((before / after - 1.0).abs() < 0.002, "{before} {after}");
+}
+
+/// Two processes of one build happen to have other trees: a candidate that is like one of them differs in nothing.
+#[test]
+fn a_tree_is_held_against_a_candidate_only_if_it_is_unlike_all_of_the_bases() {
+    let mut record = record();
+    let files = |side: usize| match side {
+        0 | 3 | 4 | 5 => 0,
+        1 => 10,
+        2 => 30,
+        _ => 10,
+    };
+    for launch in 1..=LAUNCHES {
+        for side in 0..record.plan.subjects.len() {
+            let level = Level { files: files(side), bytes: Bytes(1000 * files(side)) };
+            record.shapes.push(ShapeRecord {
+                trial: TrialKey { launch, step: STEP.to_owned(), side },
+                moment: Moment::Before,
+                shape: Shape { levels: vec![level], ..Shape::default() },
+            });
+        }
+    }
+    let view = view_of(&record);
+    let of = |side: usize| case(&view, STEP, side);
+    assert_eq!((of(1).verdict, of(2).verdict), (Verdict::NoChange, Verdict::Inconclusive));
+    assert!(of(2).warnings.iter().any(|one| matches!(one, Warning::ShapeDiffers { .. })));
+    assert_eq!(of(3).verdict, Verdict::Regression);
 }
 
 #[test]
