@@ -106,7 +106,7 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
     Call::new(scratch, ["compare", "rocksdb@8.5.4", "rocksdb@8.7.3", "--max-launches", "1", "--workload"])
         .and([&workload])
         .succeeds()?;
-    Call::new(scratch, ["history", "last"]).fails(&[2], &["only campaigns"])?;
+    Call::new(scratch, ["history", "last"]).fails(&[2], &["one base and one candidate"])?;
     Ok(Ending::Passed)
 }
 
