@@ -108,10 +108,7 @@ impl Decision {
         let reading = if self.is_adjusted() { adjusted } else { wall };
         self.verdict = reading.verdict();
         self.leaves |= reading == Reading::WithinMargin;
-        let contradict = matches!(
-            (wall, adjusted),
-            (Reading::Slower, Reading::Faster) | (Reading::Faster, Reading::Slower)
-        );
+        let contradict = wall.contradicts(adjusted);
         if contradict && self.adjusted_may_decide {
             self.verdict = Verdict::Inconclusive;
             self.leaves = true;
@@ -149,17 +146,9 @@ impl Decision {
         }
     }
 
-    /// The change holds in the family. Its interval ends at "no change" at most: the test of the family may be surer of
-    /// the direction than the interval of the step alone.
+    /// The change holds in the family.
     pub(crate) fn confirm(&mut self) {
-        let faster = self.deciding().ratio.is_some_and(|ratio| ratio > 1.0);
-        let deciding = self.deciding_mut();
-        if faster {
-            deciding.low = Some(deciding.low.unwrap_or(0.0).max(1.0f64.next_up()));
-        } else {
-            deciding.high = Some(deciding.high.unwrap_or(f64::INFINITY).min(1.0f64.next_down()));
-        }
-        self.verdict = if faster { Verdict::Improvement } else { Verdict::Regression };
+        self.verdict = self.deciding_mut().confirm();
         self.leaves = true;
     }
 

@@ -54,6 +54,11 @@ pub(crate) enum Reading {
 }
 
 impl Reading {
+    /// Whether one rate says slower and the other faster.
+    pub(crate) fn contradicts(self, other: Reading) -> bool {
+        matches!((self, other), (Reading::Slower, Reading::Faster) | (Reading::Faster, Reading::Slower))
+    }
+
     pub(crate) fn verdict(self) -> Verdict {
         match self {
             Reading::Slower => Verdict::Regression,
@@ -144,6 +149,18 @@ impl Estimate {
             Reading::WithinMargin
         } else {
             Reading::Open
+        }
+    }
+
+    /// The change holds among others too; which it is. The interval ends at "no change" at most: a test of all together may be surer of the
+    /// direction than the interval of this one.
+    pub(crate) fn confirm(&mut self) -> Verdict {
+        if self.ratio.is_some_and(|ratio| ratio > 1.0) {
+            self.low = Some(self.low.unwrap_or(0.0).max(1.0f64.next_up()));
+            Verdict::Improvement
+        } else {
+            self.high = Some(self.high.unwrap_or(f64::INFINITY).min(1.0f64.next_down()));
+            Verdict::Regression
         }
     }
 

@@ -372,12 +372,11 @@ impl InProgress {
             Verdict::NoChange => Some(Layout::Within),
             Verdict::Inconclusive | Verdict::Suspect | Verdict::RatioOnly => None,
         };
-        if layout == Some(Layout::MayBe) {
-            warnings.push(Warning::WithinLayoutNoise { most: (most_of_layout * tau).exp_m1() });
-        }
-        if layout == Some(Layout::Beyond) && alone.lies_within(procedure.rule().margin.ln_1p()) {
-            warnings.push(Warning::WithinMargin { margin: procedure.rule().margin });
-        }
+        warnings.extend(
+            layout.and_then(|grade| {
+                layout::warning(grade, most_of_layout * tau, &alone, procedure.rule().margin)
+            }),
+        );
         let (mut wall, mut adjusted, mut cpu) = (decision.wall, decision.adjusted, decision.cpu);
         if look.is_last() || self.has_left {
             warnings.extend(warnings_of_method(facts, launches, &wall));
@@ -421,6 +420,12 @@ impl InProgress {
             warnings,
         }
     }
+}
+
+/// Of a case that is not tested: sizes, counters and where the time went.
+pub(crate) fn untested(case: &Case<'_>, procedure: &Procedure) -> Judgement {
+    // Without a verdict nothing asks what layout may account for.
+    InProgress::new().judgement(case, procedure, 0.0)
 }
 
 /// Before the first look there are sizes only.

@@ -4,6 +4,7 @@
 use crate::estimate::Estimate;
 use crate::student::two_sided_quantile;
 use model::verdict::Layout;
+use model::warning::Warning;
 
 /// Degrees of freedom at which Student's t is the normal distribution, nearly.
 const NORMAL: usize = 1000;
@@ -14,6 +15,16 @@ const OF_TWO: f64 = std::f64::consts::SQRT_2;
 /// `alpha`.
 pub fn quantile(alpha: f64, family: usize) -> f64 {
     OF_TWO * two_sided_quantile(alpha / family.max(1) as f64, NORMAL)
+}
+
+/// What a reader must know of a change of this grade: that layout can make as much (`most`, ln), or that it is beyond that and yet wholly within
+/// the margin.
+pub(crate) fn warning(grade: Layout, most: f64, change: &Estimate, margin: f64) -> Option<Warning> {
+    match grade {
+        Layout::MayBe => Some(Warning::WithinLayoutNoise { most: most.exp_m1() }),
+        Layout::Beyond if change.lies_within(margin.ln_1p()) => Some(Warning::WithinMargin { margin }),
+        Layout::Beyond | Layout::Within => None,
+    }
 }
 
 /// A change with the halves of its interval, ln.

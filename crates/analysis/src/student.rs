@@ -26,7 +26,7 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 }
 
 /// The median; 0 of none. The values change their order.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
+pub fn median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
     }

@@ -88,8 +88,8 @@ impl Noise {
             of_step.entry(step.name.clone()).or_default().extend(deviation);
         }
         let of_side = |mut values: Vec<f64>| {
-            values.sort_by(f64::total_cmp);
-            Some(values.get(values.len() / 2)? / (1.0 + 1.0 / base).sqrt())
+            let is_known = !values.is_empty();
+            is_known.then(|| analysis::student::median(&mut values) / (1.0 + 1.0 / base).sqrt())
         };
         Some(Noise {
             seconds_of_a_side: analysis::student::mean(&took)? / sides,
@@ -200,10 +200,10 @@ fn not_done(record: &RunRecord, step: &Step) -> BTreeSet<(u32, Side)> {
 /// A run as rounds have it: values by step, side and launch, a launch being a round. The base's are means over its processes. Rates are
 /// those from which a launch's cycles are taken out, at the level of the base, so that only their quotients within a launch mean
 /// anything; of a step that only reads on a busy host without the time spent waiting for a CPU, as the verdict is.
-pub(crate) fn cells(record: &RunRecord) -> Cells {
+pub(crate) fn cells(record: &RunRecord, judged: &JudgedRun<'_>) -> Cells {
     let plan = &record.plan;
     let base: Vec<Side> = plan.base_sides().collect();
-    let adjusted = adjusted_steps(record);
+    let adjusted = adjusted_steps(judged);
     let mut cells = Cells::new();
     for step in plan.chosen_steps() {
         let of_step: Vec<&Block> =
@@ -255,10 +255,9 @@ fn level(blocks: &[&Block], base: &[Side]) -> f64 {
 }
 
 /// The steps of which the rate without the time spent waiting for a CPU decides, for most candidates.
-fn adjusted_steps(record: &RunRecord) -> BTreeSet<String> {
+fn adjusted_steps(judged: &JudgedRun<'_>) -> BTreeSet<String> {
     let mut votes: BTreeMap<&str, i64> = BTreeMap::new();
-    let judged = judge(record, &Evidence::default()).judged;
-    for (step, _, judged) in &judged {
+    for (step, _, judged) in &judged.judged {
         let is_adjusted = judged.judgement.decides == Metric::OpsPerSecondAdjusted;
         *votes.entry(&step.name).or_default() += if is_adjusted { 1 } else { -1 };
     }

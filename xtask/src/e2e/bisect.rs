@@ -7,7 +7,6 @@ use super::tool::Call;
 use super::{Case, Ending};
 use crate::workspace;
 use anyhow::{Context, ensure};
-use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -132,12 +131,7 @@ fn resume(scratch: &Scratch, ci: &[String]) -> anyhow::Result<Ending> {
 
 /// The names of the runs that are done, in their order.
 fn done_runs(scratch: &Scratch) -> anyhow::Result<Vec<String>> {
-    let store = Connection::open_with_flags(
-        scratch.data().join("dbdyno/dbdyno.sqlite"),
-        OpenFlags::SQLITE_OPEN_READ_WRITE,
-    )
-    .context("failed to open the store")?;
-    store.busy_timeout(Duration::from_secs(5))?;
+    let store = scratch.store()?;
     let mut names = store
         .prepare("SELECT name FROM runs WHERE outcome = 'done' AND name IS NOT NULL ORDER BY run_key")?;
     let names = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

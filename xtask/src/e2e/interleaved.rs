@@ -7,7 +7,6 @@ use super::scratch::Scratch;
 use super::tool::Call;
 use super::{Case, Ending};
 use anyhow::{Context, ensure};
-use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -164,12 +163,7 @@ fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// The numbers of the launches that count and have ended.
 fn ended_launches(scratch: &Scratch) -> anyhow::Result<Vec<u32>> {
-    let store = Connection::open_with_flags(
-        scratch.data().join("dbdyno/dbdyno.sqlite"),
-        OpenFlags::SQLITE_OPEN_READ_WRITE,
-    )
-    .context("failed to open the store")?;
-    store.busy_timeout(Duration::from_secs(5))?;
+    let store = scratch.store()?;
     let mut numbers = store
         .prepare("SELECT launch FROM launches WHERE put_aside = 0 AND took_ns IS NOT NULL ORDER BY launch")?;
     let numbers = numbers.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -3,6 +3,7 @@
 
 use crate::workspace;
 use anyhow::{Context, ensure};
+use rusqlite::{Connection, OpenFlags};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,6 +111,15 @@ impl Scratch {
         let workload = directory.join("tiny.toml");
         fs::write(&workload, WORKLOAD).context("failed to write the workload file")?;
         Ok(Scratch { shared: shared.clone(), directory, workload })
+    }
+
+    /// The store of the case, while dbdyno may write to it.
+    pub fn store(&self) -> anyhow::Result<Connection> {
+        let path = self.data().join("dbdyno/dbdyno.sqlite");
+        let store = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .with_context(|| format!("failed to open the store `{}`", path.display()))?;
+        store.busy_timeout(Duration::from_secs(5))?;
+        Ok(store)
     }
 
     /// A path in it.

@@ -275,7 +275,7 @@ impl RoundsFit {
         Some(measured.iter().map(row).collect())
     }
 
-    /// Variance of a contrast of means (a weighted sum whose weights add up to 0), in units of the variance of a cell; absent where no chain of
+    /// Variance of a weighted sum of means whose weights add up to 0 (a difference of averages), in units of the variance of a cell; absent where no chain of
     /// common rounds connects the versions, or one has no value.
     pub(crate) fn factor_of_sum(&self, weights: &[(usize, f64)]) -> Option<f64> {
         let mut factor = 0.0;
@@ -291,7 +291,7 @@ impl RoundsFit {
         Some(factor)
     }
 
-    /// Variance of a contrast of means (a weighted sum whose weights add up to 0), and its degrees of freedom; absent where no chain of common
+    /// Variance of a weighted sum of means whose weights add up to 0 (a difference of averages), and its degrees of freedom; absent where no chain of common
     /// rounds connects the versions.
     ///
     /// The covariance of the means is in it: those of a round that others lack hang on the versions that it shares with

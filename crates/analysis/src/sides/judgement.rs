@@ -1,5 +1,5 @@
 //! What is said of all steps and candidates of a run with many sides. It is judged once, when it is over: a run ends with its budget or
-//! because its intervals are narrow enough, never because of which side is faster, so all of alpha is spent on one look.
+//! because its intervals are narrow enough, never because of which side is faster, so there is one test, and it has all of alpha.
 
 use super::control::{Control, control};
 use super::rows::Places;
@@ -9,7 +9,7 @@ use super::{Roles, SideLaunch, StepSides};
 use crate::decision::adjusted_may_decide;
 use crate::error::Error;
 use crate::estimate::{Estimate, Method, Reading, visible_by_t};
-use crate::judgement::{Case, Judgement, StepFacts, judge_family};
+use crate::judgement::{Case, Judgement, StepFacts, untested};
 use crate::layout;
 use crate::procedure::{Look, Procedure};
 use crate::refusal::{self, Cap, Ceiling};
@@ -130,11 +130,7 @@ struct Member<'a> {
 
 impl Run<'_> {
     fn judgement(&self, case: &Case<'_>, member: &Member<'_>) -> Judgement {
-        // Sizes and what is not tested, as of a comparison at which nobody has looked.
-        let untested = judge_family(&[*case], &Procedure::new(*self.rule), &[]);
-        let mut judgement = untested.into_iter().next().expect("one case has one judgement");
-        // There is no announcement before the end.
-        judgement.warnings.retain(|warning| !matches!(warning, Warning::Provisional { .. }));
+        let mut judgement = untested(case, &Procedure::new(*self.rule));
         judgement.decides = member.rate;
         judgement.decided = self.is_over;
         judgement.adjusted_may_decide = member.adjusted_may_decide;
@@ -180,10 +176,7 @@ impl Run<'_> {
         let margin = self.rule.margin;
         let wall = judgement.wall.reading(margin);
         let adjusted = judgement.adjusted.as_ref().map_or(Reading::Open, |one| one.reading(margin));
-        let contradict = matches!(
-            (wall, adjusted),
-            (Reading::Slower, Reading::Faster) | (Reading::Faster, Reading::Slower)
-        );
+        let contradict = wall.contradicts(adjusted);
         if contradict && judgement.adjusted_may_decide {
             judgement.warnings.push(Warning::WaitingTimeChanged);
             return Verdict::Inconclusive;
@@ -199,18 +192,12 @@ impl Run<'_> {
             Some(adjusted) if is_adjusted => adjusted,
             Some(_) | None => &mut judgement.wall,
         };
-        let verdict = match deciding.ratio {
-            Some(ratio) if is_confirmed && ratio > 1.0 => {
-                // The test may be surer of the direction than the interval, which assumes normal noise.
-                deciding.low = Some(deciding.low.unwrap_or(0.0).max(1.0f64.next_up()));
-                Verdict::Improvement
-            }
-            Some(_) if is_confirmed => {
-                deciding.high = Some(deciding.high.unwrap_or(f64::INFINITY).min(1.0f64.next_down()));
-                Verdict::Regression
-            }
-            _ if deciding.lies_within(margin.ln_1p()) => Verdict::NoChange,
-            _ => Verdict::Inconclusive,
+        let verdict = if is_confirmed && deciding.ratio.is_some() {
+            deciding.confirm()
+        } else if deciding.lies_within(margin.ln_1p()) {
+            Verdict::NoChange
+        } else {
+            Verdict::Inconclusive
         };
         if is_adjusted && verdict != Verdict::Inconclusive {
             judgement.warnings.push(Warning::ContentionAdjusted);
@@ -224,13 +211,7 @@ impl Run<'_> {
         let most = layout::quantile(self.rule.alpha, self.members) * tau;
         let deciding = judgement.deciding().clone();
         let grade = layout::Change::of(&deciding, 0.0).map_or(Layout::MayBe, |change| change.grade(most));
-        match grade {
-            Layout::MayBe => judgement.warnings.push(Warning::WithinLayoutNoise { most: most.exp_m1() }),
-            Layout::Beyond if deciding.lies_within(self.rule.margin.ln_1p()) => {
-                judgement.warnings.push(Warning::WithinMargin { margin: self.rule.margin });
-            }
-            Layout::Beyond | Layout::Within => {}
-        }
+        judgement.warnings.extend(layout::warning(grade, most, &deciding, self.rule.margin));
         grade
     }
 
@@ -275,7 +256,7 @@ mod tests {
 
     const BASE_PROCESSES: [Side; 2] = [0, 4];
 
-    /// Launches of a base of two processes and three candidates, of which the second has lost a tenth.
+    /// Launches of a base of two processes and three candidates; the second candidate is 10 % slower.
     fn blocks(launches: u32, scatter: u64) -> Vec<Block> {
         let operations = |launch: u32, cycle: u32, side: Side| {
             let noise =

@@ -119,10 +119,12 @@ fn plan(
         prepared.into_iter().map(|prepared| (prepared.subject, prepared.written_options)).unzip();
     plant(file, &mut subjects);
     let is_interleaved = file.design == Design::Interleaved;
-    let mut steps = chosen_steps(&workload, &file.steps);
+    let steps = match is_interleaved {
+        true => interleaved::chosen_steps(&workload, &file.steps)?,
+        false => chosen_steps(&workload, &file.steps),
+    };
     let mut further_base_processes = 0;
     if is_interleaved {
-        steps = interleaved::chosen_steps(&workload, &file.steps)?;
         further_base_processes = interleaved::add_base_processes(file, &mut subjects, &left_out)?;
         written_options.resize(subjects.len(), None);
         interleaved::fit_blocks(&mut workload, subjects.len());

@@ -29,11 +29,11 @@ const COUNTER_CONFIDENCE: f64 = 0.99;
 pub(crate) fn build(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
     let plan = &record.plan;
     let many = plan.is_interleaved_campaign().then(|| sides::judge(record, evidence));
+    let over_releases = many.as_ref().map(|judged| over_releases(plan, &sides::cells(record, judged)));
     let (judged, control) = match many {
         Some(sides) => (sides.judged, Some(sides.control)),
         None => (judge_run(record, evidence), None),
     };
-    let over_releases = control.as_ref().map(|_| over_releases(plan, &sides::cells(record)));
     let procedure = Procedure::new(judge::rule(record));
     let mut steps: Vec<StepView> = plan.chosen_steps().map(|step| empty_step(record, step)).collect();
     let mut members: Vec<JudgedStep<'_>> = Vec::new();

@@ -7,7 +7,7 @@ use findings::comparison::{ControlVerdict, ControlView, Disturbed, Repeats, Tria
 use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
-use model::figures::{bytes, count, quantity, span};
+use model::figures::{bytes, count, percent, quantity, span};
 use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
@@ -131,27 +131,22 @@ pub(super) fn control(view: &Comparison, control: &ControlView) -> String {
         1 => return format!("Control: none, {} ran as one process in each launch.", view.base),
         count => format!("the {count} processes of {}", view.base),
     };
-    let Some(step) = &control.step else {
-        return format!("Control: {processes} have too few launches to be compared with each other.");
-    };
-    let range = format!("{}, in {step}", percent(control.range));
-    match control.verdict {
-        ControlVerdict::NoDifference => {
-            format!("Control: {processes} do not differ; the largest range of their means is {range}.")
+    let range = percent(control.range);
+    match (control.verdict, &control.step) {
+        (ControlVerdict::NoDifference, Some(step)) => {
+            format!(
+                "Control: {processes} do not differ; the largest range of their means is {range}, in {step}."
+            )
         }
-        ControlVerdict::Differ => format!(
-            "Control: {processes} differ by {range} (p {:.4}): the harness or the host made that, so do not trust differences of this \
-             size.",
+        (ControlVerdict::Differ, Some(step)) => format!(
+            "Control: {processes} differ by {range}, in {step} (p {:.4}): the harness or the host made that, so do not trust differences \
+             of this size.",
             control.p
         ),
-        ControlVerdict::Unknown => {
+        (ControlVerdict::Unknown, _) | (_, None) => {
             format!("Control: {processes} have too few launches to be compared with each other.")
         }
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 /// "Trials: 118 done, 2 failed, 0 skipped; 3 of those done set aside, in no number."

@@ -282,10 +282,7 @@ impl World for SimulatedWorld {
                         replies.push((*id, reply));
                     }
                 }
-                if failed.is_empty() {
-                    return Ok(Performed::Replies(replies));
-                }
-                return Failure::of_action(failed, replies).map_or(Ok(Performed::Done), Err);
+                return Failure::replies_unless(failed, replies).map(Performed::Replies);
             }
             Action::LinkImage { builder, readers } => {
                 assert!(self.directories.contains(builder) && !self.workers.contains_key(builder));

@@ -71,12 +71,17 @@ impl Failure {
         Failure { side, reason, severity, others: Vec::new(), further: Vec::new() }
     }
 
-    /// Those of one action as one, the farthest-reaching first; none if there are none.
-    pub fn of_action(mut all: Vec<Failure>, others: Vec<(WorkerId, Reply)>) -> Option<Failure> {
-        all.sort_by_key(|failure| std::cmp::Reverse(failure.severity));
-        let mut all = all.into_iter();
-        let first = all.next()?;
-        Some(Failure { others, further: all.collect(), ..first })
+    /// The replies of an action in which nothing failed; else its failures as one, the farthest-reaching first.
+    pub fn replies_unless(
+        mut failures: Vec<Failure>,
+        replies: Vec<(WorkerId, Reply)>,
+    ) -> Result<Vec<(WorkerId, Reply)>, Failure> {
+        failures.sort_by_key(|failure| std::cmp::Reverse(failure.severity));
+        let mut failures = failures.into_iter();
+        match failures.next() {
+            Some(first) => Err(Failure { others: replies, further: failures.collect(), ..first }),
+            None => Ok(replies),
+        }
     }
 
     /// What the trial that it ends keeps of it.

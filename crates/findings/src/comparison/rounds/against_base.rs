@@ -62,20 +62,20 @@ pub(super) fn of_metric(cells: &Cells, step: &str, sides: &[Side], metric: Metri
 /// p of each comparison by itself, by step and candidate: what is looked at together must not be corrected already.
 pub(super) type PValues = BTreeMap<(String, Side), f64>;
 
-/// What the comparisons of all steps leave beside their cases.
+/// Of the comparisons of all steps, what is judged or shown of them together.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct Together {
     pub alone: PValues,
     pub visible: VisibleChanges,
 }
 
-/// Every candidate against the base in a step; what is looked at together goes to `beside`.
+/// Every candidate against the base in a step; what is looked at together goes to `together`.
 pub(super) fn cases(
     cells: &Cells,
     step: &Step,
     record: &RunRecord,
     seconds: &BTreeMap<(String, Side), f64>,
-    beside: &mut Beside,
+    together: &mut Together,
 ) -> Vec<ComparedStep> {
     let plan = &record.plan;
     let sides: Vec<Side> = (0..plan.subjects.len()).collect();
@@ -106,7 +106,7 @@ pub(super) fn cases(
         let (verdict, warnings) = said(record, step, side, rate);
         let difference = rate.and_then(|rate| rate.difference);
         if let Some(p) = difference.and_then(|difference| difference.p).filter(|p| p.is_finite()) {
-            beside.alone.insert((step.name.clone(), side), p);
+            together.alone.insert((step.name.clone(), side), p);
         }
         visible.extend(difference.and_then(|one| OfCandidate::of_rounds(&one, plan.rule.tau)));
         ComparedStep {
@@ -126,7 +126,7 @@ pub(super) fn cases(
         }
     };
     let cases = plan.candidate_sides().map(&mut case).collect();
-    beside.visible.insert(step.name.clone(), visible::of_candidates(&visible));
+    together.visible.insert(step.name.clone(), visible::of_candidates(&visible));
     cases
 }
 

@@ -16,7 +16,7 @@ pub(crate) use values::Cells;
 
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
 use super::{depths, facts};
-use against_base::{Beside, cases, groups, judge_together};
+use against_base::{Together, cases, groups, judge_together};
 use model::block::{Outcome, Side};
 use model::metric::Metric;
 use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
@@ -40,16 +40,16 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     let disturbed = disturbed::set_aside(&mut cells, &medians);
     let seconds = seconds(&done);
     let over_releases = changes::over_releases(plan, &cells);
-    let mut beside = Beside::default();
+    let mut together = Together::default();
     let mut steps: Vec<StepView> =
-        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds, &mut beside)).collect();
-    judge_together(&mut steps, plan, &beside.alone);
+        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds, &mut together)).collect();
+    judge_together(&mut steps, plan, &together.alone);
     Comparison {
         disturbed,
         depths: depths::of(plan, &steps),
         groups: groups(&steps, &cells, record),
         steps,
-        visible: beside.visible,
+        visible: together.visible,
         changes: over_releases.changes,
         trends: over_releases.trends,
         searched_series: over_releases.searched_series,
@@ -131,7 +131,7 @@ fn step_view(
     record: &RunRecord,
     cells: &Cells,
     seconds: &BTreeMap<(String, Side), f64>,
-    beside: &mut Beside,
+    together: &mut Together,
 ) -> StepView {
     let sides = 0..record.plan.subjects.len();
     let row = |side: Side| {
@@ -150,7 +150,7 @@ fn step_view(
         helper: step.helper,
         columns: Metric::columns().into_iter().filter(has).collect(),
         rows,
-        cases: cases(cells, step, record, seconds, beside),
+        cases: cases(cells, step, record, seconds, together),
         shapes: facts::shapes(record, step),
     }
 }

@@ -5,6 +5,7 @@ use super::against_base::of_metric;
 use super::disturbed;
 use super::values::{Cells, cells, done_trials, judged, mean_of_side};
 use crate::comparison::Values;
+use crate::judge::Evidence;
 use crate::sides;
 use crate::toolchain::Toolchain;
 use analysis::change_points::{self, CriticalValues, Findings, Series};
@@ -158,7 +159,8 @@ fn toolchains(plan: &Plan, series: &ReleaseSeries) -> BTreeMap<String, Toolchain
 /// The metrics that users see or pay for, and how many trials were set aside.
 pub(crate) fn series_of(record: &RunRecord) -> (Vec<CampaignSeries>, usize) {
     if record.plan.layout.design == Design::Interleaved {
-        return (of_cells(record, &sides::cells(record)), 0);
+        let judged = sides::judge(record, &Evidence::default());
+        return (of_cells(record, &sides::cells(record, &judged)), 0);
     }
     let (mut cells, _) = cells(record, &done_trials(record));
     let medians = disturbed::medians(&cells);

@@ -321,9 +321,7 @@ impl RealWorld {
                 Err(error) => failures.push(self.fail_worker(*id, name, &error)),
             }
         }
-        if !failures.is_empty() {
-            return Failure::of_action(failures, replies).map_or(Ok(Performed::Done), Err);
-        }
+        let replies = Failure::replies_unless(failures, replies)?;
         if requests.iter().any(|(_, request)| is_the_engines_work(request)) {
             self.pauses.engine_worked(watch.elapsed());
         }
