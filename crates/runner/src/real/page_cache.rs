@@ -3,8 +3,10 @@
 
 use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+
+const READ_BYTES: usize = 1 << 20;
 
 /// Writes out every file below `directory` and asks the kernel to forget its pages; links are not followed, a
 /// file that vanishes meanwhile is passed over.
@@ -33,6 +35,18 @@ pub fn evict_file(file: &Path) -> io::Result<()> {
     let file = File::open(file)?;
     file.sync_all()?;
     forget(&file)
+}
+
+/// Puts one file out of the page cache and reads it again, so that its pages lie elsewhere in memory.
+///
+/// It is read from its beginning to its end: a process that finds it on the device fetches it in pieces, as it
+/// happens to need them, which takes several times as long.
+pub fn read_anew(file: &Path) -> io::Result<()> {
+    evict_file(file)?;
+    let mut file = File::open(file)?;
+    let mut piece = vec![0; READ_BYTES];
+    while file.read(&mut piece)? > 0 {}
+    Ok(())
 }
 
 fn forget(file: &File) -> io::Result<()> {
@@ -78,11 +92,12 @@ mod tests {
 
     const FILE_BYTES: usize = 8 << 20;
 
-    /// Bytes that a read of the file fetches from a device, for this thread alone: others of the test run
-    /// read files too.
+    /// Bytes that this thread has fetched from devices: others of the test run read files too.
+    fn fetched() -> u64 {
+        parse::field(&fs::read_to_string("/proc/thread-self/io").unwrap(), "read_bytes").unwrap()
+    }
+
     fn fetched_by_reading(file: &Path) -> u64 {
-        let fetched =
-            || parse::field(&fs::read_to_string("/proc/thread-self/io").unwrap(), "read_bytes").unwrap();
         let before = fetched();
         assert_eq!(fs::read(file).unwrap().len(), FILE_BYTES);
         fetched() - before
@@ -107,6 +122,10 @@ mod tests {
         assert_eq!(fetched_by_reading(&file), 0, "it has just been read");
         evict_file(&file).unwrap();
         assert!(fetched_by_reading(&file) >= FILE_BYTES as u64);
+        let before = fetched();
+        read_anew(&file).unwrap();
+        assert!(fetched() - before >= FILE_BYTES as u64);
+        assert_eq!(fetched_by_reading(&file), 0, "it has been read anew");
     }
 
     #[test]

@@ -252,7 +252,7 @@ impl RealWorld {
     fn move_libraries(&self, workers: &[WorkerId]) {
         let copies = workers.iter().filter(|_| self.plan.layout.library_copies);
         for worker in copies {
-            let _ = page_cache::evict_file(&self.plan.subjects[worker.side].build.library);
+            let _ = page_cache::read_anew(&self.plan.subjects[worker.side].build.library);
         }
     }
 
