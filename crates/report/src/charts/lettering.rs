@@ -3,8 +3,10 @@
 //! Layout needs widths before anything is drawn, and the same ones on every machine; so they come from the font that
 //! files embed and images are drawn with. The font has neither kerning nor ligatures: widths are sums of advances.
 
-use skrifa::instance::{LocationRef, Size};
-use skrifa::{FontRef, MetadataProvider};
+use super::png::near;
+use super::scene::Spot;
+use tiny_skia::{Path, PathBuilder};
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use unicode_width::UnicodeWidthChar;
 
 /// DejaVu Sans, Latin letters and the signs that charts use: `assets/font/README.md` says how it was made.
@@ -117,13 +119,71 @@ fn turns_direction(letter: char) -> bool {
     matches!(letter, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The outline of a drawn text that begins at a spot of its base line; absent if there is nothing to be seen.
+pub(super) fn outline(text: &str, begin: Spot, size: f64) -> Option<Path> {
+    let font = font();
+    let scale = near(size / f64::from(font.units_per_em()));
+    let advance = advances();
+    let (mut path, mut at) = (PathBuilder::new(), begin.x);
+    for letter in text.chars() {
+        // What the font lacks is its box for that.
+        let glyph = font.glyph_index(letter).unwrap_or(GlyphId(0));
+        font.outline_glyph(glyph, &mut Pen { path: &mut path, x: near(at), y: near(begin.y), scale });
+        at += advance(letter) * size;
+    }
+    path.finish()
+}
+
+/// Writes the curves of a glyph into a path: units of the font, upwards, become pixels, downwards.
+struct Pen<'a> {
+    path: &'a mut PathBuilder,
+    x: f32,
+    y: f32,
+    scale: f32,
+}
+
+impl Pen<'_> {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        (self.x + x * self.scale, self.y - y * self.scale)
+    }
+}
+
+impl OutlineBuilder for Pen<'_> {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.at(x1, y1), self.at(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2), (x, y)) = (self.at(x1, y1), self.at(x2, y2), self.at(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}
+
+fn font() -> Face<'static> {
+    Face::parse(FONT, 0).expect("the embedded font is one")
+}
+
 /// The advance of a letter in em.
 fn advances() -> impl Fn(char) -> f64 {
-    let font = FontRef::new(FONT).expect("the embedded font is one");
-    let (letters, metrics) = (font.charmap(), font.glyph_metrics(Size::unscaled(), LocationRef::default()));
-    let units = f64::from(font.metrics(Size::unscaled(), LocationRef::default()).units_per_em);
+    let font = font();
+    let units = f64::from(font.units_per_em());
     move |letter| {
-        let advance = letters.map(letter).and_then(|glyph| metrics.advance_width(glyph));
+        let advance = font.glyph_index(letter).and_then(|glyph| font.glyph_hor_advance(glyph));
         advance.map_or(WIDE_EM, |advance| f64::from(advance) / units)
     }
 }
@@ -142,9 +202,9 @@ mod tests {
 
     #[test]
     fn the_font_has_the_signs_that_charts_use() {
-        let font = FontRef::new(FONT).unwrap();
+        let font = font();
         for letter in ('!'..='~').chain("…–−×≤≥µ%±§äßéčŁ→·".chars()) {
-            assert!(font.charmap().map(letter).is_some(), "{letter}");
+            assert!(font.glyph_index(letter).is_some(), "{letter}");
         }
     }
 

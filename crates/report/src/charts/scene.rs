@@ -112,6 +112,18 @@ pub(super) enum Dash {
     Dotted,
 }
 
+impl Dash {
+    /// Pixels drawn, then left out; none if the line is whole.
+    pub fn lengths(self) -> &'static [f64] {
+        match self {
+            Dash::Solid => &[],
+            Dash::Long => &[8.0, 4.0],
+            Dash::Short => &[4.0, 3.0],
+            Dash::Dotted => &[1.5, 3.0],
+        }
+    }
+}
+
 /// The role of a colour; what colour that is depends on where the drawing is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ink {

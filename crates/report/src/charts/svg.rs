@@ -27,8 +27,9 @@ pub fn inline(chart: &Chart) -> String {
     write(&draw(chart), Place::Page, "")
 }
 
-/// The file without its font: what images are made from.
-pub(super) fn for_image(chart: &Chart) -> String {
+/// The file without its font.
+#[cfg(test)]
+pub(super) fn without_font(chart: &Chart) -> String {
     write(&draw(chart), Place::File, "")
 }
 
@@ -179,12 +180,13 @@ impl Pen {
     }
 }
 
-fn dashes(dash: Dash) -> &'static str {
-    match dash {
-        Dash::Solid => "",
-        Dash::Long => " stroke-dasharray=\"8 4\"",
-        Dash::Short => " stroke-dasharray=\"4 3\"",
-        Dash::Dotted => " stroke-dasharray=\"1.5 3\"",
+fn dashes(dash: Dash) -> String {
+    match dash.lengths() {
+        [] => String::new(),
+        lengths => {
+            let lengths: Vec<String> = lengths.iter().map(|length| number(*length)).collect();
+            format!(" stroke-dasharray=\"{}\"", lengths.join(" "))
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use super::svg::draw;
 use super::*;
 use proptest::prelude::*;
-use resvg::usvg::fontdb::Database;
-use resvg::usvg::roxmltree::{Document, Node};
-use resvg::usvg::{Options, Tree};
 use std::sync::Arc;
+use usvg::fontdb::Database;
+use usvg::roxmltree::{Document, Node};
+use usvg::{Options, Tree};
 
 mod examples;
 mod hostile;
@@ -39,7 +39,7 @@ fn assert_inside(chart: &Chart) {
     fonts.load_font_data(lettering::FONT.to_vec());
     let family = lettering::FAMILY.to_owned();
     let options = Options { fontdb: Arc::new(fonts), font_family: family, ..Options::default() };
-    let tree = Tree::from_str(&svg::for_image(chart), &options).unwrap();
+    let tree = Tree::from_str(&svg::without_font(chart), &options).unwrap();
     let (size, ink) = (tree.size(), tree.root().abs_stroke_bounding_box());
     let inside = ink.left() >= -0.01
         && ink.top() >= -0.01
@@ -184,7 +184,7 @@ fn bars_as_a_piece_of_a_page() {
 
 #[test]
 fn latency_as_a_file_without_its_font() {
-    insta::assert_snapshot!(svg::for_image(&small_latency()));
+    insta::assert_snapshot!(svg::without_font(&small_latency()));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn an_image_is_the_same_each_time_and_twice_as_large_as_the_view_box() {
     for chart in [small_releases(), small_bars(), small_latency()] {
         let (png, again) = (png::render(&chart).unwrap(), png::render(&chart).unwrap());
         assert!(png == again);
-        let image = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
+        let image = tiny_skia::Pixmap::decode_png(&png).unwrap();
         let scene = draw(&chart);
         assert_eq!(
             (f64::from(image.width()), f64::from(image.height())),
