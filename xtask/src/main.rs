@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod check;
 mod checksums;
 mod ci;
 mod e2e;
@@ -31,6 +32,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// What a change is checked with while one works on it: fmt, clippy, tidy and the unit tests that it touches
+    Check,
     /// Everything that must pass before a commit: fmt, clippy, tidy, test, e2e; stops at the first failure
     Ci,
     /// What a reviewer would otherwise have to check: arrows between crates, where things may stand, papers
@@ -49,6 +52,7 @@ enum Chore {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().chore {
+        Chore::Check => check::run(),
         Chore::Ci => ci::run(),
         Chore::Tidy => tidy::run(),
         Chore::E2e(arguments) => e2e::run(&arguments),
