@@ -9,8 +9,12 @@ use model::warning::{Party, Warning};
 pub enum Ceiling {
     /// A ratio without an interval: the sides did not do the same work, or the harness is biased.
     RatioOnly,
-    /// A ratio with an interval and no verdict: background debt or shapes differ.
+    /// A ratio with an interval and no verdict: shapes differ.
     Inconclusive,
+    /// A loss, and nothing else: the candidate left more work behind, which can only have made it faster.
+    Loss,
+    /// A gain, and nothing else: the base left more work behind.
+    Gain,
     /// A suspicion: the sides were not interleaved, so drift is in the difference.
     Suspect,
 }
@@ -29,7 +33,9 @@ impl Ceiling {
     pub fn lower(self, verdict: Verdict) -> Verdict {
         match (self, verdict) {
             (Ceiling::RatioOnly, _) | (_, Verdict::RatioOnly) => Verdict::RatioOnly,
-            (Ceiling::Inconclusive, _) => Verdict::Inconclusive,
+            (Ceiling::Loss, Verdict::Regression) => Verdict::Regression,
+            (Ceiling::Gain, Verdict::Improvement) => Verdict::Improvement,
+            (Ceiling::Inconclusive | Ceiling::Loss | Ceiling::Gain, _) => Verdict::Inconclusive,
             (Ceiling::Suspect, Verdict::Regression | Verdict::Improvement | Verdict::Suspect) => {
                 Verdict::Suspect
             }
@@ -88,6 +94,9 @@ mod tests {
         assert_eq!(under(Ceiling::RatioOnly), [RatioOnly; 6]);
         let inconclusive = [Inconclusive, Inconclusive, Inconclusive, Inconclusive, Inconclusive, RatioOnly];
         assert_eq!(under(Ceiling::Inconclusive), inconclusive);
+        let [loss, gain] = [under(Ceiling::Loss), under(Ceiling::Gain)];
+        assert_eq!((loss[0], gain[1]), (Regression, Improvement));
+        assert!(loss[1..] == inconclusive[1..] && gain[0] == Inconclusive && gain[2..] == inconclusive[2..]);
         let suspect = [Suspect, Suspect, Inconclusive, Inconclusive, Suspect, RatioOnly];
         assert_eq!(under(Ceiling::Suspect), suspect);
     }

@@ -12,7 +12,7 @@ use model::event::Moment;
 use model::plan::{DecisionRule, Plan};
 use model::record::{LaunchRecord, RunRecord};
 use model::self_test::SelfTestRecord;
-use model::shape::{self, ShapePair};
+use model::shape::{self, ShapeDifference, ShapePair};
 use model::units::Bytes;
 use model::warning::{DifferingPart, Warning};
 use model::workload::Step;
@@ -136,7 +136,7 @@ pub fn judge_run<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Vec<(&'a
 }
 
 /// The looks that a run took. One that goes on or was interrupted has those until then.
-fn looks(record: &RunRecord) -> Vec<Look> {
+pub fn looks(record: &RunRecord) -> Vec<Look> {
     let look = |launch: &LaunchRecord| Some(Look { launch: launch.launch, share: launch.look? });
     record.launches.iter().filter_map(look).collect()
 }
@@ -178,17 +178,22 @@ fn shape_cap(case: Case<'_>, record: &RunRecord) -> Option<Cap> {
         };
         let from_each: Vec<_> = bases.into_iter().map(from).collect();
         let Some((first, others)) = from_each.split_first() else { continue };
-        // What processes of the base differ in among themselves is no difference of the candidate.
-        let is_in_all = |part: &str| others.iter().all(|found| found.iter().any(|one| one.part == part));
+        // Where the candidate lies among processes of the base is no difference of the candidate.
+        let is_alike = |one: &ShapeDifference, other: &ShapeDifference| {
+            one.part == other.part && (one.base < one.candidate) == (other.base < other.candidate)
+        };
+        let is_in_all =
+            |one: &ShapeDifference| others.iter().all(|found| found.iter().any(|other| is_alike(one, other)));
         for one in first.iter().filter(|one| reads || one.part == "pending compaction bytes") {
-            if is_in_all(&one.part) {
+            if is_in_all(one) {
                 differing.entry(one.part.clone()).or_default().push((one.base, one.candidate));
             }
         }
     }
+    differing.retain(|_, values| 2 * values.len() > compared);
+    let ceiling = if reads { Ceiling::Inconclusive } else { of_debt(differing.values().flatten()) };
     let parts: Vec<DifferingPart> = differing
         .into_iter()
-        .filter(|(_, values)| 2 * values.len() > compared)
         .filter_map(|(part, values)| {
             let (base, candidate) = *values.last()?;
             Some(DifferingPart { part, base, candidate, launches: values.len() as u64 })
@@ -203,7 +208,18 @@ fn shape_cap(case: Case<'_>, record: &RunRecord) -> Option<Cap> {
     } else {
         Warning::DebtDiffers { parts, launches }
     };
-    Some(Cap { ceiling: Ceiling::Inconclusive, warning })
+    Some(Cap { ceiling, warning })
+}
+
+/// Work that was left behind can make a side faster, never slower. Of the base and the candidate.
+fn of_debt<'a>(debts: impl Iterator<Item = &'a (u64, u64)> + Clone) -> Ceiling {
+    if debts.clone().all(|(base, candidate)| candidate > base) {
+        Ceiling::Loss
+    } else if debts.clone().all(|(base, candidate)| candidate < base) {
+        Ceiling::Gain
+    } else {
+        Ceiling::Inconclusive
+    }
 }
 
 /// The shapes of the base's processes and of the candidate at one moment, by launch.

@@ -239,7 +239,8 @@ pub enum Warning {
     )]
     ShapeDiffers { parts: Vec<DifferingPart>, launches: u64 },
     #[error(
-        "no verdict: the sides left unequal work behind, base and candidate have {}",
+        "the sides left unequal work behind, so only a side that left more of it and was slower all the same has a verdict; base and \
+         candidate have {}",
         differing(.parts, *.launches)
     )]
     DebtDiffers { parts: Vec<DifferingPart>, launches: u64 },

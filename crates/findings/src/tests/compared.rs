@@ -132,10 +132,18 @@ fn trees_that_differ_keep_a_read_step_from_a_verdict_unless_in_few_launches() {
 }
 
 #[test]
-fn unequal_debt_keeps_a_write_step_from_a_verdict_and_other_shapes_do_not() {
-    let write = |debt| with_shapes(WRITE, Moment::After, LAUNCHES, tree(1, 0), tree(9, debt));
-    assert_eq!(verdict(&write(1 << 30), WRITE), Verdict::Inconclusive);
-    assert_eq!(verdict(&write(0), WRITE), Verdict::Regression);
+fn a_side_that_left_more_work_behind_is_slower_if_it_was_and_is_never_faster() {
+    let of = |write: f64, base: u64, candidate: u64| {
+        let shaped = with_shapes(WRITE, Moment::After, LAUNCHES, tree(1, base), tree(9, candidate));
+        verdict(&RunRecord { shapes: shaped.shapes, ..record(&Truth { write, read: 1.0 }) }, WRITE)
+    };
+    const MUCH: u64 = 1 << 30;
+    assert_eq!(of(0.9, 0, MUCH), Verdict::Regression);
+    assert_eq!(of(1.1, 0, MUCH), Verdict::Inconclusive);
+    assert_eq!(of(0.9, MUCH, 0), Verdict::Inconclusive);
+    assert_eq!(of(1.1, MUCH, 0), Verdict::Improvement);
+    // Other shapes do not matter to a step that writes.
+    assert_eq!(of(0.9, 0, 0), Verdict::Regression);
 }
 
 #[test]
