@@ -21,6 +21,14 @@ pub enum SeriesScenario {
     ReleasesWithSteps,
     /// Releases of which one is 5 % slower than all others.
     ReleasesWithGlitch,
+    /// 8 releases in 17 launches of an interleaved campaign, without a change: a release in the middle is three times as noisy,
+    /// the base runs as four processes, a tenth of the trials failed.
+    #[strum(serialize = "launches-of-8")]
+    LaunchesOf8,
+    #[strum(serialize = "launches-of-14")]
+    LaunchesOf14,
+    #[strum(serialize = "launches-of-22")]
+    LaunchesOf22,
     /// Commits with normal noise.
     Commits,
     /// Commits with Student's t noise of three degrees of freedom.
@@ -53,6 +61,9 @@ impl SeriesScenario {
         match self {
             SeriesScenario::Releases
             | SeriesScenario::ReleasesWithGaps
+            | SeriesScenario::LaunchesOf8
+            | SeriesScenario::LaunchesOf14
+            | SeriesScenario::LaunchesOf22
             | SeriesScenario::Commits
             | SeriesScenario::CommitsHeavyTails
             | SeriesScenario::CommitsWithSpike => Target::AlarmsAtMost(0.01),
@@ -172,6 +183,9 @@ const LAYOUT_NOISE: f64 = 0.005;
 const STEP: f64 = 0.03;
 const GLITCH: f64 = 0.05;
 const FAILED: f64 = 0.1;
+const LAUNCHES: usize = 17;
+const BASE_PROCESSES: f64 = 4.0;
+const NOISIER: f64 = 3.0;
 /// Versions between steps, and from a step to the edge.
 const RELEASES_APART: usize = 3;
 const COMMITS: usize = 100;
@@ -217,7 +231,10 @@ fn make(scenario: SeriesScenario, noise: &mut Noise) -> Result<(Series, Vec<Plan
         SeriesScenario::Releases
         | SeriesScenario::ReleasesWithGaps
         | SeriesScenario::ReleasesWithSteps
-        | SeriesScenario::ReleasesWithGlitch => releases(scenario, &planted, noise)?,
+        | SeriesScenario::ReleasesWithGlitch
+        | SeriesScenario::LaunchesOf8
+        | SeriesScenario::LaunchesOf14
+        | SeriesScenario::LaunchesOf22 => releases(scenario, &planted, noise)?,
         SeriesScenario::Commits
         | SeriesScenario::CommitsHeavyTails
         | SeriesScenario::CommitsAutocorrelated
@@ -243,6 +260,9 @@ fn planted(scenario: SeriesScenario, noise: &mut Noise) -> Vec<Planted> {
         }
         SeriesScenario::Releases
         | SeriesScenario::ReleasesWithGaps
+        | SeriesScenario::LaunchesOf8
+        | SeriesScenario::LaunchesOf14
+        | SeriesScenario::LaunchesOf22
         | SeriesScenario::Commits
         | SeriesScenario::CommitsHeavyTails
         | SeriesScenario::CommitsAutocorrelated
@@ -282,20 +302,36 @@ fn levels(versions: usize, planted: &[Planted]) -> Vec<f64> {
         .collect()
 }
 
+/// How many releases there are, and launches of all of them; whether these were at the same time.
+fn sizes(scenario: SeriesScenario) -> (usize, usize, bool) {
+    match scenario {
+        SeriesScenario::LaunchesOf8 => (8, LAUNCHES, true),
+        SeriesScenario::LaunchesOf14 => (14, LAUNCHES, true),
+        SeriesScenario::LaunchesOf22 => (22, LAUNCHES, true),
+        _ => (RELEASES, ROUNDS, false),
+    }
+}
+
 fn releases(scenario: SeriesScenario, planted: &[Planted], noise: &mut Noise) -> Result<Series, Error> {
-    let failed = if scenario == SeriesScenario::ReleasesWithGaps { FAILED } else { 0.0 };
+    let (releases, rounds, at_once) = sizes(scenario);
+    let failed = if at_once || scenario == SeriesScenario::ReleasesWithGaps { FAILED } else { 0.0 };
     let builds: Vec<f64> =
-        levels(RELEASES, planted).into_iter().map(|level| level + LAYOUT_NOISE * noise.normal()).collect();
-    let rounds = (0..ROUNDS).map(|_| {
+        levels(releases, planted).into_iter().map(|level| level + LAYOUT_NOISE * noise.normal()).collect();
+    let noise_of = |release: usize| match release {
+        0 if at_once => LAUNCH_NOISE / BASE_PROCESSES.sqrt(),
+        _ if at_once && release == releases / 2 => NOISIER * LAUNCH_NOISE,
+        _ => LAUNCH_NOISE,
+    };
+    let rounds = (0..rounds).map(|_| {
         // The host of one round may be 5 % faster than that of another.
         let host = 0.05 * noise.normal();
-        let cell = |build: &f64| {
-            let value = host + build + LAUNCH_NOISE * noise.normal();
+        let cell = |(release, build): (usize, &f64)| {
+            let value = host + build + noise_of(release) * noise.normal();
             (noise.uniform() >= failed).then_some(value)
         };
-        builds.iter().map(cell).collect()
+        builds.iter().enumerate().map(cell).collect()
     });
-    let values = RoundValues::new(RELEASES, rounds.collect())?;
+    let values = RoundValues::new(releases, rounds.collect())?;
     Series::of_rounds(&fit(&values), LAYOUT_NOISE)
 }
 
