@@ -15,8 +15,10 @@ use model::warning::Warning;
 pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
     pub(crate) decides: Metric,
-    /// More launches are not wanted, whatever the family says.
+    /// More launches are not wanted, whatever the family says and however much time there is.
     pub(crate) leaves: bool,
+    /// There is no time for as many launches as it takes.
+    pub(crate) gives_up: bool,
     pub(crate) wall: Estimate,
     /// Absent in an open loop, where idle time would count as work, and where the engine's CPU is not known.
     pub(crate) adjusted: Option<Estimate>,
@@ -74,7 +76,8 @@ pub(crate) fn decide(
     let mut decision = Decision {
         verdict: Verdict::Inconclusive,
         decides,
-        leaves: look.is_some_and(Look::is_last),
+        leaves: false,
+        gives_up: false,
         wall,
         adjusted,
         adjusted_may_decide,
@@ -134,9 +137,10 @@ impl Decision {
         let margin = procedure.rule().margin.ln_1p();
         let needed = |ln_change: f64| launches_to_see(ln_change, critical_t, deviation).ceil();
         self.launches_needed = Some(needed(margin));
-        let most = crate::budget::expected_launches(launches.len(), look.share).min(procedure.max_launches());
+        let share = look.share.min(1.0);
+        let most = crate::budget::expected_launches(launches.len(), share).min(procedure.max_launches());
         if needed(margin.max(ratio.ln().abs())) > HOPELESS_FACTOR * most as f64 {
-            self.leaves = true;
+            self.gives_up = true;
             self.warnings.push(Warning::MachineTooNoisy {
                 margin: procedure.rule().margin,
                 launches: needed(margin),
@@ -149,7 +153,6 @@ impl Decision {
     /// The change holds in the family.
     pub(crate) fn confirm(&mut self) {
         self.verdict = self.deciding_mut().confirm();
-        self.leaves = true;
     }
 
     fn is_adjusted(&self) -> bool {

@@ -140,6 +140,7 @@ pub struct Judging {
     procedure: Procedure,
     family: Family,
     cases: Vec<InProgress>,
+    is_extended: bool,
     /// How many deviations of one build the layout of code may account for.
     most_of_layout: f64,
 }
@@ -149,11 +150,24 @@ impl Judging {
     pub fn new(procedure: Procedure, cases: usize) -> Judging {
         let most_of_layout = layout::quantile(procedure.rule().alpha, cases);
         let cases = std::iter::repeat_with(InProgress::new).take(cases).collect();
-        Judging { procedure, family: Family::new(), cases, most_of_layout }
+        Judging { procedure, family: Family::new(), cases, is_extended: false, most_of_layout }
+    }
+
+    /// Gives the cases that left for want of time more of it. Looks of the extension do so by themselves.
+    pub fn extend(&mut self) {
+        self.is_extended = true;
+        for state in &mut self.cases {
+            state.has_left &= !state.is_out_of_time;
+            state.is_out_of_time = false;
+        }
     }
 
     /// Takes a look at the cases, always the same in the same order, with all launches that they have by now.
     pub fn look(&mut self, cases: &[Case<'_>], look: Look) {
+        if look.is_of_extension() && !self.is_extended {
+            self.extend();
+        }
+        let spent_once = self.cases.iter().map(|state| state.spent_once).fold(0.0, f64::max);
         let places = LaunchPlaces::of(cases);
         let mut members = Vec::new();
         for (index, (state, case)) in self.cases.iter_mut().zip(cases).enumerate() {
@@ -167,7 +181,7 @@ impl Judging {
                 members.push(Member { index, is_open, values: state.values(case, &places, cases.len()) });
             }
         }
-        let found = self.family.look(&members, self.procedure.rule().alpha * look.spent_share());
+        let found = self.family.look(&members, self.procedure.spent(look) - spent_once);
         // A family of one asks for no more than the step alone.
         let critical_t = if cases.len() > 1 { found.critical } else { 0.0 };
         for (member, deviation) in members.iter().zip(found.deviations).filter(|(member, _)| member.is_open) {
@@ -221,9 +235,13 @@ struct InProgress {
     spending: Spending,
     /// The p value at the look at which the step by itself was first called different.
     rejected_at: Option<f64>,
+    /// What of alpha a test took that was made once, at an end before this look.
+    spent_once: f64,
     /// Whether the family tests it.
     is_tested: bool,
     has_left: bool,
+    /// It left for want of time, and for nothing else.
+    is_out_of_time: bool,
     confirmed: bool,
     seen: Option<Seen>,
     /// At the last look at which the family tested it.
@@ -248,8 +266,10 @@ impl InProgress {
             rate: None,
             spending: Spending::new(),
             rejected_at: None,
+            spent_once: 0.0,
             is_tested: false,
             has_left: false,
+            is_out_of_time: false,
             confirmed: false,
             seen: None,
             in_family: InFamily::default(),
@@ -258,16 +278,16 @@ impl InProgress {
 
     fn look(&mut self, case: &Case<'_>, look: Look, procedure: &Procedure, family: usize) {
         let launches = &case.usable(look.launch)[..];
-        let design = procedure.design(launches, look);
+        let design = procedure.design(launches, look, self.spent_once);
         if design == Design::Once(Test::Nothing) && !look.is_last() {
             return;
         }
         let chosen = *self.rate.get_or_insert_with(|| choose_rate(&case.facts, launches));
         let rate = allowed_rate(chosen, &case.facts, launches);
         let values = unit_values(launches, value_of(rate));
-        let alpha = procedure.rule().alpha;
+        let alpha = procedure.spent(look) - self.spent_once;
         let (test, p_value) = match design {
-            Design::Flips => self.test_by_flips(&values, alpha * look.spent_share()),
+            Design::Flips => self.test_by_flips(&values, alpha),
             Design::Once(test) => (test, p_of(test, &values)),
         };
         // Launches without a rate count here: their blocks may be the very reason of a refusal.
@@ -277,14 +297,19 @@ impl InProgress {
         let alone = decision.deciding().clone();
         // Refusals all leave nothing but a ratio. What the caller knows is not asked: the run did not know it when a step
         // left, and its replay must not differ.
-        self.has_left = decision.leaves || !refusals.is_empty();
+        let leaves = decision.leaves || !refusals.is_empty();
+        self.is_out_of_time = !leaves && (decision.gives_up || look.is_last());
+        self.has_left = leaves || self.is_out_of_time;
         self.is_tested = design == Design::Flips && refusals.is_empty();
         self.seen = Some(Seen { look, test, p_value, refusals, decision, alone });
         if self.confirmed {
             self.confirm();
         }
-        if !self.is_tested && p_value.is_some_and(|p| p * family as f64 <= alpha) {
-            self.confirm();
+        if matches!(design, Design::Once(test) if test != Test::Nothing) {
+            if p_value.is_some_and(|p| p * family as f64 <= alpha) {
+                self.confirm();
+            }
+            self.spent_once += alpha;
         }
     }
 
@@ -348,7 +373,10 @@ impl InProgress {
     fn leave_if_settled(&mut self, most_of_layout: f64) {
         let Some(seen) = &self.seen else { return };
         let change = self.change(&seen.alone);
-        self.has_left |= self.confirmed && change.is_some_and(|change| change.is_settled(most_of_layout));
+        if self.confirmed && change.is_some_and(|change| change.is_settled(most_of_layout)) {
+            self.has_left = true;
+            self.is_out_of_time = false;
+        }
     }
 
     /// To be told from the layout of code.

@@ -49,6 +49,12 @@ impl Procedure {
         &self.rule
     }
 
+    /// What of alpha may be spent by this look. An extension spends what the launches before it had to leave.
+    pub(crate) fn spent(&self, look: Look) -> f64 {
+        let kept_back = if self.rule.extendable { KEPT_BACK } else { 0.0 };
+        self.rule.alpha * ((1.0 - kept_back) * spent(look.share) + kept_back * spent(look.share - 1.0))
+    }
+
     /// The most launches.
     pub fn max_launches(&self) -> usize {
         self.rule.max_launches as usize
@@ -65,13 +71,14 @@ impl Procedure {
     }
 
     /// The kind of test after these launches. Launches that are too few for ranks (below 8 at 1 %) get Student's t, and
-    /// so do images that launches share, once, at the last look.
-    pub(crate) fn design(&self, launches: &[LaunchSummary], look: Look) -> Design {
-        let alpha = self.rule.alpha;
+    /// so do images that launches share, once, at the last look: at what of alpha is left beyond `spent`.
+    pub(crate) fn design(&self, launches: &[LaunchSummary], look: Look, spent: f64) -> Design {
+        let least = least_launches(self.rule.alpha) as usize;
+        let left = self.spent(look) - spent;
         match sharing(launches) {
-            Sharing::None | Sharing::One if launches.len() >= least_launches(alpha) as usize => Design::Flips,
-            Sharing::None | Sharing::One if look.is_last() => Design::Once(student(launches.len(), alpha)),
-            Sharing::Several if look.is_last() => Design::Once(of_units(images(launches).len(), alpha)),
+            Sharing::None | Sharing::One if launches.len() >= least => Design::Flips,
+            Sharing::None | Sharing::One if look.is_last() => Design::Once(student(launches.len(), left)),
+            Sharing::Several if look.is_last() => Design::Once(of_units(images(launches).len(), left)),
             Sharing::None | Sharing::One | Sharing::Several => Design::Once(Test::Nothing),
         }
     }
@@ -110,6 +117,8 @@ pub(crate) fn critical_sum(units: usize, alpha: f64) -> usize {
 const LOOKS: [u32; 11] = [8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48];
 /// Exponent of the spending function (statistics 2.5: O'Brien-Fleming costs 10 to 30 % more launches).
 const SPENDING_EXPONENT: f64 = 1.5;
+/// What of alpha a comparison keeps back that can be extended. Eight launches that all agree (0.78 %) are still enough at 1 %.
+const KEPT_BACK: f64 = 0.2;
 
 /// A look at the launches so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,15 +126,16 @@ pub struct Look {
     /// The last launch that it sees.
     pub launch: u32,
     /// The share of the budget that has passed, 0 to 1; of the last look 1, whatever made the run end, as long as that
-    /// was not what the launches said.
+    /// was not what the launches said. In an extension 1 and the share of its time, up to 2.
     pub share: f64,
 }
 
 impl Look {
     /// The look after this launch; absent where there is none.
     pub fn after(launch: u32, share: f64, is_last: bool) -> Option<Look> {
+        let end = if share > 1.0 { 2.0 } else { 1.0 };
         (is_last || LOOKS.contains(&launch))
-            .then_some(Look { launch, share: if is_last { 1.0 } else { share } })
+            .then_some(Look { launch, share: if is_last { end } else { share } })
     }
 
     /// Looks of a run of `launches` launches of equal cost.
@@ -134,15 +144,24 @@ impl Look {
         (1..=launches).filter_map(|launch| Look::after(launch, share(launch), launch == launches)).collect()
     }
 
+    /// Whether it is the last of the budget, or of the extension.
     pub fn is_last(self) -> bool {
-        self.share >= 1.0
+        if self.is_of_extension() { self.share >= 2.0 } else { self.share >= 1.0 }
+    }
+
+    pub(crate) fn is_of_extension(self) -> bool {
+        self.share > 1.0
     }
 
     /// The share of alpha that may be spent by now (Lan and DeMets 1983, by elapsed time; the power family of Kim and
     /// DeMets 1987).
     pub fn spent_share(self) -> f64 {
-        self.share.clamp(0.0, 1.0).powf(SPENDING_EXPONENT)
+        spent(self.share)
     }
+}
+
+fn spent(share: f64) -> f64 {
+    share.clamp(0.0, 1.0).powf(SPENDING_EXPONENT)
 }
 
 #[cfg(test)]
@@ -163,6 +182,21 @@ mod tests {
         assert_eq!(critical_sum(8, 0.01), 34);
         assert_eq!(critical_sum(10, 0.01), 47);
         assert_eq!(critical_sum(8, 0.005), 36);
+    }
+
+    #[test]
+    fn an_extension_spends_what_was_kept_back() {
+        let spent = |extendable, share| {
+            let rule = DecisionRule { extendable, ..DecisionRule::default() };
+            Procedure::new(rule).spent(Look { launch: 8, share })
+        };
+        for (share, expected) in [(0.25, 0.001), (1.0, 0.008), (1.25, 0.00825), (2.0, 0.01)] {
+            assert!((spent(true, share) - expected).abs() < 1e-12, "{share}");
+        }
+        assert!((spent(false, 1.0) - 0.01).abs() < 1e-12 && (spent(false, 2.0) - 0.01).abs() < 1e-12);
+        let last = |share| Look { launch: 9, share }.is_last();
+        assert_eq!([0.9, 1.0, 1.5, 2.0].map(last), [false, true, false, true]);
+        assert_eq!(Look::after(9, 1.7, true), Some(Look { launch: 9, share: 2.0 }));
     }
 
     #[test]

@@ -73,8 +73,8 @@ fn arguments(plan: &Plan) -> Vec<String> {
     if planted > 0.0 {
         option("plant-slowdown", planted.to_string());
     }
-    if plan.own_image {
-        words.push("--own-image".to_owned());
+    for (name, is_set) in [("--own-image", plan.own_image), ("--extendable", rule.extendable)] {
+        words.extend(is_set.then(|| name.to_owned()));
     }
     words
 }

@@ -150,12 +150,34 @@ pub struct DecisionRule {
     /// Launches end as soon as no interval of a change is wider than plus or minus this share; absent if they end with the budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<f64>,
+    /// Whether some of alpha is kept back, so that a comparison that ends open can be extended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub extendable: bool,
+    /// The extension that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extension: Option<Extension>,
+}
+
+/// More time for a comparison that had ended open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extension {
+    /// Launches that the comparison had by then.
+    pub after_launch: u32,
+    pub budget: Nanos,
 }
 
 impl Default for DecisionRule {
     /// alpha 1 %, margin 2 %, tau 0.5 % (assumed until measured), at most 48 launches (statistics 1.3).
     fn default() -> Self {
-        DecisionRule { alpha: 0.01, margin: 0.02, tau: 0.005, max_launches: 48, until: None }
+        DecisionRule {
+            alpha: 0.01,
+            margin: 0.02,
+            tau: 0.005,
+            max_launches: 48,
+            until: None,
+            extendable: false,
+            extension: None,
+        }
     }
 }
 

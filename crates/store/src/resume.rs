@@ -1,12 +1,12 @@
 //! Preparing a run that was stopped to be gone on with: what was cut off is put aside, not thrown away.
 
-use crate::columns::{from_json, reason_json, side, signed};
+use crate::columns::{from_json, json, reason_json, side, signed};
 use crate::error::Error;
 use crate::insert::host_key;
 use crate::writer::Writer;
 use model::block::Side;
 use model::host::Host;
-use model::plan::{Design, Plan};
+use model::plan::{Design, Extension, Plan};
 use model::reason::Reason;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,8 @@ pub struct ResumedBy {
     pub host: Host,
     /// Of dbdyno.
     pub tool_version: String,
+    /// More time, for a run that had ended.
+    pub extension: Option<Extension>,
 }
 
 /// The visits of a run in rounds that is gone on with, by round and side; of interleaved launches there are none.
@@ -50,7 +52,8 @@ impl Writer {
         let key = self.run_key(run)?.ok_or_else(|| self.not_begun(run))?;
         let resumed = self.store().sql(format!("prepare run {run} to be gone on with"), |connection| {
             let transaction = connection.unchecked_transaction()?;
-            let resumed = put_aside_what_was_cut_off(&transaction, key, retry)?;
+            let plan = plan(&transaction, key, by.extension)?;
+            let resumed = put_aside_what_was_cut_off(&transaction, key, (&plan, retry))?;
             transaction.execute(
                 "INSERT INTO resumes (run_key, at_us, host_key, tool_version) VALUES (?, ?, ?, ?)",
                 params![key, by.at_us, host_key(&transaction, &by.host)?, by.tool_version],
@@ -63,15 +66,25 @@ impl Writer {
     }
 }
 
-fn put_aside_what_was_cut_off(
-    connection: &Connection,
-    run_key: i64,
-    retry: Retry,
-) -> rusqlite::Result<Resumed> {
-    let plan: Plan =
+/// The plan of a run, which has its extension from now on.
+fn plan(connection: &Connection, run_key: i64, extension: Option<Extension>) -> rusqlite::Result<Plan> {
+    let mut plan: Plan =
         connection.query_row("SELECT plan_json FROM runs WHERE run_key = ?", [run_key], |row| {
             from_json(row, "plan_json")
         })?;
+    if extension.is_some() {
+        plan.rule.extension = extension;
+        let text = json(&plan)?;
+        connection.execute("UPDATE runs SET plan_json = ? WHERE run_key = ?", params![text, run_key])?;
+    }
+    Ok(plan)
+}
+
+fn put_aside_what_was_cut_off(
+    connection: &Connection,
+    run_key: i64,
+    (plan, retry): (&Plan, Retry),
+) -> rusqlite::Result<Resumed> {
     connection.execute(
         "UPDATE runs SET ended_at_us = NULL, outcome = NULL, sampler_core_percent = NULL, block_edge_us = NULL,
              client_cpu_ns_per_op = NULL, controller_peak_bytes = NULL, worker_heap_peak_bytes = NULL,
@@ -84,10 +97,10 @@ fn put_aside_what_was_cut_off(
         return Ok(Resumed::default());
     }
     let begun = begun_visits(connection, run_key)?;
-    let ended = visits_with_all_steps(connection, run_key, &plan, "outcome IS NOT NULL")?;
+    let ended = visits_with_all_steps(connection, run_key, plan, "outcome IS NOT NULL")?;
     let done = match retry {
         Retry::CutOff => ended.clone(),
-        Retry::Failed => visits_with_all_steps(connection, run_key, &plan, SETTLED)?,
+        Retry::Failed => visits_with_all_steps(connection, run_key, plan, SETTLED)?,
     };
     for (launch, side) in begun.difference(&ended) {
         put_visit_aside(connection, run_key, (*launch, *side))?;

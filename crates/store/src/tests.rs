@@ -98,7 +98,7 @@ fn host() -> Host {
 /// Who goes on with a run: a later version, after another boot.
 fn by() -> ResumedBy {
     let host = Host { boot_id: "another".to_owned(), ..host() };
-    ResumedBy { at_us: 100, host, tool_version: "0.2.0".to_owned() }
+    ResumedBy { at_us: 100, host, tool_version: "0.2.0".to_owned(), extension: None }
 }
 
 fn started(run: &str, at_us: i64, purpose: Purpose) -> RunEvent {

@@ -162,7 +162,7 @@ fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
 }
 
 /// The numbers of the launches that count and have ended.
-fn ended_launches(scratch: &Scratch) -> anyhow::Result<Vec<u32>> {
+pub fn ended_launches(scratch: &Scratch) -> anyhow::Result<Vec<u32>> {
     let store = scratch.store()?;
     let mut numbers = store
         .prepare("SELECT launch FROM launches WHERE put_aside = 0 AND took_ns IS NOT NULL ORDER BY launch")?;

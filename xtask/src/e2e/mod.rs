@@ -24,6 +24,7 @@ mod pages;
 mod places;
 mod power_loss;
 pub mod processes;
+mod resumed_comparisons;
 mod scratch;
 mod serve;
 mod servers;
@@ -111,6 +112,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(histories::cases());
     cases.extend(insert_benchmark::cases());
     cases.extend(interleaved::cases());
+    cases.extend(resumed_comparisons::cases());
     cases.extend(usage::cases());
     cases.extend(places::cases());
     cases.extend(power_loss::cases());

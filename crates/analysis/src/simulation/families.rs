@@ -47,6 +47,8 @@ pub struct FamilyPlan {
     /// Standard deviation between builds of one source, in ln: each step has a difference of its own. The rule assumes
     /// 0.005.
     pub tau: f64,
+    /// Whether a run that ends open is extended, by as much time as it had.
+    pub extended: bool,
 }
 
 /// What a scenario has to reach.
@@ -71,8 +73,15 @@ pub struct FamilyScenario {
 }
 
 /// Five steps that 24 launches are paid for, as `quick` in five minutes.
-const FIVE: FamilyPlan =
-    FamilyPlan { steps: 5, launches: 24, noise: FamilyNoise::Normal, launch_sd: 0.02, effect: 0.0, tau: 0.0 };
+const FIVE: FamilyPlan = FamilyPlan {
+    steps: 5,
+    launches: 24,
+    noise: FamilyNoise::Normal,
+    launch_sd: 0.02,
+    effect: 0.0,
+    tau: 0.0,
+    extended: false,
+};
 /// The 42 microbenchmarks, twelve launches.
 const ALL_42: FamilyPlan = FamilyPlan { steps: 42, launches: 12, ..FIVE };
 /// ln of 4 % slower.
@@ -105,6 +114,13 @@ impl FamilyScenario {
         FamilyScenario::slower("5-slower", FIVE, 0.015, 0.95),
         FamilyScenario::slower("5-slower-noisy", FIVE, 0.022, 0.95),
         FamilyScenario::slower("42-slower", ALL_42, 0.015, 0.75),
+        FamilyScenario::extended("5-extended", FIVE, FamilyNoise::Normal, 20),
+        FamilyScenario::extended("5-extended-heavy-tails", FIVE, FamilyNoise::HeavyTails, 12),
+        FamilyScenario::extended("5-extended-from-6", FIVE, FamilyNoise::Normal, 6),
+        FamilyScenario::extended("5-extended-two-point", FIVE, FamilyNoise::TwoPoint, 9),
+        FamilyScenario::extended("42-extended", ALL_42, FamilyNoise::Correlated, 12),
+        FamilyScenario::found_later("5-found-in-24", FIVE, 24),
+        FamilyScenario::found_later("5-found-in-12-and-12", FamilyPlan { extended: true, ..FIVE }, 12),
     ];
 
     const fn null(name: &'static str, plan: FamilyPlan, noise: FamilyNoise) -> FamilyScenario {
@@ -115,6 +131,23 @@ impl FamilyScenario {
     const fn changed(name: &'static str, noise: FamilyNoise) -> FamilyScenario {
         let plan = FamilyPlan { noise, effect: -2.0 * ALL_42.launch_sd, ..ALL_42 };
         FamilyScenario { name, plan, target: FamilyTarget::FoundAtLeast(0.9) }
+    }
+
+    /// No change, and who finds nothing asks once more.
+    const fn extended(
+        name: &'static str,
+        plan: FamilyPlan,
+        noise: FamilyNoise,
+        launches: u32,
+    ) -> FamilyScenario {
+        let plan = FamilyPlan { noise, launches, launch_sd: 0.05, extended: true, ..plan };
+        FamilyScenario { name, plan, target: FamilyTarget::FalseAtMost(0.012) }
+    }
+
+    /// A step is slower by as much as one standard deviation of a launch.
+    const fn found_later(name: &'static str, plan: FamilyPlan, launches: u32) -> FamilyScenario {
+        let plan = FamilyPlan { launches, effect: -plan.launch_sd, ..plan };
+        FamilyScenario { name, plan, target: FamilyTarget::FoundAtLeast(0.8) }
     }
 
     /// The same source built twice.
@@ -230,7 +263,7 @@ impl<'a> Run<'a> {
     fn new(plan: &'a FamilyPlan, noise: &mut Noise) -> Run<'a> {
         Run {
             plan,
-            procedure: Procedure::new(DecisionRule::default()),
+            procedure: Procedure::new(DecisionRule { extendable: plan.extended, ..DecisionRule::default() }),
             names: (0..plan.steps).map(|step| format!("step{step}")).collect(),
             layouts: (0..plan.steps).map(|_| plan.tau * std::f64::consts::SQRT_2 * noise.normal()).collect(),
             values: vec![Vec::new(); plan.steps],
@@ -255,12 +288,13 @@ impl<'a> Run<'a> {
         let cost = |open: &[bool]| SET_UP + open.iter().filter(|open| **open).count() as f64;
         let budget = f64::from(self.plan.launches) * cost(&open);
         let mut spent = 0.0;
+        let mut extended = 0.0;
         for launch in 1.. {
             spent += cost(&open);
             self.launch(launch, &open, noise);
             let out_of_time = spent + cost(&open) > budget * (1.0 + 1e-9);
             let is_last = out_of_time || launch as usize >= self.procedure.max_launches();
-            let look = Look::after(launch, spent / budget, is_last);
+            let look = Look::after(launch, extended + spent / budget, is_last);
             self.looks.extend(look);
             let cases = self.cases();
             if let Some(look) = look {
@@ -269,8 +303,13 @@ impl<'a> Run<'a> {
             }
             let is_announced = |step: &usize| judging.provisional(*step, &cases[*step]).is_some();
             let announced: Vec<usize> = (0..cases.len()).filter(is_announced).collect();
+            if is_last && self.plan.extended && extended < 1.0 {
+                judging.extend();
+                (extended, spent) = (1.0, 0.0);
+            }
+            let is_over = is_last && spent > 0.0;
             open = (0..self.plan.steps).map(|step| !judging.is_decided(step)).collect();
-            if is_last || !open.contains(&true) {
+            if is_over || !open.contains(&true) {
                 return judging.judgements(&cases);
             }
             self.announced.extend(announced);

@@ -45,7 +45,15 @@ fn the_same_seed_gives_the_same_report() {
 fn a_family_seldom_has_a_false_change_and_finds_a_true_one() {
     for noise in FamilyNoise::ALL.iter().copied() {
         for (steps, launches) in [(5, 24), (42, 12)] {
-            let plan = FamilyPlan { steps, launches, noise, launch_sd: 0.02, effect: -0.04, tau: 0.0 };
+            let plan = FamilyPlan {
+                steps,
+                launches,
+                noise,
+                launch_sd: 0.02,
+                effect: -0.04,
+                tau: 0.0,
+                extended: false,
+            };
             let tally = families::run(&plan, 100, 20_260_718);
             assert!(tally.false_families <= 5, "{noise:?} {steps}: {tally:?}");
             assert!(tally.found >= 90, "{noise:?} {steps}: {tally:?}");
@@ -77,7 +85,9 @@ proptest! {
 
     /// What a run said when a step left is what its report says.
     #[test]
-    fn a_step_that_left_as_changed_is_confirmed_in_the_end(seed in any::<u64>(), effect in 0.5f64..2.5) {
+    fn a_step_that_left_as_changed_is_confirmed_in_the_end(
+        seed in any::<u64>(), effect in 0.5f64..2.5, extended in any::<bool>()
+    ) {
         let plan = FamilyPlan {
             steps: 6,
             launches: 16,
@@ -85,6 +95,7 @@ proptest! {
             launch_sd: 0.02,
             effect: 0.02 * effect,
             tau: 0.002,
+            extended,
         };
         families::replay(&plan, seed, |left, judgements, replayed| {
             assert_eq!(judgements, replayed, "a report replays the looks");

@@ -431,6 +431,7 @@ fn request<'a>(setup: &Setup<'a>, subjects: Vec<String>) -> Request<'a> {
         subjects,
         measuring: setup.measuring,
         budget: Some(setup.budget),
+        extendable: false,
         planted_slowdown_percent: 0.0,
     }
 }

@@ -1,14 +1,16 @@
 //! The command line as data: arguments, help and examples. No behaviour.
 
+mod compare;
 mod device;
 mod imports;
 mod reports;
 
+pub use compare::{Compare, DesignName};
 pub use device::{Device, DeviceAction, StartDevice};
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
 pub use reports::{Export, ExportFormat, ExportTable, Gate, Output, Report};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -107,61 +109,6 @@ impl Command {
             | Command::SlowDevice { .. } => false,
         }
     }
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = COMPARE_EXAMPLES)]
-pub struct Compare {
-    /// The base, written engine@version or engine@version+config
-    #[arg(value_name = "BASE")]
-    pub base: String,
-    /// What is compared with it
-    #[arg(value_name = "CANDIDATE", required = true)]
-    pub candidates: Vec<String>,
-    #[command(flatten)]
-    pub measuring: Measuring,
-    /// At most two minutes: steps that cannot have a verdict by then are dropped, writes first
-    #[arg(long, conflicts_with = "budget")]
-    pub fast: bool,
-    /// Wall time from the plan to the report, fetching apart (90s, 5m, 1h) [default: the workload's, else 5m]
-    #[arg(long, value_parser = duration, value_name = "TIME")]
-    pub budget: Option<Duration>,
-    /// How trials are laid out in time; rounds and sequential run the whole sequence, each step in one go
-    #[arg(long, value_enum, default_value_t = DesignName::Interleaved)]
-    pub design: DesignName,
-    /// With --design rounds or sequential: times that each subject runs the sequence
-    #[arg(long, default_value_t = 3, value_name = "N")]
-    pub rounds: u32,
-    /// A name for the run
-    #[arg(long)]
-    pub name: Option<String>,
-    #[command(flatten)]
-    pub speed: HostSpeed,
-    #[command(flatten)]
-    pub gate: Gate,
-    #[command(flatten)]
-    pub output: Output,
-    /// Test hook: burn this share of each operation's time again on the candidates, in percent
-    #[arg(long, hide = true, default_value_t = 0.0)]
-    pub plant_slowdown: f64,
-}
-
-const COMPARE_EXAMPLES: &str = "\
-Examples:
-  dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3
-  dbdyno compare rocksdb@8.5.4 rocksdb@8.6.7 rocksdb@8.7.3 --step readrandom --step seekrandom
-  dbdyno compare rocksdb@8.7.3 rocksdb@8.7.3+defaults          the same build, its own defaults
-  dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --fast --gate    in CI";
-
-/// How trials are laid out in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum DesignName {
-    /// All sides alive at once, short blocks in turn
-    Interleaved,
-    /// Complete rounds in random order
-    Rounds,
-    /// One subject after another, as the posts do it
-    Sequential,
 }
 
 /// What is measured, and how it is judged.

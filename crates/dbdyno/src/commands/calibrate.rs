@@ -33,6 +33,7 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         subjects: std::iter::once(&arguments.build).chain(&arguments.builds).cloned().collect(),
         measuring: &arguments.measuring,
         budget: Some(arguments.budget),
+        extendable: false,
         planted_slowdown_percent: 0.0,
     };
     let mut writer = paths::open_store(places)?;
@@ -60,6 +61,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         subjects: vec![arguments.build.clone(), arguments.build.clone()],
         measuring: &arguments.measuring,
         budget: Some(arguments.budget),
+        extendable: false,
         planted_slowdown_percent: 0.0,
     };
     let mut writer = paths::open_store(places)?;

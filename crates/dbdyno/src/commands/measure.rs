@@ -5,20 +5,19 @@ use crate::commands::doctor;
 use crate::exit::usage;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::referee::{OfCampaign, OfComparison};
+use crate::referee::{self, OfCampaign, OfComparison};
 use crate::{finding, interrupt, paths, planning};
 use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
 use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, HostChange};
-use model::plan::{Design, Plan};
+use model::plan::{Design, Extension, Plan};
 use model::record::RunRecord;
-use model::units::Nanos;
 use model::warning::Warning;
 use model::workload::DatabaseKind;
 use runner::campaign::drive::{Schedule, drive};
-use runner::campaign::interleaved::machine::{self as interleaved, Campaign};
+use runner::campaign::interleaved::machine::Campaign;
 use runner::campaign::rounds::machine::{Before, Rounds};
 use runner::clock::{self, Stopwatch};
 use runner::doctor::Needs;
@@ -100,18 +99,20 @@ pub fn measure(
     }
 }
 
-/// A campaign that is about to be gone on with.
+/// A run that is about to be gone on with.
 pub struct Resuming {
     pub record: RunRecord,
     pub retry: Retry,
+    /// More time, for a comparison that has ended.
+    pub extension: Option<Extension>,
     /// How fast the host is now; absent if it is not known.
     pub fingerprint: Option<Fingerprint>,
 }
 
-/// Goes on with a campaign that was stopped. The run stays as it is unless this host can give what its plan asks for.
+/// Goes on with a run that was stopped, or is extended. The run stays as it is unless this host can give what its plan asks for.
 pub fn resume(
     places: &Places,
-    Resuming { record, retry, fingerprint }: Resuming,
+    Resuming { record, retry, extension, fingerprint }: Resuming,
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
@@ -122,6 +123,7 @@ pub fn resume(
         at_us: clock::epoch_us(),
         host: stage.host.clone(),
         tool_version: TOOL_VERSION.to_owned(),
+        extension,
     };
     let ready = Ready {
         plan: record.plan,
@@ -145,7 +147,7 @@ pub fn resume(
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
     progress.begin(&run, &ready.plan);
     let complete = match &interleaved {
-        Some(record) => count(u64::from(ended_launches(record)), "launch is", "launches are"),
+        Some(record) => count(u64::from(referee::ended_launches(record)), "launch is", "launches are"),
         None => count(done.len() as u64, "visit is", "visits are"),
     };
     progress.say(&format!("  {complete} complete"));
@@ -154,23 +156,23 @@ pub fn resume(
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
     if let Some(record) = interleaved {
-        let before = interleaved::Before {
-            launches: ended_launches(&record),
-            max_launches: record.max_launches,
-            left: record.step_exits.iter().map(|exit| exit.step.clone()).collect(),
-            spent: Nanos(record.launches.iter().filter_map(|launch| launch.took).map(|took| took.0).sum()),
-        };
-        let campaign = Campaign::resumed(ready.plan.clone(), OfCampaign::resumed(&record), before);
-        return drive_to_end(&ready, run, world, campaign, writer, progress);
+        let plan = record.plan.clone();
+        if plan.is_interleaved_campaign() {
+            let (referee, before) = referee::of_campaign(&record);
+            return drive_to_end(
+                &ready,
+                run,
+                world,
+                Campaign::resumed(plan, referee, before),
+                writer,
+                progress,
+            );
+        }
+        let (referee, before) = referee::of_comparison(&record);
+        return drive_to_end(&ready, run, world, Campaign::resumed(plan, referee, before), writer, progress);
     }
     let rounds = Rounds::new(ready.plan.clone(), Before { done, again });
     drive_to_end(&ready, run, world, rounds, writer, progress)
-}
-
-/// The number of the last launch that ended.
-fn ended_launches(record: &RunRecord) -> u32 {
-    let ended = record.launches.iter().filter(|launch| launch.took.is_some());
-    ended.map(|launch| launch.launch).max().unwrap_or(0)
 }
 
 /// What has changed on the host since the run began, how fast it is included if that is known now.

@@ -178,7 +178,7 @@ impl<'a> Session<'a> {
         let record = self.writer.store().load_run(run)?;
         if record.plan.purpose != Purpose::Campaign {
             return Err(usage(anyhow!(
-                "run {run} is no campaign: only those of `dbdyno run` can be gone on with"
+                "run {run} is no campaign: `dbdyno compare --resume {run}` goes on with it if it is a comparison"
             )));
         }
         let is_interleaved = record.plan.layout.design == Design::Interleaved;
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
         }
         code_files::check(&record.plan).map_err(usage)?;
         let fingerprint = fingerprints::before_run(self.places, self.speed, &self.progress)?;
-        let resuming = Resuming { record, retry, fingerprint };
+        let resuming = Resuming { record, retry, extension: None, fingerprint };
         let measured = measure::resume(self.places, resuming, &mut self.writer, &mut self.progress)?;
         show(&self.writer, &measured, self.reported)
     }
@@ -251,7 +251,9 @@ fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow:
 /// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed if nothing was
 /// measured, or if a subject left it.
 fn ending(outcome: RunOutcome, run: &ComparedRun) -> Ending {
-    let left = run.view.warnings.iter().any(|one| matches!(one.warning, Warning::SubjectLeft { .. }));
+    let of_subject =
+        |warning: &Warning| matches!(warning, Warning::SubjectLeft { .. } | Warning::SideLeft { .. });
+    let left = run.view.warnings.iter().any(|one| of_subject(&one.warning));
     match outcome {
         RunOutcome::Interrupted => Ending::Interrupted,
         RunOutcome::Done if !run.record.blocks.is_empty() && !left => Ending::Done,

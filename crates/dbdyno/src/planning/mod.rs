@@ -42,6 +42,8 @@ pub struct Request<'a> {
     pub measuring: &'a Measuring,
     /// The workload's where absent.
     pub budget: Option<Duration>,
+    /// Whether a comparison that ends open can be extended.
+    pub extendable: bool,
     pub planted_slowdown_percent: f64,
 }
 
@@ -52,7 +54,7 @@ pub fn plan(
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<(Plan, Vec<Option<String>>)> {
     let measuring = request.measuring;
-    let rule = decision_rule(measuring)?;
+    let rule = DecisionRule { extendable: request.extendable, ..decision_rule(measuring)? };
     let workload = resources::workload(&measuring.workload)?;
     let steps = chosen_steps(&workload, &measuring.steps)?;
     if !(0.0..=1000.0).contains(&request.planted_slowdown_percent) {
@@ -148,7 +150,7 @@ fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
         margin: margin / 100.0,
         tau: build_noise / 100.0,
         max_launches: *max_launches,
-        until: None,
+        ..DecisionRule::default()
     })
 }
 

@@ -1,48 +1,33 @@
 //! The referee of an interleaved campaign: it ends with its budget, or as soon as every interval is as narrow as the plan asks. Which side
 //! is faster is never looked at before the end.
 
-use super::affordable;
+use super::{Blocks, add, affordable, done_blocks};
 use analysis::least_launches;
 use findings::sides::known_within;
-use model::block::{Block, Outcome};
+use model::block::Block;
 use model::plan::Plan;
 use model::reason::LeaveReason;
 use model::record::RunRecord;
 use model::units::Nanos;
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Decides for one plan.
 pub struct OfCampaign {
     plan: Plan,
     cpus: u32,
-    /// By step.
-    blocks: BTreeMap<String, Vec<Block>>,
+    blocks: Blocks,
 }
 
 impl OfCampaign {
     /// A referee for a plan on a host with this many CPUs.
     pub fn new(plan: &Plan, cpus: u32) -> OfCampaign {
-        OfCampaign { plan: plan.clone(), cpus, blocks: BTreeMap::new() }
+        OfCampaign { plan: plan.clone(), cpus, blocks: Blocks::new() }
     }
 
     /// With the blocks that the run has already.
     pub fn resumed(record: &RunRecord) -> OfCampaign {
-        let mut referee = OfCampaign::new(&record.plan, record.host.cpus);
-        let done: BTreeSet<_> = record
-            .trials
-            .iter()
-            .filter(|ended| ended.outcome == Outcome::Done)
-            .map(|ended| &ended.trial)
-            .collect();
-        referee.take_in(record.blocks.iter().filter(|block| done.contains(&block.trial)));
-        referee
-    }
-
-    fn take_in<'a>(&mut self, blocks: impl IntoIterator<Item = &'a Block>) {
-        for block in blocks {
-            self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
-        }
+        OfCampaign { blocks: done_blocks(record), ..OfCampaign::new(&record.plan, record.host.cpus) }
     }
 }
 
@@ -52,7 +37,7 @@ impl Referee for OfCampaign {
     }
 
     fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
-        self.take_in(blocks);
+        add(blocks, &mut self.blocks);
         let Some(until) = self.plan.rule.until else { return AfterLaunch::default() };
         if passed.launch < least_launches(self.plan.rule.alpha) {
             return AfterLaunch::default();

@@ -1,24 +1,24 @@
 //! The referee of a comparison: what `analysis` says of the launches so far, asked after each.
 
-use super::affordable;
+use super::{Blocks, add, affordable, done_blocks};
 use analysis::{Judging, Look, Procedure};
-use findings::judge::{Case, family};
+use findings::judge::{Case, family, looks};
 use model::block::{Block, Side};
 use model::plan::Plan;
 use model::reason::LeaveReason;
+use model::record::RunRecord;
 use model::units::Nanos;
 use model::warning::Warning;
 use model::workload::Step;
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Decides for one plan.
 pub struct OfComparison {
     plan: Plan,
     cpus: u32,
     judging: Judging,
-    /// By step.
-    blocks: BTreeMap<String, Vec<Block>>,
+    blocks: Blocks,
     /// Cases of which a change was announced.
     announced: BTreeSet<usize>,
 }
@@ -27,13 +27,28 @@ impl OfComparison {
     /// A referee for a plan on a host with this many CPUs.
     pub fn new(plan: &Plan, cpus: u32) -> OfComparison {
         let judging = Judging::new(Procedure::new(plan.rule), family(plan).count());
-        OfComparison {
-            plan: plan.clone(),
-            cpus,
-            judging,
-            blocks: BTreeMap::new(),
-            announced: BTreeSet::new(),
+        OfComparison { plan: plan.clone(), cpus, judging, blocks: Blocks::new(), announced: BTreeSet::new() }
+    }
+
+    /// With the launches that the run has already, and what was said of them.
+    pub fn resumed(record: &RunRecord) -> OfComparison {
+        let mut referee = OfComparison::new(&record.plan, record.host.cpus);
+        referee.blocks = done_blocks(record);
+        for look in looks(record) {
+            referee.judge(Some(look));
         }
+        referee.judge(None);
+        referee
+    }
+
+    /// Gives the steps that were open at the end more time.
+    pub fn extend(&mut self) {
+        self.judging.extend();
+    }
+
+    /// The steps that need no more launches.
+    pub fn decided(&self) -> impl Iterator<Item = &Step> {
+        self.plan.chosen_steps().filter(|step| self.is_decided(step))
     }
 
     /// Takes in what a launch added: looks at all launches so far, as a report does that replays the look, if it is time to,
@@ -84,13 +99,10 @@ impl Referee for OfComparison {
     }
 
     fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
-        for block in blocks {
-            self.blocks.entry(block.trial.step.clone()).or_default().push(block.clone());
-        }
+        add(blocks, &mut self.blocks);
         let look = Look::after(passed.launch, passed.share, passed.is_last);
         let announced = self.judge(look);
-        let decided =
-            self.plan.chosen_steps().filter(|step| active.contains(&step.name) && self.is_decided(step));
+        let decided = self.decided().filter(|step| active.contains(&step.name));
         let left = decided.map(|step| (step.name.clone(), LeaveReason::Decided)).collect();
         AfterLaunch { look: look.map(|look| look.share), announced, left }
     }

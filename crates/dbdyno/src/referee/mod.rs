@@ -1,18 +1,40 @@
 //! Who says when a run has measured enough.
 
+mod before;
 mod campaign;
 mod comparison;
 
+pub use before::{ended_launches, has_open_steps, of_campaign, of_comparison};
 pub use campaign::OfCampaign;
 pub use comparison::OfComparison;
 
 use analysis::{least_launches, max_launches};
+use model::block::{Block, Outcome};
 use model::plan::Plan;
 use model::reason::LeaveReason;
+use model::record::RunRecord;
 use model::units::Nanos;
 use model::workload::DatabaseKind;
 use runner::campaign::interleaved::referee::{Fixed, LaunchCost};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Blocks by their step.
+type Blocks = BTreeMap<String, Vec<Block>>;
+
+fn add<'a>(blocks: impl IntoIterator<Item = &'a Block>, to: &mut Blocks) {
+    for block in blocks {
+        to.entry(block.trial.step.clone()).or_default().push(block.clone());
+    }
+}
+
+/// The blocks of a stored run that count: those of trials that are done.
+fn done_blocks(record: &RunRecord) -> Blocks {
+    let done = record.trials.iter().filter(|ended| ended.outcome == Outcome::Done);
+    let done: BTreeSet<_> = done.map(|ended| &ended.trial).collect();
+    let mut blocks = Blocks::new();
+    add(record.blocks.iter().filter(|block| done.contains(&block.trial)), &mut blocks);
+    blocks
+}
 
 /// How many launches there may be: as many as the plan allows if the budget pays for enough of them to decide by ranks,
 /// else those that it pays for. If these are too few to decide anything, without the steps that write (statistics 1.9,

@@ -1,12 +1,12 @@
 //! Campaigns: seconds, texts of the engine, and going on with what was cut off.
 
 use super::{block, by, plan, shape, started, trial};
-use crate::{Error, Resumed, Retry, Writer};
+use crate::{Error, Resumed, ResumedBy, Retry, Writer};
 use model::block::{BlockKind, Latency, Outcome, Second, TrialKey};
 use model::counter::Counters;
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::host::HarnessCost;
-use model::plan::{Design, Purpose};
+use model::plan::{Design, Extension, Purpose};
 use model::reason::Reason;
 use model::record::{EngineTextRecord, RawOutputName, RunStatus, engine_text_name};
 use model::units::Nanos;
@@ -173,6 +173,23 @@ fn an_interleaved_launch_that_did_not_end_is_void() {
     assert!(run.trials.iter().all(|ended| ended.trial.launch == 1) && run.trials.len() == 4);
     // It is drawn again, by its number.
     writer.write(RUN, &launch(2)).unwrap();
+}
+
+#[test]
+fn an_extension_is_part_of_the_plan_and_a_run_that_is_gone_on_with_keeps_it() {
+    let mut events = stopped();
+    for event in &mut events {
+        if let RunEvent::Started { plan, .. } = event {
+            plan.layout.design = Design::Interleaved;
+        }
+    }
+    let mut writer = written(&events);
+    let extension = Some(Extension { after_launch: 1, budget: Nanos::from_secs(600) });
+    for by in [ResumedBy { extension, ..by() }, by()] {
+        writer.resume(RUN, Retry::CutOff, &by).unwrap();
+        let run = writer.store().load_run(RUN).unwrap();
+        assert_eq!((run.status, run.plan.rule.extension), (RunStatus::Unfinished, extension));
+    }
 }
 
 #[test]

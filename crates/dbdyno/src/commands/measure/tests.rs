@@ -193,7 +193,7 @@ fn campaign(seed: u64) -> usize {
             return invocation;
         }
         let retry = if is_done || draws.below(3) == 0 { Retry::Failed } else { Retry::CutOff };
-        let by = ResumedBy { at_us: 2, host: Host::default(), tool_version: "0".to_owned() };
+        let by = ResumedBy { at_us: 2, host: Host::default(), tool_version: "0".to_owned(), extension: None };
         let resumed = writer.resume(RUN, retry, &by).unwrap();
         before = Before { done: resumed.done, again: resumed.again };
     }

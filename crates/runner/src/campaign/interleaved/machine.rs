@@ -20,6 +20,7 @@ use model::warning::Warning;
 use model::wire::Reply;
 use model::workload::DatabaseKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// A step that failed in this many launches leaves: the next one would fail too.
 const MOST_FAILED_LAUNCHES: u32 = 3;
@@ -41,6 +42,8 @@ pub struct Campaign<R> {
     first_started: Nanos,
     /// The number of the first launch: after those of a run that is gone on with.
     first_launch: u32,
+    /// From which share of the time to which it goes.
+    shares: Range<f64>,
     /// Whether no launch comes after the last one.
     was_last: bool,
     last_cost: LaunchCost,
@@ -57,7 +60,7 @@ pub struct Campaign<R> {
 }
 
 /// What a run has that is gone on with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Before {
     /// The last launch that ended; 0 if none has.
     pub launches: u32,
@@ -65,8 +68,10 @@ pub struct Before {
     pub max_launches: Option<u32>,
     /// Steps that have left.
     pub left: BTreeSet<String>,
-    /// Time that its launches took.
-    pub spent: Nanos,
+    /// The time that there is for its further launches.
+    pub budget: Nanos,
+    /// The share of all time at which the first of these begins, and at the end: 1, or 2 of an extension.
+    pub shares: Range<f64>,
 }
 
 /// The launch in progress; number 0 is the pilot.
@@ -129,6 +134,7 @@ impl<R: Referee> Campaign<R> {
             max_launches: None,
             first_started: Nanos(0),
             first_launch: 1,
+            shares: 0.0..1.0,
             was_last: false,
             last_cost: LaunchCost::default(),
             failed_launches: BTreeMap::new(),
@@ -141,11 +147,12 @@ impl<R: Referee> Campaign<R> {
 
     /// A run that is gone on with. Time that has passed between is no part of its budget.
     pub fn resumed(mut plan: Plan, referee: R, before: Before) -> Campaign<R> {
-        plan.budget = plan.budget.saturating_sub(before.spent);
+        plan.budget = before.budget;
         let mut campaign = Campaign::new(plan, referee);
         campaign.active.retain(|step| !before.left.contains(step));
         campaign.first_launch = before.launches + 1;
         campaign.max_launches = before.max_launches;
+        campaign.shares = before.shares;
         campaign
     }
 
@@ -187,7 +194,7 @@ impl<R: Referee> Campaign<R> {
             return Some(RunOutcome::Failed);
         }
         if self.active.is_empty() {
-            let nothing_measured = self.last_cost == LaunchCost::default() && self.launch.number == 0;
+            let nothing_measured = self.launch.number == 0 && self.first_launch == 1;
             return Some(if nothing_measured { RunOutcome::Failed } else { RunOutcome::Done });
         }
         self.was_last.then_some(RunOutcome::Done)
@@ -199,9 +206,12 @@ impl<R: Referee> Campaign<R> {
         let out_of_time = now + next_cost + REPORT_RESERVE > self.plan.budget;
         let is_last = out_of_time || self.max_launches.is_some_and(|most| launch >= most);
         let end = self.plan.budget.saturating_sub(REPORT_RESERVE).saturating_sub(self.first_started);
-        let share =
+        let of_rest =
             now.saturating_sub(self.first_started).as_secs_f64() / end.as_secs_f64().max(f64::MIN_POSITIVE);
-        Passed { launch, share: share.clamp(f64::MIN_POSITIVE, 1.0), is_last }
+        let Range { start, end } = self.shares;
+        // It never is the end's, unless it is the end.
+        let share = start + (end - start) * of_rest.clamp(1e-9, 1.0 - 1e-9);
+        Passed { launch, share: if is_last { end } else { share }, is_last }
     }
 
     /// What the part cost last time, where a step of it is still active.

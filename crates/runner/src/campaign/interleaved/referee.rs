@@ -28,7 +28,7 @@ pub struct Fixed {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Passed {
     pub launch: u32,
-    /// The share of the time from the first launch to the end of the budget.
+    /// The share of the time from the first launch to the end of the budget, which is 1; of an extension 1 more.
     pub share: f64,
     /// No launch comes after it: there is no time for another, or there may be no more.
     pub is_last: bool,

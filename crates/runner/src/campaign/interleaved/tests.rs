@@ -1,5 +1,7 @@
 //! What a run does, in which order, in a simulated world: nine hours in milliseconds, with crashes.
 
+mod resumed;
+
 use super::machine::Campaign;
 use super::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use super::script::oldest_side;

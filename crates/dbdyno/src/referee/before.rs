@@ -1,0 +1,79 @@
+//! What an interleaved run has already that is gone on with.
+
+use super::{OfCampaign, OfComparison};
+use model::plan::Extension;
+use model::reason::LeaveReason;
+use model::record::{LaunchRecord, RunRecord};
+use model::units::Nanos;
+use runner::campaign::interleaved::machine::Before;
+use std::collections::BTreeSet;
+
+/// Of a campaign: the steps that left stay away.
+pub fn of_campaign(record: &RunRecord) -> (OfCampaign, Before) {
+    let left = record.step_exits.iter().map(|exit| exit.step.clone()).collect();
+    (OfCampaign::resumed(record), before(record, left))
+}
+
+/// Of a comparison: which steps have their verdict follows from its looks. An extension is for those that were open at the end.
+pub fn of_comparison(record: &RunRecord) -> (OfComparison, Before) {
+    let mut referee = OfComparison::resumed(record);
+    let is_over = last_look(record) >= end(record);
+    if record.plan.rule.extension.is_some() && !is_over {
+        referee.extend();
+    }
+    let left = left(record, &referee);
+    (referee, before(record, left))
+}
+
+/// Whether an extension of a comparison that has ended would measure anything.
+pub fn has_open_steps(record: &RunRecord) -> bool {
+    let mut referee = OfComparison::resumed(record);
+    referee.extend();
+    left(record, &referee).len() < record.plan.steps.len()
+}
+
+/// The steps of a comparison that are not measured any more.
+fn left(record: &RunRecord, referee: &OfComparison) -> BTreeSet<String> {
+    let dropped = record.step_exits.iter().filter(|exit| exit.reason != LeaveReason::Decided);
+    let decided = referee.decided().map(|step| step.name.clone());
+    dropped.map(|exit| exit.step.clone()).chain(decided).collect()
+}
+
+/// The number of the last launch that ended.
+pub fn ended_launches(record: &RunRecord) -> u32 {
+    record
+        .launches
+        .iter()
+        .filter(|launch| launch.took.is_some())
+        .map(|launch| launch.launch)
+        .max()
+        .unwrap_or(0)
+}
+
+fn before(record: &RunRecord, left: BTreeSet<String>) -> Before {
+    let rule = record.plan.rule;
+    let (after, budget) = rule
+        .extension
+        .map_or((0, record.plan.budget), |Extension { after_launch, budget }| (after_launch, budget));
+    let took = |launch: &LaunchRecord| launch.took.filter(|_| launch.launch > after);
+    let spent = Nanos(record.launches.iter().filter_map(took).map(|took| took.0).sum());
+    let end = end(record);
+    let by_time = end - 1.0 + spent.as_secs_f64() / budget.as_secs_f64().max(f64::MIN_POSITIVE);
+    Before {
+        launches: ended_launches(record),
+        max_launches: rule.extension.map(|_| rule.max_launches).or(record.max_launches),
+        left,
+        budget: budget.saturating_sub(spent),
+        // The time before the first launch is no part of a share: a look may have seen more than the launches took.
+        shares: by_time.max(last_look(record)).min(end - 1e-6)..end,
+    }
+}
+
+/// The share of the time at which the run is over.
+fn end(record: &RunRecord) -> f64 {
+    if record.plan.rule.extension.is_some() { 2.0 } else { 1.0 }
+}
+
+fn last_look(record: &RunRecord) -> f64 {
+    record.launches.iter().filter_map(|launch| launch.look).fold(0.0, f64::max)
+}
