@@ -213,9 +213,8 @@ mod tests {
 
     #[test]
     fn a_long_glossary_is_found() {
-        let rows = |count: usize| -> String {
-            (0..count).map(|row| format!("| word {row} | means |\n")).collect()
-        };
+        let rows =
+            |count: usize| -> String { (0..count).map(|row| format!("| word {row} | means |\n")).collect() };
         let free = MAX_GLOSSARY_TERMS - REQUIRED_TERMS.len();
         assert_eq!(problems(file("GLOSSARY.md", &glossary(&rows(free)))), Vec::<String>::new());
         let found = problems(file("GLOSSARY.md", &glossary(&rows(free + 1))));
