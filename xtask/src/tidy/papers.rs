@@ -1,9 +1,19 @@
-//! The project's papers: the glossary's terms, the form of decision records, the length of ARCHITECTURE.md.
+//! The project's papers: the terms of GLOSSARY.md and docs/internals.md, the form of decision records, the length of
+//! ARCHITECTURE.md.
 
 use super::{SourceFile, Violation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Words of the design that the glossary must define.
+/// The words that a user meets.
+const GLOSSARY: &str = "GLOSSARY.md";
+
+/// The words that only the code uses.
+const INTERNALS: &str = "docs/internals.md";
+
+/// Chosen so that the glossary can be read in one go.
+const MAX_GLOSSARY_TERMS: usize = 69;
+
+/// Words of the design that one of the two pages must define.
 const REQUIRED_TERMS: &[&str] = &[
     "engine",
     "build",
@@ -17,8 +27,6 @@ const REQUIRED_TERMS: &[&str] = &[
     "launch",
     "trial",
     "block",
-    "sample",
-    "measurement",
     "series",
     "relative QPS",
     "verdict",
@@ -29,7 +37,6 @@ const REQUIRED_TERMS: &[&str] = &[
     "image",
     "shape",
     "settle",
-    "foreground cost",
     "run delay",
     "contention-adjusted rate",
     "launch noise",
@@ -39,7 +46,6 @@ const REQUIRED_TERMS: &[&str] = &[
     "budget",
     "marker",
     "planted slowdown",
-    "harness cost",
 ];
 
 const MAX_ARCHITECTURE_LINES: usize = 199;
@@ -48,10 +54,14 @@ const RECORD_SECTIONS: &[&str] = &["Context", "Decision", "Consequences", "Rejec
 
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut violations = Vec::new();
-    match files.iter().find(|file| file.path == "GLOSSARY.md") {
-        Some(file) => violations.extend(check_glossary(file)),
-        None => violations.push(violation("GLOSSARY.md", 0, "the file is missing".to_owned())),
+    let mut pages = Vec::new();
+    for path in [GLOSSARY, INTERNALS] {
+        match files.iter().find(|file| file.path == path) {
+            Some(file) => pages.push(file),
+            None => violations.push(violation(path, 0, "the file is missing".to_owned())),
+        }
     }
+    violations.extend(check_terms(&pages));
     match files.iter().find(|file| file.path == "ARCHITECTURE.md") {
         Some(file) => violations.extend(too_long(file, MAX_ARCHITECTURE_LINES)),
         None => violations.push(violation("ARCHITECTURE.md", 0, "the file is missing".to_owned())),
@@ -76,26 +86,42 @@ fn too_long(file: &SourceFile, limit: usize) -> Option<Violation> {
     (length > limit).then(|| violation(&file.path, 0, format!("{length} lines, at most {limit}")))
 }
 
-/// Terms are the first cells of the table's rows; each stands once, and those of the design are there.
-fn check_glossary(file: &SourceFile) -> Vec<Violation> {
+/// Terms are the first cells of the tables' rows. Each is defined once in both pages, none of the design is missing,
+/// and the glossary is short. A glossary that is missing itself is reported by the caller, not for each term.
+fn check_terms(pages: &[&SourceFile]) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut first_lines: BTreeMap<String, usize> = BTreeMap::new();
-    for (index, text) in file.text.lines().enumerate() {
-        let Some(term) = table_term(text) else { continue };
-        let line = index + 1;
-        if let Some(first) = first_lines.get(&term) {
-            let problem = format!("the term `{term}` is defined in line {first} already");
-            violations.push(violation(&file.path, line, problem));
-        } else {
-            first_lines.insert(term, line);
+    let mut first_places: BTreeMap<String, String> = BTreeMap::new();
+    for page in pages {
+        let terms = terms(page);
+        if page.path == GLOSSARY && terms.len() > MAX_GLOSSARY_TERMS {
+            let found = terms.len();
+            let problem =
+                format!("{found} terms, at most {MAX_GLOSSARY_TERMS}: words of the code go to {INTERNALS}");
+            violations.push(violation(&page.path, 0, problem));
+        }
+        for (line, term) in terms {
+            if let Some(first) = first_places.get(&term) {
+                let problem = format!("the term `{term}` is defined in {first} already");
+                violations.push(violation(&page.path, line, problem));
+            } else {
+                first_places.insert(term, format!("{}:{line}", page.path));
+            }
         }
     }
-    for required in REQUIRED_TERMS {
-        if !first_lines.contains_key(&required.to_lowercase()) {
-            violations.push(violation(&file.path, 0, format!("the term `{required}` is not defined")));
+    if pages.iter().any(|page| page.path == GLOSSARY) {
+        for required in REQUIRED_TERMS {
+            if !first_places.contains_key(&required.to_lowercase()) {
+                violations.push(violation(GLOSSARY, 0, format!("the term `{required}` is not defined")));
+            }
         }
     }
     violations
+}
+
+/// The terms of a page with their lines, from 1.
+fn terms(page: &SourceFile) -> Vec<(usize, String)> {
+    let lines = page.text.lines().enumerate();
+    lines.filter_map(|(index, text)| Some((index + 1, table_term(text)?))).collect()
 }
 
 /// The term of a table row, in lower case; nothing for headings, rules and text.
@@ -150,8 +176,16 @@ mod tests {
         sections.iter().map(|section| format!("## {section}\n\ntext\n\n")).collect()
     }
 
+    fn papers() -> Vec<SourceFile> {
+        vec![
+            file("GLOSSARY.md", &glossary("")),
+            file("docs/internals.md", "# Words of the code\n"),
+            file("ARCHITECTURE.md", "# A\n"),
+        ]
+    }
+
     fn problems(extra: SourceFile) -> Vec<String> {
-        let mut files = vec![file("GLOSSARY.md", &glossary("")), file("ARCHITECTURE.md", "# A\n")];
+        let mut files = papers();
         files.retain(|kept| kept.path != extra.path);
         files.push(extra);
         check(&files).into_iter().map(|violation| violation.to_string()).collect()
@@ -161,9 +195,30 @@ mod tests {
     fn a_term_stands_once_and_none_is_missing() {
         assert_eq!(problems(file("GLOSSARY.md", &glossary(""))), Vec::<String>::new());
         let found = problems(file("GLOSSARY.md", &glossary("| Block | again |\n")));
-        assert!(found.len() == 1 && found[0].contains("`block` is defined in line"), "{found:?}");
+        assert!(found.len() == 1 && found[0].contains("`block` is defined in GLOSSARY.md:"), "{found:?}");
+        let found = problems(file("docs/internals.md", "| term |\n| --- |\n| Block |\n"));
+        assert!(found.len() == 1 && found[0].starts_with("docs/internals.md:3: "), "{found:?}");
         let found = problems(file("GLOSSARY.md", &glossary("").replace("| launch |", "| start |")));
         assert_eq!(found, ["GLOSSARY.md: the term `launch` is not defined"]);
+    }
+
+    #[test]
+    fn a_word_of_the_code_is_defined_among_those() {
+        let mut files = papers();
+        files[0].text = files[0].text.replace("| position | means |\n", "");
+        assert_eq!(check(&files).len(), 1);
+        files[1].text.push_str("| position | means |\n");
+        assert!(check(&files).is_empty());
+    }
+
+    #[test]
+    fn a_long_glossary_is_found() {
+        let rows =
+            |count: usize| -> String { (0..count).map(|row| format!("| word {row} | means |\n")).collect() };
+        let free = MAX_GLOSSARY_TERMS - REQUIRED_TERMS.len();
+        assert_eq!(problems(file("GLOSSARY.md", &glossary(&rows(free)))), Vec::<String>::new());
+        let found = problems(file("GLOSSARY.md", &glossary(&rows(free + 1))));
+        assert_eq!(found, ["GLOSSARY.md: 70 terms, at most 69: words of the code go to docs/internals.md"]);
     }
 
     #[test]
@@ -177,12 +232,10 @@ mod tests {
 
     #[test]
     fn a_number_is_given_once() {
-        let found = check(&[
-            file("GLOSSARY.md", &glossary("")),
-            file("ARCHITECTURE.md", ""),
-            file("docs/adr/001-a.md", &record(RECORD_SECTIONS)),
-            file("docs/adr/001-b.md", &record(RECORD_SECTIONS)),
-        ]);
+        let mut files = papers();
+        files.push(file("docs/adr/001-a.md", &record(RECORD_SECTIONS)));
+        files.push(file("docs/adr/001-b.md", &record(RECORD_SECTIONS)));
+        let found = check(&files);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].path, "docs/adr/001-b.md");
     }
@@ -190,6 +243,6 @@ mod tests {
     #[test]
     fn a_long_architecture_and_a_missing_paper_are_found() {
         assert_eq!(problems(file("ARCHITECTURE.md", &"line\n".repeat(200))).len(), 1);
-        assert_eq!(check(&[]).len(), 2);
+        assert_eq!(check(&[]).len(), 3);
     }
 }
