@@ -15,8 +15,8 @@ use runner::campaign::interleaved::referee::{Fixed, LaunchCost};
 use std::collections::BTreeSet;
 
 /// How many launches there may be: as many as the plan allows if the budget pays for enough of them to decide by ranks,
-/// else those that it pays for. If these are too few to decide anything, without the steps that write (statistics 1.9,
-/// rule 6), unless the user named the steps.
+/// else those that it pays for. If these are too few to decide anything, without the steps that write, unless the user
+/// named the steps (statistics 1.9, rule 6).
 fn affordable(plan: &Plan, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
     let most = plan.rule.max_launches;
     let least = least_launches(plan.rule.alpha);
