@@ -1,4 +1,4 @@
-//! Build noise: by how much the same source differs when it is built again (tau; statistics 1.1 and 1.3).
+//! Build noise: by how much the same source differs when it is built again (tau; statistics 1.3).
 //!
 //! Every build is compared with the first one in the same launches, so that what the first one does in a launch is an
 //! effect of that launch and falls out. What is left follows the additive model of [`crate::rounds`]: the spread of

@@ -27,17 +27,17 @@ pub struct CounterFinding {
     pub twin_of: Option<Counter>,
 }
 
-/// Share of false findings among those that moved (statistics 1.8).
+/// Share of false findings among those that moved (statistics 1.8, rule 2).
 const FALSE_DISCOVERY_RATE: f64 = 0.01;
 /// Level of the counters' intervals.
 const INTERVAL_ALPHA: f64 = 0.01;
-/// Rank correlation over launches above which two counters are one finding (statistics 1.8).
+/// Rank correlation over launches above which two counters are one finding (statistics 1.8, rule 4).
 const TWIN_CORRELATION: f64 = 0.95;
 /// Logarithms closer than this are equal but for rounding: counters with constant ratios have no ranks.
 const EQUAL: f64 = 1e-9;
 /// With fewer launches such a correlation is too often chance (at 8: about 0.1 %).
 const LEAST_LAUNCHES_FOR_TWINS: usize = 8;
-/// More evidence than this does not raise a counter further (statistics 1.8).
+/// More evidence than this does not raise a counter further (statistics 1.8, rule 2).
 const LARGEST_SCORE: f64 = 10.0;
 
 /// The counters that both sides have in every launch, in the order of [`Counter::ALL`]. One that stayed at zero

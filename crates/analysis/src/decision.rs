@@ -29,7 +29,7 @@ pub(crate) struct Decision {
 }
 
 /// Other threads of the engine with less CPU than this share of the wall time leave the run delay of the
-/// foreground threads to the host (1.9, rule 2).
+/// foreground threads to the host (statistics 1.9, rule 2).
 const LARGEST_BACKGROUND_SHARE: f64 = 0.05;
 /// The adjusted rate decides if its launches scatter less than this share of what the wall rate's do.
 pub(crate) const ADJUSTED_IS_QUIETER: f64 = 0.85;

@@ -1,4 +1,4 @@
-//! Which counters changed where the rate did (statistics 1.8, point 3). Moved together, never caused.
+//! Which counters changed where the rate did (statistics 1.8, rule 3). Moved together, never caused.
 //!
 //! The place is fixed by the rate, so each counter is tested once, at that place: no search, no correction for one.
 //! A counter that changed more elsewhere is not told, however much it moved here.
@@ -63,9 +63,9 @@ pub struct Moved {
     pub twins: Vec<usize>,
 }
 
-/// More evidence than this does not raise a counter further (statistics 1.8).
+/// More evidence than this does not raise a counter further (statistics 1.8, rule 3).
 const LARGEST_SCORE: f64 = 10.0;
-/// A counter whose statistic here is less than this share of its largest changed elsewhere (statistics 1.8).
+/// A counter whose statistic here is less than this share of its largest changed elsewhere (statistics 1.8, rule 3).
 const LEAST_EXCLUSIVITY: f64 = 0.8;
 
 /// The counters that changed at a change of the rate, by rank.
@@ -151,7 +151,7 @@ fn merge_twins(ranked: Vec<Moved>, versions: &[usize], counters: &[CounterSeries
     leaders
 }
 
-/// Rank correlation over versions and rounds above which two counters say the same (statistics 1.8).
+/// Rank correlation over versions and rounds above which two counters say the same (statistics 1.8, rule 4).
 const TWIN_CORRELATION: f64 = 0.95;
 /// With fewer cells such a correlation is too often chance (at 8: about 0.1 %).
 const LEAST_CELLS: usize = 8;

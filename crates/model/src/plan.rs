@@ -139,7 +139,7 @@ fn is_zero(count: &usize) -> bool {
 /// The numbers of the decision rule, fixed before any difference is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DecisionRule {
-    /// Share of false verdicts per step under "no difference", both rates together.
+    /// Share of runs without a difference in which some step is called changed; of an interval, the share that misses.
     pub alpha: f64,
     /// A change within plus or minus this share is no change (0.02 is 2 %).
     pub margin: f64,

@@ -39,14 +39,14 @@ pub struct ShapePair<'a> {
 
 /// Equal within one L0 file (statistics 1.9, rule 17).
 const L0_FILES_TOLERANCE: u64 = 1;
-/// Equal within 5 % of the bytes of a level (rule 17).
+/// Equal within 5 % of the bytes of a level (statistics 1.9, rule 17).
 const LEVEL_BYTES_TOLERANCE: f64 = 0.05;
-/// Equal within a quarter of a memtable (rule 17).
+/// Equal within a quarter of a memtable (statistics 1.9, rule 17).
 const MEMTABLE_TOLERANCE: f64 = 0.25;
-/// Background debt is equal within 5 % of the bytes that the step ingested (rule 17).
+/// Background debt is equal within 5 % of the bytes that the step ingested (statistics 1.9, rule 17).
 const DEBT_TOLERANCE: f64 = 0.05;
 
-/// What differs beyond the tolerances of rule 17.
+/// What differs beyond the tolerances of statistics 1.9, rule 17.
 ///
 /// `write_buffer` is the configured size of a memtable and `ingested` the bytes that the step wrote. Levels
 /// below one file's worth (`write_buffer`) are not compared by bytes: there one file is more than 5 %.

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod circles;
+mod citations;
 mod docs;
 mod files;
 mod foreign;
@@ -84,6 +85,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut violations = Vec::new();
     violations.extend(arrows::check(files));
     violations.extend(circles::check(files));
+    violations.extend(citations::check(files));
     violations.extend(docs::check(files));
     violations.extend(placement::check(files));
     violations.extend(files::check(files));

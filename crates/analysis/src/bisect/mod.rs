@@ -72,9 +72,9 @@ pub struct Rule {
 }
 
 impl Default for Rule {
-    /// 92 % where statistics 1.7 has 95 %: a wrong place is not confirmed and costs the search some launches, and so
-    /// would a higher bar (simulated: 0.90 to 0.95 differ by at most 3 % in all launches together). Three times the
-    /// launches that a step as large as the noise takes on average: a bound, not an expectation. Layout noise as
+    /// 92 %, not the 95 % of the first design (statistics 1.7): a wrong place is not confirmed and costs the search some
+    /// launches, and so would a higher bar (simulated: 0.90 to 0.95 differ by at most 3 % in all launches together). Three
+    /// times the launches that a step as large as the noise takes on average: a bound, not an expectation. Layout noise as
     /// assumed until measured.
     fn default() -> Rule {
         Rule { wanted: Wanted::Regression, stop: 0.92, most_launches: 128, layout_noise: 0.005 }

@@ -2,9 +2,9 @@
 //!
 //! A launch value of a version before the step is noise, one from it on is noise about the step's size. The noise is
 //! Student's t with six degrees of freedom, scaled to the variance of the launch noise: launches have outliers, and
-//! the launch noise itself is known from a dozen launches only. (Four, as in statistics 1.7, need fewer launches where
-//! noise has heavy tails, and with normal noise are wrong at first in half as many cases again.) Assumed are launches
-//! that do not depend on one another, and one step.
+//! the launch noise itself is known from a dozen launches only. (Four need fewer launches if noise has heavy tails, and
+//! with normal noise are wrong at first in half as many cases again: statistics 1.7.) Assumed are launches that do not
+//! depend on one another, and one step.
 
 use super::{Effect, Stretch, Suspected};
 

@@ -160,7 +160,7 @@ impl Tally {
     }
 }
 
-/// Pairs in a launch, as in a real one (statistics section 7).
+/// Pairs in a launch, as in a real one (statistics 7).
 const PAIRS: u32 = 10;
 /// Seconds of budget after the first launch, and what a launch may cost: Lmax is 6, 9, 14, 20, 33 or 48.
 const BUDGET: Nanos = Nanos::from_secs(100);

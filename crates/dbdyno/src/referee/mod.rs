@@ -37,8 +37,8 @@ fn done_blocks(record: &RunRecord) -> Blocks {
 }
 
 /// How many launches there may be: as many as the plan allows if the budget pays for enough of them to decide by ranks,
-/// else those that it pays for. If these are too few to decide anything, without the steps that write (statistics 1.9,
-/// rule 6), unless the user named the steps.
+/// else those that it pays for. If these are too few to decide anything, without the steps that write, unless the user
+/// named the steps (statistics 1.9, rule 6).
 fn affordable(plan: &Plan, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
     let most = plan.rule.max_launches;
     let least = least_launches(plan.rule.alpha);

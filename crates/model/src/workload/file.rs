@@ -66,7 +66,7 @@ struct SequenceFile {
     steps: Vec<StepEntry>,
 }
 
-/// 20 to 100 ms serve (statistics section 7).
+/// 20 to 100 ms serve (statistics 7).
 fn default_block_ms() -> u64 {
     100
 }
@@ -130,7 +130,7 @@ fn no_settle() -> Settle {
 }
 
 /// Pairs in a launch where a step states none: on a quiet machine the launch is the floor and more pairs do
-/// not help (statistics section 7).
+/// not help (statistics 7).
 const DEFAULT_CYCLES: u32 = 10;
 
 /// Why a workload file could not be used.

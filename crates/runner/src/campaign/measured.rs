@@ -57,8 +57,8 @@ impl MeasuredBlock {
     }
 
     /// The block of a trial; `run_delay` and CPU are means over the foreground threads. A client waits
-    /// while its server works: then what the server's thread had is part of the client's time as its own is (statistics
-    /// 1.9, rule 10), but for what the two waited for each other (decision record 029).
+    /// while its server works: then what the server's thread had is part of the client's time as its own is
+    /// (statistics 1.9, rule 10), but for what the two waited for each other (decision record 029).
     pub fn into_block(self, trial: TrialKey, kind: BlockKind, position: u32) -> Block {
         let report = self.report;
         let threads = (report.thread_cpu.len() as u64).max(1);

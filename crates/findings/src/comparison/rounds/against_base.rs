@@ -24,7 +24,7 @@ const STALL_PERCENT_RESOLUTION: f64 = 0.5;
 /// A metric of a step as the natural logarithms of rounds by subjects, for the subjects in the order of `sides`;
 /// absent where no trial has it.
 ///
-/// Where a value is 0, half of the resolution is added throughout (statistics 1.8); where the resolution is not
+/// Where a value is 0, half of the resolution is added throughout (statistics 1.8, rule 2); where the resolution is not
 /// known, half of the smallest value that is not 0.
 pub(super) fn logarithms(
     cells: &Cells,

@@ -1,4 +1,4 @@
-//! What moved at the same release as a rate: together, which is not because of it (statistics 1.8).
+//! What moved at the same release as a rate: together, which is not because of it (statistics 1.8, rule 3).
 
 use super::against_base::logarithms;
 use super::series::{LEAST_CHANGE, Searched, around, mean_over};

@@ -308,7 +308,7 @@ pub(super) fn mean_of_side(
     analysis::student::mean(&rounds.values().filter_map(value).collect::<Vec<f64>>())
 }
 
-/// p99 is judged only with this many samples above it, in every trial (statistics 1.9).
+/// p99 is judged only with this many samples above it, in every trial (statistics 1.9, rule 19).
 const SAMPLES_ABOVE_QUANTILE: f64 = 1000.0;
 /// The mean size of fewer requests than this is that of a few odd ones.
 const LEAST_REQUESTS: f64 = 100.0;

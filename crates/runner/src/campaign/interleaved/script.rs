@@ -30,7 +30,7 @@ const WARM_UP_BLOCKS: u32 = 2;
 /// Blocks of the pilot for each step but a fill, which runs to its end.
 const PILOT_BLOCKS: u32 = 3;
 /// The side whose build makes the images: the oldest release, because newer ones open its files
-/// (statistics section 7). The names of own builds stand in no order, those of commits least of all: they come after
+/// (statistics 7, rule 1). The names of own builds stand in no order, those of commits least of all: they come after
 /// the releases, and the base before its candidates.
 pub fn oldest_side(plan: &Plan, sides: &[Side]) -> Side {
     let is_own = |side: Side| matches!(plan.subjects[side].build.source, BuildSource::Own { .. });
