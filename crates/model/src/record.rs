@@ -122,7 +122,8 @@ pub struct LaunchRecord {
     pub took: Option<Nanos>,
     /// Steps that went on after it.
     pub active_steps: Vec<String>,
-    /// The share of the budget that had passed, if the launches so far were looked at after it: 1 at the last look.
+    /// The share of the budget that had passed, if the launches so far were looked at after it: 1 at the last look; in an
+    /// extension 1 and the share of its time.
     pub look: Option<f64>,
 }
 

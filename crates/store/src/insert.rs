@@ -109,7 +109,7 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
             connection,
             "UPDATE launches SET took_ns = ?, launches_max = ?, active_steps_json = ?, look_share = ?
              WHERE run_key = ? AND put_aside = 0 AND launch = ?",
-            params![signed(took.0), max_launches, json(active_steps)?, look, run.key, launch],
+            params![signed(took.0), max_launches, json(active_steps)?, look.map(own_share), run.key, launch],
         ),
         RunEvent::StepLeft { step, launch, reason } => execute(
             connection,
@@ -360,4 +360,8 @@ fn counter_key(connection: &Connection, counter: Counter) -> rusqlite::Result<i6
     connection
         .prepare_cached("SELECT counter_key FROM counters WHERE name = ?")?
         .query_row([name], |row| row.get(0))
+}
+/// The share of the budget, or of the extension: whose it is follows from the launch.
+fn own_share(share: f64) -> f64 {
+    if share > 1.0 { share - 1.0 } else { share }
 }

@@ -11,6 +11,7 @@ use crate::fingerprints::of_run;
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::{Counter, Counters};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
+use model::plan::Extension;
 use model::record::{
     EngineTextRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus,
     ShapeRecord, TrialRecord, engine_text_of,
@@ -87,6 +88,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
     let blocks = "SELECT * FROM blocks JOIN trials USING (trial_key) WHERE run_key = ? AND put_aside = 0
                   ORDER BY block_key";
     let blocks = rows(connection, blocks, key, |row| block_with_counters(connection, row))?;
+    let extension = run.plan.rule.extension;
     let options = "SELECT side, text FROM raw_outputs WHERE run_key = ?1 AND name = ?2 AND put_aside = 0
                    ORDER BY raw_output_key DESC";
     let options_in_effect: BTreeMap<Side, String> = connection
@@ -106,7 +108,7 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
             connection,
             "SELECT * FROM launches WHERE run_key = ? AND put_aside = 0 ORDER BY launch",
             key,
-            launch,
+            |row| launch(row, extension),
         )?,
         images: rows(connection, "SELECT * FROM images WHERE run_key = ? ORDER BY image_key", key, image)?,
         blocks,
@@ -231,17 +233,20 @@ fn cost(row: &Row<'_>) -> rusqlite::Result<HarnessCost> {
     })
 }
 
-fn launch(row: &Row<'_>) -> rusqlite::Result<LaunchRecord> {
+fn launch(row: &Row<'_>, extension: Option<Extension>) -> rusqlite::Result<LaunchRecord> {
     let took: Option<i64> = row.get("took_ns")?;
+    let launch = small(row, "launch")?;
+    let is_extended = extension.is_some_and(|extension| launch > extension.after_launch);
+    let look: Option<f64> = row.get("look_share")?;
     Ok(LaunchRecord {
-        launch: small(row, "launch")?,
+        launch,
         started_at_us: row.get("started_at_us")?,
         took: took.map(|took| Nanos(took.cast_unsigned())),
         active_steps: match took {
             Some(_) => from_json(row, "active_steps_json")?,
             None => Vec::new(),
         },
-        look: row.get("look_share")?,
+        look: look.map(|share| if is_extended { 1.0 + share } else { share }),
     })
 }
 

@@ -3,7 +3,6 @@
 //! Layout needs widths before anything is drawn, and the same ones on every machine; so they come from the font that
 //! files embed and images are drawn with. The font has neither kerning nor ligatures: widths are sums of advances.
 
-use super::png::near;
 use super::scene::Spot;
 use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
@@ -172,6 +171,11 @@ impl OutlineBuilder for Pen<'_> {
     fn close(&mut self) {
         self.path.close();
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "places in a picture, of some thousand pixels")]
+pub(super) fn near(value: f64) -> f32 {
+    value as f32
 }
 
 fn font() -> Face<'static> {

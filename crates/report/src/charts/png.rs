@@ -1,6 +1,6 @@
 //! Charts as PNG, drawn with the embedded font alone, so that no font of the machine takes part.
 
-use super::lettering;
+use super::lettering::{self, near};
 use super::palette::{Scheme, color};
 use super::scene::{Anchor, Area, Dash, Form, Ink, Scene, Shape, Spot, Turn};
 use super::{Chart, svg};
@@ -145,11 +145,6 @@ fn lines(pieces: &[Vec<Spot>], closed: bool) -> Option<Path> {
 fn dashes(dash: Dash) -> Option<StrokeDash> {
     let lengths = dash.lengths();
     StrokeDash::new(lengths.iter().map(|length| near(*length)).collect(), 0.0)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "places in a picture, of some thousand pixels")]
-pub(super) fn near(value: f64) -> f32 {
-    value as f32
 }
 
 /// Pixels of the image.

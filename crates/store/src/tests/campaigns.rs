@@ -190,6 +190,22 @@ fn an_extension_is_part_of_the_plan_and_a_run_that_is_gone_on_with_keeps_it() {
         let run = writer.store().load_run(RUN).unwrap();
         assert_eq!((run.status, run.plan.rule.extension), (RunStatus::Unfinished, extension));
     }
+    writer.write(RUN, &launch(2)).unwrap();
+    writer
+        .write(
+            RUN,
+            &RunEvent::LaunchEnded {
+                launch: 2,
+                took: Nanos(5),
+                max_launches: 48,
+                active_steps: Vec::new(),
+                look: Some(1.5),
+            },
+        )
+        .unwrap();
+    let looks: Vec<Option<f64>> =
+        writer.store().load_run(RUN).unwrap().launches.iter().map(|launch| launch.look).collect();
+    assert_eq!(looks, [None, Some(1.5)]);
 }
 
 #[test]
