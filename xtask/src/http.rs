@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// No page takes as long.
-const BOUND: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An answer.
 #[derive(Debug, Clone)]
@@ -39,8 +39,8 @@ pub fn ask(
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!("{method} {target} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
     let asking = || format!("failed to ask {server} for {target:.200}");
-    let mut stream = TcpStream::connect_timeout(&server, BOUND).with_context(asking)?;
-    stream.set_read_timeout(Some(BOUND)).with_context(asking)?;
+    let mut stream = TcpStream::connect_timeout(&server, TIMEOUT).with_context(asking)?;
+    stream.set_read_timeout(Some(TIMEOUT)).with_context(asking)?;
     stream.write_all(request.as_bytes()).with_context(asking)?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).with_context(asking)?;

@@ -401,14 +401,14 @@ fn series(step: usize, build: usize, seconds: usize) -> Vec<Vec<Option<u64>>> {
 }
 
 fn differences(builds: &[String]) -> Section {
-    let headers = ["differs beside the code", "base", "candidate"];
+    let headers = ["differs besides the code", "base", "candidate"];
     let columns = headers.map(|header| Column::new(header, Kind::Prose));
     let row =
         |name: &String| vec![format!("compiler of {name}"), "GCC 11.4.0".to_owned(), "GCC 12.2.0".to_owned()];
     let table = Table::of(columns, builds.iter().skip(1).map(row));
     Section {
         id: "differences".to_owned(),
-        title: "What differs beside the code".to_owned(),
+        title: "What differs besides the code".to_owned(),
         level: Level::Folded,
         post: None,
         blocks: vec![Block::Table(table)],

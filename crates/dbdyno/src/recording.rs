@@ -11,7 +11,7 @@ use std::time::Duration;
 use store::{Error, Writer};
 
 /// How long the end of a run waits for a store that cannot be written. A person who is asked to make room needs minutes.
-const END_BOUND: Nanos = Nanos::from_secs(600);
+const END_TIMEOUT: Nanos = Nanos::from_secs(600);
 /// How often it is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -56,7 +56,7 @@ impl<'a> Recording<'a> {
         let watch = Stopwatch::start();
         loop {
             match self.writer.flush() {
-                Err(error) if error.may_pass() && watch.elapsed() < END_BOUND => {
+                Err(error) if error.may_pass() && watch.elapsed() < END_TIMEOUT => {
                     self.say_what_is_held_back();
                     std::thread::sleep(AGAIN);
                 }

@@ -120,7 +120,7 @@ fn planted(base: &Subject, candidate: &Subject) -> Option<Difference> {
         (planted > 0.0).then(|| format!("{planted} %"))
     };
     let (base, candidate) = (percent(base), percent(candidate));
-    unequal(DifferenceKind::Planted, "planted slowdown", base.as_ref(), candidate.as_ref())
+    unequal(DifferenceKind::Planted, "injected slowdown", base.as_ref(), candidate.as_ref())
 }
 
 /// Told of both sides even where neither is ours: what is absent is absent for this reason. And how they are reached: a

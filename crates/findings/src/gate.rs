@@ -87,7 +87,7 @@ pub fn failures(run: &Comparison) -> Vec<(Passage, String)> {
     let status = status.map(|status| format!("run {} {status}", run.run.id));
     let failed = run.trials.reasons.iter().filter(|reason| !reason.skipped);
     let trials = failed.map(|reason| run.repeats.trial_reason(&reason.step, reason));
-    let left_out = run.left_out.iter().map(|one| format!("left out: {}: {}", one.reference, one.reason));
+    let left_out = run.left_out.iter().map(|one| format!("not measured: {}: {}", one.reference, one.reason));
     status.into_iter().chain(trials).chain(left_out).map(|reason| (Passage::RunFailed, reason)).collect()
 }
 
@@ -121,7 +121,7 @@ fn may_be_layout(run: &Comparison, step: &StepView, case: &ComparedStep) -> Stri
 fn open(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
     let what = match case.verdict {
         Verdict::Suspect => "no more than a suspicion",
-        Verdict::Regression => "slower by itself only, not with all steps taken together",
+        Verdict::Regression => "slower, significant alone but not with all steps taken together",
         _ => "inconclusive",
     };
     format!("{what}: {} of {}, {}", step.name, run.name(case.side), interval_of(case))

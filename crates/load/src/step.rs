@@ -38,7 +38,7 @@ pub enum StepError {
     #[error(transparent)]
     NotReady(OperationError),
     /// A companion has neither a rate nor a stream that it follows.
-    #[error("the companion of number {0} has neither a rate nor a stream that it follows")]
+    #[error("concurrent step {0} has neither a rate nor a stream that it follows")]
     NoTurns(usize),
     /// A table was left half loaded, or without an index.
     #[error("the tables are not complete: {0}")]

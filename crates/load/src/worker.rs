@@ -161,10 +161,10 @@ impl Worker {
                 };
                 Ok(Reply::StepFinished { latency: own, companions })
             }
-            Request::Settle { to, bound } => {
+            Request::Settle { to, timeout } => {
                 let waited = match self.server() {
-                    Some(address) => sql::settle::settle(address, to, bound, self.claimed())?,
-                    None => settle(&self.open()?.0, to, bound)?,
+                    Some(address) => sql::settle::settle(address, to, timeout, self.claimed())?,
+                    None => settle(&self.open()?.0, to, timeout)?,
                 };
                 Ok(Reply::Settled { waited })
             }

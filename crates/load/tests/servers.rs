@@ -257,7 +257,7 @@ fn a_server_settles_and_says_what_it_is() {
         let mut worker = Worker::of(&address);
         load(&mut worker, "settles");
         for to in [Settle::Postwrite, Settle::Drained] {
-            let reply = worker.ask(&Request::Settle { to, bound: Nanos::from_secs(60) });
+            let reply = worker.ask(&Request::Settle { to, timeout: Nanos::from_secs(60) });
             let Reply::Settled { waited } = reply else { panic!("{reply:?}") };
             println!(
                 "{:?} {:?}: {to:?} took {:.2} s",
@@ -266,7 +266,8 @@ fn a_server_settles_and_says_what_it_is() {
                 waited.as_secs_f64()
             );
         }
-        let reply = worker.ask(&Request::Settle { to: Settle::FullyCompacted, bound: Nanos::from_secs(60) });
+        let reply =
+            worker.ask(&Request::Settle { to: Settle::FullyCompacted, timeout: Nanos::from_secs(60) });
         assert!(matches!(reply, Reply::Failed { kind: FailureKind::NotSupported, .. }), "{reply:?}");
         let mut text = |what| match worker.ask(&Request::ReadText { what }) {
             Reply::Text { text } => text,

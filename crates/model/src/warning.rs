@@ -104,7 +104,7 @@ pub enum Warning {
     /// A stream had less than its rate; both in operations per second.
     #[error(
         "{subject} did {achieved:.0} of the {rate:.0} operations a second of {step} in round {round}: less \
-         than 95 %, so that what ran beside it had less to bear than elsewhere"
+         than 95 %, so that the steps concurrent with it had less load than in other launches"
     )]
     BehindItsRate { subject: String, step: String, round: u32, achieved: f64, rate: f64 },
     /// Operations of one block failed.
@@ -284,7 +284,7 @@ pub enum Warning {
          of all rounds"
     )]
     Joined { campaigns: u64 },
-    #[error("{trials} trials are set aside because others had the CPU meanwhile")]
+    #[error("{trials} trials are excluded because other processes had the CPU meanwhile")]
     Disturbed { trials: u64 },
 
     // Of a report.

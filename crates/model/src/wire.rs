@@ -69,7 +69,7 @@ pub enum Request {
     Settle {
         to: Settle,
         /// Give up after this long.
-        bound: Nanos,
+        timeout: Nanos,
     },
     /// Make a database that is not ours ready for tables of these names. What an earlier run of ours left there is
     /// dropped, and no other run of ours has the database until the worker ends. Refused where there are tables of
@@ -383,7 +383,7 @@ pub enum FailureKind {
     Engine,
     /// An operation gave a wrong answer.
     WrongAnswer,
-    /// A bound was reached.
+    /// A timeout was reached.
     TimedOut,
     /// The request makes no sense now.
     Protocol,

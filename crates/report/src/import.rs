@@ -240,7 +240,7 @@ fn closing(view: &ImportView) -> Vec<String> {
     let units = match view.format.as_str() {
         "db_bench-report" | "db_bench-text" => "Columns, units and digits are those of the file",
         _ => {
-            "Columns that are named like metrics have their units, the others those of the posts (us; MB and KB of \
+            "Columns that are named like metrics have their units, the others those of Small Datum (us; MB and KB of \
              powers of 1024; waits of devices in ms)"
         }
     };

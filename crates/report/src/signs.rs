@@ -66,11 +66,11 @@ impl Sign {
         match self {
             Sign::Slower => ('\u{25bc}', "slower", "slower", Tone::Bad),
             Sign::SlowerAlone => {
-                ('\u{25bd}', "slower, by itself only or perhaps layout", "slower", Tone::Bad)
+                ('\u{25bd}', "slower, significant alone only or perhaps layout", "slower", Tone::Bad)
             }
             Sign::Faster => ('\u{25b2}', "faster", "faster", Tone::Good),
             Sign::FasterAlone => {
-                ('\u{25b3}', "faster, by itself only or perhaps layout", "faster", Tone::Good)
+                ('\u{25b3}', "faster, significant alone only or perhaps layout", "faster", Tone::Good)
             }
             Sign::Same => ('=', "within the margin", "same", Tone::Plain),
             Sign::Open => ('?', "inconclusive", "open", Tone::Plain),
@@ -92,7 +92,7 @@ pub fn legend(signs: &BTreeSet<Sign>, margin: f64) -> String {
     if has(&[Sign::SlowerAlone, Sign::FasterAlone])
         && let Some(last) = parts.last_mut()
     {
-        last.push_str(" (hollow: by itself only, not with all steps taken together)");
+        last.push_str(" (hollow: significant alone, but not with all steps taken together)");
     }
     if has(&[Sign::Same]) {
         parts.push(format!("= no difference beyond {}", chosen_percent(margin)));
@@ -118,7 +118,7 @@ mod tests {
         check(&[Sign::Slower, Sign::Same], "\u{25bc} slower, = no difference beyond 2 %.");
         check(
             &[Sign::Suspect, Sign::FasterAlone, Sign::Open, Sign::Slower],
-            "\u{25bc} slower, \u{25b2} faster (hollow: by itself only, not with all steps taken together), ? open: no \
+            "\u{25bc} slower, \u{25b2} faster (hollow: significant alone, but not with all steps taken together), ? open: no \
              difference found, nor ruled out, ! no more than a suspicion.",
         );
     }

@@ -265,7 +265,7 @@ fn the_sentence_says_what_holds_for_all_steps_and_what_does_not() {
         summary(&view, &view.subjects[1])
     };
     insta::assert_snapshot!(sentence(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4 on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
-    insta::assert_snapshot!(sentence(|case| case.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: by itself only, not with all steps taken together, a change on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| case.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: significant alone, but not with all steps taken together, on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::NoChange), @"rocksdb@8.7.3 against rocksdb@8.5.4: within 2 % on readrandom.");
     insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: no more than a suspicion on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"rocksdb@8.7.3 against rocksdb@8.5.4: no verdict on readrandom.");
@@ -276,7 +276,7 @@ fn what_was_found_says_what_holds_for_all_steps_and_what_does_not() {
     let first =
         |change: fn(&mut ComparedStep)| crate::document(&finding(readrandom(change))).found[0].text.clone();
     insta::assert_snapshot!(first(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
-    insta::assert_snapshot!(first(|case| case.confirmed = false), @"A change by itself only, not with all steps taken together: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| case.confirmed = false), @"Significant alone, but not with all steps taken together: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| case.layout = Some(Layout::MayBe)), @"Different, but no more than the layout of code can make: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::NoChange), @"Within 2 % of rocksdb@8.5.4: readrandom.");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::Inconclusive), @"Open, a difference neither found nor ruled out: readrandom (seen from 1.8 % on).");

@@ -344,7 +344,7 @@ fn what_is_fetched_can_be_written_by_its_owner_alone() {
 fn a_maven_that_hangs_is_ended_at_the_bound() {
     let mut scene = Scene::new();
     fs::write(scene.maven.path().join("hangs"), "").unwrap();
-    scene.cache.programs.bound = Duration::from_millis(300);
+    scene.cache.programs.timeout = Duration::from_millis(300);
     scene.fails("Maven was stopped after");
     let runs = fs::read_to_string(scene.maven.path().join("runs")).unwrap();
     let process = runs.split_once(' ').unwrap().0;

@@ -12,14 +12,14 @@ use std::time::Duration;
 
 /// How long a statement waits for another process. Writers exclude each other by a lock file before that, so
 /// only a migration, a backup or somebody's own statement can be in the way.
-const BUSY_BOUND: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the end of a batch waits for another process: a step may be running, and its counters are to be read as soon as
 /// it ends. The batch is kept and tried again.
-const BATCH_BUSY_BOUND: Duration = Duration::from_millis(50);
+const BATCH_BUSY_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// How long a reader that answers somebody waits: less than a person does. He is told to come again.
-const BROWSE_BUSY_BOUND: Duration = Duration::from_millis(500);
+const BROWSE_BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Statements kept prepared: all of one writer, all of one reader.
 const PREPARED_STATEMENTS: usize = 64;
@@ -63,7 +63,7 @@ impl Store {
     /// Opens the store of a command that only reads: a missing file is an error, not a new store. It is brought up to date if it is
     /// older; else nothing is changed, so that it need not be writable.
     pub fn open_existing(path: &Path) -> Result<Store, Error> {
-        match Store::open_read_only(path, BUSY_BOUND) {
+        match Store::open_read_only(path, BUSY_TIMEOUT) {
             Err(Error::Older { .. }) => Store::open(path),
             opened => opened,
         }
@@ -72,7 +72,7 @@ impl Store {
     /// Opens the store of a reader that changes nothing, not even an older schema, and that does not wait long for
     /// others: it says [`Error::Older`] and [`Error::Busy`] to the one who asked.
     pub fn open_to_browse(path: &Path) -> Result<Store, Error> {
-        Store::open_read_only(path, BROWSE_BUSY_BOUND)
+        Store::open_read_only(path, BROWSE_BUSY_TIMEOUT)
     }
 
     /// Opens the file for a writer, whatever its schema. A file of another program is refused unchanged.
@@ -149,9 +149,9 @@ impl Store {
     /// Begins a transaction that writes; `brief` is not to wait long for others.
     pub(crate) fn begin(&self, brief: bool) -> Result<(), Error> {
         self.sql("begin a batch", |connection| {
-            connection.busy_timeout(if brief { BATCH_BUSY_BOUND } else { BUSY_BOUND })?;
+            connection.busy_timeout(if brief { BATCH_BUSY_TIMEOUT } else { BUSY_TIMEOUT })?;
             let begun = connection.execute_batch("BEGIN IMMEDIATE");
-            connection.busy_timeout(BUSY_BOUND)?;
+            connection.busy_timeout(BUSY_TIMEOUT)?;
             begun
         })
     }
@@ -170,7 +170,7 @@ impl Store {
 
     fn of_writer(connection: Connection, path: PathBuf) -> Result<Store, Error> {
         let failed = |source| Error::from_sqlite(&path, "set up the connection", source);
-        connection.busy_timeout(BUSY_BOUND).map_err(failed)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         migrations::check_ours(&connection, &path)?;
         settings(&connection).map_err(failed)?;
         Ok(Store { connection, path, _lock: None })

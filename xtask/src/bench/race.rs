@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// machine do. Hardly tuned: with 20 ms the ratios of two cases scattered a little more over ten pairs.
 const TURN: Duration = Duration::from_millis(5);
 /// No run takes a tenth of it.
-const BOUND: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// What a process used, all its threads.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +35,7 @@ fn race(commands: [Command; 2]) -> anyhow::Result<[Used; 2]> {
         for racer in &mut racers {
             racer.turn(alone)?;
         }
-        ensure!(began.elapsed() < BOUND, "a run did not end within {} s", BOUND.as_secs());
+        ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
     }
     let [first, second] = &racers;
     Ok([first.used()?, second.used()?])
@@ -56,7 +56,7 @@ pub fn run_alone(command: Command) -> anyhow::Result<Used> {
     let began = Instant::now();
     while racer.runs() {
         racer.turn(true)?;
-        ensure!(began.elapsed() < BOUND, "a run did not end within {} s", BOUND.as_secs());
+        ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
     }
     racer.used()
 }

@@ -30,7 +30,7 @@ const STEPS: [&str; 9] = [
 const RELEASES: [&str; 4] = ["rocksdb@5.18.4", "rocksdb@6.0.2", "rocksdb@8.7.3", "rocksdb@11.8.1"];
 /// It can neither write nor read its tables, and says so as soon as it is opened: broken on purpose.
 const BROKEN: &str = "rocksdb@6.0.2+format-5";
-/// It never compacts, though its tree asks for it: waiting for that ends only by the step's bound.
+/// It never compacts, though its tree asks for it: waiting for that ends only by the step's timeout.
 const STUCK: &str = "rocksdb@8.7.3+stuck";
 const STUCK_CONFIG: &str = "engine = \"rocksdb\"\n[[config]]\nname = \"stuck\"\ndescription = \"never settles\"\n\
                             options = { disable_auto_compactions = \"true\", level0_stop_writes_trigger = \"1\", \

@@ -20,7 +20,7 @@ pub const STEPS: u64 = 2;
 pub const SUBJECT: &str = "rocksdb@fake";
 
 /// Nothing that a case waits for takes longer.
-pub const BOUND: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 pub const POLL: Duration = Duration::from_millis(10);
 
 /// The fake engine of one case, made known as a build of its own.
@@ -102,9 +102,9 @@ impl<'a> Fake<'a> {
                 run.stderr_so_far()?
             );
             ensure!(
-                began.elapsed() < BOUND,
+                began.elapsed() < TIMEOUT,
                 "`{table}` has less than {rows} rows after {} s",
-                BOUND.as_secs()
+                TIMEOUT.as_secs()
             );
             std::thread::sleep(POLL);
         }

@@ -1,7 +1,7 @@
 //! Cases of faults: an engine that misbehaves on demand, a store that cannot be written, a run that is killed at any moment.
 
 use super::engines::{RELEASE, library_of};
-use super::fake_engine::{BOUND, Fake, POLL, STEPS, SUBJECT, WORKLOAD, done, runs, sound};
+use super::fake_engine::{Fake, POLL, STEPS, SUBJECT, TIMEOUT, WORKLOAD, done, runs, sound};
 use super::processes;
 use super::scratch::Scratch;
 use super::tool::Call;
@@ -70,7 +70,7 @@ fn samples_while_they_come(scratch: &Scratch) -> anyhow::Result<Ending> {
         std::thread::sleep(Duration::from_millis(50));
     }
     ensure!(run.is_running()?, "the step has ended before it was looked at");
-    let finished = run.finish(BOUND)?.expect_code(&[0])?;
+    let finished = run.finish(TIMEOUT)?.expect_code(&[0])?;
     ensure!(done(&finished.json()?) == STEPS, "trials: {}", finished.json()?["trials"]);
     Ok(Ending::Passed)
 }
@@ -85,7 +85,7 @@ fn locked_store(scratch: &Scratch) -> anyhow::Result<Ending> {
     other.execute_batch("BEGIN IMMEDIATE")?;
     std::thread::sleep(Duration::from_secs(8));
     other.execute_batch("COMMIT")?;
-    let finished = run.finish(BOUND)?.expect_code(&[0])?;
+    let finished = run.finish(TIMEOUT)?.expect_code(&[0])?;
     let finished = finished.expect_stderr(&["is locked by another process", "can be written again"])?;
     ensure!(done(&finished.json()?) == 2 * STEPS, "trials: {}", finished.json()?["trials"]);
     Ok(Ending::Passed)
@@ -121,11 +121,11 @@ fn on_a_full_disk(fake: &Fake<'_>, disk: &Path) -> anyhow::Result<Ending> {
     let began = Instant::now();
     while !run.stderr_so_far()?.contains("is full") {
         ensure!(run.is_running()?, "the run ended: {}", run.stderr_so_far()?);
-        ensure!(began.elapsed() < BOUND, "nothing was said of a full disk");
+        ensure!(began.elapsed() < TIMEOUT, "nothing was said of a full disk");
         std::thread::sleep(POLL);
     }
     fs::remove_file(&ballast)?;
-    let finished = run.finish(BOUND)?.expect_code(&[0])?.expect_stderr(&["can be written again"])?;
+    let finished = run.finish(TIMEOUT)?.expect_code(&[0])?.expect_stderr(&["can be written again"])?;
     ensure!(done(&finished.json()?) == 8 * STEPS, "trials: {}", finished.json()?["trials"]);
     Ok(Ending::Passed)
 }
@@ -148,7 +148,7 @@ fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
         fake.order("data-bytes 100000\n")?;
         let full = format!("its disk is full: free space on the file system of `{}", disk.display());
         let ended =
-            run.finish(BOUND)?.expect_code(&[3])?.expect_stderr(&["No space left on device", &full])?;
+            run.finish(TIMEOUT)?.expect_code(&[3])?.expect_stderr(&["No space left on device", &full])?;
         // What cannot be measured of the host in this place was said, and did not keep the run from beginning.
         let ended = ended.expect_stderr(&["measuring the host", "the device is not measured: of `"])?;
         let report = ended.json()?;
@@ -176,7 +176,7 @@ fn replaced_binary(scratch: &Scratch) -> anyhow::Result<Ending> {
     fake.until_rows("trials", 1, &mut run)?;
     fs::remove_file(&binary)?;
     fs::copy("/bin/false", &binary)?;
-    let report = run.finish(BOUND)?.expect_code(&[0])?.json()?;
+    let report = run.finish(TIMEOUT)?.expect_code(&[0])?.json()?;
     ensure!(done(&report) == 3 * STEPS, "trials: {}", report["trials"]);
     Ok(Ending::Passed)
 }
@@ -190,7 +190,7 @@ fn process_left_behind(scratch: &Scratch) -> anyhow::Result<Ending> {
     while run.is_running()? {
         most = most.max(processes::alive(&scratch.shared.binary)?.len());
     }
-    run.finish(BOUND)?.expect_code(&[0])?;
+    run.finish(TIMEOUT)?.expect_code(&[0])?;
     // The supervisor, the run, a worker, and what it has left behind: two while one of them is about to end.
     ensure!(most <= 6, "{most} processes at once: what a visit leaves behind is there in the next");
     fake.order("fork 1\nslow-write 10000\n")?;

@@ -109,7 +109,7 @@ fn unmarked_directory(scratch: &Scratch) -> anyhow::Result<Ending> {
 }
 
 /// How long to look for a database of a running compare before giving up.
-const OPEN_BOUND: Duration = Duration::from_secs(60);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Kills a controller in the middle of a launch; gives the databases that are left. Its workers must be gone.
 ///
@@ -126,8 +126,8 @@ fn kill_controller(scratch: &Scratch) -> anyhow::Result<Vec<PathBuf>> {
     {
         ensure!(controller.is_running()?, "dbdyno ended before a database of it was seen");
         ensure!(
-            began.elapsed() < OPEN_BOUND,
-            "no database was seen in {OPEN_BOUND:?}; the case shows nothing"
+            began.elapsed() < OPEN_TIMEOUT,
+            "no database was seen in {OPEN_TIMEOUT:?}; the case shows nothing"
         );
         std::thread::sleep(Duration::from_millis(1));
     }

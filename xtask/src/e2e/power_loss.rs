@@ -4,7 +4,7 @@
 //! No power is cut: what a disk may do to bytes that were never synced is done to a copy. That the disk keeps what it was asked
 //! to keep is not tested.
 
-use super::fake_engine::{BOUND, Fake, POLL, STEPS, done, runs, sound};
+use super::fake_engine::{Fake, POLL, STEPS, TIMEOUT, done, runs, sound};
 use super::processes;
 use super::scratch::Scratch;
 use super::tool::Running;
@@ -166,7 +166,7 @@ fn running(store: &Path, run: &mut Running) -> anyhow::Result<u32> {
             return Ok(process);
         }
         ensure!(run.is_running()?, "the run ended: {}", run.stderr_so_far()?);
-        ensure!(began.elapsed() < BOUND, "there is no store after {} s", BOUND.as_secs());
+        ensure!(began.elapsed() < TIMEOUT, "there is no store after {} s", TIMEOUT.as_secs());
         std::thread::sleep(POLL / 10);
     }
 }

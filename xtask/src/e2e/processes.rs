@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a process may take to be gone after the one that started it has ended.
-const GONE_BOUND: Duration = Duration::from_secs(5);
+const GONE_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 
 /// Ids of the living processes that run this binary; zombies are not among them.
@@ -82,7 +82,7 @@ fn all_gone_of(alive: impl Fn() -> anyhow::Result<Vec<u32>>) -> anyhow::Result<(
         if left.is_empty() {
             return Ok(());
         }
-        if began.elapsed() > GONE_BOUND {
+        if began.elapsed() > GONE_TIMEOUT {
             for pid in &left {
                 signal(*pid, libc::SIGKILL)?;
             }
@@ -107,7 +107,7 @@ impl Watch {
         binary: &Path,
         controller: &mut super::tool::Running,
     ) -> anyhow::Result<u32> {
-        let bound = Duration::from_secs(60);
+        let timeout = Duration::from_secs(60);
         let began = Instant::now();
         loop {
             let now = workers(binary)?;
@@ -120,7 +120,7 @@ impl Watch {
                 "dbdyno ended when {} of {count} workers had been seen",
                 self.seen.len()
             );
-            ensure!(began.elapsed() < bound, "only {} of {count} workers in 60 s", self.seen.len());
+            ensure!(began.elapsed() < timeout, "only {} of {count} workers in 60 s", self.seen.len());
             std::thread::sleep(POLL);
         }
     }
@@ -203,7 +203,7 @@ pub fn stop(pid: u32) -> anyhow::Result<()> {
         if threads.flatten().all(|thread| stands_still(&thread.path())) {
             return Ok(());
         }
-        ensure!(began.elapsed() < GONE_BOUND, "process {pid} was not stopped");
+        ensure!(began.elapsed() < GONE_TIMEOUT, "process {pid} was not stopped");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

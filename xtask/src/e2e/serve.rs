@@ -15,9 +15,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// It has nothing to do before it answers.
-const START_BOUND: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// What is being answered is answered still.
-pub const END_BOUND: Duration = Duration::from_secs(5);
+pub const END_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(50);
 
 pub fn cases() -> Vec<Case> {
@@ -55,7 +55,7 @@ impl Served {
                 return Ok(Served { running, address });
             }
             ensure!(running.is_running()?, "`dbdyno serve` ended: {}", running.stderr_so_far()?);
-            ensure!(began.elapsed() < START_BOUND, "`dbdyno serve` tells no address: {said:?}");
+            ensure!(began.elapsed() < START_TIMEOUT, "`dbdyno serve` tells no address: {said:?}");
             std::thread::sleep(POLL);
         }
     }
@@ -86,7 +86,7 @@ impl Served {
     /// Ctrl-C ends it, and that is how it is meant to end.
     pub fn end(self) -> anyhow::Result<()> {
         self.running.press_ctrl_c()?;
-        self.running.finish(END_BOUND)?.expect_code(&[0])?;
+        self.running.finish(END_TIMEOUT)?.expect_code(&[0])?;
         Ok(())
     }
 }
@@ -201,7 +201,7 @@ fn live(scratch: &Scratch) -> anyhow::Result<Ending> {
         seen_alive |= told["fields"]["alive"].as_str().is_some_and(|alive| alive.starts_with("Alive"));
         std::thread::sleep(4 * POLL);
     }
-    measuring.finish(END_BOUND)?.expect_code(&[0])?;
+    measuring.finish(END_TIMEOUT)?.expect_code(&[0])?;
     ensure!(most_trials > 0 && seen_alive, "{most_trials} trials seen, alive: {seen_alive}");
     let told = served.shows(&format!("/live/{id}.json"), &["\"ended\":true"])?;
     ensure!(told.header("Content-Type") == "application/json", "it is {}", told.header("Content-Type"));
@@ -312,7 +312,7 @@ fn harm(scratch: &Scratch) -> anyhow::Result<Ending> {
                 let mut stream =
                     send(&format!("GET /x HTTP/{version}\r\nHost: a\r\nContent-Length: {length}\r\n\r\n"))?;
                 let mut answer = String::new();
-                stream.set_read_timeout(Some(END_BOUND))?;
+                stream.set_read_timeout(Some(END_TIMEOUT))?;
                 stream.read_to_string(&mut answer).context("the connection is not closed")?;
                 let wanted = format!("HTTP/1.1 {status} ");
                 ensure!(answer.starts_with(&wanted), "a body of {length} bytes: {answer:?}");
@@ -345,7 +345,7 @@ fn harm(scratch: &Scratch) -> anyhow::Result<Ending> {
     let peak = processes::peak_resident_bytes(served.running.pid())?;
     ensure!(peak < 100_000_000, "it took {peak} bytes of memory");
     served.running.signal(libc::SIGTERM)?;
-    served.running.finish(END_BOUND)?.expect_code(&[0])?;
+    served.running.finish(END_TIMEOUT)?.expect_code(&[0])?;
     Ok(Ending::Passed)
 }
 

@@ -17,8 +17,8 @@ pub const POSTGRES: [&str; 2] = ["postgres@15.7", "postgres@16.3"];
 /// One package version of one suite: the tables differ in their storage engine only.
 const MARIADB: [&str; 2] = ["mariadb@10.11.19", "myrocks@10.11.19"];
 /// A server is seen within this: it is initialised first.
-const SEEN_BOUND: Duration = Duration::from_secs(120);
-const CLEAN_UP_BOUND: Duration = Duration::from_secs(40);
+const SEEN_TIMEOUT: Duration = Duration::from_secs(120);
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(40);
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -178,7 +178,7 @@ fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut first_seen: BTreeMap<u32, Instant> = BTreeMap::new();
     let mut killed = 0;
     let began = Instant::now();
-    while killed < VICTIMS && controller.is_running()? && began.elapsed() < SEEN_BOUND {
+    while killed < VICTIMS && controller.is_running()? && began.elapsed() < SEEN_TIMEOUT {
         for server in servers(scratch)?.into_iter().filter(|pid| is_of_a_launch(*pid)) {
             let seen = *first_seen.entry(server).or_insert_with(Instant::now);
             if seen.elapsed() > VICTIM_AGE && killed < VICTIMS {
@@ -189,7 +189,7 @@ fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
         std::thread::sleep(Duration::from_millis(20));
     }
     ensure!(killed == VICTIMS, "only {killed} servers lived for {VICTIM_AGE:?}");
-    let finished = controller.finish(SEEN_BOUND)?.expect_code(&[0, 3])?;
+    let finished = controller.finish(SEEN_TIMEOUT)?.expect_code(&[0, 3])?;
     let report = finished.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.failed > 0, "no trial failed although servers were killed");
@@ -211,12 +211,12 @@ fn killed_controller(scratch: &Scratch) -> anyhow::Result<Ending> {
         while seen.len() < 6 {
             seen.extend(servers(scratch)?);
             ensure!(controller.is_running()?, "it ended when {} servers had been seen", seen.len());
-            ensure!(began.elapsed() < SEEN_BOUND, "only {} servers in {SEEN_BOUND:?}", seen.len());
+            ensure!(began.elapsed() < SEEN_TIMEOUT, "only {} servers in {SEEN_TIMEOUT:?}", seen.len());
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(1500));
         controller.signal(libc::SIGKILL)?;
-        let ended: Result<Finished, _> = Running::finish(controller, CLEAN_UP_BOUND);
+        let ended: Result<Finished, _> = Running::finish(controller, CLEAN_UP_TIMEOUT);
         ended.context("after SIGKILL")?;
         processes::none_below(&scratch.shared.cache)?;
         // What a killed one left is removed by the next.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// What a shell reports for SIGINT.
 const INTERRUPTED: i32 = 130;
 /// A run that was interrupted must have cleaned up by then.
-const CLEAN_UP_BOUND: Duration = Duration::from_secs(20);
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(20);
 /// Workers of more than two launches of the tiny workload: an image builder, two readers, two writers each.
 const WORKERS_OF_TWO_LAUNCHES: usize = 12;
 
@@ -30,7 +30,7 @@ fn interrupt_at_once(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut controller = Call::compare(scratch, [RELEASE, RELEASE], "60s").start()?;
     Watch::default().until_seen(1, &scratch.shared.binary, &mut controller)?;
     controller.press_ctrl_c()?;
-    controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
+    controller.finish(CLEAN_UP_TIMEOUT)?.expect_code(&[INTERRUPTED])?;
     processes::all_gone(&scratch.shared.binary)?;
     Ok(Ending::Passed)
 }
@@ -40,7 +40,7 @@ fn interrupt(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut controller = Call::compare(scratch, [RELEASE, RELEASE], "60s").start()?;
     Watch::default().until_seen(WORKERS_OF_TWO_LAUNCHES, &scratch.shared.binary, &mut controller)?;
     controller.press_ctrl_c()?;
-    controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
+    controller.finish(CLEAN_UP_TIMEOUT)?.expect_code(&[INTERRUPTED])?;
     processes::all_gone(&scratch.shared.binary)?;
 
     let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
@@ -67,11 +67,11 @@ fn interrupt_while_fetching(scratch: &Scratch) -> anyhow::Result<Ending> {
             break found;
         }
         ensure!(controller.is_running()?, "it ended before Maven was seen");
-        ensure!(began.elapsed() < CLEAN_UP_BOUND, "Maven was not started");
+        ensure!(began.elapsed() < CLEAN_UP_TIMEOUT, "Maven was not started");
         std::thread::sleep(Duration::from_millis(5));
     };
     controller.press_ctrl_c()?;
-    controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
+    controller.finish(CLEAN_UP_TIMEOUT)?.expect_code(&[INTERRUPTED])?;
     let left: Vec<u32> = processes::all()?.into_iter().filter(|pid| maven.contains(pid)).collect();
     ensure!(left.is_empty(), "processes left behind: {left:?}");
     Call::new(scratch, ["engine", "fetch", RELEASE]).own_cache().succeeds()?;
@@ -86,7 +86,7 @@ fn ignored_hangup(scratch: &Scratch) -> anyhow::Result<Ending> {
     controller.signal(libc::SIGHUP)?;
     watch.until_seen(2 * WORKERS_OF_TWO_LAUNCHES, &scratch.shared.binary, &mut controller)?;
     controller.press_ctrl_c()?;
-    controller.finish(CLEAN_UP_BOUND)?.expect_code(&[INTERRUPTED])?;
+    controller.finish(CLEAN_UP_TIMEOUT)?.expect_code(&[INTERRUPTED])?;
     processes::all_gone(&scratch.shared.binary)?;
     Ok(Ending::Passed)
 }

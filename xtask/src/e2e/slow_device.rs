@@ -22,7 +22,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// To make a file system, to unmount one: some tenths of a second.
-const BOUND: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 /// What is asked of the device, and what a program may see of it: the way there and back takes time too.
 const ASKED_US: f64 = 2000.0;
@@ -61,7 +61,7 @@ impl Device {
                 ensure!(missing.iter().any(|part| said.contains(part)), "there is no device: {reason}");
                 return Ok(Err(Ending::NotHere { reason }));
             }
-            ensure!(began.elapsed() < BOUND, "there is no device after {} s", BOUND.as_secs());
+            ensure!(began.elapsed() < TIMEOUT, "there is no device after {} s", TIMEOUT.as_secs());
             std::thread::sleep(POLL);
         }
     }
@@ -76,7 +76,7 @@ impl Device {
                 return Ok(answer.to_owned());
             }
             ensure!(self.running.is_running()?, "it ended and did not answer `{line}`");
-            ensure!(began.elapsed() < BOUND, "`{line}` is not answered after {} s", BOUND.as_secs());
+            ensure!(began.elapsed() < TIMEOUT, "`{line}` is not answered after {} s", TIMEOUT.as_secs());
             std::thread::sleep(POLL);
         }
     }
@@ -90,7 +90,7 @@ impl Device {
     /// The end of its input ends it, and nothing is left.
     fn end(mut self, scratch: &Scratch) -> anyhow::Result<()> {
         self.running.end_input();
-        self.running.finish(BOUND)?.expect_code(&[0])?;
+        self.running.finish(TIMEOUT)?.expect_code(&[0])?;
         nothing_mounted(scratch)
     }
 }

@@ -1,7 +1,7 @@
 //! Cases of long campaigns on the fake engine: what the run's own process takes must not grow with what it has measured, and
 //! storing must cost next to nothing while a step runs.
 
-use super::fake_engine::{BOUND, Fake, STEPS, done};
+use super::fake_engine::{Fake, STEPS, TIMEOUT, done};
 use super::processes::{self, Resources};
 use super::scratch::Scratch;
 use super::tool::Running;
@@ -166,7 +166,7 @@ fn cost_of_storing(scratch: &Scratch) -> anyhow::Result<Ending> {
         fake.count("host_samples")?
     );
     run.press_ctrl_c()?;
-    run.finish(BOUND)?.expect_code(&[130])?;
+    run.finish(TIMEOUT)?.expect_code(&[130])?;
     ensure!(
         percent < MOST_OF_A_CORE_PERCENT,
         "the run's process took {percent:.2} % of a core while a step ran, more than {MOST_OF_A_CORE_PERCENT} %"

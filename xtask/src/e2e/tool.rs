@@ -1,4 +1,4 @@
-//! Running dbdyno as a user does: arguments, environment, exit status, output. Every run has a bound.
+//! Running dbdyno as a user does: arguments, environment, exit status, output. Every run has a timeout.
 
 use super::processes;
 use super::scratch::Scratch;
@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than the slowest thing any case does: fetching a jar of 92 MB over a slow line.
-const BOUND: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(20);
 /// Characters of standard error that a failure shows.
 const SHOWN_STDERR: usize = 1500;
@@ -137,7 +137,7 @@ impl<'a> Call<'a> {
 
     /// Runs it to its end.
     pub fn run(self) -> anyhow::Result<Finished> {
-        self.start()?.finish(BOUND)
+        self.start()?.finish(TIMEOUT)
     }
 
     /// Runs it to its end, which must be a good one.
@@ -225,11 +225,11 @@ impl Running {
     }
 
     /// Waits for its end.
-    pub fn finish(mut self, bound: Duration) -> anyhow::Result<Finished> {
+    pub fn finish(mut self, timeout: Duration) -> anyhow::Result<Finished> {
         let waiting = Instant::now();
         while self.is_running()? {
-            if waiting.elapsed() > bound {
-                bail!("`dbdyno {}` did not end within {} s", self.shown, bound.as_secs());
+            if waiting.elapsed() > timeout {
+                bail!("`dbdyno {}` did not end within {} s", self.shown, timeout.as_secs());
             }
             std::thread::sleep(POLL);
         }

@@ -12,6 +12,7 @@ mod links;
 mod papers;
 mod placement;
 mod rust_source;
+mod words;
 
 use crate::workspace;
 use anyhow::{Context, bail};
@@ -92,6 +93,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     violations.extend(papers::check(files));
     violations.extend(foreign::check(files));
     violations.extend(links::check(files));
+    violations.extend(words::check(files));
     violations.sort();
     violations
 }

@@ -40,7 +40,8 @@ fn list(as_json: bool) -> anyhow::Result<()> {
         for step in &workload.steps {
             let kind = if step.writes() { "writes" } else { "reads only" };
             let kind = if step.helper { "prepares for what follows" } else { kind };
-            let kind = step.beside.as_ref().map_or(kind.to_owned(), |main| format!("runs beside {main}"));
+            let kind =
+                step.beside.as_ref().map_or(kind.to_owned(), |main| format!("runs concurrently with {main}"));
             writeln!(text, "  {:<34} {:<7} {kind}", step.name, step.group.name())?;
         }
     }

@@ -83,7 +83,7 @@ fn plan(
                 let reason = format!("{error:#}");
                 let prefix = format!("{}: ", reference.build);
                 let reason = reason.strip_prefix(&prefix).unwrap_or(&reason).to_owned();
-                tell(&format!("{reference} is left out: {reason}"));
+                tell(&format!("{reference} is not measured: {reason}"));
                 left_out.push(LeftOut { reference: reference.clone(), reason });
             }
         }
@@ -294,8 +294,8 @@ pub fn describe(
 /// How a companion goes.
 fn beside(step: &Step, main: &str) -> String {
     match (&step.follows, step.rate) {
-        (Some(leader), _) => format!("beside {main}, after each event of {leader}"),
-        (None, rate) => format!("beside {main}, {} operations a second", rate.unwrap_or_default()),
+        (Some(leader), _) => format!("concurrent with {main}, after each event of {leader}"),
+        (None, rate) => format!("concurrent with {main}, {} operations a second", rate.unwrap_or_default()),
     }
 }
 

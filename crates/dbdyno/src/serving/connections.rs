@@ -61,13 +61,13 @@ impl Connections {
         }
     }
 
-    /// Ends those whose request has not come yet, and waits for the answers of the others for `bound`; then ends all.
-    pub fn finish(&self, bound: Duration) {
+    /// Ends those whose request has not come yet, and waits for the answers of the others for `timeout`; then ends all.
+    pub fn finish(&self, timeout: Duration) {
         let mut open = self.lock();
         for socket in open.sockets.values().filter(|socket| !socket.has_asked) {
             socket.end();
         }
-        let waited = self.closed.wait_timeout_while(open, bound, |open| !open.sockets.is_empty());
+        let waited = self.closed.wait_timeout_while(open, timeout, |open| !open.sockets.is_empty());
         open = waited.unwrap_or_else(PoisonError::into_inner).0;
         open.sockets.values().for_each(Socket::end);
     }

@@ -26,13 +26,13 @@ const WORKERS: usize = 2;
 /// Requests that wait for one of them; a browser asks for one page at a time.
 const MOST_WAITING: usize = 32;
 /// How long a request waits for its page; the slowest take less than a second.
-const PAGE_BOUND: Duration = Duration::from_secs(60);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long what was asked is answered still after it is to stop.
-const END_BOUND: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a client has to close its side after an answer, and what it may send meanwhile: see [`close`].
-const CLOSE_BOUND: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const MOST_IGNORED_BYTES: u64 = 64 << 10;
 /// What is written between two looks at the clock.
 const PIECE_BYTES: usize = 64 << 10;
@@ -75,7 +75,7 @@ fn run_within(limits: Limits, listener: TcpListener, site: &Site, stop: &AtomicB
             scope.spawn(|| server.make_pages());
         }
         server.accept(scope, listener, jobs, stop);
-        server.connections.finish(END_BOUND);
+        server.connections.finish(END_TIMEOUT);
         server.is_over.store(true, Ordering::Relaxed);
     });
     Ok(())
@@ -187,7 +187,7 @@ fn is_of_no_importance(kind: ErrorKind) -> bool {
 fn page(asked: Asked, jobs: &SyncSender<Job>) -> Answer {
     let (reply, answer) = sync_channel(1);
     match jobs.try_send(Job { asked, reply }) {
-        Ok(()) => answer.recv_timeout(PAGE_BOUND).unwrap_or_else(|_| Site::overloaded()),
+        Ok(()) => answer.recv_timeout(PAGE_TIMEOUT).unwrap_or_else(|_| Site::overloaded()),
         Err(_) => Site::overloaded(),
     }
 }
@@ -227,7 +227,7 @@ fn date(epoch_us: i64) -> Option<String> {
 fn close(stream: &TcpStream) {
     if stream.shutdown(Shutdown::Write).is_ok() {
         // What comes is thrown away, and an error is an end as well.
-        let _ = io::copy(&mut Timed::new(stream, CLOSE_BOUND).take(MOST_IGNORED_BYTES), &mut io::sink());
+        let _ = io::copy(&mut Timed::new(stream, CLOSE_TIMEOUT).take(MOST_IGNORED_BYTES), &mut io::sink());
     }
 }
 
@@ -238,8 +238,8 @@ struct Timed<'a> {
 }
 
 impl<'a> Timed<'a> {
-    fn new(stream: &'a TcpStream, bound: Duration) -> Timed<'a> {
-        Timed { stream, deadline: Instant::now() + bound }
+    fn new(stream: &'a TcpStream, timeout: Duration) -> Timed<'a> {
+        Timed { stream, deadline: Instant::now() + timeout }
     }
 
     fn left(&self) -> io::Result<Option<Duration>> {

@@ -44,7 +44,7 @@ pub struct AtDepth {
     pub fio_cpu_us: Option<f64>,
 }
 
-/// CPU time per request by the posts' formula: what vmstat calls us + sy, in percent of all CPUs, over the requests of a
+/// CPU time per request by Small Datum's formula: what vmstat calls us + sy, in percent of all CPUs, over the requests of a
 /// second. In microseconds.
 pub fn cpu_us_per_io(us_and_sy_percent: f64, cpus: u32, requests_per_s: f64) -> f64 {
     us_and_sy_percent / 100.0 * f64::from(cpus) * 1e6 / requests_per_s

@@ -1,4 +1,4 @@
-//! What differs beside the code.
+//! What differs besides the code.
 
 use super::view_of;
 use crate::differs::{Difference, DifferenceKind};

@@ -19,10 +19,10 @@ pub enum SettleError {
     Engine(#[from] EngineError),
     #[error(
         "compaction did not drain within {:.0} s ({pending} of its four properties above 0); \
-         raise the bound or lower the write load of the step",
-        bound.as_secs_f64()
+         raise the timeout or lower the write load of the step",
+        timeout.as_secs_f64()
     )]
-    TimedOut { bound: Nanos, pending: usize },
+    TimedOut { timeout: Nanos, pending: usize },
 }
 
 /// What is not zero while background work is running or due.
@@ -44,9 +44,9 @@ const QUIET_POLLS_WITH_LEVEL0: u32 = 20;
 const LEVEL0_TRIGGER: &CStr = c"level0_file_num_compaction_trigger";
 
 /// Brings the tree to a shape; returns how long that took. A flush and a compaction of all keys are waited for
-/// without the bound, which no release offers; everything after them within it.
-pub fn settle(database: &Database, to: Settle, bound: Nanos) -> Result<Nanos, SettleError> {
-    let wait = Wait { database, start: clock::now(), bound };
+/// without the timeout, which no release offers; everything after them within it.
+pub fn settle(database: &Database, to: Settle, timeout: Nanos) -> Result<Nanos, SettleError> {
+    let wait = Wait { database, start: clock::now(), timeout };
     let errors_before = database.background_errors();
     match to {
         Settle::None => return Ok(Nanos(0)),
@@ -77,7 +77,7 @@ pub fn settle(database: &Database, to: Settle, bound: Nanos) -> Result<Nanos, Se
 struct Wait<'a> {
     database: &'a Database,
     start: Nanos,
-    bound: Nanos,
+    timeout: Nanos,
 }
 
 impl Wait<'_> {
@@ -111,8 +111,8 @@ impl Wait<'_> {
         ) else {
             return Ok(());
         };
-        let left = self.bound.saturating_sub(clock::now().saturating_sub(self.start));
-        // Rounded up, so that the bound has passed when the engine gives up; 0 would mean without end.
+        let left = self.timeout.saturating_sub(clock::now().saturating_sub(self.start));
+        // Rounded up, so that the timeout has passed when the engine gives up; 0 would mean without end.
         let micros = left.0 / 1000 + 1;
         // SAFETY: the options live until the call has returned.
         let waited = unsafe {
@@ -146,11 +146,11 @@ impl Wait<'_> {
     }
 
     fn is_over(&self) -> bool {
-        clock::now().saturating_sub(self.start) > self.bound
+        clock::now().saturating_sub(self.start) > self.timeout
     }
 
     fn timed_out(&self, pending: usize) -> SettleError {
-        SettleError::TimedOut { bound: self.bound, pending }
+        SettleError::TimedOut { timeout: self.timeout, pending }
     }
 }
 

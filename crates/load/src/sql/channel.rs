@@ -14,8 +14,8 @@ const BUFFER_BYTES: usize = 32 << 10;
 /// texts of InnoDB reach 1 MiB.
 pub const LONGEST_MESSAGE: usize = 64 << 20;
 
-/// An address that does not answer within this is passed over: the kernel's own bound is minutes. Not tuned.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// An address that does not answer within this is passed over: the kernel's own timeout is minutes. Not tuned.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A socket.
 #[derive(Debug)]
@@ -74,11 +74,11 @@ impl Channel {
     }
 
     /// How long an answer may take; without end where absent.
-    pub fn set_patience(&mut self, patience: Option<Duration>) -> io::Result<()> {
-        self.waits_without_end = patience.is_none();
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.waits_without_end = timeout.is_none();
         match &self.stream {
-            Stream::Unix(stream) => stream.set_read_timeout(patience),
-            Stream::Tcp(stream) => stream.set_read_timeout(patience),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout),
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
         }
     }
 
@@ -168,7 +168,7 @@ impl Channel {
 fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECT_PATIENCE) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }

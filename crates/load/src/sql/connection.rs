@@ -9,7 +9,7 @@ use model::workload::sql::Dialect;
 use std::time::Duration;
 
 /// A server that does not answer a login within this is not there. Not tuned: a login takes milliseconds.
-const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a statement returned or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,14 +126,14 @@ impl Connection {
         let endpoint = address.endpoint.to_string();
         let refused = |source: std::io::Error| SqlError::Connect { endpoint: endpoint.clone(), source };
         let mut channel = Channel::connect(&address.endpoint).map_err(refused)?;
-        channel.set_patience(Some(LOGIN_PATIENCE)).map_err(refused)?;
+        channel.set_timeout(Some(LOGIN_TIMEOUT)).map_err(refused)?;
         let protocol = match address.dialect {
             Dialect::Postgres => postgres::Postgres::connect(channel, address).map(Protocol::Postgres),
             Dialect::Mysql => mysql::Mysql::connect(channel, address).map(Protocol::Mysql),
         };
         let protocol = protocol.map_err(|failure| SqlError::of_login(address, failure))?;
         let mut connection = Connection { protocol, endpoint };
-        connection.set_patience(None)?;
+        connection.set_timeout(None)?;
         Ok(connection)
     }
 
@@ -155,13 +155,13 @@ impl Connection {
 
     /// How long an answer may take; without end where absent. An answer that does not come in time costs the
     /// connection.
-    pub fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), SqlError> {
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<(), SqlError> {
         let channel = match &mut self.protocol {
             Protocol::Postgres(postgres) => postgres.channel(),
             Protocol::Mysql(mysql) => mysql.channel(),
         };
         channel
-            .set_patience(patience)
+            .set_timeout(timeout)
             .map_err(|source| SqlError::Connect { endpoint: self.endpoint.clone(), source })
     }
 

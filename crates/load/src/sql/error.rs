@@ -126,9 +126,9 @@ pub enum SqlError {
     #[error("{0}")]
     NotSupported(String),
     #[error(
-        "the server did not settle within {bound_s:.0} s: {pending}; raise the bound or lower the write load"
+        "the server did not settle within {timeout_s:.0} s: {pending}; raise the timeout or lower the write load"
     )]
-    TimedOut { bound_s: f64, pending: String },
+    TimedOut { timeout_s: f64, pending: String },
 }
 
 /// Codes of errors of a login, of Postgres and of MySQL.
@@ -194,7 +194,7 @@ impl SqlError {
     }
 }
 
-/// Nothing came within the patience of a login, or the other side hung up without a word.
+/// Nothing came within the timeout of a login, or the other side hung up without a word.
 fn is_silence(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
     matches!(error.kind(), ConnectionReset | TimedOut | UnexpectedEof | WouldBlock)

@@ -386,7 +386,7 @@ impl Mysql {
     }
 }
 
-/// The server's own bound.
+/// The server's own timeout.
 const MOST_COLUMNS: u64 = 4096;
 
 const CUT: WireError = WireError::Malformed("a packet ends before what it announces");

@@ -1,5 +1,5 @@
 //! Bringing a server to rest after writes: what the posts do between loading, writing and reading, with conditions and
-//! a bound instead of fixed sleeps.
+//! a timeout instead of fixed sleeps.
 //!
 //! | | Postgres | InnoDB | MyRocks |
 //! | --- | --- | --- | --- |
@@ -24,14 +24,14 @@ use std::time::Duration;
 pub fn settle(
     address: &ServerAddress,
     to: Settle,
-    bound: Nanos,
+    timeout: Nanos,
     claimed: Option<&[String]>,
 ) -> Result<Nanos, SqlError> {
     if to == Settle::None {
         return Ok(Nanos(0));
     }
-    let mut wait = Wait { connection: Connection::open(address)?, start: clock::now(), bound };
-    wait.connection.set_patience(Some(Duration::from_nanos(bound.0).max(Duration::from_millis(1))))?;
+    let mut wait = Wait { connection: Connection::open(address)?, start: clock::now(), timeout };
+    wait.connection.set_timeout(Some(Duration::from_nanos(timeout.0).max(Duration::from_millis(1))))?;
     match (claimed, address.dialect) {
         (Some(tables), _) => of_tables(&mut wait, to, tables)?,
         (None, Dialect::Postgres) => of_postgres(&mut wait, to)?,
@@ -44,16 +44,16 @@ pub fn settle(
 struct Wait {
     connection: Connection,
     start: Nanos,
-    bound: Nanos,
+    timeout: Nanos,
 }
 
 impl Wait {
-    /// Runs a statement that may take what is left of the bound.
+    /// Runs a statement that may take what is left of the timeout.
     fn run(&mut self, sql: &str) -> Result<(), SqlError> {
-        let left = self.bound.saturating_sub(clock::now().saturating_sub(self.start));
-        // A patience of nothing would be one without end.
+        let left = self.timeout.saturating_sub(clock::now().saturating_sub(self.start));
+        // A timeout of nothing would be one without end.
         let left = Duration::from_nanos(left.0).max(Duration::from_millis(1));
-        self.connection.set_patience(Some(left))?;
+        self.connection.set_timeout(Some(left))?;
         match self.connection.run(sql) {
             Err(SqlError::Statement { source: WireError::Lost(error), .. })
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
@@ -65,11 +65,11 @@ impl Wait {
     }
 
     fn is_over(&self) -> bool {
-        clock::now().saturating_sub(self.start) > self.bound
+        clock::now().saturating_sub(self.start) > self.timeout
     }
 
     fn timed_out(&self, pending: String) -> SqlError {
-        SqlError::TimedOut { bound_s: self.bound.as_secs_f64(), pending }
+        SqlError::TimedOut { timeout_s: self.timeout.as_secs_f64(), pending }
     }
 
     /// The first column of what a question returns.

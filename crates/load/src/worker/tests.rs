@@ -107,7 +107,7 @@ fn the_seconds_of_all_threads_are_the_block() {
 fn a_step_that_only_settles_is_refused_and_settled() {
     let requests = [
         Request::Prepare(setup(Operation::Settle)),
-        Request::Settle { to: Settle::Level0Compacted, bound: Nanos::from_secs(10) },
+        Request::Settle { to: Settle::Level0Compacted, timeout: Nanos::from_secs(10) },
     ];
     let replies = ask_open(&requests);
     assert_eq!(failure(&replies[0]).0, FailureKind::Protocol);

@@ -15,29 +15,33 @@ pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {
     match streams.first() {
         Some(first) if first.name == *main => {}
         Some(_) | None => {
-            return Err(format!("it is beside `{main}` and must stand right behind it and its companions"));
+            return Err(format!(
+                "it is concurrent with `{main}` (`beside`): put it right behind that step and the others that are"
+            ));
         }
     }
     let is_transaction = |step: &Step| matches!(step.operation, Operation::Transaction(_));
     if !(is_transaction(step) && is_transaction(&streams[0])) {
-        return Err("a step that runs beside another one is a transaction, and so is the other".to_owned());
+        return Err(
+            "`beside`: a concurrent step is a transaction, and so is the step that it runs with".to_owned()
+        );
     }
     let own = step.extent != Extent::Blocks || step.settle != Settle::None || step.cold || step.same_process;
     if own || !step.options.is_empty() {
-        return Err("a step beside another one begins and ends with it: it has no `seconds`, `operations`, \
+        return Err("a concurrent step (`beside`) begins and ends with the other one: it has no `seconds`, `operations`, \
              `operations_per_key`, `settle`, `cold`, `same_process` or `options`"
             .to_owned());
     }
     match (&step.follows, step.rate) {
         (None, Some(_)) => Ok(()),
         (None, None) => {
-            Err("a step beside another one needs a `rate`, or a stream that it `follows`".to_owned())
+            Err("a concurrent step (`beside`) needs a `rate`, or a stream that it `follows`".to_owned())
         }
         (Some(_), Some(_)) => Err("`follows` and `rate` exclude each other".to_owned()),
         (Some(leader), None) => match streams.iter().find(|other| other.name == *leader) {
-            None => {
-                Err(format!("it follows `{leader}`, which is neither `{main}` nor a companion before it"))
-            }
+            None => Err(format!(
+                "it follows `{leader}`, which is neither `{main}` nor a concurrent step before it"
+            )),
             Some(leader) if (leader.threads, leader.threads_fixed) != (step.threads, step.threads_fixed) => {
                 Err(format!("it follows `{}` thread by thread and needs as many threads", leader.name))
             }
@@ -127,10 +131,10 @@ follows = "q.inserts"
             let error = Workload::parse(&TEXT.replacen(from, to, 1), "test").unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         };
-        check("beside = \"q\"", "beside = \"load\"", "right behind it");
+        check("beside = \"q\"", "beside = \"load\"", "right behind that step");
         check("rate = 100", "", "needs a `rate`");
         check("rate = 100", "rate = 100\nfollows = \"q\"", "exclude each other");
-        check("rate = 100", "rate = 100\nseconds = 5", "begins and ends with it");
+        check("rate = 100", "rate = 100\nseconds = 5", "begins and ends with the other");
         check("follows = \"q.inserts\"", "follows = \"q.insert\"", "neither `q` nor");
         check("follows = \"q.inserts\"", "follows = \"q.inserts\"\nthreads = 2", "as many threads");
         check("beside = \"q\"\nrate = 100", "follows = \"q\"", "goes with `beside`");

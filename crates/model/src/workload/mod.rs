@@ -226,7 +226,7 @@ impl Step {
 
     /// A step that has not ended by then hangs: its grace after its time, or its grace alone where it ends by its
     /// operations.
-    pub fn bound(&self, data: &DataSet) -> Nanos {
+    pub fn timeout(&self, data: &DataSet) -> Nanos {
         match self.limit(data) {
             BlockLimit::Time { wall } => wall + self.grace,
             BlockLimit::Operations { .. } => self.grace,

@@ -93,7 +93,7 @@ fn legend(chart: &Bars, series: &[Drawn], points: &[Point], in_groups: bool, top
         );
     }
     let marks = [
-        (has_intervals, frame::interval_entry(Key::Whisker, chart.confidence)),
+        (has_intervals, frame::interval_entry(Key::ErrorBar, chart.confidence)),
         (has_gaps, Entry { key: Key::Absent, text: "not measured".to_owned() }),
     ];
     entries.extend(marks.into_iter().filter(|(occurs, _)| *occurs).map(|(_, entry)| entry));
@@ -281,7 +281,7 @@ impl Layout {
                     bottom: top + self.thickness - 0.5,
                 };
                 let mut shapes = vec![Shape::area(bar, drawn.ink)];
-                shapes.extend(self.whisker(point, middle, scale));
+                shapes.extend(self.error_bar(point, middle, scale));
                 (shapes, frame::reading(point, Some(chart.reference)))
             }
         };
@@ -289,7 +289,7 @@ impl Layout {
     }
 
     /// The interval of a bar; an arrow where it goes on beyond the panel.
-    fn whisker(&self, point: Point, y: f64, scale: &Scale) -> Option<Shape> {
+    fn error_bar(&self, point: Point, y: f64, scale: &Scale) -> Option<Shape> {
         if point.low.is_none() && point.high.is_none() {
             return None;
         }
@@ -305,7 +305,7 @@ impl Layout {
                 vec![spot(x + inwards, y - half), spot(x, y), spot(x + inwards, y + half)]
             });
         }
-        Some(Shape::stroke(pieces, 1.0, Dash::Solid, Ink::Whisker))
+        Some(Shape::stroke(pieces, 1.0, Dash::Solid, Ink::ErrorBar))
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Key {
     /// The upright bar of an interval.
     Interval,
     /// The interval of a bar.
-    Whisker,
+    ErrorBar,
     /// A change that is confirmed.
     Change,
     /// A change that is a candidate.
@@ -209,7 +209,7 @@ fn key(key: Key, middle: Spot) -> Vec<Shape> {
         Key::Interval => {
             vec![Shape::line(spot(x + 4.0, y - 7.0), spot(x + 4.0, y + 7.0), 1.0, Ink::Mark)]
         }
-        Key::Whisker => {
+        Key::ErrorBar => {
             let (left, right) = (x - 5.0, x + KEY / 2.0);
             let pieces = vec![
                 vec![spot(left, y), spot(right, y)],

@@ -79,7 +79,7 @@ const ROLES: [(Ink, &str, &str, &str); 12] = [
     (Ink::Reference, "ref", "#374151", "#d1d5db"),
     (Ink::Guide, "guide", "#9ca3af", "#6b7280"),
     (Ink::Band, "band", "#f3f4f6", "#1d2125"),
-    (Ink::Whisker, "whisker", "#1f2937", "#f9fafb"),
+    (Ink::ErrorBar, "error-bar", "#1f2937", "#f9fafb"),
     (Ink::OverLight, "over-light", "#111827", "#111827"),
     (Ink::OverDark, "over-dark", "#ffffff", "#ffffff"),
 ];

@@ -144,7 +144,7 @@ pub(super) enum Ink {
     /// Every second group or major version.
     Band,
     /// Intervals on top of bars.
-    Whisker,
+    ErrorBar,
     /// A subject or step, below [`super::palette::SERIES`]'s length.
     Series(usize),
     /// From cool, 0, to hot, below [`super::palette::HEAT`]'s length.

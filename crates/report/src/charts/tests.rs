@@ -377,8 +377,8 @@ fn many_subjects_have_a_panel_each_and_few_share_the_groups() {
         let document = parsed(&svg);
         assert_eq!(with_class(&document, "ref"), references, "{subjects} subjects");
         assert_eq!(notes(&document).len(), 42 * subjects);
-        // Whiskers are one path for each bar; bars are rectangles below the legend's swatches.
-        assert_eq!(shapes_of_class(&document, "whisker", "path"), 42 * subjects);
+        // Error bars are one path for each bar; bars are rectangles below the legend's swatches.
+        assert_eq!(shapes_of_class(&document, "error-bar", "path"), 42 * subjects);
         assert!(draw(&chart).height < 1700.0, "{}", draw(&chart).height);
         assert_sound(&chart);
     }

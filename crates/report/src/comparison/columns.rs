@@ -45,7 +45,7 @@ pub(super) fn columns_legend() -> String {
         .map(|metric| format!("{} {}", metric.header(), metric.label()))
         .collect();
     format!(
-        "Columns are named as in the posts, in their units (GB, MB and KB are binary), means over rounds; +d counts \
+        "Columns are named as in Small Datum, in their units (GB, MB and KB are binary), means over rounds; +d counts \
          until the tree had settled; {}.",
         meanings.join(", ")
     )

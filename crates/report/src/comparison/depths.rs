@@ -86,7 +86,7 @@ fn table(run: &ComparedRun) -> Table {
 
 fn legend() -> String {
     format!(
-        "Means over rounds. host CPU us is the CPU time of the whole host per request, by the posts' formula: (us + sy) / 100 x CPUs x \
+        "Means over rounds. host CPU us is the CPU time of the whole host per request, by Small Datum's formula: (us + sy) / 100 x CPUs x \
          1e6 / IOPS, with whatever else ran, but for a device that is slow on purpose; fio CPU us is that of fio's own processes, which other tables call CPU us. mean, \
          p50 and p99 are latency from the begin of a request's submission to its end. x half is IOPS over those at half the depth; enough: no depth of at least \
          twice as much gives {} more.",

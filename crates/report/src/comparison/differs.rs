@@ -6,13 +6,13 @@ use findings::comparison::SubjectView;
 use findings::differs::{Difference, DifferenceKind};
 use model::figures::or_none;
 
-/// What differs beside the code, without what is named in [`differing_lists`]; absent where nothing does.
+/// What differs besides the code, without what is named in [`differing_lists`]; absent where nothing does.
 pub(super) fn differs(subject: &SubjectView) -> Option<Table> {
     let value = |value: &Option<String>| or_none(value.as_deref(), str::to_owned);
     let table = Table::by_columns(
         subject.differs.iter().filter(|one| !is_listed(one)),
         &[
-            ("differs beside the code", Name, &|one| one.what.clone()),
+            ("differs besides the code", Name, &|one| one.what.clone()),
             ("base", Prose, &|one| value(&one.base)),
             ("candidate", Prose, &|one| value(&one.candidate)),
             ("option is", Word, &|one| remark(one.kind).to_owned()),

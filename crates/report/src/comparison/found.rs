@@ -41,7 +41,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
             case.verdict == Verdict::Improvement && case.counts()
         }),
         line(None, "different, but no more than the layout of code can make,", ComparedStep::may_be_layout),
-        line(None, "a change by itself only, not with all steps taken together,", ComparedStep::is_alone),
+        line(None, "significant alone, but not with all steps taken together,", ComparedStep::is_alone),
         line(Some(Verdict::Suspect), "no more than a suspicion", |case| case.verdict == Verdict::Suspect),
         line(None, "large so far, with no verdict yet,", |case| case.provisional().is_some()),
         line(Some(Verdict::Inconclusive), "open, a difference neither found nor ruled out,", |case| {
@@ -225,7 +225,7 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
         parts.push(format!("different, but no more than the layout of code can make, on {steps}"));
     }
     if let Some(steps) = changed(of(&ComparedStep::is_alone), view) {
-        parts.push(format!("by itself only, not with all steps taken together, a change on {steps}"));
+        parts.push(format!("significant alone, but not with all steps taken together, on {steps}"));
     }
     if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
         parts.push(format!("no more than a suspicion on {steps}"));
@@ -312,10 +312,6 @@ pub(super) fn discovered(view: &Comparison) -> Option<String> {
     let open = view.cases().filter(|(_, case)| case.discovered && case.verdict == Verdict::Inconclusive);
     let found: Vec<String> =
         open.map(|(step, case)| format!("{} of {}", step.name, view.label(case.side))).collect();
-    (!found.is_empty()).then(|| {
-        format!(
-            "Standing out besides, open by itself; of all that stands out 5 % are false: {}.",
-            first_of(&found, SHOWN)
-        )
-    })
+    (!found.is_empty())
+        .then(|| format!("Also notable, at a false discovery rate of 5 %: {}.", first_of(&found, SHOWN)))
 }

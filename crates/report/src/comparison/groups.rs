@@ -97,7 +97,7 @@ pub(super) fn groups_legend(repeats: Repeats) -> String {
     format!(
         "Groups: mean is the geometric mean over the {} in which all steps of the group have a value, {tested}; slower, faster, same and open count the verdicts of its steps; the interval of the \
          worst step holds for all steps of the group at once. min, max, avg and median are of the steps' single ratios, \
-         as the posts give them: with more steps they lie further apart where nothing changed.",
+         as Small Datum gives them: with more steps they lie further apart where nothing changed.",
         repeats.many()
     )
 }

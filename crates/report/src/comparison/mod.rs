@@ -213,7 +213,7 @@ fn candidate(view: &Comparison, subject: &SubjectView, ids: &mut Ids) -> Section
     if alone { section.in_post(PostPart::Findings) } else { section.at(Level::Folded) }
 }
 
-/// What differs beside the code; of several candidates folded away.
+/// What differs besides the code; of several candidates folded away.
 fn differs(view: &Comparison) -> Option<Section> {
     let several = view.candidates().len() > 1;
     let mut blocks = Vec::new();
@@ -224,7 +224,7 @@ fn differs(view: &Comparison) -> Option<Section> {
     }
     let level = if several { Level::Folded } else { Level::Shown };
     (!blocks.is_empty()).then(|| {
-        Section::new("differs", "What differs beside the code", blocks).at(level).in_post(PostPart::Differs)
+        Section::new("differs", "What differs besides the code", blocks).at(level).in_post(PostPart::Differs)
     })
 }
 

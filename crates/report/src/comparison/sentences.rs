@@ -149,12 +149,12 @@ pub(super) fn control(view: &Comparison, control: &ControlView) -> String {
     }
 }
 
-/// "Trials: 118 done, 2 failed, 0 skipped; 3 of those done set aside, in no number."
+/// "Trials: 118 done, 2 failed, 0 skipped; 3 of those done excluded from all statistics."
 pub(super) fn trials(view: &Comparison) -> String {
     let trials = &view.trials;
     let set_aside = match view.disturbed.len() {
         0 => String::new(),
-        count => format!("; {count} of those done set aside, in no number"),
+        count => format!("; {count} of those done excluded from all statistics"),
     };
     format!("Trials: {} done, {} failed, {} skipped{set_aside}.", trials.done, trials.failed, trials.skipped)
 }
@@ -198,7 +198,7 @@ pub(crate) fn disturbed(view: &Comparison) -> Vec<String> {
         let (least, most) = (share(f64::min, f64::INFINITY), share(f64::max, 0.0));
         let shares = if least == most { most } else { format!("{least} to {most}") };
         format!(
-            "set aside: {} of {} in round {round}: other processes had {shares} % of the host's CPU time",
+            "excluded: {} of {} in round {round}: other processes had {shares} % of the host's CPU time",
             steps.join(", "),
             view.label(side),
         )
@@ -208,9 +208,9 @@ pub(crate) fn disturbed(view: &Comparison) -> Vec<String> {
 
 /// What could not be measured, one line each.
 pub(super) fn left_out(view: &Comparison) -> Vec<String> {
-    let subjects = view.left_out.iter().map(|one| format!("left out: {}: {}", one.reference, one.reason));
+    let subjects = view.left_out.iter().map(|one| format!("not measured: {}: {}", one.reference, one.reason));
     let options = view.omitted.iter().map(|one| {
-        format!("option left out, not known to {}: {} = {}", one.subjects.join(", "), one.option, one.value)
+        format!("option not set, unknown to {}: {} = {}", one.subjects.join(", "), one.option, one.value)
     });
     subjects.chain(options).collect()
 }
@@ -227,7 +227,8 @@ pub(crate) fn cautions(view: &Comparison) -> Vec<String> {
         cautions.push(trials(view));
     }
     cautions.extend(trial_reasons(view));
-    cautions.extend(view.left_out.iter().map(|one| format!("left out: {}: {}", one.reference, one.reason)));
+    cautions
+        .extend(view.left_out.iter().map(|one| format!("not measured: {}: {}", one.reference, one.reason)));
     cautions.extend(
         view.warnings.iter().map(|warning| format!("warning {}: {}", warning.warning.id(), warning.warning)),
     );

@@ -53,7 +53,7 @@ fn builds(plan: &Plan) -> Vec<Block> {
     table.rows.dedup();
     let left_out = plan.layout.left_out.iter();
     let left_out: Vec<String> =
-        left_out.map(|one| format!("left out: {}: {}", one.reference, one.reason)).collect();
+        left_out.map(|one| format!("not measured: {}: {}", one.reference, one.reason)).collect();
     let mut blocks = vec![Block::Table(table)];
     blocks.extend((!left_out.is_empty()).then_some(Block::Items(left_out)));
     blocks

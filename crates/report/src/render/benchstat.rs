@@ -244,7 +244,7 @@ fn foot(run: &Comparison) -> Vec<String> {
         |(step, case): (&StepView, &ComparedStep)| format!("{} of {}", step.name, run.name(case.side));
     let alone = run.cases().filter(|(_, case)| case.is_alone());
     lines.extend(
-        alone.map(|one| format!("{}: by itself only, not with all steps taken together", named(one))),
+        alone.map(|one| format!("{}: significant alone, but not with all steps taken together", named(one))),
     );
     let (without, with): (Vec<_>, Vec<_>) = run
         .cases()

@@ -83,7 +83,7 @@ pub static FORMATS: [Format; 14] = [
     },
     Format {
         name: "tsv",
-        help: "A line for each step and subject under the posts' column names, tab separated",
+        help: "A line for each step and subject under Small Datum's column names, tab separated",
         ending: Some("tsv"),
         media_type: TEXT,
         make: Make::Table(separated::tsv),
@@ -97,7 +97,7 @@ pub static FORMATS: [Format; 14] = [
     },
     Format {
         name: "sheet",
-        help: "Relative rates as the posts' sheets have them: releases as columns from col-1, the base",
+        help: "Relative rates as Small Datum's sheets have them: releases as columns from col-1, the base",
         ending: Some("sheet.tsv"),
         media_type: TEXT,
         make: Make::Verdicts(|runs, _| {

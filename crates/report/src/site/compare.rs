@@ -194,7 +194,7 @@ fn known(a: &Side, b: &Side, subject: &str, apart: &[Differing], own: [&Option<S
             notes.push("two binaries of this name".to_owned());
         }
         if in_a.planted || in_b.planted {
-            notes.push("a slowdown was planted: a test".to_owned());
+            notes.push("injected slowdown: a test".to_owned());
         }
     }
     // Where the runs differ as a whole, that is said above.
@@ -290,6 +290,6 @@ fn relative(case: &ComparedStep, view: &Comparison) -> String {
         parts.push(figures::interval(deciding.low, deciding.high));
     }
     parts.push(verdict_words(case, view.margin));
-    let alone = if case.is_alone() { ", by itself only" } else { "" };
+    let alone = if case.is_alone() { ", significant alone" } else { "" };
     format!("{}{alone}, {}", parts.join(" "), view.repeats.count(case.repeats))
 }

@@ -201,7 +201,7 @@ fn known(run: &RunRates, subject: &SubjectRates) -> String {
         RunStatus::Ended(_) | RunStatus::Unfinished => notes.push(format!("run {}", run.head.status.name())),
     }
     if subject.facts.planted {
-        notes.push("a slowdown was planted: a test".to_owned());
+        notes.push("injected slowdown: a test".to_owned());
     }
     if subject.other_binary {
         notes.push(format!("another binary of this name: sha256 {:.12}", subject.facts.sha256));

@@ -464,7 +464,7 @@ fn both_sides_of_a_build_against_itself_are_shown() {
     });
     let page = compare::page(&side("a", twins.clone(), 100.0), &side("b", twins, 90.0));
     assert_eq!(page.matches(">rocksdb@8.4.4 (side 1)<").count(), 1, "{page}");
-    assert_eq!(page.matches("a slowdown was planted: a test").count(), 1, "{page}");
+    assert_eq!(page.matches("injected slowdown: a test").count(), 1, "{page}");
 }
 
 #[test]

@@ -78,13 +78,13 @@ fn what_failed_or_was_disturbed_or_left_out_is_listed() {
     let text = text(&view, 200);
     for part in [
         "failed: readrandom of rocksdb@8.5.4+defaults in round 2",
-        "left out: rocksdb@8.2.1: no library of it was published",
-        "; 1 of those done set aside, in no number",
-        "set aside: readrandom of 8.6.7 in round 3: other processes had",
+        "not measured: rocksdb@8.2.1: no library of it was published",
+        "; 1 of those done excluded from all statistics",
+        "excluded: readrandom of 8.6.7 in round 3: other processes had",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(cautions(&view).iter().any(|one| one.contains("set aside: readrandom of 8.6.7 in round 3")));
+    assert!(cautions(&view).iter().any(|one| one.contains("excluded: readrandom of 8.6.7 in round 3")));
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn junit_and_openmetrics_of_rounds_tell_of_every_candidate() {
     let suites = document.descendants().filter(|node| node.has_tag_name("testsuite")).count();
     assert_eq!(suites, view.subjects.len());
     for left_out in &view.left_out {
-        assert!(text.contains(&format!("left out: {}", left_out.reference)), "{text}");
+        assert!(text.contains(&format!("not measured: {}", left_out.reference)), "{text}");
     }
     let metrics = of(&view, "openmetrics");
     for part in [

@@ -53,7 +53,7 @@ pub enum Action {
         /// Who is asked what.
         requests: Vec<(WorkerId, Request)>,
         /// How long to wait at most.
-        bound: Nanos,
+        timeout: Nanos,
     },
     /// Give readers the image: hard links to its files; of a server clones of them.
     LinkImage {
@@ -88,7 +88,7 @@ pub enum Action {
         position: u32,
         limit: BlockLimit,
         /// A worker that has not answered by then hangs.
-        bound: Nanos,
+        timeout: Nanos,
     },
     /// Wait for a shape of the tree, and read the counters on both edges: what a step's writes still cost.
     Drain {
@@ -99,7 +99,7 @@ pub enum Action {
         position: u32,
         to: Settle,
         /// Give up after this long.
-        bound: Nanos,
+        timeout: Nanos,
     },
     /// Put the files of a database out of the page cache.
     Evict {
@@ -120,7 +120,7 @@ pub enum Action {
         benchmark: String,
         arguments: Vec<String>,
         /// It is killed after this long.
-        bound: Nanos,
+        timeout: Nanos,
     },
     /// Wait until the kernel has little left to write for any side.
     DrainDevice,

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 /// A build that takes longer hangs. A clean build of a large engine on two cores takes about two hours.
-const BUILD_BOUND: Nanos = Nanos::from_secs(4 * 3600);
+const BUILD_TIMEOUT: Nanos = Nanos::from_secs(4 * 3600);
 /// Where libraries of commits are kept, in the work directory.
 const COMMITS: &str = "commits";
 /// Digits of the recipe's checksum in the name of its directory.
@@ -93,7 +93,7 @@ impl Builder {
             arguments: &arguments,
             directory: &checkout,
             output: &self.scratch.join("build.output"),
-            bound: BUILD_BOUND,
+            timeout: BUILD_TIMEOUT,
             without: &FOREIGN_VARIABLES,
         };
         tool::run(&tool, |_| Ok(()), &mut || interrupted()).map_err(|source| match source {

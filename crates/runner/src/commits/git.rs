@@ -5,8 +5,8 @@ use crate::process::tool::{self, Tool, ToolError};
 use model::units::Nanos;
 use std::path::Path;
 
-/// Listing and checking out take seconds even in large repositories; a bound against hangs.
-const GIT_BOUND: Nanos = Nanos::from_secs(600);
+/// Listing and checking out take seconds even in large repositories; a timeout against hangs.
+const GIT_TIMEOUT: Nanos = Nanos::from_secs(600);
 
 /// Variables that would make git act on another repository than the one it is told. They are set where dbdyno runs
 /// in a hook or under `git bisect run`, and a checkout by force must not go there.
@@ -72,7 +72,7 @@ impl Git<'_> {
             arguments: &all,
             directory: self.repository,
             output: &self.scratch.join("git.output"),
-            bound: GIT_BOUND,
+            timeout: GIT_TIMEOUT,
             without: &FOREIGN_VARIABLES,
         };
         tool::run(&tool, |_| Ok(()), &mut || (self.interrupted)()).map(|run| run.output)

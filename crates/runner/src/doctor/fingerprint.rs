@@ -44,7 +44,7 @@ const SYNCS: u32 = 8;
 /// Reads of a repeat.
 const READS: u32 = 100;
 /// A device so slow that a figure takes longer than this has fewer repeats.
-const FIGURE_BOUND: Nanos = Nanos::from_secs(4);
+const FIGURE_TIMEOUT: Nanos = Nanos::from_secs(4);
 
 /// Why figures are missing.
 #[derive(Debug, thiserror::Error)]
@@ -240,7 +240,7 @@ fn timed(
 ) -> io::Result<Vec<f64>> {
     let all = Stopwatch::start();
     let mut repeats = Vec::new();
-    while repeats.len() < REPEATS && (repeats.is_empty() || all.elapsed() < FIGURE_BOUND) {
+    while repeats.len() < REPEATS && (repeats.is_empty() || all.elapsed() < FIGURE_TIMEOUT) {
         let watch = Stopwatch::start();
         for _ in 0..operations {
             // One sync of a slow disk takes longer than a look at a flag by a factor of a million.

@@ -1,5 +1,5 @@
 //! Runs the clients of package registries, the only child processes of engine builds (and `pg_config`): each with a
-//! bound, its words kept for the error.
+//! timeout, its words kept for the error.
 
 use super::error::EngineError;
 use crate::proc::signals;
@@ -70,7 +70,7 @@ pub(super) struct Runner<'a> {
     pub client: Client,
     pub program: &'a Path,
     /// It is stopped after this long.
-    pub bound: Duration,
+    pub timeout: Duration,
 }
 
 /// How a client ended.
@@ -118,13 +118,13 @@ impl Runner<'_> {
             .stderr(errors)
             .process_group(0);
         let child = command.spawn().map_err(|error| self.not_started(build, error))?;
-        let (build, client, bound) = (build.clone(), self.client, self.bound);
-        match wait(child, bound).map_err(EngineError::io("wait for", self.program))? {
+        let (build, client, timeout) = (build.clone(), self.client, self.timeout);
+        match wait(child, timeout).map_err(EngineError::io("wait for", self.program))? {
             Waited::Ended(status) => {
                 let said = fs::read(&output_path).map_err(EngineError::io("read", &output_path))?;
                 Ok(Ended { status, said: String::from_utf8_lossy(&said).into_owned() })
             }
-            Waited::TooLong => Err(EngineError::ClientTimedOut { build, client, bound }),
+            Waited::TooLong => Err(EngineError::ClientTimedOut { build, client, timeout }),
             Waited::Interrupted => Err(EngineError::ClientInterrupted { build, client }),
         }
     }
@@ -169,13 +169,13 @@ pub(super) struct Failure<'a> {
     pub directory: &'a Path,
 }
 
-/// The output of a short program, without a bound on its length; none where it fails or takes longer than `bound`.
-pub(super) fn output_of(program: &Path, bound: Duration) -> Option<String> {
-    output_with(program, &[], bound)
+/// The output of a short program, without a limit of its length; none where it fails or takes longer than `timeout`.
+pub(super) fn output_of(program: &Path, timeout: Duration) -> Option<String> {
+    output_with(program, &[], timeout)
 }
 
 /// The same of a program that is called with arguments.
-pub(super) fn output_with(program: &Path, arguments: &[&str], bound: Duration) -> Option<String> {
+pub(super) fn output_with(program: &Path, arguments: &[&str], timeout: Duration) -> Option<String> {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -186,7 +186,7 @@ pub(super) fn output_with(program: &Path, arguments: &[&str], bound: Duration) -
     let stdout = child.stdout.take()?;
     // Read beside the wait: a child whose pipe is full would never end.
     let reader = thread::spawn(move || io::read_to_string(stdout));
-    let Waited::Ended(status) = wait(child, bound).ok()? else { return None };
+    let Waited::Ended(status) = wait(child, timeout).ok()? else { return None };
     let said = reader.join().ok()?.ok()?;
     status.success().then_some(said)
 }
@@ -233,7 +233,7 @@ impl Drop for Running {
 }
 
 /// Waits for the end of a child.
-fn wait(child: Child, bound: Duration) -> io::Result<Waited> {
+fn wait(child: Child, timeout: Duration) -> io::Result<Waited> {
     let mut running = Running(child);
     let start = Instant::now();
     loop {
@@ -243,7 +243,7 @@ fn wait(child: Child, bound: Duration) -> io::Result<Waited> {
         if signals::received() {
             return Ok(Waited::Interrupted);
         }
-        if start.elapsed() >= bound {
+        if start.elapsed() >= timeout {
             return Ok(Waited::TooLong);
         }
         thread::sleep(POLL_INTERVAL);

@@ -79,9 +79,9 @@ pub enum EngineError {
     ClientFailed { build: BuildRef, client: Client, message: String, command: String },
     #[error(
         "cannot fetch {build}: {client} was stopped after {} s; check the network and try again",
-        .bound.as_secs()
+        .timeout.as_secs()
     )]
-    ClientTimedOut { build: BuildRef, client: Client, bound: Duration },
+    ClientTimedOut { build: BuildRef, client: Client, timeout: Duration },
     #[error("{build} was not fetched: {client} was stopped")]
     ClientInterrupted { build: BuildRef, client: Client },
     #[error(
@@ -103,9 +103,9 @@ pub enum EngineError {
     },
     #[error(
         "another process has been fetching {build} for more than {} s; wait for it or end it, then try again",
-        .bound.as_secs()
+        .timeout.as_secs()
     )]
-    FetchedElsewhere { build: BuildRef, bound: Duration },
+    FetchedElsewhere { build: BuildRef, timeout: Duration },
     #[error(
         "the jar of {coordinates} is damaged ({problem}); delete it from Maven's local repository \
          (~/.m2/repository) and fetch again"

@@ -65,11 +65,11 @@ pub struct Programs {
     /// `/etc/apt`: the mirror of Debian is looked for in it.
     pub apt_configuration: PathBuf,
     /// Each run of one of them is stopped after this long.
-    pub bound: Duration,
+    pub timeout: Duration,
 }
 
 /// The program is stopped after this long: the largest archive is 150 MB, which is ten minutes at 2 Mbit/s.
-const CLIENT_BOUND: Duration = Duration::from_secs(600);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A fetch runs at most six clients, of which the lists of packages and the archives take long; a waiting process
 /// allows for three that take all their time.
@@ -84,7 +84,7 @@ impl Default for Programs {
             apt_get: PathBuf::from("apt-get"),
             dpkg_deb: PathBuf::from("dpkg-deb"),
             apt_configuration: PathBuf::from("/etc/apt"),
-            bound: CLIENT_BOUND,
+            timeout: CLIENT_TIMEOUT,
         }
     }
 }
@@ -92,7 +92,7 @@ impl Default for Programs {
 impl Programs {
     /// How long to wait for another process that fetches.
     pub(super) fn lock_bound(&self) -> Duration {
-        self.bound * CLIENT_RUNS_MAX + Duration::from_secs(60)
+        self.timeout * CLIENT_RUNS_MAX + Duration::from_secs(60)
     }
 
     /// How to run one of them.
@@ -103,7 +103,7 @@ impl Programs {
             Client::Apt => &self.apt_get,
             Client::Dpkg => &self.dpkg_deb,
         };
-        Runner { client, program, bound: self.bound }
+        Runner { client, program, timeout: self.timeout }
     }
 }
 
@@ -112,18 +112,18 @@ impl FetchLock {
     pub(super) fn acquire(
         engine_directory: &Path,
         build: &BuildRef,
-        bound: Duration,
+        timeout: Duration,
         progress: &mut dyn FnMut(&str),
     ) -> Result<FetchLock, EngineError> {
         let path = engine_directory.join(format!("{SCRATCH_PREFIX}{}{LOCK_SUFFIX}", build.version));
-        FetchLock::acquire_file(&path, build, bound, progress)
+        FetchLock::acquire_file(&path, build, timeout, progress)
     }
 
     /// The same with a lock file of another name, for what several fetches share.
     pub(super) fn acquire_file(
         path: &Path,
         build: &BuildRef,
-        bound: Duration,
+        timeout: Duration,
         progress: &mut dyn FnMut(&str),
     ) -> Result<FetchLock, EngineError> {
         let file = open_lock(path)?;
@@ -132,8 +132,8 @@ impl FetchLock {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(FetchLock { _file: file }),
-                Err(TryLockError::WouldBlock) if start.elapsed() >= bound => {
-                    return Err(EngineError::FetchedElsewhere { build: build.clone(), bound });
+                Err(TryLockError::WouldBlock) if start.elapsed() >= timeout => {
+                    return Err(EngineError::FetchedElsewhere { build: build.clone(), timeout });
                 }
                 Err(TryLockError::WouldBlock) => {
                     if !told {

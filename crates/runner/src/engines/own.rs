@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// `pg_config`, and a program that is asked for its version, prints and ends; not measured, far above what any machine needs.
-const ANSWER_BOUND: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What of `pg_config`'s output tells how a build was made.
 const PG_CONFIG_NAMES: [&str; 4] = ["VERSION", "CC", "CFLAGS", "CONFIGURE"];
@@ -59,7 +59,7 @@ pub(super) fn record_of(
             let found = search.run()?;
             let mut compilers = elf::check_program(&found.program, arch)?;
             if let InitialiseLayout::Initdb { .. } = source.layout.initialise {
-                let output = client::output_of(&found.program.with_file_name("pg_config"), ANSWER_BOUND);
+                let output = client::output_of(&found.program.with_file_name("pg_config"), ANSWER_TIMEOUT);
                 compilers.extend(output.iter().flat_map(|output| pg_config_facts(output)));
             }
             (found.program, Some(found.files), compilers)
@@ -104,7 +104,7 @@ pub(super) fn not_installed(build: &BuildRef, program: &ProgramSource) -> Engine
 
 /// What it says of its version; nothing if it says nothing.
 fn version_of(path: &Path, program: &ProgramSource) -> BuildProbe {
-    let said = client::output_with(path, &[&program.version_argument], ANSWER_BOUND).unwrap_or_default();
+    let said = client::output_with(path, &[&program.version_argument], ANSWER_TIMEOUT).unwrap_or_default();
     let version = said.lines().next().map(str::trim).filter(|line| !line.is_empty());
     BuildProbe {
         default_options: String::new(),

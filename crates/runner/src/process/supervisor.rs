@@ -26,9 +26,9 @@ const VARIABLE: &str = "DBDYNO_SUPERVISOR";
 /// Whether this process is a run below a supervisor.
 static SUPERVISED: AtomicBool = AtomicBool::new(false);
 /// What was killed is gone within this, unless it hangs in the kernel, where nothing can end it.
-const END_BOUND: Nanos = Nanos::from_secs(5);
+const END_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// What ends by itself does within this: to unmount and to detach may take some seconds each while somebody looks into them.
-const OWN_END_BOUND: Nanos = Nanos::from_secs(15);
+const OWN_END_TIMEOUT: Nanos = Nanos::from_secs(15);
 const LOOK: Duration = Duration::from_millis(2);
 /// The name of a process, in `/proc/PID/comm`, that ends by itself when its controller has ended; the kernel keeps 15 bytes.
 const ENDS_BY_ITSELF: &CStr = c"dbdyno-device";
@@ -107,7 +107,7 @@ pub fn end_orphans() {
 fn end_descendants() {
     end_children(|pid| !ends_by_itself(pid));
     let watch = Stopwatch::start();
-    while watch.elapsed() < OWN_END_BOUND {
+    while watch.elapsed() < OWN_END_TIMEOUT {
         let left = tree::children(std::process::id());
         if left.is_empty() {
             return;
@@ -124,7 +124,7 @@ fn end_children(which: impl Fn(u32) -> bool) {
     loop {
         let mut left = tree::children(std::process::id());
         left.retain(|pid| which(*pid));
-        if left.is_empty() || watch.elapsed() > END_BOUND {
+        if left.is_empty() || watch.elapsed() > END_TIMEOUT {
             return;
         }
         for pid in left {

@@ -17,8 +17,8 @@ use std::time::Duration;
 pub enum ToolError {
     #[error("failed to start `{}`", program.display())]
     Start { program: PathBuf, source: io::Error },
-    #[error("`{}` did not end within {:.0} s", program.display(), bound.as_secs_f64())]
-    TimedOut { program: PathBuf, bound: Nanos },
+    #[error("`{}` did not end within {:.0} s", program.display(), timeout.as_secs_f64())]
+    TimedOut { program: PathBuf, timeout: Nanos },
     #[error("`{}` {how}; its last words: {last_words}", program.display())]
     Failed {
         program: PathBuf,
@@ -41,7 +41,7 @@ pub struct Tool<'a> {
     /// File for its standard output and standard error together.
     pub output: &'a Path,
     /// It is killed after this long.
-    pub bound: Nanos,
+    pub timeout: Nanos,
     /// Variables of the environment that it does not get.
     pub without: &'a [&'a str],
 }
@@ -88,13 +88,15 @@ pub fn run(
         end(pid);
         return Err(error(source));
     }
-    let wait = Wait { pause: LOOK, bound: tool.bound };
+    let wait = Wait { pause: LOOK, timeout: tool.timeout };
     let ended = wait.until(interrupted, || wait4(pid, libc::WNOHANG));
     let (status, usage) = ended.map_err(|unmet| {
         end(pid);
         match unmet {
             Unmet::Interrupted => ToolError::Interrupted,
-            Unmet::TimedOut => ToolError::TimedOut { program: tool.program.to_owned(), bound: tool.bound },
+            Unmet::TimedOut => {
+                ToolError::TimedOut { program: tool.program.to_owned(), timeout: tool.timeout }
+            }
         }
     })?;
     let status = ExitStatus::from_raw(status);
@@ -148,7 +150,7 @@ fn counted(usage: &libc::rusage) -> (Nanos, Counters) {
 mod tests {
     use super::*;
 
-    fn run_shell(script: &str, bound: Nanos) -> Result<ToolRun, ToolError> {
+    fn run_shell(script: &str, timeout: Nanos) -> Result<ToolRun, ToolError> {
         let directory = tempfile::tempdir().unwrap();
         let arguments = ["-c".to_owned(), script.to_owned()];
         let output = directory.path().join("output");
@@ -157,7 +159,7 @@ mod tests {
             arguments: &arguments,
             directory: directory.path(),
             output: &output,
-            bound,
+            timeout,
             without: &[],
         };
         run(&tool, |_| Ok(()), &mut || false)

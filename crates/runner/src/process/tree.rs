@@ -16,12 +16,12 @@ use std::time::Duration;
 pub enum FreezeError {
     #[error("process {pid} ended before it could be frozen")]
     Gone { pid: u32 },
-    #[error("process {pid} did not freeze within {} ms", bound.0 / 1_000_000)]
-    TimedOut { pid: u32, bound: Nanos },
+    #[error("process {pid} did not freeze within {} ms", timeout.0 / 1_000_000)]
+    TimedOut { pid: u32, timeout: Nanos },
 }
 
 /// A thread in an uninterruptible wait stops only after it; longer than this is a hang.
-const FREEZE_BOUND: Nanos = Nanos::from_secs(10);
+const FREEZE_TIMEOUT: Nanos = Nanos::from_secs(10);
 /// Pause between looks at the threads' states. Not tuned: a stop takes some tens of microseconds.
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
 
@@ -45,9 +45,9 @@ pub fn freeze(root: u32) -> Result<(), FreezeError> {
         if !grew && tree.iter().all(|pid| stands_still(*pid)) {
             return if exists(root) { Ok(()) } else { Err(FreezeError::Gone { pid: root }) };
         }
-        if watch.elapsed() > FREEZE_BOUND {
+        if watch.elapsed() > FREEZE_TIMEOUT {
             thaw(root);
-            return Err(FreezeError::TimedOut { pid: root, bound: FREEZE_BOUND });
+            return Err(FreezeError::TimedOut { pid: root, timeout: FREEZE_TIMEOUT });
         }
         if !grew {
             std::thread::sleep(LOOK_PAUSE);

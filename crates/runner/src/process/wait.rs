@@ -1,4 +1,4 @@
-//! Waiting with a bound, and no longer than the user wants to: the one loop in which the controller looks again and again.
+//! Waiting with a timeout, and no longer than the user wants to: the one loop in which the controller looks again and again.
 
 use crate::clock::Stopwatch;
 use model::units::Nanos;
@@ -11,7 +11,7 @@ pub struct Wait {
     /// Time between two looks; at most 50 ms, so that Ctrl-C is heeded at once.
     pub pause: Duration,
     /// It ends after this long.
-    pub bound: Nanos,
+    pub timeout: Nanos,
 }
 
 /// Why what was waited for did not come.
@@ -19,14 +19,14 @@ pub struct Wait {
 pub enum Unmet {
     /// The user wants to stop.
     Interrupted,
-    /// The bound is over.
+    /// The timeout is over.
     TimedOut,
 }
 
 const MOST_PAUSE: Duration = Duration::from_millis(50);
 
 impl Wait {
-    /// Looks until there is something, the user wants to stop, or the bound is over. It looks once in any case.
+    /// Looks until there is something, the user wants to stop, or the timeout is over. It looks once in any case.
     pub fn until<T>(
         self,
         interrupted: &mut dyn FnMut() -> bool,
@@ -41,7 +41,7 @@ impl Wait {
             if interrupted() {
                 return Err(Unmet::Interrupted);
             }
-            if watch.elapsed() > self.bound {
+            if watch.elapsed() > self.timeout {
                 return Err(Unmet::TimedOut);
             }
             std::thread::sleep(self.pause);
@@ -52,14 +52,14 @@ impl Wait {
 /// The time that is left for something which is finished even if the user wants to stop.
 #[derive(Debug)]
 pub struct AfterInterrupt {
-    bound: Nanos,
+    timeout: Nanos,
     since: Cell<Option<Stopwatch>>,
 }
 
 impl AfterInterrupt {
     /// So much time from the first look that finds an interrupt.
-    pub fn of(bound: Nanos) -> AfterInterrupt {
-        AfterInterrupt { bound, since: Cell::new(None) }
+    pub fn of(timeout: Nanos) -> AfterInterrupt {
+        AfterInterrupt { timeout, since: Cell::new(None) }
     }
 
     /// Whether the user wants to stop and the time is over.
@@ -69,7 +69,7 @@ impl AfterInterrupt {
         }
         let since = self.since.get().unwrap_or_else(Stopwatch::start);
         self.since.set(Some(since));
-        since.elapsed() > self.bound
+        since.elapsed() > self.timeout
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_there_counts_more_than_an_interrupt_and_an_interrupt_more_than_the_bound() {
-        let wait = Wait { pause: PAUSE, bound: Nanos(0) };
+        let wait = Wait { pause: PAUSE, timeout: Nanos(0) };
         assert_eq!(wait.until(&mut || true, || Some(7)), Ok(7));
         assert_eq!(wait.until(&mut || true, || None::<u8>), Err(Unmet::Interrupted));
         assert_eq!(wait.until(&mut || false, || None::<u8>), Err(Unmet::TimedOut));
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn it_looks_again_until_there_is_something() {
         let mut looks = 0;
-        let found = Wait { pause: PAUSE, bound: Nanos::from_secs(60) }.until(&mut || false, || {
+        let found = Wait { pause: PAUSE, timeout: Nanos::from_secs(60) }.until(&mut || false, || {
             looks += 1;
             (looks == 3).then_some(looks)
         });

@@ -26,8 +26,8 @@ pub enum WorkerError {
         how: String,
         stderr_tail: String,
     },
-    #[error("the worker did not answer `{request}` within {:.0} s", bound.as_secs_f64())]
-    TimedOut { request: &'static str, bound: Nanos },
+    #[error("the worker did not answer `{request}` within {:.0} s", timeout.as_secs_f64())]
+    TimedOut { request: &'static str, timeout: Nanos },
     /// It answered that it could not.
     #[error("{message}")]
     Refused { kind: FailureKind, message: String },
@@ -55,7 +55,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const END_LOOK: Duration = Duration::from_millis(2);
 /// A worker that was asked to exit and has not is killed after this; so is one that said goodbye and does not end, as a
 /// library can hold it up by what it does at exit.
-const EXIT_BOUND: Nanos = Nanos::from_secs(20);
+const EXIT_TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// What happens while a reply is waited for.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,10 +139,10 @@ impl Worker {
     pub fn receive(
         &mut self,
         request: &'static str,
-        bound: Nanos,
+        timeout: Nanos,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Reply, WorkerError> {
-        self.receive_seconds(request, bound, &mut |meanwhile| match meanwhile {
+        self.receive_seconds(request, timeout, &mut |meanwhile| match meanwhile {
             Meanwhile::Second(..) => true,
             Meanwhile::Waited => !interrupted(),
         })
@@ -153,7 +153,7 @@ impl Worker {
     pub fn receive_seconds(
         &mut self,
         request: &'static str,
-        bound: Nanos,
+        timeout: Nanos,
         go_on: &mut dyn FnMut(Meanwhile) -> bool,
     ) -> Result<Reply, WorkerError> {
         let watch = Stopwatch::start();
@@ -172,8 +172,8 @@ impl Worker {
             if !go_on(Meanwhile::Waited) {
                 return Err(WorkerError::Interrupted);
             }
-            if watch.elapsed() > bound {
-                return Err(WorkerError::TimedOut { request, bound });
+            if watch.elapsed() > timeout {
+                return Err(WorkerError::TimedOut { request, timeout });
             }
         }
     }
@@ -195,7 +195,7 @@ impl Worker {
     pub fn stop(mut self, interrupted: &dyn Fn() -> bool) -> Option<Reply> {
         self.thaw();
         let last =
-            self.send(&Request::Exit).and_then(|()| self.receive("exit", EXIT_BOUND, interrupted)).ok();
+            self.send(&Request::Exit).and_then(|()| self.receive("exit", EXIT_TIMEOUT, interrupted)).ok();
         self.requests = None;
         if last.is_none() || !self.ends(interrupted) {
             tree::kill(self.pid());
@@ -207,7 +207,7 @@ impl Worker {
 
     /// Whether it ends by itself in time.
     fn ends(&mut self, interrupted: &dyn Fn() -> bool) -> bool {
-        let wait = Wait { pause: END_LOOK, bound: EXIT_BOUND };
+        let wait = Wait { pause: END_LOOK, timeout: EXIT_TIMEOUT };
         let child = &mut self.child;
         wait.until(&mut || interrupted(), || (!matches!(child.try_wait(), Ok(None))).then_some(())).is_ok()
     }
@@ -258,9 +258,9 @@ mod tests {
         (directory, worker)
     }
 
-    fn ask(worker: &mut Worker, bound: Nanos) -> Result<Reply, WorkerError> {
+    fn ask(worker: &mut Worker, timeout: Nanos) -> Result<Reply, WorkerError> {
         worker.send(&Request::ReadShape)?;
-        worker.receive("read-shape", bound, &|| false)
+        worker.receive("read-shape", timeout, &|| false)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Operations of one measurement. Against nothing an operation takes some tens of nanoseconds, so that this
 /// lasts some milliseconds.
 const OPERATIONS: u64 = 200_000;
-const BOUND: Nanos = Nanos::from_secs(20);
+const TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// CPU per operation of the dearest step of the plan, in nanoseconds.
 pub fn measure(
@@ -27,7 +27,7 @@ pub fn measure(
     let mut worker = Worker::start(&command)?;
     let mut ask = |request: &Request| {
         worker.send(request)?;
-        worker.receive("client-cost", BOUND, interrupted)
+        worker.receive("client-cost", TIMEOUT, interrupted)
     };
     ask(&Request::Load { library: Library::Nothing })?;
     ask(&Request::Open {

@@ -18,7 +18,7 @@ const CONTROLLER: &str = "memory";
 /// Every group of ours is named after this, the controller's process and a name.
 const PREFIX: &str = "dbdyno-";
 /// A process that was killed leaves its group within this; it may have much memory to give back. Not tuned.
-const REMOVE_BOUND: Nanos = Nanos::from_secs(5);
+const REMOVE_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Pause between two tries to remove a group.
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 /// Groups below this depth, and beyond this number, are not looked at for stale ones. Hosts full of
@@ -155,7 +155,7 @@ impl Drop for MemoryGroup {
         let watch = Stopwatch::start();
         // A group that cannot be removed now is removed by the next run.
         while fs::remove_dir(&self.path).is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
-            && watch.elapsed() < REMOVE_BOUND
+            && watch.elapsed() < REMOVE_TIMEOUT
         {
             std::thread::sleep(REMOVE_PAUSE);
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const BOUND: Nanos = Nanos::from_secs(60);
+const TIMEOUT: Nanos = Nanos::from_secs(60);
 /// The facts stand in the first lines of a LOG.
 const LOG_BYTES: u64 = 256 << 10;
 
@@ -78,7 +78,7 @@ fn loaded(
         directory: place.directory.to_owned(),
     })?;
     worker.send(&Request::Load { library: Library::RocksDb { path: library.to_owned() } })?;
-    let missing = match worker.receive("load", BOUND, interrupted)? {
+    let missing = match worker.receive("load", TIMEOUT, interrupted)? {
         Reply::Loaded { missing_symbols, .. } => missing_symbols,
         other => return Err(WorkerError::Protocol(format!("{other:?}"))),
     };
@@ -93,9 +93,9 @@ fn open(
 ) -> Result<(), WorkerError> {
     let directory = PathBuf::from(directory);
     worker.send(&Request::Open { directory, options: options.to_owned(), create: true, tickers: false })?;
-    worker.receive("open", BOUND, interrupted)?;
+    worker.receive("open", TIMEOUT, interrupted)?;
     worker.send(&Request::Close)?;
-    worker.receive("close", BOUND, interrupted).map(|_| ())
+    worker.receive("close", TIMEOUT, interrupted).map(|_| ())
 }
 
 /// Facts from the first lines of a LOG, which differ a little from release to release:

@@ -7,7 +7,7 @@ use model::workload::fio;
 use std::path::Path;
 
 /// It reads a command line and ends.
-const BOUND: Nanos = Nanos::from_secs(30);
+const TIMEOUT: Nanos = Nanos::from_secs(30);
 
 /// Tries options of a job in a scratch directory.
 ///
@@ -23,6 +23,6 @@ pub fn try_options(
     arguments.extend(fio::arguments(options));
     let output = directory.join("fio.txt");
     let tool =
-        Tool { program, arguments: &arguments, directory, output: &output, bound: BOUND, without: &[] };
+        Tool { program, arguments: &arguments, directory, output: &output, timeout: TIMEOUT, without: &[] };
     tool::run(&tool, |_| Ok(()), &mut || interrupted()).map(|_| ())
 }

@@ -12,7 +12,7 @@ use model::units::Nanos;
 use model::wire::{EngineText, Library, Reply, Request, ServerAddress};
 use std::collections::BTreeMap;
 
-const BOUND: Nanos = Nanos::from_secs(60);
+const TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// The section that stands before the settings, so that they read as an options file of one section.
 pub const SETTINGS_SECTION: &str = "[Settings]";
@@ -111,14 +111,14 @@ impl<'a> Client<'a> {
 
     fn ask(&mut self, request: &Request) -> Result<Reply, WorkerError> {
         self.worker.send(request)?;
-        self.worker.receive("probe", BOUND, self.interrupted)
+        self.worker.receive("probe", TIMEOUT, self.interrupted)
     }
 
     /// Drops what was claimed: what a claim makes lies on a disk that is not ours, so it goes even if the user wants to stop.
     fn drop_tables(&mut self) -> Result<Reply, WorkerError> {
         let after_interrupt = AfterInterrupt::of(DROP_AFTER_INTERRUPT);
         self.worker.send(&Request::DropTables)?;
-        self.worker.receive("drop-tables", BOUND, &|| after_interrupt.is_over((self.interrupted)()))
+        self.worker.receive("drop-tables", TIMEOUT, &|| after_interrupt.is_over((self.interrupted)()))
     }
 
     /// Facts and settings.

@@ -100,12 +100,12 @@ pub enum ServerError {
         program.display(), tail_sentence(tail)
     )]
     Incomplete { program: PathBuf, what: String, tail: String },
-    #[error("`{}` was killed {doing}: it took more than {:.0} s{}", program.display(), bound.as_secs_f64(), tail_sentence(tail))]
+    #[error("`{}` was killed {doing}: it took more than {:.0} s{}", program.display(), timeout.as_secs_f64(), tail_sentence(tail))]
     TimedOut {
         program: PathBuf,
         /// `while starting`, `while stopping`.
         doing: &'static str,
-        bound: Nanos,
+        timeout: Nanos,
         tail: String,
     },
     #[error("`{}` runs and refuses a client: {message}{}", program.display(), tail_sentence(tail))]

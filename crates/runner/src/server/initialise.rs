@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A data directory takes seconds to make, and minutes where the device is slow.
-const INITIALISE_BOUND: Nanos = Nanos::from_secs(300);
+const INITIALISE_TIMEOUT: Nanos = Nanos::from_secs(300);
 const DOING: &str = "while making the data directory";
 /// Tables without which MySQL and MariaDB do not start; files of theirs begin with the name.
 const NEEDED_TABLES: &[&str] = &["db", "plugin"];
@@ -95,7 +95,7 @@ impl Making<'_> {
             input,
             log: &self.places.making,
         };
-        launch::run(&Errand { launch, doing: DOING, bound: INITIALISE_BOUND }, self.interrupted)
+        launch::run(&Errand { launch, doing: DOING, timeout: INITIALISE_TIMEOUT }, self.interrupted)
     }
 
     /// A bootstrap ends well whatever its scripts made; the server would die at its start.

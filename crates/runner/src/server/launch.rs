@@ -210,7 +210,7 @@ pub(super) struct Errand<'a> {
     /// What it does, for errors: `while making the data directory`.
     pub doing: &'static str,
     /// It is killed after this long.
-    pub bound: Nanos,
+    pub timeout: Nanos,
 }
 
 /// Runs it to its end; its log where it ends well.
@@ -218,13 +218,13 @@ pub(super) fn run(errand: &Errand<'_>, interrupted: &dyn Fn() -> bool) -> Result
     let Launch { program, files, .. } = errand.launch;
     let log = Log::from_here(errand.launch.log.to_owned(), files.dialect);
     let mut started = start(&errand.launch)?;
-    let wait = Wait { pause: LOOK, bound: errand.bound };
+    let wait = Wait { pause: LOOK, timeout: errand.timeout };
     let ended = wait.until(&mut || interrupted(), || started.child.try_wait().transpose());
     let status = ended.map_err(|unmet| match unmet {
         Unmet::Interrupted => ServerError::Interrupted,
         Unmet::TimedOut => {
-            let (program, doing, bound) = (program.to_owned(), errand.doing, errand.bound);
-            ServerError::TimedOut { program, doing, bound, tail: log.tail() }
+            let (program, doing, timeout) = (program.to_owned(), errand.doing, errand.timeout);
+            ServerError::TimedOut { program, doing, timeout, tail: log.tail() }
         }
     })?;
     if status.as_ref().is_ok_and(|status| status.success()) {

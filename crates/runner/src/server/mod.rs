@@ -50,9 +50,9 @@ const NO_PORT: u16 = 5432;
 /// The longest path of a Unix socket, in bytes: unix(7), less the zero at its end.
 const SOCKET_PATH_BYTES: usize = 107;
 /// A start with recovery of a large redo log takes minutes.
-const START_BOUND: Nanos = Nanos::from_secs(300);
+const START_TIMEOUT: Nanos = Nanos::from_secs(300);
 /// A stop writes all dirty pages.
-const STOP_BOUND: Nanos = Nanos::from_secs(300);
+const STOP_TIMEOUT: Nanos = Nanos::from_secs(300);
 /// `data` within a server's directory: what an image of it is copied from, after a stop.
 pub const DATA: &str = "data";
 
@@ -140,7 +140,7 @@ impl Server {
         let endpoint = Endpoint::Socket { path: self.socket.clone() };
         let address = ServerAddress { endpoint, ..self.address.clone() };
         let mut greeting = Greeting::new(&address);
-        let wait = Wait { pause: LOOK, bound: START_BOUND };
+        let wait = Wait { pause: LOOK, timeout: START_TIMEOUT };
         let greeted = wait.until(&mut || interrupted(), || {
             let progress = greeting.look();
             if let Err(error) = self.still_runs("while starting") {
@@ -155,7 +155,7 @@ impl Server {
                 Progress::Waiting => None,
             }
         });
-        greeted.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while starting", START_BOUND)))?;
+        greeted.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while starting", START_TIMEOUT)))?;
         self.started.note_shared();
         if let Some(guard) = &mut self.guard {
             guard.remember(self.started.shared());
@@ -210,11 +210,11 @@ impl Server {
         Err(launch::died(&self.program, doing, status, &self.log))
     }
 
-    fn unmet(&self, unmet: Unmet, doing: &'static str, bound: Nanos) -> ServerError {
+    fn unmet(&self, unmet: Unmet, doing: &'static str, timeout: Nanos) -> ServerError {
         match unmet {
             Unmet::Interrupted => ServerError::Interrupted,
             Unmet::TimedOut => {
-                ServerError::TimedOut { program: self.program.clone(), doing, bound, tail: self.log.tail() }
+                ServerError::TimedOut { program: self.program.clone(), doing, timeout, tail: self.log.tail() }
             }
         }
     }
@@ -225,14 +225,14 @@ impl Server {
         self.check()?;
         tree::thaw(self.pid());
         send(self.pid(), stop_signal(self.address.dialect));
-        let wait = Wait { pause: LOOK, bound: STOP_BOUND };
+        let wait = Wait { pause: LOOK, timeout: STOP_TIMEOUT };
         let ended = wait.until(&mut || interrupted(), || match self.started.child.try_wait() {
             Ok(Some(status)) if status.success() => Some(Ok(())),
             Ok(None) => None,
             Ok(Some(_)) | Err(_) => Some(self.still_runs("while stopping")),
         });
         // Of one that has not ended this was the last of its owners: it is killed.
-        ended.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while stopping", STOP_BOUND)))
+        ended.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while stopping", STOP_TIMEOUT)))
     }
 }
 
@@ -278,8 +278,8 @@ fn listening(network: Network, dialect: Dialect, places: &Places) -> Result<List
 
 /// The port, where nothing listens on it; any for 0.
 fn free_port(port: u16) -> Result<u16, ServerError> {
-    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| listener.local_addr());
-    Ok(bound.map_err(|source| ServerError::Port { port, source })?.port())
+    let timeout = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| listener.local_addr());
+    Ok(timeout.map_err(|source| ServerError::Port { port, source })?.port())
 }
 
 impl ServerCommand<'_> {

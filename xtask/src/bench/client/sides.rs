@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How long the worker waits for compaction.
-const SETTLE_BOUND: Nanos = Nanos::from_secs(120);
+const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 
 /// What is run.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
         Request::FinishStep,
     ];
     if case.writes() {
-        requests.push(Request::Settle { to: Settle::Drained, bound: SETTLE_BOUND });
+        requests.push(Request::Settle { to: Settle::Drained, timeout: SETTLE_TIMEOUT });
     }
     requests.extend([Request::Close, Request::Exit]);
     requests

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// How long the server is waited for after the load.
-const SETTLE_BOUND: Nanos = Nanos::from_secs(60);
+const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 /// How much of a case is run.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +94,7 @@ impl Sides {
             requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
             requests.push(Request::FinishStep);
         }
-        requests.push(Request::Settle { to: Settle::Postwrite, bound: SETTLE_BOUND });
+        requests.push(Request::Settle { to: Settle::Postwrite, timeout: SETTLE_TIMEOUT });
         self.worker_on(requests)
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::engines::RELEASE;
 use super::super::scratch::Scratch;
-use super::super::serve::{END_BOUND, Served};
+use super::super::serve::{END_TIMEOUT, Served};
 use super::super::tool::{Call, Running};
 use super::super::{Case, Ending};
 use super::webdriver::Reach;
@@ -15,7 +15,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// The run is in the list by then.
-const LISTED_BOUND: Duration = Duration::from_secs(20);
+const LISTED_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(100);
 /// Texts of the page that must have been seen: it asks every two seconds.
 const LEAST_CHANGES: usize = 3;
@@ -31,7 +31,7 @@ fn live(scratch: &Scratch) -> anyhow::Result<Ending> {
     let opened = screen.open(format!("http://{}/?status=unfinished", server.address))?;
     found_in_the_list(&opened, &mut measuring)?;
     grows(&opened, &mut measuring)?;
-    measuring.finish(END_BOUND)?.expect_code(&[0])?;
+    measuring.finish(END_TIMEOUT)?.expect_code(&[0])?;
     becomes_the_report(&opened)?;
     opened.is_quiet()?;
     server.end()?;
@@ -43,7 +43,7 @@ fn found_in_the_list(opened: &Opened<'_>, measuring: &mut Running) -> anyhow::Re
     let began = Instant::now();
     while opened.browser.script(LINKS)? != 1 {
         ensure!(measuring.is_running()?, "the run ended before it was seen: {}", measuring.stderr_so_far()?);
-        ensure!(began.elapsed() < LISTED_BOUND, "the run is in no list");
+        ensure!(began.elapsed() < LISTED_TIMEOUT, "the run is in no list");
         std::thread::sleep(POLL);
         opened.again("")?;
     }

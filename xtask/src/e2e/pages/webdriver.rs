@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The longest that one command to the browser may take: printing a large page on a busy machine.
-const BOUND: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a page may take to become what a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(30);
@@ -70,7 +70,7 @@ impl Browser {
             .context("failed to start chromedriver")?;
         let output = BufReader::new(driver.stdout.take().context("chromedriver has no output")?);
         let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(BOUND))
+            .timeout_global(Some(TIMEOUT))
             .http_status_as_error(false)
             .proxy(None)
             .build()

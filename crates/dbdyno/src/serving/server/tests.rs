@@ -14,7 +14,7 @@ const RUN: &str = "20261121-091500-aaaa";
 /// More than the sockets of both ends hold.
 const LONG_OUTPUT_BYTES: usize = 48 << 20;
 /// No answer takes as long.
-const BOUND: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const BRIEF: Duration = Duration::from_millis(200);
 
 /// A server that is told to stop when it is dropped.
@@ -45,8 +45,8 @@ impl Served {
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect_timeout(&self.address, BOUND).unwrap();
-        stream.set_read_timeout(Some(BOUND)).unwrap();
+        let stream = TcpStream::connect_timeout(&self.address, TIMEOUT).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream
     }
 
@@ -77,7 +77,7 @@ impl Served {
         let began = Instant::now();
         self.stop.store(true, Ordering::Relaxed);
         self.running.take().unwrap().join().unwrap().unwrap();
-        assert!(began.elapsed() < 2 * END_BOUND, "it took {:?}", began.elapsed());
+        assert!(began.elapsed() < 2 * END_TIMEOUT, "it took {:?}", began.elapsed());
         assert!(TcpStream::connect(self.address).is_err(), "it listens still");
     }
 }

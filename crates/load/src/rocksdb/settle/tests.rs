@@ -119,24 +119,24 @@ fn run(
     newer: bool,
     options: &str,
     to: Settle,
-    bound: Nanos,
+    timeout: Nanos,
 ) -> (Result<Nanos, SettleError>, Vec<String>) {
     TREE.set(tree);
     let api = engine(newer);
     let options = Options::parse(&api, options, false).unwrap();
     let database = Database::open(&api, Path::new("none"), &options).unwrap();
-    let result = settle(&database, to, bound);
+    let result = settle(&database, to, timeout);
     drop(database);
     (result, TREE.take().calls)
 }
 
-const BOUND: Nanos = Nanos::from_secs(20);
+const TIMEOUT: Nanos = Nanos::from_secs(20);
 
 fn check(tree: Tree, options: &str, to: Settle, older_calls: &[&str], newer_calls: &[&str]) {
     let Tree { level0_files, compacts, busy_polls, .. } = tree;
     let same = || Tree { level0_files, compacts, busy_polls, ..Tree::default() };
     for (newer, expected) in [(false, older_calls), (true, newer_calls)] {
-        let (result, calls) = run(same(), newer, options, to, BOUND);
+        let (result, calls) = run(same(), newer, options, to, TIMEOUT);
         assert!(result.is_ok(), "{result:?}");
         assert_eq!(calls, expected, "{to:?}, newer: {newer}");
     }
@@ -178,7 +178,7 @@ fn level_0_is_left_alone_where_it_is_empty_or_the_style_has_no_levels() {
 #[test]
 fn a_level_0_that_nothing_empties_is_not_waited_for_for_ever() {
     let tree = Tree { level0_files: 3, ..Tree::default() };
-    let (result, calls) = run(tree, false, "", Settle::Level0Compacted, BOUND);
+    let (result, calls) = run(tree, false, "", Settle::Level0Compacted, TIMEOUT);
     assert!(result.is_ok(), "{result:?}");
     assert_eq!(calls.last().map(String::as_str), Some("level0_file_num_compaction_trigger=4"));
 }
@@ -190,7 +190,7 @@ fn the_bound_holds_and_the_trigger_is_set_back_all_the_same() {
         let (result, _) = run(tree, newer, "", Settle::Drained, Nanos::from_millis(12));
         assert!(matches!(result, Err(SettleError::TimedOut { pending: 1, .. })), "{result:?}");
     }
-    // Three quiet polls, and then a level 0 that would need more than what is left of the bound.
+    // Three quiet polls, and then a level 0 that would need more than what is left of the timeout.
     let tree = Tree { level0_files: 3, ..Tree::default() };
     let (result, calls) = run(tree, false, "", Settle::Level0Compacted, Nanos::from_millis(40));
     assert!(matches!(result, Err(SettleError::TimedOut { pending: 0, .. })), "{result:?}");
@@ -200,7 +200,7 @@ fn the_bound_holds_and_the_trigger_is_set_back_all_the_same() {
 #[test]
 fn what_failed_in_the_engine_is_told_in_its_words() {
     let tree = Tree { wait_fails: true, ..Tree::default() };
-    let (result, _) = run(tree, true, "", Settle::Drained, BOUND);
+    let (result, _) = run(tree, true, "", Settle::Drained, TIMEOUT);
     let Err(SettleError::Engine(error)) = result else { panic!("{result:?}") };
     assert_eq!(error.0, "IO error: no space");
 }

@@ -18,8 +18,8 @@ const AIM_PERCENT: &str = "1";
 const POLLS_AT_FLOOR: u32 = 20;
 /// No compaction is running when nothing was written in so many looks in a row.
 const QUIET_POLLS: u32 = 4;
-/// Setting a variable takes no time; it is waited for even where the bound has passed.
-const RESTORE_PATIENCE: Duration = Duration::from_secs(30);
+/// Setting a variable takes no time; it is waited for even where the timeout has passed.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn settle(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
     let engines = wait.column(
@@ -78,7 +78,7 @@ fn write_dirty_pages(wait: &mut Wait) -> Result<(), SqlError> {
     }
     let done = done.and_then(|()| until_few_are_dirty(wait));
     // In any case: the next step must not run with other settings than its configuration says.
-    wait.connection.set_patience(Some(RESTORE_PATIENCE))?;
+    wait.connection.set_timeout(Some(RESTORE_TIMEOUT))?;
     let mut restored = Ok(());
     for (name, _) in eager.into_iter().rev() {
         if let Some(value) = former.get(name) {

@@ -26,7 +26,7 @@ pub fn render(document: &Document, charts: &[Illustration]) -> String {
         (PostPart::Benchmark, "Benchmark"),
         (PostPart::Results, "Results"),
         (PostPart::Findings, "Findings"),
-        (PostPart::Differs, "What differs beside the code"),
+        (PostPart::Differs, "What differs besides the code"),
     ] {
         let mut content = in_part(document, place, title);
         match place {

@@ -69,7 +69,7 @@ fn the_parts_stand_in_the_order_of_the_posts_whatever_the_order_of_the_sections(
 
     Rates \[1].
 
-    ## What differs beside the code
+    ## What differs besides the code
 
     ### b
 

@@ -78,8 +78,8 @@ fn warning(notice: &Notice) -> String {
 fn left_out_line(sections: usize) -> Option<String> {
     match sections {
         0 => None,
-        1 => Some("1 section is left out here: --detail shows it.".to_owned()),
-        more => Some(format!("{more} sections are left out here: --detail shows them.")),
+        1 => Some("1 more section: --detail shows it.".to_owned()),
+        more => Some(format!("{more} more sections: --detail shows them.")),
     }
 }
 
@@ -90,7 +90,7 @@ fn without_intervals(document: &Document) -> Option<String> {
         }
         _ => false,
     };
-    let told = "The intervals of relative QPS are left out here: `dbdyno report --intervals` shows them.";
+    let told = "`dbdyno report --intervals` shows the intervals of relative QPS.";
     document.blocks().any(lacks).then(|| told.to_owned())
 }
 

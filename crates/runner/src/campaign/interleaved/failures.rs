@@ -15,7 +15,7 @@ use model::workload::DatabaseKind;
 use std::collections::BTreeSet;
 
 /// Threads that do nothing end within this.
-const ABANDON_BOUND: Nanos = Nanos::from_secs(60);
+const ABANDON_TIMEOUT: Nanos = Nanos::from_secs(60);
 
 impl<R: Referee> Campaign<R> {
     /// Records what failed and replaces what is left of its part; the outcome where the run cannot go on.
@@ -60,7 +60,7 @@ impl<R: Referee> Campaign<R> {
         self.script.retain(|other| other.step.as_deref() != Some(step));
         // The sides that were ready for it wait for blocks that do not come.
         let requests = workers.iter().map(|worker| (*worker, Request::AbandonStep)).collect();
-        let action = Action::Ask { requests, bound: ABANDON_BOUND };
+        let action = Action::Ask { requests, timeout: ABANDON_TIMEOUT };
         self.script.push_front(Line { part: line.part, step: None, meaning: Meaning::Done, action });
         let streams = self.plan.workload.streams(step);
         let judged = streams.filter(|stream| *stream == step || self.active.contains(*stream));

@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A request that does nothing heavy is answered within this, even on a busy host.
-const REQUEST_BOUND: Nanos = Nanos::from_secs(60);
-/// Opening, loading and scanning a data set, and settling it: a bound against hangs, not an expectation.
-const LONG_BOUND: Nanos = Nanos::from_secs(600);
+const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
+/// Opening, loading and scanning a data set, and settling it: a timeout against hangs, not an expectation.
+const LONG_TIMEOUT: Nanos = Nanos::from_secs(600);
 /// Blocks before the first measured one of a read step (statistics 1.1: 0.2 s with blocks of 100 ms); the
 /// block cache has been filled by a scan before.
 const WARM_UP_BLOCKS: u32 = 2;
@@ -142,7 +142,7 @@ impl<'a> Script<'a> {
         for step in loads {
             self.once(part, step, &[builder]);
         }
-        self.ask_all(part, None, &[builder], LONG_BOUND, &Request::Close);
+        self.ask_all(part, None, &[builder], LONG_TIMEOUT, &Request::Close);
         self.push(part, None, Meaning::Raw, Action::Collect { worker: builder });
         self.push(part, None, Meaning::Done, Action::Stop { workers: vec![builder] });
         self.make_directories(part, writers);
@@ -152,7 +152,7 @@ impl<'a> Script<'a> {
         self.push(part, None, Meaning::Done, Action::Start { workers: writers.to_vec() });
         let tables = self.plan.workload.tables.as_ref().map(Tables::names).unwrap_or_default();
         let scan = Request::Scan { data: self.plan.workload.data, tables };
-        self.ask_all(part, None, writers, LONG_BOUND, &scan);
+        self.ask_all(part, None, writers, LONG_TIMEOUT, &scan);
     }
 
     /// Whether the step or one that runs beside it still has no verdict.
@@ -182,11 +182,15 @@ impl<'a> Script<'a> {
 
     fn read_step(&mut self, part: Part, step: &Step, readers: &[WorkerId]) {
         self.shapes(part, step, readers, Meaning::ShapeBefore);
+        if part == Part::Own && !self.plan.workload.is_sql() && !self.plan.workload.is_fio() {
+            // What was written or compacted last is in no block cache yet, and blocks would be slower the earlier they are.
+            self.scan(part, readers);
+        }
         self.prepare(part, step, readers);
         let limit = BlockLimit::Time { wall: step.block };
         for _ in 0..WARM_UP_BLOCKS {
             let warm = Request::RunBlock { limit, warm_up: true, seconds: false };
-            self.ask_all(part, Some(step), readers, LONG_BOUND, &warm);
+            self.ask_all(part, Some(step), readers, LONG_TIMEOUT, &warm);
         }
         self.cycles(part, step, readers, step.cycles, limit);
         self.finish(part, step, readers, true);
@@ -220,13 +224,13 @@ impl<'a> Script<'a> {
     fn unmeasured(&mut self, part: Part, step: &Step, workers: &[WorkerId], count: u64) {
         let limit = BlockLimit::Operations { count };
         let block = Request::RunBlock { limit, warm_up: true, seconds: false };
-        self.ask_all(part, Some(step), workers, LONG_BOUND, &block);
+        self.ask_all(part, Some(step), workers, LONG_TIMEOUT, &block);
     }
 
     fn settle(&mut self, part: Part, step: &Step, workers: &[WorkerId], to: Settle) {
         if to != Settle::None {
-            let settle = Request::Settle { to, bound: LONG_BOUND };
-            self.ask_all(part, Some(step), workers, LONG_BOUND, &settle);
+            let settle = Request::Settle { to, timeout: LONG_TIMEOUT };
+            self.ask_all(part, Some(step), workers, LONG_TIMEOUT, &settle);
         }
     }
 
@@ -255,12 +259,17 @@ impl<'a> Script<'a> {
         self.open(part, &readers, false, ";disable_auto_compactions=true");
         let workers = builders.into_iter().map(|(builder, _)| builder).collect();
         self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers });
-        let scan = Request::Scan { data: self.plan.workload.data, tables: Vec::new() };
-        self.ask_all(part, None, &readers, LONG_BOUND, &scan);
+        self.scan(part, &readers);
         for step in steps {
             self.read_step(part, step, &readers);
         }
         self.end(part, &readers);
+    }
+
+    /// Reads all rows once: with them the block cache has what fits into it.
+    fn scan(&mut self, part: Part, readers: &[WorkerId]) {
+        let scan = Request::Scan { data: self.plan.workload.data, tables: Vec::new() };
+        self.ask_all(part, None, readers, LONG_TIMEOUT, &scan);
     }
 
     /// Who makes images, and for whom: the oldest release for all, or each build for itself.
@@ -286,10 +295,10 @@ impl<'a> Script<'a> {
             threads: 2,
             scratch: PathBuf::from(SCRATCH),
         };
-        self.ask_all(part, None, &workers, LONG_BOUND, &load);
-        let shape = Action::Ask { requests: vec![(builder, Request::ReadShape)], bound: REQUEST_BOUND };
+        self.ask_all(part, None, &workers, LONG_TIMEOUT, &load);
+        let shape = Action::Ask { requests: vec![(builder, Request::ReadShape)], timeout: REQUEST_TIMEOUT };
         self.push(part, None, Meaning::ImageShape, shape);
-        self.ask_all(part, None, &workers, REQUEST_BOUND, &Request::Close);
+        self.ask_all(part, None, &workers, REQUEST_TIMEOUT, &Request::Close);
         self.push(part, None, Meaning::Done, Action::Stop { workers: workers.to_vec() });
     }
 
@@ -321,7 +330,7 @@ impl<'a> Script<'a> {
             };
             for _ in 0..blocks {
                 let requests = vec![(workers[0], Request::RunBlock { limit, warm_up: true, seconds: false })];
-                let ask = Action::Ask { requests, bound: LONG_BOUND };
+                let ask = Action::Ask { requests, timeout: LONG_TIMEOUT };
                 self.push(part, Some(step), Meaning::Sized, ask);
             }
             self.finish(part, step, &workers, false);
@@ -370,7 +379,7 @@ impl<'a> Script<'a> {
                 (*worker, request)
             })
             .collect();
-        self.push(part, None, Meaning::Done, Action::Ask { requests, bound: LONG_BOUND });
+        self.push(part, None, Meaning::Done, Action::Ask { requests, timeout: LONG_TIMEOUT });
     }
 
     fn prepare(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
@@ -382,7 +391,7 @@ impl<'a> Script<'a> {
                 (*worker, Request::Prepare(StepSetup { all_keys_exist, ..setup }))
             })
             .collect();
-        self.push(part, Some(step), Meaning::Done, Action::Ask { requests, bound: REQUEST_BOUND });
+        self.push(part, Some(step), Meaning::Done, Action::Ask { requests, timeout: REQUEST_TIMEOUT });
     }
 
     fn cycles(&mut self, part: Part, step: &Step, workers: &[WorkerId], cycles: u32, limit: BlockLimit) {
@@ -406,7 +415,7 @@ impl<'a> Script<'a> {
     fn finish(&mut self, part: Part, step: &Step, workers: &[WorkerId], measured: bool) {
         let meaning = if measured { Meaning::Latency } else { Meaning::Done };
         let requests = workers.iter().map(|worker| (*worker, Request::FinishStep)).collect();
-        self.push(part, Some(step), meaning, Action::Ask { requests, bound: REQUEST_BOUND });
+        self.push(part, Some(step), meaning, Action::Ask { requests, timeout: REQUEST_TIMEOUT });
     }
 
     fn shapes(&mut self, part: Part, step: &Step, workers: &[WorkerId], meaning: Meaning) {
@@ -414,11 +423,11 @@ impl<'a> Script<'a> {
             return; // no LSM tree whose levels could be told
         }
         let requests = workers.iter().map(|worker| (*worker, Request::ReadShape)).collect();
-        self.push(part, Some(step), meaning, Action::Ask { requests, bound: REQUEST_BOUND });
+        self.push(part, Some(step), meaning, Action::Ask { requests, timeout: REQUEST_TIMEOUT });
     }
 
     fn end(&mut self, part: Part, workers: &[WorkerId]) {
-        self.ask_all(part, None, workers, LONG_BOUND, &Request::Close);
+        self.ask_all(part, None, workers, LONG_TIMEOUT, &Request::Close);
         for worker in workers {
             self.push(part, None, Meaning::Raw, Action::Collect { worker: *worker });
         }
@@ -431,11 +440,11 @@ impl<'a> Script<'a> {
         part: Part,
         step: Option<&Step>,
         workers: &[WorkerId],
-        bound: Nanos,
+        timeout: Nanos,
         request: &Request,
     ) {
         let requests = workers.iter().map(|worker| (*worker, request.clone())).collect();
-        self.push(part, step, Meaning::Done, Action::Ask { requests, bound });
+        self.push(part, step, Meaning::Done, Action::Ask { requests, timeout });
     }
 
     fn push(&mut self, part: Part, step: Option<&Step>, meaning: Meaning, action: Action) {

@@ -37,7 +37,7 @@ pub fn script(plan: &Plan, visit: Visit, steps: &[&Step]) -> Vec<Line> {
             position: visit.position,
             benchmark: benchmark(step).to_owned(),
             arguments: arguments(plan, visit, step),
-            bound: step.bound(&plan.workload.data),
+            timeout: step.timeout(&plan.workload.data),
         };
         lines.push(line(Some(step), Meaning::DbBench, run));
     }

@@ -15,9 +15,9 @@ use model::workload::{Operation, Settle, Step};
 use std::path::PathBuf;
 
 /// A request that does nothing heavy is answered within this, even on a busy host.
-const REQUEST_BOUND: Nanos = Nanos::from_secs(60);
-/// Opening replays a log, closing may flush: a bound against hangs, not an expectation.
-const OPEN_BOUND: Nanos = Nanos::from_secs(600);
+const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
+/// Opening replays a log, closing may flush: a timeout against hangs, not an expectation.
+const OPEN_TIMEOUT: Nanos = Nanos::from_secs(600);
 /// The script of a visit.
 pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
     if plan.layout.db_bench.contains_key(&visit.side) {
@@ -81,12 +81,12 @@ impl Script<'_> {
             create: fills,
             tickers: self.plan.layout.tickers,
         };
-        self.ask(Some(step), Meaning::Done, open, OPEN_BOUND);
+        self.ask(Some(step), Meaning::Done, open, OPEN_TIMEOUT);
     }
 
     fn end_process(&mut self) {
         let worker = self.worker;
-        self.ask(None, Meaning::Done, Request::Close, OPEN_BOUND);
+        self.ask(None, Meaning::Done, Request::Close, OPEN_TIMEOUT);
         self.push(None, Meaning::Raw, Action::Collect { worker });
         self.push(None, Meaning::Done, Action::Stop { workers: vec![worker] });
     }
@@ -96,16 +96,16 @@ impl Script<'_> {
         let limit = step.limit(&self.plan.workload.data);
         if !step.only_settles() {
             let setup = self.setup(step, all_keys_exist);
-            self.ask(Some(step), Meaning::Done, Request::Prepare(setup), REQUEST_BOUND);
+            self.ask(Some(step), Meaning::Done, Request::Prepare(setup), REQUEST_TIMEOUT);
             let measure = Action::Measure {
                 worker: self.worker,
                 trial: self.trial(step),
                 position: self.visit.position,
                 limit,
-                bound: step.bound(&self.plan.workload.data),
+                timeout: step.timeout(&self.plan.workload.data),
             };
             self.push(Some(step), Meaning::Measured, measure);
-            self.ask(Some(step), Meaning::Latency, Request::FinishStep, REQUEST_BOUND);
+            self.ask(Some(step), Meaning::Latency, Request::FinishStep, REQUEST_TIMEOUT);
             self.look(step, Moment::After);
         }
         if step.settle != Settle::None {
@@ -114,7 +114,7 @@ impl Script<'_> {
                 trial: self.trial(step),
                 position: self.visit.position,
                 to: step.settle,
-                bound: step.grace,
+                timeout: step.grace,
             };
             self.push(Some(step), Meaning::Drained, drain);
             self.look(step, Moment::Settled);
@@ -138,7 +138,7 @@ impl Script<'_> {
             // It says something of a step that it has run, and has no tree.
             if moment == Moment::After { vec![EngineText::Stats] } else { return }
         } else {
-            self.ask(Some(step), shape, Request::ReadShape, REQUEST_BOUND);
+            self.ask(Some(step), shape, Request::ReadShape, REQUEST_TIMEOUT);
             if self.plan.layout.tickers {
                 vec![EngineText::Stats, EngineText::Tickers]
             } else {
@@ -147,7 +147,7 @@ impl Script<'_> {
         };
         for what in texts {
             let meaning = Meaning::EngineText(moment, what);
-            self.ask(Some(step), meaning, Request::ReadText { what }, REQUEST_BOUND);
+            self.ask(Some(step), meaning, Request::ReadText { what }, REQUEST_TIMEOUT);
         }
     }
 
@@ -160,9 +160,9 @@ impl Script<'_> {
         TrialKey { launch: self.visit.launch, step: step.name.clone(), side: self.visit.side }
     }
 
-    fn ask(&mut self, step: Option<&Step>, meaning: Meaning, request: Request, bound: Nanos) {
+    fn ask(&mut self, step: Option<&Step>, meaning: Meaning, request: Request, timeout: Nanos) {
         let requests = vec![(self.worker, request)];
-        self.push(step, meaning, Action::Ask { requests, bound });
+        self.push(step, meaning, Action::Ask { requests, timeout });
     }
 
     fn push(&mut self, step: Option<&Step>, meaning: Meaning, action: Action) {

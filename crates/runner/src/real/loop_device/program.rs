@@ -1,4 +1,4 @@
-//! Programs of the system that a loop device needs: within a bound, out of reach of Ctrl-C, their words in the error.
+//! Programs of the system that a loop device needs: within a timeout, out of reach of Ctrl-C, their words in the error.
 
 use super::LoopDeviceError;
 use crate::process::wait::{Unmet, Wait};
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// mkfs writes all inode tables; on a disk of 12 GB that is 200 MB.
-const PROGRAM_BOUND: Nanos = Nanos::from_secs(300);
+const PROGRAM_TIMEOUT: Nanos = Nanos::from_secs(300);
 /// Pause between looks at a program. Not tuned.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -28,7 +28,7 @@ pub(super) fn run_unless_interrupted(
         Ok(Ok(output)) => output,
         Ok(Err(Unmet::Interrupted)) => return Err(LoopDeviceError::Interrupted),
         Ok(Err(Unmet::TimedOut)) => {
-            return Err(failed(format!("it did not end within {} s", PROGRAM_BOUND.as_secs_f64())));
+            return Err(failed(format!("it did not end within {} s", PROGRAM_TIMEOUT.as_secs_f64())));
         }
         // A directory of the PATH that may not be searched makes a program that is in none of them "denied".
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
@@ -63,7 +63,7 @@ fn output_within_bound(
         // Ctrl-C is for the controller: it takes the device apart in order.
         .process_group(0)
         .spawn()?;
-    let wait = Wait { pause: LOOK_PAUSE, bound: PROGRAM_BOUND };
+    let wait = Wait { pause: LOOK_PAUSE, timeout: PROGRAM_TIMEOUT };
     // What these programs print fits into a pipe.
     if let Err(unmet) = wait.until(&mut || interrupted(), || child.try_wait().transpose()) {
         child.kill()?;

@@ -19,9 +19,9 @@ use std::time::Duration;
 /// Pause between looks at a device. Not tuned.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 /// A file system that somebody looks into longer than this (a shell, an indexer) is detached lazily.
-const BUSY_BOUND: Nanos = Nanos::from_secs(2);
+const BUSY_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// udev may look at a device for a moment after it was let go.
-pub(super) const DETACH_BOUND: Nanos = Nanos::from_secs(2);
+pub(super) const DETACH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// A run mounts one file system for each side and one below it; a directory with more mounts than this is not ours to tidy up.
 const UNMOUNTS_MAX: u32 = 128;
 
@@ -88,7 +88,7 @@ fn kind_of(directory: &Path, mount: &Mount<'_>) -> Option<Kind> {
 fn unmount_one(mount_point: &Path) -> Result<(), LoopDeviceError> {
     let watch = Stopwatch::start();
     loop {
-        let flags = if watch.elapsed() < BUSY_BOUND {
+        let flags = if watch.elapsed() < BUSY_TIMEOUT {
             UnmountFlags::NOFOLLOW
         } else {
             UnmountFlags::NOFOLLOW | UnmountFlags::DETACH
@@ -131,7 +131,7 @@ fn detach(directory: &Path, device: &str) -> Result<(), LoopDeviceError> {
         return detached.map(drop);
     }
     let watch = Stopwatch::start();
-    while lies_below(directory, device) && watch.elapsed() < DETACH_BOUND {
+    while lies_below(directory, device) && watch.elapsed() < DETACH_TIMEOUT {
         std::thread::sleep(LOOK_PAUSE);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! A real loop device, where the host gives one.
 
-use super::release::{DETACH_BOUND, devices_below};
+use super::release::{DETACH_TIMEOUT, devices_below};
 use super::*;
 use crate::clock::Stopwatch;
 use crate::marked_dir::create_marked_dir;
@@ -118,7 +118,7 @@ fn a_file_system_in_use_is_unmounted_all_the_same() {
     // The last user lets it go.
     drop(in_use);
     let watch = Stopwatch::start();
-    while !devices_below(directory.path()).is_empty() && watch.elapsed() < DETACH_BOUND {
+    while !devices_below(directory.path()).is_empty() && watch.elapsed() < DETACH_TIMEOUT {
         std::thread::yield_now();
     }
     assert_eq!(devices_below(directory.path()), Vec::<String>::new());

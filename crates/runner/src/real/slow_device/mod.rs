@@ -38,9 +38,9 @@ pub(super) const FILE_SYSTEM: &str = "slow-device";
 /// By which the kernel talks to file systems that are processes.
 const FUSE: &str = "/dev/fuse";
 /// To mount takes milliseconds; a host that is very busy takes longer.
-const REPLY_BOUND: Nanos = Nanos::from_secs(20);
+const REPLY_TIMEOUT: Nanos = Nanos::from_secs(20);
 /// It unmounts what lies on it first, which may take some seconds if somebody looks into that.
-const END_BOUND: Nanos = Nanos::from_secs(20);
+const END_TIMEOUT: Nanos = Nanos::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Why there is no slow device, or why it does not do as it was told.
@@ -66,7 +66,7 @@ pub enum SlowDeviceError {
         /// Of its standard error; may be empty.
         last_words: String,
     },
-    #[error("the process of the slow device did not answer within {} s", REPLY_BOUND.as_secs_f64())]
+    #[error("the process of the slow device did not answer within {} s", REPLY_TIMEOUT.as_secs_f64())]
     TimedOut,
     #[error("the slow device refused: {0}")]
     Refused(String),
@@ -169,7 +169,7 @@ impl SlowDevice {
                 },
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) if interrupted() => return Err(SlowDeviceError::Interrupted),
-                Err(RecvTimeoutError::Timeout) if watch.elapsed() > REPLY_BOUND => {
+                Err(RecvTimeoutError::Timeout) if watch.elapsed() > REPLY_TIMEOUT => {
                     return Err(SlowDeviceError::TimedOut);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -191,7 +191,7 @@ impl SlowDevice {
     /// Its input ends; if it does not, it is killed.
     fn end(&mut self) {
         self.commands = None;
-        let wait = Wait { pause: LOOK, bound: END_BOUND };
+        let wait = Wait { pause: LOOK, timeout: END_TIMEOUT };
         let child = &mut self.child;
         let ended = wait.until(&mut || false, || (!matches!(child.try_wait(), Ok(None))).then_some(()));
         if ended == Err(Unmet::TimedOut) {

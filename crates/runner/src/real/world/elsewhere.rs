@@ -17,9 +17,9 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Tables of many rows take their time to be dropped.
-const DROP_BOUND: Nanos = Nanos::from_secs(300);
+const DROP_TIMEOUT: Nanos = Nanos::from_secs(300);
 /// At the end of a run, which its user waits for.
-const CLEAN_UP_BOUND: Nanos = Nanos::from_secs(30);
+const CLEAN_UP_TIMEOUT: Nanos = Nanos::from_secs(30);
 
 impl RealWorld {
     /// The server of a side that is not ours.
@@ -53,7 +53,7 @@ impl RealWorld {
             return Ok(());
         }
         self.claimed.extend(claims.iter().map(|(id, _)| id.side));
-        self.ask(&claims, DROP_BOUND, tell).map(drop)
+        self.ask(&claims, DROP_TIMEOUT, tell).map(drop)
     }
 
     /// Drops the tables of a worker that is about to end. If that fails they are tried again at the end of the run.
@@ -70,7 +70,7 @@ impl RealWorld {
             said: false,
             tell,
         };
-        if dropping.ask(worker, &[Request::DropTables], DROP_BOUND).is_ok() {
+        if dropping.ask(worker, &[Request::DropTables], DROP_TIMEOUT).is_ok() {
             self.claimed.remove(&id.side);
         }
     }
@@ -105,7 +105,7 @@ impl RealWorld {
             said: false,
             tell,
         };
-        dropping.ask(&mut worker, &requests, CLEAN_UP_BOUND)?;
+        dropping.ask(&mut worker, &requests, CLEAN_UP_TIMEOUT)?;
         worker.stop(&|| self.interrupted.load(Ordering::Relaxed));
         Ok(())
     }
@@ -116,7 +116,7 @@ impl RealWorld {
 }
 
 /// Tables that are being dropped: they lie on somebody's disk, so that is done even if the user wants to stop, but then it is said
-/// and has a bound of seconds.
+/// and has a timeout of seconds.
 struct Dropping<'a> {
     side: Side,
     interrupted: &'a AtomicBool,
@@ -127,10 +127,10 @@ struct Dropping<'a> {
 
 impl Dropping<'_> {
     /// Each request may take so long.
-    fn ask(&mut self, worker: &mut Worker, requests: &[Request], bound: Nanos) -> Result<(), WorkerError> {
+    fn ask(&mut self, worker: &mut Worker, requests: &[Request], timeout: Nanos) -> Result<(), WorkerError> {
         for request in requests {
             worker.send(request)?;
-            worker.receive_seconds("drop-tables", bound, &mut |meanwhile| match meanwhile {
+            worker.receive_seconds("drop-tables", timeout, &mut |meanwhile| match meanwhile {
                 Meanwhile::Second(..) => true,
                 Meanwhile::Waited => self.goes_on(),
             })?;
@@ -175,7 +175,7 @@ mod tests {
             said: false,
             tell: &mut tell,
         };
-        let given_up = dropping.ask(&mut worker, &[Request::DropTables], DROP_BOUND);
+        let given_up = dropping.ask(&mut worker, &[Request::DropTables], DROP_TIMEOUT);
         assert!(matches!(given_up, Err(WorkerError::Interrupted)), "{given_up:?}");
         let took = watch.elapsed();
         assert!(took > Nanos::from_millis(200) && took < Nanos::from_secs(20), "{took:?}");

@@ -2,7 +2,7 @@
 
 use super::leaving::KEPT_BYTES;
 use super::waiting::Waiting;
-use super::{BLOCK_BOUND, REPLY_GRACE, RealWorld, disk_is_full, request_name, running};
+use super::{BLOCK_TIMEOUT, REPLY_GRACE, RealWorld, disk_is_full, request_name, running};
 use crate::campaign::action::WorkerId;
 use crate::campaign::measured::{EngineIn, MeasuredBlock};
 use crate::campaign::world::{Failure, Performed, Severity};
@@ -35,9 +35,10 @@ impl RealWorld {
         self.thaw_side(id);
         let worker = self.worker(id)?;
         let started_at_us = clock::epoch_us();
-        let replied = worker
-            .send(&Request::RunBlock { limit, warm_up: false, seconds: false })
-            .and_then(|()| worker.receive("run-block", BLOCK_BOUND, &|| interrupted.load(Ordering::Relaxed)));
+        let replied =
+            worker.send(&Request::RunBlock { limit, warm_up: false, seconds: false }).and_then(|()| {
+                worker.receive("run-block", BLOCK_TIMEOUT, &|| interrupted.load(Ordering::Relaxed))
+            });
         let frozen = self.freeze_side(id);
         let spent = side::difference(&before, &side.read(device.as_deref()));
         let reply = replied.map_err(|error| self.fail_worker(id, "running a block", &error))?;
@@ -57,7 +58,7 @@ impl RealWorld {
         id: WorkerId,
         trial: &TrialKey,
         limit: BlockLimit,
-        bound: Nanos,
+        timeout: Nanos,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         self.pauses.end();
@@ -72,7 +73,7 @@ impl RealWorld {
         let began = Began::now(side, device.as_deref());
         let started_at_us = clock::epoch_us();
         let replied = worker.send(&request).and_then(|()| {
-            worker.receive_seconds(request_name(&request), bound, &mut |meanwhile| match meanwhile {
+            worker.receive_seconds(request_name(&request), timeout, &mut |meanwhile| match meanwhile {
                 Meanwhile::Waited => waiting.go_on(),
                 Meanwhile::Second(stream, second) => {
                     if let Some(step) = streams.get(stream.place()) {
@@ -116,15 +117,15 @@ impl RealWorld {
         &mut self,
         id: WorkerId,
         to: Settle,
-        bound: Nanos,
+        timeout: Nanos,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(self.measured_side(id)?, device.as_deref());
         let started_at_us = clock::epoch_us();
-        // The worker gives up at the bound; it is given a while to say so.
-        let settle = [(id, Request::Settle { to, bound })];
-        let Performed::Replies(replies) = self.ask(&settle, bound + REPLY_GRACE, tell)? else {
+        // The worker gives up at the timeout; it is given a while to say so.
+        let settle = [(id, Request::Settle { to, timeout })];
+        let Performed::Replies(replies) = self.ask(&settle, timeout + REPLY_GRACE, tell)? else {
             return Err(self.fail(id, "settling", &WorkerError::Protocol("no reply".to_owned())));
         };
         let spent = began.spent(device.as_deref());
@@ -143,7 +144,7 @@ impl RealWorld {
         trial: &TrialKey,
         benchmark: &str,
         arguments: &[String],
-        bound: Nanos,
+        timeout: Nanos,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         self.pauses.end();
@@ -156,7 +157,7 @@ impl RealWorld {
             arguments,
             directory: &directory,
             output: &output,
-            bound,
+            timeout,
             without: &[],
         };
         let device = self.storage.device(id.side).map(str::to_owned);

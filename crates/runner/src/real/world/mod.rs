@@ -51,8 +51,8 @@ const DIRTY_BOUND_BYTES: u64 = 32 << 20;
 /// What the system says of a full disk: ENOSPC, EDQUOT.
 const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
 /// A block longer than this hangs.
-const BLOCK_BOUND: Nanos = Nanos::from_secs(600);
-/// A worker that waits up to a bound says that it has given up within this.
+const BLOCK_TIMEOUT: Nanos = Nanos::from_secs(600);
+/// A worker that waits up to a timeout says that it has given up within this.
 const REPLY_GRACE: Nanos = Nanos::from_secs(30);
 
 /// What a plan asks of this host and it cannot give.
@@ -292,7 +292,7 @@ impl RealWorld {
     fn ask(
         &mut self,
         requests: &[(WorkerId, Request)],
-        bound: Nanos,
+        timeout: Nanos,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         let mut failures: Vec<Failure> = Vec::new();
@@ -312,7 +312,7 @@ impl RealWorld {
             let worker = running(&mut self.workers, &self.labels, *id)?;
             let mut waiting =
                 Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
-            let reply = worker.receive_seconds(name, bound, &mut |meanwhile| match meanwhile {
+            let reply = worker.receive_seconds(name, timeout, &mut |meanwhile| match meanwhile {
                 Meanwhile::Second(..) => true,
                 Meanwhile::Waited => waiting.go_on(),
             });
@@ -393,7 +393,7 @@ impl World for RealWorld {
         match action {
             Action::MakeDirectories { launch, workers } => self.make_directories(*launch, workers),
             Action::Start { workers } => self.start(workers, tell),
-            Action::Ask { requests, bound } => self.ask(requests, *bound, tell),
+            Action::Ask { requests, timeout } => self.ask(requests, *timeout, tell),
             Action::LinkImage { builder, readers } if self.plan.workload.is_sql() => {
                 self.clone_data(*builder, readers)
             }
@@ -413,18 +413,18 @@ impl World for RealWorld {
                 Ok(Performed::Done)
             }
             Action::RunBlock { worker, limit, .. } => self.run_block(*worker, *limit),
-            Action::Measure { worker, trial, limit, bound, .. } => {
-                self.measure(*worker, trial, *limit, *bound, tell)
+            Action::Measure { worker, trial, limit, timeout, .. } => {
+                self.measure(*worker, trial, *limit, *timeout, tell)
             }
-            Action::Drain { worker, to, bound, .. } => self.drain(*worker, *to, *bound, tell),
+            Action::Drain { worker, to, timeout, .. } => self.drain(*worker, *to, *timeout, tell),
             Action::Evict { worker } => self.evict(*worker),
             Action::RemoveDatabase { worker } => {
                 let removed = fs::remove_dir_all(self.database(*worker));
                 removed.map_err(|error| self.fail(*worker, "removing its database", &error))?;
                 Ok(Performed::Done)
             }
-            Action::RunDbBench { worker, trial, benchmark, arguments, bound, .. } => {
-                self.run_db_bench(*worker, trial, benchmark, arguments, *bound, tell)
+            Action::RunDbBench { worker, trial, benchmark, arguments, timeout, .. } => {
+                self.run_db_bench(*worker, trial, benchmark, arguments, *timeout, tell)
             }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(Performed::Texts(self.texts(*worker))),
