@@ -167,6 +167,7 @@ impl<'a> Script<'a> {
         if measured {
             self.shapes(part, step, writers, Meaning::ShapeBefore);
         }
+        self.fill_cache(part, step, writers);
         self.prepare(part, step, writers);
         if measured {
             self.cycles(part, step, writers, cycles, BlockLimit::Operations { count: operations });
@@ -182,9 +183,8 @@ impl<'a> Script<'a> {
 
     fn read_step(&mut self, part: Part, step: &Step, readers: &[WorkerId]) {
         self.shapes(part, step, readers, Meaning::ShapeBefore);
-        if part == Part::Own && !self.plan.workload.is_sql() && !self.plan.workload.is_fio() {
-            // What was written or compacted last is in no block cache yet, and blocks would be slower the earlier they are.
-            self.scan(part, readers);
+        if part == Part::Own {
+            self.fill_cache(part, step, readers);
         }
         self.prepare(part, step, readers);
         let limit = BlockLimit::Time { wall: step.block };
@@ -266,6 +266,14 @@ impl<'a> Script<'a> {
         self.end(part, &readers);
     }
 
+    /// What was written or compacted last is in no block cache yet: reads would be the slower the earlier they are.
+    fn fill_cache(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
+        let is_lsm = !self.plan.workload.is_sql() && !self.plan.workload.is_fio();
+        if is_lsm && !step.operation.writes() && all_keys_exist(self.plan, step) {
+            self.scan(part, workers);
+        }
+    }
+
     /// Reads all rows once: with them the block cache has what fits into it.
     fn scan(&mut self, part: Part, readers: &[WorkerId]) {
         let scan = Request::Scan { data: self.plan.workload.data, tables: Vec::new() };
@@ -321,6 +329,7 @@ impl<'a> Script<'a> {
                 self.settle(part, step, &workers, step.settle);
                 continue;
             }
+            self.fill_cache(part, step, &workers);
             self.prepare(part, step, &workers);
             let fills = step.operation.fills();
             let (blocks, limit) = if fills {
