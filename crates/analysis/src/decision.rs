@@ -137,8 +137,10 @@ impl Decision {
         let margin = procedure.rule().margin.ln_1p();
         let needed = |ln_change: f64| launches_to_see(ln_change, critical_t, deviation).ceil();
         self.launches_needed = Some(needed(margin));
-        let share = look.share.min(1.0);
-        let most = crate::budget::expected_launches(launches.len(), share).min(procedure.max_launches());
+        if look.is_of_extension() {
+            return; // the user has asked for this time
+        }
+        let most = crate::budget::expected_launches(launches.len(), look.share).min(procedure.max_launches());
         if needed(margin.max(ratio.ln().abs())) > HOPELESS_FACTOR * most as f64 {
             self.gives_up = true;
             self.warnings.push(Warning::MachineTooNoisy {

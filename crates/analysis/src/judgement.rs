@@ -155,7 +155,9 @@ impl Judging {
 
     /// Gives the cases that left for want of time more of it. Looks of the extension do so by themselves.
     pub fn extend(&mut self) {
-        self.is_extended = true;
+        if std::mem::replace(&mut self.is_extended, true) {
+            return;
+        }
         for state in &mut self.cases {
             state.has_left &= !state.is_out_of_time;
             state.is_out_of_time = false;
@@ -164,10 +166,12 @@ impl Judging {
 
     /// Takes a look at the cases, always the same in the same order, with all launches that they have by now.
     pub fn look(&mut self, cases: &[Case<'_>], look: Look) {
-        if look.is_of_extension() && !self.is_extended {
+        if look.is_of_extension() {
             self.extend();
         }
-        let spent_once = self.cases.iter().map(|state| state.spent_once).fold(0.0, f64::max);
+        // A case that was tested once was held against its share of alpha.
+        let spent_once =
+            self.cases.iter().map(|state| state.spent_once).sum::<f64>() / self.cases.len().max(1) as f64;
         let places = LaunchPlaces::of(cases);
         let mut members = Vec::new();
         for (index, (state, case)) in self.cases.iter_mut().zip(cases).enumerate() {

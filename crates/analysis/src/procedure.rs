@@ -70,10 +70,12 @@ impl Procedure {
         self.planned().iter().map(|look| look.launch as usize).collect()
     }
 
-    /// The kind of test after these launches. Launches that are too few for ranks (below 8 at 1 %) get Student's t, and
+    /// The kind of test after these launches. Launches that are too few for ranks (below 8 at 1 %, more if the extension has
+    /// little of alpha) get Student's t, and
     /// so do images that launches share, once, at the last look: at what of alpha is left beyond `spent`.
     pub(crate) fn design(&self, launches: &[LaunchSummary], look: Look, spent: f64) -> Design {
-        let least = least_launches(self.rule.alpha) as usize;
+        let end = Look { share: if look.is_of_extension() { 2.0 } else { 1.0 }, ..look };
+        let least = least_launches(self.spent(end) - spent) as usize;
         let left = self.spent(look) - spent;
         match sharing(launches) {
             Sharing::None | Sharing::One if launches.len() >= least => Design::Flips,

@@ -71,7 +71,7 @@ impl Progress {
         if !self.brief {
             let what = if plan.is_interleaved_campaign() {
                 let (subjects, sides) = (plan.distinct_subjects().len(), plan.subjects.len());
-                format!("{subjects} subjects in turns, {sides} processes, the base {}", self.labels[0])
+                format!("{subjects} subjects interleaved, {sides} processes, the base {}", self.labels[0])
             } else {
                 format!("{} against {}", self.labels[1..].join(", "), self.labels[0])
             };
@@ -111,7 +111,7 @@ impl Progress {
             .checked_div(self.visited)
             .map(|left| format!(", about {}:{:02} min left", left / 60, left % 60))
             .unwrap_or_default();
-        self.now = format!("round {launch}, {label}, visit {} of {}{left}", self.visited + 1, self.visits);
+        self.now = format!("round {launch}, {label}, turn {} of {}{left}", self.visited + 1, self.visits);
         self.visited += 1;
         match &self.bar {
             Some(bar) => {

@@ -63,7 +63,9 @@ impl<'a> Case<'a> {
     /// The launches that count, paired: those whose trials of the step are done on both sides. A trial that failed, was
     /// skipped or was cut off by the end of the process leaves a launch out.
     pub fn launches(&self) -> Vec<LaunchPairs<'a>> {
-        let excluded = self.record.map(|record| self.not_done(record)).unwrap_or_default();
+        let not_done = self.record.map(|record| not_done(record, self.step)).unwrap_or_default();
+        let of_pair = |(launch, side): &(u32, Side)| [BASE, self.candidate].contains(side).then_some(*launch);
+        let excluded = not_done.iter().filter_map(of_pair).collect();
         let comparison = analysis::launch::Comparison {
             step: &self.step.name,
             candidate: self.candidate,
@@ -86,17 +88,18 @@ impl<'a> Case<'a> {
     ) -> analysis::Case<'b> {
         analysis::Case { facts: StepFacts { tau, ..StepFacts::of(self.step, self.cpus, caps) }, launches }
     }
+}
 
-    fn not_done(&self, record: &RunRecord) -> BTreeSet<u32> {
-        let of_step = record.trials.iter().filter(|ended| ended.trial.step == self.step.name);
-        let done: BTreeSet<(u32, Side)> = of_step
-            .filter(|ended| ended.outcome == Outcome::Done)
-            .map(|ended| (ended.trial.launch, ended.trial.side))
-            .collect();
-        let measured = self.blocks.iter().map(|block| block.trial.launch);
-        let both = |launch: u32| [BASE, self.candidate].iter().all(|side| done.contains(&(launch, *side)));
-        measured.filter(|launch| !both(*launch)).collect()
-    }
+/// Launch and side of the trials of a step that have blocks and are not done.
+pub(crate) fn not_done(record: &RunRecord, step: &Step) -> BTreeSet<(u32, Side)> {
+    let of_step = |name: &str| name == step.name;
+    let measured = record.blocks.iter().map(|block| &block.trial).filter(|trial| of_step(&trial.step));
+    let ended = record.trials.iter().filter(|ended| of_step(&ended.trial.step));
+    let done: BTreeSet<(u32, Side)> = ended
+        .filter(|ended| ended.outcome == Outcome::Done)
+        .map(|ended| (ended.trial.launch, ended.trial.side))
+        .collect();
+    measured.map(|trial| (trial.launch, trial.side)).filter(|key| !done.contains(key)).collect()
 }
 
 /// The steps and candidates of a run that are judged together, in the order of reports.
@@ -147,7 +150,9 @@ const DEFAULT_WRITE_BUFFER: Bytes = Bytes::from_mib(64);
 /// The rule of a run: that of its plan, with Lmax as it was fixed.
 pub fn rule(record: &RunRecord) -> DecisionRule {
     let rule = record.plan.rule;
-    DecisionRule { max_launches: record.max_launches.unwrap_or(rule.max_launches), ..rule }
+    // An extension has as many as there may be at all.
+    let fixed = record.max_launches.filter(|_| rule.extension.is_none());
+    DecisionRule { max_launches: fixed.unwrap_or(rule.max_launches), ..rule }
 }
 
 /// What keeps a case of a stored run from a verdict: a harness that is biased in this step, a side that could not be frozen, trees of

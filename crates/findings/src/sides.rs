@@ -10,7 +10,7 @@ use analysis::sides::{
     Roles, SideLaunch, SideStep, SideValue, SidesStep, judge_sides, side_launches, widest_halves,
 };
 use analysis::{Cap, LaunchSummary, StepFacts};
-use model::block::{BASE, Block, Outcome, Side};
+use model::block::{BASE, Block, Side};
 use model::counter::Counter;
 use model::event::RunOutcome;
 use model::metric::Metric;
@@ -179,22 +179,9 @@ fn by_step(plan: &Plan) -> Vec<(&Step, Side)> {
 
 /// The values of all sides in each launch, of trials that are done.
 fn values(record: &RunRecord, step: &Step) -> Vec<SideLaunch> {
-    let excluded = not_done(record, step);
+    let excluded = judge::not_done(record, step);
     let of = SideStep { step: &step.name, writes: step.writes(), excluded: &excluded };
     side_launches(&record.blocks, &of)
-}
-
-/// Launch and side of those whose trial of the step is not done.
-fn not_done(record: &RunRecord, step: &Step) -> BTreeSet<(u32, Side)> {
-    let of_step = |name: &str| name == step.name;
-    let measured = record.blocks.iter().map(|block| &block.trial).filter(|trial| of_step(&trial.step));
-    let done: BTreeSet<(u32, Side)> = record
-        .trials
-        .iter()
-        .filter(|ended| of_step(&ended.trial.step) && ended.outcome == Outcome::Done)
-        .map(|ended| (ended.trial.launch, ended.trial.side))
-        .collect();
-    measured.map(|trial| (trial.launch, trial.side)).filter(|key| !done.contains(key)).collect()
 }
 
 /// A run as rounds have it: values by step, side and launch, a launch being a round. The base's are means over its processes. Rates are

@@ -60,7 +60,7 @@ pub enum Warning {
     #[error(
         "{} measured again by --retry-failed, later than the rest of their rounds: what the host did between is in their \
          differences",
-        count(*.visits, "visit was", "visits were")
+        count(*.visits, "turn was", "turns were")
     )]
     MeasuredAgainLater { visits: u64 },
     #[error(

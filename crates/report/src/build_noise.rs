@@ -39,7 +39,7 @@ fn largest(view: &BuildNoiseView) -> String {
             percent(noise.tau),
             percent(noise.upper)
         ),
-        None => "Too few launches to tell how much these builds differ.".to_owned(),
+        None => "Too few launches to say how much these builds differ.".to_owned(),
     }
 }
 

@@ -66,11 +66,11 @@ impl Sign {
         match self {
             Sign::Slower => ('\u{25bc}', "slower", "slower", Tone::Bad),
             Sign::SlowerAlone => {
-                ('\u{25bd}', "slower, significant alone only or perhaps layout", "slower", Tone::Bad)
+                ('\u{25bd}', "slower, but significant alone or perhaps layout", "slower", Tone::Bad)
             }
             Sign::Faster => ('\u{25b2}', "faster", "faster", Tone::Good),
             Sign::FasterAlone => {
-                ('\u{25b3}', "faster, significant alone only or perhaps layout", "faster", Tone::Good)
+                ('\u{25b3}', "faster, but significant alone or perhaps layout", "faster", Tone::Good)
             }
             Sign::Same => ('=', "within the margin", "same", Tone::Plain),
             Sign::Open => ('?', "inconclusive", "open", Tone::Plain),

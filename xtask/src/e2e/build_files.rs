@@ -1,4 +1,4 @@
-//! Cases of steps that build sorted files: each codec in turns and in rounds, on the oldest and the newest release, and
+//! Cases of steps that build sorted files: each codec interleaved and in rounds, on the oldest and the newest release, and
 //! what is refused.
 
 use super::engines::RELEASE;
@@ -17,7 +17,7 @@ const ROW_BYTES: f64 = 1000.0;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("build files in turns", in_turns),
+        Case::new("build files interleaved", in_turns),
         Case::new("build files in rounds", in_rounds),
         Case::new("build files by db_bench", by_db_bench),
     ]

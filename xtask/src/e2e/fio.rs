@@ -1,4 +1,4 @@
-//! Cases of fio: jobs by depth with the posts' CPU per IO, subjects that differ in storage, a comparison in turns, and what
+//! Cases of fio: jobs by depth with the posts' CPU per IO, subjects that differ in storage, an interleaved comparison, and what
 //! goes wrong.
 
 use super::scratch::Scratch;
@@ -50,7 +50,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("fio by depth", by_depth),
         Case::new("fio storage", storage),
-        Case::new("fio in turns", in_turns),
+        Case::new("fio interleaved", in_turns),
         Case::new("fio bad input", bad_input),
         Case::new("fio killed", killed),
     ]

@@ -49,7 +49,7 @@ fn small_plan(scratch: &Scratch) -> anyhow::Result<PathBuf> {
 fn a_loss_is_found(scratch: &Scratch) -> anyhow::Result<Ending> {
     let plan = small_plan(scratch)?;
     let dry = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--dry-run".as_ref()]).succeeds()?.stdout;
-    ensure!(dry.contains("3 subjects in turns") && dry.contains("for 4 processes"), "dry run: {dry}");
+    ensure!(dry.contains("3 subjects interleaved") && dry.contains("for 4 processes"), "dry run: {dry}");
     let run = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]);
     let report = run.and(["--plant", &format!("{}=400", CANDIDATES[1])]).succeeds()?.json()?;
     ensure!(report["design"] == "interleaved", "design is {}", report["design"]);

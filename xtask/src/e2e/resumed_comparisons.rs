@@ -58,7 +58,7 @@ fn extended(scratch: &Scratch) -> anyhow::Result<Ending> {
     let extend = || Call::new(scratch, ["compare", "--resume", "last", "--extend", "5s"]);
     open().succeeds()?;
     extend().fails(&[2], &["its alpha is spent", "--extendable"])?;
-    open().and(["--extendable"]).succeeds()?.expect_stderr(&["--resume last --extend"])?;
+    open().and(["--extendable"]).succeeds()?.expect_stderr(&["--extend 10m"])?;
     let launches_of_last = || -> anyhow::Result<u64> {
         let report = Call::new(scratch, ["report", "last", "--json"]).succeeds()?.json()?;
         report["launches"].as_u64().context("no launches")

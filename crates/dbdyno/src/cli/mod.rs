@@ -259,7 +259,7 @@ pub struct Run {
     /// Go on with a campaign that was stopped: a run's id, a unique beginning of it, its name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run"])]
     pub resume: Option<String>,
-    /// With --resume, measure the visits again in which a step failed or was skipped; also of a campaign that is done
+    /// With --resume, measure the turns again in which a step failed or was skipped; also of a campaign that is done
     #[arg(long, requires = "resume")]
     pub retry_failed: bool,
     /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; several

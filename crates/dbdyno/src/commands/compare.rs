@@ -35,6 +35,11 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     gate::threshold(arguments.gate)?;
     render::check(&arguments.output, true)?;
     if arguments.design != DesignName::Interleaved {
+        if arguments.extendable {
+            return Err(usage(anyhow!(
+                "--extendable is of interleaved comparisons: rounds are judged once, at the end"
+            )));
+        }
         let wanted = Reported { output: &arguments.output, detail: false, gate: Some(arguments.gate) };
         return run::measure_file(places, &plan_file(arguments)?, &arguments.speed, wanted);
     }
@@ -53,10 +58,13 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     let wanted = Wanted { threshold, ..Wanted::of(&arguments.output) };
     render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
     match measured.outcome {
-        RunOutcome::Interrupted => progress.say("`dbdyno compare --resume last` goes on with it"),
-        RunOutcome::Done if open.is_ok() => {
-            progress.say("`dbdyno compare --resume last --extend 10m` gives what is open more time, once");
+        RunOutcome::Interrupted => {
+            progress.say(&format!("`dbdyno compare --resume {}` goes on with it", measured.run));
         }
+        RunOutcome::Done if open.is_ok() => progress.say(&format!(
+            "`dbdyno compare --resume {} --extend 10m` gives what is open more time, once",
+            measured.run
+        )),
         RunOutcome::Done | RunOutcome::Failed => {}
     }
     ending

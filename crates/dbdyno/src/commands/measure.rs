@@ -145,10 +145,11 @@ pub fn resume(
     }
     let measured_later =
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
-    progress.begin(&run, &ready.plan);
+    let budget = extension.map_or(ready.plan.budget, |extension| extension.budget);
+    progress.begin(&run, &Plan { budget, ..ready.plan.clone() });
     let complete = match &interleaved {
         Some(record) => count(u64::from(referee::ended_launches(record)), "launch is", "launches are"),
-        None => count(done.len() as u64, "visit is", "visits are"),
+        None => count(done.len() as u64, "turn is", "turns are"),
     };
     progress.say(&format!("  {complete} complete"));
     for warning in warning.into_iter().chain(unfit).chain(measured_later) {

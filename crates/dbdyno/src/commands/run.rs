@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
         let is_interleaved = record.plan.layout.design == Design::Interleaved;
         if is_interleaved && retry == Retry::Failed {
             return Err(usage(anyhow!(
-                "run {run} has all subjects in each launch, so no visit of one is measured again: leave --retry-failed out"
+                "run {run} has all subjects in each launch, so no turn of one is measured again: leave --retry-failed out"
             )));
         }
         let failed = if is_interleaved { BTreeSet::new() } else { visits_with_failures(&record) };
@@ -220,7 +220,7 @@ fn retry_hint(failed: usize) -> String {
         0 => String::new(),
         _ => format!(
             "; --retry-failed measures {} again in which a step failed or was skipped",
-            count(failed as u64, "visit", "visits")
+            count(failed as u64, "turn", "turns")
         ),
     }
 }

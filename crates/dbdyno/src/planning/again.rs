@@ -1,4 +1,4 @@
-//! A plan that measures again what a history asks for: the releases around each candidate, in rounds, or in turns if they were.
+//! A plan that measures again what a history asks for: the releases around each candidate, in rounds, or interleaved if they were.
 
 use crate::exit::usage;
 use crate::resources;

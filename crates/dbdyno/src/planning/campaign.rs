@@ -277,7 +277,7 @@ pub fn describe(
     line(
         "time",
         format!(
-            "at least {} for a visit, {} in all",
+            "at least {} for a turn, {} in all",
             span(seconds),
             span(seconds * subjects * f64::from(file.rounds))
         ),
@@ -305,7 +305,7 @@ fn design(file: &PlanFile) -> String {
     match file.design {
         Design::Sequential => format!("{subjects} one after another, {} each", count(rounds, "time")),
         Design::Interleaved => format!(
-            "{subjects} in turns, all there at once, {} of the first",
+            "{subjects} interleaved, all alive at once, {} of the first",
             model::figures::count(
                 file.interleaved.base_processes_of(file.subjects.len() - 1) as u64,
                 "process",

@@ -125,7 +125,7 @@ impl Fio {
     pub fn prepare(&self, setup: &StepSetup) -> Result<FioStep, FioError> {
         self.opened()?;
         if setup.planted_slowdown_percent > 0.0 {
-            return Err(FioError::Protocol("no slowdown can be planted into fio"));
+            return Err(FioError::Protocol("no slowdown can be injected into fio"));
         }
         if let (Some(target), Operation::Fio(job)) = (&self.target, &setup.operation)
             && job.writes()

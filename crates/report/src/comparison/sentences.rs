@@ -17,7 +17,10 @@ use std::collections::BTreeMap;
 
 /// What the workload tells and does not tell.
 pub(super) fn headline(view: &Comparison) -> String {
-    format!("Workload {} tells {}. It does not tell {}.", view.run.workload, view.tells, view.does_not_tell)
+    format!(
+        "Workload {} measures {}. It does not measure {}.",
+        view.run.workload, view.tells, view.does_not_tell
+    )
 }
 
 /// Which run, how it ended, how far it came.

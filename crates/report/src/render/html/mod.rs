@@ -45,7 +45,7 @@ fn body(document: &Document, packs: &Packs<'_>) -> Markup {
                 (head(document))
                 @if let Some(overview) = overview { (unfolded(&document.sections[overview], packs)) }
                 @if !document.intro.is_empty() {
-                    section.preface aria-label="What the numbers tell" {
+                    section.preface aria-label="What the numbers mean" {
                         @for paragraph in &document.intro { p { (text::plain(paragraph)) } }
                     }
                 }

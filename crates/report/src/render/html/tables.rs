@@ -107,7 +107,7 @@ mod tests {
         let signed = content(&Cell::of(Verdict::Improvement, false, "1.1"), Kind::Number).into_string();
         assert_eq!(
             signed,
-            "<span class=\"sign faster\" aria-hidden=\"true\">△</span><span class=\"heard\"> faster, significant alone only or perhaps layout</span> <span class=\"good\">1.1</span>"
+            "<span class=\"sign faster\" aria-hidden=\"true\">△</span><span class=\"heard\"> faster, but significant alone or perhaps layout</span> <span class=\"good\">1.1</span>"
         );
     }
 }

@@ -259,7 +259,7 @@ impl<'a> Script<'a> {
         self.open(part, &readers, false, ";disable_auto_compactions=true");
         let workers = builders.into_iter().map(|(builder, _)| builder).collect();
         self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers });
-        self.scan(part, &readers);
+        self.scan(part, None, &readers);
         for step in steps {
             self.read_step(part, step, &readers);
         }
@@ -269,15 +269,15 @@ impl<'a> Script<'a> {
     /// What was written or compacted last is in no block cache yet: reads would be the slower the earlier they are.
     fn fill_cache(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
         let is_lsm = !self.plan.workload.is_sql() && !self.plan.workload.is_fio();
-        if is_lsm && !step.operation.writes() && all_keys_exist(self.plan, step) {
-            self.scan(part, workers);
+        if is_lsm && step.operation.finds_keys() && all_keys_exist(self.plan, step) {
+            self.scan(part, Some(step), workers);
         }
     }
 
     /// Reads all rows once: with them the block cache has what fits into it.
-    fn scan(&mut self, part: Part, readers: &[WorkerId]) {
+    fn scan(&mut self, part: Part, step: Option<&Step>, readers: &[WorkerId]) {
         let scan = Request::Scan { data: self.plan.workload.data, tables: Vec::new() };
-        self.ask_all(part, None, readers, LONG_TIMEOUT, &scan);
+        self.ask_all(part, step, readers, LONG_TIMEOUT, &scan);
     }
 
     /// Who makes images, and for whom: the oldest release for all, or each build for itself.
