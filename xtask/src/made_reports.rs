@@ -53,7 +53,7 @@ pub fn campaign(size: Size) -> anyhow::Result<Document> {
             },
         ],
         intro: vec![
-            "Workload sysbench-42 tells the cost of single statements. It does not tell how they behave together."
+            "Workload sysbench-42 measures the cost of single statements. It does not measure how they behave together."
                 .to_owned(),
             "Run 20261121-091500-3fa9: campaign, done; 3 of 3 rounds.".to_owned(),
         ],

@@ -167,7 +167,7 @@ fn history(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
             "document.querySelectorAll(\"tbody a[href='/runs/{run}?step=readrandom']\").length === 2"
         ))?;
     }
-    browser.ensure("document.querySelector('tbody').textContent.includes('a slowdown was planted')")?;
+    browser.ensure("document.querySelector('tbody').textContent.includes('injected slowdown')")?;
     browser.click(&format!("tbody a[href='/runs/{same}?step=readrandom']"))?;
     is_at(opened, &format!("/runs/{same}?step=readrandom"))?;
     browser.ensure("document.querySelector('main').textContent.includes('readrandom')")?;
@@ -196,7 +196,7 @@ fn side_by_side(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
         "It carries no interval and no verdict",
         "slower",
         "(side 1)",
-        "a slowdown was planted: a test",
+        "injected slowdown: a test",
     ] {
         ensure!(text.contains(part), "the page does not show `{part}`: {text}");
     }
