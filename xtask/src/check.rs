@@ -3,7 +3,7 @@
 //! A test binary that has passed as it is is not run again: cargo makes another one whenever something that it is made of
 //! has changed. What tests read while they run (real fixtures, the tree of files) changes rarely, and `ci` runs them all.
 
-use crate::{tidy, workspace};
+use crate::{ci, tidy, workspace};
 use anyhow::{Context, bail};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -23,21 +23,13 @@ pub fn run() -> anyhow::Result<()> {
         println!("check: {name} passed in {:.1} s{said}", stage_began.elapsed().as_secs_f64());
         Ok(())
     };
-    stage("fmt", &|| cargo(&["fmt", "--all", "--check"]))?;
-    stage("clippy", &|| cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    stage("tidy", &|| tidy::run().map(|()| String::new()))?;
+    let silent = |()| String::new();
+    stage("fmt", &|| ci::cargo(ci::FORMAT).map(silent))?;
+    stage("clippy", &|| ci::cargo(ci::CLIPPY).map(silent))?;
+    stage("tidy", &|| tidy::run().map(silent))?;
     stage("tests", &tests)?;
     println!("check: passed in {:.0} s", began.elapsed().as_secs_f64());
     Ok(())
-}
-
-fn cargo(arguments: &[&str]) -> anyhow::Result<String> {
-    let status = workspace::cargo().args(arguments).current_dir(workspace::root()?).status();
-    let status = status.with_context(|| format!("failed to start cargo {}", arguments[0]))?;
-    if !status.success() {
-        bail!("cargo {} failed ({status})", arguments.join(" "));
-    }
-    Ok(String::new())
 }
 
 /// A test binary, and the directory that its tests expect to be in.

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 /// The whole of it must end within this on two cores from a clean clone; more is an error, so that it is seen.
 const LIMIT: Duration = Duration::from_secs(45 * 60);
 
-const FORMAT: &[&str] = &["fmt", "--all", "--check"];
-const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+pub const FORMAT: &[&str] = &["fmt", "--all", "--check"];
+pub const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
 const TEST: &[&str] = &["test", "--workspace"];
 
 pub fn run() -> anyhow::Result<()> {
@@ -39,9 +39,9 @@ pub fn run() -> anyhow::Result<()> {
 }
 
 /// Runs cargo with our own standard output, so that its closing lines are seen as they are.
-fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
+pub fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
     let shown = format!("cargo {}", arguments.join(" "));
-    println!("ci: running {shown}");
+    println!("running {shown}");
     let status = workspace::cargo()
         .args(arguments)
         .current_dir(workspace::root()?)

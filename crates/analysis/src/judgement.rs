@@ -140,7 +140,6 @@ pub struct Judging {
     procedure: Procedure,
     family: Family,
     cases: Vec<InProgress>,
-    is_extended: bool,
     /// How many deviations of one build the layout of code may account for.
     most_of_layout: f64,
 }
@@ -150,14 +149,11 @@ impl Judging {
     pub fn new(procedure: Procedure, cases: usize) -> Judging {
         let most_of_layout = layout::quantile(procedure.rule().alpha, cases);
         let cases = std::iter::repeat_with(InProgress::new).take(cases).collect();
-        Judging { procedure, family: Family::new(), cases, is_extended: false, most_of_layout }
+        Judging { procedure, family: Family::new(), cases, most_of_layout }
     }
 
     /// Gives the cases that left for want of time more of it. Looks of the extension do so by themselves.
     pub fn extend(&mut self) {
-        if std::mem::replace(&mut self.is_extended, true) {
-            return;
-        }
         for state in &mut self.cases {
             state.has_left &= !state.is_out_of_time;
             state.is_out_of_time = false;

@@ -65,7 +65,8 @@ pub struct Moved {
 
 /// More evidence than this does not raise a counter further (statistics 1.8, rule 3).
 const LARGEST_SCORE: f64 = 10.0;
-/// A counter whose statistic here is less than this share of its largest changed elsewhere (statistics 1.8, rule 3).
+/// A counter whose statistic at this version is less than this share of its largest one changed at another version
+/// (statistics 1.8, rule 3).
 const LEAST_EXCLUSIVITY: f64 = 0.8;
 
 /// The counters that changed at a change of the rate, by rank.

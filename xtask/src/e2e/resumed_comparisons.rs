@@ -53,8 +53,8 @@ fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
 
 /// Only what kept alpha back is extended, once, and it goes on from the launches that it has.
 fn extended(scratch: &Scratch) -> anyhow::Result<Ending> {
-    // Of a margin that nothing here can be known to within: it ends open.
-    let open = || Call::compare(scratch, [RELEASE, RELEASE], "10s").and(STEP).and(["--margin", "0.1"]);
+    // Of a margin that nothing here can be known to within: it ends open, with fewer launches than there may be.
+    let open = || Call::compare(scratch, [RELEASE, RELEASE], "5s").and(STEP).and(["--margin", "0.1"]);
     let extend = || Call::new(scratch, ["compare", "--resume", "last", "--extend", "5s"]);
     open().succeeds()?;
     extend().fails(&[2], &["its alpha is spent", "--extendable"])?;

@@ -170,7 +170,7 @@ impl InProgress {
         }
     }
 
-    /// To be told from the layout of code.
+    /// The change, to be compared with what the layout of code can make.
     fn change(&self, alone: &Estimate) -> Option<layout::Change> {
         layout::Change::of(alone, self.in_family.half_width(alone.units))
     }

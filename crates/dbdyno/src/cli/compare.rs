@@ -70,6 +70,6 @@ pub enum DesignName {
     Interleaved,
     /// Complete rounds in random order
     Rounds,
-    /// One subject after another, as the posts do it
+    /// One subject after another, as the Small Datum posts do it
     Sequential,
 }

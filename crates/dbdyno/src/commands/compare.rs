@@ -51,7 +51,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
         None => measure(places, arguments, &mut writer, &mut progress)?,
     };
     let record = writer.store().load_run(&measured.run)?;
-    let open = open_to_extension(&record);
+    let may_be_extended = measured.outcome == RunOutcome::Done && open_to_extension(&record).is_ok();
     let run = finding::compared(writer.store(), record, &Selection::default())?;
     let ending = gate::ending(measured.outcome, &run.view, arguments.gate);
     let threshold = gate::threshold(arguments.gate)?;
@@ -61,7 +61,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
         RunOutcome::Interrupted => {
             progress.say(&format!("`dbdyno compare --resume {}` goes on with it", measured.run));
         }
-        RunOutcome::Done if open.is_ok() => progress.say(&format!(
+        RunOutcome::Done if may_be_extended => progress.say(&format!(
             "`dbdyno compare --resume {} --extend 10m` gives what is open more time, once",
             measured.run
         )),

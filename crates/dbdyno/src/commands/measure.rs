@@ -5,8 +5,7 @@ use crate::commands::doctor;
 use crate::exit::usage;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::referee::{self, OfCampaign, OfComparison};
-use crate::{finding, interrupt, paths, planning};
+use crate::{finding, interrupt, paths, planning, referee};
 use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
@@ -84,13 +83,8 @@ pub fn measure(
     };
     match ready.plan.layout.design {
         Design::Interleaved => {
-            let plan = ready.plan.clone();
-            if plan.is_interleaved_campaign() {
-                let referee = OfCampaign::new(&plan, cpus);
-                return drive_to_end(ready, run, world, Campaign::new(plan, referee), writer, progress);
-            }
-            let referee = OfComparison::new(&plan, cpus);
-            drive_to_end(ready, run, world, Campaign::new(plan, referee), writer, progress)
+            let campaign = Campaign::new(ready.plan.clone(), referee::of_plan(&ready.plan, cpus));
+            drive_to_end(ready, run, world, campaign, writer, progress)
         }
         Design::Rounds | Design::Sequential => {
             let rounds = Rounds::new(ready.plan.clone(), Before::default());
@@ -157,20 +151,9 @@ pub fn resume(
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
     if let Some(record) = interleaved {
-        let plan = record.plan.clone();
-        if plan.is_interleaved_campaign() {
-            let (referee, before) = referee::of_campaign(&record);
-            return drive_to_end(
-                &ready,
-                run,
-                world,
-                Campaign::resumed(plan, referee, before),
-                writer,
-                progress,
-            );
-        }
-        let (referee, before) = referee::of_comparison(&record);
-        return drive_to_end(&ready, run, world, Campaign::resumed(plan, referee, before), writer, progress);
+        let (referee, before) = referee::resumed(&record);
+        let campaign = Campaign::resumed(record.plan, referee, before);
+        return drive_to_end(&ready, run, world, campaign, writer, progress);
     }
     let rounds = Rounds::new(ready.plan.clone(), Before { done, again });
     drive_to_end(&ready, run, world, rounds, writer, progress)

@@ -6,23 +6,23 @@ use model::reason::LeaveReason;
 use model::record::{LaunchRecord, RunRecord};
 use model::units::Nanos;
 use runner::campaign::interleaved::machine::Before;
+use runner::campaign::interleaved::referee::Referee;
 use std::collections::BTreeSet;
 
-/// Of a campaign: the steps that left stay away.
-pub fn of_campaign(record: &RunRecord) -> (OfCampaign, Before) {
-    let left = record.step_exits.iter().map(|exit| exit.step.clone()).collect();
-    (OfCampaign::resumed(record), before(record, left))
-}
-
-/// Of a comparison: which steps have their verdict follows from its looks. An extension is for those that were open at the end.
-pub fn of_comparison(record: &RunRecord) -> (OfComparison, Before) {
+/// The referee of a run that is gone on with, and what the run has.
+pub fn resumed(record: &RunRecord) -> (Box<dyn Referee>, Before) {
+    if record.plan.is_interleaved_campaign() {
+        let left = record.step_exits.iter().map(|exit| exit.step.clone()).collect();
+        return (Box::new(OfCampaign::resumed(record)), before(record, left));
+    }
+    // Which steps have their verdict follows from the looks. An extension is for those that were open at the end.
     let mut referee = OfComparison::resumed(record);
     let is_over = last_look(record) >= end(record);
     if record.plan.rule.extension.is_some() && !is_over {
         referee.extend();
     }
     let left = left(record, &referee);
-    (referee, before(record, left))
+    (Box::new(referee), before(record, left))
 }
 
 /// Whether an extension of a comparison that has ended would measure anything.

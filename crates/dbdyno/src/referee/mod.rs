@@ -4,9 +4,10 @@ mod before;
 mod campaign;
 mod comparison;
 
-pub use before::{ended_launches, has_open_steps, of_campaign, of_comparison};
-pub use campaign::OfCampaign;
-pub use comparison::OfComparison;
+pub use before::{ended_launches, has_open_steps, resumed};
+
+use campaign::OfCampaign;
+use comparison::OfComparison;
 
 use analysis::{least_launches, max_launches};
 use model::block::{Block, Outcome};
@@ -15,8 +16,17 @@ use model::reason::LeaveReason;
 use model::record::RunRecord;
 use model::units::Nanos;
 use model::workload::DatabaseKind;
-use runner::campaign::interleaved::referee::{Fixed, LaunchCost};
+use runner::campaign::interleaved::referee::{Fixed, LaunchCost, Referee};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Of a plan that has not begun, on a host with this many CPUs.
+pub fn of_plan(plan: &Plan, cpus: u32) -> Box<dyn Referee> {
+    if plan.is_interleaved_campaign() {
+        Box::new(OfCampaign::new(plan, cpus))
+    } else {
+        Box::new(OfComparison::new(plan, cpus))
+    }
+}
 
 /// Blocks by their step.
 type Blocks = BTreeMap<String, Vec<Block>>;

@@ -16,19 +16,20 @@ pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {
         Some(first) if first.name == *main => {}
         Some(_) | None => {
             return Err(format!(
-                "it is concurrent with `{main}` (`beside`): put it right behind that step and the others that are"
+                "it runs concurrently with `{main}` (`beside`): put it right behind that step or behind another that does"
             ));
         }
     }
     let is_transaction = |step: &Step| matches!(step.operation, Operation::Transaction(_));
     if !(is_transaction(step) && is_transaction(&streams[0])) {
         return Err(
-            "`beside`: a concurrent step is a transaction, and so is the step that it runs with".to_owned()
+            "`beside`: the step and the one that it runs concurrently with must both be transactions"
+                .to_owned(),
         );
     }
     let own = step.extent != Extent::Blocks || step.settle != Settle::None || step.cold || step.same_process;
     if own || !step.options.is_empty() {
-        return Err("a concurrent step (`beside`) begins and ends with the other one: it has no `seconds`, `operations`, \
+        return Err("a concurrent step (`beside`) begins and ends with the other one, so it cannot have `seconds`, `operations`, \
              `operations_per_key`, `settle`, `cold`, `same_process` or `options`"
             .to_owned());
     }

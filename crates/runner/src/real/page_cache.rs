@@ -3,10 +3,8 @@
 
 use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-
-const READ_BYTES: usize = 1 << 20;
 
 /// Writes out every file below `directory` and asks the kernel to forget its pages; links are not followed, a
 /// file that vanishes meanwhile is passed over.
@@ -43,9 +41,7 @@ pub fn evict_file(file: &Path) -> io::Result<()> {
 /// happens to need them, which takes several times as long.
 pub fn read_anew(file: &Path) -> io::Result<()> {
     evict_file(file)?;
-    let mut file = File::open(file)?;
-    let mut piece = vec![0; READ_BYTES];
-    while file.read(&mut piece)? > 0 {}
+    io::copy(&mut File::open(file)?, &mut io::sink())?;
     Ok(())
 }
 

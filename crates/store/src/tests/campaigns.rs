@@ -155,15 +155,19 @@ fn stopped() -> Vec<RunEvent> {
     events
 }
 
-#[test]
-fn an_interleaved_launch_that_did_not_end_is_void() {
+fn stopped_interleaved() -> Vec<RunEvent> {
     let mut events = stopped();
     for event in &mut events {
         if let RunEvent::Started { plan, .. } = event {
             plan.layout.design = Design::Interleaved;
         }
     }
-    let mut writer = written(&events);
+    events
+}
+
+#[test]
+fn an_interleaved_launch_that_did_not_end_is_void() {
+    let mut writer = written(&stopped_interleaved());
     assert_eq!(writer.resume(RUN, Retry::CutOff, &by()).unwrap(), Resumed::default());
     let run = writer.store().load_run(RUN).unwrap();
     assert_eq!(run.status, RunStatus::Unfinished);
@@ -177,13 +181,7 @@ fn an_interleaved_launch_that_did_not_end_is_void() {
 
 #[test]
 fn an_extension_is_part_of_the_plan_and_a_run_that_is_gone_on_with_keeps_it() {
-    let mut events = stopped();
-    for event in &mut events {
-        if let RunEvent::Started { plan, .. } = event {
-            plan.layout.design = Design::Interleaved;
-        }
-    }
-    let mut writer = written(&events);
+    let mut writer = written(&stopped_interleaved());
     let extension = Some(Extension { after_launch: 1, budget: Nanos::from_secs(600) });
     for by in [ResumedBy { extension, ..by() }, by()] {
         writer.resume(RUN, Retry::CutOff, &by).unwrap();

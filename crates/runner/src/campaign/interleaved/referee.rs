@@ -53,3 +53,13 @@ pub trait Referee {
     /// Called after each launch with the blocks that it added.
     fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch;
 }
+
+impl Referee for Box<dyn Referee> {
+    fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
+        (**self).fix(cost, left, active)
+    }
+
+    fn after_launch(&mut self, blocks: &[Block], active: &BTreeSet<String>, passed: Passed) -> AfterLaunch {
+        (**self).after_launch(blocks, active, passed)
+    }
+}

@@ -150,9 +150,7 @@ impl<'a> Script<'a> {
         self.push(part, None, Meaning::Done, link);
         self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers: vec![builder] });
         self.push(part, None, Meaning::Done, Action::Start { workers: writers.to_vec() });
-        let tables = self.plan.workload.tables.as_ref().map(Tables::names).unwrap_or_default();
-        let scan = Request::Scan { data: self.plan.workload.data, tables };
-        self.ask_all(part, None, writers, LONG_TIMEOUT, &scan);
+        self.scan(part, None, writers);
     }
 
     /// Whether the step or one that runs beside it still has no verdict.
@@ -276,7 +274,8 @@ impl<'a> Script<'a> {
 
     /// Reads all rows once: with them the block cache has what fits into it.
     fn scan(&mut self, part: Part, step: Option<&Step>, readers: &[WorkerId]) {
-        let scan = Request::Scan { data: self.plan.workload.data, tables: Vec::new() };
+        let tables = self.plan.workload.tables.as_ref().map(Tables::names).unwrap_or_default();
+        let scan = Request::Scan { data: self.plan.workload.data, tables };
         self.ask_all(part, step, readers, LONG_TIMEOUT, &scan);
     }
 
