@@ -93,13 +93,21 @@ impl CodeFiles {
         CodeFiles { by_side: subjects.iter().enumerate().map(of_side).collect() }
     }
 
+    /// Those of a side.
+    pub fn of(&self, side: Side) -> impl Iterator<Item = &Path> {
+        self.stamped(side).map(|(file, _)| file.as_path())
+    }
+
     /// Whether those of a side are still the same.
     pub fn check(&self, side: Side) -> Result<(), Replaced> {
-        let files = self.by_side.get(&side).into_iter().flatten();
-        match files.into_iter().find(|(file, stamp)| Stamp::of(file) != *stamp) {
+        match self.stamped(side).find(|(file, stamp)| Stamp::of(file) != *stamp) {
             Some((file, _)) => Err(Replaced(file.clone())),
             None => Ok(()),
         }
+    }
+
+    fn stamped(&self, side: Side) -> impl Iterator<Item = &(PathBuf, Option<Stamp>)> {
+        self.by_side.get(&side).into_iter().flatten()
     }
 }
 

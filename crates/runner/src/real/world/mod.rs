@@ -9,6 +9,7 @@ mod storage;
 mod waiting;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
+use crate::campaign::draws::generator;
 use crate::campaign::world::{Failure, Performed, Severity, World};
 use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
@@ -35,6 +36,7 @@ use model::host::HarnessCost;
 use model::plan::Plan;
 use model::units::Nanos;
 use model::wire::{FailureKind, Reply, Request};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use requests::{is_the_engines_work, request_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -76,6 +78,8 @@ pub struct RealWorld {
     interrupted: Arc<AtomicBool>,
     /// The files with code as they were when the run began.
     code: CodeFiles,
+    /// Draws where in memory they lie in a launch.
+    places: Xoshiro256PlusPlus,
     plan: Plan,
     watch: Stopwatch,
     launch: u32,
@@ -143,6 +147,7 @@ impl RealWorld {
             directory,
             interrupted,
             code: CodeFiles::now(&plan.subjects, &plan.layout),
+            places: generator(plan.seed, 0),
             plan,
             watch,
             launch: 0,
@@ -230,7 +235,7 @@ impl RealWorld {
     fn make_directories(&mut self, launch: u32, workers: &[WorkerId]) -> Result<Performed, Failure> {
         self.launch = launch;
         self.pauses.forget();
-        self.move_libraries(workers);
+        self.place_code_anew(workers);
         for worker in workers {
             self.code
                 .check(worker.side)
@@ -247,13 +252,11 @@ impl RealWorld {
         Ok(Performed::Done)
     }
 
-    /// Where in memory the pages of a library lie shows in its rates by up to 2 %, and they stay in the page cache from launch to launch:
-    /// processes of one build would differ by it all the run long. So they are read anew, to other places. If that fails they stay.
-    fn move_libraries(&self, workers: &[WorkerId]) {
-        let copies = workers.iter().filter(|_| self.plan.layout.library_copies);
-        for worker in copies {
-            let _ = page_cache::read_anew(&self.plan.subjects[worker.side].build.library);
-        }
+    /// Where in memory the pages of a side's code lie shows in its rates by up to 2 %, and they stay in the page cache from launch to
+    /// launch: processes of one build would differ by it all the run long (decision record 045).
+    fn place_code_anew(&mut self, workers: &[WorkerId]) {
+        let files = workers.iter().flat_map(|worker| self.code.of(worker.side));
+        page_cache::place_anew(files.map(Path::to_owned).collect(), &mut self.places);
     }
 
     fn start(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
