@@ -1,7 +1,7 @@
 //! `cargo xtask check`: what a change is checked with while one works on it: fmt, clippy, tidy, unit tests. `ci` has the whole.
 //!
-//! A test binary that has passed as it is is not run again: cargo makes another one whenever something that it is made of
-//! has changed. What tests read while they run (real fixtures, the tree of files) changes rarely, and `ci` runs them all.
+//! A test binary that has passed as it is is not run again: cargo makes another one whenever something that it is made of has
+//! changed, and the files of its crate that tests read (fixtures, snapshots) are looked at. `ci` runs them all.
 
 use crate::{ci, tidy, workspace};
 use anyhow::{Context, bail};
@@ -39,13 +39,10 @@ struct TestBinary {
 }
 
 impl TestBinary {
-    /// Its path, which has cargo's hash of what it is made with, and when it was made.
+    /// Its path, which has cargo's hash of what it is made with, and when it and the files of its crate were last written.
     fn mark(&self) -> anyhow::Result<String> {
-        let made = fs::metadata(&self.path)
-            .and_then(|file| file.modified())
-            .with_context(|| format!("failed to look at `{}`", self.path.display()))?;
-        let made = made.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        Ok(format!("{} {made}", self.path.display()))
+        let written = written(&self.path)?.max(newest_below(&self.directory)?);
+        Ok(format!("{} {written}", self.path.display()))
     }
 
     fn run(&self) -> anyhow::Result<()> {
@@ -61,6 +58,27 @@ impl TestBinary {
         }
         Ok(())
     }
+}
+
+/// In nanoseconds since the epoch.
+fn written(path: &Path) -> anyhow::Result<u128> {
+    let time = fs::metadata(path).and_then(|file| file.modified());
+    let time = time.with_context(|| format!("failed to look at `{}`", path.display()))?;
+    Ok(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos())
+}
+
+/// When a file or directory in this one was last written: a file that was removed shows in its directory.
+fn newest_below(directory: &Path) -> anyhow::Result<u128> {
+    let mut newest = written(directory)?;
+    let entries =
+        fs::read_dir(directory).with_context(|| format!("failed to read `{}`", directory.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        let below =
+            if entry.file_type()?.is_dir() { newest_below(&entry.path())? } else { written(&entry.path())? };
+        newest = newest.max(below);
+    }
+    Ok(newest)
 }
 
 /// Builds all, runs those that have not passed yet as they are; says how many were left out.
@@ -123,6 +141,37 @@ fn binary(message: &Value) -> Option<TestBinary> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_binary_is_run_again_if_a_file_of_its_crate_was_written_or_removed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let crate_directory = scratch.path().join("crate");
+        let snapshots = crate_directory.join("tests/snapshots");
+        fs::create_dir_all(&snapshots).unwrap();
+        let path = scratch.path().join("binary");
+        fs::write(&path, "").unwrap();
+        // The clock of a file system is coarser than a test is long.
+        let written = |path: &Path, seconds: u64| {
+            let file = fs::File::open(path).unwrap();
+            file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+        };
+        for path in [&path, &crate_directory, &crate_directory.join("tests"), &snapshots] {
+            written(path, 1_000);
+        }
+        let binary = TestBinary { path: path.clone(), directory: crate_directory };
+        let mark = || binary.mark().unwrap();
+        let first = mark();
+        assert_eq!(mark(), first);
+        fs::write(snapshots.join("a.snap"), "a").unwrap();
+        let second = mark();
+        assert_ne!(second, first);
+        fs::remove_file(snapshots.join("a.snap")).unwrap();
+        written(&snapshots, 2_000);
+        let third = mark();
+        assert!(third != second && third != first);
+        written(&path, 3_000);
+        assert_ne!(mark(), third);
+    }
 
     #[test]
     fn test_binaries_are_told_from_programs_and_libraries() {
