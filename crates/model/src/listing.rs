@@ -179,7 +179,8 @@ impl TrialCounts {
 pub struct LiveFacts {
     /// The last launch that began, and when, in microseconds since the epoch.
     pub launch: Option<(u32, i64)>,
-    pub launches_ended: u32,
+    /// How long each launch took that has ended.
+    pub launches_took: BTreeMap<u32, Nanos>,
     /// The most that there may be; absent until it is fixed.
     pub launches_max: Option<u32>,
     pub steps: BTreeMap<String, TrialCounts>,

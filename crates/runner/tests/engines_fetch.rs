@@ -264,7 +264,7 @@ fn a_jar_that_is_not_the_listed_one_is_refused_before_it_is_opened() {
     fs::write(scene.maven.path().join("jar.linux64"), "another").unwrap();
     let other = scene.sha256_of_jar("jar.linux64");
     scene.fails(&format!(
-        "org.rocksdb:rocksdbjni:8.5.4:jar:linux64 is not what rocksdb@8.5.4 was when we tried it: its SHA-256 is {other}, \
+        "org.rocksdb:rocksdbjni:8.5.4:jar:linux64 is not the rocksdb@8.5.4 that we tried: its SHA-256 is {other}, \
          and should be {sha256}; delete it from Maven's local repository"
     ));
     assert_eq!(scene.runs().len(), 1, "no other jar is taken in its place");

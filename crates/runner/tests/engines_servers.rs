@@ -270,7 +270,7 @@ fn an_archive_that_is_not_the_listed_one_is_refused_before_it_is_unpacked() {
         fs::write(scene.beside.path().join("package.tgz"), "no archive").unwrap();
         fs::write(scene.beside.path().join("jar"), "no jar").unwrap();
         scene.fails(build, &format!("and should be {listed}; "));
-        scene.fails(build, " was when we tried it: its SHA-256 is ");
+        scene.fails(build, " that we tried: its SHA-256 is ");
     };
     refused("mysql@5.6.24");
     refused("mysql@8.0.15");

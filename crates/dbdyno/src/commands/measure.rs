@@ -139,10 +139,12 @@ pub fn resume(
     }
     let measured_later =
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
-    let budget = extension.map_or(ready.plan.budget, |extension| extension.budget);
+    let going_on = interleaved.map(|record| (referee::resumed(&record), record));
+    // Of the budget, or of the extension's, what is left of it.
+    let budget = going_on.as_ref().map_or(ready.plan.budget, |((_, before), _)| before.budget);
     progress.begin(&run, &Plan { budget, ..ready.plan.clone() });
-    let complete = match &interleaved {
-        Some(record) => count(u64::from(referee::ended_launches(record)), "launch is", "launches are"),
+    let complete = match &going_on {
+        Some(((_, before), _)) => count(u64::from(before.launches), "launch is", "launches are"),
         None => count(done.len() as u64, "turn is", "turns are"),
     };
     progress.say(&format!("  {complete} complete"));
@@ -150,8 +152,7 @@ pub fn resume(
         progress.say(&format!("  warning: {warning}"));
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
-    if let Some(record) = interleaved {
-        let (referee, before) = referee::resumed(&record);
+    if let Some(((referee, before), record)) = going_on {
         let campaign = Campaign::resumed(record.plan, referee, before);
         return drive_to_end(&ready, run, world, campaign, writer, progress);
     }

@@ -21,8 +21,8 @@ fn governor(patient: &Patient) -> Check {
     let question = Question {
         id: "cpu-governor",
         want: "performance",
-        why: "a CPU that is clocked by its load runs short operations slowly: schedutil has cost half of the rate in published \
-              results, which had to be taken back",
+        why: "a governor that follows the load runs short operations at a low frequency: schedutil has halved the rates in published \
+              results, which had to be withdrawn",
     };
     match patient.fact("cpu.governor") {
         None => question.unknown("no frequency is set here; on a virtual machine the hypervisor sets it"),

@@ -20,8 +20,8 @@ fn file_system(patient: &Patient) -> Check {
     let question = Question {
         id: "file-system",
         want: "ext4 or xfs on a device of its own",
-        why: "requests to the device can be counted only of a file system that has one; copying on write and memory have other costs \
-              than what users run on",
+        why: "device requests can be counted only if the file system has a block device of its own; copy-on-write file systems and tmpfs \
+              have other costs than those that users run on",
     };
     match patient.fact("file_system.type") {
         Some(kind @ ("ext4" | "ext3" | "xfs" | "f2fs")) => question.ok(kind),

@@ -90,9 +90,9 @@ pub enum EngineError {
     )]
     Refused { build: BuildRef, client: Client, message: String },
     #[error(
-        "{coordinates} is not what {build} was when we tried it: its SHA-256 is {found}, and should be {listed}; {again}. \
-         If it is the same again, the repository, or a mirror of it, gives something else: do not use it, and copy \
-         `engines` of the work directory from a host that fetched it before"
+        "{coordinates} is not the {build} that we tried: its SHA-256 is {found}, and should be {listed}; {again}. If that gives \
+         the same file, the repository or its mirror serves something else: do not use it, and copy `engines` of the work \
+         directory from a host that fetched it before"
     )]
     OtherArchive {
         build: BuildRef,

@@ -8,6 +8,7 @@ use crate::file::Store;
 use model::block::Second;
 use model::listing::{LiveFacts, LiveTrial, RunHead, TrialCounts};
 use model::record::RunStatus;
+use model::units::Nanos;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
 
@@ -32,11 +33,12 @@ fn live_facts(connection: &Connection, key: i64, status: RunStatus) -> rusqlite:
         )?
         .query_row([key], |row| Ok((small(row, "launch")?, row.get("started_at_us")?)))
         .optional()?;
-    let launches_ended = connection
+    let launches_took = connection
         .prepare_cached(
-            "SELECT count(*) FROM launches WHERE run_key = ? AND put_aside = 0 AND took_ns IS NOT NULL",
+            "SELECT launch, took_ns FROM launches WHERE run_key = ? AND put_aside = 0 AND took_ns IS NOT NULL",
         )?
-        .query_row([key], |row| row.get(0))?;
+        .query_map([key], |row| Ok((small(row, "launch")?, Nanos(unsigned(row, "took_ns")?))))?
+        .collect::<rusqlite::Result<_>>()?;
     // The last launch that ended knows better than the run's own row, which has it from the first ones.
     let launches_max = connection
         .prepare_cached(
@@ -49,7 +51,7 @@ fn live_facts(connection: &Connection, key: i64, status: RunStatus) -> rusqlite:
     let newest = newest_trials(connection, key, status)?;
     Ok(LiveFacts {
         launch,
-        launches_ended,
+        launches_took,
         launches_max,
         steps: live_steps(connection, key, status)?,
         last_second: match newest.first() {

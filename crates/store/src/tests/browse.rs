@@ -221,7 +221,7 @@ fn a_campaign_is_followed_without_its_drains_and_without_what_was_put_aside() {
     }
     let head = writer.store().run_head("r").unwrap().unwrap();
     let live = writer.store().live(&head).unwrap();
-    assert_eq!((live.launch, live.launches_ended, live.launches_max), (Some((1, 10)), 0, None));
+    assert_eq!((live.launch, live.launches_took.len(), live.launches_max), (Some((1, 10)), 0, None));
     assert_eq!((live.alive_at_us, live.last_second.map(|second| second.operations)), (Some(55), Some(7)));
     assert_eq!(live.steps["fillseq"].unfinished, 1);
     assert_eq!(

@@ -194,9 +194,9 @@ fn every_page_is_there_and_shows_what_the_store_has() {
     check("/?q=nightly", &["1 to 1 of 1"]);
     check("/?page=9", &["This page is empty"]);
     check("/runs/20261121-091500-aaaa", &["rocksdb@8.7.3", "report.json"]);
-    check("/runs/20261121-091500-aaaa?step=readrandom", &["A selection: 1 of 2 steps"]);
+    check("/runs/20261121-091500-aaaa?step=readrandom", &["Shown: 1 of 2 steps"]);
     check("/runs/20261121-111500-cccc", &["rocksdb@8.5.4 against itself", "Too few launches", "<svg"]);
-    check("/runs/20261121-111500-cccc?step=readrandom", &["A selection: 1 of 2 steps", "Too few launches"]);
+    check("/runs/20261121-111500-cccc?step=readrandom", &["Shown: 1 of 2 steps", "Too few launches"]);
     check("/runs/20261121-121500-dddd", &["8.7.3", "readrandom"]);
     check("/runs/20261121-131500-eeee", &["read-only"]);
     check("/runs/20261121-091500-aaaa/report.json", &["\"schema\": 1"]);

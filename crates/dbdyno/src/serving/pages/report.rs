@@ -67,9 +67,9 @@ fn as_file(finding: &Finding, format: &Format) -> Result<Answer, Failure> {
     let options = Options::new(TextOptions { width: TEXT_WIDTH, colour: false, detail: false });
     match render(from_ref(finding), format, &options) {
         Ok(Output::Text(text)) => Ok(Answer::new(200, Kind::File(format.media_type), text)),
-        Ok(Output::Files(_)) => Err(Failure::Nowhere(said("Not to be had", "These are several files."))),
+        Ok(Output::Files(_)) => Err(Failure::Nowhere(said("Not available", "These are several files."))),
         Err(error) if error.is_of_what_was_asked() => {
-            Err(Failure::Nowhere(said("Not to be had", &format!("{error}."))))
+            Err(Failure::Nowhere(said("Not available", &format!("{error}."))))
         }
         Err(error) => Err(Failure::Other(error.into())),
     }

@@ -62,7 +62,9 @@ pub fn launch(plan: &Plan, launch: u32, left: Left<'_>, sizes: &BlockSizes) -> V
     let sides = left.sides.to_vec();
     let builder = oldest_side(plan, left.builders);
     let active = left.steps;
-    let mut script = Script { plan, launch, data_seed, sides, slots, builder, random, lines: Vec::new() };
+    let is_scanned = false;
+    let mut script =
+        Script { plan, launch, data_seed, sides, slots, builder, random, is_scanned, lines: Vec::new() };
     script.own_part(active, sizes);
     script.image_part(active);
     script.lines
@@ -79,6 +81,7 @@ pub fn pilot(plan: &Plan, active: &BTreeSet<String>) -> Vec<Line> {
         slots: vec![0],
         builder: BASE,
         random,
+        is_scanned: false,
         lines: Vec::new(),
     };
     script.pilot_part(active);
@@ -95,6 +98,8 @@ struct Script<'a> {
     /// Who makes the image for all.
     builder: Side,
     random: Xoshiro256PlusPlus,
+    /// Whether all rows were read once since something was written.
+    is_scanned: bool,
     lines: Vec<Line>,
 }
 
@@ -173,6 +178,7 @@ impl<'a> Script<'a> {
             // A step that has its verdict still makes the tree for those after it.
             self.unmeasured(part, step, writers, operations * u64::from(cycles));
         }
+        self.is_scanned = false;
         self.finish(part, step, writers, measured);
         if measured {
             self.shapes(part, step, writers, Meaning::ShapeAfter);
@@ -227,6 +233,7 @@ impl<'a> Script<'a> {
 
     fn settle(&mut self, part: Part, step: &Step, workers: &[WorkerId], to: Settle) {
         if to != Settle::None {
+            self.is_scanned = false;
             let settle = Request::Settle { to, timeout: LONG_TIMEOUT };
             self.ask_all(part, Some(step), workers, LONG_TIMEOUT, &settle);
         }
@@ -267,8 +274,9 @@ impl<'a> Script<'a> {
     /// What was written or compacted last is in no block cache yet: reads would be the slower the earlier they are.
     fn fill_cache(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
         let is_lsm = !self.plan.workload.is_sql() && !self.plan.workload.is_fio();
-        if is_lsm && step.operation.finds_keys() && all_keys_exist(self.plan, step) {
+        if is_lsm && !self.is_scanned && step.operation.finds_keys() && all_keys_exist(self.plan, step) {
             self.scan(part, Some(step), workers);
+            self.is_scanned = true;
         }
     }
 

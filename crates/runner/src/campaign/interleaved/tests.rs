@@ -7,7 +7,7 @@ use super::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use super::script::oldest_side;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
-use crate::campaign::samples::{plan, sql_plan, streams_plan};
+use crate::campaign::samples::{WORKLOAD, plan, sql_plan, streams_plan};
 use crate::campaign::simulated::{Fault, SimulatedWorld};
 use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::build::BuildSource;
@@ -16,7 +16,7 @@ use model::plan::Plan;
 use model::reason::{LeaveReason, Reason};
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request};
-use model::workload::Operation;
+use model::workload::{Operation, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lets each step leave after a stated launch.
@@ -171,6 +171,54 @@ fn a_decided_step_leaves_but_still_makes_the_tree_for_those_after_it() {
         _ => false,
     });
     assert!(fills_unmeasured);
+}
+
+/// Two reads in a row find the same cache; writes and what settles after them leave blocks in it that are cold.
+#[test]
+fn all_rows_are_read_before_a_step_that_reads_if_something_was_written_since() {
+    const READS: &str = r#"
+        [[step]]
+        name = "first"
+        group = "point"
+        operation = "read-random"
+        database = "own"
+        [[step]]
+        name = "second"
+        group = "point"
+        operation = "read-random"
+        database = "own"
+        [[step]]
+        name = "while-writing"
+        group = "point"
+        operation = "read-random"
+        database = "own"
+        background_write_bytes_per_s = 1000000
+        [[step]]
+        name = "last"
+        group = "point"
+        operation = "read-random"
+        database = "own"
+    "#;
+    let steps = ["first", "second", "while-writing", "last"];
+    let workload = Workload::parse(&format!("{WORKLOAD}{READS}"), "test").unwrap();
+    let told = run(&Plan { workload, ..plan(&TWO, &steps, LONG) }, referee(1, &[]), Vec::new());
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let mut seen: Vec<&str> = Vec::new();
+    for action in &told.world.actions {
+        let Action::Ask { requests, .. } = action else { continue };
+        match &requests[0].1 {
+            Request::Scan { .. } => seen.push("scan"),
+            Request::Prepare(setup) if setup.operation != Operation::ReadRandom => seen.push("write"),
+            Request::Prepare(setup) if setup.background_write_bytes_per_s.is_some() => {
+                seen.push("read while writing")
+            }
+            Request::Prepare(_) => seen.push("read"),
+            _ => {}
+        }
+    }
+    // The pilot is on the base alone and measures writes only.
+    let last_write = seen.iter().rposition(|name| *name == "write").unwrap();
+    assert_eq!(seen[last_write + 1..], ["scan", "read", "read", "read while writing", "scan", "read"]);
 }
 
 #[test]

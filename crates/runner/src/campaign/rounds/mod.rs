@@ -1,5 +1,5 @@
 //! One subject alive at a time, each step in one go: complete rounds in random order, or one subject after another
-//! as the posts do it.
+//! as Small Datum does it.
 
 pub mod db_bench;
 pub mod machine;

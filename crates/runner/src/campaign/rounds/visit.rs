@@ -55,7 +55,7 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// A fresh process for the step, with an empty block cache, as each db_bench of the posts is.
+    /// A fresh process for the step, with an empty block cache, as each db_bench of Small Datum is.
     fn begin_process(&mut self, step: &Step, index: usize) {
         if index > 0 {
             self.end_process();
