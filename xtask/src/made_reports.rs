@@ -324,7 +324,7 @@ fn counters(step: usize, builds: &[String]) -> Table {
         column("p99", Kind::Number),
         column("written", Kind::Number),
         column("verdict", Kind::Word),
-        column("moved as well", Kind::Prose),
+        column("also changed", Kind::Prose),
     ];
     let row = |(build, name): (usize, &String)| {
         let ratio = if build == 0 { 1.0 } else { ratio(step, build) };

@@ -72,7 +72,7 @@ pub fn of_other(store: &Store, id: &str) -> anyhow::Result<Option<Finding>> {
 fn bisection(store: &Store, id: &str) -> anyhow::Result<BisectView> {
     let json = store.load_bisection(id)?.finding_json;
     let json = json.ok_or_else(|| {
-        anyhow!("bisection {id} has no end: it still runs, or it was killed; `dbdyno bisect --resume {id}` goes on with it")
+        anyhow!("bisection {id} has no end: it still runs, or it was killed; `dbdyno bisect --resume {id}` resumes it")
     })?;
     serde_json::from_str(&json).with_context(|| format!("what is stored of bisection {id} cannot be read"))
 }

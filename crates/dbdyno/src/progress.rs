@@ -159,7 +159,7 @@ impl Progress {
                 self.steps = active_steps.len();
                 if self.bar.is_none() && !active_steps.is_empty() {
                     self.say(&format!(
-                        "  launch {launch} of at most {max_launches}: {:.1} s, {} steps open, {}",
+                        "  launch {launch} of at most {max_launches}: {:.1} s, {} steps undecided, {}",
                         took.as_secs_f64(),
                         active_steps.len(),
                         self.left(elapsed_s),
@@ -195,7 +195,7 @@ impl Progress {
             bar.set_position(elapsed_s.min(self.budget_s));
             let most = self.max_launches.map_or("?".to_owned(), |most| most.to_string());
             bar.set_message(format!(
-                "launch {}/{most} {step}, {} steps open, {}",
+                "launch {}/{most} {step}, {} steps undecided, {}",
                 self.launch,
                 self.steps,
                 self.left(elapsed_s)

@@ -71,7 +71,7 @@ impl<'a> Recording<'a> {
     fn say_what_is_held_back(&mut self) {
         match (self.writer.held_back(), self.said) {
             (Some(why), false) => self.progress.say(&format!(
-                "{why}. The run goes on, and what it measures is kept in memory until then; a second Ctrl-C gives it up"
+                "{why}. The run continues and keeps its results in memory until the store can be written; a second Ctrl-C discards them"
             )),
             (None, true) => self.progress.say("the store can be written again: everything that was kept is in it"),
             (Some(_), true) | (None, false) => return,

@@ -151,7 +151,7 @@ mod tests {
             Operation::Transaction(transaction) => transaction.operations(Dialect::Postgres),
             _ => 0,
         };
-        assert_eq!(queries("read-only_range=100"), 16, "as the posts count them");
+        assert_eq!(queries("read-only_range=100"), 16, "as Small Datum counts them");
         assert_eq!((queries("point-query_range=100"), queries("insert_range=100")), (1, 1));
     }
 

@@ -120,7 +120,7 @@ fn may_be_layout(run: &Comparison, step: &StepView, case: &ComparedStep) -> Stri
 
 fn open(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
     let what = match case.verdict {
-        Verdict::Suspect => "no more than a suspicion",
+        Verdict::Suspect => "suspect, not proven",
         Verdict::Regression => "slower, significant alone but not with all steps taken together",
         _ => "inconclusive",
     };

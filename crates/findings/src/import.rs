@@ -49,7 +49,7 @@ pub struct ImportView {
 pub struct StepView {
     /// Its name, as the file has it.
     pub name: String,
-    /// The metrics that any of its rows has, in the order of the posts.
+    /// The metrics that any of its rows has, in the order of Small Datum.
     pub metrics: Vec<String>,
     /// A row per version, in the order of the files.
     pub rows: Vec<RowView>,

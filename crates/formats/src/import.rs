@@ -44,10 +44,10 @@ enum Scale {
     Text,
 }
 
-/// One column of the posts: its heading, our metric and unit, and how the number stands there.
+/// One column of Small Datum: its heading, our metric and unit, and how the number stands there.
 struct Column(&'static str, &'static str, &'static str, Scale);
 
-/// A column: a metric of ours, whose heading, unit and scale the catalogue has, or one that only the posts have.
+/// A column: a metric of ours, whose heading, unit and scale the catalogue has, or one that only Small Datum has.
 enum Listed {
     Ours(Metric),
     Theirs(Column),
@@ -119,7 +119,7 @@ const LISTED: &[Listed] = &[
 static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     let column = |listed: &Listed| match listed {
         Listed::Ours(metric) => {
-            // A count has no unit in the posts.
+            // A count has no unit in Small Datum.
             let unit = Some(metric.unit()).filter(|unit| *unit != "1").unwrap_or_default();
             Column(metric.header(), metric.name(), unit, Scale::Times(metric.scale()))
         }
@@ -128,12 +128,12 @@ static COLUMNS: LazyLock<Vec<Column>> = LazyLock::new(|| {
     LISTED.iter().map(column).collect()
 });
 
-/// The heading that a metric has in the posts; the metric itself where it has none.
+/// The heading that a metric has in Small Datum; the metric itself where it has none.
 pub fn heading(metric: &str) -> &str {
     COLUMNS.iter().find(|column| column.1 == metric).map_or(metric, |column| column.0)
 }
 
-/// The place of a metric among the columns of the posts; metrics that the posts do not have come last.
+/// The place of a metric among the columns of Small Datum; metrics that Small Datum does not have come last.
 pub fn position(metric: &str) -> usize {
     COLUMNS.iter().position(|column| column.1 == metric).unwrap_or(COLUMNS.len())
 }
@@ -152,7 +152,7 @@ pub fn warnings(format: &str, file: &ImportedFile) -> Vec<String> {
     }
 }
 
-/// The unit of a metric; absent where it is none of the posts'.
+/// The unit of a metric; absent where it is none of Small Datum's.
 fn unit_of(metric: &str) -> Option<&'static str> {
     COLUMNS.iter().find(|column| column.1 == metric).map(|column| column.2)
 }
@@ -265,7 +265,7 @@ pub fn of_table(values: &[TableValue], source: Source<'_>) -> Vec<ImportedValue>
 
 /// The values of db_bench's output, benchmark after benchmark. Of a benchmark that ran several times, the second is
 /// `overwrite#2`. Statistics of RocksDB are totals since the
-/// database was opened, as the posts have them.
+/// database was opened, as Small Datum has them.
 pub fn of_db_bench(output: &DbBenchOutput, source: Source<'_>) -> Vec<ImportedValue> {
     let subject = output.version().unwrap_or(source.subject);
     let mut times: BTreeMap<&str, u32> = BTreeMap::new();
@@ -321,7 +321,7 @@ fn of_result(result: &BenchmarkResult) -> Vec<(&'static str, &'static str, f64)>
     values
 }
 
-/// A number as the posts have it: in the unit of its column.
+/// A number as Small Datum has it: in the unit of its column.
 fn shown(metric: &str, value: f64) -> String {
     let scale = COLUMNS.iter().find(|column| column.1 == metric).map_or(Scale::Text, |column| column.3);
     match scale {

@@ -73,7 +73,7 @@ pub struct DeviceMeans {
 }
 
 impl IostatOutput {
-    /// Means as the posts have them: of each column over the reports, each report alike, also those in which a device
+    /// Means as Small Datum has them: of each column over the reports, each report alike, also those in which a device
     /// did nothing. None where there is no report but the first, and that does not count.
     pub fn means(&self, first: FirstReport) -> Option<IostatMeans> {
         let reports = self.reports.get(first.skipped()..).filter(|reports| !reports.is_empty())?;

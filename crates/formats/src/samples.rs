@@ -1,4 +1,4 @@
-//! Samples that stand in columns: cells beside their header, and means over them as the posts have them.
+//! Samples that stand in columns: cells beside their header, and means over them as Small Datum has them.
 
 use crate::number::{Rounded, real};
 use std::collections::BTreeMap;

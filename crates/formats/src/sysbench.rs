@@ -147,7 +147,7 @@ impl SysbenchRun {
             || self.events_per_s.is_some()
     }
 
-    /// Operations per second: of queries, as posts give it; of events where the test is not of SQL. Absent where the
+    /// Operations per second: of queries, as Small Datum gives it; of events where the test is not of SQL. Absent where the
     /// text does not say, and where no time went by.
     pub fn ops_per_s(&self) -> Option<f64> {
         let by_time = || {

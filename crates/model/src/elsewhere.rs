@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What stands beside each comparison with such a server.
-pub const NOT_OURS: &str = "not ours: neither frozen nor measured inside";
+pub const NOT_OURS: &str = "external: dbdyno neither freezes it nor reads its counters";
 
 /// A server that is not ours: never started, stopped, frozen or looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

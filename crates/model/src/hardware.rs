@@ -170,7 +170,7 @@ impl Workload {
     }
 }
 
-/// The classes of the posts with the ending `bc1g` have this much for the workloads that the operating system caches.
+/// The classes of Small Datum with the ending `bc1g` have this much for the workloads that the operating system caches.
 const SMALL_CACHE: Bytes = Bytes(1 << 30);
 
 #[cfg(test)]

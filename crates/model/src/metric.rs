@@ -196,7 +196,7 @@ metrics! {
         .column(PerOperation, "rd_op+d", 1.0, "device reads/op with the drain"),
     DiskWritesPerOpWithDrain => per_op("disk_writes_per_op_with_drain", "1")
         .column(PerOperation, "wr_op+d", 1.0, "device writes/op with the drain"),
-    /// What the posts call cpu/o for sysbench: in tables for spreadsheets alone, for it compares only on hosts with as
+    /// What Small Datum calls cpu/o for sysbench: in tables for spreadsheets alone, for it compares only on hosts with as
     /// many CPUs. The server's own CPU is `cpu_us_per_op`.
     HostCpuPercentSecondsPerOp => per_op("host_cpu_percent_s_per_op", "% s"),
 }
@@ -292,7 +292,7 @@ impl Metric {
         self.def().column.as_ref()
     }
 
-    /// What stands over its column: the name of the posts where they have one, else its own.
+    /// What stands over its column: the name of Small Datum where they have one, else its own.
     pub fn header(self) -> &'static str {
         match self {
             Metric::HostCpuPercentSecondsPerOp => "cpu/o",

@@ -63,7 +63,7 @@ pub enum Design {
     Interleaved,
     /// Complete rounds: each runs the whole sequence once on every subject, in random order.
     Rounds,
-    /// One subject after another, in the order of the plan: as the posts do it. Drift looks like a difference.
+    /// One subject after another, in the order of the plan: as Small Datum does it. Drift looks like a difference.
     Sequential,
 }
 

@@ -268,7 +268,7 @@ fn interleaved(file: &PlanText) -> Result<Interleaved, (&'static str, String)> {
     match of_visits.into_iter().find(|(_, is_set)| *is_set) {
         Some((key, _)) => Err((
             key,
-            "is of one subject at a time, and in an interleaved plan all are there at once: leave it out, or take `design = \"rounds\"`"
+            "applies to one subject at a time, but an interleaved plan runs all at once: leave it out, or use `design = \"rounds\"`"
                 .to_owned(),
         )),
         None => Ok(settings),
@@ -343,7 +343,7 @@ mod tests {
         check("3.5 %", "3.5", "until: `3.5` is no share");
         check("3.5 %", "NaN %", "until: `NaN %` is no share");
         check("until = \"3.5 %\"", "base_processes = 5", "base_processes: must be 1 to 4");
-        check("until = \"3.5 %\"", "tickers = true", "tickers: is of one subject at a time");
+        check("until = \"3.5 %\"", "tickers = true", "tickers: applies to one subject at a time");
         check(", \"rocksdb@8.6.7\", \"rocksdb@8.7.3\"", "", "subjects: there is one");
     }
 

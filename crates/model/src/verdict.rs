@@ -29,7 +29,7 @@ pub enum Verdict {
     NoChange,
     /// The budget ended before any of these could be said.
     Inconclusive,
-    /// The design does not protect against drift: no more than a suspicion.
+    /// The design does not protect against drift: suspect, not proven.
     Suspect,
     /// A ratio without an interval, or a metric that decides nothing.
     RatioOnly,

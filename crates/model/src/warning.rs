@@ -46,8 +46,8 @@ pub enum Warning {
     )]
     OwnImage,
     #[error(
-        "each side loads its library from where it is, not from a copy made by this run: {reason}; files that came to \
-         this host in different ways can differ by 1 %"
+        "each side loads its library from its original path, not from a copy made by this run: {reason}; libraries that were \
+         written to this disk in different ways can differ in speed by 1 %"
     )]
     LibrariesInPlace { reason: String },
     #[error(
@@ -58,8 +58,8 @@ pub enum Warning {
     #[error("{subject} failed in {} and is not in the later ones", count(*.launches, "launch", "launches"))]
     SideLeft { subject: String, launches: u64 },
     #[error(
-        "{} measured again by --retry-failed, later than the rest of their rounds: what the host did between is in their \
-         differences",
+        "{} measured again by --retry-failed, later than the rest of their rounds: their differences include changes of the \
+         host in between",
         count(*.visits, "turn was", "turns were")
     )]
     MeasuredAgainLater { visits: u64 },
@@ -69,7 +69,7 @@ pub enum Warning {
     )]
     ResumedAfterChange { changes: Vec<String> },
     #[error(
-        "before {run} the host was not what it was before {first}: {}; a difference between the two may be one of the host",
+        "the host's fingerprint before {run} differs from that before {first}: {}; a difference between the two runs may come from the host",
         .figures.join("; ")
     )]
     HostDiffers {
@@ -91,8 +91,8 @@ pub enum Warning {
 
     // Of a step, while it is measured.
     #[error(
-        "the engine delayed writes in {step}: frozen time refills its credit, so this step's rate is not \
-         that of an uninterrupted run"
+        "the engine delayed writes in {step}: its write credit also refills while its side is frozen, so the rate differs \
+         from that of an uninterrupted run"
     )]
     WritesDelayed { step: String },
     /// Events were sent again in the first block in which any was, so often of each kind.
@@ -122,7 +122,7 @@ pub enum Warning {
         error: String,
     },
     #[error(
-        "{} called by {}, {} by {}: a difference is not one of code alone",
+        "{} runs this step through {}, {} through {}: the two sides do not run the same code path",
         subjects(.calls), function(.calls), .base.subject, .base.function
     )]
     ApiDiffers {
@@ -196,7 +196,7 @@ pub enum Warning {
         seconds: Option<f64>,
     },
     #[error(
-        "real for these two binaries, but no more than the layout of code can make: builds of one source differ by up to {}",
+        "real for these two binaries, but code layout alone could explain it: builds of one source differ by up to {}",
         percent(*.most)
     )]
     WithinLayoutNoise { most: f64 },
@@ -214,22 +214,26 @@ pub enum Warning {
     ParametricInterval { launches: u64 },
     #[error("holds on this data image only: all launches had the same")]
     OneImage,
-    #[error("launches share data images, so the unit is the image: {images} of them")]
+    #[error(
+        "several launches share a data image, so the statistics count images, not launches: {images} of them"
+    )]
     SharedImages { images: u32 },
-    #[error("the rate was given: only a drop below it shows here; compare CPU per operation and latency")]
+    #[error(
+        "open loop: the rate was fixed, so throughput shows only a drop below it; compare CPU per operation and latency"
+    )]
     OpenLoop,
 
     // Of what keeps a comparison from a verdict.
     #[error(
-        "no verdict: calibrations found that two equal sides are not treated alike in {}; look for what disturbs this \
+        "no verdict: calibrations found a difference between two identical sides in {}; find what disturbs this \
          host, then run `dbdyno calibrate --anew`",
         .steps.join(", ")
     )]
     HarnessBiased { steps: Vec<String> },
     /// Servers elsewhere go on while others are measured.
     #[error(
-        "at most a suspicion: {} cannot be frozen and may {}, so what it does by itself, or for other \
-         clients, can be in the difference",
+        "suspect at most: {} cannot be frozen and may {}, so its background work and its other clients \
+         can be part of the difference",
         .subjects.join(" and "), goes_on(.design)
     )]
     NotFrozen { subjects: Vec<String>, design: Design },
@@ -239,8 +243,8 @@ pub enum Warning {
     )]
     ShapeDiffers { parts: Vec<DifferingPart>, launches: u64 },
     #[error(
-        "the sides left unequal work behind, so only a side that left more of it and was slower all the same has a verdict; base and \
-         candidate have {}",
+        "the sides left different amounts of work undone (compaction debt), so only a side that left more and was still slower gets a \
+         verdict; base and candidate have {}",
         differing(.parts, *.launches)
     )]
     DebtDiffers { parts: Vec<DifferingPart>, launches: u64 },
@@ -248,7 +252,9 @@ pub enum Warning {
     // Of a comparison in rounds.
     #[error("the {of} has a value in {rounds} of {most} rounds")]
     RoundsMissing { of: Party, rounds: u64, most: u64 },
-    #[error("no chain of common rounds connects the version with the base: nothing can be compared")]
+    #[error(
+        "the version and the base have no round in common, directly or through other versions: they cannot be compared"
+    )]
     NotConnected,
     #[error("no interval: {why}")]
     NoInterval { why: NoInterval },
@@ -280,8 +286,8 @@ pub enum Warning {
     #[error("the releases stand in the order of their numbers, not in that of the file")]
     Sorted,
     #[error(
-        "{campaigns} campaigns: places are those of the first, confirmed by the rounds of the others alone; sizes are \
-         of all rounds"
+        "{campaigns} campaigns: the first one locates the changes, the rounds of the others alone confirm them, and all \
+         rounds together give their sizes"
     )]
     Joined { campaigns: u64 },
     #[error("{trials} trials are excluded because other processes had the CPU meanwhile")]
@@ -290,7 +296,7 @@ pub enum Warning {
     // Of a report.
     #[error(
         "the harness is not calibrated here since the host booted: `dbdyno calibrate` tells whether it is \
-         honest"
+         unbiased"
     )]
     NotCalibrated,
     /// The self-test failed in other steps than one that has a verdict.
@@ -304,7 +310,7 @@ pub enum Warning {
     #[error("{reason} (after launch {launch})")]
     Dropped { reason: LeaveReason, launch: u32 },
     #[error(
-        "A selection: {}; what holds for all together is judged on all of them",
+        "Shown: {}; corrections for all steps and subjects still use all of them",
         selection(.steps.as_ref(), .subjects.as_ref())
     )]
     Selection {
@@ -313,7 +319,7 @@ pub enum Warning {
         /// Absent where all are shown.
         subjects: Option<Selected>,
     },
-    #[error("what the engine said of itself could not be read, its columns are absent: {}", unread(.texts))]
+    #[error("the statistics that the engine printed could not be parsed, so their columns are missing: {}", unread(.texts))]
     EngineTextUnread { texts: Vec<UnreadTexts> },
     #[error("{operations} operations of trials that count returned an error or a wrong answer")]
     #[strum(serialize = "failed-operations")]

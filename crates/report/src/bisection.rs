@@ -154,9 +154,9 @@ fn others(view: &BisectView) -> String {
     }
     if steps.len() > 1 {
         let more: Vec<String> = steps.iter().skip(1).map(|step| step.candidates.join(" or ")).collect();
-        return format!(" There is more than one step; the others: {}.", more.join(", "));
+        return format!(" There is more than one change; the others: {}.", more.join(", "));
     }
-    " There is more than one step, of which only this one was confirmed.".to_owned()
+    " There is more than one change; only this one was confirmed.".to_owned()
 }
 
 /// What was searched and how it went: a sentence each.
@@ -192,9 +192,9 @@ fn ends(view: &BisectView) -> Option<String> {
 /// What became of a stretch that was searched by itself.
 fn of_stretch(stretch: &Stretch) -> String {
     let outcome = match stretch.outcome {
-        StretchOutcome::Step => "a step in it",
-        StretchOutcome::Several => "more than one step in it",
-        StretchOutcome::NoDifference => "no step in it",
+        StretchOutcome::Step => "one change in it",
+        StretchOutcome::Several => "more than one change in it",
+        StretchOutcome::NoDifference => "no change in it",
         StretchOutcome::EndNotMeasurable => "cannot be measured",
         StretchOutcome::Unfinished => "not finished",
     };
@@ -204,7 +204,7 @@ fn of_stretch(stretch: &Stretch) -> String {
     };
     let compared = || stretch.comparison.map(|ends| format!("{}; ", compared(ends)));
     let said = stretch.fitted.map(by_all).or_else(compared).unwrap_or_default();
-    format!("The stretch from {} to {}: {said}{outcome}.", stretch.good, stretch.bad)
+    format!("The part from {} to {}: {said}{outcome}.", stretch.good, stretch.bad)
 }
 
 /// Places that were likely enough to be compared, and did not show a step.
@@ -212,7 +212,7 @@ fn not_confirmed(view: &BisectView) -> Vec<String> {
     let places = view.found.stretches.iter().flat_map(|stretch| &stretch.not_confirmed);
     let line = |place: &Place| {
         let Place { last_good, first_bad, comparison } = place;
-        format!("{first_bad} against {last_good} shows no step: {}.", compared(*comparison))
+        format!("{first_bad} against {last_good} shows no change: {}.", compared(*comparison))
     };
     places.map(line).collect()
 }
@@ -237,7 +237,7 @@ fn steps(view: &BisectView) -> Vec<String> {
         }
         if let Some(remainder) = step.remainder_ratio {
             lines.push(format!(
-                "Beside {}, the rest of its stretch makes {}.",
+                "Apart from the change at {}, the ends of its part still differ by {}.",
                 step.first_bad,
                 change(remainder)
             ));
@@ -331,8 +331,8 @@ fn legend(view: &BisectView) -> String {
         String::new()
     };
     format!(
-        "Launches are those of the search, each against {}, and at the bad end those of the comparison of the ends; \
-         the probability is that of being the first {} version, as the search left it.{others}",
+        "Launches: those of the search, each against {}; for the bad end those of the comparison of the ends. Probability: \
+         of being the first {} version, at the end of the search.{others}",
         view.found.good,
         view.comparative()
     )

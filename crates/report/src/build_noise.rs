@@ -61,8 +61,8 @@ fn noise(view: &BuildNoiseView) -> Table {
 
 fn legend(view: &BuildNoiseView) -> String {
     format!(
-        "tau is the standard deviation between builds beyond that of repeated launches; at most: with {} confidence. \
-         Assumed where nobody measures it: {}. Give what was found as --build-noise to history and compare.",
+        "tau, the build noise, is the standard deviation between builds in excess of that between launches; at most: its upper \
+         limit at {} confidence. If it was not measured, {} is assumed. Pass tau to compare and history as --build-noise.",
         chosen_percent(CONFIDENCE),
         chosen_percent(view.assumed)
     )

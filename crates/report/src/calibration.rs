@@ -200,14 +200,14 @@ fn is_biased(row: &CalibrationRow, noise: &MetricNoise) -> bool {
 
 fn verdict(view: &CalibrationView) -> String {
     match &view.honesty {
-        Honesty::Honest => "The harness is honest here: no step treats the sides differently.".to_owned(),
+        Honesty::Honest => "The harness is unbiased here: no step treats the sides differently.".to_owned(),
         Honesty::Biased { steps } => format!(
-            "The harness is BIASED here: {} differs between two sides that are the same. No verdict on it can be trusted \
-             on this host; look for what disturbs it, then begin anew by `dbdyno calibrate --anew`.",
+            "The harness is BIASED here: {} differs between two identical sides. Do not trust those verdicts on this host; \
+             find what disturbs the host, then restart the self-test with `dbdyno calibrate --anew`.",
             and_list(steps)
         ),
         Honesty::TooFew { launches, needed } => format!(
-            "Too few launches to tell whether the harness is honest: {launches} of the {needed} that it takes. They \
+            "Too few launches to tell whether the harness is unbiased: {launches} of the {needed} that it takes. They \
              accumulate: calibrate again."
         ),
     }
@@ -341,10 +341,10 @@ fn self_test_legend(view: &CalibrationView) -> String {
     let threshold = most(|row| row.self_test.accumulated.threshold);
     let needed = most(|row| f64::from(row.self_test.accumulated.needed));
     format!(
-        "An e-value says how much better launches are explained by a side that is favoured than by two equal ones: about 1 or \
-         less where the sides are alike. Those of all calibrations by this version on this host are taken together (n \
-         launches). A step fails once that has reached {threshold:.0}; on at most {} of honest hosts any step of a workload \
-         ever does, however often it is calibrated. Fewer than {needed:.0} launches are not enough to fail. Later comparisons have no \
+        "An e-value says how much better a bias explains the launches than two equal sides do: about 1 or less if there is no \
+         bias. The e-values of all calibrations by this version on this host are combined (n launches). A step fails once \
+         its combined e-value reaches {threshold:.0}; on at most {} of unbiased hosts any step of a workload ever fails, \
+         however often they are calibrated. A step cannot fail with fewer than {needed:.0} launches. Later comparisons have no \
          verdict on a step that failed.",
         chosen_percent(ALPHA)
     )

@@ -56,7 +56,7 @@ pub fn document(view: &HistoryView) -> Document {
         ),
         Section::new("charts", "Over releases", figures),
         Section::new("measure-again", "Measure again", vec![Block::Items(remeasure(view))]),
-        Section::new("left-out", "Values that stand apart", vec![Block::Items(apart)]),
+        Section::new("left-out", "Outliers and gaps", vec![Block::Items(apart)]),
     ];
     let has_something = |block: &Block| !matches!(block, Block::Items(items) if items.is_empty());
     sections.retain(|section| section.blocks.iter().any(has_something));
@@ -347,7 +347,7 @@ fn says(series: &SeriesView) -> String {
         (Some(trend), false) => format!("{changes}; {}", steadily(series, trend)),
         (None, false) => format!("{changes}{}", trends::doubt(series.maybe_autocorrelation)),
         (None, true) => {
-            let seen = |visible: f64| format!(": a step of {} would have been seen", percent(visible));
+            let seen = |visible: f64| format!(": a change of {} would have been seen", percent(visible));
             format!("no change{}", series.visible.map_or_else(String::new, seen))
         }
     }
@@ -356,9 +356,9 @@ fn says(series: &SeriesView) -> String {
 /// What the search rests on.
 fn legend(view: &HistoryView) -> String {
     format!(
-        "Searched with {} false findings in a series without a change (up to five times that for the first change of \
-         a short series of single runs, and twice for others), changes below {} left out; intervals at {}, the place taken as given. \"Would have \
-         been seen\": nine times of ten, one step in the middle; a slope, an end or two steps need more.",
+        "False positive rate {} per series without a change (up to five times as high for the first change of a short series \
+         of single runs, and twice for further changes); changes below {} are not listed; intervals at {}, given the position of the change. \"Would have \
+         been seen\": with 90 % power, for one change in the middle; a trend, a change near an end and two changes must be larger.",
         chosen_percent(view.alpha),
         chosen_percent(view.least_change),
         chosen_percent(1.0 - view.alpha),
@@ -382,7 +382,7 @@ fn gaps(view: &HistoryView) -> Vec<String> {
 /// Releases that are far off and raise no alarm.
 fn outliers(view: &HistoryView) -> Vec<String> {
     let with = view.series.iter().filter(|series| !series.outliers.is_empty());
-    with.map(|series| format!("far off, and no change: {} in {}", series.outliers.join(", "), series.name))
+    with.map(|series| format!("outlier, but no change: {} in {}", series.outliers.join(", "), series.name))
         .collect()
 }
 

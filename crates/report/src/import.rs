@@ -1,4 +1,4 @@
-//! Results of another program as a document, as JSON and as a table: one table per test with the columns of the posts.
+//! Results of another program as a document, as JSON and as a table: one table per test with the columns of Small Datum.
 
 use crate::charts::{Bands, BarSeries, Bars, Chart, Line, Point, Releases};
 use crate::contract::SCHEMA;
@@ -200,12 +200,12 @@ fn of_step(step: &StepView) -> Table {
     Table::of(columns, rows)
 }
 
-/// Two decimals, as the posts have it.
+/// Two decimals, as Small Datum has it.
 fn relative(row: &RowView) -> String {
     or_none(row.relative_rate, |ratio| format!("{ratio:.2}"))
 }
 
-/// What stands in the file: the posts' digits, not ours.
+/// What stands in the file: Small Datum's digits, not ours.
 fn said(row: &RowView, metric: &str) -> String {
     let said = row.value(metric).map(|value| value.said.as_str()).filter(|said| !said.is_empty());
     said.unwrap_or(NONE).to_owned()

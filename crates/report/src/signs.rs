@@ -92,16 +92,16 @@ pub fn legend(signs: &BTreeSet<Sign>, margin: f64) -> String {
     if has(&[Sign::SlowerAlone, Sign::FasterAlone])
         && let Some(last) = parts.last_mut()
     {
-        last.push_str(" (hollow: significant alone, but not with all steps taken together)");
+        last.push_str(" (hollow: significant alone, but not after correction for all steps)");
     }
     if has(&[Sign::Same]) {
         parts.push(format!("= no difference beyond {}", chosen_percent(margin)));
     }
     if has(&[Sign::Open]) {
-        parts.push("? open: no difference found, nor ruled out".to_owned());
+        parts.push("? inconclusive: no difference found, nor ruled out".to_owned());
     }
     if has(&[Sign::Suspect]) {
-        parts.push("! no more than a suspicion".to_owned());
+        parts.push("! suspect, not proven".to_owned());
     }
     if parts.is_empty() { String::new() } else { parts.join(", ") + "." }
 }
@@ -118,8 +118,8 @@ mod tests {
         check(&[Sign::Slower, Sign::Same], "\u{25bc} slower, = no difference beyond 2 %.");
         check(
             &[Sign::Suspect, Sign::FasterAlone, Sign::Open, Sign::Slower],
-            "\u{25bc} slower, \u{25b2} faster (hollow: significant alone, but not with all steps taken together), ? open: no \
-             difference found, nor ruled out, ! no more than a suspicion.",
+            "\u{25bc} slower, \u{25b2} faster (hollow: significant alone, but not after correction for all steps), ? inconclusive: no \
+             difference found, nor ruled out, ! suspect, not proven.",
         );
     }
 

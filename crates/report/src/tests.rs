@@ -265,9 +265,9 @@ fn the_sentence_says_what_holds_for_all_steps_and_what_does_not() {
         summary(&view, &view.subjects[1])
     };
     insta::assert_snapshot!(sentence(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4 on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
-    insta::assert_snapshot!(sentence(|case| case.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: significant alone, but not with all steps taken together, on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| case.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: significant alone, but not after correction for all steps, on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::NoChange), @"rocksdb@8.7.3 against rocksdb@8.5.4: within 2 % on readrandom.");
-    insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: no more than a suspicion on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: suspect, not proven on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"rocksdb@8.7.3 against rocksdb@8.5.4: no verdict on readrandom.");
 }
 
@@ -276,17 +276,17 @@ fn what_was_found_says_what_holds_for_all_steps_and_what_does_not() {
     let first =
         |change: fn(&mut ComparedStep)| crate::document(&finding(readrandom(change))).found[0].text.clone();
     insta::assert_snapshot!(first(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
-    insta::assert_snapshot!(first(|case| case.confirmed = false), @"Significant alone, but not with all steps taken together: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
-    insta::assert_snapshot!(first(|case| case.layout = Some(Layout::MayBe)), @"Different, but no more than the layout of code can make: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| case.confirmed = false), @"Significant alone, but not after correction for all steps: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| case.layout = Some(Layout::MayBe)), @"Different, but code layout alone could explain it: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::NoChange), @"Within 2 % of rocksdb@8.5.4: readrandom.");
-    insta::assert_snapshot!(first(|case| case.verdict = Verdict::Inconclusive), @"Open, a difference neither found nor ruled out: readrandom (seen from 1.8 % on).");
+    insta::assert_snapshot!(first(|case| case.verdict = Verdict::Inconclusive), @"Inconclusive, a difference neither found nor ruled out: readrandom (smallest visible change 1.8 %).");
     insta::assert_snapshot!(
         first(|case| {
             case.verdict = Verdict::Inconclusive;
             case.warnings = vec![Warning::Provisional { ratio: 0.9, low: 0.88, high: 0.92, launches: 6 }];
         }),
         @"Large so far, with no verdict yet: readrandom -10.0 % [-12.0, -8.0].");
-    insta::assert_snapshot!(first(|case| case.verdict = Verdict::Suspect), @"No more than a suspicion: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
+    insta::assert_snapshot!(first(|case| case.verdict = Verdict::Suspect), @"Suspect, not proven: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"No verdict: readrandom.");
 }
 
@@ -298,10 +298,10 @@ fn a_killed_run_says_so_and_has_no_cost_yet() {
     let unfinished = text(&view, 160);
     assert!(unfinished.contains("UNFINISHED: it still runs, or it was killed"), "{unfinished}");
     assert!(!unfinished.contains("Cost of measuring"), "{unfinished}");
-    assert!(unfinished.contains("Verdicts are those of its last look, after launch"), "{unfinished}");
+    assert!(unfinished.contains("Verdicts are from its last interim look, after launch"), "{unfinished}");
     assert_eq!(parsed(&view)["status"], "unfinished");
     view.run.looked_at = None;
-    assert!(text(&view, 160).contains("It was not looked at yet: there are no verdicts."));
+    assert!(text(&view, 400).contains("No interim look has been made yet, so there are no verdicts."));
     view.run.status = RunStatus::Ended(RunOutcome::Interrupted);
     assert!(text(&view, 80).contains("interrupted by the user"));
 }

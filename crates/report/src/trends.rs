@@ -31,13 +31,13 @@ pub(crate) fn steadily(trend: &TrendView, releases: usize, maybe_autocorrelation
 
 /// What else may explain what was found in single runs.
 pub(crate) fn doubt(maybe_autocorrelation: bool) -> &'static str {
-    if maybe_autocorrelation { "; or its noise is alike from one release to the next" } else { "" }
+    if maybe_autocorrelation { "; or the noise is autocorrelated from release to release" } else { "" }
 }
 
 /// "; built by other compilers (GCC 7.3.1, since then GCC 13.3.1), so not by the code alone"
 pub(crate) fn other_compilers(toolchain: &Toolchain) -> String {
     format!(
-        "; built by other compilers ({}, since then {}), so it cannot be given to the code alone",
+        "; the compiler changed too ({}, from then on {}), so the code need not be the only cause",
         toolchain.before, toolchain.after
     )
 }

@@ -157,7 +157,9 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(trials.failed == 0 && trials.done > 0, "{} done, {} failed", trials.done, trials.failed);
     ensure!(neighbour.tables()?.is_empty(), "there are {:?}", neighbour.tables()?);
     let limited = scratch.write("limited.toml", &format!("memory_limit = \"1 GB\"\n{text}"))?;
-    Call::new(scratch, ["run"]).and([limited]).fails(&[2], &["mariadb@near is not ours", "memory_limit"])?;
+    Call::new(scratch, ["run"])
+        .and([limited])
+        .fails(&[2], &["mariadb@near is an external server", "memory_limit"])?;
     Ok(Ending::Passed)
 }
 
@@ -231,7 +233,7 @@ fn refusals_of_postgres(scratch: &Scratch) -> anyhow::Result<Ending> {
         Some(PASSWORD),
         &["`weak` may not make tables in the database `bench`", "grant"],
     )?;
-    check("tls", &dsn("tls")?, None, &["by TLS only", "tunnel"])?;
+    check("tls", &dsn("tls")?, None, &["only over TLS", "tunnel"])?;
     let missing = dsn("trusted")?.replace("/bench", "/nowhere");
     check("missing", &missing, None, &["has no database `nowhere`", "CREATE DATABASE"])?;
     check(
@@ -279,7 +281,7 @@ fn refusals_of_mysql(scratch: &Scratch) -> anyhow::Result<Ending> {
     let other_dialect = format!("postgres://me@127.0.0.1:{}/bench", server.port()?);
     check("dialect", &other_dialect, None, &["does not answer as a server that speaks postgres"])?;
     server.run(["SET GLOBAL require_secure_transport = ON"])?;
-    check("tls", &native, Some(PASSWORD), &["by TLS only", "tunnel"])?;
+    check("tls", &native, Some(PASSWORD), &["only over TLS", "tunnel"])?;
     Ok(Ending::Passed)
 }
 
@@ -311,7 +313,8 @@ fn addresses(scratch: &Scratch) -> anyhow::Result<Ending> {
     let json = call(&["engine", "info", "postgres@my-prod", "--json"]).succeeds()?;
     ensure!(json.json()?["build"].get("sha256").is_none(), "{}", json.stdout);
     ensure!(!format!("{list}{info}{}", json.stdout).contains("s3cr"), "the password is shown");
-    call(&["engine", "start", "postgres@my-prod"]).fails(&[2], &["not ours to start"])?;
+    call(&["engine", "start", "postgres@my-prod"])
+        .fails(&[2], &["an external server, which dbdyno does not start"])?;
     Ok(Ending::Passed)
 }
 

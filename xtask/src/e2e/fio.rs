@@ -1,4 +1,4 @@
-//! Cases of fio: jobs by depth with the posts' CPU per IO, subjects that differ in storage, an interleaved comparison, and what
+//! Cases of fio: jobs by depth with Small Datum's CPU per IO, subjects that differ in storage, an interleaved comparison, and what
 //! goes wrong.
 
 use super::scratch::Scratch;

@@ -150,7 +150,7 @@ fn resume(scratch: &Scratch) -> anyhow::Result<Ending> {
     let verdicts = expect::texts(&unfinished["comparisons"], "verdict");
     ensure!(!verdicts.contains(&"regression"), "a run that goes on has verdicts: {verdicts:?}");
     let again = || Call::new(scratch, ["run", "--resume", "last"]);
-    again().and(["--retry-failed"]).fails(&[2], &["leave --retry-failed out"])?;
+    again().and(["--retry-failed"]).fails(&[2], &["leave out --retry-failed"])?;
     let report = again().and(["--json"]).succeeds()?.json()?;
     ensure!(report["status"] == "done", "status is {}", report["status"]);
     let after = ended_launches(scratch)?;

@@ -112,7 +112,7 @@ fn pages(scratch: &Scratch) -> anyhow::Result<Ending> {
     let report = served.shows(&format!("/runs/{first}"), &["readrandom", RELEASE])?;
     ensure!(!report.body.contains("<b>\"a\""), "a name became markup");
     let whole = served.shows(&format!("/runs/{first}?step=readrandom"), &["readrandom"])?;
-    ensure!(!whole.body.contains("A selection"), "the only step is called a selection");
+    ensure!(!whole.body.contains("Shown: "), "the only step is called a selection");
     let misspelt = format!("/runs/{first}?step=readrandm");
     served.answers(&misspelt, 404, &["No such part", "did you mean `readrandom`?"])?;
     served.answers("/runs/last", 303, &[])?;
@@ -138,7 +138,7 @@ fn pages(scratch: &Scratch) -> anyhow::Result<Ending> {
     served.shows(picked.header("Location"), &["side by side", "carries no interval and no verdict"])?;
     headers(&served)?;
     let third = compared(scratch, &["--step", "seekrandom"])?;
-    let part = ["A selection: 1 of 2 steps (seekrandom)", "judged on all of them"];
+    let part = ["Shown: 1 of 2 steps (seekrandom)", "still use all of them"];
     served.shows(&format!("/runs/{third}?step=seekrandom"), &part)?;
     served.end()?;
     Ok(Ending::Passed)

@@ -1,8 +1,9 @@
 //! Words that users would not understand, each with the word of the field to use instead: gone from what dbdyno says and from the
 //! documents, and kept out.
 //!
-//! What dbdyno says are its string literals, tests apart. Records of decisions, the changelog, quoted reports and data keep the words of
-//! their day.
+//! What dbdyno says are its string literals, tests apart, and the comments of its command line, which are its help; the files of workloads,
+//! configurations, engines, hardware and plans, which it prints and which users copy. Records of decisions, the changelog, quoted
+//! reports and imported data keep the words of their day.
 
 use super::rust_source::RustSource;
 use super::{SourceFile, Violation};
@@ -20,6 +21,14 @@ const WORDS: &[(&str, &str)] = &[
     ("server elsewhere", "external server"),
     ("servers elsewhere", "external servers"),
     ("helper step", "setup step"),
+    ("no more than a suspicion", "suspect, not proven"),
+    ("moved as well", "also changed"),
+    ("with it moved", "also changed"),
+    ("default drift", "changed default"),
+    ("must be known", "notes"),
+    ("can be had", "is available"),
+    ("goes on with it", "resumes it"),
+    ("that is not ours", "external server"),
     ("hopeless", "what it is: too noisy, no time for it"),
     ("dearest", "costliest"),
     ("colophon", "footer"),
@@ -28,6 +37,9 @@ const WORDS: &[(&str, &str)] = &[
     ("of the posts", "of Small Datum"),
     ("the posts'", "Small Datum's"),
 ];
+
+/// Directories of files that users read and copy.
+const DATA: &[&str] = &["configs/", "engines/", "hardware/", "plans/", "workloads/"];
 
 /// Documents that keep the words of their day, and those that define the words.
 const KEPT: &[&str] = &[
@@ -44,12 +56,15 @@ pub fn check(files: &[SourceFile]) -> Vec<Violation> {
 }
 
 fn of_file(file: &SourceFile) -> Vec<Violation> {
+    let numbered = || (1..).zip(file.text.lines().map(str::to_owned));
     let lines: Vec<(usize, String)> = if is_said(file) {
         let source = RustSource::parse(&file.text);
         let said = source.literals.iter().filter(|literal| !source.is_test(literal.line));
-        said.map(|literal| (literal.line, joined(&literal.text))).collect()
-    } else if is_document(file) {
-        (1..).zip(file.text.lines().map(str::to_owned)).collect()
+        let literals = said.map(|literal| (literal.line, joined(&literal.text)));
+        let help = numbered().filter(|(_, line)| has_help(file) && line.trim_start().starts_with("///"));
+        literals.chain(help).collect()
+    } else if is_document(file) || is_data_to_read(file) {
+        numbered().collect()
     } else {
         Vec::new()
     };
@@ -68,6 +83,15 @@ fn of_file(file: &SourceFile) -> Vec<Violation> {
 
 fn is_said(file: &SourceFile) -> bool {
     file.is_rust() && file.path.starts_with("crates/") && !file.is_test_file()
+}
+
+/// Of the command line the documentation of a field is the help of its option.
+fn has_help(file: &SourceFile) -> bool {
+    file.path.starts_with("crates/dbdyno/src/cli/")
+}
+
+fn is_data_to_read(file: &SourceFile) -> bool {
+    file.path.ends_with(".toml") && DATA.iter().any(|directory| file.path.starts_with(directory))
 }
 
 fn is_document(file: &SourceFile) -> bool {
@@ -97,6 +121,10 @@ mod tests {
         assert_eq!(violations("crates/report/src/a.rs", said), 1);
         assert_eq!(violations("docs/campaigns.md", "A trial is Set aside."), 1);
         assert_eq!(violations("README.md", "fine"), 0);
+        assert_eq!(violations("workloads/a.toml", "# as the posts do\ndescription = \"patience\""), 2);
+        let help = "struct Run {\n    /// How long patience lasts.\n    seconds: u32, // its patience\n}";
+        assert_eq!(violations("crates/dbdyno/src/cli/run.rs", help), 1);
+        assert_eq!(violations("crates/dbdyno/src/run.rs", help), 0);
     }
 
     #[test]
@@ -106,6 +134,5 @@ mod tests {
         assert_eq!(violations("crates/report/src/a.rs", quiet), 0);
         assert_eq!(violations("crates/report/src/tests.rs", "const A: &str = \"set aside\";"), 0);
         assert_eq!(violations("docs/adr/001-a.md", "set aside"), 0);
-        assert_eq!(violations("workloads/a.toml", "set aside"), 0);
     }
 }

@@ -60,7 +60,9 @@ impl Versions {
                 return Ok(place);
             }
             cache.resolve(catalog, build, &mut |_| {}).map_err(usage)?;
-            Err(usage(anyhow!("{build} is your own build and stands in no order; --git bisects commits")))
+            Err(usage(anyhow!(
+                "{build} is your own build, so it has no place in the order of releases; to bisect commits use --git"
+            )))
         };
         let (first, last) = (place(&good.build)?, place(&bad.build)?);
         if first >= last {

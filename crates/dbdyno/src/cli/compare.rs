@@ -21,10 +21,10 @@ pub struct Compare {
     /// Wall time from the plan to the report, fetching apart (90s, 5m, 1h) [default: the workload's, else 5m]
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub budget: Option<Duration>,
-    /// Keep a fifth of alpha back: if the comparison ends open, --resume with --extend can give it more time, once
+    /// Reserve a fifth of alpha: if steps end inconclusive, --resume with --extend can give them more time, once
     #[arg(long)]
     pub extendable: bool,
-    /// Go on with a comparison that was stopped: a run's id, a unique beginning of it, its name, or `last`
+    /// Resume a comparison that was stopped: a run's id, a unique prefix of it, its name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "base", "candidates", "workload", "steps", "own_image", "margin", "alpha", "build_noise", "max_launches", "seed", "fast",
         "budget", "extendable", "design", "rounds", "name", "plant_slowdown",

@@ -51,7 +51,7 @@ pub struct History {
     pub from: ImportFormat,
     #[command(flatten)]
     pub reading: Reading,
-    /// Only these steps, several
+    /// Only these steps; may be given several times
     #[arg(long = "step", value_name = "STEP")]
     pub steps: Vec<String>,
     /// Share of series without a change in which anything is found, in percent
@@ -84,10 +84,10 @@ Examples:
   dbdyno history qps.tsv --engine rocksdb --workload rocksdb.byrx --schedule again.toml
   dbdyno run again.toml                                measures again what needs it";
 
-/// How files are read where they do not say so themselves.
+/// How files are read if they do not say so themselves.
 #[derive(Debug, Clone, Args)]
 pub struct Reading {
-    /// In tables: where the releases stand [default: found by the header]
+    /// In tables: where the releases are [default: found by the header]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub releases: Option<ReleasesIn>,
     /// In tables with a column for each release: what the numbers are, for example ops_per_s

@@ -28,12 +28,12 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3     is 8.7.3 slower than 8.5.4?
-  dbdyno engine add my-fix build/librocksdb.so   make your own build known
+  dbdyno engine add my-fix build/librocksdb.so   register your own build
   dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --step readrandom
   dbdyno report last --format markdown           the last run again, for a pull request
   dbdyno run plans/rocksdb-releases-small.toml   twenty releases, the classic sequence, every column
   dbdyno history last                            since which release?
-  dbdyno calibrate rocksdb@8.7.3                 is the harness honest on this machine?";
+  dbdyno calibrate rocksdb@8.7.3                 is the harness unbiased on this machine?";
 
 /// Where results and data lie.
 #[derive(Debug, Clone, Args)]
@@ -50,11 +50,11 @@ pub struct Places {
 pub enum Command {
     /// Compare candidates with a base, step by step, in interleaved blocks
     Compare(Compare),
-    /// Compare a build with itself: is the harness honest here, and how small a change can it see?
+    /// Compare a build with itself: is the harness unbiased here, and how small a change can it detect?
     Calibrate(Calibrate),
     /// Find the first release or commit that is slower, in few launches
     Bisect(Bisect),
-    /// Measure a matrix of builds, configurations and workloads from a plan file
+    /// Measure a matrix of builds, configurations and workloads, given by a plan file
     Run(Run),
     /// Show a run again
     Report(Report),
@@ -66,9 +66,9 @@ pub enum Command {
     History(History),
     /// Is this host fit to measure on? What to change, and why
     Doctor(Doctor),
-    /// Show the store in a browser; nothing is changed by it
+    /// Show the store in a browser, read-only
     Serve(Serve),
-    /// Releases that can be had, builds that are here, your own builds
+    /// List and fetch releases, add your own builds and servers
     Engine(Engine),
     /// A device that is slow on purpose, to try programs on
     Device(Device),
@@ -129,13 +129,13 @@ pub struct Measuring {
     /// Share of false verdicts per step, in percent
     #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
     pub alpha: f64,
-    /// What the same source differs by when it is built again, in percent; `calibrate --builds` measures it
+    /// Build noise: how much two builds of the same source differ, in percent; `calibrate --builds` measures it
     #[arg(long, default_value_t = 0.5, value_name = "PERCENT")]
     pub build_noise: f64,
     /// Most launches of a step
     #[arg(long, default_value_t = 48, value_name = "N")]
     pub max_launches: u32,
-    /// Seed of every random choice [default: drawn, and printed]
+    /// Seed of every random choice [default: random, and printed]
     #[arg(long)]
     pub seed: Option<u64>,
 }
@@ -155,10 +155,10 @@ pub struct Calibrate {
     pub build: String,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Other builds of the same source, two or more: measures by how much builds differ that should be the same
+    /// Two or more other builds of the same source: measures how much builds differ that should be equal
     #[arg(long, value_name = "BUILD", num_args = 2..)]
     pub builds: Vec<String>,
-    /// Begin the self-test of this host anew, after a fault was mended: earlier calibrations count no more
+    /// Restart the self-test of this host after you fixed a fault: earlier calibrations no longer count
     #[arg(long, conflicts_with = "builds")]
     pub anew: bool,
     /// Verdicts to reach: each is one step of one comparison of the build with itself
@@ -185,7 +185,7 @@ pub struct Bisect {
     /// The step that it differs in
     #[arg(long, value_name = "STEP", required_unless_present = "resume")]
     pub step: Option<String>,
-    /// Go on with a bisection that was stopped: its id, a unique beginning of it, or `last`; with --budget for more time
+    /// Resume a bisection that was stopped: its id, a unique prefix of it, or `last`; with --budget for more time
     #[arg(long, value_name = "BISECTION", conflicts_with_all = [
         "good", "bad", "step", "workload", "improvement", "untried", "git", "max_launches", "own_image", "margin", "alpha",
         "seed", "plant_slowdown", "plant_from",
@@ -197,34 +197,34 @@ pub struct Bisect {
     /// Look for the first version that is faster
     #[arg(long)]
     pub improvement: bool,
-    /// Take in releases that were published but never tried
+    /// Include releases that were published but never tried
     #[arg(long, conflicts_with = "git")]
     pub untried: bool,
     /// Bisect the commits of this repository, along first parents; it is only read
     #[arg(long, value_name = "DIR", requires_all = ["build", "library"])]
     pub git: Option<PathBuf>,
-    /// With --git: the command that builds a commit, for a shell in the root of a checkout of its own
+    /// With --git: the shell command that builds a commit; it runs in the root of a separate checkout
     #[arg(long, value_name = "COMMAND", requires = "git")]
     pub build: Option<String>,
     /// With --git: the library that it makes, by its path within the checkout
     #[arg(long, value_name = "PATH", requires = "git")]
     pub library: Option<PathBuf>,
-    /// Wall time of measuring; fetching and building apart [default: 30m]
+    /// Wall time of measuring, without fetching and building [default: 30m]
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub budget: Option<Duration>,
-    /// Most launches of the search; those that compare the ends and confirm are apart
+    /// Most launches of the search; those that compare the ends and confirm the change are not counted
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub max_launches: u32,
     /// Let each build make the image that it reads
     #[arg(long)]
     pub own_image: bool,
-    /// Where the ends are compared: a change within plus or minus this is no change, in percent
+    /// For the comparison of the ends: a change within plus or minus this is no change, in percent
     #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
     pub margin: f64,
     /// Share of false verdicts of a comparison, in percent
     #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
     pub alpha: f64,
-    /// Seed of every random choice [default: drawn, and printed]
+    /// Seed of every random choice [default: random, and printed]
     #[arg(long)]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -256,13 +256,13 @@ pub struct Run {
     /// Show sizes, steps, subjects and the least time, and measure nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Go on with a campaign that was stopped: a run's id, a unique beginning of it, its name, or `last`
+    /// Resume a campaign that was stopped: a run's id, a unique prefix of it, its name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run"])]
     pub resume: Option<String>,
-    /// With --resume, measure the turns again in which a step failed or was skipped; also of a campaign that is done
+    /// With --resume: measure again each turn in which a step failed or was skipped, also in a finished campaign
     #[arg(long, requires = "resume")]
     pub retry_failed: bool,
-    /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; several
+    /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; may be given several times
     #[arg(long = "db-bench", value_name = "SUBJECT=PROGRAM")]
     pub db_bench: Vec<String>,
     /// Test hook: SUBJECT=PERCENT burns this share of each operation's time again in this subject and those after it; several add up
@@ -291,13 +291,13 @@ pub struct Doctor {
     /// Results as JSON
     #[arg(long)]
     pub json: bool,
-    /// Set what can be set, as root; what was set before is kept for --undo
+    /// Change the settings that dbdyno can change (needs root); --undo restores them
     #[arg(long)]
     pub fix: bool,
-    /// Set back what --fix has set, unless somebody has set it since
+    /// Restore what --fix changed, except settings that were changed since
     #[arg(long, conflicts_with = "fix")]
     pub undo: bool,
-    /// Measure the host itself too: CPU, memory, fsync, reads of the device; some seconds, kept in the store
+    /// Measure the host itself too: CPU, memory, fsync, device reads; takes some seconds, kept in the store
     #[arg(long)]
     pub bench: bool,
     /// Width of the text [default: the terminal's, else 120]
@@ -318,7 +318,7 @@ pub struct Serve {
     /// Address to listen on; any other than the loopback needs a token
     #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDR:PORT")]
     pub listen: SocketAddr,
-    /// File whose first line is the token [default: drawn and printed once, where one is needed]
+    /// File whose first line is the token [default: generated and printed once, if one is needed]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 }
@@ -344,27 +344,27 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub enum EngineAction {
-    /// Builds that are here and releases that can be had
+    /// Local builds and available releases
     List {
         #[arg(long)]
         json: bool,
     },
     /// Fetch published builds
     Fetch {
-        /// engine@version, several
+        /// engine@version; may be given several times
         #[arg(required = true)]
         builds: Vec<String>,
     },
-    /// Make your own build, or a SQL server that is already running, known under a name
+    /// Register your own build, or a SQL server that is already running, under a name
     #[command(after_help = ADD_EXAMPLES)]
     Add {
-        /// Its name: `my-fix` is then rocksdb@my-fix; of a server postgres@my-fix or mysql@my-fix
+        /// Its name: `my-fix` becomes rocksdb@my-fix, or with an address postgres@my-fix or mysql@my-fix; ENGINE@NAME names the engine too
         name: String,
         /// The library, a build directory that holds one, the install prefix of a server, or the address of one that runs
         #[arg(value_name = "PATH|ADDRESS")]
         path: PathBuf,
-        /// With an address: the file of the password, one line that only you can read; the variable
-        /// DBDYNO_PASSWORD_NAME comes before it
+        /// With an address: a file with the password on one line, readable only by you; the environment variable
+        /// DBDYNO_PASSWORD_NAME takes precedence
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },

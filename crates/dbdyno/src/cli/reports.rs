@@ -8,20 +8,20 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub struct Report {
-    /// A run's id, a unique beginning of it, its name, or `last`; several of the same workload, scale and host
+    /// A run's id, a unique prefix of it, its name, or `last`; several of the same workload, scale and host
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Only these steps, several; what holds for all steps together stays judged on all
+    /// Only these steps, may be given several times; corrections for all steps still use all of them
     #[arg(long = "step", value_name = "STEP")]
     pub steps: Vec<String>,
-    /// Only these subjects beside the base, several
+    /// Only these subjects and the base; may be given several times
     #[arg(long = "subject", value_name = "SUBJECT")]
     pub subjects: Vec<String>,
     #[command(flatten)]
     pub gate: Gate,
     #[command(flatten)]
     pub output: Output,
-    /// All columns of all steps, where the run is a campaign
+    /// All columns of all steps, if the run is a campaign
     #[arg(long)]
     pub detail: bool,
     /// The interval of each ratio in the matrix of steps and candidates, also of many candidates
@@ -63,7 +63,7 @@ pub struct Output {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Write to a file instead of standard output; of svg and png, and of a post with its charts, a directory
+    /// Write to a file instead of standard output; to a directory for svg, png, and a post with its charts
     #[arg(short, long, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
     /// Width of text tables [default: the terminal's, else 120]
@@ -87,16 +87,16 @@ fn format_parser() -> impl TypedValueParser<Value = &'static Format> {
 #[derive(Debug, Args)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct Export {
-    /// A run's id, a unique beginning of it, its name, or `last`; several
+    /// A run's id, a unique prefix of it, its name, or `last`; may be given several times
     #[arg(default_value = "last", value_name = "RUN")]
     pub runs: Vec<String>,
     /// Form of the values
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub format: ExportFormat,
-    /// Only this, several [default: everything]
+    /// Only this; may be given several times [default: everything]
     #[arg(long = "table", value_enum, value_name = "TABLE")]
     pub tables: Vec<ExportTable>,
-    /// Only these steps, several; readings of the host belong to none
+    /// Only these steps; may be given several times; readings of the host belong to none
     #[arg(long = "step", value_name = "STEP")]
     pub steps: Vec<String>,
     /// Write to a file instead of standard output; to a directory, a file for each table

@@ -59,7 +59,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
     render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
     match measured.outcome {
         RunOutcome::Interrupted => {
-            progress.say(&format!("`dbdyno compare --resume {}` goes on with it", measured.run));
+            progress.say(&format!("`dbdyno compare --resume {}` resumes it", measured.run));
         }
         RunOutcome::Done if may_be_extended => progress.say(&format!(
             "`dbdyno compare --resume {} --extend 10m` gives what is open more time, once",
@@ -103,7 +103,7 @@ fn resume(
     let record = writer.store().load_run(&run)?;
     if record.plan.purpose != Purpose::Compare {
         return Err(usage(anyhow!(
-            "run {run} is no comparison: `dbdyno run --resume {run}` goes on with it if it is a campaign"
+            "run {run} is not a comparison: if it is a campaign, resume it with `dbdyno run --resume {run}`"
         )));
     }
     let extension = extension(&record, arguments.extend).map_err(usage)?;
@@ -126,7 +126,7 @@ fn extension(record: &RunRecord, wanted: Option<Duration>) -> anyhow::Result<Opt
             "run {run} was stopped before its time was over: go on with it first, by `dbdyno compare --resume {run}`"
         )),
         (true, None) => Err(anyhow!(
-            "run {run} is done: there is nothing to go on with{}",
+            "run {run} is done: there is nothing to resume{}",
             if open_to_extension(record).is_ok() { "; --extend gives what is open more time" } else { "" }
         )),
         (true, Some(time)) => {
@@ -144,8 +144,8 @@ fn open_to_extension(record: &RunRecord) -> Result<(), &'static str> {
     }
     if !rule.extendable {
         return Err(
-            "its alpha is spent, and another look at it would find too much that is not there; compare anew, with \
-             --extendable if that may end open",
+            "its alpha is spent: another look would raise the share of false verdicts; start a new comparison, with \
+             --extendable if you may want to extend it",
         );
     }
     if referee::ended_launches(record) >= rule.max_launches {

@@ -86,7 +86,7 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
             wrapped(&versions.join(" "))
         };
         writeln!(text, "{engine} ({})", what_it_is(catalog, engine)?)?;
-        writeln!(text, "  releases that can be had and were tried:\n{}", of_status(ReleaseStatus::Tried))?;
+        writeln!(text, "  available, tried:\n{}", of_status(ReleaseStatus::Tried))?;
         if releases.iter().any(|release| release.status == ReleaseStatus::Untried) {
             writeln!(text, "  published, untried:\n{}", of_status(ReleaseStatus::Untried))?;
         }
@@ -113,7 +113,7 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
             (Some(sha256), Some(size)) => {
                 format!("{:>5.1} MB  sha256 {}", size.0 as f64 / 1e6, &sha256[..12.min(sha256.len())])
             }
-            _ => "runs already, not ours".to_owned(),
+            _ => "external server".to_owned(),
         };
         writeln!(text, "  {:<22} {file:<29}  {source}", build.reference.to_string())?;
     }
@@ -176,7 +176,7 @@ fn add_elsewhere(
     let build = cache.add_elsewhere(catalog, name, server).map_err(as_usage)?;
     let shown = build.elsewhere().map(ToString::to_string).unwrap_or_default();
     print::text(&format!(
-        "{} is {shown}, a server that is not ours: its tables are made in that database and dropped again\n",
+        "{} is {shown}, an external server: dbdyno's tables are made in that database and dropped again\n",
         build.reference
     ))
 }
@@ -243,7 +243,7 @@ fn described_elsewhere(build: &EngineBuild, server: &ServerElsewhere) -> anyhow:
         writeln!(text, "  tables in  {storage}")?;
     }
     writeln!(text, "  password   {}", elsewhere::password_origin(&build.reference, server))?;
-    writeln!(text, "  not ours: neither started, stopped, frozen nor measured inside")?;
+    writeln!(text, "  external: dbdyno does not start, stop or freeze it, and does not read its counters")?;
     Ok(text)
 }
 

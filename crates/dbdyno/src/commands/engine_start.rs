@@ -54,7 +54,7 @@ pub fn run(
     let progress = Progress::new();
     let build = cache.fetch(catalog, &reference.build, &mut |text| progress.say(text))?;
     if build.elsewhere().is_some() {
-        return Err(usage(anyhow!("{} runs already, and is not ours to start", build.reference)));
+        return Err(usage(anyhow!("{} is an external server, which dbdyno does not start", build.reference)));
     }
     if build.server.is_none() {
         return Err(usage(anyhow!("{} is a library that is loaded, not a server", build.reference)));

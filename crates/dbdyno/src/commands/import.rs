@@ -119,8 +119,8 @@ fn names_tests(format: ImportFormat) -> bool {
     }
 }
 
-/// Files are named by their own names. Where these are not all different, directories are what was measured, as the
-/// posts lay out their results: `x.pg16/sb.o.read-only x.pg17/sb.o.read-only`.
+/// Files are named by their own names. Where these are not all different, directories are what was measured, as
+/// Small Datum lays out its results: `x.pg16/sb.o.read-only x.pg17/sb.o.read-only`.
 fn names(paths: &[PathBuf]) -> Vec<FileName> {
     let text = |part: Option<&OsStr>| part.map(|part| part.to_string_lossy().into_owned());
     let named = |path: &PathBuf| text(path.file_name()).unwrap_or_else(|| path.display().to_string());

@@ -178,13 +178,13 @@ impl<'a> Session<'a> {
         let record = self.writer.store().load_run(run)?;
         if record.plan.purpose != Purpose::Campaign {
             return Err(usage(anyhow!(
-                "run {run} is no campaign: `dbdyno compare --resume {run}` goes on with it if it is a comparison"
+                "run {run} is not a campaign: if it is a comparison, resume it with `dbdyno compare --resume {run}`"
             )));
         }
         let is_interleaved = record.plan.layout.design == Design::Interleaved;
         if is_interleaved && retry == Retry::Failed {
             return Err(usage(anyhow!(
-                "run {run} has all subjects in each launch, so no turn of one is measured again: leave --retry-failed out"
+                "run {run} is interleaved: every launch has all subjects, so there are no single turns to measure again; leave out --retry-failed"
             )));
         }
         let failed = if is_interleaved { BTreeSet::new() } else { visits_with_failures(&record) };

@@ -98,7 +98,7 @@ pub fn of_releases(
     versions.dedup();
     if versions.len() < 2 {
         return Err(usage(anyhow!(
-            "of {} asked for, {} can be had as {engine}: there is nothing to compare; `dbdyno engine list` shows what is",
+            "of {} asked for, {} are available as {engine}: there is nothing to compare; `dbdyno engine list` shows what is",
             asked.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
             if versions.is_empty() { "none" } else { versions[0] }
         )));

@@ -32,14 +32,14 @@ pub fn prepare(
 ) -> anyhow::Result<Prepared> {
     if reference.config != DEFAULT_CONFIG {
         return Err(usage(anyhow!(
-            "{} is a server that is not ours and has the settings that its owner gave it: leave out `+{}`",
+            "{} is an external server, whose settings dbdyno does not change: leave out `+{}`",
             build.reference,
             reference.config
         )));
     }
     if let Some(option) = workload.options.keys().next() {
         return Err(usage(anyhow!(
-            "workload `{}` sets `{option}`, and nothing can be set on {}, which is not ours",
+            "workload `{}` sets `{option}`, and nothing can be set on {}, an external server",
             workload.name,
             build.reference
         )));
@@ -99,7 +99,7 @@ pub fn check(plan: &Plan) -> anyhow::Result<()> {
             )));
         }
     }
-    let cannot = |what: &str| usage(anyhow!("{} is not ours, so {what}", first.reference));
+    let cannot = |what: &str| usage(anyhow!("{} is an external server, so {what}", first.reference));
     if plan.layout.memory_limit.is_some() {
         return Err(cannot("its memory cannot be limited: leave out `memory_limit`"));
     }

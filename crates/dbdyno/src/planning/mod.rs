@@ -216,8 +216,8 @@ fn check_shared_image(plan: &Plan) -> anyhow::Result<()> {
     };
     match plan.subjects.iter().find(apart) {
         Some(subject) if has_image => bail!(usage(anyhow!(
-            "{} has storage of its own, and the sides of a comparison share the image of `{}`: measure it in rounds, by a plan and \
-             `dbdyno run`",
+            "the configuration of {} sets `storage`, but the sides of a comparison share one image of `{}`: measure it in rounds, with \
+             a plan and `dbdyno run`",
             subject.reference,
             plan.workload.name
         ))),

@@ -16,7 +16,7 @@ pub struct Change {
     pub metric: Metric,
     #[serde(serialize_with = "crate::by_name")]
     pub kind: Kind,
-    /// Whether the design lets it be no more than a suspicion.
+    /// Whether the design lets it be suspect, not proven.
     pub suspect: bool,
     /// The first release that differs.
     pub version: String,
@@ -56,7 +56,7 @@ pub struct ReleaseTrend {
     pub config: String,
     pub step: String,
     pub metric: Metric,
-    /// Whether the design lets it be no more than a suspicion.
+    /// Whether the design lets it be suspect, not proven.
     pub suspect: bool,
     /// Releases that have a value.
     pub releases: usize,

@@ -36,7 +36,7 @@ pub struct AtDepth {
     pub latency_us_p50: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_us_p99: Option<f64>,
-    /// CPU of the whole host per request, as the posts count it.
+    /// CPU of the whole host per request, as Small Datum counts it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_cpu_us: Option<f64>,
     /// CPU of fio's own processes per request.

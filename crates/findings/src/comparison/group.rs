@@ -34,7 +34,7 @@ pub struct GroupRow {
     pub mean: Option<Interval>,
     /// The member that lost most, with an interval that holds for all members at once.
     pub worst: Option<Worst>,
-    /// As the posts have it: of single ratios, biased by selection.
+    /// As Small Datum has it: of single ratios, biased by selection.
     pub quoted: Option<Quoted>,
 }
 
@@ -56,7 +56,7 @@ pub struct Worst {
     pub interval: Interval,
 }
 
-/// What the posts say of a group.
+/// What Small Datum says of a group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quoted {
     pub min: f64,

@@ -396,7 +396,7 @@ impl ComparedStep {
         self.verdict.is_directional()
     }
 
-    /// Whether a regression or an improvement is significant alone, but not with all steps taken together.
+    /// Whether a regression or an improvement is significant alone, but not after correction for all steps.
     pub fn is_alone(&self) -> bool {
         matches!(self.verdict, Verdict::Regression | Verdict::Improvement) && !self.confirmed
     }

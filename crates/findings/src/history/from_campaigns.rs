@@ -199,8 +199,7 @@ mod tests {
         let (first, same, slower) = (campaign("a", 181.0), campaign("b", 183.0), campaign("c", 240.0));
         assert_eq!(of_host(&[first.clone(), same.clone()]), [""; 0]);
         let said = of_host(&[first, same, slower]);
-        let begins =
-            "before c the host was not what it was before a: memory_latency_ns: 181 then 240 (+32.6 %)";
+        let begins = "the host's fingerprint before c differs from that before a: memory_latency_ns: 181 then 240 (+32.6 %)";
         assert!(said.len() == 1 && said[0].starts_with(begins), "{said:?}");
     }
 }

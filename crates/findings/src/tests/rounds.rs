@@ -224,8 +224,9 @@ fn a_step_that_calls_another_function_than_on_the_base_has_no_verdict() {
         .filter(|one| one.warning.id() == "api-differs")
         .map(|one| one.warning.to_string())
         .collect();
-    let gathered =
-        format!("{other}, {reference} called by wait, {base} by poll: a difference is not one of code alone");
+    let gathered = format!(
+        "{other}, {reference} runs this step through wait, {base} through poll: the two sides do not run the same code path"
+    );
     assert_eq!(told, [gathered]);
 
     // An older store does not say in data which candidate it is: none has a verdict.

@@ -25,7 +25,7 @@ fn fewer_steps_find_no_more_and_say_that_they_are_fewer() {
     let readrandom = part(&["readrandom"], &[], &whole);
     let some = readrandom.of_comparison(view.clone());
     assert_eq!(some.steps, view.steps[1..]);
-    assert!(selected(&some).starts_with("A selection: 1 of 2 steps (readrandom); "), "{}", selected(&some));
+    assert!(selected(&some).starts_with("Shown: 1 of 2 steps (readrandom); "), "{}", selected(&some));
     assert_eq!((view.trials.done, some.trials.done), (56, 28));
     assert!(readrandom.record.blocks.iter().all(|block| block.trial.step == "readrandom"));
     let all = part(&["overwrite-after-fill", "readrandom"], &[], &whole);

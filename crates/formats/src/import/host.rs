@@ -93,7 +93,7 @@ pub fn of_iostat(output: &IostatOutput, first: FirstReport, source: Source<'_>) 
     values
 }
 
-/// The means of vmstat's rows, and `cpu_percent`, user and system together, as posts have it. Empty where there is no row
+/// The means of vmstat's rows, and `cpu_percent`, user and system together, as Small Datum has it. Empty where there is no row
 /// to take them of.
 pub fn of_vmstat(output: &VmstatOutput, first: FirstReport, source: Source<'_>) -> Vec<ImportedValue> {
     let Some(means) = output.means(first) else { return Vec::new() };

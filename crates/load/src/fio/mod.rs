@@ -45,7 +45,7 @@ pub enum FioError {
     #[error("failed to read what fio wrote")]
     Output(#[from] ParseError),
     #[error(
-        "`{}` is only read, because it is not ours: leave the steps out that write, or name a `directory` in place of a \
+        "`{}` is only read, because dbdyno did not make it: leave the steps out that write, or name a `directory` in place of a \
          `target`", .0.display()
     )]
     ReadOnly(PathBuf),

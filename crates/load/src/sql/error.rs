@@ -72,8 +72,8 @@ pub enum SqlError {
     )]
     OtherProtocol { endpoint: String, dialect: &'static str, source: WireError },
     #[error(
-        "the server at `{endpoint}` lets the user `{user}` in by TLS only, which dbdyno does not speak; allow this user \
-         to come without it from here, or use its Unix socket, or a tunnel that ends beside the server"
+        "the server at `{endpoint}` accepts the user `{user}` only over TLS, which dbdyno does not support; allow this user \
+         to connect without TLS from here, or use the server's Unix socket, or a tunnel that ends on its host"
     )]
     TlsOnly { endpoint: String, user: String, source: WireError },
     #[error("the server at `{endpoint}` does not accept the password of the user `{user}`")]

@@ -1,4 +1,4 @@
-//! Bringing a server to rest after writes: what the posts do between loading, writing and reading, with conditions and
+//! Bringing a server to rest after writes: what Small Datum does between loading, writing and reading, with conditions and
 //! a timeout instead of fixed sleeps.
 //!
 //! | | Postgres | InnoDB | MyRocks |
@@ -112,9 +112,7 @@ fn vacuum(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
 fn of_tables(wait: &mut Wait, to: Settle, tables: &[String]) -> Result<(), SqlError> {
     match to {
         Settle::None | Settle::Flushed | Settle::Drained => Ok(()),
-        Settle::Level0Compacted | Settle::FullyCompacted => {
-            Err(not_supported(to, "a server that is not ours"))
-        }
+        Settle::Level0Compacted | Settle::FullyCompacted => Err(not_supported(to, "an external server")),
         Settle::Postwrite => match wait.connection.dialect() {
             Dialect::Postgres => vacuum(wait, tables),
             Dialect::Mysql => mysql::analyze(wait, tables),

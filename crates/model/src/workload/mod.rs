@@ -180,7 +180,7 @@ pub struct Step {
     pub grace: Nanos,
 }
 
-/// The grace of the posts: each db_bench is killed 600 s after its time.
+/// The grace of Small Datum: each db_bench is killed 600 s after its time.
 const DEFAULT_GRACE: Nanos = Nanos::from_secs(600);
 
 fn default_grace() -> Nanos {
@@ -267,11 +267,11 @@ pub enum Group {
     /// Reads of single keys.
     Point,
     Range,
-    /// Reads of rows by their keys: the posts' first group of sysbench.
+    /// Reads of rows by their keys: Small Datum's first group of sysbench.
     #[serde(rename = "point-1")]
     #[strum(to_string = "point-1")]
     Point1,
-    /// Reads of many random rows by one statement: the posts' second group.
+    /// Reads of many random rows by one statement: Small Datum's second group.
     #[serde(rename = "point-2")]
     #[strum(to_string = "point-2")]
     Point2,
@@ -324,7 +324,7 @@ pub enum Settle {
     Level0Compacted,
     /// Drained, after a compaction of the whole key range.
     FullyCompacted,
-    /// What the posts do to a SQL server after writes: tables analyzed (Postgres: vacuumed), dirty pages written,
+    /// What Small Datum does to a SQL server after writes: tables analyzed (Postgres: vacuumed), dirty pages written,
     /// memtables and level 0 emptied; until nothing of it is left, or the bound is reached.
     Postwrite,
 }

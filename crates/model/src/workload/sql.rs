@@ -235,7 +235,7 @@ pub struct Transaction {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// Its statements, BEGIN and COMMIT included: what the posts call queries.
+    /// Its statements, BEGIN and COMMIT included: what Small Datum calls queries.
     #[default]
     Statements,
     /// The rows that its statements say they change or return: what the Insert Benchmark counts.

@@ -236,7 +236,7 @@ fn check_transaction(transaction: &Transaction) -> Result<(), String> {
     match (transaction.begin, alike) {
         (true, _) => Err("`one_of` and `begin` exclude each other".to_owned()),
         (false, false) => {
-            Err("the statements of which one is sent are the same number of operations".to_owned())
+            Err("with `one_of` all statements must count as the same number of operations".to_owned())
         }
         (false, true) => Ok(()),
     }

@@ -189,7 +189,7 @@ fn a_step_that_was_not_confirmed_or_is_one_of_several_says_so() {
     let second = FoundStep { last_good: 3, first_bad: 4, candidates: vec![4], ..step };
     several.findings.stretches.push(searched(3, 4, Outcome::Step(second)));
     let shown = as_text(&build(&several), 300);
-    assert!(shown.contains("There is more than one step; the others: rocksdb@8.4.4"), "{shown}");
+    assert!(shown.contains("There is more than one change; the others: rocksdb@8.4.4"), "{shown}");
 }
 
 #[test]

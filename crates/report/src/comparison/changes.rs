@@ -13,7 +13,7 @@ const MOVED_SHOWN: usize = 4;
 const TWINS_SHOWN: usize = 3;
 
 const CANDIDATE: &str = "; a candidate, from single runs: needs repeats";
-const SUSPICION: &str = "; no more than a suspicion, because drift looks like this too";
+const SUSPICION: &str = "; suspect, not proven, because drift looks like this too";
 
 /// The changes that go with no other, losses of the rate first, the largest before the others; then other metrics; then
 /// gains.
@@ -66,7 +66,7 @@ pub(super) fn sentence_with(change: &Change, moved: &[MovedWith], view: &Compari
                 0 => String::new(),
                 more => format!(", and {more} more in --format json"),
             };
-            format!("; with it moved: {}{more}", shown.join(", "))
+            format!("; also changed: {}{more}", shown.join(", "))
         }
     };
     let drift = change.drift.as_ref().map(|one| format!("; {}", drift(one, change))).unwrap_or_default();
@@ -139,7 +139,7 @@ fn moved_with(one: &MovedWith) -> String {
     let in_step = if twins.is_empty() {
         String::new()
     } else {
-        format!(" (in step: {})", first_of(&twins, TWINS_SHOWN))
+        format!(" (together with: {})", first_of(&twins, TWINS_SHOWN))
     };
     format!("{}{in_step}", shift(&one.shift, Some(one.ratio)))
 }
@@ -188,7 +188,10 @@ fn with_unit(value: f64, unit: &str) -> String {
 
 fn drift(drift: &Drift, change: &Change) -> String {
     match drift.cause {
-        Cause::Code => "not by a default alone: with the defaults pinned there is a change too".to_owned(),
+        Cause::Code => {
+            "not only because of a changed default: with the defaults pinned the change is still there"
+                .to_owned()
+        }
         Cause::Undecided => "whether a default or the code changed cannot be told".to_owned(),
         Cause::Default => {
             let changed = drift.defaults.iter();
@@ -196,11 +199,11 @@ fn drift(drift: &Drift, change: &Change) -> String {
                 changed.map(|one| format!("{} {} -> {}", one.option, one.before, one.after)).collect();
             if changed.is_empty() {
                 return format!(
-                    "default drift at {}: with the defaults pinned it is not there",
+                    "changed default at {}: with the defaults pinned the change is gone",
                     change.version
                 );
             }
-            format!("default drift: {} at {}", first_of(&changed, MOVED_SHOWN), change.version)
+            format!("changed default: {} at {}", first_of(&changed, MOVED_SHOWN), change.version)
         }
     }
 }
@@ -220,8 +223,8 @@ fn times(ratio: f64) -> String {
 /// What the changes rest on.
 pub(super) fn legend(view: &Comparison) -> String {
     format!(
-        "Searched for changes: {}, each with {} false findings where nothing changed; intervals at {}. What moved with \
-         a rate is not thereby its cause.",
+        "Searched for changes: {}, with {} false positives in a series without a change; intervals at {}. A metric that \
+         changed with a rate need not be the cause.",
         count(view.searched_series as u64, "series of releases", "series of releases"),
         chosen_percent(view.alpha),
         chosen_percent(1.0 - view.alpha)

@@ -33,7 +33,7 @@ fn scaled(value: Option<f64>, metric: Metric) -> String {
     }
 }
 
-/// What the headers of the columns mean that are not the posts' own.
+/// What the headers of the columns mean that are not Small Datum's own.
 pub(super) fn columns_legend() -> String {
     let ours = [
         "ops_dr", "drain_s", "fg_us", "bg_us", "delay_us", "rcallB", "wcallB", "rstorB", "wstorB", "rd_op",
@@ -45,8 +45,8 @@ pub(super) fn columns_legend() -> String {
         .map(|metric| format!("{} {}", metric.header(), metric.label()))
         .collect();
     format!(
-        "Columns are named as in Small Datum, in their units (GB, MB and KB are binary), means over rounds; +d counts \
-         until the tree had settled; {}.",
+        "Column names and units are Small Datum's (GB, MB and KB are binary); values are means over rounds; +d includes \
+         the time until the tree had settled; {}.",
         meanings.join(", ")
     )
 }

@@ -20,7 +20,7 @@ pub(super) fn sentences(view: &Comparison) -> Vec<Sentence> {
             Some(depth) => {
                 (depths.jobs.iter().find(|job| job.depth == depth)?, "; a deeper queue gives no more")
             }
-            None => (most()?, "; no depth was deep enough to give no more"),
+            None => (most()?, "; no saturation was found at these depths"),
         };
         let cpu = job.host_cpu_us.map(|cpu| format!(", {} us of the host's CPU each", quantity(cpu)));
         Some(Sentence {
@@ -86,10 +86,10 @@ fn table(run: &ComparedRun) -> Table {
 
 fn legend() -> String {
     format!(
-        "Means over rounds. host CPU us is the CPU time of the whole host per request, by Small Datum's formula: (us + sy) / 100 x CPUs x \
-         1e6 / IOPS, with whatever else ran, but for a device that is slow on purpose; fio CPU us is that of fio's own processes, which other tables call CPU us. mean, \
-         p50 and p99 are latency from the begin of a request's submission to its end. x half is IOPS over those at half the depth; enough: no depth of at least \
-         twice as much gives {} more.",
+        "Means over rounds. host CPU us: CPU time of the whole host per request by Small Datum's formula, (us + sy) / 100 x CPUs x \
+         1e6 / IOPS; it includes all other processes except that of a slow device. fio CPU us: CPU time of fio's own processes (CPU us in other tables). mean, \
+         p50, p99: latency from the start of a request's submission to its completion. x half: IOPS divided by the IOPS at half the depth. enough: no depth at least \
+         twice as large gives {} more.",
         chosen_percent(NO_MORE)
     )
 }

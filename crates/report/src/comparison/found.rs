@@ -40,13 +40,15 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         line(Some(Verdict::Improvement), &format!("faster than {base}"), |case| {
             case.verdict == Verdict::Improvement && case.counts()
         }),
-        line(None, "different, but no more than the layout of code can make,", ComparedStep::may_be_layout),
-        line(None, "significant alone, but not with all steps taken together,", ComparedStep::is_alone),
-        line(Some(Verdict::Suspect), "no more than a suspicion", |case| case.verdict == Verdict::Suspect),
+        line(None, "different, but code layout alone could explain it,", ComparedStep::may_be_layout),
+        line(None, "significant alone, but not after correction for all steps,", ComparedStep::is_alone),
+        line(Some(Verdict::Suspect), "suspect, not proven", |case| case.verdict == Verdict::Suspect),
         line(None, "large so far, with no verdict yet,", |case| case.provisional().is_some()),
-        line(Some(Verdict::Inconclusive), "open, a difference neither found nor ruled out,", |case| {
-            case.verdict == Verdict::Inconclusive && case.provisional().is_none()
-        }),
+        line(
+            Some(Verdict::Inconclusive),
+            "inconclusive, a difference neither found nor ruled out,",
+            |case| case.verdict == Verdict::Inconclusive && case.provisional().is_none(),
+        ),
         line(Some(Verdict::NoChange), &format!("within {margin} of {base}"), |case| {
             case.verdict == Verdict::NoChange
         }),
@@ -157,7 +159,8 @@ fn size(case: &ComparedStep) -> String {
                     100.0 * (high - 1.0)
                 );
             }
-            let visible = case.visible_change.map(|visible| format!(" (seen from {} on)", percent(visible)));
+            let visible =
+                case.visible_change.map(|visible| format!(" (smallest visible change {})", percent(visible)));
             visible.unwrap_or_default()
         }
         Verdict::NoChange | Verdict::RatioOnly => String::new(),
@@ -222,13 +225,13 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
         }
     }
     if let Some(steps) = changed(of(&ComparedStep::may_be_layout), view) {
-        parts.push(format!("different, but no more than the layout of code can make, on {steps}"));
+        parts.push(format!("different, but code layout alone could explain it, on {steps}"));
     }
     if let Some(steps) = changed(of(&ComparedStep::is_alone), view) {
-        parts.push(format!("significant alone, but not with all steps taken together, on {steps}"));
+        parts.push(format!("significant alone, but not after correction for all steps, on {steps}"));
     }
     if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
-        parts.push(format!("no more than a suspicion on {steps}"));
+        parts.push(format!("suspect, not proven on {steps}"));
     }
     for (verdict, words) in [
         (Verdict::NoChange, format!("within {margin} on")),

@@ -35,7 +35,7 @@ fn group_mean(row: &GroupRow) -> Cell {
     }
 }
 
-/// Groups in full, a row for each with its label, with what the posts say of them.
+/// Groups in full, a row for each with its label, with what Small Datum says of them.
 pub(super) fn groups(title: &str, rows: &[(String, &GroupRow)]) -> Table {
     let columns = [
         (title, Name),
@@ -44,7 +44,7 @@ pub(super) fn groups(title: &str, rows: &[(String, &GroupRow)]) -> Table {
         ("slower", Number),
         ("faster", Number),
         ("same", Number),
-        ("open", Number),
+        ("inconcl.", Number),
         ("worst step", Prose),
         ("min", Number),
         ("max", Number),
@@ -92,12 +92,12 @@ pub(super) fn extremes(rows: &[(String, &GroupRow)]) -> Option<String> {
 pub(super) fn groups_legend(repeats: Repeats) -> String {
     let tested = match repeats {
         Repeats::Launches => "and is not tested",
-        Repeats::Rounds => "with a sign where its interval leaves 1 out",
+        Repeats::Rounds => "with a sign if its interval excludes 1",
     };
     format!(
         "Groups: mean is the geometric mean over the {} in which all steps of the group have a value, {tested}; slower, faster, same and open count the verdicts of its steps; the interval of the \
-         worst step holds for all steps of the group at once. min, max, avg and median are of the steps' single ratios, \
-         as Small Datum gives them: with more steps they lie further apart where nothing changed.",
+         worst step holds for all steps of the group at once. min, max, avg and median summarise the ratios of the single \
+         steps, as Small Datum does: with more steps they spread further even if nothing changed.",
         repeats.many()
     )
 }

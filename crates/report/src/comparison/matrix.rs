@@ -105,13 +105,15 @@ fn legend(view: &Comparison, cases: &[&ComparedStep], matrix: &Matrix) -> String
     let marks =
         |confirmed| matrix.rows.iter().flat_map(|row| &row.changes).any(|one| one.confirmed == confirmed);
     parts.extend(match (marks(true), marks(false)) {
-        (true, true) => Some(format!("{CHANGED} changes at that release, {PERHAPS_CHANGED} perhaps.")),
-        (true, false) => Some(format!("{CHANGED} changes at that release.")),
-        (false, true) => Some(format!("{PERHAPS_CHANGED} perhaps changes at that release.")),
+        (true, true) => {
+            Some(format!("{CHANGED}: the step changes at that release; {PERHAPS_CHANGED}: perhaps."))
+        }
+        (true, false) => Some(format!("{CHANGED}: the step changes at that release.")),
+        (false, true) => Some(format!("{PERHAPS_CHANGED}: the step perhaps changes at that release.")),
         (false, false) => None,
     });
     parts.extend(matrix.has_visible_changes().then(|| {
-        "Visible change: smallest seen nine times of ten between these binaries; beyond layout: more than layout can make."
+        "Visible change: the smallest difference between these binaries that this run finds in nine of ten cases; beyond layout: the smallest that code layout alone cannot explain."
             .to_owned()
     }));
     parts.join(" ")
@@ -126,7 +128,7 @@ fn interval_legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
         Repeats::Launches if view.control.is_some() => {
             format!("Intervals: {confidence} for all steps and candidates together")
         }
-        Repeats::Launches => format!("Intervals: {confidence}, valid although a step may stop early"),
+        Repeats::Launches => format!("Intervals: {confidence}, valid under early stopping"),
         Repeats::Rounds => {
             format!("Intervals: of means over rounds, {confidence} for all candidates of a step together")
         }

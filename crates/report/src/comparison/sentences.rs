@@ -47,10 +47,10 @@ fn state_of_looks(view: &Comparison) -> String {
     let is_over = view.run.status == RunStatus::Ended(RunOutcome::Done);
     match (view.repeats, view.run.looked_at) {
         (Repeats::Launches, Some(launch)) if !is_over => {
-            format!(" Verdicts are those of its last look, after launch {launch}.")
+            format!(" Verdicts are from its last interim look, after launch {launch}.")
         }
         (Repeats::Launches, None) if !is_over => {
-            " It was not looked at yet: there are no verdicts.".to_owned()
+            " No interim look has been made yet, so there are no verdicts.".to_owned()
         }
         (_, _) => String::new(),
     }
@@ -76,13 +76,13 @@ pub(super) fn design(view: &Comparison) -> Option<String> {
             count(rounds, "round", "rounds")
         )),
         Design::Rounds => Some(format!(
-            "{} of {subjects} in random order, each subject on its own database in each round: differences of a step \
-             that reads include those of the trees that the steps before it made.",
+            "{} of {subjects} in random order, each subject on its own database in each round: a step that \
+             reads also shows differences of the trees that earlier steps built.",
             count(rounds, "round", "rounds")
         )),
         Design::Sequential => Some(format!(
-            "{subjects} one after another, {} each: drift of the host looks like a difference, so nothing here is more \
-             than a suspicion.",
+            "{subjects} one after another, {} each: drift of the host would look like a difference, so every verdict \
+             is suspect at most.",
             count(rounds, "time", "times")
         )),
     }
@@ -142,8 +142,8 @@ pub(super) fn control(view: &Comparison, control: &ControlView) -> String {
             )
         }
         (ControlVerdict::Differ, Some(step)) => format!(
-            "Control: {processes} differ by {range}, in {step} (p {:.4}): the harness or the host made that, so do not trust differences \
-             of this size.",
+            "Control: {processes} differ by {range}, in {step} (p {:.4}), although they are the same build: the harness or the host is the cause, so do not \
+             trust differences of this size.",
             control.p
         ),
         (ControlVerdict::Unknown, _) | (_, None) => {

@@ -1,5 +1,5 @@
 //! A comparison as one table for spreadsheets: a line for each step and subject, a column for each metric under the
-//! posts' names and in their units if they have one. What was not measured is a dash, so that nothing is missed.
+//! names of Small Datum and in its units if they have one. What was not measured is a dash, so that nothing is missed.
 
 use crate::document::{Column, Kind, Table};
 use crate::render::separated::number;

@@ -18,14 +18,14 @@ use Kind::{Name, Number, Prose, Word};
 
 /// What the signs and numbers of relative rates mean, as far as they occur.
 fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
-    let mut text = "Relative is candidate over base, below 1 it is slower".to_owned();
+    let mut text = "Relative QPS is candidate over base; below 1 the candidate is slower".to_owned();
     if any(cases, &|_, one| one.is_bounded()) {
         let confidence = chosen_percent(1.0 - view.alpha);
         text.push_str(&match view.repeats {
             Repeats::Launches if view.control.is_some() => {
                 format!(", with intervals that hold at {confidence} for all steps and candidates together")
             }
-            Repeats::Launches => format!(", with its {confidence} interval, valid although a step may stop early"),
+            Repeats::Launches => format!(", with its {confidence} interval, valid under early stopping"),
             Repeats::Rounds => format!(
                 ", means over rounds, with intervals that hold at {confidence} for all candidates of a step together"
             ),
@@ -38,7 +38,7 @@ fn legend(view: &Comparison, cases: &[&ComparedStep]) -> String {
     parts.extend(legend_of_signs(view, cases));
     if cases.iter().any(|case| case.is_adjusted()) {
         parts.push(
-            "adj: of the contention-adjusted rate, from which the time spent waiting for a CPU is taken out."
+            "adj: the contention-adjusted rate decided; it excludes the time that threads waited for a CPU."
                 .to_owned(),
         );
     }
@@ -74,7 +74,7 @@ pub(super) fn legend_of(view: &Comparison, side: Side) -> String {
         parts.push(format!("{OPEN}: no difference found, nor ruled out."));
     }
     if cases.iter().any(|case| tests_counters(case)) {
-        parts.push("What moved with a rate is not thereby its cause.".to_owned());
+        parts.push("A counter that changed with a rate need not be the cause.".to_owned());
     }
     parts.join(" ")
 }
@@ -99,7 +99,7 @@ pub(super) fn candidate(view: &Comparison, side: Side) -> Table {
         Column::new("and\ninterval", Word).optional(),
     ];
     let has_moved = view.steps.iter().filter_map(|step| step.case(side)).any(tests_counters);
-    columns.extend(has_moved.then(|| Column::new("moved as well,\nper operation", Prose)));
+    columns.extend(has_moved.then(|| Column::new("also changed,\nper operation", Prose)));
     let rows = view.steps.iter().filter_map(|step| {
         let case = step.case(side)?;
         let rate = case.metric(Metric::OpsPerSecond);
@@ -213,7 +213,7 @@ pub(super) fn first(view: &Comparison, most: usize) -> Option<Table> {
         Column::new("candidate", Name),
         Column::new("relative QPS\nand interval", Number),
         Column::new("CPU/op\nrel.", Number),
-        Column::new("moved as well, per operation", Prose),
+        Column::new("also changed, per operation", Prose),
     ];
     let rows = found.iter().take(most).map(|(_, _, step, case)| {
         [

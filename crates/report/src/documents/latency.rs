@@ -10,7 +10,7 @@ use model::block::{Outcome, Side};
 use model::figures::quantity;
 use model::record::RunRecord;
 
-/// Upper ends of buckets, a factor of about four apart as in the posts' response times, which begin at 256 us: an
+/// Upper ends of buckets, a factor of about four apart as in Small Datum's response times, which begin at 256 us: an
 /// engine in this process answers in less.
 const UPPER_US: [f64; 13] = [
     1.0,

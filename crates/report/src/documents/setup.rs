@@ -82,7 +82,7 @@ fn source(build: &EngineBuild) -> String {
         BuildSource::Published { coordinates } => coordinates.clone(),
         BuildSource::Own { .. } => "own build".to_owned(),
         BuildSource::Installed { path } => format!("installed, {}", path.display()),
-        BuildSource::Elsewhere { server, .. } => format!("a server that is not ours, {server}"),
+        BuildSource::Elsewhere { server, .. } => format!("an external server, {server}"),
     }
 }
 
@@ -183,7 +183,9 @@ fn steps(plan: &Plan) -> Table {
             ("group", Kind::Word, &|step| step.group.name().to_owned()),
             ("threads", Kind::Number, &|step| step.threads.to_string()),
             ("extent", Kind::Word, &|step| extent(step, plan.layout.design)),
-            ("note", Kind::Word, &|step| if step.helper { "helper: in no summary" } else { "" }.to_owned()),
+            ("note", Kind::Word, &|step| {
+                if step.helper { "setup step: not in summaries" } else { "" }.to_owned()
+            }),
         ],
     )
 }

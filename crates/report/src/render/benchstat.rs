@@ -147,7 +147,7 @@ impl Table<'_> {
         match case.verdict {
             Verdict::Regression | Verdict::Improvement => format!("{change} ({p}n={n})"),
             Verdict::NoChange | Verdict::Inconclusive => format!("~ ({p}n={n})"),
-            Verdict::Suspect => format!("{change} ({p}n={n}, no more than a suspicion)"),
+            Verdict::Suspect => format!("{change} ({p}n={n}, suspect, not proven)"),
             Verdict::RatioOnly => format!("{change} (n={n}, no verdict)"),
         }
     }
@@ -244,7 +244,7 @@ fn foot(run: &Comparison) -> Vec<String> {
         |(step, case): (&StepView, &ComparedStep)| format!("{} of {}", step.name, run.name(case.side));
     let alone = run.cases().filter(|(_, case)| case.is_alone());
     lines.extend(
-        alone.map(|one| format!("{}: significant alone, but not with all steps taken together", named(one))),
+        alone.map(|one| format!("{}: significant alone, but not after correction for all steps", named(one))),
     );
     let (without, with): (Vec<_>, Vec<_>) = run
         .cases()

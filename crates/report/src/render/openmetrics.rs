@@ -187,8 +187,11 @@ fn of_run(run: &Comparison, exposition: &mut Exposition) {
     {
         exposition.add(&trials, &with(&[("outcome", outcome.to_owned())]), Some(f64::from(count)));
     }
-    let set_aside =
-        gauge("dbdyno_run_set_aside", "", "Visits with trials that others disturbed, in no number.");
+    let set_aside = gauge(
+        "dbdyno_run_set_aside",
+        "",
+        "Turns with trials that other processes disturbed, excluded from all statistics.",
+    );
     exposition.add(&set_aside, &labels, Some(sentences::disturbed(run).len() as f64));
     let left_out = gauge("dbdyno_run_left_out", "", "Subjects that could not be measured.");
     for one in &run.left_out {
@@ -208,13 +211,18 @@ fn of_run(run: &Comparison, exposition: &mut Exposition) {
 fn of_step(step: &StepView, case: &ComparedStep, run: &Comparison, exposition: &mut Exposition) {
     let labels = labels(step, case.side, run);
     let states: Vec<&str> = Verdict::VARIANTS.iter().map(|verdict| verdict.name()).collect();
-    let verdict = state_set("dbdyno_step_verdict", "What may be said of the step.");
+    let verdict = state_set("dbdyno_step_verdict", "Verdict on the step.");
     exposition.add_state(&verdict, &labels, &states, case.verdict.name());
     let mut add = |name: &str, unit: &'static str, help: &str, value: Option<f64>| {
         exposition.add(&gauge(&format!("dbdyno_step_{name}"), unit, help), &labels, value);
     };
     let confirmed = if case.confirmed { 1.0 } else { 0.0 };
-    add("confirmed", "", "1 where the verdict holds among all steps of the run.", Some(confirmed));
+    add(
+        "confirmed",
+        "",
+        "1 if the verdict holds after correction for all steps of the run.",
+        Some(confirmed),
+    );
     let deciding = |of: fn(&ComparedMetric) -> Option<f64>| case.deciding().and_then(of);
     add("relative_rate_ratio", "ratio", "Candidate over base.", case.ratio());
     add("relative_rate_low_ratio", "ratio", "Lower end of its interval.", deciding(|one| one.low));

@@ -23,7 +23,7 @@ pub(super) fn render(run: &ComparedRun) -> String {
     named.chain(["\n".to_owned()]).chain(table).chain(notes).collect()
 }
 
-/// Two digits, as the posts have them: `--format tsv` has all, with intervals and verdicts.
+/// Two digits, as Small Datum has them: `--format tsv` has all, with intervals and verdicts.
 fn rates(view: &Comparison, step: &StepView) -> Vec<String> {
     let shown = |ratio: Option<f64>| {
         ratio.filter(|ratio| ratio.is_finite()).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))

@@ -90,9 +90,9 @@ fn standing(apart: &[Differing]) -> Markup {
     html! {
         p role="note" {
             @if apart.is_empty() {
-                "Workload, size, host and design are the same. B / A is the ratio of the rates as they are: measured at \
-                 different times, so whatever the host did meanwhile is in it. It carries no interval and no verdict; \
-                 a verdict takes both in one run."
+                "Workload, size, host and design are the same. B / A is the plain ratio of two rates that were measured at \
+                 different times, so it includes changes of the host. It has no interval and no verdict: for a verdict \
+                 measure both in one run."
             } @else {
                 "These runs cannot be compared: they differ in " (model::figures::and_list(&what)) ". Each is shown as \
                  what it is, without a ratio between the two."
@@ -128,7 +128,7 @@ fn steps(a: &Side, b: &Side) -> Markup {
     let head = html! {
         (headers(&["step", "subject"]))
         (number_headers(&["A", "B", "B / A"]))
-        (headers(&["A relative", "B relative", "must be known"]))
+        (headers(&["A relative", "B relative", "notes"]))
     };
     html! {
         h2 { "Operations per second" }

@@ -114,10 +114,10 @@ fn nothing(view: &HistoryPage) -> String {
 fn preface(view: &HistoryPage) -> Markup {
     html! {
         p {
-            "Operations per second: of each launch its operations over its wall time, then the mean of the launches, with \
-             its 99 % interval where there are three or more. What was measured at different times differs by what the \
-             host did meanwhile, too: whether a release is slower is said by the report of a run that has both, since \
-             when by " code { "dbdyno history" } "."
+            "Operations per second: operations over wall time of each launch, then the mean over launches, with a 99 % \
+             interval if there are three or more. Rates of different times also differ because the host changes: the \
+             report of a run with both releases says whether one is slower. To learn since which release, \
+             use " code { "dbdyno history" } "."
         }
         @if view.older_runs > 0 {
             p { (count(view.older_runs, "older run is", "older runs are")) " not shown." }
@@ -162,7 +162,7 @@ fn rates(group: &Comparable) -> Markup {
     let head = html! {
         (headers(&["began (UTC)", "run", "what", "subject"]))
         (number_headers(&["ops/s", "99 % interval", "launches"]))
-        (headers(&["must be known"]))
+        (headers(&["notes"]))
     };
     let rows = html! { @for run in &group.runs { @for subject in &run.subjects { (line(run, subject)) } } };
     table(head, rows)

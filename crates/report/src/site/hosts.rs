@@ -94,8 +94,8 @@ pub fn page(view: &HostPage) -> String {
         p { a href=(links::HOSTS) { "All hosts" } " · " a href=(runs_of(&view.name)) { "its runs" } }
         @if view.fingerprints.is_empty() {
             p {
-                "It was not measured. A run does so, once in six hours of a boot; " code { "dbdyno doctor --bench" }
-                " does it at once."
+                "This host was not measured yet. Each run measures it first, unless that was done in the last six hours of this boot; "
+                code { "dbdyno doctor --bench" } " measures it now."
             }
         } @else {
             (preface(view))
@@ -197,7 +197,7 @@ fn values(view: &HostPage) -> Markup {
     let head = html! {
         (headers(&["measured (UTC)", "boot", "device"]))
         (number_headers(&FIGURES.map(|drawn| drawn.figure)))
-        (headers(&["must be known"]))
+        (headers(&["notes"]))
     };
     let rows = html! {
         @for (index, one) in view.fingerprints.iter().enumerate() {

@@ -170,12 +170,14 @@ fn alive(view: &LiveView) -> String {
             format!("Alive: last heard of {} ago.", span(silent.max(0.0)))
         }
         Some(silent) => {
-            let resume = match view.head.purpose {
-                Purpose::Campaign => {
-                    format!(" If so, `dbdyno run --resume {}` goes on with it.", view.head.id)
-                }
-                Purpose::Compare | Purpose::Calibrate => String::new(),
+            let command = match view.head.purpose {
+                Purpose::Campaign => Some("run"),
+                Purpose::Compare => Some("compare"),
+                Purpose::Calibrate => None,
             };
+            let resume = command.map_or_else(String::new, |command| {
+                format!(" If so, `dbdyno {command} --resume {}` resumes it.", view.head.id)
+            });
             format!("Nothing was heard of it for {}: it may have been killed.{resume}", span(silent))
         }
     }

@@ -167,7 +167,7 @@ fn live_view() -> LiveView {
     let exit = |reason| StepExit { step: "fillseq".to_owned(), launch: 1, reason };
     let facts = LiveFacts {
         launch: Some((1, 1_795_000_000_000_000)),
-        launches_ended: 0,
+        launches_took: BTreeMap::new(),
         launches_max: None,
         steps: BTreeMap::from([(
             "fillseq".to_owned(),
@@ -257,7 +257,7 @@ fn a_host_has_a_chart_of_each_figure_with_its_boots_and_says_what_changed() {
     let once = hosts::page(&host(vec![fingerprint(2, "a", 181.0)]));
     assert!(!once.contains("<figure") && once.contains("nothing to draw yet"), "{once}");
     let never = hosts::page(&host(Vec::new()));
-    assert!(never.contains("It was not measured") && !never.contains("<h2>"), "{never}");
+    assert!(never.contains("This host was not measured") && !never.contains("<h2>"), "{never}");
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn a_ratio_stands_only_between_runs_that_may_be_compared() {
     let own = conditions(|_, _| {});
     let together = compare::page(&side("a", own.clone(), 100.0), &side("b", own.clone(), 90.0));
     assert!(
-        together.contains(">0.900<") && together.contains("carries no interval and no verdict"),
+        together.contains(">0.900<") && together.contains("has no interval and no verdict"),
         "{together}"
     );
     let larger = conditions(|plan, _| plan.workload.data.keys *= 2);

@@ -96,7 +96,7 @@ fn a_read_size_that_collapses_is_in_words() {
 
 #[test]
 fn a_change_that_is_there_with_pinned_defaults_too_is_said_to_be_code() {
-    assert!(text(&view(&with_loss_by_code()), 160).contains("not by a default alone"));
+    assert!(text(&view(&with_loss_by_code()), 160).contains("not only because of a changed default"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn tickers_of_the_engine_stand_with_their_step_and_in_tables() {
     assert!(tsv.lines().next().unwrap().contains("\trocksdb.number.keys.written"), "{tsv}");
 }
 
-/// Eleven steps of the posts' names, and a subject with a long configuration.
+/// Eleven steps of Small Datum's names, and a subject with a long configuration.
 #[test]
 fn no_line_is_wider_than_the_terminal_with_the_sequence_of_the_posts() {
     let names = [

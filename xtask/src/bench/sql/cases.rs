@@ -14,7 +14,7 @@ pub const DATA: DataSet =
 /// One row of the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
-    /// The name that the posts have for it.
+    /// The name that Small Datum has for it.
     pub test: &'static str,
     pub script: &'static str,
     /// Connections, a thread each.

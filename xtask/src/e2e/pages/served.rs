@@ -172,7 +172,7 @@ fn history(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
     is_at(opened, &format!("/runs/{same}?step=readrandom"))?;
     browser.ensure("document.querySelector('main').textContent.includes('readrandom')")?;
     // The run's only step is no selection of it.
-    browser.ensure("!document.querySelector('main').textContent.includes('A selection')")
+    browser.ensure("!document.querySelector('main').textContent.includes('Shown: ')")
 }
 
 /// Two picked in the list; one is not enough, and says so.
@@ -193,7 +193,7 @@ fn side_by_side(opened: &Opened<'_>, runs: &Runs) -> anyhow::Result<()> {
         slowed,
         RELEASE,
         "readrandom",
-        "It carries no interval and no verdict",
+        "It has no interval and no verdict",
         "slower",
         "(side 1)",
         "injected slowdown: a test",

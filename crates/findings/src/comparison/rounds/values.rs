@@ -90,7 +90,7 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
         values.set(Metric::DrainSeconds, Some(drained.wall.as_secs_f64()));
     }
     let whole = Work { blocks: [trial.measured, trial.drained].into_iter().flatten().collect() };
-    // The posts' CPU and memory are of the whole process, its waiting for compaction included.
+    // Small Datum's CPU and memory are of the whole process, its waiting for compaction included.
     values.set(Metric::UserCpuSeconds, whole.count(Counter::UserCpuMicros).map(|micros| micros / 1e6));
     values.set(Metric::SystemCpuSeconds, whole.count(Counter::SystemCpuMicros).map(|micros| micros / 1e6));
     values.set(Metric::Counter(Counter::ResidentPeakBytes), whole.level(Counter::ResidentPeakBytes));
@@ -145,7 +145,7 @@ fn per_operation(values: &mut Values, measured: &Block) {
     }
 }
 
-/// The posts' cpu/o of sysbench (classic benchmarks, 1.7): vmstat's us + sy, in percent of the whole host, over queries
+/// Small Datum's cpu/o of sysbench (classic benchmarks, 1.7): vmstat's us + sy, in percent of the whole host, over queries
 /// per second. Absent where the host was not read, as where the server is not on it, and in a trial that is too short for
 /// ticks.
 fn posts_cpu(measured: &Block, host: &Host) -> Option<f64> {
@@ -154,7 +154,7 @@ fn posts_cpu(measured: &Block, host: &Host) -> Option<f64> {
     (seconds >= LEAST_SECONDS_OF_OTHERS && queries_per_s > 0.0).then(|| percent / queries_per_s)
 }
 
-/// The posts' CPU per IO of fio (classic benchmarks, 5).
+/// Small Datum's CPU per IO of fio (classic benchmarks, 5).
 fn posts_cpu_per_io(measured: &Block, host: &Host) -> Option<f64> {
     let seconds = measured.wall.as_secs_f64();
     let percent = host_cpu_percent(measured, host)?;

@@ -120,7 +120,7 @@ fn until_few_are_dirty(wait: &mut Wait) -> Result<(), SqlError> {
 fn compact(wait: &mut Wait, empties_level0: bool) -> Result<(), SqlError> {
     wait.run("SET GLOBAL rocksdb_force_flush_memtable_now = 1")?;
     if empties_level0 {
-        // MariaDB has only the older one of both, which MySQL's builds of MyRocks keep too and the posts avoid there.
+        // MariaDB has only the older one of both, which MySQL's builds of MyRocks keep too and Small Datum avoids there.
         let known = variables(wait, "'rocksdb_compact_lzero_now'")?;
         let name = if known.is_empty() {
             "rocksdb_force_flush_memtable_and_lzero_now"

@@ -38,8 +38,8 @@ pub(super) fn matrix(matrix: &Matrix) -> Markup {
 }
 
 /// What no other format has to explain.
-const COLOURS: &str = "Coloured from 0.95 down (orange) and from 1.05 up (blue), deeper the further, where a verdict \
-    leaves a number.";
+const COLOURS: &str = "Orange from 0.95 down, blue from 1.05 up, darker the further from 1; only cells whose verdict lets \
+    a number be shown are coloured.";
 
 /// Shown only where a script runs: without one nothing would happen.
 fn tools(matrix: &Matrix) -> Markup {
@@ -150,7 +150,7 @@ fn title(cell: Option<&MatrixCell>, change: Option<&MatrixChange>) -> Option<Str
 
 /// How deep a cell is coloured: `s1` to `s4` where the candidate is slower, `f1` to `f4` where it is faster.
 ///
-/// The steps of the faster side are the inverses of the slower ones, beyond the 5 % of the posts. What the verdict
+/// The steps of the faster side are the inverses of the slower ones, beyond the 5 % of Small Datum. What the verdict
 /// calls no difference, or open, is not coloured: the reader would take noise for a finding.
 fn depth(cell: &MatrixCell) -> Option<&'static str> {
     const SLOWER: [(f64, &str); 4] = [(0.6, "s4"), (0.8, "s3"), (0.9, "s2"), (0.95, "s1")];

@@ -14,7 +14,7 @@ const WIDTH: f64 = 150.0;
 const HEIGHT: f64 = 30.0;
 /// Left free on every side, so that strokes are not cut off.
 const EDGE: f64 = 3.0;
-/// No smaller change fills the height: noise would look like a finding. As the posts take 5 % as the least that counts.
+/// No smaller change fills the height: noise would look like a finding. As Small Datum takes 5 % as the least that counts.
 const LEAST_SPAN: f64 = 0.1;
 /// Share of the span that is left for intervals above and below. Wider ones are cut off.
 const ROOM: f64 = 0.25;
