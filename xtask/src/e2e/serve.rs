@@ -135,7 +135,7 @@ fn pages(scratch: &Scratch) -> anyhow::Result<Ending> {
     );
     served.shows("/history?workload=tiny&step=readrandom", &[&first, &second, "2 runs on"])?;
     let picked = served.answers(&format!("/compare?run={second}&run={first}"), 303, &[])?;
-    served.shows(picked.header("Location"), &["side by side", "carries no interval and no verdict"])?;
+    served.shows(picked.header("Location"), &["side by side", "has no interval and no verdict"])?;
     headers(&served)?;
     let third = compared(scratch, &["--step", "seekrandom"])?;
     let part = ["Shown: 1 of 2 steps (seekrandom)", "still use all of them"];

@@ -126,7 +126,7 @@ fn resumed(places: &Places, store: &Store, wanted: &str, arguments: &Bisect) -> 
         .with_context(|| format!("what is stored of bisection {id} cannot be read"))?;
     if finding.is_some_and(|view| view.found.stopped.is_none()) {
         return Err(usage(anyhow!(
-            "bisection {id} is done: there is nothing to go on with; `dbdyno report {id}` shows it"
+            "bisection {id} is done: there is nothing to resume; `dbdyno report {id}` shows it"
         )));
     }
     let Some(request) = &record.request_json else {

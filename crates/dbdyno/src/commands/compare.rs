@@ -62,7 +62,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
             progress.say(&format!("`dbdyno compare --resume {}` resumes it", measured.run));
         }
         RunOutcome::Done if may_be_extended => progress.say(&format!(
-            "`dbdyno compare --resume {} --extend 10m` gives what is open more time, once",
+            "`dbdyno compare --resume {} --extend 10m` gives the inconclusive steps more time, once",
             measured.run
         )),
         RunOutcome::Done | RunOutcome::Failed => {}
@@ -123,11 +123,11 @@ fn extension(record: &RunRecord, wanted: Option<Duration>) -> anyhow::Result<Opt
     match (is_done, wanted) {
         (false, None) => Ok(None),
         (false, Some(_)) => Err(anyhow!(
-            "run {run} was stopped before its time was over: go on with it first, by `dbdyno compare --resume {run}`"
+            "run {run} was stopped before its time was over: resume it first with `dbdyno compare --resume {run}`"
         )),
         (true, None) => Err(anyhow!(
             "run {run} is done: there is nothing to resume{}",
-            if open_to_extension(record).is_ok() { "; --extend gives what is open more time" } else { "" }
+            if open_to_extension(record).is_ok() { "; --extend gives its inconclusive steps more time" } else { "" }
         )),
         (true, Some(time)) => {
             open_to_extension(record).map_err(|why| anyhow!("run {run} cannot be extended: {why}"))?;

@@ -194,7 +194,7 @@ impl<'a> Session<'a> {
                 return Ok(Ending::Done);
             }
             return Err(usage(anyhow!(
-                "run {run} is done: there is nothing to go on with{}",
+                "run {run} is done: there is nothing to resume{}",
                 retry_hint(failed.len())
             )));
         }
