@@ -127,7 +127,11 @@ fn extension(record: &RunRecord, wanted: Option<Duration>) -> anyhow::Result<Opt
         )),
         (true, None) => Err(anyhow!(
             "run {run} is done: there is nothing to resume{}",
-            if open_to_extension(record).is_ok() { "; --extend gives its inconclusive steps more time" } else { "" }
+            if open_to_extension(record).is_ok() {
+                "; --extend gives its inconclusive steps more time"
+            } else {
+                ""
+            }
         )),
         (true, Some(time)) => {
             open_to_extension(record).map_err(|why| anyhow!("run {run} cannot be extended: {why}"))?;
