@@ -100,7 +100,10 @@ fn compare(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(neighbour.tables()? == ["precious"], "there are {:?}", neighbour.tables()?);
     let call = Call::new(scratch, ["report", "last", "--format", "markdown"]);
     let text = call.succeeds()?.stdout;
-    ensure!(text.contains("neither freezes it nor reads its counters"), "it is not told whose it is:\n{text}");
+    ensure!(
+        text.contains("neither freezes it nor reads its counters"),
+        "it is not told whose it is:\n{text}"
+    );
     let store = fs::read(scratch.data().join("dbdyno/dbdyno.sqlite"))?;
     let shown = [text.as_bytes(), finished.stdout.as_bytes(), finished.stderr.as_bytes(), &store];
     for bytes in shown {
