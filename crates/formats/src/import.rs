@@ -44,7 +44,7 @@ enum Scale {
     Text,
 }
 
-/// One column of Small Datum: its heading, our metric and unit, and how the number stands there.
+/// A column of Small Datum: its heading, our metric and unit, and how the number is written there.
 struct Column(&'static str, &'static str, &'static str, Scale);
 
 /// A column: a metric of ours, whose heading, unit and scale the catalogue has, or one that only Small Datum has.
@@ -152,7 +152,7 @@ pub fn warnings(format: &str, file: &ImportedFile) -> Vec<String> {
     }
 }
 
-/// The unit of a metric; absent where it is none of Small Datum's.
+/// The unit of a metric; absent if Small Datum has no such metric.
 fn unit_of(metric: &str) -> Option<&'static str> {
     COLUMNS.iter().find(|column| column.1 == metric).map(|column| column.2)
 }

@@ -292,7 +292,7 @@ impl Metric {
         self.def().column.as_ref()
     }
 
-    /// What stands over its column: the name of Small Datum where they have one, else its own.
+    /// What stands over its column: the name that Small Datum gives it, else its own.
     pub fn header(self) -> &'static str {
         match self {
             Metric::HostCpuPercentSecondsPerOp => "cpu/o",

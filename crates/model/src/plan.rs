@@ -215,6 +215,16 @@ impl Plan {
         self.purpose == Purpose::Campaign && self.layout.design == Design::Interleaved
     }
 
+    /// The budget that launches use up now, and how much of it these have used: launches that ended, by number, with the time that each
+    /// took. An extension has a budget of its own.
+    pub fn budget_and_spent(&self, ended: impl IntoIterator<Item = (u32, Nanos)>) -> (Nanos, Nanos) {
+        let whole = Extension { after_launch: 0, budget: self.budget };
+        let Extension { after_launch, budget } = self.rule.extension.unwrap_or(whole);
+        let spent =
+            ended.into_iter().filter(|(launch, _)| *launch > after_launch).map(|(_, took)| took.0).sum();
+        (budget, Nanos(spent))
+    }
+
     /// The base and the candidates, each once.
     pub fn distinct_subjects(&self) -> &[Subject] {
         &self.subjects[..self.subjects.len().saturating_sub(self.layout.further_base_processes)]

@@ -267,7 +267,7 @@ fn the_sentence_says_what_holds_for_all_steps_and_what_does_not() {
     insta::assert_snapshot!(sentence(|_| {}), @"rocksdb@8.7.3 is slower than rocksdb@8.5.4 on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| case.confirmed = false), @"rocksdb@8.7.3 against rocksdb@8.5.4: significant alone, but not after correction for all steps, on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::NoChange), @"rocksdb@8.7.3 against rocksdb@8.5.4: within 2 % on readrandom.");
-    insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: suspect, not proven on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
+    insta::assert_snapshot!(sentence(|case| case.verdict = Verdict::Suspect), @"rocksdb@8.7.3 against rocksdb@8.5.4: suspect, not proven, on readrandom (-4.1 %, 99 % interval -5.2 to -3.0 %, 14 launches).");
     insta::assert_snapshot!(sentence(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"rocksdb@8.7.3 against rocksdb@8.5.4: no verdict on readrandom.");
 }
 

@@ -139,12 +139,15 @@ pub fn resume(
     }
     let measured_later =
         (!again.is_empty()).then_some(Warning::MeasuredAgainLater { visits: again.len() as u64 });
-    let going_on = interleaved.map(|record| (referee::resumed(&record), record));
+    let going_on = interleaved.map(|record| {
+        let (referee, before) = referee::resumed(&record);
+        (record.plan, referee, before)
+    });
     // Of the budget, or of the extension's, what is left of it.
-    let budget = going_on.as_ref().map_or(ready.plan.budget, |((_, before), _)| before.budget);
+    let budget = going_on.as_ref().map_or(ready.plan.budget, |(_, _, before)| before.budget);
     progress.begin(&run, &Plan { budget, ..ready.plan.clone() });
     let complete = match &going_on {
-        Some(((_, before), _)) => count(u64::from(before.launches), "launch is", "launches are"),
+        Some((_, _, before)) => count(u64::from(before.launches), "launch is", "launches are"),
         None => count(done.len() as u64, "turn is", "turns are"),
     };
     progress.say(&format!("  {complete} complete"));
@@ -152,8 +155,8 @@ pub fn resume(
         progress.say(&format!("  warning: {warning}"));
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
-    if let Some(((referee, before), record)) = going_on {
-        let campaign = Campaign::resumed(record.plan, referee, before);
+    if let Some((plan, referee, before)) = going_on {
+        let campaign = Campaign::resumed(plan, referee, before);
         return drive_to_end(&ready, run, world, campaign, writer, progress);
     }
     let rounds = Rounds::new(ready.plan.clone(), Before { done, again });

@@ -1,10 +1,8 @@
 //! What an interleaved run has already that is gone on with.
 
 use super::{OfCampaign, OfComparison};
-use model::plan::Extension;
 use model::reason::LeaveReason;
-use model::record::{LaunchRecord, RunRecord};
-use model::units::Nanos;
+use model::record::RunRecord;
 use runner::campaign::interleaved::machine::Before;
 use runner::campaign::interleaved::referee::Referee;
 use std::collections::BTreeSet;
@@ -52,11 +50,8 @@ pub fn ended_launches(record: &RunRecord) -> u32 {
 
 fn before(record: &RunRecord, left: BTreeSet<String>) -> Before {
     let rule = record.plan.rule;
-    let (after, budget) = rule
-        .extension
-        .map_or((0, record.plan.budget), |Extension { after_launch, budget }| (after_launch, budget));
-    let took = |launch: &LaunchRecord| launch.took.filter(|_| launch.launch > after);
-    let spent = Nanos(record.launches.iter().filter_map(took).map(|took| took.0).sum());
+    let ended = record.launches.iter().filter_map(|launch| Some((launch.launch, launch.took?)));
+    let (budget, spent) = record.plan.budget_and_spent(ended);
     let end = end(record);
     let by_time = end - 1.0 + spent.as_secs_f64() / budget.as_secs_f64().max(f64::MIN_POSITIVE);
     Before {

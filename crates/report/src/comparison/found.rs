@@ -42,7 +42,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         }),
         line(None, "different, but code layout alone could explain it,", ComparedStep::may_be_layout),
         line(None, "significant alone, but not after correction for all steps,", ComparedStep::is_alone),
-        line(Some(Verdict::Suspect), "suspect, not proven", |case| case.verdict == Verdict::Suspect),
+        line(Some(Verdict::Suspect), "suspect, not proven,", |case| case.verdict == Verdict::Suspect),
         line(None, "large so far, with no verdict yet,", |case| case.provisional().is_some()),
         line(
             Some(Verdict::Inconclusive),
@@ -231,7 +231,7 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
         parts.push(format!("significant alone, but not after correction for all steps, on {steps}"));
     }
     if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
-        parts.push(format!("suspect, not proven on {steps}"));
+        parts.push(format!("suspect, not proven, on {steps}"));
     }
     for (verdict, words) in [
         (Verdict::NoChange, format!("within {margin} on")),

@@ -8,7 +8,7 @@ use ::report::site::live::{self, LiveView};
 use anyhow::Context;
 use findings::labels::told_apart;
 use model::listing::{LiveFacts, RunHead};
-use model::plan::{Design, Extension, Plan};
+use model::plan::{Design, Plan};
 use model::record::RunStatus;
 use model::units::Nanos;
 use runner::clock;
@@ -54,20 +54,19 @@ fn view(store: &Store, head: RunHead) -> Result<LiveView, Failure> {
     })
 }
 
-/// The time that interleaved launches may take, and how many seconds of it have passed. The time that a run was stopped is no part of it;
-/// an extension has its own.
+/// The time that interleaved launches may take, and how many seconds of it have passed, those of the current launch included. The time
+/// that a run was stopped is no part of it.
 fn of_its_budget(plan: &Plan, facts: &LiveFacts, since: impl Fn(i64) -> f64) -> (Nanos, f64) {
-    let Extension { after_launch, budget } =
-        plan.rule.extension.unwrap_or(Extension { after_launch: 0, budget: plan.budget });
-    let ended = facts.launches_took.iter().filter(|(launch, _)| **launch > after_launch);
-    let took: f64 = ended.map(|(_, took)| took.as_secs_f64()).sum();
+    let ended = facts.launches_took.iter().map(|(launch, took)| (*launch, *took));
+    let (budget, spent) = plan.budget_and_spent(ended);
     let current = facts.launch.filter(|(launch, _)| !facts.launches_took.contains_key(launch));
-    (budget, took + current.map_or(0.0, |(_, began_at_us)| since(began_at_us)))
+    (budget, spent.as_secs_f64() + current.map_or(0.0, |(_, began_at_us)| since(began_at_us)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::plan::Extension;
     use std::collections::BTreeMap;
 
     #[test]
