@@ -31,7 +31,7 @@ pub fn before_run(
         return Ok(None);
     }
     progress.say(
-        "measuring the host: CPU, memory and device, some four seconds, once in six hours (--no-fingerprint leaves it out)",
+        "measuring the host: CPU, memory and device, some three seconds, once in six hours (--no-fingerprint leaves it out)",
     );
     let measured = measure(&work_dir, &mut |text| progress.say(&format!("  {text}")))?;
     let before = kept.filter(|kept| kept.host == measured.host && kept.device == measured.device);

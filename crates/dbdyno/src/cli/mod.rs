@@ -143,7 +143,7 @@ pub struct Measuring {
 /// Whether the host is measured before a run.
 #[derive(Debug, Clone, Args)]
 pub struct HostSpeed {
-    /// Do not measure the host before the run (CPU, memory, device; some four seconds, once in six hours)
+    /// Do not measure the host before the run (CPU, memory, device; some three seconds, once in six hours)
     #[arg(long)]
     pub no_fingerprint: bool,
 }
