@@ -127,7 +127,7 @@ fn built() -> anyhow::Result<Vec<TestBinary>> {
         .collect())
 }
 
-/// The test binary that a message of cargo tells of.
+/// The test binary that a message of cargo names.
 fn binary(message: &Value) -> Option<TestBinary> {
     if message["profile"]["test"] != true {
         return None;

@@ -121,7 +121,7 @@ fn may_be_layout(run: &Comparison, step: &StepView, case: &ComparedStep) -> Stri
 fn open(run: &Comparison, step: &StepView, case: &ComparedStep) -> String {
     let what = match case.verdict {
         Verdict::Suspect => "suspect, not proven",
-        Verdict::Regression => "slower, significant alone but not with all steps taken together",
+        Verdict::Regression => "slower, significant alone but not after correction for all steps",
         _ => "inconclusive",
     };
     format!("{what}: {} of {}, {}", step.name, run.name(case.side), interval_of(case))

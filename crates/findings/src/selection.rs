@@ -28,7 +28,7 @@ pub enum NoSuchPart {
         name: String,
         hint: String,
     },
-    #[error("`{base}` is the base of run {run}: choose a candidate, beside which it is shown in any case")]
+    #[error("`{base}` is the base of run {run}: choose a candidate: the base is always shown")]
     BaseOnly { run: String, base: String },
 }
 

@@ -30,7 +30,7 @@ impl Row {
     }
 }
 
-/// What the first report of iostat or vmstat tells of. Texts do not say, so that the caller has to.
+/// What the first report of iostat or vmstat covers. Texts do not say, so that the caller has to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstReport {
     /// The time since the host was started: it counts for nothing.

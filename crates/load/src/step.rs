@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 
 /// A thread of the step is gone, which only a panic can do.
 #[derive(Debug, thiserror::Error)]
-#[error("a thread of the step ended by itself: see the worker's standard error")]
+#[error("a thread of the step ended without being asked to: see the worker's standard error")]
 pub struct ThreadGone;
 
 /// Why a step cannot go on.

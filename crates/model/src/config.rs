@@ -133,7 +133,7 @@ pub enum ConfigError {
     },
     #[error("`{origin}` names the configuration `{name}` twice")]
     Duplicate { origin: String, name: String },
-    #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which does not stand before it")]
+    #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which must be defined before it")]
     Extends { origin: String, name: String, extends: String },
     #[error("`{origin}`, `storage` of the configuration `{name}`: {problem}")]
     Storage { origin: String, name: String, problem: String },

@@ -58,7 +58,7 @@ impl Purpose {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Design {
-    /// All sides alive at once, short blocks in turn: drift and load hit all alike.
+    /// All sides are started together and take turns in short blocks: drift and load hit all alike.
     #[default]
     Interleaved,
     /// Complete rounds: each runs the whole sequence once on every subject, in random order.

@@ -181,10 +181,10 @@ pub enum Warning {
         change(*.ratio), change(*.low), change(*.high)
     )]
     Provisional { ratio: f64, low: f64, high: f64, launches: u64 },
-    #[error("decided on the contention-adjusted rate: the wall rate is too noisy to tell")]
+    #[error("decided on the contention-adjusted rate: the wall rate is too noisy")]
     ContentionAdjusted,
     #[error(
-        "too noisy to tell: seeing a change of {} here would need about {launches} launches, of at most \
+        "too noisy: seeing a change of {} here would need about {launches} launches, of at most \
          {max_launches}; use a quieter host{}",
         chosen_percent(*.margin), or_measuring(*.seconds)
     )]
@@ -268,7 +268,7 @@ pub enum Warning {
     SingleRuns,
     #[error("{versions} versions have no value")]
     VersionsMissing { versions: u64 },
-    #[error("neighbours go together (correlation {correlation:.2}): changes must be larger to stand out")]
+    #[error("neighbours go together (correlation {correlation:.2}): only larger changes are significant")]
     Autocorrelated { correlation: f64 },
     /// The releases of a history were run once.
     #[error("one run of each release: what is found is a candidate, to be measured again")]
@@ -279,11 +279,11 @@ pub enum Warning {
     #[strum(serialize = "sequential")]
     SequentialReleases,
     #[error(
-        "nobody says in which order the repeats were measured: drift of the host looks like a change, so \
+        "the order in which the repeats were measured is not known: drift of the host looks like a change, so \
          what is found is a candidate"
     )]
     OrderUnknown,
-    #[error("the releases stand in the order of their numbers, not in that of the file")]
+    #[error("the releases are in the order of their numbers, not in that of the file")]
     Sorted,
     #[error(
         "{campaigns} campaigns: the first one locates the changes, the rounds of the others alone confirm them, and all \
@@ -295,7 +295,7 @@ pub enum Warning {
 
     // Of a report.
     #[error(
-        "the harness is not calibrated here since the host booted: `dbdyno calibrate` tells whether it is \
+        "the harness is not calibrated here since the host booted: `dbdyno calibrate` shows whether it is \
          unbiased"
     )]
     NotCalibrated,
@@ -366,7 +366,7 @@ pub enum NoInterval {
     #[strum(serialize = "fewer than two rounds")]
     FewerThanTwoRounds,
     /// Versions lend each other what they know of the noise.
-    #[strum(serialize = "two rounds of so few versions do not tell how large the noise is")]
+    #[strum(serialize = "two rounds of so few versions are too little to estimate the noise")]
     TwoRoundsOfFewVersions,
     #[strum(serialize = "no round repeats another")]
     NothingRepeats,
@@ -454,8 +454,8 @@ fn repeat(design: &Design) -> &'static str {
 
 fn goes_on(design: &Design) -> &'static str {
     match design {
-        Design::Interleaved => "go on while blocks of the other side run",
-        Design::Rounds | Design::Sequential => "go on while other subjects are measured",
+        Design::Interleaved => "continue while blocks of the other side run",
+        Design::Rounds | Design::Sequential => "continue while other subjects are measured",
     }
 }
 

@@ -207,7 +207,7 @@ fn verdict(view: &CalibrationView) -> String {
             and_list(steps)
         ),
         Honesty::TooFew { launches, needed } => format!(
-            "Too few launches to tell whether the harness is unbiased: {launches} of the {needed} that it takes. They \
+            "Too few launches to say whether the harness is unbiased: {launches} of the {needed} that it takes. They \
              accumulate: calibrate again."
         ),
     }

@@ -45,7 +45,7 @@ impl Writer {
     /// From this moment on the self-tests of a host begin anew.
     pub fn begin_self_tests_anew(&mut self, host: &str, at_us: i64) -> Result<(), Error> {
         self.flush()?;
-        self.store().sql("begin the self-tests anew", |connection| {
+        self.store().sql("begin the self-tests again", |connection| {
             connection
                 .execute(
                     "INSERT OR IGNORE INTO self_test_starts (host_name, at_us) VALUES (?, ?)",

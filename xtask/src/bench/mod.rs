@@ -4,6 +4,7 @@
 mod analysis;
 mod client;
 mod lifecycle;
+mod losses;
 mod own_server;
 mod power;
 mod race;
@@ -35,6 +36,8 @@ enum Bench {
     Analysis(analysis::Arguments),
     /// Whether a planted slowdown of 5 and 10 % is found in time; fails below 9 of 10
     Power(power::Arguments),
+    /// Whether losses injected among nineteen names of one library are found, and nothing else; fails below 13 of 15 or above one other
+    Losses(losses::Arguments),
     /// Seconds for each page of `dbdyno serve` with a million measurements in the store; fails above the goal
     Serve(serve::Arguments),
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
@@ -128,6 +131,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Client(arguments) => client::run(arguments),
         Bench::Analysis(arguments) => analysis::run(arguments),
         Bench::Power(arguments) => power::run(arguments),
+        Bench::Losses(arguments) => losses::run(arguments),
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
         Bench::Lifecycle(arguments) => lifecycle::run(arguments),

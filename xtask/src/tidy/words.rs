@@ -36,6 +36,9 @@ const WORDS: &[(&str, &str)] = &[
     ("as the posts", "as Small Datum"),
     ("of the posts", "of Small Datum"),
     ("the posts'", "Small Datum's"),
+    (" anew", "again"),
+    ("taken together", "combined, or corrected for all"),
+    ("alive at once", "running at the same time"),
 ];
 
 /// Directories of files that users read and copy.

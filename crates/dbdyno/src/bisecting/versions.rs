@@ -82,7 +82,7 @@ impl Versions {
         if references.len() < 3 {
             let untried = match last - first {
                 0 | 1 => String::new(),
-                more => format!("; --untried takes in {} that nobody tried", more - 1),
+                more => format!("; --untried adds {} that are untested", more - 1),
             };
             return Err(usage(anyhow!(
                 "there is no tried release between {good} and {bad}: `dbdyno compare {good} {bad}` says whether they \

@@ -66,7 +66,7 @@ Examples:
 /// How trials are laid out in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DesignName {
-    /// All sides alive at once, short blocks in turn
+    /// All sides are started together and take turns in short blocks
     Interleaved,
     /// Complete rounds in random order
     Rounds,

@@ -22,7 +22,7 @@ pub struct Import {
     pub output: Output,
 }
 
-/// What the first report of iostat or vmstat tells of.
+/// What the first report of iostat or vmstat covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FirstReport {
     /// Left out

@@ -77,7 +77,7 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     render::show(&[Finding::Bisection(view.clone())], Shown::of(&arguments.output))?;
     if view.found.stopped.is_some() {
         session.say(&format!(
-            "`dbdyno bisect --resume {}` goes on with what was measured; --budget gives it more time",
+            "`dbdyno bisect --resume {}` continues from what was measured; --budget gives it more time",
             record.id
         ));
     }
@@ -131,7 +131,7 @@ fn resumed(places: &Places, store: &Store, wanted: &str, arguments: &Bisect) -> 
     }
     let Some(request) = &record.request_json else {
         return Err(usage(anyhow!(
-            "bisection {id} ended before anything was measured, or an older dbdyno began it: begin it anew"
+            "bisection {id} ended before anything was measured, or an older dbdyno began it: begin it again"
         )));
     };
     let mut search: Search = serde_json::from_str(request)

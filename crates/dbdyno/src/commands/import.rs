@@ -142,7 +142,7 @@ fn names(paths: &[PathBuf]) -> Vec<FileName> {
 fn hint(format: ImportFormat, first_report: FirstReport) -> &'static str {
     match (format, first_report) {
         (ImportFormat::Iostat | ImportFormat::Vmstat, FirstReport::SinceBoot) => {
-            " after its first report, which tells of the time since boot; if it was recorded with -y, pass \
+            " after its first report, which covers the time since boot; if it was recorded with -y, pass \
              --first-report interval"
         }
         (_, FirstReport::SinceBoot | FirstReport::Interval) => "",

@@ -177,7 +177,7 @@ pub fn changes_since(
     let shown = |changes: &[HostChange]| changes.iter().map(HostChange::to_string).collect::<Vec<_>>();
     if !of_machine.is_empty() {
         return Err(usage(anyhow!(
-            "run {} began on another machine ({}): go on with it there, or begin a new one here",
+            "run {} began on another machine ({}): resume it there, or begin a new one here",
             record.id,
             shown(&of_machine).join("; ")
         )));

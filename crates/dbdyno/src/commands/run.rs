@@ -167,8 +167,7 @@ impl<'a> Session<'a> {
         let queued = self.writer.store().queued(campaign)?;
         if queued > 0 {
             let left = count(u64::from(queued), "workload is", "workloads are");
-            self.progress
-                .say(&format!("{left} still to be measured: `dbdyno run --resume last` goes on to that"));
+            self.progress.say(&format!("{left} still to be measured: `dbdyno run --resume last` continues"));
         }
         Ok(())
     }

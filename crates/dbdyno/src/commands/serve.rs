@@ -25,7 +25,7 @@ pub fn run(places: &Places, arguments: &Serve) -> anyhow::Result<Ending> {
     say(&format!("serving `{}`; Ctrl-C ends it", path.display()));
     if let (Some(token), None) = (&token, &arguments.token_file) {
         say(&format!("token, not shown again: {}", token.shown()));
-        say(&format!("first visit: http://{address}/?token={}", token.shown()));
+        say(&format!("open in a browser: http://{address}/?token={}", token.shown()));
     }
     serving::run(listener, &Site::new(path, Access::new(address, token)), &stop)?;
     Ok(Ending::Done)

@@ -305,7 +305,7 @@ fn design(file: &PlanFile) -> String {
     match file.design {
         Design::Sequential => format!("{subjects} one after another, {} each", count(rounds, "time")),
         Design::Interleaved => format!(
-            "{subjects} interleaved, all alive at once, {} of the first",
+            "{subjects} interleaved, all running at the same time, {} of the first",
             model::figures::count(
                 file.interleaved.base_processes_of(file.subjects.len() - 1) as u64,
                 "process",

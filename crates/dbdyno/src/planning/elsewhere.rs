@@ -114,9 +114,7 @@ pub fn check(plan: &Plan) -> anyhow::Result<()> {
         return Err(cannot("its files cannot be put out of the page cache: no step may be `cold`"));
     }
     if steps.iter().skip(1).any(|step| !step.same_process) {
-        return Err(cannot(
-            "it cannot be started anew: every step but the first needs `same_process = true`",
-        ));
+        return Err(cannot("it cannot be restarted: every step but the first needs `same_process = true`"));
     }
     Ok(())
 }

@@ -42,11 +42,9 @@ pub fn of_campaign(record: &RunRecord) -> (Vec<Observed>, Origin) {
     (observed.collect(), origin)
 }
 
-/// Why campaigns cannot be taken together: their rounds are of different things.
+/// Why campaigns cannot be combined: their rounds are of different things.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "runs {first} and {second} cannot be taken together: their {what} differ ({of_first} and {of_second})"
-)]
+#[error("runs {first} and {second} cannot be combined: their {what} differ ({of_first} and {of_second})")]
 pub struct Apart {
     pub first: String,
     /// The run that does not go with it.

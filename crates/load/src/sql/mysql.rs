@@ -186,7 +186,7 @@ impl Mysql {
         let length = self.head()?;
         match self.channel.unread()[0] {
             OK => {
-                // Rows that the OK packet tells of.
+                // Rows that the OK packet counts.
                 let rows = take_number(&mut &self.body(length)?[1..])?;
                 self.channel.advance(length);
                 Ok(Answer { rows })

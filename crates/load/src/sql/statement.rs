@@ -106,9 +106,7 @@ impl Statement {
                 }
                 Piece::Rows { count } => {
                     let row = surroundings.row.ok_or_else(|| {
-                        SqlError::Workload(format!(
-                            "there is no row to stand for `{{{ROW}}}` in `{template}`"
-                        ))
+                        SqlError::Workload(format!("there is no row for `{{{ROW}}}` in `{template}`"))
                     })?;
                     // A row has no rows in it.
                     let row = Statement::new(row, parameters, Surroundings { row: None, ..surroundings })?;

@@ -35,7 +35,7 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         Warning::VirtualMachine,
         Warning::OwnImage,
         Warning::LibrariesInPlace {
-            reason: "`/opt/librocksdb.so` finds other libraries beside itself ($ORIGIN)".to_owned(),
+            reason: "`/opt/librocksdb.so` finds other libraries in its own directory ($ORIGIN)".to_owned(),
         },
         Warning::SubjectLeft {
             subject: text(NEW),

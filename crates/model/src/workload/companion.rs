@@ -2,7 +2,7 @@
 
 use super::{Extent, Operation, Settle, Step};
 
-/// Checks a step against those before it: a companion stands right behind its step or another companion of it.
+/// Checks a step against those before it: a companion stands directly after its step or another companion of it.
 pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {
     let Some(main) = &step.beside else {
         return match step.follows {
@@ -16,7 +16,7 @@ pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {
         Some(first) if first.name == *main => {}
         Some(_) | None => {
             return Err(format!(
-                "it runs concurrently with `{main}` (`beside`): put it right behind that step or behind another that does"
+                "it runs concurrently with `{main}` (`beside`): put it directly after that step or after another that does"
             ));
         }
     }
@@ -132,7 +132,7 @@ follows = "q.inserts"
             let error = Workload::parse(&TEXT.replacen(from, to, 1), "test").unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         };
-        check("beside = \"q\"", "beside = \"load\"", "right behind that step");
+        check("beside = \"q\"", "beside = \"load\"", "directly after that step");
         check("rate = 100", "", "needs a `rate`");
         check("rate = 100", "rate = 100\nfollows = \"q\"", "exclude each other");
         check("rate = 100", "rate = 100\nseconds = 5", "begins and ends with the other");

@@ -110,20 +110,20 @@ impl SqlParts {
         let of_schema = |problem: String| ("schema".to_owned(), problem);
         self.check_names(&schema.row).map_err(of_schema)?;
         if schema.row.has_rows() {
-            return Err(of_schema(format!("`{{{ROW}}}` stands in itself")));
+            return Err(of_schema(format!("`{{{ROW}}}` refers to itself")));
         }
         if schema.insert_rows == Some(0) || !(9..=1 << 20).contains(&schema.row_bytes.unwrap_or(9)) {
             return Err(of_schema("insert_rows must be at least 1, and row_bytes 9 to 1048576".to_owned()));
         }
         if self.parameters.contains_key(ROW) {
-            let problem = format!("no parameter can be called `{ROW}`: it stands for a row of the schema");
+            let problem = format!("no parameter can be called `{ROW}`: that name means a row of the schema");
             return Err(("parameters".to_owned(), problem));
         }
         if let (None, Some((name, _))) =
             (&schema.id, self.parameters.iter().find(|(_, parameter)| parameter.draw.needs_id()))
         {
             let problem = format!(
-                "`{name}` goes by the rows that there are: the schema must name the column that tells, as in \
+                "`{name}` depends on which rows exist: the schema must name the column that shows it, as in \
                  `id = \"id\"`"
             );
             return Err(("parameters".to_owned(), problem));

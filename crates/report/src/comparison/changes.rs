@@ -192,7 +192,7 @@ fn drift(drift: &Drift, change: &Change) -> String {
             "not only because of a changed default: with the defaults pinned the change is still there"
                 .to_owned()
         }
-        Cause::Undecided => "whether a default or the code changed cannot be told".to_owned(),
+        Cause::Undecided => "a changed default and changed code cannot be told apart here".to_owned(),
         Cause::Default => {
             let changed = drift.defaults.iter();
             let changed: Vec<String> =

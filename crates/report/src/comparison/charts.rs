@@ -104,7 +104,7 @@ fn one_over_releases(
         Figure {
             name: ids.of("releases", &format!("{config}{of_group}")),
             caption: format!(
-                "Rate relative to {} over releases{of_config}{of_group}, with intervals; a diamond stands where a step changed.",
+                "Rate relative to {} over releases{of_config}{of_group}, with intervals; a diamond marks a step that changed.",
                 view.base
             ),
             chart: Chart::Releases(Releases { bands: Bands::MajorVersions,

@@ -258,7 +258,7 @@ fn one_step(id: &str, step: &StepView, run: &ComparedRun, ids: &mut Ids) -> Sect
     let mut blocks = Vec::new();
     match view.repeats {
         Repeats::Rounds if step.rows.is_empty() => blocks.push(Block::Paragraph(
-            "No trial of this step is done; the reasons stand under Trials.".to_owned(),
+            "No trial of this step is done; the reasons are listed under Trials.".to_owned(),
         )),
         Repeats::Rounds => {
             let groups =

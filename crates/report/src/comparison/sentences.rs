@@ -72,7 +72,7 @@ pub(super) fn design(view: &Comparison) -> Option<String> {
     match view.conditions.design {
         Design::Interleaved => None,
         Design::Rounds if view.conditions.file_of_fio => Some(format!(
-            "{} of {subjects} in random order, each on a file of its own that is written anew in each round, or on the target of its configuration.",
+            "{} of {subjects} in random order, each on a file of its own that is written again in each round, or on the target of its configuration.",
             count(rounds, "round", "rounds")
         )),
         Design::Rounds => Some(format!(

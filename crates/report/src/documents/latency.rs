@@ -47,9 +47,10 @@ pub(crate) fn blocks(record: &RunRecord, step: &str, labels: &[String], ids: &mu
         return Vec::new();
     }
     vec![
-        Block::Table(percentiles(&subjects).captioned(
-            "Latency of single operations in microseconds, all trials that are done taken together.",
-        )),
+        Block::Table(
+            percentiles(&subjects)
+                .captioned("Latency of single operations in microseconds, over all finished trials."),
+        ),
         Block::Figure(Figure {
             name: ids.of("latency", step),
             caption: format!("Shares of the operations of {step} by their latency."),

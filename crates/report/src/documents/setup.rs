@@ -158,7 +158,7 @@ fn design(record: &RunRecord) -> String {
     let launches = record.launches.iter().filter(|launch| launch.took.is_some()).count() as u64;
     match layout.design {
         Design::Interleaved => format!(
-            "All sides alive at once, short blocks in turn; {}, each on data of its own seed; seed {}.",
+            "All sides are started together and take turns in short blocks; {}, each on data of its own seed; seed {}.",
             count(launches, "launch", "launches"),
             plan.seed
         ),

@@ -255,7 +255,7 @@ fn over_time(view: &HistoryPage, group: &Comparable) -> Option<(Chart, String)> 
     let labels = runs.iter().map(|run| moment(run.head.started_at_us)).collect();
     Some((
         chart(view, labels, lines, Some(1.0 - ALPHA)),
-        "Each run by itself, oldest first; the bar is its 99 % interval, of a build against itself that of the base."
+        "Each run alone, oldest first; the bar is its 99 % interval, of a build against itself that of the base."
             .to_owned(),
     ))
 }

@@ -118,7 +118,7 @@ fn preface(view: &HostPage) -> Markup {
     html! {
         p {
             "How fast this host was, apart from any engine, each time that it was measured: the median of the repeats, with half of \
-             what lies between their quartiles on either side. Every second boot is shaded. Moments stand side by side, whatever time \
+             the range between their quartiles on either side. Every second boot is shaded. Moments are side by side, whatever time \
              lies between them. What changes here changed in the host, and not in a release."
         }
         @if view.fingerprints.len() < 2 { p { "It was measured once: there is nothing to draw yet." } }

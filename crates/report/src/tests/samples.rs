@@ -136,7 +136,7 @@ fn fillseq() -> ComparedStep {
 }
 
 fn overwrite() -> ComparedStep {
-    let machine = "too noisy to tell: seeing a change of 2 % here would need about 410 launches, of at most 14; \
+    let machine = "too noisy: seeing a change of 2 % here would need about 410 launches, of at most 14; \
                    run `dbdyno doctor`, or use a quieter host";
     let mut metrics = rates(
         [402_900.0, 391_004.0, 0.81, 1.17],

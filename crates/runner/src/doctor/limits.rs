@@ -65,7 +65,9 @@ fn ptrace(patient: &Patient) -> Check {
         Some(scope @ ("1" | "2")) if patient.moment.is_root => {
             question.ok(format!("root (kernel.yama.ptrace_scope = {scope})"))
         }
-        Some("3") => question.warn("kernel.yama.ptrace_scope = 3", "boot again: nobody can lower it before"),
+        Some("3") => {
+            question.warn("kernel.yama.ptrace_scope = 3", "reboot: it can only be lowered by a reboot")
+        }
         Some(scope) => mended_by(
             question.warn(format!("kernel.yama.ptrace_scope = {scope}"), "sysctl kernel.yama.ptrace_scope=0"),
             [("/proc/sys/kernel/yama/ptrace_scope".to_owned(), "0")],

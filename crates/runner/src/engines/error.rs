@@ -75,7 +75,7 @@ pub enum EngineError {
          matter), or build the release yourself and use `dbdyno engine add NAME PATH`", .directory.display()
     )]
     NoDebianMirror { build: BuildRef, directory: PathBuf },
-    #[error("cannot fetch {build}: {client} failed ({message}); `{command}` by hand tells more")]
+    #[error("cannot fetch {build}: {client} failed ({message}); `{command}` by hand shows more")]
     ClientFailed { build: BuildRef, client: Client, message: String, command: String },
     #[error(
         "cannot fetch {build}: {client} was stopped after {} s; check the network and try again",
@@ -139,7 +139,7 @@ pub enum EngineError {
          `dbdyno engine fetch {build}` fetches it again", .path.display()
     )]
     WrongChecksum { build: BuildRef, path: PathBuf, found: String, recorded: String },
-    #[error("the record `{}` is damaged; `dbdyno engine {again}` writes it anew", .path.display())]
+    #[error("the record `{}` is damaged; `dbdyno engine {again}` writes it again", .path.display())]
     RecordDamaged {
         /// `build.json`
         path: PathBuf,

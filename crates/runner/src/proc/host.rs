@@ -130,7 +130,7 @@ pub enum NoDevice {
     },
     /// The file system lies on a pool of devices; a file's device number is that of the file system.
     #[error(
-        "`{}` lies on {file_system}, which spreads files over a pool of devices and does not tell which; name a \
+        "`{}` lies on {file_system}, which spreads files over a pool of devices and does not say which; name a \
          directory on another file system (ext4, xfs) by --work-dir", path.display()
     )]
     Pooled {

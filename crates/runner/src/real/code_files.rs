@@ -66,7 +66,7 @@ impl Stamp {
 
 /// A file that is not what it was when the run began.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` was replaced or written to since the run began: put the file back and go on with the run, or begin a new one", .0.display())]
+#[error("`{}` was replaced or written to since the run began: put the file back and resume the run, or begin a new one", .0.display())]
 pub struct Replaced(PathBuf);
 
 /// The code of all sides as it was when the run began.

@@ -16,7 +16,7 @@ const DIRECTORY: &str = "libraries";
 /// Why libraries are loaded where they are.
 #[derive(Debug, thiserror::Error)]
 pub enum Obstacle {
-    #[error("`{}` finds other libraries beside itself ($ORIGIN)", .0.display())]
+    #[error("`{}` finds other libraries in its own directory ($ORIGIN)", .0.display())]
     BesideItself(PathBuf),
     #[error("the file system of the work directory `{}` runs no code (noexec)", .0.display())]
     NoExec(PathBuf),

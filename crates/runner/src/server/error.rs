@@ -73,7 +73,7 @@ pub enum ServerError {
     )]
     BadValue { program: PathBuf, option: String, tail: String },
     #[error(
-        "the data directory was made by another version than `{}`, which cannot use it; build the data anew with this \
+        "the data directory was made by another version than `{}`, which cannot use it; build the data again with this \
          release{}", program.display(), tail_sentence(tail)
     )]
     OtherVersion { program: PathBuf, tail: String },

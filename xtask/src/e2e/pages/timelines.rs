@@ -56,7 +56,7 @@ pub(super) fn merged(opened: &Opened<'_>) -> anyhow::Result<()> {
         stride.as_u64().is_some_and(|stride| stride > 1),
         "an hour of ten builds in 42 steps has stride {stride}"
     );
-    let caption = format!("Each point stands for {stride} seconds");
+    let caption = format!("Each point covers {stride} seconds");
     opened.browser.ensure(&format!(
         "document.querySelector('figure.timeline figcaption').textContent.includes('{caption}')"
     ))

@@ -212,7 +212,7 @@ fn forty_two_steps_of_ten_builds_and_an_hour_stay_below_two_megabytes() {
     let stride = strides.first().unwrap();
     assert_ne!(*stride, "1");
     let said = format!(
-        "Each point stands for {stride} seconds: the mean of operations, reads and device bytes, the largest of p99 latency. \
+        "Each point covers {stride} seconds: the mean of operations, reads and device bytes, the largest of p99 latency. \
          Every single second: <code>dbdyno report 20261121-091500-3fa9 --step NAME --format html</code>, or <code>--format \
          csv</code>."
     );

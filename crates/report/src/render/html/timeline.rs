@@ -42,7 +42,7 @@ fn merging(timeline: &Timeline, packs: &Packs<'_>) -> Markup {
         _ => of.map(|(what, _)| what.to_owned()).collect(),
     };
     html! {
-        "Each point stands for " (packs.stride) " " (timeline.x) "s: " (of.join(", ")) ". Every single " (timeline.x) ": "
+        "Each point covers " (packs.stride) " " (timeline.x) "s: " (of.join(", ")) ". Every single " (timeline.x) ": "
         code { "dbdyno report " (text::name(packs.run)) " --step NAME --format html" } ", or " code { "--format csv" } "."
     }
 }

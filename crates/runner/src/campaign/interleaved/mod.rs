@@ -1,4 +1,4 @@
-//! All sides alive at once, short blocks in turn, launch after launch until every step has its verdict.
+//! All sides are started together and take turns in short blocks, launch after launch until every step has its verdict.
 
 mod failures;
 pub mod machine;

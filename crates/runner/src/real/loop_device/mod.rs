@@ -106,7 +106,7 @@ pub enum LoopDeviceError {
     /// The device is to be slow, and cannot be.
     #[error(transparent)]
     Slow(#[from] SlowDeviceError),
-    #[error("`{}` is mounted in a directory of ours but not by us, so nothing there is deleted", mount_point.display())]
+    #[error("`{}` is mounted in a directory of dbdyno's but not by dbdyno, so nothing there is deleted", mount_point.display())]
     ForeignMount { mount_point: PathBuf },
     #[error("failed to {action} `{}`", path.display())]
     Io {

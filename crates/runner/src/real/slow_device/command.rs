@@ -80,7 +80,7 @@ impl DeviceCommand {
             "bandwidth" => {
                 SlowDevice { bandwidth_bytes_per_s: Some(loop_device::parse_bandwidth(rest)?), ..slow }
             }
-            _ => return Err(format!("`{line}` is nothing that a slow device can be told; write {LINES}")),
+            _ => return Err(format!("`{line}` is not a command of a slow device; write {LINES}")),
         };
         Ok(DeviceCommand::Slow(slow))
     }
