@@ -5,9 +5,9 @@ use super::{Dbdyno, Ending, Scratch, scrambled};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 #[derive(clap::Args)]
@@ -73,12 +73,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     let parent = arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir);
     let program = Program { path: arguments.dbdyno.path()?, scratch: Scratch::new(&parent)? };
     let names = program.give_names(&arguments.build)?;
-    let plan = program.scratch.path("losses.toml");
-    fs::write(&plan, plan_text(&names, arguments)).context("failed to write the plan")?;
     let mut rows = Vec::new();
     for seed in (arguments.seed..).take(usize::try_from(arguments.runs)?) {
         let losses = drawn(seed);
-        let found = program.measure(&plan, &names, &losses, seed, &arguments.steps)?;
+        let found =
+            program.measure(&plan_text(&names, seed, arguments), &names, &losses, &arguments.steps)?;
         rows.push(row(seed, &losses, &found, &arguments.steps));
         eprintln!("{}", rows.last().unwrap_or(&Value::Null));
     }
@@ -109,18 +108,18 @@ impl Program {
         Ok(names)
     }
 
+    /// What is found in each of the steps.
     fn measure(
         &self,
-        plan: &Path,
+        plan: &str,
         names: &[String],
         losses: &[Loss],
-        seed: u64,
         steps: &[String],
     ) -> anyhow::Result<Vec<Found>> {
-        let seed = seed.to_string();
-        let mut run: Vec<&OsStr> = vec!["run".as_ref(), plan.as_os_str(), "--seed".as_ref(), seed.as_ref()];
-        let injected: Vec<String> = losses.iter().map(|loss| loss.to_inject(names)).collect();
-        run.extend(injected.iter().flat_map(|one| [OsStr::new("--plant"), OsStr::new(one)]));
+        let path = self.scratch.path("losses.toml");
+        fs::write(&path, plan).with_context(|| format!("failed to write `{}`", path.display()))?;
+        let mut run = vec![OsString::from("run"), path.into_os_string()];
+        run.extend(losses.iter().flat_map(|loss| ["--plant".into(), loss.to_inject(names).into()]));
         self.call(run)?;
         let history: Value = serde_json::from_str(&self.call(["history", "last", "--json"])?)?;
         steps.iter().map(|step| found_in(&history, step, names, losses)).collect()
@@ -128,7 +127,8 @@ impl Program {
 
     /// What it prints.
     fn call<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, arguments: I) -> anyhow::Result<String> {
-        let output = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        let output = command
             .args(arguments)
             .arg("--store")
             .arg(self.scratch.path("losses.sqlite"))
@@ -137,7 +137,7 @@ impl Program {
             .output()
             .with_context(|| format!("failed to start `{}`", self.path.display()))?;
         if !output.status.success() {
-            bail!("`{}` failed: {}", self.path.display(), String::from_utf8_lossy(&output.stderr));
+            bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
         }
         String::from_utf8(output.stdout).context("it printed something that is no text")
     }
@@ -165,10 +165,10 @@ fn drawn(seed: u64) -> Vec<Loss> {
     places.into_iter().zip(LOSSES).map(|(place, percent)| Loss { place, percent }).collect()
 }
 
-fn plan_text(names: &[String], arguments: &Arguments) -> String {
+fn plan_text(names: &[String], seed: u64, arguments: &Arguments) -> String {
     format!(
         "name = \"losses\"\ndescription = \"one library under {NAMES} names\"\nworkloads = [\"quick\"]\n\
-         design = \"interleaved\"\nbudget_minutes = {}\nsteps = {:?}\nsubjects = {names:?}\n",
+         design = \"interleaved\"\nbudget_minutes = {}\nseed = {seed}\nsteps = {:?}\nsubjects = {names:?}\n",
         arguments.minutes, arguments.steps,
     )
 }
