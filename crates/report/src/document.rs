@@ -320,7 +320,11 @@ impl Cell {
 
     /// With the sign of a verdict and its tone.
     pub fn of(verdict: Verdict, confirmed: bool, text: impl Into<String>) -> Cell {
-        let sign = Sign::of(verdict, confirmed);
+        Cell::signed(Sign::of(verdict, confirmed), text)
+    }
+
+    /// With a sign and its tone.
+    pub fn signed(sign: Option<Sign>, text: impl Into<String>) -> Cell {
         Cell { text: text.into(), tone: sign.map_or(Tone::Plain, Sign::tone), sign }
     }
 

@@ -75,8 +75,7 @@ fn matrix(view: &ImportView, steps: &[(String, &StepView)]) -> Option<Matrix> {
             ratio: Some(ratio),
             low: None,
             high: None,
-            verdict: Verdict::RatioOnly,
-            confirmed: false,
+            sign: None,
             detail: "a single run: ratio only, no interval and no verdict".to_owned(),
         })
     };

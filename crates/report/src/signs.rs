@@ -16,6 +16,8 @@ pub enum Sign {
     FasterAlone,
     Same,
     Open,
+    /// A difference between sides that did unequal work: no verdict.
+    Unequal,
     Suspect,
 }
 
@@ -43,6 +45,16 @@ impl Sign {
             (Verdict::Suspect, _) => Some(Sign::Suspect),
             (Verdict::RatioOnly, _) => None,
         }
+    }
+
+    /// Whether it says that there is a difference that the builds made.
+    pub fn is_directional(self) -> bool {
+        matches!(self, Sign::Slower | Sign::SlowerAlone | Sign::Faster | Sign::FasterAlone | Sign::Suspect)
+    }
+
+    /// Whether its ratio is shown: where no difference was found, a number would be read as one.
+    pub fn has_number(self) -> bool {
+        self.is_directional() || self == Sign::Unequal
     }
 
     pub fn character(self) -> char {
@@ -74,6 +86,7 @@ impl Sign {
             }
             Sign::Same => ('=', "within the margin", "same", Tone::Plain),
             Sign::Open => ('?', "inconclusive", "open", Tone::Plain),
+            Sign::Unequal => ('\u{2260}', "different after unequal work", "open", Tone::Plain),
             Sign::Suspect => ('!', "suspect", "open", Tone::Plain),
         }
     }
@@ -99,6 +112,9 @@ pub fn legend(signs: &BTreeSet<Sign>, margin: f64) -> String {
     }
     if has(&[Sign::Open]) {
         parts.push("? inconclusive: no difference found, nor ruled out".to_owned());
+    }
+    if has(&[Sign::Unequal]) {
+        parts.push("\u{2260} different, but the sides did unequal work, which can be the reason".to_owned());
     }
     if has(&[Sign::Suspect]) {
         parts.push("! suspect, not proven".to_owned());

@@ -272,6 +272,30 @@ fn the_sentence_says_what_holds_for_all_steps_and_what_does_not() {
 }
 
 #[test]
+fn a_difference_after_unequal_work_is_shown_and_is_no_verdict() {
+    let of = |high: f64| {
+        let mut view = readrandom(|case| {
+            case.verdict = Verdict::Inconclusive;
+            case.warnings = vec![Warning::DebtDiffers { parts: Vec::new(), launches: 14 }];
+        });
+        for case in view.steps.iter_mut().flat_map(|step| &mut step.cases) {
+            case.metrics[0].high = Some(high);
+        }
+        view
+    };
+    let differs = of(0.97);
+    let sentence = summary(&differs, &differs.subjects[1]);
+    assert!(sentence.contains("unequal work, which can be the reason, on readrandom (-4.1 %"), "{sentence}");
+    assert!(!sentence.contains("nor ruled out"), "{sentence}");
+    let shown = text(&differs, 160);
+    assert!(shown.contains("\u{2260} 0.959 [0.948, 0.970]"), "{shown}");
+    assert!(shown.contains("\u{2260} different, but"), "{shown}");
+    // An interval with 1 in it is no difference, whatever work was done.
+    let open = text(&of(1.02), 160);
+    assert!(open.contains("? [0.948, 1.020]") && !open.contains('\u{2260}'), "{open}");
+}
+
+#[test]
 fn what_was_found_says_what_holds_for_all_steps_and_what_does_not() {
     let first =
         |change: fn(&mut ComparedStep)| crate::document(&finding(readrandom(change))).found[0].text.clone();
@@ -286,6 +310,12 @@ fn what_was_found_says_what_holds_for_all_steps_and_what_does_not() {
             case.warnings = vec![Warning::Provisional { ratio: 0.9, low: 0.88, high: 0.92, launches: 6 }];
         }),
         @"Large so far, with no verdict yet: readrandom -10.0 % [-12.0, -8.0].");
+    insta::assert_snapshot!(
+        first(|case| {
+            case.verdict = Verdict::Inconclusive;
+            case.warnings = vec![Warning::DebtDiffers { parts: Vec::new(), launches: 14 }];
+        }),
+        @"Different, but the sides did unequal work, which can be the reason: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| case.verdict = Verdict::Suspect), @"Suspect, not proven: readrandom -4.1 % [-5.2, -3.0]; 99 % intervals.");
     insta::assert_snapshot!(first(|case| (case.metrics[0].confidence, case.verdict) = (None, Verdict::RatioOnly)), @"No verdict: readrandom.");
 }

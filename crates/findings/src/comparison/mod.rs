@@ -410,6 +410,19 @@ impl ComparedStep {
         self.warnings.iter().filter(|_| self.verdict == Verdict::Inconclusive).find_map(of)
     }
 
+    /// Whether the sides differ, but did unequal work (other trees, work left behind), which can be the reason: then it is no verdict.
+    pub fn did_unequal_work(&self) -> bool {
+        let is_unequal =
+            |warning: &Warning| matches!(warning, Warning::ShapeDiffers { .. } | Warning::DebtDiffers { .. });
+        let differs = |one: &ComparedMetric| {
+            one.high.is_some_and(|high| high < 1.0) || one.low.is_some_and(|low| low > 1.0)
+        };
+        self.verdict == Verdict::Inconclusive
+            && self.provisional().is_none()
+            && self.warnings.iter().any(is_unequal)
+            && self.deciding().is_some_and(differs)
+    }
+
     /// Whether it holds with all steps taken together, but builds of one source may differ as much.
     pub fn may_be_layout(&self) -> bool {
         self.confirmed && self.layout == Some(Layout::MayBe)

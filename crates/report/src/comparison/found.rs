@@ -42,12 +42,21 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         }),
         line(None, "different, but code layout alone could explain it,", ComparedStep::may_be_layout),
         line(None, "significant alone, but not after correction for all steps,", ComparedStep::is_alone),
+        line(
+            None,
+            "different, but the sides did unequal work, which can be the reason,",
+            ComparedStep::did_unequal_work,
+        ),
         line(Some(Verdict::Suspect), "suspect, not proven,", |case| case.verdict == Verdict::Suspect),
         line(None, "large so far, with no verdict yet,", |case| case.provisional().is_some()),
         line(
             Some(Verdict::Inconclusive),
             "inconclusive, a difference neither found nor ruled out,",
-            |case| case.verdict == Verdict::Inconclusive && case.provisional().is_none(),
+            |case| {
+                case.verdict == Verdict::Inconclusive
+                    && case.provisional().is_none()
+                    && !case.did_unequal_work()
+            },
         ),
         line(Some(Verdict::NoChange), &format!("within {margin} of {base}"), |case| {
             case.verdict == Verdict::NoChange
@@ -118,7 +127,7 @@ fn sentence(line: &Line, view: &Comparison, all: usize) -> Option<Sentence> {
 
 /// The confidence of the intervals, if there are any.
 fn confidence(cases: &[NamedCase<'_>]) -> String {
-    let confidences = cases.iter().filter(|(_, case)| case.is_directional());
+    let confidences = cases.iter().filter(|(_, case)| case.is_directional() || case.did_unequal_work());
     let first = confidences.filter_map(|(_, case)| case.deciding()?.confidence).next();
     let named = first.map(chosen_percent);
     named.map(|named| format!("; {named} intervals")).unwrap_or_default()
@@ -137,19 +146,10 @@ fn capitalised(text: &str) -> String {
 /// ` -4.1 % [-5.2, -3.0]`; of one that is open how small a change would have been seen.
 fn size(case: &ComparedStep) -> String {
     let Some(deciding) = case.deciding() else { return String::new() };
+    if case.is_directional() || case.did_unequal_work() {
+        return with_interval(deciding);
+    }
     match case.verdict {
-        Verdict::Regression | Verdict::Improvement | Verdict::Suspect => {
-            let end = |end: Option<f64>| {
-                end.map_or_else(|| "-".to_owned(), |end| format!("{:+.1}", 100.0 * (end - 1.0)))
-            };
-            let Some(ratio) = deciding.ratio else { return String::new() };
-            let interval = if deciding.is_bounded() {
-                format!(" [{}, {}]", end(deciding.low), end(deciding.high))
-            } else {
-                String::new()
-            };
-            format!(" {}{interval}", change(ratio))
-        }
         Verdict::Inconclusive => {
             if let Some([ratio, low, high]) = case.provisional() {
                 return format!(
@@ -163,8 +163,20 @@ fn size(case: &ComparedStep) -> String {
                 case.visible_change.map(|visible| format!(" (smallest visible change {})", percent(visible)));
             visible.unwrap_or_default()
         }
-        Verdict::NoChange | Verdict::RatioOnly => String::new(),
+        _ => String::new(),
     }
+}
+
+/// ` -4.1 % [-5.2, -3.0]`
+fn with_interval(deciding: &ComparedMetric) -> String {
+    let end =
+        |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{:+.1}", 100.0 * (end - 1.0)));
+    let Some(ratio) = deciding.ratio else { return String::new() };
+    let interval = match deciding.is_bounded() {
+        true => format!(" [{}, {}]", end(deciding.low), end(deciding.high)),
+        false => String::new(),
+    };
+    format!(" {}{interval}", change(ratio))
 }
 
 fn verdict_of(suspect: bool, ratio: f64) -> Verdict {
@@ -230,6 +242,9 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
     if let Some(steps) = changed(of(&ComparedStep::is_alone), view) {
         parts.push(format!("significant alone, but not after correction for all steps, on {steps}"));
     }
+    if let Some(steps) = changed(of(&ComparedStep::did_unequal_work), view) {
+        parts.push(format!("different, but the sides did unequal work, which can be the reason, on {steps}"));
+    }
     if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
         parts.push(format!("suspect, not proven, on {steps}"));
     }
@@ -238,7 +253,7 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
         (Verdict::Inconclusive, "no difference found, nor ruled out, on".to_owned()),
         (Verdict::RatioOnly, "no verdict on".to_owned()),
     ] {
-        let named = of(&|case| case.verdict == verdict);
+        let named = of(&|case| case.verdict == verdict && !case.did_unequal_work());
         match named.len() {
             0 => {}
             many if many > MOST_NAMES => parts.push(format!("{words} {many} steps")),

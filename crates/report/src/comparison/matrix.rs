@@ -77,8 +77,7 @@ fn cell(case: &ComparedStep, view: &Comparison) -> MatrixCell {
         ratio: of(|one| one.ratio),
         low: of(|one| one.low),
         high: of(|one| one.high),
-        verdict: case.verdict,
-        confirmed: case.counts(),
+        sign: tables::sign(case),
         detail: format!(
             "{}: {} -> {} QPS, {interval}, {}, {} measured",
             verdict_words(case, view.margin),

@@ -55,12 +55,15 @@ pub(super) fn has_open_end(cases: &[&ComparedStep]) -> bool {
     any(cases, &|_, one| one.is_bounded() && (one.low.is_none() || one.high.is_none()))
 }
 
+/// The sign of what may be said of it.
+pub(super) fn sign(case: &ComparedStep) -> Option<Sign> {
+    if case.did_unequal_work() { Some(Sign::Unequal) } else { Sign::of(case.verdict, case.counts()) }
+}
+
 /// The signs that occur, and what it means where there is none.
 pub(super) fn legend_of_signs(view: &Comparison, cases: &[&ComparedStep]) -> Vec<String> {
-    let signs: BTreeSet<Sign> =
-        cases.iter().filter_map(|case| Sign::of(case.verdict, case.counts())).collect();
-    let has_bare =
-        any(cases, &|case, one| one.ratio.is_some() && Sign::of(case.verdict, case.counts()).is_none());
+    let signs: BTreeSet<Sign> = cases.iter().filter_map(|case| sign(case)).collect();
+    let has_bare = any(cases, &|case, one| one.ratio.is_some() && sign(case).is_none());
     let of_signs = Some(signs::legend(&signs, view.margin)).filter(|signs| !signs.is_empty());
     of_signs.into_iter().chain(has_bare.then(|| "No sign: no verdict.".to_owned())).collect()
 }
@@ -130,7 +133,8 @@ pub(super) fn relative(case: &ComparedStep) -> Cell {
         return NONE.into();
     };
     let mut parts = Vec::new();
-    if case.is_directional() || case.verdict == Verdict::RatioOnly {
+    let sign = sign(case);
+    if sign.is_none_or(Sign::has_number) {
         parts.push(ratio(center));
     }
     if deciding.is_bounded() {
@@ -139,7 +143,7 @@ pub(super) fn relative(case: &ComparedStep) -> Cell {
     if case.is_adjusted() {
         parts.push("adj".to_owned());
     }
-    Cell::of(case.verdict, case.counts(), parts.join(" "))
+    Cell::signed(sign, parts.join(" "))
 }
 
 /// Colour only repeats what the word says.

@@ -3,7 +3,6 @@
 use crate::signs::Sign;
 use findings::comparison::VisibleChange;
 use model::figures;
-use model::verdict::Verdict;
 use std::collections::BTreeSet;
 
 /// Relative rates: a row for each step, a column for each candidate.
@@ -35,7 +34,7 @@ impl Matrix {
 
     /// The signs that occur in it.
     pub fn signs(&self) -> BTreeSet<Sign> {
-        self.rows.iter().flat_map(|row| &row.cells).flatten().filter_map(MatrixCell::sign).collect()
+        self.rows.iter().flat_map(|row| &row.cells).flatten().filter_map(|cell| cell.sign).collect()
     }
 
     /// Whether it is known of some step how small a change would have been found.
@@ -109,24 +108,16 @@ pub struct MatrixCell {
     /// Lower end of its interval; absent where it is not bounded.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    pub verdict: Verdict,
-    /// Whether the verdict holds with all steps taken together.
-    pub confirmed: bool,
+    /// Of its verdict; absent if it has none.
+    pub sign: Option<Sign>,
     /// More about it, shown where a reader points: values with units, launches, confidence.
     pub detail: String,
 }
 
 impl MatrixCell {
-    pub fn sign(&self) -> Option<Sign> {
-        Sign::of(self.verdict, self.confirmed)
-    }
-
-    /// The ratio where the verdict leaves one: elsewhere a number would be read as a finding.
+    /// The ratio if the sign leaves one: elsewhere a number would be read as a finding.
     pub fn number(&self) -> &str {
-        match self.verdict {
-            Verdict::Regression | Verdict::Improvement | Verdict::Suspect | Verdict::RatioOnly => &self.text,
-            Verdict::NoChange | Verdict::Inconclusive => "",
-        }
+        if self.sign.is_none_or(Sign::has_number) { &self.text } else { "" }
     }
 
     /// The same in as few characters as tell it: `0.94`. Three digits where two would say that nothing changed.
@@ -147,6 +138,7 @@ impl MatrixCell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::verdict::Verdict;
 
     #[test]
     fn a_number_is_short_as_long_as_it_tells_a_difference() {
@@ -156,8 +148,7 @@ mod tests {
                 ratio: Some(ratio),
                 low: None,
                 high: None,
-                verdict,
-                confirmed: true,
+                sign: Sign::of(verdict, true),
                 detail: String::new(),
             };
             assert_eq!(cell.short_number(), expected);

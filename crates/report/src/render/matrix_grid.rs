@@ -122,7 +122,7 @@ impl GridCell<'_> {
             GridCell::Text(text) => Cell::from(text),
             GridCell::Ratio { change, cell } => {
                 let cell = match cell {
-                    Some(cell) => Cell::of(cell.verdict, cell.confirmed, text(cell)),
+                    Some(cell) => Cell::signed(cell.sign, text(cell)),
                     None => Cell::plain(NONE),
                 };
                 match change {

@@ -26,7 +26,7 @@ pub(crate) fn over_intervals(matrix: &Matrix) -> Table {
             GridCell::Text(_) => Cell::plain(""),
             GridCell::Ratio { cell, .. } => {
                 let text = cell.and_then(MatrixCell::interval).unwrap_or_default();
-                let of_ratio = cell.map(|cell| Cell::of(cell.verdict, cell.confirmed, ""));
+                let of_ratio = cell.map(|cell| Cell::signed(cell.sign, ""));
                 Cell::toned(text, of_ratio.map_or_else(Default::default, |cell| cell.tone))
             }
         };

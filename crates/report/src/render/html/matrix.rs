@@ -7,7 +7,6 @@ use crate::render::matrix_grid::{BEYOND_LAYOUT, VISIBLE, base_header, visible};
 use crate::signs::Sign;
 use maud::{Markup, html};
 use model::figures;
-use model::verdict::Verdict;
 
 pub(super) fn matrix(matrix: &Matrix) -> Markup {
     html! {
@@ -79,7 +78,7 @@ fn groups(matrix: &Matrix) -> Vec<&str> {
 }
 
 fn matrix_row(row: &MatrixRow, matrix: &Matrix) -> Markup {
-    let moved = row.cells.iter().flatten().any(|cell| cell.verdict.is_directional());
+    let moved = row.cells.iter().flatten().any(|cell| cell.sign.is_some_and(Sign::is_directional));
     html! {
         tr data-group=(text::plain(&row.group)) data-moved[moved] {
             th scope="row" {
@@ -125,9 +124,9 @@ fn matrix_cell(cell: Option<&MatrixCell>, change: Option<&MatrixChange>, is_shor
 fn measured(cell: &MatrixCell, is_short: bool) -> Markup {
     let number = if is_short { cell.short_number() } else { cell.number().to_owned() };
     html! {
-        @if let Some(sign) = cell.sign() { (text::sign(sign)) @if !is_short { " " } }
+        @if let Some(sign) = cell.sign { (text::sign(sign)) @if !is_short { " " } }
         (text::plain(&number))
-        span.heard { " " (cell.sign().map_or("no verdict", Sign::words)) }
+        span.heard { " " (cell.sign.map_or("no verdict", Sign::words)) }
         @if let Some(interval) = cell.interval() { small { (interval) } }
     }
 }
@@ -155,11 +154,8 @@ fn title(cell: Option<&MatrixCell>, change: Option<&MatrixChange>) -> Option<Str
 fn depth(cell: &MatrixCell) -> Option<&'static str> {
     const SLOWER: [(f64, &str); 4] = [(0.6, "s4"), (0.8, "s3"), (0.9, "s2"), (0.95, "s1")];
     const FASTER: [(f64, &str); 4] = [(1.0 / 0.6, "f4"), (1.25, "f3"), (1.0 / 0.9, "f2"), (1.05, "f1")];
-    let tells = match cell.verdict {
-        Verdict::Regression | Verdict::Improvement | Verdict::Suspect | Verdict::RatioOnly => true,
-        Verdict::NoChange | Verdict::Inconclusive => false,
-    };
-    let ratio = cell.ratio.filter(|_| tells)?;
+    let is_finding = cell.sign.is_none_or(Sign::is_directional);
+    let ratio = cell.ratio.filter(|_| is_finding)?;
     let slower = SLOWER.iter().find(|(end, _)| ratio <= *end);
     slower.or_else(|| FASTER.iter().find(|(end, _)| ratio >= *end)).map(|(_, class)| *class)
 }
@@ -167,6 +163,7 @@ fn depth(cell: &MatrixCell) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::verdict::Verdict;
 
     fn of(text: &str, ratio: f64, verdict: Verdict) -> MatrixCell {
         MatrixCell {
@@ -174,8 +171,7 @@ mod tests {
             ratio: Some(ratio),
             low: Some(ratio - 0.01),
             high: None,
-            verdict,
-            confirmed: true,
+            sign: Sign::of(verdict, true),
             detail: "14 launches".to_owned(),
         }
     }

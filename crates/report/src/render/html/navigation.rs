@@ -1,7 +1,7 @@
 //! The list of sections: those of steps by their group, as the overview has them.
 
 use super::text;
-use crate::document::{Block, Document, MatrixCell, MatrixRow, Section};
+use crate::document::{Block, Document, MatrixRow, Section};
 use crate::signs::Sign;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +64,7 @@ fn grouped<'a>(document: &'a Document, rows: &BTreeMap<&str, &'a MatrixRow>) -> 
 
 fn entry(section: &Section, row: Option<&MatrixRow>) -> Markup {
     let cells = row.into_iter().flat_map(|row| row.cells.iter().flatten());
-    let moved = cells.filter(|cell| cell.verdict.is_directional()).filter_map(MatrixCell::sign);
+    let moved = cells.filter_map(|cell| cell.sign).filter(|sign| sign.is_directional());
     let shown: BTreeSet<Sign> = moved.collect();
     html! {
         li {

@@ -134,7 +134,7 @@ fn band(piece: &[(usize, Point)], plot: &Plot) -> String {
 /// For who does not see it.
 fn label(row: &MatrixRow) -> String {
     let last = row.cells.iter().flatten().next_back().map_or_else(String::new, |cell| {
-        let words = cell.sign().map_or("no verdict", Sign::words);
+        let words = cell.sign.map_or("no verdict", Sign::words);
         format!(": {} at the last release", format!("{} {words}", cell.short_number()).trim())
     });
     let changes = row.changes.iter().map(|change| format!("; {}", change.detail));
@@ -145,7 +145,6 @@ fn label(row: &MatrixRow) -> String {
 mod tests {
     use super::*;
     use crate::document::{MatrixCell, MatrixChange};
-    use model::verdict::Verdict;
 
     fn row(ratios: &[Option<f64>], changes: Vec<MatrixChange>) -> MatrixRow {
         let cell = |ratio: &Option<f64>| {
@@ -154,8 +153,7 @@ mod tests {
                 ratio: Some(ratio),
                 low: Some(ratio - 0.01),
                 high: None,
-                verdict: Verdict::Regression,
-                confirmed: true,
+                sign: Some(Sign::Slower),
                 detail: String::new(),
             })
         };

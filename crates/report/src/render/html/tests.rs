@@ -19,8 +19,7 @@ fn small() -> Document {
         ratio: Some(0.941),
         low: Some(0.93),
         high: Some(0.952),
-        verdict: Verdict::Regression,
-        confirmed: true,
+        sign: Some(Sign::Slower),
         detail: "14 launches, 99 % interval".into(),
     };
     let row = |step: &str, section: Option<&str>, cell| MatrixRow {

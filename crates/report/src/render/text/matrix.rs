@@ -231,7 +231,7 @@ impl LaidColumn {
         let GridCell::Ratio { change, cell: measured } = cell else {
             return self.placed("", &number(cell), Tone::Plain, terminal);
         };
-        let sign = measured.and_then(|cell| cell.sign());
+        let sign = measured.and_then(|cell| cell.sign);
         let mark = change.map_or(' ', |change| change.mark());
         let before = format!("{mark}{}", sign.map_or(' ', Sign::character));
         self.placed(&before, &number(cell), sign.map_or(Tone::Plain, Sign::tone), terminal)

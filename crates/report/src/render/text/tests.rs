@@ -17,8 +17,7 @@ fn cell(verdict: Verdict, confirmed: bool, ratio: f64) -> MatrixCell {
         ratio: Some(ratio),
         low: Some(ratio - 0.011),
         high: Some(ratio + 0.011),
-        verdict,
-        confirmed,
+        sign: Sign::of(verdict, confirmed),
         detail: String::new(),
     }
 }
