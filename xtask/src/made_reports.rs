@@ -8,7 +8,7 @@ use report::document::{
     Block, Column, Document, Figure, Kind, Level, Matrix, MatrixCell, MatrixRow, Merge, Notice, Section,
     Sentence, Table, Timeline, TimelineLine, TimelineMetric,
 };
-use report::signs;
+use report::signs::{self, Sign};
 
 /// The 42 microbenchmarks, with their groups.
 const SEQUENCE: &str = include_str!("../../workloads/sequences/sysbench-42.toml");
@@ -200,8 +200,7 @@ fn cell(ratio: f64, metric: &str) -> MatrixCell {
         ratio: Some(ratio),
         low: Some(ratio - 0.012),
         high: Some(ratio + 0.012),
-        verdict,
-        confirmed: true,
+        sign: Sign::of(verdict, true),
         detail,
     }
 }
