@@ -129,13 +129,10 @@ impl ComparedStep {
     pub fn did_unequal_work(&self) -> bool {
         let is_unequal =
             |warning: &Warning| matches!(warning, Warning::ShapeDiffers { .. } | Warning::DebtDiffers { .. });
-        let differs = |one: &ComparedMetric| {
-            one.high.is_some_and(|high| high < 1.0) || one.low.is_some_and(|low| low > 1.0)
-        };
         self.verdict == Verdict::Inconclusive
             && self.provisional().is_none()
             && self.warnings.iter().any(is_unequal)
-            && self.deciding().is_some_and(differs)
+            && self.deciding().is_some_and(ComparedMetric::excludes_one)
     }
 
     /// Whether it holds with all steps taken together, but builds of one source may differ as much.
