@@ -290,6 +290,14 @@ fn a_difference_after_unequal_work_is_shown_and_is_no_verdict() {
     let shown = text(&differs, 160);
     assert!(shown.contains("\u{2260} 0.959 [0.948, 0.970]"), "{shown}");
     assert!(shown.contains("\u{2260} different, but"), "{shown}");
+    // A cost that is open is explained, since no cell of a rate has the sign for it.
+    let mut open_cost = of(0.97);
+    for case in open_cost.steps.iter_mut().flat_map(|step| &mut step.cases) {
+        let cost = case.metrics.iter_mut().find(|one| one.metric == Metric::CpuMicrosPerOp).unwrap();
+        (cost.low, cost.high) = (Some(0.9), Some(1.1));
+    }
+    let shown = text(&open_cost, 160);
+    assert!(shown.contains("?: no difference found, nor ruled out"), "{shown}");
     // An interval with 1 in it is no difference, whatever work was done.
     let open = text(&of(1.02), 160);
     assert!(open.contains("? [0.948, 1.020]") && !open.contains('\u{2260}'), "{open}");

@@ -1,8 +1,8 @@
 //! `cargo xtask bench losses`: one library under nineteen names, measured interleaved, with losses injected from places on that are drawn at
-//! random. Does `history` find them, each at its release or at the next one, and nothing else?
+//! random. Does `history` find them, each at its place or at one beside it, and nothing else?
 
-use super::{Dbdyno, Ending, Scratch, scrambled};
-use anyhow::{Context, bail};
+use super::{Ending, Here, Scratch, burnt_percent, printed, scrambled};
+use anyhow::Context;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -24,14 +24,8 @@ pub struct Arguments {
     /// Steps of the workload `quick`
     #[arg(long = "step", default_values = ["readrandom", "seekrandom"])]
     steps: Vec<String>,
-    /// Seed of the first run's places and order; each further one adds 1
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where builds, data and results are kept while it runs [default: the temporary directory]
-    #[arg(long)]
-    work_dir: Option<PathBuf>,
     #[command(flatten)]
-    dbdyno: Dbdyno,
+    here: Here,
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -70,11 +64,12 @@ struct Program {
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let parent = arguments.work_dir.clone().unwrap_or_else(std::env::temp_dir);
-    let program = Program { path: arguments.dbdyno.path()?, scratch: Scratch::new(&parent)? };
+    let here = &arguments.here;
+    let program = Program { path: here.dbdyno.path()?, scratch: here.scratch()? };
     let names = program.give_names(&arguments.build)?;
     let mut rows = Vec::new();
-    for seed in (arguments.seed..).take(usize::try_from(arguments.runs)?) {
+    // Each run has places and an order of its own.
+    for seed in (here.seed..).take(usize::try_from(arguments.runs)?) {
         let losses = drawn(seed);
         let found =
             program.measure(&plan_text(&names, seed, arguments), &names, &losses, &arguments.steps)?;
@@ -127,26 +122,20 @@ impl Program {
 
     /// What it prints.
     fn call<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, arguments: I) -> anyhow::Result<String> {
-        let mut command = Command::new(&self.path);
-        let output = command
-            .args(arguments)
-            .arg("--store")
-            .arg(self.scratch.path("losses.sqlite"))
-            .arg("--work-dir")
-            .arg(self.scratch.path("work"))
-            .output()
-            .with_context(|| format!("failed to start `{}`", self.path.display()))?;
-        if !output.status.success() {
-            bail!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        String::from_utf8(output.stdout).context("it printed something that is no text")
+        printed(
+            Command::new(&self.path)
+                .args(arguments)
+                .arg("--store")
+                .arg(self.scratch.path("losses.sqlite"))
+                .arg("--work-dir")
+                .arg(self.scratch.path("work")),
+        )
     }
 }
 
 impl Loss {
-    /// Operations that take 1 / (1 - s) of their time are slower by s.
     fn to_inject(self, names: &[String]) -> String {
-        format!("{}={}", names[self.place], 100.0 * self.percent / (100.0 - self.percent))
+        format!("{}={}", names[self.place], burnt_percent(self.percent))
     }
 }
 

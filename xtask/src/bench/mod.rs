@@ -16,10 +16,10 @@ mod sql;
 mod worker;
 
 use crate::workspace;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use scratch::Scratch;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -49,10 +49,10 @@ enum Bench {
     Report(report::Arguments),
 }
 
-/// What a race of dbdyno with another program needs.
+/// What a bench needs that measures in a directory of its own.
 #[derive(clap::Args)]
 struct Here {
-    /// Seed of keys and values, and of the order of runs
+    /// Seed of all that is drawn: keys, values, the order of runs
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where databases and what the programs print are kept while it runs [default: the temporary directory]
@@ -88,6 +88,19 @@ fn on_search_path(program: &str) -> Option<PathBuf> {
 
 fn difference_ns(long: Duration, short: Duration) -> f64 {
     (long.as_secs_f64() - short.as_secs_f64()) * 1e9
+}
+
+/// How much of each operation's time is burnt again to make the rate lower by `slower_percent`: operations that take 1 / (1 - s) of their
+/// time are slower by s.
+fn burnt_percent(slower_percent: f64) -> f64 {
+    100.0 * slower_percent / (100.0 - slower_percent)
+}
+
+/// What a program prints; its standard error is the message if it fails.
+fn printed(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output().with_context(|| format!("failed to start {command:?}"))?;
+    ensure!(output.status.success(), "{command:?} failed: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).with_context(|| format!("{command:?} printed something that is no text"))
 }
 
 /// One of many numbers that a seed stands for: the mixing function of SplitMix64 (Steele, Lea, Flood 2014).

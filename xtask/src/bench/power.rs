@@ -1,10 +1,10 @@
 //! `cargo xtask bench power`: is a planted slowdown found, and how soon? Whole runs of the real program, with
 //! CPU burnt after each operation of the candidate.
 
-use super::Ending;
 use super::ratios::Ratios;
+use super::{Ending, burnt_percent, printed};
 use crate::workspace;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -72,8 +72,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
 }
 
 fn planted(program: &Path, arguments: &Arguments, case: &Case, seed: u64) -> anyhow::Result<Said> {
-    // Operations that take 1 / (1 - s) of their time are slower by s.
-    let burnt = 100.0 * f64::from(case.slower_percent) / (100.0 - f64::from(case.slower_percent));
+    let burnt = burnt_percent(f64::from(case.slower_percent));
     let began = Instant::now();
     let report = compare(
         program,
@@ -110,15 +109,9 @@ fn planted(program: &Path, arguments: &Arguments, case: &Case, seed: u64) -> any
 }
 
 fn compare(program: &Path, arguments: &Arguments, more: &[&str]) -> anyhow::Result<Value> {
-    let output = Command::new(program)
-        .args(["compare", &arguments.build, &arguments.build, "--json"])
-        .args(more)
-        .output()
-        .with_context(|| format!("failed to start `{}`", program.display()))?;
-    if !output.status.success() {
-        bail!("`dbdyno compare` failed: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    serde_json::from_slice(&output.stdout).context("`dbdyno compare --json` gave no JSON")
+    let mut compare = Command::new(program);
+    compare.args(["compare", &arguments.build, &arguments.build, "--json"]).args(more);
+    serde_json::from_str(&printed(&mut compare)?).context("`dbdyno compare --json` gave no JSON")
 }
 
 fn row(case: &Case, said: &[Said], found: usize) -> anyhow::Result<Value> {

@@ -11,16 +11,16 @@ use model::warning::Warning;
 pub struct ComparedStep {
     pub side: Side,
     pub verdict: Verdict,
-    /// The metric that carries the verdict; absent where none can: no rate, or a helper step.
+    /// The metric that carries the verdict; absent if the step has no rate or is a setup step.
     pub decides: Option<Metric>,
-    /// Whether a regression or an improvement holds among all steps and candidates of the run, and not only by itself.
+    /// Whether a regression or an improvement is significant after correction for all steps and candidates of the run.
     pub confirmed: bool,
-    /// Whether it stands out among all of them, at 5 % false ones (Benjamini-Hochberg).
+    /// Whether it is significant at a false discovery rate of 5 % over all of them (Benjamini and Hochberg).
     pub discovered: bool,
-    /// Whether the layout of code can account for it; absent without a verdict, and of rounds, whose intervals have it in
-    /// them.
+    /// Whether the layout of code can account for it; absent without a verdict, and in rounds, whose intervals include
+    /// it.
     pub layout: Option<Layout>,
-    /// p value of the step by itself; of rounds that of all candidates of the step. Absent where there was no test.
+    /// p value of the step alone; in rounds, of all candidates of the step. Absent if there was no test.
     pub p_value: Option<f64>,
     /// Launches or rounds that it rests on.
     pub repeats: u32,
@@ -28,7 +28,7 @@ pub struct ComparedStep {
     pub seconds: f64,
     /// Every metric that either side has, the rates first.
     pub metrics: Vec<ComparedMetric>,
-    /// Where the time of an operation went; absent where nobody measured it, and where the parts do not add up.
+    /// Where the time of an operation went; absent if it was not measured or its parts do not add up.
     pub time: Option<TimeParts>,
     /// The smallest change that would have been found with 90 % power (0.02 is 2 %).
     pub visible_change: Option<f64>,
@@ -44,15 +44,15 @@ pub struct ComparedMetric {
     pub candidate: Option<f64>,
     /// Candidate over base, estimated from pairs or complete rounds: it may differ from the quotient of the values.
     pub ratio: Option<f64>,
-    /// Lower end of its interval; absent where it is not bounded.
+    /// Lower end of its interval; absent if it has none.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Confidence of the interval; absent where there is none.
+    /// Confidence of the interval; absent without one.
     pub confidence: Option<f64>,
     /// Launches or rounds that have it on both sides.
     pub repeats: u32,
-    /// Of a counter that was tested beside the rates.
+    /// Of a counter that was tested in addition to the rates.
     pub moved: Option<MovedCounter>,
 }
 
@@ -101,7 +101,7 @@ impl ComparedStep {
         self.deciding()?.ratio
     }
 
-    /// Both, where there are both.
+    /// The deciding metric with its ratio; absent if either is.
     pub fn deciding_ratio(&self) -> Option<(&ComparedMetric, f64)> {
         self.deciding().zip(self.ratio())
     }
@@ -125,7 +125,7 @@ impl ComparedStep {
         self.warnings.iter().filter(|_| self.verdict == Verdict::Inconclusive).find_map(of)
     }
 
-    /// Whether the sides differ, but did unequal work (other trees, work left behind), which can be the reason: then it is no verdict.
+    /// Whether the sides differ, but have no verdict because they did unequal work: they read different trees, or one left compactions undone.
     pub fn did_unequal_work(&self) -> bool {
         let is_unequal =
             |warning: &Warning| matches!(warning, Warning::ShapeDiffers { .. } | Warning::DebtDiffers { .. });
@@ -135,12 +135,22 @@ impl ComparedStep {
             && self.deciding().is_some_and(ComparedMetric::excludes_one)
     }
 
-    /// Whether it holds with all steps taken together, but builds of one source may differ as much.
+    /// Whether the ratio is that of a difference that was found, with a verdict or without.
+    pub fn differs(&self) -> bool {
+        self.is_directional() || self.did_unequal_work()
+    }
+
+    /// Whether a difference was neither found nor ruled out.
+    pub fn is_open(&self) -> bool {
+        self.verdict == Verdict::Inconclusive && !self.did_unequal_work()
+    }
+
+    /// Whether it holds after correction for all steps, but builds of one source may differ as much.
     pub fn may_be_layout(&self) -> bool {
         self.confirmed && self.layout == Some(Layout::MayBe)
     }
 
-    /// Whether it is a change that counts: it holds with all steps taken together, beyond the layout of code.
+    /// Whether it is a change that counts: it holds after correction for all steps, beyond the layout of code.
     pub fn counts(&self) -> bool {
         self.confirmed && !self.may_be_layout()
     }

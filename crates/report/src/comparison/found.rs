@@ -19,20 +19,22 @@ const MOST_CHANGES: usize = 6;
 
 type NamedCase<'a> = (&'a StepView, &'a ComparedStep);
 
+/// Whether a case belongs into a line.
+type Predicate = fn(&ComparedStep) -> bool;
+
 /// A kind of line.
 struct Line {
     /// What it is coloured as; absent of what holds by itself only, which may be slower and faster.
     verdict: Option<Verdict>,
     words: String,
-    is: fn(&ComparedStep) -> bool,
+    is: Predicate,
 }
 
 /// The lines, the gravest first.
 pub fn found(view: &Comparison) -> Vec<Sentence> {
     let margin = chosen_percent(view.margin);
     let base = &view.base;
-    let line =
-        |verdict, words: &str, is: fn(&ComparedStep) -> bool| Line { verdict, words: words.to_owned(), is };
+    let line = |verdict, words: &str, is: Predicate| Line { verdict, words: words.to_owned(), is };
     let lines = [
         line(Some(Verdict::Regression), &format!("slower than {base}"), |case| {
             case.verdict == Verdict::Regression && case.counts()
@@ -52,11 +54,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         line(
             Some(Verdict::Inconclusive),
             "inconclusive, a difference neither found nor ruled out,",
-            |case| {
-                case.verdict == Verdict::Inconclusive
-                    && case.provisional().is_none()
-                    && !case.did_unequal_work()
-            },
+            |case| case.is_open() && case.provisional().is_none(),
         ),
         line(Some(Verdict::NoChange), &format!("within {margin} of {base}"), |case| {
             case.verdict == Verdict::NoChange
@@ -127,7 +125,7 @@ fn sentence(line: &Line, view: &Comparison, all: usize) -> Option<Sentence> {
 
 /// The confidence of the intervals, if there are any.
 fn confidence(cases: &[NamedCase<'_>]) -> String {
-    let confidences = cases.iter().filter(|(_, case)| case.is_directional() || case.did_unequal_work());
+    let confidences = cases.iter().filter(|(_, case)| case.differs());
     let first = confidences.filter_map(|(_, case)| case.deciding()?.confidence).next();
     let named = first.map(chosen_percent);
     named.map(|named| format!("; {named} intervals")).unwrap_or_default()
@@ -146,36 +144,22 @@ fn capitalised(text: &str) -> String {
 /// ` -4.1 % [-5.2, -3.0]`; of one that is open how small a change would have been seen.
 fn size(case: &ComparedStep) -> String {
     let Some(deciding) = case.deciding() else { return String::new() };
-    if case.is_directional() || case.did_unequal_work() {
-        return with_interval(deciding);
+    if case.differs() {
+        return deciding.ratio.map(|ratio| sized(ratio, deciding.low, deciding.high)).unwrap_or_default();
     }
-    match case.verdict {
-        Verdict::Inconclusive => {
-            if let Some([ratio, low, high]) = case.provisional() {
-                return format!(
-                    " {} [{:+.1}, {:+.1}]",
-                    change(ratio),
-                    100.0 * (low - 1.0),
-                    100.0 * (high - 1.0)
-                );
-            }
-            let visible =
-                case.visible_change.map(|visible| format!(" (smallest visible change {})", percent(visible)));
-            visible.unwrap_or_default()
-        }
-        _ => String::new(),
+    if let Some([ratio, low, high]) = case.provisional() {
+        return sized(ratio, Some(low), Some(high));
     }
+    let visible = case.visible_change.filter(|_| case.is_open());
+    visible.map(|visible| format!(" (smallest visible change {})", percent(visible))).unwrap_or_default()
 }
 
 /// ` -4.1 % [-5.2, -3.0]`
-fn with_interval(deciding: &ComparedMetric) -> String {
+fn sized(ratio: f64, low: Option<f64>, high: Option<f64>) -> String {
     let end =
         |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{:+.1}", 100.0 * (end - 1.0)));
-    let Some(ratio) = deciding.ratio else { return String::new() };
-    let interval = match deciding.is_bounded() {
-        true => format!(" [{}, {}]", end(deciding.low), end(deciding.high)),
-        false => String::new(),
-    };
+    let is_bounded = low.is_some() || high.is_some();
+    let interval = if is_bounded { format!(" [{}, {}]", end(low), end(high)) } else { String::new() };
     format!(" {}{interval}", change(ratio))
 }
 
@@ -248,12 +232,13 @@ pub(crate) fn summary(view: &Comparison, candidate: &SubjectView) -> String {
     if let Some(steps) = changed(of(&|case| case.verdict == Verdict::Suspect), view) {
         parts.push(format!("suspect, not proven, on {steps}"));
     }
-    for (verdict, words) in [
-        (Verdict::NoChange, format!("within {margin} on")),
-        (Verdict::Inconclusive, "no difference found, nor ruled out, on".to_owned()),
-        (Verdict::RatioOnly, "no verdict on".to_owned()),
-    ] {
-        let named = of(&|case| case.verdict == verdict && !case.did_unequal_work());
+    let others: [(Predicate, String); 3] = [
+        (|case| case.verdict == Verdict::NoChange, format!("within {margin} on")),
+        (ComparedStep::is_open, "no difference found, nor ruled out, on".to_owned()),
+        (|case| case.verdict == Verdict::RatioOnly, "no verdict on".to_owned()),
+    ];
+    for (is, words) in others {
+        let named = of(&is);
         match named.len() {
             0 => {}
             many if many > MOST_NAMES => parts.push(format!("{words} {many} steps")),
