@@ -10,7 +10,7 @@ use model::plan::{DecisionRule, LeftOut, Plan, Subject};
 use model::plan_file::PlanFile;
 use model::record::RunRecord;
 use model::units::Nanos;
-use model::workload::{DatabaseKind, Workload};
+use model::workload::Workload;
 
 /// The steps to judge: those named, else all that can be cut into blocks and are no helpers.
 ///
@@ -75,13 +75,14 @@ const SHORT_BLOCK: Nanos = Nanos::from_millis(25);
 /// the cycles.
 const CYCLES_OF_WRITES: u32 = 2;
 
-/// A cycle of many sides with long blocks of reads lasts for seconds, in which the host changes.
+/// A cycle of many sides with long blocks of reads lasts for seconds, in which the host changes. Blocks of servers stay long:
+/// their edges cost more.
 pub(super) fn fit_blocks(workload: &mut Workload, sides: usize) {
     if sides <= FEW_SIDES {
         return;
     }
     for step in &mut workload.steps {
-        if step.database == DatabaseKind::Image {
+        if step.operation.finds_keys() {
             step.block = step.block.min(SHORT_BLOCK);
         } else if step.operation.writes() && !step.operation.fills() {
             step.cycles *= CYCLES_OF_WRITES;

@@ -224,6 +224,16 @@ impl Step {
         }
     }
 
+    /// What a side does in a launch of interleaved blocks, over all threads, if the workload says so: as many operations on every host, so
+    /// that every side leaves the same tree. Absent for a step whose blocks are as many as its cycles.
+    pub fn stated_operations(&self, data: &DataSet) -> Option<u64> {
+        match self.limit(data) {
+            _ if self.operation.fills() => Some(data.keys),
+            BlockLimit::Operations { count } if self.operation == Operation::Overwrite => Some(count),
+            BlockLimit::Operations { .. } | BlockLimit::Time { .. } => None,
+        }
+    }
+
     /// A step that has not ended by then hangs: its grace after its time, or its grace alone where it ends by its
     /// operations.
     pub fn timeout(&self, data: &DataSet) -> Nanos {

@@ -119,7 +119,7 @@ impl Operation {
 
     /// Whether it reads keys of a database, so that it can say how many it found.
     pub fn finds_keys(&self) -> bool {
-        !self.writes() && !self.is_sql() && !matches!(self, Operation::BuildFiles { .. })
+        !self.writes() && !self.is_sql() && !self.is_fio() && !matches!(self, Operation::BuildFiles { .. })
     }
 
     /// Whether it is of a SQL server.

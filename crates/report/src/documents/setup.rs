@@ -182,7 +182,7 @@ fn steps(plan: &Plan) -> Table {
             ("step", Kind::Name, &|step| step.name.clone()),
             ("group", Kind::Word, &|step| step.group.name().to_owned()),
             ("threads", Kind::Number, &|step| step.threads.to_string()),
-            ("extent", Kind::Word, &|step| extent(step, plan.layout.design)),
+            ("extent", Kind::Word, &|step| extent(step, plan)),
             ("note", Kind::Word, &|step| {
                 if step.helper { "setup step: not in summaries" } else { "" }.to_owned()
             }),
@@ -190,13 +190,14 @@ fn steps(plan: &Plan) -> Table {
     )
 }
 
-fn extent(step: &Step, design: Design) -> String {
-    let blocks = || {
-        let milliseconds = 1e3 * step.block.as_secs_f64();
-        format!("{} blocks of {} ms", step.cycles, quantity(milliseconds))
-    };
-    match (design, step.extent) {
-        (Design::Interleaved, _) | (Design::Rounds | Design::Sequential, Extent::Blocks) => blocks(),
+fn extent(step: &Step, plan: &Plan) -> String {
+    let milliseconds = quantity(1e3 * step.block.as_secs_f64());
+    let blocks = || format!("{} blocks of {milliseconds} ms", step.cycles);
+    match (plan.layout.design, step.extent) {
+        (Design::Interleaved, _) => step.stated_operations(&plan.workload.data).map_or_else(blocks, |all| {
+            format!("{} operations in blocks of about {milliseconds} ms", quantity(all as f64))
+        }),
+        (Design::Rounds | Design::Sequential, Extent::Blocks) => blocks(),
         (_, Extent::Time { wall }) => span(wall.as_secs_f64()),
         (_, Extent::Operations { count }) => format!("{} operations", quantity(count as f64)),
         (_, Extent::PerKey { share }) => format!("{} operations per key", quantity(share)),

@@ -33,28 +33,21 @@ impl BlockSizes {
         }
         let fitting = u128::from(*operations) * u128::from(step.block.0) / u128::from(wall.0);
         let fitting = u64::try_from(fitting).unwrap_or(u64::MAX).max(SMALLEST_BLOCK_OPERATIONS);
-        Some(if step.operation.fills() {
-            // Equal blocks that just cover the keys: the last one must not be a remnant.
-            data.keys.div_ceil(data.keys.div_ceil(fitting))
-        } else {
-            fitting
-        })
+        // Equal blocks that just make up the whole: the last one must not be a remnant.
+        Some(step.stated_operations(data).map_or(fitting, |all| all.div_ceil(all.div_ceil(fitting))))
     }
 
     /// Blocks of each side in a launch, given the operations of one.
     pub fn cycles(step: &Step, data: &DataSet, operations: u64) -> u32 {
-        if step.operation.fills() {
-            u32::try_from(data.keys.div_ceil(operations.max(1))).unwrap_or(u32::MAX)
-        } else {
-            step.cycles
-        }
+        step.stated_operations(data)
+            .map_or(step.cycles, |all| u32::try_from(all.div_ceil(operations.max(1))).unwrap_or(u32::MAX))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::workload::Workload;
+    use model::workload::{Extent, Workload};
 
     fn report(operations: u64, wall: Nanos) -> BlockReport {
         BlockReport {
@@ -83,5 +76,19 @@ mod tests {
         assert_eq!((operations, BlockSizes::cycles(fill, &data, operations)), (250_000, 4));
         assert_eq!(sizes.operations(overwrite, &data), Some(600));
         assert_eq!(BlockSizes::cycles(overwrite, &data, 600), overwrite.cycles);
+    }
+
+    #[test]
+    fn a_stated_number_of_operations_is_done_in_equal_blocks_whatever_the_host_takes_for_it() {
+        let mut workload = Workload::parse(crate::campaign::samples::WORKLOAD, "test").unwrap();
+        let data = workload.data;
+        let overwrite = &mut workload.steps[1];
+        overwrite.extent = Extent::PerKey { share: 0.54 };
+        for (done, operations, cycles) in [(9_000, 9_000, 6), (14_000, 13_500, 4), (60_000, 54_000, 1)] {
+            let mut sizes = BlockSizes::default();
+            sizes.learn(&overwrite.name, &report(done, overwrite.block));
+            assert_eq!(sizes.operations(overwrite, &data), Some(operations));
+            assert_eq!(BlockSizes::cycles(overwrite, &data, operations), cycles);
+        }
     }
 }
