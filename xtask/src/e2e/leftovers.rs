@@ -25,14 +25,15 @@ pub fn databases(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
             }
         };
         let mut is_database = false;
-        // MySQL 5.6 comes with a data directory to copy.
-        let in_a_build =
-            directory.strip_prefix(root).is_ok_and(|path| path.iter().any(|one| one == "engines"));
+        // MySQL 5.6 comes with a data directory to copy; of others an empty one is kept.
+        let is_kept = directory
+            .strip_prefix(root)
+            .is_ok_and(|path| path.iter().any(|one| one == "engines" || one == "initialised"));
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             is_database |= name.ends_with(".sst") || name.ends_with(".jar");
-            is_database |= DATABASES.contains(&&*name) && !in_a_build;
+            is_database |= DATABASES.contains(&&*name) && !is_kept;
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 waiting.push(entry.path());
             }

@@ -12,7 +12,7 @@ use model::units::Bytes;
 use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::real::run_directory::RunDirectory;
+use runner::real::run_directory::{self, RunDirectory};
 use runner::server::{FreshServer, Network, ServerError};
 use serde::Serialize;
 use std::io::Read;
@@ -60,9 +60,11 @@ pub fn run(
         return Err(usage(anyhow!("{} is a library that is loaded, not a server", build.reference)));
     }
     let options = config::for_server(config, &reference.build.version, memory);
-    let run = RunDirectory::create(&paths::work_dir(places)?, &format!("server-{}", std::process::id()))?;
+    let work_dir = paths::work_dir(places)?;
+    let kept = run_directory::initialised_below(&work_dir);
+    let run = RunDirectory::create(&work_dir, &format!("server-{}", std::process::id()))?;
     let directory = run.path().join("db");
-    let fresh = FreshServer { build: &build, options: &options, directory, network: wanted.network };
+    let fresh = FreshServer { build: &build, options: &options, directory, network: wanted.network, kept };
     let mut server = fresh.run(&interrupt::requested)?;
     if wanted.as_json {
         let reached = Reached { address: server.address(), socket: server.socket() };

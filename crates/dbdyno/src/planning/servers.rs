@@ -3,7 +3,7 @@
 
 use super::subjects::{Prepared, Sources, in_scratch, omit};
 use crate::exit::usage;
-use crate::interrupt;
+use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
 use model::build::{BuildProbe, EngineBuild};
 use model::config::{self, EngineConfig, Options};
@@ -16,7 +16,7 @@ use model::workload::Workload;
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::probe::ProbePlace;
 use runner::real::probe_server::{self, ProbeError, ServerLook};
-use runner::real::reflink;
+use runner::real::{reflink, run_directory};
 use runner::server::ServerError;
 use std::path::Path;
 
@@ -111,8 +111,9 @@ fn look(
     build: &EngineBuild,
     options: &Options,
 ) -> anyhow::Result<Result<ServerLook, ProbeError>> {
+    let kept = run_directory::initialised_below(&paths::work_dir(sources.places)?);
     in_scratch(sources.places, |directory| {
         let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
-        probe_server::look(&place, build, options, &interrupt::requested)
+        probe_server::look(&place, kept, build, options, &interrupt::requested)
     })
 }

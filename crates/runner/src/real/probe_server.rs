@@ -11,6 +11,7 @@ use model::config::Options;
 use model::units::Nanos;
 use model::wire::{EngineText, Library, Reply, Request, ServerAddress};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 const TIMEOUT: Nanos = Nanos::from_secs(60);
 
@@ -46,15 +47,17 @@ pub enum ProbeError {
     Worker(#[from] WorkerError),
 }
 
-/// Makes a data directory in the place, starts a server on it with these options, asks, and stops it.
+/// Makes a data directory in the place, by one in `kept`, starts a server on it with these options, asks, and stops it.
 pub fn look(
     place: &ProbePlace<'_>,
+    kept: PathBuf,
     build: &EngineBuild,
     options: &Options,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<ServerLook, ProbeError> {
     let directory = place.directory.join("db");
-    let server = FreshServer { build, options, directory, network: Network::Socket }.run(interrupted)?;
+    let server =
+        FreshServer { build, options, directory, network: Network::Socket, kept }.run(interrupted)?;
     let look = ask(place, &server, interrupted);
     let stopped = server.stop(interrupted);
     let look = look?;

@@ -11,12 +11,15 @@ use std::path::{Path, PathBuf};
 
 /// The name of the directory of all runs within the work directory.
 const RUNS: &str = "runs";
+/// The name of the directory, there too, of empty data directories of servers.
+const INITIALISED: &str = "initialised";
 /// The file whose lock says that the run's controller lives.
 const LOCK: &str = "controller.lock";
 
 /// A run's directory; removed when dropped.
 pub struct RunDirectory {
     path: PathBuf,
+    initialised: PathBuf,
     _lock: File,
 }
 
@@ -44,13 +47,23 @@ impl RunDirectory {
         let error = |source| RunDirectoryError::Lock { path: lock_path.clone(), source };
         let lock = File::create(&lock_path).map_err(error)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| error(errno.into()))?;
-        Ok(RunDirectory { path, _lock: lock })
+        Ok(RunDirectory { path, initialised: initialised_below(work_dir), _lock: lock })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// [`initialised_below`] the work directory that it is in.
+    pub fn initialised(&self) -> &Path {
+        &self.initialised
+    }
+}
+
+/// Where empty data directories of servers are kept for all runs; made by who needs it.
+pub fn initialised_below(work_dir: &Path) -> PathBuf {
+    work_dir.join(INITIALISED)
 }
 
 impl Drop for RunDirectory {
@@ -101,7 +114,7 @@ mod tests {
         let dead = RunDirectory::create(work_dir.path(), "dead").unwrap();
         let dead_path = dead.path().to_owned();
         // As after SIGKILL: the lock is gone, the directory is not.
-        let RunDirectory { path: _, _lock } = &dead;
+        let RunDirectory { _lock, .. } = &dead;
         flock(_lock, FlockOperation::Unlock).unwrap();
         let foreign = work_dir.path().join("runs/foreign");
         fs::create_dir(&foreign).unwrap();

@@ -94,12 +94,22 @@ pub(super) fn of_initialise(files: &ServerFiles, options: &Options, places: &Pla
             // A storage engine is loaded when the server starts; to make the system's tables it would only take time.
             let plain = |argument: &&String| !LOADING.iter().any(|start| argument.starts_with(start));
             arguments.extend(files.arguments.iter().filter(plain).map(OsString::from));
-            let shaping =
-                options.iter().filter(|(name, _)| SHAPING.contains(&name.replace('-', "_").as_str()));
-            arguments.extend(shaping.map(|(name, value)| option(name, value)));
+            arguments.extend(shaping(files, options).map(|(name, value)| option(name, value)));
             arguments
         }
     }
+}
+
+/// Those of the options that decide what a new data directory looks like.
+pub(super) fn shaping<'a>(
+    files: &ServerFiles,
+    options: &'a Options,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let is_mysql = files.dialect == Dialect::Mysql;
+    options
+        .iter()
+        .filter(move |(name, _)| is_mysql && SHAPING.contains(&name.replace('-', "_").as_str()))
+        .map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 /// Of a Postgres that makes the database, in single-user mode; without waiting for the device.

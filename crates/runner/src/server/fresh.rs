@@ -1,7 +1,7 @@
 //! A fresh server of a build: an empty data directory is made, and the server started on it. The one way in which a
 //! run, a probe and `engine start` come to a server.
 
-use super::{Network, Server, ServerCommand, ServerError, initialise};
+use super::{Network, Server, ServerCommand, ServerError, kept};
 use crate::marked_dir;
 use model::build::EngineBuild;
 use model::config::Options;
@@ -17,6 +17,8 @@ pub struct FreshServer<'a> {
     /// Its directory, which is not there yet; the one above it is.
     pub directory: PathBuf,
     pub network: Network,
+    /// Where initialised data directories are kept, of which its own is a copy.
+    pub kept: PathBuf,
 }
 
 impl FreshServer<'_> {
@@ -24,22 +26,18 @@ impl FreshServer<'_> {
     pub fn make(&self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
         let command = self.command()?;
         marked_dir::create_marked_dir(&self.directory)?;
-        initialise(&command, interrupted)
+        kept::initialise(&self.kept, &self.build.sha256, &command, interrupted)
     }
 
-    /// Starts it on what [`FreshServer::make`] made; see [`Server::start`].
-    pub fn start(
-        &self,
-        started: impl FnOnce(u32) -> io::Result<()>,
-        interrupted: &dyn Fn() -> bool,
-    ) -> Result<Server, ServerError> {
-        Server::start(&self.command()?, started, interrupted)
+    /// Starts it on what [`FreshServer::make`] made, and does not wait; see [`Server::begin`].
+    pub fn begin(&self, started: impl FnOnce(u32) -> io::Result<()>) -> Result<Server, ServerError> {
+        Server::begin(&self.command()?, started)
     }
 
     /// Makes and starts it, with no limit set to it.
     pub fn run(&self, interrupted: &dyn Fn() -> bool) -> Result<Server, ServerError> {
         self.make(interrupted)?;
-        self.start(|_| Ok(()), interrupted)
+        Server::start(&self.command()?, |_| Ok(()), interrupted)
     }
 
     fn command(&self) -> Result<ServerCommand<'_>, ServerError> {

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A data directory takes seconds to make, and minutes where the device is slow.
-const INITIALISE_TIMEOUT: Nanos = Nanos::from_secs(300);
+pub(super) const INITIALISE_TIMEOUT: Nanos = Nanos::from_secs(300);
 const DOING: &str = "while making the data directory";
 /// Tables without which MySQL and MariaDB do not start; files of theirs begin with the name.
 const NEEDED_TABLES: &[&str] = &["db", "plugin"];
@@ -140,7 +140,7 @@ fn write_bootstrap(scripts: &[PathBuf], to: &Path) -> Result<(), ServerError> {
 }
 
 /// A copy of a directory; what is neither file nor directory is left out.
-fn copy(from: &Path, to: &Path, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
+pub(super) fn copy(from: &Path, to: &Path, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
     let error = ServerError::file("copy", from);
     fs::create_dir(to).map_err(ServerError::file("make", to))?;
     for entry in fs::read_dir(from).map_err(&error)? {

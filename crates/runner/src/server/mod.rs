@@ -13,6 +13,7 @@ mod error;
 mod fresh;
 mod guard;
 mod initialise;
+mod kept;
 mod launch;
 mod log;
 mod ready;
@@ -95,12 +96,22 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on the data directory that is there, and waits until it greets a client. `started` is told its
-    /// process id at once, before it has children: to put it into a control group.
+    /// Starts a server as [`Server::begin`] does, and waits until it greets a client.
     pub fn start(
         command: &ServerCommand<'_>,
         started: impl FnOnce(u32) -> io::Result<()>,
         interrupted: &dyn Fn() -> bool,
+    ) -> Result<Server, ServerError> {
+        let mut server = Server::begin(command, started)?;
+        server.wait_until_ready(interrupted)?;
+        Ok(server)
+    }
+
+    /// Starts a server on the data directory that is there; it is of use after [`Server::wait_until_ready`]. `started` is told its
+    /// process id at once, before it has children: to put it into a control group.
+    pub fn begin(
+        command: &ServerCommand<'_>,
+        started: impl FnOnce(u32) -> io::Result<()>,
     ) -> Result<Server, ServerError> {
         let places = Places::below(command.directory)?;
         let account = account::for_servers()?;
@@ -128,14 +139,14 @@ impl Server {
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;
         let guard = running.guard(dialect, account.as_ref())?;
-        let mut server = Server { started: running, program, address, socket, log, guard };
+        let server = Server { started: running, program, address, socket, log, guard };
         started(server.pid())
             .map_err(|source| ServerError::Start { program: command.program.to_owned(), source })?;
-        server.wait_until_ready(interrupted)?;
         Ok(server)
     }
 
-    fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
+    /// Waits until it greets a client.
+    pub fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
         // On its socket nobody is asked for a password, as one may be who comes over the network.
         let endpoint = Endpoint::Socket { path: self.socket.clone() };
         let address = ServerAddress { endpoint, ..self.address.clone() };

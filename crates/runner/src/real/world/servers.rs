@@ -1,4 +1,4 @@
-//! The servers of a launch: a fresh data directory for each, made at the same time, started one after another; and what
+//! The servers of a launch: a fresh data directory for each, made at the same time, and started at the same time; and what
 //! is done to a side that may be a server with its client, or a worker alone.
 
 use super::RealWorld;
@@ -46,14 +46,17 @@ impl RealWorld {
             Some(group) => group.add(pid).map_err(io::Error::other),
             None => Ok(()),
         };
-        fresh
+        let failed = |id, error: ServerError| self.fail_server(id, "starting its server", &error);
+        // They get ready at the same time, but are started by this thread, which they die with.
+        let begun: Result<Vec<_>, Failure> = fresh
             .iter()
-            .map(|(id, server)| {
-                let started = server.start(limited, &interrupted);
-                let server = started.map_err(|error| self.fail_server(*id, "starting its server", &error))?;
-                Ok((*id, server))
-            })
-            .collect()
+            .map(|(id, server)| Ok((*id, server.begin(limited).map_err(|error| failed(*id, error))?)))
+            .collect();
+        let mut servers = begun?;
+        for (id, server) in &mut servers {
+            server.wait_until_ready(&interrupted).map_err(|error| failed(*id, error))?;
+        }
+        Ok(servers)
     }
 
     /// Gives sides clones of the data directory that one of them loaded, whose server has ended.
@@ -84,6 +87,7 @@ impl RealWorld {
             options: &subject.options,
             directory: self.worker_directory(id).join(DATABASE),
             network: Network::Socket,
+            kept: self.directory.initialised().to_owned(),
         })
     }
 
