@@ -1,6 +1,6 @@
 //! From blocks to one value of each launch. The launch is the unit of inference: never a pair or a second.
 
-use crate::student::mean;
+use crate::student::{mean, standard_deviation};
 use model::block::{BASE, Block, BlockKind, Side};
 use model::counter::Counter;
 use std::collections::{BTreeMap, BTreeSet};
@@ -161,6 +161,17 @@ pub fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
     };
     let kept = &values[dropped..count - dropped];
     Some(kept.iter().sum::<f64>() / kept.len() as f64)
+}
+
+/// The standard error of a mean without the lowest and the highest tenth, from the values with these tenths brought to the nearest that is
+/// kept (Tukey and McLaughlin 1963); absent below two values.
+pub(crate) fn error_of_trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (count, dropped) = (values.len(), values.len() / 10);
+    let (low, high) = (*values.get(dropped)?, *values.get(count - 1 - dropped)?);
+    let brought_in: Vec<f64> = values.into_iter().map(|value| value.clamp(low, high)).collect();
+    let kept = 1.0 - 2.0 * dropped as f64 / count as f64;
+    Some(standard_deviation(&brought_in)? / (count as f64).sqrt() / kept)
 }
 
 /// ln(numerator / denominator); absent unless both are positive.

@@ -7,7 +7,7 @@ use crate::harness::Harness;
 use crate::judge::{self, Case, Evidence, Judged};
 use analysis::launch::totals;
 use analysis::sides::{
-    Roles, SideLaunch, SideStep, SideValue, SidesStep, judge_sides, side_launches, widest_halves,
+    Roles, SideLaunch, SideStep, SideValue, SidesStep, judge_sides, set_aside, side_launches, widest_halves,
 };
 use analysis::{Cap, LaunchSummary, StepFacts};
 use model::block::{BASE, Block, Side};
@@ -16,6 +16,7 @@ use model::event::RunOutcome;
 use model::metric::Metric;
 use model::plan::Plan;
 use model::record::{RunRecord, RunStatus};
+use model::warning::Warning;
 use model::workload::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +37,8 @@ pub(crate) fn judge<'a>(record: &'a RunRecord, evidence: &Evidence<'_>) -> Judge
     let found = judge_sides(&steps, &roles(plan), &plan.rule, is_over).expect(FINITE);
     let candidates = plan.candidate_sides().count();
     let mut judgements: BTreeMap<(Side, usize), Judged> = BTreeMap::new();
-    for (place, judgement) in found.judgements.into_iter().enumerate() {
+    for (place, mut judgement) in found.judgements.into_iter().enumerate() {
+        judgement.warnings.extend(measured.values[place / candidates].warning());
         let key = (plan.candidate_sides().start + place % candidates, place / candidates);
         judgements.insert(key, Judged { judgement, launches: measured.pairs[place].clone() });
     }
@@ -110,7 +112,7 @@ fn roles(plan: &Plan) -> Roles {
 
 /// What analysis is given, by step, and of pairs then by candidate.
 struct Measured {
-    values: Vec<Vec<SideLaunch>>,
+    values: Vec<StepValues>,
     /// With the first process of the base.
     pairs: Vec<Vec<LaunchSummary>>,
     caps: Vec<Vec<Cap>>,
@@ -133,10 +135,7 @@ impl Measured {
     fn of_blocks(plan: &Plan, cpus: u32, blocks: &BTreeMap<String, Vec<Block>>) -> Measured {
         let of_step = |step: &Step| blocks.get(&step.name).map(Vec::as_slice).unwrap_or_default();
         let none = BTreeSet::new();
-        let value = |step: &Step| {
-            let of = SideStep { step: &step.name, writes: step.writes(), excluded: &none };
-            side_launches(of_step(step), &of)
-        };
+        let value = |step: &Step| StepValues::of(of_step(step), step, &none);
         let members = by_step(plan);
         let pair = |(step, candidate): &(&Step, Side)| {
             let blocks = of_step(step);
@@ -164,7 +163,7 @@ impl Measured {
             };
             SidesStep {
                 facts: StepFacts::of(step, cpus, &[]),
-                launches: self.values[index].clone(),
+                launches: self.values[index].launches.clone(),
                 cases: (index * candidates..(index + 1) * candidates).map(case).collect(),
             }
         };
@@ -177,11 +176,30 @@ fn by_step(plan: &Plan) -> Vec<(&Step, Side)> {
     plan.chosen_steps().flat_map(|step| plan.candidate_sides().map(move |side| (step, side))).collect()
 }
 
-/// The values of all sides in each launch, of trials that are done.
-fn values(record: &RunRecord, step: &Step) -> Vec<SideLaunch> {
-    let excluded = judge::not_done(record, step);
-    let of = SideStep { step: &step.name, writes: step.writes(), excluded: &excluded };
-    side_launches(&record.blocks, &of)
+/// The values of all sides of a step.
+struct StepValues {
+    /// Of the launches that the host did not disturb.
+    launches: Vec<SideLaunch>,
+    disturbed: usize,
+}
+
+impl StepValues {
+    fn of(blocks: &[Block], step: &Step, excluded: &BTreeSet<(u32, Side)>) -> StepValues {
+        let of = SideStep { step: &step.name, writes: step.writes(), excluded };
+        let mut launches = side_launches(blocks, &of);
+        let disturbed = set_aside(&mut launches).len();
+        StepValues { launches, disturbed }
+    }
+
+    fn warning(&self) -> Option<Warning> {
+        let (launches, kept) = (self.disturbed as u64, self.launches.len() as u64);
+        (launches > 0).then_some(Warning::LaunchesDisturbed { launches, of: launches + kept })
+    }
+}
+
+/// Of trials that are done.
+fn values(record: &RunRecord, step: &Step) -> StepValues {
+    StepValues::of(&record.blocks, step, &judge::not_done(record, step))
 }
 
 /// A run as rounds have it: values by step, side and launch, a launch being a round. The base's are means over its processes. Rates are
@@ -195,7 +213,7 @@ pub(crate) fn cells(record: &RunRecord, judged: &JudgedRun<'_>) -> Cells {
     for step in plan.chosen_steps() {
         let of_step: Vec<&Block> =
             record.blocks.iter().filter(|block| block.trial.step == step.name).collect();
-        let launches = values(record, step);
+        let launches = values(record, step).launches;
         let is_adjusted = adjusted.contains(&step.name);
         let rates: Vec<BTreeMap<Side, f64>> =
             launches.iter().map(|launch| about_mean(launch, is_adjusted)).collect();

@@ -204,6 +204,11 @@ pub enum Warning {
     WithinMargin { margin: f64 },
     #[error("{launches} launches have no rate on one side and do not count")]
     LaunchDropped { launches: u64 },
+    #[error(
+        "{launches} of {of} launches are excluded: the host disturbed most sides in them, so that their blocks scatter more than three \
+         times as much as in the middle launch"
+    )]
+    LaunchesDisturbed { launches: u64, of: u64 },
     #[error("no launch has a rate on both sides")]
     NoLaunches,
     #[error("no interval: one run")]

@@ -1,12 +1,14 @@
 //! Many sides in one launch: which candidates differ from a base that runs as several processes of its own, by how much, and
 //! whether those processes differ from each other.
 //!
-//! The order of reading is the order of a verdict: [`values`] makes one value of each side, launch and step; [`rows`] has the
+//! The order of reading is the order of a verdict: [`values`] makes one value of each side, launch and step; [`disturbed`] leaves
+//! launches out that the host disturbed; [`rows`] has the
 //! contrasts of a candidate with the base's processes; [`joint`] computes their statistics under sign flips of whole launches, and [`test`]
 //! says which changes hold in the family; [`sizes`] has estimates and intervals, [`control`] the base's processes against each other by permuted labels.
 //! `docs/adr/040-candidates-are-flipped-about-the-mean-of-the-base.md` says why labels of candidates are not permuted.
 
 pub mod control;
+pub mod disturbed;
 pub mod judgement;
 pub mod sizes;
 pub mod test;
@@ -17,10 +19,11 @@ mod rows;
 mod step_noise;
 
 pub use control::{Control, ControlVerdict, control};
+pub use disturbed::set_aside;
 pub use judgement::{JudgedSides, SidesStep, judge_sides, widest_halves};
 pub use sizes::{SidesLayout, Size, sizes};
 pub use test::{Confirmed, SidesFound, SidesTest};
-pub use values::{SideLaunch, SideStep, SideValue, side_launches};
+pub use values::{Scatter, SideLaunch, SideStep, SideValue, side_launches};
 
 use crate::error::Error;
 use model::block::Side;

@@ -20,7 +20,7 @@ fn made(steps: usize, launches: u32, sides: usize, effects: &[f64], seed: u64) -
             let wall = of_launch + effect + 0.02 * noise.normal();
             (side, SideValue { wall, adjusted: wall })
         };
-        SideLaunch { launch, values: (0..sides).map(value).collect() }
+        SideLaunch { launch, values: (0..sides).map(value).collect(), scatter: None }
     };
     (0..steps).map(|step| (1..=launches).map(|number| launch(step, number)).collect()).collect()
 }
@@ -51,7 +51,7 @@ fn mapped(
 ) -> Vec<Vec<SideLaunch>> {
     let of_launch = |launch: &SideLaunch| {
         let values = launch.values.iter().map(|(side, value)| change(launch.launch, *side, *value));
-        SideLaunch { launch: launch.launch, values: values.collect() }
+        SideLaunch { launch: launch.launch, values: values.collect(), scatter: None }
     };
     steps.iter().map(|launches| launches.iter().map(of_launch).collect()).collect()
 }

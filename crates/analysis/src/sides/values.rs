@@ -1,7 +1,10 @@
 //! From blocks to one value of each side in each launch, in logarithms. Only differences of sides within a launch mean anything:
 //! what all of them share in a launch is in the values of some steps and not of others.
 
-use crate::launch::{ln_adjusted_rate, ln_quotient, ln_wall_rate, totals, trimmed_mean};
+use crate::launch::{
+    error_of_trimmed_mean, ln_adjusted_rate, ln_quotient, ln_wall_rate, totals, trimmed_mean,
+};
+use crate::student::median;
 use model::block::{Block, BlockKind, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +22,16 @@ pub struct SideLaunch {
     /// Its number, from 1.
     pub launch: u32,
     pub values: BTreeMap<Side, SideValue>,
+    /// How well these are known; absent if no side has two blocks.
+    pub scatter: Option<Scatter>,
+}
+
+/// Standard error of a side's value by how its blocks scatter about each other in the launch, in ln, by rate: the middle over the sides, so
+/// that what hits one of them is not in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scatter {
+    pub wall: f64,
+    pub adjusted: f64,
 }
 
 /// Which blocks make the values.
@@ -51,9 +64,23 @@ pub fn side_launches<'a>(blocks: impl IntoIterator<Item = &'a Block>, of: &SideS
     }
     launches
         .into_iter()
-        .map(|(launch, cycles)| SideLaunch { launch, values: values_of(&cycles, of.writes) })
+        .map(|(launch, cycles)| SideLaunch {
+            launch,
+            values: values_of(&cycles, of.writes),
+            scatter: scatter_of(&cycles),
+        })
         .filter(|launch| !launch.values.is_empty())
         .collect()
+}
+
+fn scatter_of(cycles: &Cycles<'_>) -> Option<Scatter> {
+    let of = |rate| {
+        // The mean would carry a slow block of one side into all others.
+        let errors = centered(cycles, rate, median).into_values().filter_map(error_of_trimmed_mean);
+        let mut errors: Vec<f64> = errors.collect();
+        (!errors.is_empty()).then(|| median(&mut errors))
+    };
+    Some(Scatter { wall: of(ln_wall_rate)?, adjusted: of(ln_adjusted_rate)? })
 }
 
 type Cycles<'a> = BTreeMap<BlockKind, BTreeMap<Side, &'a Block>>;
@@ -82,24 +109,33 @@ fn values_of(cycles: &Cycles<'_>, writes: bool) -> BTreeMap<Side, SideValue> {
 
 /// Trimmed means over cycles, by side.
 fn trimmed(cycles: &Cycles<'_>, rate: fn(&Block) -> Option<f64>) -> BTreeMap<Side, f64> {
+    let mean = |rates: &mut [f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    let of_sides = centered(cycles, rate, mean).into_iter();
+    of_sides.filter_map(|(side, values)| Some((side, trimmed_mean(values)?))).collect()
+}
+
+/// ln of the rate of each block less the middle of its cycle, by side.
+fn centered(
+    cycles: &Cycles<'_>,
+    rate: fn(&Block) -> Option<f64>,
+    middle: fn(&mut [f64]) -> f64,
+) -> BTreeMap<Side, Vec<f64>> {
     let rates: Vec<BTreeMap<Side, f64>> = cycles
         .values()
         .map(|of| of.iter().filter_map(|(side, block)| Some((*side, rate(block)?))).collect())
         .collect();
     let everywhere = |side: &Side| rates.iter().all(|of: &BTreeMap<Side, f64>| of.contains_key(side));
     let sides: BTreeSet<Side> = rates.iter().flat_map(|of| of.keys().copied()).collect();
-    let complete: Vec<Side> = sides.iter().copied().filter(everywhere).collect();
+    let complete: BTreeSet<Side> = sides.iter().copied().filter(everywhere).collect();
     let mut by_side: BTreeMap<Side, Vec<f64>> = BTreeMap::new();
     for of in &rates {
-        let center = match complete.len() {
-            0 => of.values().sum::<f64>() / of.len().max(1) as f64,
-            count => complete.iter().filter_map(|side| of.get(side)).sum::<f64>() / count as f64,
-        };
+        let sides = if complete.is_empty() { &sides } else { &complete };
+        let center = middle(&mut sides.iter().filter_map(|side| of.get(side).copied()).collect::<Vec<f64>>());
         for (side, rate) in of {
             by_side.entry(*side).or_default().push(rate - center);
         }
     }
-    by_side.into_iter().filter_map(|(side, values)| Some((side, trimmed_mean(values)?))).collect()
+    by_side
 }
 
 #[cfg(test)]

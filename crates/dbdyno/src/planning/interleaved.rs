@@ -10,18 +10,17 @@ use model::plan::{DecisionRule, LeftOut, Plan, Subject};
 use model::plan_file::PlanFile;
 use model::record::RunRecord;
 use model::units::Nanos;
-use model::workload::Workload;
+use model::workload::{Operation, Workload};
 
 /// The steps to judge: those named, else all that can be cut into blocks and are no helpers.
 ///
 /// # Errors
 /// A workload of an engine that is not measured like this, a step without blocks that is named, no step at all.
 pub(super) fn chosen_steps(workload: &Workload, named: &[String]) -> anyhow::Result<Vec<String>> {
-    if workload.is_sql() || workload.is_fio() {
+    if workload.is_fio() {
         bail!(usage(anyhow!(
-            "workload `{}` is of {}, and an interleaved plan measures RocksDB alone: take `design = \"rounds\"`, or `dbdyno compare`",
-            workload.name,
-            workload.engine
+            "workload `{}` is of fio, whose devices share what they wait for: take `design = \"rounds\"`, or `dbdyno compare`",
+            workload.name
         )));
     }
     let steps = super::chosen_steps(workload, named)?;
@@ -84,7 +83,7 @@ pub(super) fn fit_blocks(workload: &mut Workload, sides: usize) {
     for step in &mut workload.steps {
         if step.operation.finds_keys() {
             step.block = step.block.min(SHORT_BLOCK);
-        } else if step.operation.writes() && !step.operation.fills() {
+        } else if step.operation == Operation::Overwrite {
             step.cycles *= CYCLES_OF_WRITES;
         }
     }

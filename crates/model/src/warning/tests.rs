@@ -106,6 +106,7 @@ fn of_judgements() -> Vec<Warning> {
         Warning::WithinMargin { margin: 0.02 },
         Warning::LaunchDropped { launches: 2 },
         Warning::NoLaunches,
+        Warning::LaunchesDisturbed { launches: 2, of: 22 },
         Warning::OneRun,
         Warning::TwoLaunches { ratios: [0.95, 1.0215] },
         Warning::ParametricInterval { launches: 5 },

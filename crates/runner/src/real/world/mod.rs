@@ -355,14 +355,14 @@ impl RealWorld {
             {
                 self.heap_peak = self.heap_peak.max(heap_peak.0);
             }
-            if let Some(server) = self.servers.remove(id) {
+            // The data of others is about to be removed: they are killed, which writes nothing.
+            if let Some(server) = self.servers.remove(id)
+                && id.role == Role::Builder
+            {
                 let watch = Stopwatch::start();
                 let stopped = server.stop(&|| interrupted.load(Ordering::Relaxed));
                 self.pauses.engine_worked(watch.elapsed());
-                // Else its data is about to be removed: that it would not stop is no failure of a trial.
-                if id.role == Role::Builder {
-                    stopped.map_err(|error| self.fail_server(*id, "stopping its server", &error))?;
-                }
+                stopped.map_err(|error| self.fail_server(*id, "stopping its server", &error))?;
             }
         }
         Ok(Performed::Done)
