@@ -205,8 +205,8 @@ pub enum Warning {
     #[error("{launches} launches have no rate on one side and do not count")]
     LaunchDropped { launches: u64 },
     #[error(
-        "{launches} of {of} launches are excluded: the host disturbed most sides in them, so that their blocks scatter more than three \
-         times as much as in the middle launch"
+        "{launches} of {of} launches excluded, in which the host disturbed most sides: their blocks scatter more than three times as \
+         much as in the middle launch"
     )]
     LaunchesDisturbed { launches: u64, of: u64 },
     #[error("no launch has a rate on both sides")]

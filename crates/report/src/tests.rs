@@ -102,6 +102,15 @@ fn a_comparison_in_every_text() {
 }
 
 #[test]
+fn launches_that_the_host_disturbed_are_told_once_at_the_top() {
+    let view = readrandom(|step| step.warnings.push(Warning::LaunchesDisturbed { launches: 2, of: 22 }));
+    let sentence =
+        "Excluded, because the host disturbed most processes in them: 2 of 22 launches of readrandom.";
+    assert!(text(&view, 120).contains(sentence));
+    assert!(!text(&comparison(), 120).contains("Excluded, because"));
+}
+
+#[test]
 fn no_line_is_wider_than_the_terminal_whatever_the_names() {
     let mut view = comparison();
     view.steps[3].name = "readrandom-with-a-name-that-somebody-made-up-late-at-night".to_owned();

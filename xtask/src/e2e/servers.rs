@@ -9,6 +9,8 @@ use super::{Case, Ending};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const WORKLOAD: &str = include_str!("tiny-sql.toml");
@@ -24,6 +26,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("servers compare postgres", |scratch| compare(scratch, POSTGRES)),
         Case::new("servers compare mariadb with myrocks", |scratch| compare(scratch, MARIADB)),
+        Case::new("servers at once", at_once),
         Case::new("servers rounds", rounds),
         Case::new("servers unknown option", unknown_option),
         Case::new("servers wrong statement", wrong_statement),
@@ -74,6 +77,47 @@ fn check_steps(report: &Value) -> anyhow::Result<()> {
         ensure!(has_rate, "{step} has no rate");
     }
     Ok(())
+}
+
+/// An interleaved plan of servers, the base as two of them. What was kept to start on is of another build, and is made again.
+fn at_once(scratch: &Scratch) -> anyhow::Result<Ending> {
+    const OF_ANOTHER_BUILD: &str = "{\"program_sha256\": \"of another build\"}";
+    for made_of in kept(scratch)? {
+        fs::write(made_of, OF_ANOTHER_BUILD)?;
+    }
+    let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
+    let plan = scratch.write(
+        "plan.toml",
+        &format!(
+            "name = \"at once\"\ndesign = \"interleaved\"\nworkloads = [\"{}\"]\nsteps = [\"point\", \"update\"]\nseed = 7\n\
+             until = \"80 %\"\nbudget_minutes = 1\nsubjects = [\"{}\", \"{}\"]\n",
+            workload.display(),
+            POSTGRES[0],
+            POSTGRES[1],
+        ),
+    )?;
+    let run = Call::new(scratch, ["run", "--json"]).and([plan]);
+    let report = run.and(["--plant", &format!("{}=400", POSTGRES[1])]).succeeds()?.json()?;
+    ensure!(report["control"]["processes"] == 2, "control is {}", report["control"]);
+    let trials = expect::trials(&report)?;
+    ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    let point = rows.iter().find(|row| row["step"] == "point" && row["decides"] == true);
+    let point = point.context("no row of `point` decides")?;
+    ensure!(point["verdict"] == "regression", "a planted slowdown of 400 %: {point}");
+    let made: Vec<String> = kept(scratch)?.iter().map(fs::read_to_string).collect::<Result<_, _>>()?;
+    let again = made.iter().filter(|text| *text != OF_ANOTHER_BUILD).count();
+    ensure!(again == POSTGRES.len(), "{again} data directories of {} were made again", made.len());
+    Ok(Ending::Passed)
+}
+
+/// What each data directory that is kept was made of.
+fn kept(scratch: &Scratch) -> anyhow::Result<Vec<PathBuf>> {
+    let directory = scratch.shared.cache.join("dbdyno/initialised");
+    let Ok(entries) = fs::read_dir(&directory) else { return Ok(Vec::new()) };
+    let files = entries.map(|entry| Ok(entry?.path().join("made-of.json")));
+    let files: Vec<PathBuf> = files.collect::<std::io::Result<_>>()?;
+    Ok(files.into_iter().filter(|path| path.is_file()).collect())
 }
 
 /// A plan of both dialects: one subject is left out because it cannot start, the others run the whole sequence.

@@ -2,7 +2,7 @@
 
 use super::{case, view_of};
 use crate::comparison::{ControlVerdict, Repeats};
-use crate::history::of_campaign;
+use crate::history::{Observed, of_campaign};
 use crate::selection::Selection;
 use crate::sides::{Noise, known_within};
 use model::block::{Block, Outcome, TrialKey};
@@ -10,7 +10,7 @@ use model::event::{Moment, RunOutcome};
 use model::reason::Reason;
 use model::record::{RunStatus, ShapeRecord};
 use model::shape::{Level, Shape};
-use model::units::Bytes;
+use model::units::{Bytes, Nanos};
 use model::verdict::Verdict;
 use model::warning::Warning;
 use model::workload::Operation;
@@ -90,6 +90,30 @@ fn what_a_side_lacks_costs_no_other_side() {
     assert_eq!((case(&view, STEP, 1).repeats, case(&view, STEP, 2).repeats), (6, LAUNCHES));
     let [before, after] = [&whole, &view].map(|view| case(view, STEP, 4).ratio().unwrap());
     assert!((before / after - 1.0).abs() < 0.002, "{before} {after}");
+}
+
+/// The host gives a third of a launch's blocks half of its speed.
+#[test]
+fn a_launch_that_the_host_disturbed_is_in_no_verdict_and_no_history_and_that_is_said() {
+    const DISTURBED: u32 = 7;
+    let mut record = record();
+    let (quiet, (series, _)) = (view_of(&record), of_campaign(&record));
+    let rounds = |series: &[Observed]| {
+        series[0].logarithms.rounds().iter().filter(|cells| cells.iter().any(Option::is_some)).count()
+    };
+    for (number, block) in record.blocks.iter_mut().enumerate() {
+        if block.trial.launch == DISTURBED && number % 3 == 0 {
+            block.wall = Nanos(2 * block.wall.0);
+        }
+    }
+    let view = view_of(&record);
+    for side in 1..RELEASES.len() {
+        let (before, after) = (case(&quiet, STEP, side), case(&view, STEP, side));
+        assert_eq!((after.verdict, after.repeats), (before.verdict, LAUNCHES - 1));
+        let said = Warning::LaunchesDisturbed { launches: 1, of: u64::from(LAUNCHES) };
+        assert!(after.warnings.contains(&said) && !before.warnings.contains(&said));
+    }
+    assert_eq!(rounds(&of_campaign(&record).0), rounds(&series) - 1);
 }
 
 /// Two processes of one build happen to have other trees: a candidate that is like one of them differs in nothing.

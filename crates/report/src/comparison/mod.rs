@@ -66,6 +66,7 @@ pub fn document(run: &ComparedRun) -> Document {
     intro.extend(sentences::design(view));
     intro.push(sentences::conditions(view));
     intro.push(sentences::trials(view));
+    intro.extend(sentences::excluded_launches(view));
     intro.extend(view.control.as_ref().map(|control| sentences::control(view, control)));
     let mut footer = vec![host_line(&view.host)];
     footer.extend(view.fingerprint.as_ref().map(sentences::fingerprint));

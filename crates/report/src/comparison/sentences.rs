@@ -3,7 +3,7 @@
 
 use crate::documents::setup::figures;
 use findings::Comparison;
-use findings::comparison::{ControlVerdict, ControlView, Disturbed, Repeats, TrialReason};
+use findings::comparison::{ControlVerdict, ControlView, Disturbed, Repeats, StepView, TrialReason};
 use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
@@ -13,6 +13,7 @@ use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
 use model::record::RunStatus;
 use model::units::{Bytes, Nanos};
+use model::warning::Warning;
 use std::collections::BTreeMap;
 
 /// What the workload tells and does not tell.
@@ -150,6 +151,22 @@ pub(super) fn control(view: &Comparison, control: &ControlView) -> String {
             format!("Control: {processes} have too few launches to be compared with each other.")
         }
     }
+}
+
+/// "Excluded, because the host disturbed most processes in them: 1 of 22 launches of overwrite, 2 of 22 launches of seekrandom."
+pub(super) fn excluded_launches(view: &Comparison) -> Option<String> {
+    let of_step = |step: &StepView| {
+        step.cases.iter().flat_map(|case| &case.warnings).find_map(|warning| match warning {
+            Warning::LaunchesDisturbed { launches, of } => {
+                Some(format!("{launches} of {of} launches of {}", step.name))
+            }
+            _ => None,
+        })
+    };
+    let steps: Vec<String> = view.steps.iter().filter_map(of_step).collect();
+    (!steps.is_empty()).then(|| {
+        format!("Excluded, because the host disturbed most processes in them: {}.", steps.join(", "))
+    })
 }
 
 /// "Trials: 118 done, 2 failed, 0 skipped; 3 of those done excluded from all statistics."
