@@ -90,7 +90,7 @@ fn at_once(scratch: &Scratch) -> anyhow::Result<Ending> {
         "plan.toml",
         &format!(
             "name = \"at once\"\ndesign = \"interleaved\"\nworkloads = [\"{}\"]\nsteps = [\"point\", \"update\"]\nseed = 7\n\
-             until = \"80 %\"\nbudget_minutes = 1\nsubjects = [\"{}\", \"{}\"]\n",
+             until = \"50 %\"\nbudget_minutes = 1\nsubjects = [\"{}\", \"{}\"]\n",
             workload.display(),
             POSTGRES[0],
             POSTGRES[1],
