@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 /// Writes out all files of the file system that has this directory; cheaper than thousands of files one by one.
-pub(super) fn sync_file_system(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync_file_system(directory: &Path) -> io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(directory)?.as_fd())?)
 }
 

@@ -9,7 +9,7 @@ mod catalog;
 mod client;
 pub(crate) mod code;
 mod debian;
-mod disk;
+pub(crate) mod disk;
 pub(crate) mod elf;
 mod error;
 mod fetch;

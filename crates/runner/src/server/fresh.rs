@@ -17,7 +17,7 @@ pub struct FreshServer<'a> {
     /// Its directory, which is not there yet; the one above it is.
     pub directory: PathBuf,
     pub network: Network,
-    /// Where initialised data directories are kept, of which its own is a copy.
+    /// The directory of empty data directories, one of which is copied.
     pub kept: PathBuf,
 }
 

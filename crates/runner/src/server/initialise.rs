@@ -8,6 +8,7 @@ use super::log::Log;
 use super::{DATABASE, Places, ServerCommand};
 use model::build::Initialise;
 use model::units::Nanos;
+use model::workload::sql::Dialect;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
@@ -65,6 +66,7 @@ impl Making<'_> {
             Initialise::InitializeInsecure => {
                 self.run(self.command.program, &arguments, None).and_then(|log| self.complete(&log))
             }
+            Initialise::CopyOf { .. } if files.dialect == Dialect::Postgres => Ok(()),
             Initialise::CopyOf { .. } => self.complete(&Log::from_here(places.making.clone(), files.dialect)),
             Initialise::Bootstrap { scripts } => {
                 let input = places.directory.join("bootstrap.sql");
@@ -140,7 +142,7 @@ fn write_bootstrap(scripts: &[PathBuf], to: &Path) -> Result<(), ServerError> {
 }
 
 /// A copy of a directory; what is neither file nor directory is left out.
-pub(super) fn copy(from: &Path, to: &Path, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
+fn copy(from: &Path, to: &Path, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
     let error = ServerError::file("copy", from);
     fs::create_dir(to).map_err(ServerError::file("make", to))?;
     for entry in fs::read_dir(from).map_err(&error)? {

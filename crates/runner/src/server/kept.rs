@@ -1,30 +1,28 @@
-//! Data directories without any data of ours, kept from one launch and run to the next: MySQL takes seconds to make one, a copy takes
-//! a fraction of one.
+//! Empty data directories that are kept from one launch and run to the next. MySQL takes seconds to make one; a copy takes less than a second.
 //!
-//! Below the work directory: `initialised/NAME/{data, made-of.json}`, and a lock `NAME.lock` beside it. What an entry was made of is
-//! written last, so one without it, or one that was made of something else, is removed and made again.
+//! An entry is `initialised/NAME` in the work directory, with the lock file `NAME.lock` beside it. It has the directory `data`, and
+//! `made-of.json` says which build and options made that. This file is written last: an entry without it, or of another build, is removed
+//! and made again.
 
 use super::error::ServerError;
 use super::initialise::{self, INITIALISE_TIMEOUT};
-use super::{DATA, Places, ServerCommand, account, arguments};
-use crate::engines::sha256;
+use super::launch::LOOK;
+use super::{DATA, ServerCommand, account, arguments};
+use crate::engines::{disk, sha256};
 use crate::marked_dir;
 use crate::process::wait::{Unmet, Wait};
 use model::build::{Initialise, ServerFiles};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// What an entry was made of, in the entry.
 const MADE_OF: &str = "made-of.json";
 /// The least recently used beyond these are removed: each takes 40 to 200 MB.
 const MOST_KEPT: usize = 24;
-/// How often a waiting controller tries the lock.
-const LOOK: Duration = Duration::from_millis(4);
 
 /// All that an empty data directory depends on.
 #[derive(Serialize)]
@@ -34,8 +32,8 @@ struct MadeOf<'a> {
     options: Vec<(&'a str, &'a str)>,
 }
 
-/// Makes the data directory in the command's directory as [`initialise::initialise`] does, by a copy of one in `kept`, a directory of ours
-/// which is made if need be. The first of a build and what shapes its data makes the one that is kept.
+/// Makes the data directory in the command's directory as [`initialise::initialise`] does, as a copy of the entry in `kept`. The first
+/// server of a build with these options makes the entry.
 pub(super) fn initialise(
     kept: &Path,
     program_sha256: &str,
@@ -52,14 +50,12 @@ pub(super) fn initialise(
     };
     marked_dir::create_marked_dir(kept)?;
     let entry = Entry::of(kept, &made_of);
-    let lock = entry.lock(interrupted)?;
+    let _lock = entry.lock(interrupted)?;
     if !entry.is_complete() {
         entry.make(command, interrupted)?;
+        remove_least_used(kept);
     }
-    entry.copy_to(command, interrupted)?;
-    drop(lock);
-    remove_least_used(kept);
-    Ok(())
+    entry.copy_to(command, interrupted)
 }
 
 struct Entry {
@@ -105,37 +101,24 @@ impl Entry {
         account::take_back(&self.directory.join(DATA))?;
         let path = self.directory.join(MADE_OF);
         // Not before its data is on the device: an entry outlives a crash of the host.
-        let written = sync_file_system(&self.directory).and_then(|()| fs::write(&path, &self.made_of));
+        let written = disk::sync_file_system(&self.directory).and_then(|()| fs::write(&path, &self.made_of));
         written.map_err(ServerError::file("write", &path))
     }
 
+    /// As a build's own data directory is copied.
     fn copy_to(
         &self,
         command: &ServerCommand<'_>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), ServerError> {
-        let (from, places) = (Places::below(&self.directory)?, Places::below(command.directory)?);
-        let account = account::for_servers()?;
-        if places.data.exists() {
-            return Err(ServerError::NotEmpty { path: places.data });
-        }
-        let copied = initialise::copy(&from.data, &places.data, interrupted)
-            .and_then(|()| places.make(&places.temporary, account.as_ref()))
-            .and_then(|()| account.as_ref().map_or(Ok(()), |account| account.own(&places.data)));
-        if copied.is_err() {
-            // Half of a data directory must not be taken for one. The error of its making is the one to tell.
-            let _ = fs::remove_dir_all(&places.data);
-        }
-        copied
+        let initialise = Initialise::CopyOf { directory: self.directory.join(DATA) };
+        let files = ServerFiles { initialise, ..command.files.clone() };
+        initialise::initialise(&ServerCommand { files: &files, ..*command }, interrupted)
     }
 }
 
 fn lock_path(entry: &Path) -> PathBuf {
     entry.with_extension("lock")
-}
-
-fn sync_file_system(directory: &Path) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(directory)?.as_fd())?)
 }
 
 /// Removes those that were not used for longest, beyond as many as are kept. One that is in use stays, and so does what cannot be removed:
@@ -166,6 +149,7 @@ mod tests {
     use model::config::Options;
     use model::workload::sql::Dialect;
     use std::os::unix::fs::PermissionsExt;
+    use std::time::Duration;
 
     /// A script that makes a data directory as MySQL does, and counts how often.
     struct Scene {

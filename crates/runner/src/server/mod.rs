@@ -107,7 +107,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts a server on the data directory that is there; it is of use after [`Server::wait_until_ready`]. `started` is told its
+    /// Starts a server on the data directory that is there and does not wait for it ([`Server::wait_until_ready`] does). `started` is told its
     /// process id at once, before it has children: to put it into a control group.
     pub fn begin(
         command: &ServerCommand<'_>,
