@@ -9,7 +9,7 @@ use analysis::launch::totals;
 use analysis::sides::{
     Roles, SideLaunch, SideStep, SideValue, SidesStep, judge_sides, set_aside, side_launches, widest_halves,
 };
-use analysis::{Cap, LaunchSummary, StepFacts};
+use analysis::{Cap, LaunchSummary, StepFacts, least_launches};
 use model::block::{BASE, Block, Side};
 use model::counter::Counter;
 use model::event::RunOutcome;
@@ -135,7 +135,7 @@ impl Measured {
     fn of_blocks(plan: &Plan, cpus: u32, blocks: &BTreeMap<String, Vec<Block>>) -> Measured {
         let of_step = |step: &Step| blocks.get(&step.name).map(Vec::as_slice).unwrap_or_default();
         let none = BTreeSet::new();
-        let value = |step: &Step| StepValues::of(of_step(step), step, &none);
+        let value = |step: &Step| StepValues::of(of_step(step), plan, step, &none);
         let members = by_step(plan);
         let pair = |(step, candidate): &(&Step, Side)| {
             let blocks = of_step(step);
@@ -184,10 +184,10 @@ struct StepValues {
 }
 
 impl StepValues {
-    fn of(blocks: &[Block], step: &Step, excluded: &BTreeSet<(u32, Side)>) -> StepValues {
+    fn of(blocks: &[Block], plan: &Plan, step: &Step, excluded: &BTreeSet<(u32, Side)>) -> StepValues {
         let of = SideStep { step: &step.name, writes: step.writes(), excluded };
         let mut launches = side_launches(blocks, &of);
-        let disturbed = set_aside(&mut launches).len();
+        let disturbed = set_aside(&mut launches, least_launches(plan.rule.alpha) as usize);
         StepValues { launches, disturbed }
     }
 
@@ -199,7 +199,7 @@ impl StepValues {
 
 /// Of trials that are done.
 fn values(record: &RunRecord, step: &Step) -> StepValues {
-    StepValues::of(&record.blocks, step, &judge::not_done(record, step))
+    StepValues::of(&record.blocks, &record.plan, step, &judge::not_done(record, step))
 }
 
 /// A run as rounds have it: values by step, side and launch, a launch being a round. The base's are means over its processes. Rates are

@@ -12,21 +12,24 @@ const DISTURBED: f64 = 3.0;
 /// Of fewer launches the middle one may be disturbed itself.
 const LEAST_LAUNCHES: usize = 5;
 
-/// Takes the launches out that the host disturbed; their numbers.
-pub fn set_aside(launches: &mut Vec<SideLaunch>) -> Vec<u32> {
+/// Takes the launches out that the host disturbed, the worst first, as long as `least` are left: fewer can show nothing. How many went.
+pub fn set_aside(launches: &mut Vec<SideLaunch>, least: usize) -> usize {
     let of = |rate: fn(&super::Scatter) -> f64| {
         let mut known: Vec<f64> =
             launches.iter().filter_map(|launch| launch.scatter.as_ref().map(rate)).collect();
         if known.len() < LEAST_LAUNCHES { f64::INFINITY } else { DISTURBED * median(&mut known) }
     };
     let (most_wall, most_adjusted) = (of(|one| one.wall), of(|one| one.adjusted));
-    let is_disturbed = |launch: &SideLaunch| {
-        launch.scatter.is_some_and(|one| one.wall > most_wall && one.adjusted > most_adjusted)
-    };
-    let disturbed =
-        launches.iter().filter(|launch| is_disturbed(launch)).map(|launch| launch.launch).collect();
-    launches.retain(|launch| !is_disturbed(launch));
-    disturbed
+    let mut disturbed: Vec<(f64, u32)> = launches
+        .iter()
+        .filter_map(|launch| Some((launch.scatter?, launch.launch)))
+        .filter(|(one, _)| one.wall > most_wall && one.adjusted > most_adjusted)
+        .map(|(one, launch)| (one.wall, launch))
+        .collect();
+    disturbed.sort_by(|left, right| right.0.total_cmp(&left.0));
+    disturbed.truncate(launches.len().saturating_sub(least));
+    launches.retain(|launch| disturbed.iter().all(|(_, number)| *number != launch.launch));
+    disturbed.len()
 }
 
 #[cfg(test)]
@@ -48,6 +51,10 @@ mod tests {
             .collect()
     }
 
+    fn numbers(launches: &[SideLaunch]) -> Vec<u32> {
+        launches.iter().map(|launch| launch.launch).collect()
+    }
+
     #[test]
     fn a_launch_goes_if_its_blocks_scatter_three_times_as_much_in_both_rates() {
         let quiet = Some((0.01, 0.008));
@@ -61,11 +68,24 @@ mod tests {
             None,
             quiet,
         ]);
-        assert_eq!(set_aside(&mut all), [5]);
-        assert_eq!(all.iter().map(|launch| launch.launch).collect::<Vec<u32>>(), [1, 2, 3, 4, 6, 7, 8]);
-        assert_eq!(set_aside(&mut all), [0; 0], "what is left is quiet");
+        assert_eq!(set_aside(&mut all, 3), 1);
+        assert_eq!(numbers(&all), [1, 2, 3, 4, 6, 7, 8]);
+        assert_eq!(set_aside(&mut all, 3), 0, "what is left is quiet");
         let mut few = launches(&[quiet, quiet, quiet, Some((1.0, 1.0))]);
-        assert_eq!(set_aside(&mut few), [0; 0], "too few to know what is usual");
+        assert_eq!(set_aside(&mut few, 3), 0, "too few to know what is usual");
+    }
+
+    #[test]
+    fn the_worst_go_first_as_long_as_enough_are_left() {
+        let quiet = Some((0.01, 0.01));
+        let of = || launches(&[quiet, Some((0.1, 0.1)), quiet, quiet, Some((0.2, 0.2)), quiet, quiet, quiet]);
+        for (least, expected) in
+            [(6, &[1, 3, 4, 6, 7, 8][..]), (7, &[1, 2, 3, 4, 6, 7, 8]), (8, &[1, 2, 3, 4, 5, 6, 7, 8])]
+        {
+            let mut some = of();
+            assert_eq!(set_aside(&mut some, least), 8 - expected.len());
+            assert_eq!(numbers(&some), expected);
+        }
     }
 
     /// Eight launches of five sides whose blocks scatter by 2 %; in the sixth, every third block of these sides is slow.
@@ -98,7 +118,10 @@ mod tests {
                 let none = BTreeSet::new();
                 let of = SideStep { step: STEP, writes, excluded: &none };
                 let mut launches = side_launches(&blocks(slow), &of);
-                assert_eq!(set_aside(&mut launches), expected, "{slow:?} {writes}");
+                let all = numbers(&launches);
+                assert_eq!(set_aside(&mut launches, 3), expected.len(), "{slow:?} {writes}");
+                let left: Vec<u32> = all.into_iter().filter(|launch| !expected.contains(launch)).collect();
+                assert_eq!(numbers(&launches), left, "{slow:?} {writes}");
             }
         }
     }

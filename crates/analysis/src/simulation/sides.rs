@@ -4,6 +4,7 @@
 //! Launch values are drawn, not blocks: what is simulated is the test, its looks and its intervals.
 
 use super::noise::Noise;
+use crate::budget::least_launches;
 use crate::family::{Family, InFamily, Member};
 use crate::procedure::Look;
 use crate::sides::{
@@ -407,7 +408,9 @@ impl SidesPlan {
                 }
             }
         }
-        steps.iter_mut().for_each(|launches| drop(set_aside(launches)));
+        for launches in &mut steps {
+            set_aside(launches, least_launches(ALPHA) as usize);
+        }
         steps
     }
 
