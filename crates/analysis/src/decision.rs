@@ -126,8 +126,8 @@ impl Decision {
     }
 
     /// Gives the step up if four times the launches that there is time for would not show the margin, nor a change as
-    /// large as the one that was estimated. That it looks at the estimate costs error: those that go on are the promising ones, and take no more
-    /// alpha for it (methodology: 2 to 3 % of families at a launch sd of 5 %).
+    /// large as the one that was estimated. Who goes on looks promising, and is held against all the same: see
+    /// `InProgress::values`.
     fn give_up_if_hopeless(&mut self, launches: &[LaunchSummary], procedure: &Procedure, look: Look) {
         let deciding = self.deciding();
         let (Some(ratio), Some(deviation)) = (deciding.ratio, deciding.launch_sd) else { return };

@@ -178,7 +178,11 @@ impl Judging {
             // A step that left without a change still counts: those that stay are the ones that looked changed, and to
             // compare their largest with the largest of fewer would find too much.
             if state.is_tested && !state.confirmed {
-                members.push(Member { index, is_open, values: state.values(case, &places, cases.len()) });
+                members.push(Member {
+                    index,
+                    is_open,
+                    values: state.values(case, &places, look, cases.len()),
+                });
             }
         }
         let found = self.family.look(&members, self.procedure.spent(look) - spent_once);

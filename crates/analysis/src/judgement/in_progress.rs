@@ -119,7 +119,17 @@ impl InProgress {
 
     /// The values that the family tests, at the places of their launches. A family of one is tested by its ranks, so that
     /// its interval and its verdict are one thing.
-    pub(super) fn values(&self, case: &Case<'_>, places: &LaunchPlaces, family: usize) -> Vec<f64> {
+    ///
+    /// A step that has left counts on as if its launches came once more: who stays is held against the largest of all
+    /// steps after as many launches. If those that left stood still, the few that stay would be held against few, and
+    /// they are the ones that looked changed.
+    pub(super) fn values(
+        &self,
+        case: &Case<'_>,
+        places: &LaunchPlaces,
+        now: Look,
+        family: usize,
+    ) -> Vec<f64> {
         let Some(seen) = &self.seen else { return Vec::new() };
         let launches = case.usable(seen.look.launch);
         let value = value_of(seen.decision.decides);
@@ -128,10 +138,15 @@ impl InProgress {
             values = signed_ranks(&values);
         }
         let mut at_places = vec![0.0; places.0.len()];
-        for (launch, value) in launches.iter().zip(values) {
+        for (launch, value) in launches.iter().zip(&values) {
             if let Ok(place) = places.0.binary_search(&launch.launch) {
-                at_places[place] = value;
+                at_places[place] = *value;
             }
+        }
+        if self.has_left {
+            let of = |look: Look| places.0.partition_point(|launch| *launch <= look.launch);
+            let since_it_left = &mut at_places[of(seen.look)..of(now)];
+            since_it_left.iter_mut().zip(values.iter().cycle()).for_each(|(place, value)| *place = *value);
         }
         at_places
     }
@@ -308,4 +323,31 @@ fn warnings_of_method(facts: &StepFacts<'_>, launches: &[LaunchSummary], wall: &
         warnings.push(Warning::OpenLoop);
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulation::blocks::{STEP, launch, reads};
+    use model::plan::DecisionRule;
+
+    #[test]
+    fn a_step_that_left_counts_on_as_if_its_launches_came_once_more() {
+        let of_launch = |number: u32| launch(number, 0.01 * f64::from(number));
+        let launches: Vec<LaunchSummary> = (1..=9).filter(|number| *number != 4).map(of_launch).collect();
+        let case = Case { facts: reads(STEP), launches: &launches };
+        let (then, now) = (Look { launch: 9, share: 0.5 }, Look { launch: 12, share: 0.7 });
+        let mut state = InProgress::new();
+        state.look(&case, then, &Procedure::new(DecisionRule::default()), 2);
+        let places = LaunchPlaces((1..=13).collect());
+        let by_then: Vec<f64> =
+            (1..=9).map(|number| if number == 4 { 0.0 } else { 0.01 * f64::from(number) }).collect();
+        let values = |state: &InProgress, look: Look| state.values(&case, &places, look, 2);
+        for (has_left, look, since) in
+            [(false, now, [0.0; 4]), (true, then, [0.0; 4]), (true, now, [0.01, 0.02, 0.03, 0.0])]
+        {
+            state.has_left = has_left;
+            assert_eq!(values(&state, look), [&by_then[..], &since].concat(), "{has_left} {look:?}");
+        }
+    }
 }
