@@ -106,7 +106,11 @@ fn plan_file(plan: &Plan) -> PlanText {
         rounds: layout.rounds,
         workloads: vec![plan.workload.name.clone()],
         subjects: measured.chain(left_out).collect(),
-        steps: if plan.steps.len() < plan.workload.steps.len() { plan.steps.clone() } else { Vec::new() },
+        steps: match plan.steps.len() < plan.workload.steps.len() {
+            true => plan.workload.named_as(&plan.steps),
+            false => Vec::new(),
+        },
+        clients: plan.workload.swept_clients(),
         unknown_options: match layout.omitted_options.as_slice() {
             [] => UnknownOptions::Error,
             _ => UnknownOptions::LeaveOut,

@@ -28,6 +28,8 @@ pub struct PlanFile {
     pub subjects: Vec<SubjectRef>,
     /// Only these steps are judged; all where empty.
     pub steps: Vec<String>,
+    /// Each of these steps runs with each of these numbers of clients; as many as the workload says where empty.
+    pub clients: Vec<u32>,
     /// A hardware class that sizes data, cache and background jobs; of SQL servers memory, tables, clients and times.
     pub hardware: Option<String>,
     /// What changes of the workloads' size, over the hardware class.
@@ -120,6 +122,8 @@ pub struct PlanText {
     pub configs: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<u32>,
     pub hardware: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub unknown_options: UnknownOptions,
@@ -190,6 +194,7 @@ impl PlanFile {
         if file.scale.keys == Some(0) {
             return Err(invalid("scale.keys", "must be at least 1"));
         }
+        clients(&file).map_err(|problem| invalid("clients", &problem))?;
         let positive = |seconds: Option<f64>| seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 1e6);
         if !(positive(file.scale.read_seconds) && positive(file.scale.write_seconds)) {
             return Err(invalid(
@@ -223,6 +228,7 @@ impl PlanFile {
             workloads: file.workloads,
             subjects,
             steps: file.steps,
+            clients: file.clients,
             hardware: file.hardware,
             scale: file.scale,
             options: file.options,
@@ -237,6 +243,26 @@ impl PlanFile {
             planted: BTreeMap::new(),
         })
     }
+}
+
+/// A step has 1 to so many clients.
+const MOST_CLIENTS: u32 = 1024;
+
+/// What is wrong with the numbers of clients.
+fn clients(file: &PlanText) -> Result<(), String> {
+    let mut seen = std::collections::BTreeSet::new();
+    for number in &file.clients {
+        if !(1..=MOST_CLIENTS).contains(number) {
+            return Err(format!("{number} is not 1 to {MOST_CLIENTS}"));
+        }
+        if !seen.insert(number) {
+            return Err(format!("{number} is there twice"));
+        }
+    }
+    if file.scale.threads.is_some() && !file.clients.is_empty() {
+        return Err("exclude `threads` of `scale`: leave one of them out".to_owned());
+    }
+    Ok(())
 }
 
 /// What only an interleaved plan has, and what it cannot have: the key and what is wrong with it.
@@ -362,6 +388,11 @@ mod tests {
         check("rounds = 2", "design = 'interleaved'", "one subject at a time");
         check("rounds = 2", "until = '5 %'", "until: is of plans with");
         check("rounds = 2", "runds = 2", "unknown field");
+        check("rounds = 2", "clients = [0]", "clients: 0 is not 1 to 1024");
+        check("rounds = 2", "clients = [8, 1, 8]", "clients: 8 is there twice");
+        let both = PLAN.replace("read_seconds = 2.5", "threads = 2").replace("rounds = 2", "clients = [8]");
+        let error = PlanFile::parse(&both, "two.toml").unwrap_err().to_string();
+        assert!(error.contains("clients: exclude `threads`"), "{error}");
         check("[\"rocksdb.byrx\"]", "[]", "name one");
         check("read_seconds = 2.5", "read_seconds = -1", "above 0");
     }

@@ -1,5 +1,6 @@
 //! What the formats make of findings. What a view is made of is tested in `findings`.
 
+mod clients;
 mod export;
 pub(crate) mod hostile;
 mod kinds;

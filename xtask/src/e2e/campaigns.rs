@@ -379,6 +379,14 @@ fn bad_plans(scratch: &Scratch) -> anyhow::Result<Ending> {
         "name = 'x'\nworkloads = ['quick']\nsubjects = ['rocksdb@8.5.4']\nhardware = 'c4r61'\n",
         &["c4r16"],
     )?;
+    check(
+        "name = 'x'\nworkloads = ['quick']\nsubjects = ['rocksdb@8.5.4']\nclients = [1, 8]\n",
+        &["`clients`", "`quick`", "threads"],
+    )?;
+    check(
+        "name = 'x'\nworkloads = ['ibench.quick']\nsubjects = ['postgres@16.3']\nclients = [8]\nsteps = ['l.x']\n",
+        &["`l.x`", "leave it out"],
+    )?;
     let missing = scratch.path("none.toml");
     Call::new(scratch, ["run".as_ref(), missing.as_os_str()]).fails(&[2], &["none.toml"])?;
     // Nothing of it can be measured: that is a failed run, with the first reason.

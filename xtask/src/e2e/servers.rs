@@ -27,6 +27,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("servers compare postgres", |scratch| compare(scratch, POSTGRES)),
         Case::new("servers compare mariadb with myrocks", |scratch| compare(scratch, MARIADB)),
         Case::new("servers at once", at_once),
+        Case::new("servers by clients", by_clients),
         Case::new("servers rounds", rounds),
         Case::new("servers unknown option", unknown_option),
         Case::new("servers wrong statement", wrong_statement),
@@ -108,6 +109,40 @@ fn at_once(scratch: &Scratch) -> anyhow::Result<Ending> {
     let made: Vec<String> = kept(scratch)?.iter().map(fs::read_to_string).collect::<Result<_, _>>()?;
     let again = made.iter().filter(|text| *text != OF_ANOTHER_BUILD).count();
     ensure!(again == POSTGRES.len(), "{again} data directories of {} were made again", made.len());
+    Ok(Ending::Passed)
+}
+
+/// A step with one and with four clients: each has its verdict, and their relative rates are compared within each launch.
+fn by_clients(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
+    let write_plan = |clients: &str| {
+        let text = format!(
+            "name = \"by clients\"\ndesign = \"interleaved\"\nworkloads = [\"{}\"]\nsteps = [\"point\"]\nclients = {clients}\n\
+             seed = 7\nuntil = \"50 %\"\nbudget_minutes = 1\nsubjects = [\"{}\", \"{}\"]\n",
+            workload.display(),
+            POSTGRES[0],
+            POSTGRES[1],
+        );
+        scratch.write("plan.toml", &text)
+    };
+    let too_many = Call::new(scratch, ["run", "--json"]).and([write_plan("[1, 193]")?]);
+    too_many.fails(&[3], &["takes 200 connections", "`point_clients=193`", "`max_connections = \"201\"`"])?;
+    let report = Call::new(scratch, ["run", "--json"]).and([write_plan("[4, 1]")?]).succeeds()?.json()?;
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    let sweep = &report["sweeps"][0];
+    ensure!(sweep["step"] == "point" && sweep["candidate"] == POSTGRES[1], "the sweep is {sweep}");
+    for (place, clients) in [1, 4].into_iter().enumerate() {
+        let name = format!("point_clients={clients}");
+        let row = rows.iter().find(|row| row["step"] == name.as_str() && row["decides"] == true);
+        let row = row.with_context(|| format!("no row of `{name}` decides"))?;
+        ensure!(row["low"].is_f64() && row["high"].is_f64(), "{name} has no interval: {row}");
+        let at = &sweep["at"][place];
+        ensure!(at["clients"] == clients && at["step"] == name.as_str(), "at place {place} is {at}");
+    }
+    let over = &sweep["at"][1]["over_fewest"];
+    let bounds =
+        [&over["low"], &over["ratio"], &over["high"]].map(|bound| bound.as_f64().unwrap_or(f64::NAN));
+    ensure!(bounds[0] < bounds[1] && bounds[1] < bounds[2], "over the fewest clients: {over}");
     Ok(Ending::Passed)
 }
 

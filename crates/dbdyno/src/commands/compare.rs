@@ -181,6 +181,7 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
             .map(|subject| subject.parse::<SubjectRef>().map_err(usage))
             .collect::<anyhow::Result<_>>()?,
         steps: arguments.measuring.steps.clone(),
+        clients: Vec::new(),
         hardware: None,
         scale: Scale::default(),
         options: Options::new(),

@@ -10,7 +10,6 @@ use model::plan_file::{LoopDeviceText, PlanText};
 use model::record::RunRecord;
 use model::subject::compare_versions;
 use model::units::Nanos;
-use std::collections::BTreeSet;
 
 /// Rounds of a plan that confirms (statistics 1.6).
 const ROUNDS: u32 = 5;
@@ -39,7 +38,7 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<PlanText>
         subjects.extend(all.get(1));
     }
     let is_interleaved = plan.layout.design == Design::Interleaved;
-    let steps: BTreeSet<&str> = wanted.iter().map(|one| one.step.as_str()).collect();
+    let steps: Vec<String> = wanted.iter().map(|one| one.step.clone()).collect();
     Some(PlanText {
         name: format!("again-{}", record.name.as_deref().unwrap_or(&record.id)),
         description: format!("what the history of run {} asks to be measured again", record.id),
@@ -49,11 +48,8 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<PlanText>
         until: plan.rule.until.map(chosen_percent),
         workloads: vec![plan.workload.name.clone()],
         subjects: subjects.iter().map(|subject| subject.reference.to_string()).collect(),
-        steps: plan
-            .chosen_steps()
-            .map(|step| step.name.clone())
-            .filter(|name| steps.contains(name.as_str()))
-            .collect(),
+        steps: plan.workload.named_as(&steps),
+        clients: plan.workload.swept_clients(),
         tickers: plan.layout.tickers,
         memory_limit: plan.layout.memory_limit.map(|limit| format!("{} B", limit.0)),
         scale: plan.workload.scale(),

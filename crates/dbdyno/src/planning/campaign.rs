@@ -43,9 +43,25 @@ pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
         for step in &file.steps {
             workload.step(step).map_err(usage)?;
         }
+        if !file.clients.is_empty() {
+            check_clients(&workload)?;
+            workload = workload.swept(&file.clients, &file.steps).map_err(usage)?;
+        }
         sized.push(workload);
     }
     Ok(sized)
+}
+
+/// # Errors
+/// A workload that has no clients.
+fn check_clients(workload: &Workload) -> anyhow::Result<()> {
+    if workload.is_sql() {
+        return Ok(());
+    }
+    Err(usage(anyhow!(
+        "`clients` are those of SQL servers, which `{}` is not for: say `scale = {{ threads = 8 }}`",
+        workload.name
+    )))
 }
 
 /// Fetches, probes and checks everything that the file names.
@@ -119,9 +135,10 @@ fn plan(
         prepared.into_iter().map(|prepared| (prepared.subject, prepared.written_options)).unzip();
     plant(file, &mut subjects);
     let is_interleaved = file.design == Design::Interleaved;
+    let named = workload.names_of(&file.steps);
     let steps = match is_interleaved {
-        true => interleaved::chosen_steps(&workload, &file.steps)?,
-        false => chosen_steps(&workload, &file.steps),
+        true => interleaved::chosen_steps(&workload, &named)?,
+        false => chosen_steps(&workload, &named),
     };
     let mut further_base_processes = 0;
     if is_interleaved {

@@ -1,6 +1,7 @@
 //! A subject that is a server which runs already and is not ours: asked what it is, and whether our tables can be made
 //! there, before anything is measured. Nothing of it is set, so it has no configuration of ours.
 
+use super::servers;
 use super::subjects::{Prepared, Sources, in_scratch};
 use crate::exit::usage;
 use crate::interrupt;
@@ -58,6 +59,7 @@ pub fn prepare(
         probe_server::look_elsewhere(&place, address, tables, &interrupt::requested)
     })?
     .with_context(unreachable)?;
+    servers::check_connections(&build.reference, &look.server.settings, workload)?;
     let probe = BuildProbe {
         // What its release would do if nobody had set anything is not known.
         default_options: String::new(),

@@ -69,6 +69,8 @@ pub(super) fn add_base_processes(
 const FEW_SIDES: usize = 4;
 /// Many short blocks beat few long ones, the more the longer the cycle; its edges cost about 2 ms.
 const SHORT_BLOCK: Nanos = Nanos::from_millis(25);
+/// The same of steps that build files, each of which takes up to 30 ms: more launches tell more than longer ones.
+const SHORT_BLOCK_OF_FILES: Nanos = Nanos::from_millis(50);
 
 /// A block of writes differs from the next by its flushes and compactions, and launches are few and long: so there are this many times
 /// the cycles.
@@ -83,6 +85,8 @@ pub(super) fn fit_blocks(workload: &mut Workload, sides: usize) {
     for step in &mut workload.steps {
         if step.operation.finds_keys() {
             step.block = step.block.min(SHORT_BLOCK);
+        } else if matches!(step.operation, Operation::BuildFiles { .. }) {
+            step.block = step.block.min(SHORT_BLOCK_OF_FILES);
         } else if step.operation == Operation::Overwrite {
             step.cycles *= CYCLES_OF_WRITES;
         }
@@ -118,7 +122,7 @@ pub(super) fn forecast(
     let launches = budget.map_or(most, |seconds| (seconds as f64 / launch).floor().min(most));
     let by = earlier.map(|record| format!(", by run {}", record.id)).unwrap_or_default();
     lines.push(("time", format!("{bound}: about {launches:.0} launches of {}{by}", span(launch))));
-    let Ok(names) = chosen_steps(workload, &file.steps) else { return lines };
+    let Ok(names) = chosen_steps(workload, &workload.names_of(&file.steps)) else { return lines };
     let layout = SidesLayout { base_processes, family: names.len() * candidates, launches, alpha };
     for name in names {
         if let Some(deviation) = noise.deviation_of_a_side.get(&name) {

@@ -10,9 +10,9 @@ use model::config::{self, EngineConfig, Options};
 use model::names;
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
-use model::subject::SubjectRef;
+use model::subject::{BuildRef, SubjectRef};
 use model::units::Bytes;
-use model::workload::Workload;
+use model::workload::{Step, Workload};
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::probe::ProbePlace;
 use runner::real::probe_server::{self, ProbeError, ServerLook};
@@ -61,10 +61,41 @@ pub fn prepare(
             names::hint(&refused, known)
         )));
     };
+    check_connections(&build.reference, &settings, workload)?;
     let subject =
         Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
     Ok(Prepared { subject, written_options: Some(settings), omitted })
 }
+
+/// Connections of a run besides those of the clients: those that prepare, settle and look. Postgres keeps three more for its administrators.
+const OTHER_CONNECTIONS: u32 = 8;
+
+/// # Errors
+/// The server takes fewer connections than some step has clients, those that run concurrently with it included.
+pub(super) fn check_connections(
+    server: &BuildRef,
+    settings: &str,
+    workload: &Workload,
+) -> anyhow::Result<()> {
+    let mut settings = settings.lines().filter_map(|line| line.split_once('='));
+    let most = settings.find(|(name, _)| name.trim() == MAX_CONNECTIONS);
+    let Some(most) = most.and_then(|(_, value)| value.trim().parse::<u32>().ok()) else { return Ok(()) };
+    let clients = |step: &Step| {
+        step.threads + workload.companions(&step.name).map(|companion| companion.threads).sum::<u32>()
+    };
+    let needing = workload.steps.iter().max_by_key(|step| clients(step));
+    match needing.map(|step| (step, clients(step))) {
+        Some((step, clients)) if clients + OTHER_CONNECTIONS > most => Err(usage(anyhow!(
+            "{server} takes {most} connections and step `{}` has {clients} clients, besides {OTHER_CONNECTIONS} connections of dbdyno: ask for \
+             fewer clients, or put `{MAX_CONNECTIONS} = \"{}\"` into `options` of the plan",
+            step.name,
+            clients + OTHER_CONNECTIONS
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+const MAX_CONNECTIONS: &str = "max_connections";
 
 /// Whether one loaded data directory serves all sides of each launch: they are one build that we start, their
 /// configurations differ in nothing that is on disk, and the file system of the work directory clones files.

@@ -166,6 +166,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         visible: BTreeMap::new(),
         groups: Vec::new(),
         depths: Vec::new(),
+        sweeps: Vec::new(),
         changes: Vec::new(),
         trends: Vec::new(),
         searched_series: 0,

@@ -5,7 +5,7 @@ use super::group::{self, JudgedStep};
 use super::rounds::{OverReleases, over_releases};
 use super::{
     BothSides, ComparedMetric, ComparedStep, Comparison, MovedCounter, Repeats, StepView, SubjectView,
-    TimeParts,
+    TimeParts, sweeps,
 };
 use crate::calibration::mean_launch_seconds;
 use crate::harness::Harness;
@@ -29,7 +29,8 @@ const COUNTER_CONFIDENCE: f64 = 0.99;
 pub(crate) fn build(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
     let plan = &record.plan;
     let many = plan.is_interleaved_campaign().then(|| sides::judge(record, evidence));
-    let over_releases = many.as_ref().map(|judged| over_releases(plan, &sides::cells(record, judged)));
+    let cells = many.as_ref().map(|judged| sides::cells(record, judged));
+    let over_releases = cells.as_ref().map(|cells| over_releases(plan, cells));
     let (judged, control) = match many {
         Some(sides) => (sides.judged, Some(sides.control)),
         None => (judge_run(record, evidence), None),
@@ -44,12 +45,14 @@ pub(crate) fn build(record: &RunRecord, evidence: &Evidence<'_>) -> Comparison {
             view.cases.push(case);
         }
     }
+    let sweeps = cells.map(|cells| sweeps::of(plan, &steps, &cells, plan.rule.alpha)).unwrap_or_default();
     let view = facts::comparison(record, Repeats::Launches);
     let of_candidate = |one: &SubjectView| group::of_launches(&members, (one.side, &one.subject), &procedure);
     let OverReleases { changes, trends, searched_series } = over_releases.unwrap_or_default();
     Comparison {
         groups: view.candidates().iter().flat_map(of_candidate).collect(),
         steps,
+        sweeps,
         changes,
         trends,
         searched_series,

@@ -8,6 +8,7 @@ mod group;
 pub(crate) mod interleaved;
 pub(crate) mod rounds;
 mod step;
+mod sweeps;
 pub(crate) mod visible;
 
 pub use change::{Change, ChangedDefault, Drift, MovedWith, ReleaseTrend, Shift};
@@ -15,6 +16,7 @@ pub use depths::{AtDepth, Depths, NO_MORE};
 pub use facts::{Conditions, OmittedView, RunFacts, TrialReason, Trials};
 pub use group::{GroupRow, Interval, Quoted, Worst};
 pub use step::{BothSides, ComparedMetric, ComparedStep, MovedCounter, TimeParts};
+pub use sweeps::{AtClients, Dependence, OverFewest, Sweep};
 pub use visible::{VisibleChange, VisibleChanges};
 
 pub use analysis::change_points::Kind as ChangeKind;
@@ -69,6 +71,8 @@ pub struct Comparison {
     pub groups: Vec<GroupRow>,
     /// Jobs of fio by the requests that they keep in flight; of rounds alone.
     pub depths: Vec<Depths>,
+    /// Steps at several numbers of clients.
+    pub sweeps: Vec<Sweep>,
     /// What changed at which release, those of one configuration and step together.
     pub changes: Vec<Change>,
     /// What rises or falls steadily over the releases, of rates.

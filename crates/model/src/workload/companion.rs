@@ -52,10 +52,10 @@ pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Workload;
 
-    const TEXT: &str = r#"
+    pub(in super::super) const TEXT: &str = r#"
 name = "streams"
 engine = "sql"
 description = "d"

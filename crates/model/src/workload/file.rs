@@ -151,6 +151,10 @@ pub enum WorkloadError {
     },
     #[error("workload `{workload}` has no step `{step}`{hint}; `dbdyno workload show {workload}` lists them")]
     UnknownStep { workload: String, step: String, hint: String },
+    #[error(
+        "step `{step}` of workload `{workload}` is done by a fixed number of clients, so `clients` cannot vary it: leave it out of `steps`"
+    )]
+    FixedClients { workload: String, step: String },
 }
 
 impl Workload {
@@ -327,6 +331,7 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         background_write_bytes_per_s: entry.background_write_bytes_per_s,
         beside: entry.beside,
         follows: entry.follows,
+        sweep_of: None,
         block: Nanos::from_millis(block_ms),
         cycles,
         settle: entry.settle,

@@ -9,6 +9,7 @@ mod operation;
 mod scale;
 pub mod sql;
 mod sql_file;
+mod sweep;
 
 pub use codec::Codec;
 pub use extent::Extent;
@@ -152,6 +153,9 @@ pub struct Step {
     /// beside, or a companion before it. A companion that follows none has a rate.
     #[serde(default)]
     pub follows: Option<String>,
+    /// The step of the workload that it is at one of the numbers of clients that the plan asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep_of: Option<String>,
     /// How long a block lasts when sides are interleaved: exactly where it reads only, on the base in the
     /// pilot where it writes.
     pub block: Nanos,

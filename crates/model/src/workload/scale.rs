@@ -65,7 +65,8 @@ impl Workload {
     /// The scale that makes a workload of this name as large as this one. What its steps do not share is absent.
     pub fn scale(&self) -> Scale {
         let tables = self.tables.as_ref();
-        let threads = self.steps.iter().filter(|step| step.threads_scale()).map(|step| step.threads);
+        let is_scaled = |step: &&Step| step.threads_scale() && step.sweep_of.is_none();
+        let threads = self.steps.iter().filter(is_scaled).map(|step| step.threads);
         Scale {
             keys: (tables.is_none() && !self.is_fio()).then_some(self.data.keys),
             file_mb: self.is_fio().then_some(self.data.size().0 / 1_000_000),

@@ -2,7 +2,7 @@
 //! sizes, in a few lines however many steps and candidates there are; then the clearest changes over releases. Then the
 //! sentences over all steps of a candidate.
 
-use super::{changes, depths};
+use super::{changes, depths, sweeps};
 use crate::document::Sentence;
 use findings::Comparison;
 use findings::comparison::{ComparedMetric, ComparedStep, ReleaseTrend, StepView, SubjectView};
@@ -67,6 +67,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
         found.push(Sentence { verdict: None, text: format!("Nothing could be compared with {base}.") });
     }
     found.extend(depths::sentences(view).into_iter().take(MOST_CHANGES));
+    found.extend(sweeps::sentences(view).into_iter().take(MOST_CHANGES));
     let changes = changes::ordered(view);
     let of_rate = changes.into_iter().filter(|change| change.metric == Metric::OpsPerSecond);
     found.extend(of_rate.take(MOST_CHANGES).map(|change| Sentence {

@@ -4,8 +4,8 @@
 use super::{changes, found};
 use crate::contract::{self, SCHEMA};
 use findings::comparison::{
-    BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Depths, Disturbed,
-    ReleaseTrend, Repeats, ShapeRow, StepView, SubjectView, TrialReason, Values,
+    AtClients, BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Depths,
+    Disturbed, ReleaseTrend, Repeats, ShapeRow, StepView, SubjectView, Sweep, TrialReason, Values,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -63,6 +63,7 @@ pub fn json(view: &Comparison) -> Value {
         "visible": view.steps.iter().filter_map(|step| visible(step, view)).collect::<Vec<_>>(),
         "control": view.control.as_ref().map(control),
         "depths": view.depths.iter().map(|one| depths(one, view)).collect::<Vec<_>>(),
+        "sweeps": view.sweeps.iter().map(|one| sweep(one, view)).collect::<Vec<_>>(),
         "notes": notes(view),
         "differs": differs.collect::<Vec<_>>(),
         "time_identity": cases().filter_map(|(step, case)| time_identity(view, step, case)).collect::<Vec<_>>(),
@@ -109,6 +110,23 @@ fn depths(one: &Depths, view: &Comparison) -> Value {
         depths["saturated_at"] = json!(depth);
     }
     depths
+}
+
+/// A step of a candidate by the number of clients.
+fn sweep(one: &Sweep, view: &Comparison) -> Value {
+    let at = |at: &AtClients| {
+        let mut value = json!({ "clients": at.clients, "step": at.step });
+        if let Some(over) = at.over_fewest {
+            value["over_fewest"] = json!(over);
+        }
+        value
+    };
+    let at: Vec<Value> = one.at.iter().map(at).collect();
+    let mut sweep = json!({ "step": one.step, "candidate": view.name(one.side), "at": at });
+    if let Some(dependence) = one.dependence {
+        sweep["dependence"] = json!(dependence);
+    }
+    sweep
 }
 
 fn subject(one: &SubjectView) -> Value {

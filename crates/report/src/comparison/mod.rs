@@ -10,6 +10,7 @@ mod groups;
 mod json;
 mod matrix;
 mod sentences;
+mod sweeps;
 mod table;
 mod tables;
 
@@ -51,6 +52,7 @@ pub fn document(run: &ComparedRun) -> Document {
         sections.extend(rates(view));
     }
     sections.extend(depths::section(run, &mut ids));
+    sections.extend(sweeps::section(view, &mut ids));
     sections.extend(changes_section(view));
     sections.extend(groups(view));
     sections.append(&mut of_candidates);

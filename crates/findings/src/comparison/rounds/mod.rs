@@ -15,7 +15,7 @@ pub(crate) use series::series_of;
 pub(crate) use values::Cells;
 
 use super::{Comparison, Repeats, StepView, SubjectRow, Values};
-use super::{depths, facts};
+use super::{depths, facts, sweeps};
 use against_base::{Together, cases, groups, judge_together};
 use model::block::{Outcome, Side};
 use model::metric::Metric;
@@ -47,6 +47,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     Comparison {
         disturbed,
         depths: depths::of(plan, &steps),
+        sweeps: sweeps::of(plan, &steps, &cells, plan.rule.alpha),
         groups: groups(&steps, &cells, record),
         steps,
         visible: together.visible,
