@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use model::block::{Outcome, Side};
 use model::event::RunEvent;
+use model::figures::count;
 use model::plan::{Design, Plan};
 use std::io::{IsTerminal, Write};
 
@@ -159,9 +160,9 @@ impl Progress {
                 self.steps = active_steps.len();
                 if self.bar.is_none() && !active_steps.is_empty() {
                     self.say(&format!(
-                        "  launch {launch} of at most {max_launches}: {:.1} s, {} steps undecided, {}",
+                        "  launch {launch} of at most {max_launches}: {:.1} s, {}, {}",
                         took.as_secs_f64(),
-                        active_steps.len(),
+                        undecided(active_steps.len()),
                         self.left(elapsed_s),
                     ));
                 }
@@ -195,9 +196,9 @@ impl Progress {
             bar.set_position(elapsed_s.min(self.budget_s));
             let most = self.max_launches.map_or("?".to_owned(), |most| most.to_string());
             bar.set_message(format!(
-                "launch {}/{most} {step}, {} steps undecided, {}",
+                "launch {}/{most} {step}, {}, {}",
                 self.launch,
-                self.steps,
+                undecided(self.steps),
                 self.left(elapsed_s)
             ));
         }
@@ -207,4 +208,9 @@ impl Progress {
         let left = self.budget_s.saturating_sub(elapsed_s);
         format!("at most {}:{:02} left", left / 60, left % 60)
     }
+}
+
+/// `1 step undecided`
+fn undecided(steps: usize) -> String {
+    format!("{} undecided", count(steps as u64, "step", "steps"))
 }
