@@ -43,12 +43,11 @@ pub(super) fn sentences(view: &Comparison) -> Vec<Sentence> {
         Sentence {
             verdict,
             text: format!(
-                "{}{of}: {what}: relative rate {}; at {} it is {} {} of that at {}.",
+                "{}{of}: {what}: relative rate {}; at {} it is {} of that at {}.",
                 sweep.step,
                 and_list(&rates),
                 clients(at.clients),
-                ratio(over.ratio),
-                interval(over.low, over.high),
+                sized(over),
                 sweep.at[0].clients,
             ),
         }
@@ -70,6 +69,15 @@ fn verdict(view: &Comparison, sweep: &Sweep, dependence: Dependence) -> Option<V
 fn farthest(sweep: &Sweep) -> Option<(&AtClients, OverFewest)> {
     let known = sweep.at.iter().filter_map(|at| Some((at, at.over_fewest?)));
     known.max_by(|left, right| left.1.ratio.ln().abs().total_cmp(&right.1.ratio.ln().abs()))
+}
+
+/// `0.860 [0.803, 0.921]`; of too few repeats the ratio alone.
+fn sized(over: OverFewest) -> String {
+    let ratio = ratio(over.ratio);
+    match over.low.or(over.high) {
+        Some(_) => format!("{ratio} {}", interval(over.low, over.high)),
+        None => ratio,
+    }
 }
 
 fn clients(number: u32) -> String {
@@ -119,9 +127,7 @@ fn table(view: &Comparison) -> Table {
             case.and_then(|case| Some(Cell::of(case.verdict, case.confirmed, ratio(case.ratio()?))))
                 .unwrap_or_else(|| NONE.into())
         };
-        let farthest = farthest(sweep).map(|(at, over)| {
-            format!("{}: {} {}", at.clients, ratio(over.ratio), interval(over.low, over.high))
-        });
+        let farthest = farthest(sweep).map(|(at, over)| format!("{}: {}", at.clients, sized(over)));
         let mut cells: Vec<Cell> = vec![sweep.step.as_str().into(), view.label(sweep.side).into()];
         cells.extend(numbers.iter().map(cell));
         cells.push(farthest.map_or_else(|| NONE.into(), Cell::from));
