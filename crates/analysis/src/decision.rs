@@ -126,8 +126,8 @@ impl Decision {
     }
 
     /// Gives the step up if four times the launches that there is time for would not show the margin, nor a change as
-    /// large as the one that was estimated. Who goes on looks promising, and is held against all the same: see
-    /// `InProgress::values`.
+    /// large as the one that was estimated. The steps that go on are then those that look changed:
+    /// `InProgress::values` keeps their test valid.
     fn give_up_if_hopeless(&mut self, launches: &[LaunchSummary], procedure: &Procedure, look: Look) {
         let deciding = self.deciding();
         let (Some(ratio), Some(deviation)) = (deciding.ratio, deciding.launch_sd) else { return };

@@ -120,9 +120,9 @@ impl InProgress {
     /// The values that the family tests, at the places of their launches. A family of one is tested by its ranks, so that
     /// its interval and its verdict are one thing.
     ///
-    /// A step that has left counts on as if its launches came once more: who stays is held against the largest of all
-    /// steps after as many launches. If those that left stood still, the few that stay would be held against few, and
-    /// they are the ones that looked changed.
+    /// The values of a step that has left are repeated up to this look, so that the largest statistic is that of all steps
+    /// after as many launches. Without that the steps that stay, which are those that looked changed, would be compared
+    /// with the largest of a few steps.
     pub(super) fn values(
         &self,
         case: &Case<'_>,

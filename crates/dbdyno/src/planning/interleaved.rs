@@ -69,7 +69,7 @@ pub(super) fn add_base_processes(
 const FEW_SIDES: usize = 4;
 /// Many short blocks beat few long ones, the more the longer the cycle; its edges cost about 2 ms.
 const SHORT_BLOCK: Nanos = Nanos::from_millis(25);
-/// The same of steps that build files, each of which takes up to 30 ms: more launches tell more than longer ones.
+/// The block of a step that builds files, with more sides than [`FEW_SIDES`]. A file takes up to 30 ms; short blocks leave time for more launches.
 const SHORT_BLOCK_OF_FILES: Nanos = Nanos::from_millis(50);
 
 /// A block of writes differs from the next by its flushes and compactions, and launches are few and long: so there are this many times

@@ -50,7 +50,8 @@ pub struct OverFewest {
     pub repeats: u32,
 }
 
-/// How a change depends on the number of clients; the relative rates there are proven to differ from that at the fewest.
+/// How a change depends on the number of clients. That the relative rate there differs from that at the fewest is proven, in the direction
+/// of what begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Dependence {
@@ -63,8 +64,10 @@ pub enum Dependence {
 }
 
 impl OverFewest {
-    fn is_proven(&self) -> bool {
-        self.low.is_some_and(|low| low > 1.0) || self.high.is_some_and(|high| high < 1.0)
+    /// In which direction the relative rate is proven to differ; absent if it is not.
+    fn proven(&self) -> Option<Verdict> {
+        let slower = self.high.is_some_and(|high| high < 1.0).then_some(Verdict::Regression);
+        slower.or_else(|| self.low.is_some_and(|low| low > 1.0).then_some(Verdict::Improvement))
     }
 }
 
@@ -150,25 +153,22 @@ fn over_fewest(fewest: &BTreeMap<u32, f64>, here: &BTreeMap<u32, f64>, alpha: f6
 const LEAST_REPEATS: usize = 3;
 
 fn dependence(at: &[AtClients], verdicts: &[Option<Verdict>]) -> Option<Dependence> {
-    let is_proven =
-        |at: &[AtClients]| at.iter().any(|at| at.over_fewest.is_some_and(|over| over.is_proven()));
+    let proven: Vec<Option<Verdict>> = at.iter().map(|at| at.over_fewest?.proven()).collect();
     let has_none = |verdicts: &[Option<Verdict>]| verdicts.iter().all(Option::is_none);
-    let is_one = |verdicts: &[Option<Verdict>]| {
-        verdicts[0].is_some() && verdicts.iter().all(|verdict| *verdict == verdicts[0])
+    let only = |verdicts: &[Option<Verdict>]| {
+        verdicts[0].filter(|_| verdicts.iter().all(|verdict| *verdict == verdicts[0]))
     };
-    if !is_proven(at) {
-        return None;
-    }
-    for place in 1..at.len() {
+    for (place, proven) in proven.iter().enumerate().skip(1).filter(|(_, proven)| proven.is_some()) {
         let ((below, above), clients) = (verdicts.split_at(place), at[place].clients);
-        if is_proven(&at[place..]) && has_none(below) && is_one(above) {
+        if has_none(below) && only(above) == *proven {
             return Some(Dependence::Begins { at: clients });
         }
-        if is_proven(&at[place..]) && is_one(below) && has_none(above) {
+        // A loss ends where the relative rate is higher.
+        if has_none(above) && only(below).is_some_and(|verdict| Some(verdict) != *proven) {
             return Some(Dependence::Ends { at: clients });
         }
     }
-    Some(Dependence::Varies)
+    (!has_none(&proven)).then_some(Dependence::Varies)
 }
 
 #[cfg(test)]
@@ -198,6 +198,16 @@ mod tests {
         };
         assert_eq!(of(proven, proven, [None, SLOWER, SLOWER]), Some(Dependence::Begins { at: 8 }));
         assert_eq!(of(not, proven, [None, None, SLOWER]), Some(Dependence::Begins { at: 40 }));
+        assert_eq!(
+            of(not, proven, [None, SLOWER, SLOWER]),
+            Some(Dependence::Varies),
+            "that it begins at 8 is not proven"
+        );
+        assert_eq!(
+            of(proven, proven, [None, FASTER, FASTER]),
+            Some(Dependence::Varies),
+            "proven the other way"
+        );
         assert_eq!(of(not, not, [None, SLOWER, SLOWER]), None, "one verdict and none prove no difference");
         assert_eq!(of(not, proven, [FASTER, FASTER, None]), Some(Dependence::Ends { at: 40 }));
         assert_eq!(of(proven, proven, [SLOWER, SLOWER, SLOWER]), Some(Dependence::Varies));

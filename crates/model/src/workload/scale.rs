@@ -51,10 +51,7 @@ impl Workload {
             if let Some(threads) = scale.threads
                 && step.threads_scale()
             {
-                if let (true, Some(rate)) = (step.is_companion(), &mut step.rate) {
-                    *rate *= f64::from(threads) / f64::from(step.threads);
-                }
-                step.threads = threads;
+                step.set_threads(threads);
             }
         }
         self
@@ -100,6 +97,14 @@ impl Step {
     /// Whether the number of its threads is the workload's choice: it has not just one by its nature.
     pub fn threads_scale(&self) -> bool {
         !(self.threads_fixed || self.operation.fills())
+    }
+
+    /// A concurrent step's rate is that of each client, so it goes with them.
+    pub(super) fn set_threads(&mut self, threads: u32) {
+        if let (true, Some(rate)) = (self.is_companion(), &mut self.rate) {
+            *rate *= f64::from(threads) / f64::from(self.threads);
+        }
+        self.threads = threads;
     }
 }
 

@@ -77,20 +77,16 @@ impl Step {
     /// What is waited for after a step is waited for after the last of them.
     fn at_clients(&self, clients: u32, is_last: bool) -> Step {
         let renamed = |name: &Option<String>| name.as_deref().map(|name| at(name, clients));
-        let rate = self.rate.map(|rate| match self.is_companion() {
-            true => rate * f64::from(clients) / f64::from(self.threads),
-            false => rate,
-        });
-        Step {
+        let mut step = Step {
             name: at(&self.name, clients),
             sweep_of: Some(self.name.clone()),
-            threads: clients,
-            rate,
             beside: renamed(&self.beside),
             follows: renamed(&self.follows),
             settle: if is_last { self.settle } else { Settle::None },
             ..self.clone()
-        }
+        };
+        step.set_threads(clients);
+        step
     }
 }
 

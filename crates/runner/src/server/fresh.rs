@@ -17,7 +17,7 @@ pub struct FreshServer<'a> {
     /// Its directory, which is not there yet; the one above it is.
     pub directory: PathBuf,
     pub network: Network,
-    /// The directory of empty data directories, one of which is copied.
+    /// Where empty data directories are kept: the server's own is a copy of one.
     pub kept: PathBuf,
 }
 
