@@ -54,6 +54,8 @@ const SOCKET_PATH_BYTES: usize = 107;
 const START_TIMEOUT: Nanos = Nanos::from_secs(300);
 /// A stop writes all dirty pages.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(300);
+/// A server that is killed closes its sockets first, and then gives its memory back, before its parent sees that it has ended.
+const END_TIMEOUT: Nanos = Nanos::from_millis(500);
 /// `data` within a server's directory: what an image of it is copied from, after a stop.
 pub const DATA: &str = "data";
 
@@ -200,6 +202,12 @@ impl Server {
     /// Whether it still runs; why not, where it does not.
     pub fn check(&mut self) -> Result<(), ServerError> {
         self.still_runs("while running")
+    }
+
+    /// The same when its client has failed: it may be about to end.
+    pub fn check_after_failure(&mut self) -> Result<(), ServerError> {
+        let wait = Wait { pause: LOOK, timeout: END_TIMEOUT };
+        wait.until(&mut || false, || self.check().err()).map_or(Ok(()), Err)
     }
 
     /// The file of its log.

@@ -201,7 +201,7 @@ impl RealWorld {
 
     fn fail_worker(&mut self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
         let mut failure = self.fail(worker, doing, error);
-        if let Some(Err(gone)) = self.servers.get_mut(&worker).map(Server::check) {
+        if let Some(Err(gone)) = self.servers.get_mut(&worker).map(Server::check_after_failure) {
             // What the client saw of it is a consequence.
             failure = self.fail(worker, doing, &gone);
         }
