@@ -9,7 +9,7 @@ use super::gains::Sums;
 use super::scan::{Scan, Weighted};
 use crate::simulation::noise::Noise;
 use std::collections::BTreeMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 /// How the scores of a series without a change are distributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,11 +33,14 @@ pub(super) const LARGEST_ALPHA: f64 = 0.2;
 const EXACT_LENGTHS: usize = 64;
 
 /// Simulated critical values, each simulated when it is first asked for. One value serves a whole run and many
-/// threads; a thread that needs what another simulates waits for it.
+/// threads; a thread that needs what another simulates waits for it, and for nothing else.
 #[derive(Debug, Default)]
 pub struct CriticalValues {
-    tables: Mutex<BTreeMap<(Law, usize), Table>>,
+    tables: Mutex<BTreeMap<(Law, usize), Made>>,
 }
+
+/// A table, from when its simulation has ended.
+type Made = Arc<OnceLock<Table>>;
 
 /// What a simulation gave.
 #[derive(Debug)]
@@ -111,9 +114,12 @@ impl CriticalValues {
 
     fn with_table<R>(&self, law: Law, points: usize, read: impl FnOnce(&Table) -> R) -> R {
         let points = rounded_up(points);
-        // A simulation that panicked left no table behind: the others are whole.
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        read(tables.entry((law, points)).or_insert_with(|| simulate(law, points)))
+        let table = {
+            // Nothing is simulated while it is held, so that what a panic left behind is whole.
+            let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(tables.entry((law, points)).or_default())
+        };
+        read(table.get_or_init(|| simulate(law, points)))
     }
 }
 
