@@ -17,9 +17,9 @@ const ROW_BYTES: f64 = 1000.0;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("build files interleaved", in_turns),
-        Case::new("build files in rounds", in_rounds),
-        Case::new("build files by db_bench", by_db_bench),
+        Case::new("build files interleaved", in_turns).shares_host(),
+        Case::new("build files in rounds", in_rounds).shares_host(),
+        Case::new("build files by db_bench", by_db_bench).shares_host(),
     ]
 }
 

@@ -22,8 +22,8 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("compare two releases", two_releases),
         Case::new("compare on one CPU of several", on_one_cpu),
-        Case::new("report", report),
-        Case::new("workload", workload),
+        Case::new("report", report).shares_host(),
+        Case::new("workload", workload).shares_host(),
     ]
 }
 

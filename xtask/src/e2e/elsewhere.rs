@@ -18,13 +18,13 @@ const WORKLOAD: &str = include_str!("tiny-sql.toml");
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("servers elsewhere compare", compare),
-        Case::new("servers elsewhere rounds", rounds),
-        Case::new("servers elsewhere logins of postgres", logins_of_postgres),
-        Case::new("servers elsewhere logins of mysql", logins_of_mysql),
-        Case::new("servers elsewhere refusals of postgres", refusals_of_postgres),
-        Case::new("servers elsewhere refusals of mysql", refusals_of_mysql),
-        Case::new("servers elsewhere addresses", addresses),
-        Case::new("servers elsewhere foreign tables", foreign_tables),
+        Case::new("servers elsewhere rounds", rounds).shares_host(),
+        Case::new("servers elsewhere logins of postgres", logins_of_postgres).shares_host(),
+        Case::new("servers elsewhere logins of mysql", logins_of_mysql).shares_host(),
+        Case::new("servers elsewhere refusals of postgres", refusals_of_postgres).shares_host(),
+        Case::new("servers elsewhere refusals of mysql", refusals_of_mysql).shares_host(),
+        Case::new("servers elsewhere addresses", addresses).shares_host(),
+        Case::new("servers elsewhere foreign tables", foreign_tables).shares_host(),
     ]
 }
 

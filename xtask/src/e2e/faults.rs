@@ -23,7 +23,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults replaced binary", replaced_binary),
         Case::new("faults process left behind", process_left_behind),
         Case::new("faults several workloads", several_workloads),
-        Case::new("faults killed at any moment", killed_at_any_moment),
+        Case::new("faults killed at any moment", |scratch| killed_at_moments(scratch, 40)),
+        Case::new("faults killed at a hundred moments", |scratch| killed_at_moments(scratch, 100)).nightly(),
         Case::new("faults killed on RocksDB", killed_on_rocksdb),
     ]
 }
@@ -223,11 +224,11 @@ fn several_workloads(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// A hundred moments on the fake engine.
-fn killed_at_any_moment(scratch: &Scratch) -> anyhow::Result<Ending> {
+/// On the fake engine.
+fn killed_at_moments(scratch: &Scratch, moments: u32) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     fake.order("slow-write 100\n")?;
-    killed(&fake, 100, 4 * STEPS, || fake.campaign(4))
+    killed(&fake, moments, 4 * STEPS, || fake.campaign(4))
 }
 
 /// Ten moments on RocksDB.

@@ -51,8 +51,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("fio by depth", by_depth),
         Case::new("fio storage", storage),
         Case::new("fio interleaved", in_turns),
-        Case::new("fio bad input", bad_input),
-        Case::new("fio killed", killed),
+        Case::new("fio bad input", bad_input).shares_host(),
+        Case::new("fio killed", killed).shares_host(),
     ]
 }
 

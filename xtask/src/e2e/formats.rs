@@ -16,10 +16,10 @@ const OTHER: &str = "rocksdb@8.7.3";
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("formats of a comparison", comparison),
-        Case::new("formats of a campaign", campaign),
+        Case::new("formats of a campaign", campaign).shares_host(),
         Case::new("gate", gate),
-        Case::new("export", export),
-        Case::new("several runs", several),
+        Case::new("export", export).shares_host(),
+        Case::new("several runs", several).shares_host(),
     ]
 }
 

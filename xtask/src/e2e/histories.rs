@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("history tables", tables),
-        Case::new("history campaign", campaign),
-        Case::new("history bad tables", bad_tables),
+        Case::new("history tables", tables).shares_host(),
+        Case::new("history campaign", campaign).shares_host(),
+        Case::new("history bad tables", bad_tables).shares_host(),
         Case::new("calibrate builds", builds),
     ]
 }

@@ -23,9 +23,9 @@ const LEAST_LAUNCHES: u64 = 8;
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("interleaved plan", a_loss_is_found),
-        Case::new("interleaved killed worker", killed_worker),
-        Case::new("interleaved resume", resume),
-        Case::new("interleaved bad plans", bad_plans),
+        Case::new("interleaved killed worker", killed_worker).shares_host(),
+        Case::new("interleaved resume", resume).shares_host(),
+        Case::new("interleaved bad plans", bad_plans).shares_host(),
     ]
 }
 

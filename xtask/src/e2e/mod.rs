@@ -1,7 +1,8 @@
 //! `cargo xtask e2e`: tiny real campaigns on real engines with the real binary.
 //!
 //! Each case has its own results directory; builds are fetched once into a cache that all share. A case passes
-//! only if, besides what it checks itself, no process and no database is left behind.
+//! only if, besides what it checks itself, no process and no database is left behind. Cases that judge what they
+//! measure run alone; of the others two run at the same time (`lanes`).
 
 mod bisect;
 mod build_files;
@@ -18,6 +19,7 @@ mod formats;
 mod histories;
 mod insert_benchmark;
 mod interleaved;
+mod lanes;
 mod leftovers;
 mod neighbour;
 mod pages;
@@ -35,10 +37,10 @@ mod tool;
 mod usage;
 
 use crate::workspace;
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
+use lanes::{Lanes, Record};
 use scratch::{Scratch, Shared};
 use serde_json::json;
-use std::time::Instant;
 
 #[derive(clap::Args, Default)]
 pub struct Arguments {
@@ -69,7 +71,7 @@ enum Ending {
 }
 
 /// What a case does. An error is its failure.
-type Body = Box<dyn Fn(&Scratch) -> anyhow::Result<Ending>>;
+type Body = Box<dyn Fn(&Scratch) -> anyhow::Result<Ending> + Send + Sync>;
 
 /// When a case is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,59 +86,67 @@ enum When {
 struct Case {
     name: String,
     when: When,
+    /// Whether another case may run at the same time.
+    shares_host: bool,
     body: Body,
 }
 
 impl Case {
-    fn new(name: impl Into<String>, body: impl Fn(&Scratch) -> anyhow::Result<Ending> + 'static) -> Case {
-        Case { name: name.into(), when: When::Always, body: Box::new(body) }
+    /// A case that has the host for itself.
+    fn new(
+        name: impl Into<String>,
+        body: impl Fn(&Scratch) -> anyhow::Result<Ending> + Send + Sync + 'static,
+    ) -> Case {
+        Case { name: name.into(), when: When::Always, shares_host: false, body: Box::new(body) }
     }
 
     fn nightly(self) -> Case {
         Case { when: When::Nightly, ..self }
     }
+
+    /// It judges nothing that it measures, so that another case may run at the same time.
+    fn shares_host(self) -> Case {
+        Case { shares_host: true, ..self }
+    }
 }
 
 fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
-    let mut cases = engines::cases(releases);
+    let mut cases = Vec::new();
     let compared = if arguments.all_releases { &releases.tried } else { &releases.ci };
     cases.extend(compared.iter().map(|release| compare::of_release(release)));
     cases.extend(compare::cases());
     cases.extend(bisect::cases(releases));
     cases.extend(build_files::cases());
-    cases.extend(campaigns::cases());
     cases.extend(doctor::cases());
-    cases.extend(faults::cases());
     cases.extend(fio::cases());
     cases.extend(formats::cases());
     cases.extend(histories::cases());
     cases.extend(insert_benchmark::cases());
     cases.extend(interleaved::cases());
     cases.extend(resumed_comparisons::cases());
-    cases.extend(usage::cases());
-    cases.extend(places::cases());
-    cases.extend(power_loss::cases());
-    cases.extend(signals::cases());
-    cases.extend(serve::cases());
     cases.extend(servers::cases());
-    cases.extend(pages::cases());
     cases.extend(elsewhere::cases());
     cases.extend(slow_device::cases());
     cases.extend(soak::cases());
+    // These judge nothing that they measure; of the others some cases say so themselves.
+    let sharing = [
+        engines::cases(releases),
+        campaigns::cases(),
+        faults::cases(),
+        places::cases(),
+        power_loss::cases(),
+        signals::cases(),
+        serve::cases(),
+        pages::cases(),
+        usage::cases(),
+    ];
+    cases.extend(sharing.into_iter().flatten().map(Case::shares_host));
     let when = if arguments.nightly { When::Nightly } else { When::Always };
     cases.retain(|case| {
         let named = |wanted: &String| case.name.contains(wanted.as_str());
         case.when == when && (arguments.cases.is_empty() || arguments.cases.iter().any(named))
     });
     cases
-}
-
-/// What became of a case.
-struct Record {
-    name: String,
-    outcome: &'static str,
-    seconds: f64,
-    reason: Option<String>,
 }
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -153,19 +163,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             println!("e2e: {} {} in {:.1} s{again}{reason}", record.name, record.outcome, record.seconds);
         }
     };
-    let (mut records, mut again) = (Vec::new(), 0);
-    for case in &cases {
-        let mut record = run_case(case, &shared, is_ci);
-        if record.outcome == "failed" {
-            // One in a hundred verdicts may be wrong, and other guests of the host stop ours for seconds: a case that fails once is
-            // said and tried once more, and one that fails twice fails.
-            tell(&record, ", and is tried once more");
-            again += 1;
-            record = run_case(case, &shared, is_ci);
-        }
-        tell(&record, "");
-        records.push(record);
-    }
+    let lanes = Lanes { first: shared, is_ci, tell: &tell };
+    let records = lanes.run(&cases)?;
+    let again = records.iter().filter(|record| record.was_tried_twice).count();
 
     let count = |outcome: &str| records.iter().filter(|record| record.outcome == outcome).count();
     let (passed, failed, skipped) = (count("passed"), count("failed"), count("skipped"));
@@ -187,38 +187,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Of all cases of a run.
 const MOST_SECOND_TRIES: usize = 5;
-
-fn run_case(case: &Case, shared: &Shared, is_ci: bool) -> Record {
-    let began = Instant::now();
-    let ending = Scratch::new(shared, &case.name).and_then(|scratch| {
-        let found_before = leftovers::databases(&shared.cache)?;
-        let ending = (case.body)(&scratch);
-        // Checked after a failure too: a leftover process would spoil the cases that follow.
-        let left = nothing_left(&scratch, &found_before);
-        let ending = ending.with_context(|| format!("outputs are in `{}`", scratch.directory.display()))?;
-        left?;
-        scratch.remove()?;
-        Ok(ending)
-    });
-    let (outcome, reason) = match ending {
-        Ok(Ending::Passed) => ("passed", None),
-        Ok(Ending::Skipped { reason }) if is_ci => ("failed", Some(format!("skipped in CI: {reason}"))),
-        Ok(Ending::Skipped { reason } | Ending::NotHere { reason }) => ("skipped", Some(reason)),
-        Err(error) => ("failed", Some(format!("{error:#}"))),
-    };
-    Record { name: case.name.clone(), outcome, seconds: began.elapsed().as_secs_f64(), reason }
-}
-
-/// No process of ours is alive and no database is in a cache that was not there before.
-fn nothing_left(scratch: &Scratch, found_before: &[std::path::PathBuf]) -> anyhow::Result<()> {
-    processes::all_gone(&scratch.shared.binary)?;
-    processes::none_below(&scratch.shared.cache)?;
-    let mut found = leftovers::databases(&scratch.shared.cache)?;
-    found.extend(leftovers::databases(&scratch.directory)?);
-    found.retain(|path| !found_before.contains(path));
-    ensure!(found.is_empty(), "left behind: {}", expect::paths(&found));
-    Ok(())
-}
 
 fn as_json(records: &[Record]) -> serde_json::Value {
     let cases: Vec<serde_json::Value> = records

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const STEP: [&str; 2] = ["--step", "readrandom"];
 
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("compare resume", resume), Case::new("compare extended", extended)]
+    vec![Case::new("compare resume", resume), Case::new("compare extended", extended).shares_host()]
 }
 
 /// Killed twice, it goes on with the next launch each time, and ends with the verdict that it would have had.

@@ -40,6 +40,34 @@ impl Shared {
         Ok(shared)
     }
 
+    /// For a lane of cases beside this one: its own binary and cache, with the builds and the data directories that this one
+    /// has so far.
+    pub fn twin(&self) -> anyhow::Result<Shared> {
+        let root = self.cases.parent().context("the directory of the cases lies in one")?.join("second");
+        if root.exists() {
+            fs::remove_dir_all(&root).with_context(|| format!("failed to empty `{}`", root.display()))?;
+        }
+        let twin =
+            Shared { binary: root.join("bin/dbdyno"), cache: root.join("cache"), cases: self.cases.clone() };
+        let work = twin.cache.join("dbdyno");
+        for directory in [&root.join("bin"), &work] {
+            fs::create_dir_all(directory)
+                .with_context(|| format!("failed to create `{}`", directory.display()))?;
+        }
+        fs::copy(&self.binary, &twin.binary).context("failed to copy the binary")?;
+        // Builds are never written to, so that links do; a data directory has a lock, which two lanes must not share.
+        for (kept, how) in [("engines", "--link"), ("initialised", "--recursive")] {
+            let from = self.cache.join("dbdyno").join(kept);
+            if from.exists() {
+                let copied = Command::new("cp").args(["--archive", how]).arg(&from).arg(&work).status();
+                let copied = copied.context("failed to start cp")?;
+                ensure!(copied.success(), "`{}` cannot be copied: {copied}", from.display());
+            }
+        }
+        self.share_fingerprint(&twin.cache)?;
+        Ok(twin)
+    }
+
     /// Every run is preceded by a fingerprint of the host that is younger than six hours. It is measured once for all cases, and not in the
     /// first run of each work directory.
     fn measure_host(&self, root: &Path) -> anyhow::Result<()> {

@@ -29,10 +29,10 @@ pub fn cases() -> Vec<Case> {
         Case::new("servers at once", at_once),
         Case::new("servers by clients", by_clients),
         Case::new("servers rounds", rounds),
-        Case::new("servers unknown option", unknown_option),
-        Case::new("servers wrong statement", wrong_statement),
-        Case::new("servers killed server", killed_server),
-        Case::new("servers killed controller", killed_controller),
+        Case::new("servers unknown option", unknown_option).shares_host(),
+        Case::new("servers wrong statement", wrong_statement).shares_host(),
+        Case::new("servers killed server", killed_server).shares_host(),
+        Case::new("servers killed controller", killed_controller).shares_host(),
     ]
 }
 
