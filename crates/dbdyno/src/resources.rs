@@ -156,6 +156,33 @@ mod tests {
     }
 
     #[test]
+    fn the_lists_of_27_and_32_are_those_of_the_posts() {
+        let reported = |name: &str| -> Vec<Step> {
+            built_in_workload(name).steps.into_iter().filter(|step| !step.helper).collect()
+        };
+        let (of_27, of_32) = (reported("sysbench-27.small"), reported("sysbench-32.quick"));
+        let groups = [Group::Point, Group::Range1, Group::Range2, Group::Writes];
+        let counts =
+            |steps: &[Step]| groups.map(|group| steps.iter().filter(|step| step.group == group).count());
+        assert_eq!((counts(&of_27), counts(&of_32)), ([9, 5, 3, 10], [9, 5, 8, 10]));
+        let names = |steps: &[Step]| steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>();
+        let added: Vec<String> =
+            names(&of_32).into_iter().filter(|name| !names(&of_27).contains(name)).collect();
+        let kinds = ["simple", "sum", "order", "distinct", "count"];
+        assert_eq!(added, kinds.map(|kind| format!("read-only-{kind}_range=1000")));
+        // What the 42 have too is the same transaction.
+        let of_42 = built_in_workload("sysbench.quick");
+        for step in of_32.iter().filter(|step| !added.contains(&step.name)) {
+            assert_eq!(step.operation, of_42.step(&step.name).unwrap().operation, "{}", step.name);
+        }
+        let queries = |name: &str| match &of_32.iter().find(|step| step.name == name).unwrap().operation {
+            Operation::Transaction(transaction) => transaction.operations(Dialect::Postgres),
+            _ => 0,
+        };
+        assert_eq!((queries("read-only-sum_range=1000"), queries("read-only-count_range=1000")), (13, 1));
+    }
+
+    #[test]
     fn the_insert_benchmark_is_that_of_the_posts() {
         let workload = built_in_workload("ibench.quick");
         let own = workload.steps.iter().filter(|step| !step.is_companion()).map(|step| step.name.as_str());
@@ -174,6 +201,12 @@ mod tests {
             assert_eq!((of("qr100"), of("qp1000")), (1, 1));
         }
         assert_eq!(workload.step("qp500.inserts").unwrap().rate, Some(500.0));
+        let twelve = Scale { tables: Some(12), threads: Some(12), ..Scale::default() };
+        let threads = |workload: &str, step: &str| {
+            built_in_workload(workload).scaled(&twelve).step(step).unwrap().threads
+        };
+        assert_eq!(threads("ibench.quick", "l.i0"), 12, "each client loads its table");
+        assert_eq!(threads("sysbench.quick", "load"), 1, "sysbench prepares with one");
     }
 
     #[test]

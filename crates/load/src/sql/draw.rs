@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 enum Source {
     Uniform { low: u64, count: u64 },
-    Zipfian { low: u64, zipf: Zipf, scatter: Scatter },
+    Zipfian { low: u64, high: u64, zipf: Zipf },
     Constant { value: u64 },
     Digits { groups: u32, of: u32 },
     Text { least: u32, most: u32, random_percent: u32 },
@@ -84,7 +84,7 @@ impl Parameters {
     pub fn greatest(&self, index: usize, list: u32) -> u64 {
         match &self.slots[index].source {
             Source::Uniform { low, count } => low + count - 1,
-            Source::Zipfian { low, scatter, .. } => low + scatter.count - 1,
+            Source::Zipfian { high, .. } => *high,
             Source::Constant { value } => value.saturating_add(u64::from(list)),
             Source::Oldest | Source::Existing => GREATEST,
             Source::Digits { .. } | Source::Text { .. } => 0,
@@ -167,7 +167,7 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
                     "has the exponent {exponent}; it must be above 0 and at most {GREATEST_EXPONENT}"
                 ));
             }
-            Source::Zipfian { low, zipf: Zipf::new(count, exponent), scatter: Scatter::new(count) }
+            Source::Zipfian { low, high: low + count - 1, zipf: Zipf::new(count, exponent) }
         }
         Draw::Constant { value } => Source::Constant { value: range(value.resolve(rows), GREATEST)?.0 },
         Draw::Digits { groups, of } => {
@@ -197,7 +197,8 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
 fn number(source: &Source, random: &mut Xoshiro256PlusPlus, place: u32, rows: [u64; 2]) -> i64 {
     let number = match source {
         Source::Uniform { low, count } => low + below(random, *count),
-        Source::Zipfian { low, zipf, scatter } => low + scatter.place(zipf.rank(random) - 1),
+        // The n-th most frequent is the n-th of the range, as sysbench has it: the frequent rows lie in a few pages.
+        Source::Zipfian { low, zipf, .. } => low + zipf.rank(random) - 1,
         Source::Constant { value } => value + u64::from(place),
         Source::Oldest => rows[0],
         // An empty table has a newest row before its oldest.
@@ -358,47 +359,6 @@ fn exp_m1_over(x: f64) -> f64 {
 
 fn ln_1p_over(x: f64) -> f64 {
     if x.abs() > TINY { x.ln_1p() / x } else { 1.0 - x / 2.0 }
-}
-
-/// Puts neighbouring ranks far apart: rank r at (r * factor) modulo the count, which takes every place once because
-/// factor and count have no common divisor. The factor is next to the golden section of the count, so that the
-/// frequent ranks lie about evenly.
-#[derive(Debug, Clone, PartialEq)]
-struct Scatter {
-    count: u64,
-    factor: u64,
-}
-
-impl Scatter {
-    fn new(count: u64) -> Scatter {
-        let golden = product_over_2_64(count, 0x9E37_79B9_7F4A_7C15);
-        // A count and 1 have no common divisor, so that the search ends.
-        let factor = (1..=golden.max(1)).rev().find(|factor| divisor(*factor, count) == 1).unwrap_or(1);
-        Scatter { count, factor }
-    }
-
-    #[inline]
-    fn place(&self, rank: u64) -> u64 {
-        match rank.checked_mul(self.factor) {
-            Some(product) => product % self.count,
-            None => {
-                let place = u128::from(rank) * u128::from(self.factor) % u128::from(self.count);
-                u64::try_from(place).unwrap_or_else(|_| unreachable!("a remainder is less than its divisor"))
-            }
-        }
-    }
-}
-
-/// The upper half of a product.
-fn product_over_2_64(left: u64, right: u64) -> u64 {
-    ((u128::from(left) * u128::from(right)) >> 64) as u64
-}
-
-fn divisor(mut left: u64, mut right: u64) -> u64 {
-    while right > 0 {
-        (left, right) = (right, left % right);
-    }
-    left
 }
 
 #[cfg(test)]

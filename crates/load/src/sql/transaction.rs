@@ -32,6 +32,8 @@ pub struct Client {
     rows: Arc<Vec<TableRows>>,
     /// The table of all events, where it goes with the client.
     own_table: Option<usize>,
+    /// Whether each statement has a table of its own, and not each event.
+    draws_each: bool,
     statements: Vec<Ready>,
     /// Whether an event sends one of the statements only.
     one_of: bool,
@@ -39,6 +41,8 @@ pub struct Client {
     per_call: u64,
     buffer: Vec<u8>,
     sends: Vec<Send>,
+    /// What an attempt has changed that is not committed yet.
+    changed: Vec<Changed>,
     retries: Retries,
     /// The CPU that the server's thread was put on beside the client's.
     shared_cpu: Option<usize>,
@@ -50,6 +54,7 @@ struct Ready {
     repeat: u32,
     rows: Option<RowsExpected>,
     changes: Changes,
+    same_table: bool,
     /// One for each table; empty where the text is sent.
     prepared: Vec<Prepared>,
 }
@@ -65,6 +70,14 @@ struct Borders {
 struct Send {
     bytes: Range<usize>,
     statement: usize,
+    table: usize,
+}
+
+/// How many rows a table has more, and how many less.
+struct Changed {
+    table: usize,
+    inserted: u64,
+    deleted: u64,
 }
 
 /// How an attempt at an event ended early.
@@ -102,7 +115,15 @@ impl Client {
                 }
             }
             let changes = each.changes();
-            statements.push(Ready { statement, repeat: each.repeat, rows: each.rows, changes, prepared });
+            let same_table = each.same_table;
+            statements.push(Ready {
+                statement,
+                repeat: each.repeat,
+                rows: each.rows,
+                changes,
+                same_table,
+                prepared,
+            });
         }
         if statements.is_empty() {
             let dialect = address.dialect.name();
@@ -115,9 +136,10 @@ impl Client {
         });
         Ok(Client {
             own_table: match transaction.table {
-                TableChoice::Any => None,
+                TableChoice::Any | TableChoice::Each => None,
                 TableChoice::OfClient => Some(thread as usize % names.len()),
             },
+            draws_each: transaction.table == TableChoice::Each && names.len() > 1,
             per_call: transaction.operations(address.dialect),
             random: generator(setup.seed, Stream::Foreground(thread)),
             connection,
@@ -129,6 +151,7 @@ impl Client {
             borders,
             buffer: Vec::new(),
             sends: Vec::new(),
+            changed: Vec::new(),
             retries: Retries::default(),
             shared_cpu: None,
         })
@@ -142,17 +165,10 @@ impl Client {
         Ok(())
     }
 
-    /// Draws an event and encodes it; gives its table.
+    /// Draws an event and encodes it.
     #[inline]
-    fn draw_event(&mut self) -> Result<usize, OperationError> {
-        let table = match self.own_table {
-            Some(table) => table,
-            None if self.tables.len() == 1 => 0,
-            None => {
-                let drawn = below(&mut self.random, self.tables.len() as u64);
-                usize::try_from(drawn).unwrap_or_else(|_| unreachable!("it is below a length"))
-            }
-        };
+    fn draw_event(&mut self) -> Result<(), OperationError> {
+        let mut table = self.own_table.unwrap_or_else(|| drawn_table(self.tables.len(), &mut self.random));
         self.buffer.clear();
         self.sends.clear();
         if let Some(rows) = self.rows.get(table) {
@@ -164,6 +180,12 @@ impl Client {
         for (index, ready) in self.statements.iter().enumerate() {
             if only.is_some_and(|only| only != index as u64) {
                 continue;
+            }
+            if self.draws_each && !self.sends.is_empty() && !ready.same_table {
+                table = drawn_table(self.tables.len(), &mut self.random);
+                if let Some(rows) = self.rows.get(table) {
+                    self.parameters.set_rows(rows.bounds());
+                }
             }
             for _ in 0..ready.repeat {
                 ready.statement.draw(&mut self.parameters, &mut self.random);
@@ -188,25 +210,25 @@ impl Client {
                         self.connection.end_text(&mut self.buffer, start);
                     }
                 }
-                self.sends.push(Send { bytes: start..self.buffer.len(), statement: index });
+                self.sends.push(Send { bytes: start..self.buffer.len(), statement: index, table });
             }
         }
-        Ok(table)
+        Ok(())
     }
 
     /// Sends the messages of the event from one of them on.
     #[inline]
-    fn attempt(&mut self, first: usize, table: usize) -> Result<(), Failed> {
+    fn attempt(&mut self, first: usize) -> Result<(), Failed> {
         if let Some(borders) = &self.borders {
             self.connection.send(&borders.begin).map_err(|error| Failed::Wire { send: None, error })?;
         }
-        let (mut inserted, mut deleted) = (0, 0);
+        self.changed.clear();
         for (index, send) in self.sends.iter().enumerate().skip(first) {
             let message = &self.buffer[send.bytes.clone()];
             let answer =
                 self.connection.send(message).map_err(|error| Failed::Wire { send: Some(index), error })?;
             let ready = &mut self.statements[send.statement];
-            if let Some(prepared) = ready.prepared.get_mut(table) {
+            if let Some(prepared) = ready.prepared.get_mut(send.table) {
                 prepared.was_executed();
             }
             if let Some(expected) = ready.rows
@@ -214,34 +236,30 @@ impl Client {
             {
                 return Err(Failed::Wrong { send: index, rows: answer.rows });
             }
-            match ready.changes {
-                Changes::Nothing => {}
-                Changes::Inserts => inserted += answer.rows,
-                Changes::Deletes => deleted += answer.rows,
+            if self.rows.is_empty() {
+                continue;
             }
+            let (inserted, deleted) = match ready.changes {
+                Changes::Nothing => continue,
+                Changes::Inserts => (answer.rows, 0),
+                Changes::Deletes => (0, answer.rows),
+            };
+            self.changed.push(Changed { table: send.table, inserted, deleted });
             // What commits for itself is there, whatever becomes of the rest.
             if self.borders.is_none() {
-                self.rows_changed(table, std::mem::take(&mut inserted), std::mem::take(&mut deleted));
+                keep_up(&self.rows, &mut self.changed);
             }
         }
         if let Some(borders) = &self.borders {
             self.connection.send(&borders.commit).map_err(|error| Failed::Wire { send: None, error })?;
         }
-        self.rows_changed(table, inserted, deleted);
+        keep_up(&self.rows, &mut self.changed);
         Ok(())
-    }
-
-    /// Keeps up which rows the table has.
-    #[inline]
-    fn rows_changed(&self, table: usize, inserted: u64, deleted: u64) {
-        if let Some(rows) = self.rows.get(table) {
-            rows.changed(inserted, deleted);
-        }
     }
 
     /// Goes on after an attempt that failed, until one succeeds or sending again is no answer.
     #[cold]
-    fn again(&mut self, failed: Failed, table: usize) -> Result<u64, OperationError> {
+    fn again(&mut self, failed: Failed) -> Result<u64, OperationError> {
         let mut failed = failed;
         for _ in 0..MOST_RETRIES {
             let (send, kind) = match &failed {
@@ -258,23 +276,23 @@ impl Client {
                 // MySQL has rolled back after a deadlock, and then this does nothing; else it ends the transaction.
                 let rolled_back = self.connection.send(&borders.rollback);
                 if let Err(error) = rolled_back {
-                    return Err(self.error(Failed::Wire { send: None, error }, table));
+                    return Err(self.error(Failed::Wire { send: None, error }));
                 }
             }
             let Some(kind) = kind.filter(|_| !hopeless) else { break };
             self.retries.count(kind);
             // What committed for itself before the failure stays; a transaction begins anew.
             let first = if self.borders.is_some() { 0 } else { send.unwrap_or(0) };
-            match self.attempt(first, table) {
+            match self.attempt(first) {
                 Ok(()) => return Ok(0),
                 Err(error) => failed = error,
             }
         }
-        Err(self.error(failed, table))
+        Err(self.error(failed))
     }
 
-    fn error(&self, failed: Failed, table: usize) -> OperationError {
-        let text = |send: usize| self.text(self.sends[send].statement, table);
+    fn error(&self, failed: Failed) -> OperationError {
+        let text = |send: usize| self.text(self.sends[send].statement, self.sends[send].table);
         match failed {
             Failed::Wire { send, error } => {
                 let statement = send.map_or_else(|| "BEGIN or COMMIT".to_owned(), text);
@@ -310,10 +328,10 @@ impl Operate for Client {
 
     #[inline]
     fn once(&mut self) -> Result<u64, OperationError> {
-        let table = self.draw_event()?;
-        match self.attempt(0, table) {
+        self.draw_event()?;
+        match self.attempt(0) {
             Ok(()) => Ok(0),
-            Err(failed) => self.again(failed, table),
+            Err(failed) => self.again(failed),
         }
     }
 
@@ -323,6 +341,26 @@ impl Operate for Client {
 
     fn shared_cpu(&self) -> Option<usize> {
         self.shared_cpu
+    }
+}
+
+/// One of so many tables; nothing is drawn where there is one.
+#[inline]
+fn drawn_table(tables: usize, random: &mut Xoshiro256PlusPlus) -> usize {
+    if tables == 1 {
+        return 0;
+    }
+    let drawn = below(random, tables as u64);
+    usize::try_from(drawn).unwrap_or_else(|_| unreachable!("it is below a length"))
+}
+
+/// Tells the tables what was changed.
+#[inline]
+fn keep_up(rows: &[TableRows], changed: &mut Vec<Changed>) {
+    for Changed { table, inserted, deleted } in changed.drain(..) {
+        if let Some(rows) = rows.get(table) {
+            rows.changed(inserted, deleted);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Workload files: TOML in, [`Workload`] out, every mistake named with its place.
 
 use super::fio::FioJob;
+use super::sequence::{Sequence, Sequences, without};
 use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
 use super::{
     Codec, DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload,
@@ -12,9 +13,6 @@ use crate::units::{Bytes, Nanos};
 use crate::workload::sql::Parameter;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// Sequences of steps that several workloads share: name and text of each.
-pub type Sequences<'a> = &'a [(&'a str, &'a str)];
 
 /// The file behind a [`Workload`].
 #[derive(Debug, Deserialize)]
@@ -51,21 +49,6 @@ struct WorkloadFile {
     steps: Vec<StepEntry>,
 }
 
-/// A file of steps that several workloads share.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SequenceFile {
-    #[serde(rename = "description")]
-    _description: String,
-    schema: Option<SchemaEntry>,
-    #[serde(default)]
-    parameters: BTreeMap<String, Parameter>,
-    #[serde(default, rename = "transaction")]
-    transactions: Vec<TransactionEntry>,
-    #[serde(rename = "step")]
-    steps: Vec<StepEntry>,
-}
-
 /// 20 to 100 ms serve (statistics 7).
 fn default_block_ms() -> u64 {
     100
@@ -73,7 +56,7 @@ fn default_block_ms() -> u64 {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StepEntry {
+pub(super) struct StepEntry {
     name: String,
     group: Group,
     operation: String,
@@ -183,17 +166,9 @@ impl Workload {
                 ));
             }
             Some(name) => {
-                let known = sequences.iter().map(|(known, _)| *known);
-                let found = sequences.iter().find(|(known, _)| known == name).ok_or_else(|| {
-                    invalid("sequence", format!("there is no sequence `{name}`{}", names::hint(name, known)))
-                })?;
-                let sequence: SequenceFile = read(found.1, &format!("sequence {name}"))?;
-                let sql = SqlParts {
-                    schema: sequence.schema,
-                    parameters: sequence.parameters,
-                    transactions: sequence.transactions,
-                };
-                (sequence.steps, sql, with_steps(text, name, found.1))
+                let sequence = Sequence::named(name, sequences, &invalid)?;
+                let whole_text = with_steps(text, name, &sequence.text);
+                (sequence.steps, sequence.sql, whole_text)
             }
         };
         let tables = file.tables.map(|entry| sql.tables(&entry)).transpose();
@@ -260,16 +235,12 @@ impl Workload {
 }
 
 /// A workload with the steps of its sequence in their place: what can be shown, changed and used as a file.
-fn with_steps(text: &str, name: &str, sequence: &str) -> String {
-    let without = |text: &str, key: &str| -> String {
-        let is_key = |line: &str| line.split('=').next().is_some_and(|before| before.trim() == key);
-        text.lines().filter(|line| !is_key(line)).flat_map(|line| [line, "\n"]).collect()
-    };
-    let (head, steps) = (without(text, "sequence"), without(sequence, "description"));
-    format!("{}\n\n# The steps of the sequence {name}.\n\n{}", head.trim_end(), steps.trim_start())
+fn with_steps(text: &str, name: &str, steps: &str) -> String {
+    let head = without(text, "sequence");
+    format!("{}\n\n# The steps of the sequence {name}.\n\n{steps}", head.trim_end())
 }
 
-fn read<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, WorkloadError> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> Result<T, WorkloadError> {
     toml::from_str(text)
         .map_err(|source| WorkloadError::Toml { origin: origin.to_owned(), source: Box::new(source) })
 }

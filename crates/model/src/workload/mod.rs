@@ -7,15 +7,17 @@ mod file;
 pub mod fio;
 mod operation;
 mod scale;
+mod sequence;
 pub mod sql;
 mod sql_file;
 mod sweep;
 
 pub use codec::Codec;
 pub use extent::Extent;
-pub use file::{Sequences, WorkloadError};
+pub use file::WorkloadError;
 pub use operation::{Direction, Operation};
 pub use scale::Scale;
+pub use sequence::Sequences;
 
 use self::sql::Tables;
 use crate::config::Options;

@@ -1,6 +1,6 @@
 //! A workload at another size: fewer keys, shorter steps.
 
-use super::{DataSet, Extent, Step, Workload};
+use super::{DataSet, Extent, Operation, Step, Workload};
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,9 @@ impl Workload {
     /// The scale that makes a workload of this name as large as this one. What its steps do not share is absent.
     pub fn scale(&self) -> Scale {
         let tables = self.tables.as_ref();
-        let is_scaled = |step: &&Step| step.threads_scale() && step.sweep_of.is_none();
+        // A plan has `clients` or a scale of threads.
+        let is_swept = self.steps.iter().any(|step| step.sweep_of.is_some());
+        let is_scaled = |step: &&Step| step.threads_scale() && !is_swept;
         let threads = self.steps.iter().filter(is_scaled).map(|step| step.threads);
         Scale {
             keys: (tables.is_none() && !self.is_fio()).then_some(self.data.keys),
@@ -96,7 +98,9 @@ fn the_only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
 impl Step {
     /// Whether the number of its threads is the workload's choice: it has not just one by its nature.
     pub fn threads_scale(&self) -> bool {
-        !(self.threads_fixed || self.operation.fills())
+        // A load that is a result, as in the Insert Benchmark, is that of all clients, a table each.
+        let is_reported_load = self.operation == Operation::LoadTables && !self.helper;
+        !self.threads_fixed && (is_reported_load || !self.operation.fills())
     }
 
     /// A concurrent step's rate is that of each client, so it goes with them.

@@ -91,8 +91,7 @@ pub struct Parameter {
 pub enum Draw {
     /// A whole number, each of the range alike.
     Uniform { low: Bound, high: Bound },
-    /// A whole number by Zipf's law: the n-th most frequent has a weight of 1 / n^exponent. The frequent ones are
-    /// scattered over the range, the same in every run.
+    /// A whole number by Zipf's law: the n-th of the range has a weight of 1 / n^exponent.
     Zipfian { low: Bound, high: Bound, exponent: f64 },
     /// Always this number. A list counts up from it.
     Constant { value: Bound },
@@ -276,6 +275,8 @@ pub enum TableChoice {
     /// Each alike, drawn for each event.
     #[default]
     Any,
+    /// Each alike, drawn for each statement that does not say `same_table`.
+    Each,
     /// That of the client's own number, from the first again after the last.
     OfClient,
 }
@@ -292,6 +293,9 @@ pub struct Statement {
     pub only: Option<Dialect>,
     /// Rows that it must return or change; not checked where absent.
     pub rows: Option<RowsExpected>,
+    /// Whether it is about the table of the statement before it, where each has its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_table: bool,
 }
 
 fn once() -> u32 {
@@ -391,6 +395,7 @@ mod tests {
             repeat,
             only,
             rows: None,
+            same_table: false,
         };
         let mut read_only = Transaction {
             begin: true,

@@ -57,6 +57,8 @@ struct StatementEntry {
     repeat: u32,
     only: Option<Dialect>,
     rows: Option<RowsEntry>,
+    #[serde(default)]
+    same_table: bool,
 }
 
 fn once() -> u32 {
@@ -197,7 +199,7 @@ impl SqlParts {
                 Some(RowsExpected::Between([count(least)?, count(most)?]))
             }
         };
-        Ok(Statement { sql, repeat: entry.repeat, only: entry.only, rows })
+        Ok(Statement { sql, repeat: entry.repeat, only: entry.only, rows, same_table: entry.same_table })
     }
 
     fn check_names(&self, template: &Template) -> Result<(), String> {

@@ -72,6 +72,34 @@ fn a_sequence_gives_the_steps_and_is_part_of_the_text() {
 }
 
 #[test]
+fn sequences_share_definitions_and_what_is_shown_has_them() {
+    const HEAD: &str = "name = 'w'\nengine = 'sql'\ndescription = 'd'\ntells = 't'\ndoes_not_tell = 'n'\nsequence = 'one'\n\
+                        [tables]\ncount = 1\nrows = 10\n";
+    const DEFINITIONS: &str = "description = 'd'\n[schema]\nprefix = 't'\ninsert = 'INSERT INTO {table} VALUES '\nrow = '({id})'\n\
+                               [schema.create]\npostgres = ['CREATE TABLE {table} (id INTEGER)']\n\
+                               [parameters]\nid = { draw = 'uniform', low = 1, high = 'rows' }\n\
+                               [[transaction]]\nname = 'point'\nstatements = [{ sql = 'SELECT {id}' }]\n";
+    const STEPS: &str = "description = 'd'\ndefinitions = 'shared'\n[[step]]\nname = 'load'\ngroup = 'writes'\n\
+                         operation = 'load-tables'\n[[step]]\nname = 'p'\ngroup = 'point'\noperation = 'transaction'\n\
+                         transaction = 'point'\nseconds = 1\n";
+    let parsed =
+        |steps: &str| Workload::parse_with(HEAD, "w.toml", &[("shared", DEFINITIONS), ("one", steps)]);
+    let workload = parsed(STEPS).unwrap();
+    assert_eq!(workload.steps.len(), 2);
+    assert_eq!(Workload::parse(&workload.text, "shown").unwrap().steps, workload.steps);
+    let error = |steps: &str| parsed(steps).unwrap_err().to_string();
+    assert!(error(&STEPS.replace("'shared'", "'shard'")).contains("did you mean `shared`?"));
+    let twice = STEPS.replace(
+        "[[step]]\nname = 'load'",
+        "[parameters]\nx = { draw = 'constant', value = 1 }\n[[step]]\nname = 'load'",
+    );
+    assert!(error(&twice).contains("of its own beside those of `shared`"), "{}", error(&twice));
+    let without_steps =
+        Workload::parse_with(&HEAD.replace("'one'", "'shared'"), "w.toml", &[("shared", DEFINITIONS)]);
+    assert!(without_steps.unwrap_err().to_string().contains("needs at least one"));
+}
+
+#[test]
 fn a_scale_changes_keys_and_the_time_of_timed_steps() {
     let scale = Scale {
         keys: Some(50),

@@ -52,19 +52,17 @@ fn ranks_of_a_huge_range_stay_in_it() {
 }
 
 #[test]
-fn scattered_ranks_take_every_place_once_and_the_first_lie_apart() {
-    for count in [1_u64, 2, 3, 10, 97, 1000, 65_536] {
-        let scatter = Scatter::new(count);
-        let mut places: Vec<u64> = (0..count).map(|rank| scatter.place(rank)).collect();
-        if count >= 97 {
-            let mut frequent = places[..5].to_vec();
-            frequent.sort_unstable();
-            assert!(frequent.windows(2).all(|pair| pair[1] - pair[0] > count / 20), "{count}: {frequent:?}");
-        }
-        places.sort_unstable();
-        assert!(places.iter().copied().eq(0..count), "{count}");
+fn the_most_frequent_numbers_are_the_first_of_the_range() {
+    let source =
+        source(Draw::Zipfian { low: Bound::number(11), high: Bound::number(1010), exponent: 0.8 }, 0)
+            .unwrap();
+    let (mut random, mut counts) = (random(), [0_u32; 1000]);
+    for _ in 0..200_000 {
+        counts[usize::try_from(number(&source, &mut random, 0, [1, 1]) - 11).unwrap()] += 1;
     }
-    assert!(Scatter::new(GREATEST).place(GREATEST - 1) < GREATEST);
+    let of_ten: Vec<u32> = counts.chunks(10).map(|ten| ten.iter().sum()).collect();
+    assert!(of_ten[..5].is_sorted_by(|left, right| left > right), "{:?}", &of_ten[..5]);
+    assert!(of_ten[0] > 10 * of_ten[99], "{} and {}", of_ten[0], of_ten[99]);
 }
 
 #[test]
