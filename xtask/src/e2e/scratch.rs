@@ -55,17 +55,32 @@ impl Shared {
                 .with_context(|| format!("failed to create `{}`", directory.display()))?;
         }
         fs::copy(&self.binary, &twin.binary).context("failed to copy the binary")?;
-        // Builds are never written to, so that links do; a data directory has a lock, which two lanes must not share.
-        for (kept, how) in [("engines", "--link"), ("initialised", "--recursive")] {
-            let from = self.cache.join("dbdyno").join(kept);
-            if from.exists() {
-                let copied = Command::new("cp").args(["--archive", how]).arg(&from).arg(&work).status();
-                let copied = copied.context("failed to start cp")?;
-                ensure!(copied.success(), "`{}` cannot be copied: {copied}", from.display());
-            }
-        }
+        self.copy_kept(&work)?;
         self.share_fingerprint(&twin.cache)?;
         Ok(twin)
+    }
+
+    /// Copies builds and data directories that are kept. Builds are never written to, so that links do; what apt-get has, and a data
+    /// directory with its lock, is each lane's own.
+    fn copy_kept(&self, work: &Path) -> anyhow::Result<()> {
+        for kept in ["engines", "initialised"] {
+            let (from, to) = (self.cache.join("dbdyno").join(kept), work.join(kept));
+            if !from.exists() {
+                continue;
+            }
+            fs::create_dir(&to).with_context(|| format!("failed to create `{}`", to.display()))?;
+            for entry in
+                fs::read_dir(&from).with_context(|| format!("failed to list `{}`", from.display()))?
+            {
+                let entry = entry?;
+                let is_build = kept == "engines" && !entry.file_name().as_encoded_bytes().starts_with(b".");
+                let how = if is_build { "--link" } else { "--recursive" };
+                let copied = Command::new("cp").args(["--archive", how]).arg(entry.path()).arg(&to).status();
+                let copied = copied.context("failed to start cp")?;
+                ensure!(copied.success(), "`{}` cannot be copied: {copied}", entry.path().display());
+            }
+        }
+        Ok(())
     }
 
     /// Every run is preceded by a fingerprint of the host that is younger than six hours. It is measured once for all cases, and not in the
