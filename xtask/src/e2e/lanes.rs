@@ -1,6 +1,6 @@
 //! The order of the cases: those that have the host for themselves one after another, then the others in two lanes.
 //!
-//! A lane has its own copy of the binary and its own cache, because a case asks who is left behind by their paths.
+//! A lane has its own copy of the binary and its own cache, because a case finds the processes and databases that it left behind by their paths.
 
 use super::scratch::{Scratch, Shared};
 use super::{Case, Ending, expect, leftovers, processes};

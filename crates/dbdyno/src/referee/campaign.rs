@@ -32,8 +32,9 @@ impl OfCampaign {
 }
 
 impl Referee for OfCampaign {
-    /// Steps may be dropped; how many launches there are, time alone decides. The first launch is often the dearest, and the one
-    /// test at the end does not ask how many were expected: what a launch takes is the same whichever side is called which.
+    /// Drops steps if there is no time for them. The number of launches is left to the time: the first launch is often the costliest,
+    /// so an estimate from it would end the campaign early. The test at the end stays valid, since the duration of a launch does not
+    /// depend on which side is called the base.
     fn fix(&mut self, cost: LaunchCost, left: Nanos, active: &BTreeSet<String>) -> Fixed {
         let max_launches = self.plan.rule.max_launches;
         Fixed { max_launches, ..affordable(&self.plan, cost, left, active) }
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dear_first_launch_does_not_cut_a_campaign_short() {
+    fn a_costly_first_launch_does_not_cut_a_campaign_short() {
         let plan = testing::sides::record().plan;
         let active: BTreeSet<String> = plan.chosen_steps().map(|step| step.name.clone()).collect();
         let cost = LaunchCost { own: Nanos::from_secs(70), image: Nanos(0) };
