@@ -34,6 +34,22 @@ pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyh
     Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host })
 }
 
+/// The runs of the same campaign that measured the other steps of the workload of a run, and have begun.
+pub fn other_parts(store: &Store, record: &RunRecord) -> anyhow::Result<Vec<RunRecord>> {
+    if record.plan.layout.steps_of_other_run.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(campaign) = store.campaign_of(&record.id)? else { return Ok(Vec::new()) };
+    let mut parts = Vec::new();
+    for id in store.runs_of_campaign(&campaign)? {
+        let (plan, _) = store.run_plan(&id)?;
+        if id != record.id && plan.workload.name == record.plan.workload.name {
+            parts.push(store.load_run(&id)?);
+        }
+    }
+    Ok(parts)
+}
+
 /// The view of a run. The calibrations of its host by the same version are held against it, and the newest comparison of
 /// builds of one source there.
 pub fn comparison(store: &Store, record: &RunRecord) -> anyhow::Result<Comparison> {

@@ -115,6 +115,7 @@ fn with_own(folder: &str) -> anyhow::Result<Files> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::wire::BlockLimit;
     use model::workload::sql::Dialect;
     use model::workload::{Group, Operation, Scale, Step};
 
@@ -207,6 +208,41 @@ mod tests {
         };
         assert_eq!(threads("ibench.quick", "l.i0"), 12, "each client loads its table");
         assert_eq!(threads("sysbench.quick", "load"), 1, "sysbench prepares with one");
+    }
+
+    #[test]
+    fn the_insert_benchmark_inserts_as_many_rows_as_the_posts() {
+        const MILLION: u64 = 1_000_000;
+        let inserted =
+            |workload: &Workload, step: &str| match workload.step(step).unwrap().limit(&workload.data) {
+                BlockLimit::Operations { count } => count,
+                BlockLimit::Time { .. } => 0,
+            };
+        let of = |name: &str, scale: &Scale| {
+            let workload = built_in_workload(name).scaled(scale);
+            (workload.data.keys, inserted(&workload, "l.i1"), inserted(&workload, "l.i2"))
+        };
+        let whole = Scale::default();
+        assert_eq!(of("ibench.small", &whole), (30 * MILLION, 40 * MILLION, 10 * MILLION));
+        assert_eq!(of("ibench.small-4", &whole), (40 * MILLION, 64 * MILLION, 16 * MILLION));
+        assert_eq!(of("ibench.io-bound", &whole), (800 * MILLION, 4 * MILLION, MILLION));
+        assert_eq!(of("ibench.io-bound-4", &whole), (800 * MILLION, 16 * MILLION, 4 * MILLION));
+        assert_eq!(of("ibench.large", &whole), (3600 * MILLION, 48 * MILLION, 12 * MILLION));
+        let tenth = Scale { rows: Some(3 * MILLION), ..Scale::default() };
+        assert_eq!(of("ibench.small", &tenth), (3 * MILLION, 4 * MILLION, MILLION), "they go with the table");
+        let large = built_in_workload("ibench.large");
+        let clients =
+            ["l.i0", "l.x", "l.i1", "l.i1.deletes", "qr100"].map(|step| large.step(step).unwrap().threads);
+        assert_eq!(clients, [12; 5]);
+        assert_eq!(
+            large.step("qr100.inserts").unwrap().rate,
+            Some(1200.0),
+            "each client inserts at the rate"
+        );
+        let in_bursts = large.scaled(&Scale { in_bursts: Some(true), ..Scale::default() });
+        let steps =
+            ["qr100.inserts", "qr100.deletes", "qr100"].map(|step| in_bursts.step(step).unwrap().in_bursts);
+        assert_eq!(steps, [true, false, false]);
     }
 
     #[test]

@@ -100,10 +100,14 @@ fn plan_file(plan: &Plan) -> PlanText {
     let programs = layout.db_bench.iter().filter_map(|(side, program)| {
         Some((plan.subjects.get(*side)?.reference.to_string(), program.display().to_string().into()))
     });
+    let files = plan
+        .distinct_subjects()
+        .iter()
+        .filter_map(|subject| Some((subject.config.name.clone(), subject.config.file.clone()?)));
     PlanText {
         name: format!("again-{}", plan.workload.name),
-        design: layout.design,
-        rounds: layout.rounds,
+        design: Some(layout.design.into()),
+        rounds: (!is_interleaved).then_some(layout.rounds),
         workloads: vec![plan.workload.name.clone()],
         subjects: measured.chain(left_out).collect(),
         steps: match plan.steps.len() < plan.workload.steps.len() {
@@ -125,7 +129,9 @@ fn plan_file(plan: &Plan) -> PlanText {
         loop_device: layout.loop_device.as_ref().map(LoopDeviceText::from),
         base_processes: is_interleaved.then_some(1 + layout.further_base_processes),
         until: plan.rule.until.map(chosen_percent),
+        candidates_at_once: layout.candidates_at_once,
         db_bench: programs.collect(),
+        config_files: files.collect(),
         ..PlanText::default()
     }
 }

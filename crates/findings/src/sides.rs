@@ -81,7 +81,7 @@ impl Noise {
         let first_exit = record.step_exits.iter().map(|exit| exit.launch).min().unwrap_or(u32::MAX);
         let of_all_steps = record.launches.iter().filter(|launch| launch.launch <= first_exit);
         let took: Vec<f64> = of_all_steps.filter_map(|launch| Some(launch.took?.as_secs_f64())).collect();
-        let sides = record.plan.subjects.len() as f64;
+        let sides = record.plan.sides_at_once() as f64;
         let base = record.plan.base_sides().count() as f64;
         let mut of_step: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (step, _, judged) in judge(record, &Evidence::default()).judged {

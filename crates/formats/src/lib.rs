@@ -1,5 +1,5 @@
 //! Texts of other programs to numbers: RocksDB's statistics and options, db_bench, benchmark.sh, sysbench, pgbench, fio,
-//! iostat, vmstat, Otava, Go benchmarks, tables.
+//! iostat, vmstat, Otava, Go benchmarks, tables; configuration files of servers.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
@@ -20,6 +20,7 @@ pub mod proc_stat;
 pub mod rocksdb_stats;
 pub mod rocksdb_tickers;
 pub mod samples;
+pub mod server_config;
 pub mod server_status;
 pub mod sysbench;
 pub mod table;

@@ -11,6 +11,11 @@ pub fn now() -> Nanos {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Whole seconds since 1970, in UTC.
+pub fn utc_seconds() -> i64 {
+    i64::try_from(read(libc::CLOCK_REALTIME_COARSE).0 / 1_000_000_000).unwrap_or(i64::MAX)
+}
+
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Nanos {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -43,7 +48,7 @@ pub fn make_timers_exact() {
 #[inline]
 fn read(clock: libc::clockid_t) -> Nanos {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for a timespec; the three clocks above exist on every Linux.
+    // SAFETY: `time` is a valid place for a timespec; the clocks above exist on every Linux.
     unsafe { libc::clock_gettime(clock, &mut time) };
     Nanos(time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs())
 }

@@ -12,14 +12,25 @@ pub struct Schedule {
     interval: f64,
     /// Nanoseconds from the block's start to its first.
     offset: f64,
+    /// Whether all operations of a second are due when it begins.
+    in_bursts: bool,
 }
+
+/// One second, in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 impl Schedule {
     /// `rate` operations per second over `threads` threads; `thread` counts from 0 and starts its share of
     /// an interval later than the one before it.
     pub fn new(rate: f64, threads: u32, thread: u32) -> Schedule {
         let between_any = 1e9 / rate;
-        Schedule { interval: between_any * f64::from(threads), offset: between_any * f64::from(thread) }
+        let (interval, offset) = (between_any * f64::from(threads), between_any * f64::from(thread));
+        Schedule { interval, offset, in_bursts: false }
+    }
+
+    /// The same rate, with what is due in each second due at its beginning if `in_bursts`.
+    pub fn in_bursts(self, in_bursts: bool) -> Schedule {
+        Schedule { in_bursts, ..self }
     }
 
     /// The intended start of operation `index` of a block that began at `start`.
@@ -27,7 +38,7 @@ impl Schedule {
         #[expect(clippy::cast_possible_truncation, reason = "a block lasts less than 2^63 ns")]
         #[expect(clippy::cast_sign_loss, reason = "offset and interval are positive")]
         let after = (self.offset + self.interval * index as f64) as u64;
-        start + Nanos(after)
+        start + Nanos(if self.in_bursts { after - after % SECOND } else { after })
     }
 }
 
@@ -88,6 +99,18 @@ mod tests {
         assert_eq!(first.due(start, 0), Nanos(1000));
         assert_eq!(second.due(start, 0), Nanos(1_001_000));
         assert_eq!(first.due(start, 500), Nanos(1_000_001_000));
+    }
+
+    #[test]
+    fn what_is_due_in_a_second_comes_at_its_beginning_in_bursts() {
+        let start = Nanos(1000);
+        for thread in 0..2 {
+            let schedule = Schedule::new(10.0, 2, thread).in_bursts(true);
+            let due: Vec<u64> =
+                (0..11).map(|index| schedule.due(start, index).saturating_sub(start).0 / SECOND).collect();
+            assert_eq!(due, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2], "five of each thread in a second");
+            assert_eq!(schedule.due(start, 5), start + Nanos(SECOND));
+        }
     }
 
     /// The share of early wakes, and of them the mean wait, after an alarm has learnt from sleeps that end as late as told.

@@ -126,7 +126,10 @@ impl RunningStep {
         for thread in 0..setup.threads {
             // Where one is not ready, those before it end with the step.
             let pace = match setup.rate {
-                Some(rate) => Pace::Open(Schedule::new(rate, setup.threads, thread), Alarm::default()),
+                Some(rate) => {
+                    let schedule = Schedule::new(rate, setup.threads, thread).in_bursts(setup.in_bursts);
+                    Pace::Open(schedule, Alarm::default())
+                }
                 None => Pace::Closed,
             };
             let company = Company { cpu, ..company.of_thread(Stream::Own, thread) };
@@ -141,6 +144,7 @@ impl RunningStep {
                         let (end, ended) = channel();
                         ends.push(end);
                         let schedule = Schedule::new(rate, companion.step.threads, thread);
+                        let schedule = schedule.in_bursts(companion.step.in_bursts);
                         Turns::Paced { schedule, ended, operations: 0, ran: Nanos(0) }
                     }
                     None => leaders.next().map(Turns::Following).ok_or(StepError::NoTurns(number))?,

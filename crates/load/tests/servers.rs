@@ -67,7 +67,7 @@ impl Worker {
     }
 
     fn step(&mut self, setup: StepSetup, limits: &[BlockLimit]) -> (Vec<BlockReport>, model::block::Latency) {
-        let reply = self.ask(&Request::Prepare(setup));
+        let reply = self.ask(&Request::Prepare(Box::new(setup)));
         assert_eq!(reply, Reply::Prepared);
         let blocks = limits
             .iter()
@@ -401,7 +401,7 @@ fn mistakes_are_named() {
         let mut worker = Worker::of(&address);
         let missing =
             transaction(serde_json::json!({ "statements": [{ "sql": "SELECT nothing FROM {table}" }] }));
-        let reply = worker.ask(&Request::Prepare(setup("never_made", missing, 2)));
+        let reply = worker.ask(&Request::Prepare(Box::new(setup("never_made", missing, 2))));
         let Reply::Failed { message, .. } = reply else { panic!("{reply:?}") };
         assert!(message.contains("`SELECT nothing FROM never_made1` failed"), "{message}");
         assert!(matches!(worker.ask(&Request::ReadShape), Reply::Failed { kind: FailureKind::Protocol, .. }));

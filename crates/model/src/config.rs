@@ -7,6 +7,7 @@ use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Options by name. A dot separates the name of a nested object from the name inside it.
 pub type Options = BTreeMap<String, String>;
@@ -32,14 +33,38 @@ pub struct EngineConfig {
     /// Where its files are.
     #[serde(default, skip_serializing_if = "Storage::is_default")]
     pub storage: Storage,
+    /// How clients reach a server.
+    #[serde(default, skip_serializing_if = "Transport::is_default")]
+    pub transport: Transport,
+    /// The user's own configuration file that its options are from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
+/// How clients reach a server of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// By its Unix socket.
+    #[default]
+    Socket,
+    /// By TCP on 127.0.0.1.
+    Tcp,
+}
+
+impl Transport {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_default(&self) -> bool {
+        *self == Transport::default()
+    }
 }
 
 /// A share of the memory that a server is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryShare {
-    /// Percent of it, 1 to 100.
-    pub percent: u8,
+    /// Percent of it, 1 to 400: logs on the device may be larger than memory.
+    pub percent: u16,
     /// How the engine spells an amount.
     #[serde(default)]
     pub unit: MemoryUnit,
@@ -82,7 +107,11 @@ pub struct When {
     /// The first release after it that they do not hold for; all newer ones too where absent.
     #[serde(default)]
     pub before: Option<String>,
+    #[serde(default)]
     pub options: Options,
+    /// Options that are a share of the server's memory.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub memory: BTreeMap<String, MemoryShare>,
 }
 
 impl When {
@@ -120,6 +149,7 @@ struct ConfigEntry {
     #[serde(default)]
     when: Vec<When>,
     storage: Option<StorageText>,
+    transport: Option<Transport>,
 }
 
 /// Why a configuration file could not be read.
@@ -148,9 +178,9 @@ pub enum ConfigError {
         always: bool,
     },
     #[error(
-        "`{origin}`: the configuration `{name}` gives `{option}` {percent} percent of the memory: give 1 to 100"
+        "`{origin}`: the configuration `{name}` gives `{option}` {percent} percent of the memory: give 1 to {MOST_PERCENT}"
     )]
-    Share { origin: String, name: String, option: String, percent: u8 },
+    Share { origin: String, name: String, option: String, percent: u16 },
 }
 
 /// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.
@@ -180,6 +210,8 @@ pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), Co
     Ok((file.engine, configs))
 }
 
+const MOST_PERCENT: u16 = 400;
+
 fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
     for when in &entry.when {
         let always = when.since.is_none() && when.before.is_none();
@@ -189,7 +221,8 @@ fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
             return Err(ConfigError::When { origin: origin.to_owned(), name: entry.name.clone(), always });
         }
     }
-    match entry.memory.iter().find(|(_, share)| !(1..=100).contains(&share.percent)) {
+    let mut shares = entry.memory.iter().chain(entry.when.iter().flat_map(|when| &when.memory));
+    match shares.find(|(_, share)| !(1..=MOST_PERCENT).contains(&share.percent)) {
         None => Ok(()),
         Some((option, share)) => Err(ConfigError::Share {
             origin: origin.to_owned(),
@@ -206,8 +239,8 @@ fn extend(
     entry: ConfigEntry,
     origin: &str,
 ) -> Result<EngineConfig, ConfigError> {
-    let (mut pins, mut options, mut memory, mut when, storage) = match extended {
-        Some(below) => (below.pins, below.options, below.memory, below.when, below.storage),
+    let (mut pins, mut options, mut memory, mut when, storage, transport) = match extended {
+        Some(below) => (below.pins, below.options, below.memory, below.when, below.storage, below.transport),
         None => Default::default(),
     };
     pins.extend(entry.pins);
@@ -216,9 +249,11 @@ fn extend(
     memory.retain(|name, _| !entry.options.contains_key(name));
     memory.extend(entry.memory.clone());
     for part in &mut when {
-        part.options.retain(|name, _| !entry.options.contains_key(name) && !entry.memory.contains_key(name));
+        let stays = |name: &String| !entry.options.contains_key(name) && !entry.memory.contains_key(name);
+        part.options.retain(|name, _| stays(name));
+        part.memory.retain(|name, _| stays(name));
     }
-    when.retain(|part| !part.options.is_empty());
+    when.retain(|part| !part.options.is_empty() || !part.memory.is_empty());
     when.extend(entry.when);
     let storage = entry.storage.map_or(Ok(storage), |text| {
         let name = entry.name.clone();
@@ -232,16 +267,20 @@ fn extend(
         memory,
         when,
         storage,
+        transport: entry.transport.unwrap_or(transport),
+        file: None,
     })
 }
 
 /// The options that a release of a server is started with, where it is given this much memory: the pins, over them the
 /// shares of memory, over them the options, over them those of the release in the order of the file.
 pub fn for_server(config: &EngineConfig, version: &str, memory: Bytes) -> Options {
-    let shares = config.memory.iter().map(|(name, share)| (name.clone(), share.of(memory))).collect();
-    let mut options = overlaid(&overlaid(&config.pins, &shares), &config.options);
+    let shares = |shares: &BTreeMap<String, MemoryShare>| -> Options {
+        shares.iter().map(|(name, share)| (name.clone(), share.of(memory))).collect()
+    };
+    let mut options = overlaid(&overlaid(&config.pins, &shares(&config.memory)), &config.options);
     for when in config.when.iter().filter(|when| when.holds_for(version)) {
-        options = overlaid(&options, &when.options);
+        options = overlaid(&overlaid(&options, &shares(&when.memory)), &when.options);
     }
     options
 }
@@ -321,6 +360,8 @@ mod tests {
             memory: BTreeMap::new(),
             when: Vec::new(),
             storage: Storage::default(),
+            transport: Transport::default(),
+            file: None,
         };
         let workload = options(&[("b", "workload"), ("c", "workload")]);
         assert_eq!(rocksdb_option_string(&configured(&workload, &config)), "a=pin;b=workload;c=config");
@@ -338,6 +379,7 @@ mod tests {
         [[config.when]]
         since = '8.0.30'
         options = { redo = '3' }
+        memory = { log = { percent = 200 } }
         [[config.when]]
         since = '5.7'
         before = '8.0'
@@ -346,7 +388,8 @@ mod tests {
         name = 'durable'
         description = ''
         extends = 'standard'
-        options = { flush = '1', pool = '7' }";
+        options = { flush = '1', pool = '7' }
+        transport = 'tcp'";
 
     #[test]
     fn a_release_gets_the_options_that_it_knows_and_its_share_of_the_memory() {
@@ -359,12 +402,13 @@ mod tests {
         assert_eq!(text(0, "5.6.24"), old);
         assert_eq!(text(0, "8.0.15"), old);
         assert_eq!(text(0, "5.7.22"), old.replace("flush=2", "flush=0"));
-        let new = format!("{memory}flush=2;pool=629145;redo=3");
+        let new = format!("{memory}flush=2;log=2097152;pool=629145;redo=3");
         for version in ["8.0.30", "9.7.4", "my-build"] {
             assert_eq!(text(0, version), new, "{version}");
         }
         // What it says itself replaces what was said of one release, and a share.
         assert_eq!(text(1, "5.7.22"), format!("{memory}files=2;flush=1;log_file_size=1;pool=7"));
+        assert_eq!([0, 1].map(|index| configs[index].transport), [Transport::Socket, Transport::Tcp]);
     }
 
     #[test]
@@ -377,7 +421,7 @@ mod tests {
         let never = refused("[[config.when]]\nsince = '8.0.10'\nbefore = '8.0.9'\noptions = { x = '1' }");
         assert!(never.contains("no release"), "{never}");
         assert!(refused("memory = { x = { percent = 0 } }").contains("0 percent"));
-        assert!(refused("memory = { x = { percent = 101 } }").contains("1 to 100"));
+        assert!(refused("memory = { x = { percent = 401 } }").contains("1 to 400"));
     }
 
     /// The names that differ between two releases, of the configuration `standard` of an embedded file.

@@ -166,6 +166,15 @@ metrics! {
     /// Operations per second of the time until the tree had settled.
     OpsPerSecondDrained => rate("ops_per_s_drained", "1/s").column(Throughput, "ops_dr", 1.0, "drained rate"),
     DrainSeconds => per_op("drain_s", "s").column(Throughput, "drain_s", 1.0, "drain time"),
+    /// Operations per second that are reached in half of the seconds.
+    RateIn50Percent => rate("ops_per_s_in_50_percent", "1/s").column(Throughput, "r50", 1.0, "rate in half of the seconds"),
+    RateIn95Percent => rate("ops_per_s_in_95_percent", "1/s").column(Throughput, "r95", 1.0, "rate in 95 % of the seconds"),
+    RateIn99Percent => rate("ops_per_s_in_99_percent", "1/s").column(Throughput, "r99", 1.0, "rate in 99 % of the seconds"),
+    /// The same of means over ten seconds.
+    RateIn95PercentOfTen => rate("ops_per_s_in_95_percent_of_10_s", "1/s")
+        .column(Throughput, "r95/10", 1.0, "rate in 95 % of ten seconds"),
+    RateIn99PercentOfTen => rate("ops_per_s_in_99_percent_of_10_s", "1/s")
+        .column(Throughput, "r99/10", 1.0, "rate in 99 % of ten seconds"),
     LsmBytes => per_op("lsm_bytes", "B").column(Tree, "lsm_sz", GB, "size of the tree"),
     BlobBytes => per_op("blob_bytes", "B").column(Tree, "blob_sz", GB, "size of blob files"),
     CompactionWriteBytes => per_op("compaction_write_bytes", "B")
@@ -180,6 +189,8 @@ metrics! {
     UptimeSeconds => per_op("uptime_s", "s").column(Tree, "uptime", 1.0, "uptime"),
     StallPercent => per_op("stall_percent", "%").column(Tree, "stall%", 1.0, "stalled time"),
     Stalls => per_op("stalls", "1").column(Tree, "Nstall", 1.0, "stalls"),
+    /// CPU of compactions over their time: a compaction that waits for the device has little.
+    CompactionCpuShare => rate("compaction_cpu_share", "1").column(Tree, "c_cpu/w", 1.0, "compaction CPU over wall"),
     UserCpuSeconds => per_op("user_cpu_s", "s").column(CpuAndMemory, "u_cpu", 1000.0, "user CPU"),
     SystemCpuSeconds => per_op("system_cpu_s", "s").column(CpuAndMemory, "s_cpu", 1000.0, "system CPU"),
     DatabaseBytes => per_op("database_bytes", "B").column(CpuAndMemory, "db_sz", GB, "size of the database"),

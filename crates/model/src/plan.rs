@@ -104,9 +104,15 @@ pub struct Layout {
     pub design: Design,
     /// Times that each subject runs the sequence, in rounds and one after another; 0 when interleaved.
     pub rounds: u32,
+    /// Steps of the workload that another run of the campaign has, by the design that suits those; empty if this run has all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps_of_other_run: Vec<String>,
     /// Processes of the base in a launch beside its first: they are the last sides, and what they differ by is noise.
     #[serde(skip_serializing_if = "is_zero")]
     pub further_base_processes: usize,
+    /// Candidates in each interleaved launch, beside all processes of the base; all of them if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates_at_once: Option<usize>,
     /// Subjects that were asked for and cannot be measured.
     pub left_out: Vec<LeftOut>,
     /// Options that builds do not know and the plan allows to leave out.
@@ -238,6 +244,16 @@ impl Plan {
     /// The sides that are processes of the base.
     pub fn base_sides(&self) -> impl Iterator<Item = Side> {
         std::iter::once(BASE).chain(self.distinct_subjects().len()..self.subjects.len())
+    }
+
+    /// Sides that are there at the same time: those of an interleaved launch, one in rounds.
+    pub fn sides_at_once(&self) -> usize {
+        if self.layout.design != Design::Interleaved {
+            return 1;
+        }
+        let candidates = self.candidate_sides().len();
+        self.base_sides().count()
+            + self.layout.candidates_at_once.map_or(candidates, |some| some.min(candidates))
     }
 
     /// The definitions of the steps to judge, in the order of the workload.

@@ -18,8 +18,8 @@ pub struct PlanFile {
     pub name: String,
     /// One line for reports.
     pub description: String,
-    /// In rounds, or one after another.
-    pub design: Design,
+    /// How the trials are laid out in time; absent if each step gets the design that suits it.
+    pub design: Option<Design>,
     /// Times that each subject runs the sequence.
     pub rounds: u32,
     /// Names or files of workloads; each is a run of its own.
@@ -52,6 +52,8 @@ pub struct PlanFile {
     pub seed: Option<u64>,
     /// Of an interleaved plan alone.
     pub interleaved: Interleaved,
+    /// The user's own configuration files of servers, by the names that subjects have for them.
+    pub config_files: BTreeMap<String, PathBuf>,
     /// A test hook: slowdowns in percent, each from one subject on.
     pub planted: BTreeMap<String, f64>,
 }
@@ -63,6 +65,8 @@ pub struct Interleaved {
     pub base_processes: Option<usize>,
     /// Launches end as soon as every interval is within plus or minus this share (0.05 is 5 %).
     pub until: Option<f64>,
+    /// Candidates in each launch, beside the base; as many as fit into memory if absent.
+    pub candidates_at_once: Option<usize>,
 }
 
 impl Interleaved {
@@ -70,6 +74,39 @@ impl Interleaved {
     /// same time if it runs as often as the square root of their number; two at least, for the control.
     pub fn base_processes_of(&self, candidates: usize) -> usize {
         self.base_processes.unwrap_or_else(|| candidates.isqrt().clamp(2, MOST_BASE_PROCESSES))
+    }
+}
+
+/// How a plan file lays trials out in time: a [`Design`], or the one that suits each step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanDesign {
+    #[default]
+    Auto,
+    Interleaved,
+    Rounds,
+    Sequential,
+}
+
+impl PlanDesign {
+    /// The one for all steps; absent if each step gets its own.
+    fn of_all_steps(self) -> Option<Design> {
+        match self {
+            PlanDesign::Auto => None,
+            PlanDesign::Interleaved => Some(Design::Interleaved),
+            PlanDesign::Rounds => Some(Design::Rounds),
+            PlanDesign::Sequential => Some(Design::Sequential),
+        }
+    }
+}
+
+impl From<Design> for PlanDesign {
+    fn from(design: Design) -> PlanDesign {
+        match design {
+            Design::Interleaved => PlanDesign::Interleaved,
+            Design::Rounds => PlanDesign::Rounds,
+            Design::Sequential => PlanDesign::Sequential,
+        }
     }
 }
 
@@ -111,10 +148,9 @@ pub struct PlanText {
     pub name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(default = "in_rounds")]
-    pub design: Design,
-    #[serde(default = "three")]
-    pub rounds: u32,
+    /// If absent, [`PlanDesign::Rounds`] if the plan says how many, else [`PlanDesign::Auto`].
+    pub design: Option<PlanDesign>,
+    pub rounds: Option<u32>,
     pub workloads: Vec<String>,
     pub subjects: Vec<String>,
     /// Crossed with the subjects that name none.
@@ -136,6 +172,8 @@ pub struct PlanText {
     pub base_processes: Option<usize>,
     /// Of an interleaved plan: `5 %`.
     pub until: Option<String>,
+    /// Of an interleaved plan.
+    pub candidates_at_once: Option<usize>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub scale: Scale,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -143,6 +181,8 @@ pub struct PlanText {
     pub loop_device: Option<LoopDeviceText>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub db_bench: BTreeMap<String, PathBuf>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub config_files: BTreeMap<String, PathBuf>,
 }
 
 impl PlanText {
@@ -159,13 +199,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-fn in_rounds() -> Design {
-    Design::Rounds
-}
-
-fn three() -> u32 {
-    3
-}
+/// Rounds of a plan that does not say how many.
+const ROUNDS: u32 = 3;
 
 impl PlanFile {
     /// Reads a plan; `origin` names the file in errors.
@@ -187,8 +222,11 @@ impl PlanFile {
         if file.workloads.is_empty() {
             return Err(invalid("workloads", "there is none; name one from `dbdyno workload list`"));
         }
-        let interleaved = interleaved(&file).map_err(|(place, problem)| invalid(place, &problem))?;
-        if file.design != Design::Interleaved && !(1..=1000).contains(&file.rounds) {
+        let in_rounds = if file.rounds.is_some() { PlanDesign::Rounds } else { PlanDesign::Auto };
+        let design = file.design.unwrap_or(in_rounds);
+        let rounds = file.rounds.unwrap_or(ROUNDS);
+        let interleaved = interleaved(&file, design).map_err(|(place, problem)| invalid(place, &problem))?;
+        if design != PlanDesign::Interleaved && !(1..=1000).contains(&rounds) {
             return Err(invalid("rounds", "must be 1 to 1000"));
         }
         if file.scale.keys == Some(0) {
@@ -207,7 +245,7 @@ impl PlanFile {
         if subjects.is_empty() {
             return Err(invalid("subjects", "there is none; write them like \"rocksdb@8.7.3\""));
         }
-        if file.design == Design::Interleaved && subjects.len() == 1 {
+        if design == PlanDesign::Interleaved && subjects.len() == 1 {
             return Err(invalid(
                 "subjects",
                 "there is one: an interleaved plan compares others with the first",
@@ -223,8 +261,8 @@ impl PlanFile {
         Ok(PlanFile {
             name: file.name,
             description: file.description,
-            design: file.design,
-            rounds: file.rounds,
+            design: design.of_all_steps(),
+            rounds,
             workloads: file.workloads,
             subjects,
             steps: file.steps,
@@ -240,6 +278,7 @@ impl PlanFile {
             budget_seconds: file.budget_minutes.map(|minutes| minutes * 60),
             seed: file.seed,
             interleaved,
+            config_files: file.config_files,
             planted: BTreeMap::new(),
         })
     }
@@ -266,24 +305,40 @@ fn clients(file: &PlanText) -> Result<(), String> {
 }
 
 /// What only an interleaved plan has, and what it cannot have: the key and what is wrong with it.
-fn interleaved(file: &PlanText) -> Result<Interleaved, (&'static str, String)> {
+fn interleaved(file: &PlanText, design: PlanDesign) -> Result<Interleaved, (&'static str, String)> {
     let until = file.until.as_deref().map(|text| {
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|percent| (0.1..=50.0).contains(percent));
         let problem = || ("until", format!("`{text}` is no share of 0.1 to 50 %; write it like \"5 %\""));
         percent.map(|percent| percent / 100.0).ok_or_else(problem)
     });
-    let settings = Interleaved { base_processes: file.base_processes, until: until.transpose()? };
-    if file.design != Design::Interleaved {
-        let of_interleaved =
-            [("base_processes", settings.base_processes.is_some()), ("until", settings.until.is_some())];
+    let settings = Interleaved {
+        base_processes: file.base_processes,
+        until: until.transpose()?,
+        candidates_at_once: file.candidates_at_once,
+    };
+    if matches!(design, PlanDesign::Rounds | PlanDesign::Sequential) {
+        let of_interleaved = [
+            ("base_processes", settings.base_processes.is_some()),
+            ("until", settings.until.is_some()),
+            ("candidates_at_once", settings.candidates_at_once.is_some()),
+        ];
         return match of_interleaved.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err((key, "is of plans with `design = \"interleaved\"` alone".to_owned())),
+            Some((key, _)) => Err((
+                key,
+                "applies to steps that are interleaved: leave it out, or say `design = \"auto\"`".to_owned(),
+            )),
             None => Ok(settings),
         };
     }
     if settings.base_processes.is_some_and(|count| !(1..=MOST_BASE_PROCESSES).contains(&count)) {
         return Err(("base_processes", format!("must be 1 to {MOST_BASE_PROCESSES}")));
+    }
+    if settings.candidates_at_once == Some(0) {
+        return Err(("candidates_at_once", "must be at least 1".to_owned()));
+    }
+    if design == PlanDesign::Auto {
+        return Ok(settings);
     }
     let of_visits = [
         ("tickers", file.tickers),
@@ -343,7 +398,11 @@ mod tests {
             "rocksdb@6.0.2+format-5",
         ];
         assert_eq!(subjects, expected);
-        assert_eq!((plan.design, plan.rounds), (Design::Rounds, 2));
+        assert_eq!((plan.design, plan.rounds), (Some(Design::Rounds), 2));
+        let of_each_step = PlanFile::parse(&PLAN.replace("rounds = 2", ""), "two.toml").unwrap();
+        assert_eq!((of_each_step.design, of_each_step.rounds), (None, ROUNDS));
+        let stated = PlanFile::parse(&PLAN.replace("rounds = 2", "rounds = 2\ndesign = 'auto'"), "two.toml");
+        assert_eq!(stated.map(|plan| (plan.design, plan.rounds)).unwrap(), (None, 2));
         assert_eq!(plan.memory_limit, Some(Bytes(400_000_000)));
         let device = plan.loop_device.unwrap();
         assert_eq!((device.bytes, device.direct_io), (Bytes(12_000_000_000), true));
@@ -359,7 +418,8 @@ mod tests {
             subjects = ["rocksdb@8.5.4", "rocksdb@8.6.7", "rocksdb@8.7.3"]
         "#;
         let parsed = PlanFile::parse(plan, "history.toml").unwrap();
-        assert_eq!(parsed.interleaved, Interleaved { base_processes: None, until: Some(0.035) });
+        let expected = Interleaved { until: Some(0.035), ..Interleaved::default() };
+        assert_eq!(parsed.interleaved, expected);
         let processes = [2, 8, 9, 18, 40].map(|candidates| parsed.interleaved.base_processes_of(candidates));
         assert_eq!(processes, [2, 2, 3, 4, 4]);
         let check = |from: &str, to: &str, expected: &str| {
@@ -369,6 +429,7 @@ mod tests {
         check("3.5 %", "3.5", "until: `3.5` is no share");
         check("3.5 %", "NaN %", "until: `NaN %` is no share");
         check("until = \"3.5 %\"", "base_processes = 5", "base_processes: must be 1 to 4");
+        check("until = \"3.5 %\"", "candidates_at_once = 0", "candidates_at_once: must be at least 1");
         check("until = \"3.5 %\"", "tickers = true", "tickers: applies to one subject at a time");
         check(", \"rocksdb@8.6.7\", \"rocksdb@8.7.3\"", "", "subjects: there is one");
     }
@@ -386,7 +447,16 @@ mod tests {
         check("12 GB", "12 gigs", "loop_device.size: `12 gigs` is not a size");
         check("rounds = 2", "rounds = 0", "1 to 1000");
         check("rounds = 2", "design = 'interleaved'", "one subject at a time");
-        check("rounds = 2", "until = '5 %'", "until: is of plans with");
+        check(
+            "rounds = 2",
+            "design = 'rounds'\nuntil = '5 %'",
+            "until: applies to steps that are interleaved",
+        );
+        check(
+            "rounds = 2",
+            "design = 'both'",
+            "expected one of `auto`, `interleaved`, `rounds`, `sequential`",
+        );
         check("rounds = 2", "runds = 2", "unknown field");
         check("rounds = 2", "clients = [0]", "clients: 0 is not 1 to 1024");
         check("rounds = 2", "clients = [8, 1, 8]", "clients: 8 is there twice");

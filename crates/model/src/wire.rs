@@ -7,7 +7,7 @@ use crate::counter::Counters;
 use crate::shape::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::workload::sql::{Dialect, Tables};
-use crate::workload::{DataSet, Operation, Settle};
+use crate::workload::{DataSet, Operation, PerfLevel, Settle};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,7 +50,7 @@ pub enum Request {
         tables: Vec<String>,
     },
     /// Make ready for blocks of a step: threads, generators, histograms. Refused for a step that only settles.
-    Prepare(StepSetup),
+    Prepare(Box<StepSetup>),
     /// Run one block. Where this fails, the step is over.
     RunBlock {
         limit: BlockLimit,
@@ -213,10 +213,16 @@ pub struct StepSetup {
     pub threads: u32,
     /// Operations per second over all threads; closed loop where absent.
     pub rate: Option<f64>,
+    /// Whether the operations of a second are all due when it begins, where there is a rate.
+    #[serde(default)]
+    pub in_bursts: bool,
     /// Whether writes go through the write-ahead log.
     pub wal: bool,
     /// Whether writes wait for the device.
     pub sync: bool,
+    /// What RocksDB counts in its threads.
+    #[serde(default)]
+    pub perf_level: PerfLevel,
     /// Bytes per second of a background writer.
     pub background_write_bytes_per_s: Option<u64>,
     /// Seed of keys and values: equal on all sides of a launch.
@@ -244,8 +250,10 @@ impl StepSetup {
             tables: None,
             threads: 1,
             rate: None,
+            in_bursts: false,
             wal: true,
             sync: false,
+            perf_level: PerfLevel::default(),
             background_write_bytes_per_s: None,
             seed,
             planted_slowdown_percent: 0.0,

@@ -80,6 +80,15 @@ impl Store {
         })
     }
 
+    /// The runs of a campaign that have begun, in the order in which they did.
+    pub fn runs_of_campaign(&self, campaign: &str) -> Result<Vec<String>, Error> {
+        self.sql(format!("list the runs of campaign {campaign}"), |connection| {
+            let mut statement =
+                connection.prepare("SELECT id FROM runs WHERE campaign = ? ORDER BY run_key")?;
+            statement.query_map([campaign], |row| row.get(0))?.collect()
+        })
+    }
+
     /// The next run of a campaign that has not begun.
     pub fn next_queued(&self, campaign: &str) -> Result<Option<QueuedRun>, Error> {
         self.sql(format!("read the queue of campaign {campaign}"), |connection| {

@@ -41,6 +41,8 @@ pub fn subject(reference: &str) -> Subject {
             memory: BTreeMap::new(),
             when: Vec::new(),
             storage: Default::default(),
+            transport: Default::default(),
+            file: None,
         },
         options: BTreeMap::new(),
         planted_slowdown_percent: 0.0,

@@ -26,6 +26,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("interleaved killed worker", killed_worker).shares_host(),
         Case::new("interleaved resume", resume).shares_host(),
         Case::new("interleaved bad plans", bad_plans).shares_host(),
+        Case::new("interleaved and rounds", each_step_its_design).shares_host(),
+        Case::new("interleaved incomplete", some_candidates_in_each_launch).shares_host(),
     ]
 }
 
@@ -100,6 +102,99 @@ fn shown_in_every_format(scratch: &Scratch) -> anyhow::Result<()> {
         ensure!(shown(&["--format", format])?.contains("11.8.1"), "{format} does not show 11.8.1");
     }
     Ok(())
+}
+
+/// Of three candidates two are in each launch, and each of them is compared by its own launches.
+fn some_candidates_in_each_launch(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let more = "steps = [\"readrandom\"]\nuntil = \"50 %\"\nbudget_minutes = 1\ncandidates_at_once = 2";
+    let plan = plan(scratch, &[BASE, "rocksdb@8.5.4", CANDIDATES[0], CANDIDATES[1]], more)?;
+    let dry = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--dry-run".as_ref()]).succeeds()?.stdout;
+    ensure!(dry.contains("2 of 3 candidates") && dry.contains("for 4 processes"), "dry run: {dry}");
+    let report =
+        Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]).succeeds()?.json()?;
+    let launches = report["launches"].as_u64().context("no launches")?;
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    let deciding: Vec<u64> =
+        rows.iter().filter(|row| row["decides"] == true).filter_map(|row| row["launches"].as_u64()).collect();
+    ensure!(deciding.len() == 3, "{} rows decide: {rows:?}", deciding.len());
+    ensure!(
+        deciding.iter().all(|of_candidate| *of_candidate < launches)
+            && deciding.iter().sum::<u64>() <= 2 * launches,
+        "of {launches} launches candidates have {deciding:?}"
+    );
+    ensure!(expect::trials(&report)?.failed == 0, "some trial failed: {}", report["trials"]);
+    let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
+    ensure!(text.contains("Each launch has 2 of the 3 candidates"), "the report does not say it:\n{text}");
+    Ok(Ending::Passed)
+}
+
+/// A read to interleave, and a write that only running without pauses tells about.
+const BOTH: &str = r#"
+name = "both"
+engine = "rocksdb"
+description = "d"
+tells = "t"
+does_not_tell = "n"
+block_ms = 20
+data = { keys = 20000, key_bytes = 20, value_bytes = 400, value_compressible_percent = 50 }
+
+[options]
+write_buffer_size = "1048576"
+
+[[step]]
+name = "fillseq"
+group = "writes"
+operation = "fill-sequential"
+helper = true
+
+[[step]]
+name = "readrandom"
+group = "point"
+operation = "read-random"
+
+[[step]]
+name = "overwriteandwait"
+group = "writes"
+operation = "overwrite"
+seconds = 0.3
+settle = "drained"
+uninterrupted = true
+"#;
+
+/// A plan that states no design is two runs of a workload with both kinds of steps, and one report, then and later.
+fn each_step_its_design(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let workload = scratch.write("both.toml", BOTH)?;
+    let plan = scratch.write(
+        "plan.toml",
+        &format!(
+            "name = \"each\"\nworkloads = [\"{}\"]\nsubjects = [\"{BASE}\", \"{}\"]\nseed = 7\nbudget_minutes = 1\nuntil = \"50 %\"\n",
+            workload.display(),
+            CANDIDATES[0]
+        ),
+    )?;
+    let dry = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--dry-run".as_ref()]).succeeds()?.stdout;
+    for part in ["2 subjects interleaved", "3 rounds of 2 subjects", "overwriteandwait"] {
+        ensure!(dry.contains(part), "the dry run does not show `{part}`:\n{dry}");
+    }
+    let ran = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]).succeeds()?.json()?;
+    let reported = Call::new(scratch, ["report", "last", "--json"]).succeeds()?.json()?;
+    for (when, report) in [("run", ran), ("report", reported)] {
+        let of = |place: usize, key: &str| report[place][key].clone();
+        ensure!(of(0, "design") == "interleaved" && of(1, "design") == "rounds", "{when}: {report}");
+        let steps = [0, 1].map(|place| expect::texts(&report[place]["comparisons"], "step"));
+        ensure!(steps[0].iter().all(|step| *step == "readrandom"), "{when}: interleaved are {:?}", steps[0]);
+        ensure!(
+            steps[1].iter().all(|step| *step == "overwriteandwait"),
+            "{when}: in rounds are {:?}",
+            steps[1]
+        );
+        ensure!(steps.iter().all(|steps| !steps.is_empty()), "{when}: a run has no comparison");
+    }
+    let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
+    for part in ["Step overwriteandwait is measured in rounds", "the other 1 step, interleaved"] {
+        ensure!(text.contains(part), "the report does not say `{part}`:\n{text}");
+    }
+    Ok(Ending::Passed)
 }
 
 /// Workers that are killed cost their own trials and no other's.

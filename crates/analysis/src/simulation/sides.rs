@@ -63,6 +63,8 @@ pub struct SidesPlan {
     pub noisier: f64,
     /// Share of sides that have no value in a launch.
     pub missing: f64,
+    /// Candidates in each launch, neighbours in a circle that each turn cuts elsewhere; all if absent.
+    pub at_once: Option<usize>,
     /// Whether the last but one candidate has no value in the second half of the launches.
     pub one_dies: bool,
     /// Share of launches in which the host disturbs a step: all sides and their blocks scatter [`DISTURBANCE`] times as much.
@@ -101,6 +103,7 @@ pub const FOURTEEN: SidesPlan = SidesPlan {
     side_sd: 0.022,
     noisier: 1.0,
     missing: 0.0,
+    at_once: None,
     one_dies: false,
     disturbed: 0.0,
     two_rates: false,
@@ -148,6 +151,16 @@ impl SidesScenario {
         null("sides-8-disturbed", SidesPlan { disturbed: 0.1, ..EIGHT }),
         null("sides-14-disturbed", SidesPlan { disturbed: 0.1, noisier: 3.0, ..FOURTEEN }),
         null("sides-22-disturbed", SidesPlan { disturbed: 0.25, ..TWENTY_TWO }),
+        null("sides-8-incomplete", SidesPlan { at_once: Some(3), launches: 24, ..EIGHT }),
+        null("sides-22-incomplete", SidesPlan { at_once: Some(5), launches: 40, ..TWENTY_TWO }),
+        null(
+            "sides-22-incomplete-noisy",
+            SidesPlan { at_once: Some(5), launches: 40, noisier: 3.0, missing: 0.1, ..TWENTY_TWO },
+        ),
+        null(
+            "sides-22-incomplete-half-lose",
+            SidesPlan { at_once: Some(6), launches: 36, truth: Truth::Half(LARGE_LOSS), ..TWENTY_TWO },
+        ),
         null("sides-14-correlated", SidesPlan { noise: SideNoise::Correlated, ..FOURTEEN }),
         null("sides-14-two-rates", SidesPlan { two_rates: true, ..FOURTEEN }),
         null("sides-8-half-lose", SidesPlan { truth: Truth::Half(LARGE_LOSS), ..EIGHT }),
@@ -379,7 +392,11 @@ impl SidesPlan {
     /// Launches by step.
     fn draw(&self, noise: &mut Noise) -> Vec<Vec<SideLaunch>> {
         let mut steps: Vec<Vec<SideLaunch>> = vec![Vec::new(); self.steps];
+        let mut cut = 0.0;
         for launch in 1..=self.launches {
+            if self.begins_turn(launch) {
+                cut = noise.uniform();
+            }
             let disturbances: Vec<f64> = (0..self.steps)
                 .map(|_| if noise.uniform() < self.disturbed { DISTURBANCE } else { 1.0 })
                 .collect();
@@ -391,7 +408,9 @@ impl SidesPlan {
             let of_launch: Vec<f64> = (0..self.steps).map(|_| LAUNCH_SD * noise.normal()).collect();
             for side in 0..self.sides {
                 let shared = noise.normal();
-                let is_missing = noise.uniform() < self.missing || self.is_dead(side, launch);
+                let is_missing = noise.uniform() < self.missing
+                    || self.is_dead(side, launch)
+                    || !self.is_in_launch(side, launch, cut);
                 for (step, launches) in steps.iter_mut().enumerate() {
                     let (wall, other) = (self.noise.draw(shared, noise), noise.normal());
                     // Its sizes are about 0.85 of the wall rate's: now one decides, now the other.
@@ -412,6 +431,29 @@ impl SidesPlan {
             set_aside(launches, least_launches(ALPHA) as usize);
         }
         steps
+    }
+
+    /// Launches in which each candidate is at least once.
+    fn launches_of_turn(&self) -> u32 {
+        let of_turn = self.at_once.map_or(1, |some| self.candidates().div_ceil(some));
+        u32::try_from(of_turn).unwrap_or(u32::MAX)
+    }
+
+    fn begins_turn(&self, launch: u32) -> bool {
+        (launch - 1).is_multiple_of(self.launches_of_turn())
+    }
+
+    /// `cut` is where the turn cuts the circle, from 0 to 1.
+    fn is_in_launch(&self, side: Side, launch: u32, cut: f64) -> bool {
+        let (Some(at_once), Some(candidate)) = (self.at_once, side.checked_sub(self.base)) else {
+            return true;
+        };
+        let count = self.candidates();
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of candidates")]
+        #[expect(clippy::cast_sign_loss, reason = "not below 0")]
+        let cut = (cut * count as f64) as usize;
+        let place = ((launch - 1) % self.launches_of_turn()) as usize;
+        (candidate + 2 * count - (cut + place * at_once) % count) % count < at_once
     }
 
     fn is_dead(&self, side: Side, launch: u32) -> bool {

@@ -80,6 +80,7 @@ impl Search {
         Measuring {
             workload: self.workload.clone(),
             steps: vec![self.step.clone()],
+            config_files: Vec::new(),
             own_image: self.own_image,
             margin: self.margin,
             alpha: self.alpha,

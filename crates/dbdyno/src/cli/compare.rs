@@ -26,7 +26,7 @@ pub struct Compare {
     pub extendable: bool,
     /// Resume a comparison that was stopped: a run's id, a unique prefix of it, its name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = [
-        "base", "candidates", "workload", "steps", "own_image", "margin", "alpha", "build_noise", "max_launches", "seed", "fast",
+        "base", "candidates", "workload", "steps", "config_files", "own_image", "margin", "alpha", "build_noise", "max_launches", "seed", "fast",
         "budget", "extendable", "design", "rounds", "name", "plant_slowdown",
     ])]
     pub resume: Option<String>,

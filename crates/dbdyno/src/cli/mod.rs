@@ -120,6 +120,9 @@ pub struct Measuring {
     /// A step to measure, may be given several times [default: all of the workload]
     #[arg(long = "step", value_name = "STEP")]
     pub steps: Vec<String>,
+    /// A my.cnf or postgresql.conf as the configuration NAME, for subjects written like mysql@8.0.15+NAME
+    #[arg(long = "config-file", value_name = "NAME=FILE")]
+    pub config_files: Vec<String>,
     /// Let each build make the image that it reads: shows a change of the file format, which a shared image hides
     #[arg(long)]
     pub own_image: bool,

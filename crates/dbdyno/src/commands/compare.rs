@@ -170,11 +170,11 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
     Ok(PlanFile {
         name: arguments.name.clone().unwrap_or_else(|| format!("compare/{}", arguments.measuring.workload)),
         description: "compare".to_owned(),
-        design: match arguments.design {
+        design: Some(match arguments.design {
             DesignName::Interleaved => Design::Interleaved,
             DesignName::Rounds => Design::Rounds,
             DesignName::Sequential => Design::Sequential,
-        },
+        }),
         rounds: arguments.rounds,
         workloads: vec![arguments.measuring.workload.clone()],
         subjects: subjects
@@ -194,5 +194,6 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         seed: arguments.measuring.seed,
         interleaved: Interleaved::default(),
         planted: BTreeMap::new(),
+        config_files: planning::config_files::named(&arguments.measuring.config_files)?,
     })
 }

@@ -51,8 +51,14 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         render::show(&[finding], wanted)?;
         return Ok(Ending::Done);
     }
-    comparable(&records)?;
     let selection = selection(arguments);
+    let records = match &records[..] {
+        [one] if selection.is_all() => with_other_part(&store, one.clone())?,
+        _ => {
+            comparable(&records)?;
+            records
+        }
+    };
     let first = records.first().cloned();
     let compared = |record: RunRecord| {
         let of_host = first.as_ref().and_then(|first| host_warning(first, &record));
@@ -68,6 +74,14 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         _ => None,
     });
     Ok(if arguments.gate.gate { gate::of_all(views, threshold) } else { Ending::Done })
+}
+
+/// A run and the one that measured the other steps of its workload, if there is one, in the order in which they began.
+fn with_other_part(store: &Store, record: RunRecord) -> anyhow::Result<Vec<RunRecord>> {
+    let mut parts = finding::other_parts(store, &record)?;
+    parts.push(record);
+    parts.sort_by_key(|part| part.started_at_us);
+    Ok(parts)
 }
 
 fn selection(arguments: &Report) -> Selection {

@@ -6,6 +6,7 @@ use crate::commands::render::{self, Wanted};
 use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
 use crate::planning::campaign::{self, Campaign};
+use crate::planning::parts;
 use crate::progress::Progress;
 use crate::{finding, fingerprints, interrupt, paths};
 use anyhow::{Context, anyhow};
@@ -14,7 +15,7 @@ use findings::{ComparedRun, Finding};
 use model::block::{Outcome, Side};
 use model::event::RunOutcome;
 use model::figures::count;
-use model::plan::{Design, Purpose};
+use model::plan::{Design, Plan, Purpose};
 use model::plan_file::PlanFile;
 use model::reason::Reason;
 use model::record::{RunRecord, RunStatus};
@@ -38,11 +39,13 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
     if arguments.dry_run {
         let host = runner::proc::host::describe(Path::new("/"));
         for workload in campaign::workloads(&file)? {
-            let earlier = match file.design {
-                Design::Interleaved => last_interleaved(places, &workload.name, &host.name)?,
-                Design::Rounds | Design::Sequential => None,
+            let parts = parts::of(&file, &workload, host.memory_bytes)?;
+            let has_interleaved = parts.parts.iter().any(|part| part.design == Design::Interleaved);
+            let earlier = match has_interleaved {
+                true => last_interleaved(places, &workload.name, &host.name)?,
+                false => None,
             };
-            print::text(&campaign::describe(&file, &workload, host.memory_bytes, earlier.as_ref()))?;
+            print::text(&campaign::describe(&file, &workload, &parts, host.memory_bytes, earlier.as_ref()))?;
         }
         return Ok(Ending::Done);
     }
@@ -82,13 +85,12 @@ pub fn measure_file(
 ) -> anyhow::Result<Ending> {
     let mut session = Session::open(places, speed, reported)?;
     let campaigns = campaign::plans(places, file, &mut |text| session.progress.say(text))?;
-    let several = campaigns.len() > 1;
     let runs: Vec<QueuedRun> = campaigns
         .into_iter()
-        .map(|Campaign { plan, written_options }| {
-            let name =
-                if several { format!("{}/{}", file.name, plan.workload.name) } else { file.name.clone() };
-            QueuedRun { name, plan, written_options }
+        .map(|Campaign { plan, written_options }| QueuedRun {
+            name: name_of_run(file, &plan),
+            plan,
+            written_options,
         })
         .collect();
     let campaign = measure::new_run_id()?;
@@ -96,6 +98,18 @@ pub fn measure_file(
     fingerprints::before_run(places, speed, &session.progress)?;
     session.writer.queue(&campaign, &runs)?;
     session.measure_queue(&campaign)
+}
+
+/// The plan's; with the workload if there are several, and with the design if the workload is measured by two.
+fn name_of_run(file: &PlanFile, plan: &Plan) -> String {
+    let mut name = file.name.clone();
+    if file.workloads.len() > 1 {
+        name = format!("{name}/{}", plan.workload.name);
+    }
+    if !plan.layout.steps_of_other_run.is_empty() {
+        name = format!("{name}/{}", plan.layout.design.name());
+    }
+    name
 }
 
 /// Goes on with a run that was stopped, and then with those of its campaign that have not begun.
@@ -235,16 +249,36 @@ pub struct Reported<'a> {
 }
 
 fn show(writer: &Writer, measured: &Measured, reported: Reported<'_>) -> anyhow::Result<Ending> {
-    let record = writer.store().load_run(&measured.run)?;
-    let run = finding::compared(writer.store(), record, &Selection::default())?;
+    let store = writer.store();
+    let record = store.load_run(&measured.run)?;
+    let run = finding::compared(store, record, &Selection::default())?;
     let threshold = reported.gate.map(gate::threshold).transpose()?.flatten();
     let ending = match reported.gate.filter(|gate| gate.gate) {
         Some(gate) => gate::ending(measured.outcome, &run.view, gate),
         None => Ok(ending(measured.outcome, &run)),
     };
     let wanted = Wanted { detail: reported.detail, threshold, ..Wanted::of(reported.output) };
-    render::show(&[Finding::Comparison(Box::new(run))], wanted)?;
+    if waits_for_its_other_part(store, &run.record)? {
+        return ending;
+    }
+    let mut findings = Vec::new();
+    for other in finding::other_parts(store, &run.record)? {
+        findings.push(finding::of_run(store, other, &Selection::default())?);
+    }
+    findings.push(Finding::Comparison(Box::new(run)));
+    render::show(&findings, wanted)?;
     ending
+}
+
+/// Whether the next run of its campaign measures the other steps of its workload: one report will have both.
+fn waits_for_its_other_part(store: &Store, record: &RunRecord) -> anyhow::Result<bool> {
+    if record.plan.layout.steps_of_other_run.is_empty() || record.status != RunStatus::Ended(RunOutcome::Done)
+    {
+        return Ok(false);
+    }
+    let campaign = store.campaign_of(&record.id)?.unwrap_or_default();
+    let next = store.next_queued(&campaign)?;
+    Ok(next.is_some_and(|next| next.plan.workload.name == record.plan.workload.name))
 }
 
 /// A campaign whose plan was carried out is done, broken builds and all: each is a row with a reason. It failed if nothing was

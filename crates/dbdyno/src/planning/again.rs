@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use findings::history::{HistoryView, Remeasure};
 use model::figures::chosen_percent;
 use model::plan::{Design, Subject};
-use model::plan_file::{LoopDeviceText, PlanText};
+use model::plan_file::{LoopDeviceText, PlanDesign, PlanText};
 use model::record::RunRecord;
 use model::subject::compare_versions;
 use model::units::Nanos;
@@ -42,8 +42,8 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<PlanText>
     Some(PlanText {
         name: format!("again-{}", record.name.as_deref().unwrap_or(&record.id)),
         description: format!("what the history of run {} asks to be measured again", record.id),
-        design: if is_interleaved { Design::Interleaved } else { Design::Rounds },
-        rounds: if is_interleaved { 0 } else { ROUNDS },
+        design: Some(if is_interleaved { PlanDesign::Interleaved } else { PlanDesign::Rounds }),
+        rounds: (!is_interleaved).then_some(ROUNDS),
         budget_minutes: is_interleaved.then(|| plan.budget.0.div_ceil(Nanos::from_secs(60).0)),
         until: plan.rule.until.map(chosen_percent),
         workloads: vec![plan.workload.name.clone()],
@@ -102,8 +102,8 @@ pub fn of_releases(
     Ok(Some(PlanText {
         name: format!("again-{engine}"),
         description: format!("what the history of {} asks to be measured again", view.origin.join(", ")),
-        design: Design::Rounds,
-        rounds: ROUNDS,
+        design: Some(PlanDesign::Rounds),
+        rounds: Some(ROUNDS),
         workloads: vec![workload.to_owned()],
         subjects: versions.iter().map(|version| format!("{engine}@{version}")).collect(),
         steps,

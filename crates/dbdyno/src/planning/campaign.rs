@@ -1,8 +1,9 @@
 //! From a plan file to plans: one for each workload, with every subject that can be had. What cannot be had is left
 //! out with its reason: one broken build never ends a campaign.
 
+use super::parts::{self, Part, Parts};
 use super::subjects::{self, Prepared, Sources};
-use super::{drawn_seed, elsewhere, interleaved, library_copies, sha256};
+use super::{config_files, drawn_seed, elsewhere, interleaved, library_copies, sha256};
 use crate::cli::Places;
 use crate::exit::usage;
 use crate::{paths, resources};
@@ -17,7 +18,7 @@ use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
 use runner::real::code_files;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A plan that can be measured.
 pub struct Campaign {
@@ -66,33 +67,57 @@ fn check_clients(workload: &Workload) -> anyhow::Result<()> {
 
 /// Fetches, probes and checks everything that the file names.
 pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Campaign>> {
-    let catalog = resources::catalog()?;
+    let mut catalog = resources::catalog()?;
+    config_files::add(&mut catalog, &file.config_files, &file.subjects, tell)?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
     let seed = match file.seed {
         Some(seed) => seed,
         None => drawn_seed()?,
     };
-    workloads(file)?
-        .into_iter()
-        .map(|workload| {
-            let history = resources::option_history(&workload.engine)?;
-            let sources = Sources { places, catalog: &catalog, cache: &cache, history };
-            plan(&sources, file, workload, seed, tell)
-        })
-        .collect()
+    let memory_bytes = host_memory();
+    let mut campaigns = Vec::new();
+    for workload in workloads(file)? {
+        let history = resources::option_history(&workload.engine)?;
+        let sources = Sources { places, catalog: &catalog, cache: &cache, history };
+        let Parts { parts, all_in_rounds } = parts::of(file, &workload, memory_bytes)?;
+        if let Some(reason) = all_in_rounds {
+            tell(&format!("`{}` is measured in rounds: {reason}", workload.name));
+        }
+        let subjects = prepared(&sources, file, &workload, tell)?;
+        for part in parts {
+            let campaign = plan(places, file, workload.clone(), part, subjects.clone(), seed)?;
+            if let Some(some) = campaign.plan.layout.candidates_at_once {
+                let all = campaign.plan.candidate_sides().len();
+                tell(&format!("`{}`: {some} of {all} candidates are in each launch", workload.name));
+            }
+            campaigns.push(campaign);
+        }
+    }
+    Ok(campaigns)
 }
 
-fn plan(
+/// Memory of this host.
+pub fn host_memory() -> u64 {
+    runner::proc::host::describe(Path::new("/")).memory_bytes
+}
+
+/// The subjects of a plan that can be measured, at least one, and those that cannot.
+#[derive(Clone)]
+struct Subjects {
+    prepared: Vec<Prepared>,
+    left_out: Vec<LeftOut>,
+}
+
+fn prepared(
     sources: &Sources<'_>,
     file: &PlanFile,
-    mut workload: Workload,
-    seed: u64,
+    workload: &Workload,
     tell: &mut dyn FnMut(&str),
-) -> anyhow::Result<Campaign> {
+) -> anyhow::Result<Subjects> {
     let mut prepared: Vec<Prepared> = Vec::new();
     let mut left_out = Vec::new();
     for reference in &file.subjects {
-        match subjects::prepare(sources, reference, &workload, file.unknown_options, tell) {
+        match subjects::prepare(sources, reference, workload, file.unknown_options, tell) {
             Ok(subject) => prepared.push(subject),
             Err(error) if crate::interrupt::requested() => return Err(error),
             Err(error) => {
@@ -112,6 +137,17 @@ fn plan(
             file.name
         ));
     }
+    Ok(Subjects { prepared, left_out })
+}
+
+fn plan(
+    places: &Places,
+    file: &PlanFile,
+    mut workload: Workload,
+    part: Part,
+    Subjects { prepared, left_out }: Subjects,
+    seed: u64,
+) -> anyhow::Result<Campaign> {
     let omitted_options = prepared
         .iter()
         .zip(0..)
@@ -134,22 +170,24 @@ fn plan(
     let (mut subjects, mut written_options): (Vec<Subject>, Vec<Option<String>>) =
         prepared.into_iter().map(|prepared| (prepared.subject, prepared.written_options)).unzip();
     plant(file, &mut subjects);
-    let is_interleaved = file.design == Design::Interleaved;
-    let named = workload.names_of(&file.steps);
-    let steps = match is_interleaved {
-        true => interleaved::chosen_steps(&workload, &named)?,
-        false => chosen_steps(&workload, &named),
-    };
-    let mut further_base_processes = 0;
+    let is_interleaved = part.design == Design::Interleaved;
+    let (mut further_base_processes, mut candidates_at_once) = (0, None);
     if is_interleaved {
+        let candidates = subjects.len().saturating_sub(1);
         further_base_processes = interleaved::add_base_processes(file, &mut subjects, &left_out)?;
         written_options.resize(subjects.len(), None);
-        interleaved::fit_blocks(&mut workload, subjects.len());
+        let fit = super::sides_that_fit(&workload, &subjects[0].options, host_memory());
+        candidates_at_once =
+            interleaved::candidates_at_once(file, candidates, 1 + further_base_processes, fit);
+        let sides = candidates_at_once.unwrap_or(candidates) + 1 + further_base_processes;
+        interleaved::fit_blocks(&mut workload, sides);
     }
     let layout = Layout {
-        design: file.design,
+        design: part.design,
+        steps_of_other_run: part.other_steps,
         rounds: if is_interleaved { 0 } else { file.rounds },
         further_base_processes,
+        candidates_at_once,
         left_out,
         omitted_options,
         tickers: file.tickers,
@@ -158,19 +196,19 @@ fn plan(
         code_sha256: code_files::checksums(&subjects, &db_bench)?,
         db_bench,
         cloned_data: false,
-        library_copies: library_copies(sources.places, &subjects)?,
+        library_copies: library_copies(places, &subjects)?,
     };
     let plan = Plan {
         purpose: Purpose::Campaign,
         subjects,
         workload_sha256: sha256(workload.text.as_bytes()),
         workload,
-        steps,
+        steps: part.steps,
         steps_named: !file.steps.is_empty(),
         own_image: false,
         layout,
         rule: rule(file),
-        budget: file.budget_seconds.map_or(NO_BUDGET, Nanos::from_secs),
+        budget: part.budget.unwrap_or(NO_BUDGET),
         seed,
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
@@ -202,13 +240,6 @@ fn rule(file: &PlanFile) -> DecisionRule {
     DecisionRule { until, margin: until.unwrap_or(rule.margin), ..rule }
 }
 
-/// The steps to judge: those named, or all that measure something.
-fn chosen_steps(workload: &Workload, named: &[String]) -> Vec<String> {
-    let chosen =
-        |step: &&Step| if named.is_empty() { !step.only_settles() } else { named.contains(&step.name) };
-    workload.steps.iter().filter(chosen).map(|step| step.name.clone()).collect()
-}
-
 fn db_bench_programs(file: &PlanFile, prepared: &[Prepared]) -> BTreeMap<usize, PathBuf> {
     let program = |subject: &Prepared| file.db_bench.get(&subject.subject.reference.to_string()).cloned();
     prepared.iter().enumerate().filter_map(|(side, subject)| Some((side, program(subject)?))).collect()
@@ -222,6 +253,7 @@ const WRITES_PER_SECOND: f64 = 100_000.0;
 pub fn describe(
     file: &PlanFile,
     workload: &Workload,
+    parts: &Parts,
     memory_bytes: u64,
     earlier: Option<&RunRecord>,
 ) -> String {
@@ -234,7 +266,6 @@ pub fn describe(
     };
     line("plan", format!("{}: {}", file.name, file.description));
     line("workload", format!("{}: {}", workload.name, workload.description));
-    line("design", design(file));
     line(
         "data",
         format!(
@@ -273,39 +304,36 @@ pub fn describe(
             format!("a loop device of {}{file_system}{further}, needs root", gb(device.bytes.0 as f64)),
         );
     }
-    if file.design == Design::Interleaved {
-        for (what, value) in interleaved::forecast(file, workload, earlier) {
-            line(what, value);
+    for part in &parts.parts {
+        line("design", design(file, part.design));
+        if !part.other_steps.is_empty() {
+            line("of these", part.steps.join(", "));
         }
-        let listed: String = file.subjects.iter().map(|subject| format!("  {subject}\n")).collect();
-        return format!("{text}subjects\n{listed}");
+        let further = match part.design {
+            Design::Interleaved => interleaved::forecast(file, workload, part, memory_bytes, earlier),
+            Design::Rounds | Design::Sequential => in_turns(file, workload, part),
+        };
+        further.into_iter().for_each(|(what, value)| line(what, value));
     }
+    let listed: String = file.subjects.iter().map(|subject| format!("  {subject}\n")).collect();
+    format!("{text}subjects\n{listed}")
+}
+
+/// The least time that the turns of all subjects take, and what is done in a turn: the judged steps and those before them.
+fn in_turns(file: &PlanFile, workload: &Workload, part: &Part) -> Vec<(&'static str, String)> {
     let (mut seconds, mut steps) = (0.0, String::new());
-    for step in &workload.steps {
+    for step in workload.steps_of_turn(&part.steps, &part.other_steps) {
         let (limit, least) = match &step.beside {
             Some(main) => (beside(step, main), 0.0),
             None => extent(step, workload),
         };
         seconds += least;
         let threads = if step.threads == 1 { String::new() } else { format!(", {} threads", step.threads) };
-        let _ = writeln!(steps, "  {:<24} {limit}{threads}", step.name);
+        steps.push_str(&format!("\n  {:<24} {limit}{threads}", step.name));
     }
-    let subjects = file.subjects.len() as f64;
-    line(
-        "time",
-        format!(
-            "at least {} for a turn, {} in all",
-            span(seconds),
-            span(seconds * subjects * f64::from(file.rounds))
-        ),
-    );
-    text.push_str("steps\n");
-    text.push_str(&steps);
-    text.push_str("subjects\n");
-    for subject in &file.subjects {
-        let _ = writeln!(text, "  {subject}");
-    }
-    text
+    let all = seconds * file.subjects.len() as f64 * f64::from(file.rounds);
+    let time = format!("at least {} for a turn, {} in all", span(seconds), span(all));
+    vec![("time", time), ("steps", steps)]
 }
 
 /// How a companion goes.
@@ -316,10 +344,10 @@ fn beside(step: &Step, main: &str) -> String {
     }
 }
 
-fn design(file: &PlanFile) -> String {
+fn design(file: &PlanFile, design: Design) -> String {
     let count = |count: usize, of: &str| format!("{count} {of}{}", if count == 1 { "" } else { "s" });
     let (rounds, subjects) = (file.rounds as usize, count(file.subjects.len(), "subject"));
-    match file.design {
+    match design {
         Design::Sequential => format!("{subjects} one after another, {} each", count(rounds, "time")),
         Design::Interleaved => format!(
             "{subjects} interleaved, all running at the same time, {} of the first",

@@ -7,7 +7,7 @@ use crate::exit::usage;
 use crate::interrupt;
 use anyhow::{Context, anyhow};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
-use model::config::{EngineConfig, Options};
+use model::config::{EngineConfig, Options, Transport};
 use model::elsewhere::ServerElsewhere;
 use model::plan::{Design, Plan, Subject};
 use model::storage::Storage;
@@ -75,6 +75,8 @@ pub fn prepare(
         memory: BTreeMap::new(),
         when: Vec::new(),
         storage: Storage::default(),
+        transport: Transport::default(),
+        file: None,
     };
     let subject = Subject {
         reference: reference.clone(),

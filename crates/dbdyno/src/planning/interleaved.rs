@@ -1,6 +1,7 @@
 //! What a plan needs whose subjects are all there at once: which steps can be cut into blocks, how often the base runs, how long
 //! a block is.
 
+use super::parts::Part;
 use crate::exit::usage;
 use analysis::sides::SidesLayout;
 use anyhow::{anyhow, bail};
@@ -65,6 +66,21 @@ pub(super) fn add_base_processes(
     Ok(further)
 }
 
+/// Fewer candidates in a launch than these are pairs with the base, and hardly a table.
+pub(super) const LEAST_AT_ONCE: usize = 3;
+
+/// Candidates in each launch, if not all of them can be there at once; so many sides fit into memory. Absent if all are.
+pub(super) fn candidates_at_once(
+    file: &PlanFile,
+    candidates: usize,
+    base: usize,
+    fit: usize,
+) -> Option<usize> {
+    let fit = fit.saturating_sub(base).max(LEAST_AT_ONCE);
+    let at_once = file.interleaved.candidates_at_once.unwrap_or(fit);
+    (at_once < candidates).then_some(at_once)
+}
+
 /// With more sides than this a block is as short as [`SHORT_BLOCK`].
 const FEW_SIDES: usize = 4;
 /// Many short blocks beat few long ones, the more the longer the cycle; its edges cost about 2 ms.
@@ -97,19 +113,28 @@ pub(super) fn fit_blocks(workload: &mut Workload, sides: usize) {
 pub(super) fn forecast(
     file: &PlanFile,
     workload: &Workload,
+    part: &Part,
+    memory_bytes: u64,
     earlier: Option<&RunRecord>,
 ) -> Vec<(&'static str, String)> {
     let candidates = file.subjects.len() - 1;
     let base_processes = file.interleaved.base_processes_of(candidates);
-    let sides = candidates + base_processes;
+    let fit = super::sides_that_fit(workload, &workload.options, memory_bytes);
+    let at_once = candidates_at_once(file, candidates, base_processes, fit);
+    let sides = at_once.unwrap_or(candidates) + base_processes;
     let memory = super::memory_of(workload, &workload.options) * sides as u64;
     let mut lines =
         vec![("needs", format!("about {:.1} GB of memory for {sides} processes", memory as f64 / 1e9))];
+    lines.extend(
+        at_once.map(|some| {
+            ("a launch", format!("has {some} of {candidates} candidates, neighbours in the plan"))
+        }),
+    );
     if let Some(until) = file.interleaved.until {
         lines.push(("until", format!("every interval is within plus or minus {}", chosen_percent(until))));
     }
-    let budget = file.budget_seconds;
-    let bound = budget.map_or("no bound".to_owned(), |seconds| span(seconds as f64));
+    let budget = part.budget.map(|budget| budget.as_secs_f64());
+    let bound = budget.map_or("no bound".to_owned(), span);
     let Some(noise) = earlier.and_then(Noise::of) else {
         let why =
             "a first run of this workload on this host tells how many launches that is, and what they show";
@@ -119,13 +144,14 @@ pub(super) fn forecast(
     let launch = noise.seconds_of_a_side * sides as f64;
     let DecisionRule { alpha, max_launches, .. } = DecisionRule::default();
     let most = f64::from(max_launches);
-    let launches = budget.map_or(most, |seconds| (seconds as f64 / launch).floor().min(most));
+    let launches = budget.map_or(most, |seconds| (seconds / launch).floor().min(most));
     let by = earlier.map(|record| format!(", by run {}", record.id)).unwrap_or_default();
     lines.push(("time", format!("{bound}: about {launches:.0} launches of {}{by}", span(launch))));
-    let Ok(names) = chosen_steps(workload, &workload.names_of(&file.steps)) else { return lines };
-    let layout = SidesLayout { base_processes, family: names.len() * candidates, launches, alpha };
-    for name in names {
-        if let Some(deviation) = noise.deviation_of_a_side.get(&name) {
+    // Of which a candidate is in some.
+    let launches = launches * at_once.unwrap_or(candidates) as f64 / candidates as f64;
+    let layout = SidesLayout { base_processes, family: part.steps.len() * candidates, launches, alpha };
+    for name in &part.steps {
+        if let Some(deviation) = noise.deviation_of_a_side.get(name) {
             let visible = 100.0 * layout.visible(*deviation).exp_m1();
             lines.push(("visible", format!("{name}: a change of {visible:.1} %")));
         }

@@ -3,9 +3,11 @@
 
 pub mod again;
 pub mod campaign;
+pub mod config_files;
 mod elsewhere;
 mod fio;
 mod interleaved;
+pub mod parts;
 mod servers;
 mod subjects;
 
@@ -15,7 +17,7 @@ use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
 use model::block_cache;
 use model::config::Options;
-use model::plan::{DecisionRule, Design, Layout, Plan, Purpose, Subject};
+use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
 use model::storage::Storage;
 use model::subject::SubjectRef;
@@ -60,7 +62,11 @@ pub fn plan(
     if !(0.0..=1000.0).contains(&request.planted_slowdown_percent) {
         return Err(usage(anyhow!("--plant-slowdown must be 0 to 1000 percent")));
     }
-    let catalog = resources::catalog()?;
+    let references: Vec<SubjectRef> =
+        request.subjects.iter().map(|text| text.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
+    let mut catalog = resources::catalog()?;
+    let files = config_files::named(&measuring.config_files)?;
+    config_files::add(&mut catalog, &files, &references, tell)?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
     let mut subjects = Vec::new();
     let mut written_options = Vec::new();
@@ -70,8 +76,6 @@ pub fn plan(
         cache: &cache,
         history: resources::option_history(&workload.engine)?,
     };
-    let references: Vec<SubjectRef> =
-        request.subjects.iter().map(|text| text.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
     // A name that is wrong is told before minutes are spent on fetching another.
     references.iter().try_for_each(|reference| subjects::check_name(&sources, reference, &workload))?;
     for (reference, side) in references.iter().zip(0_u32..) {
@@ -169,7 +173,7 @@ fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<St
 /// each; on the disk as much again for what compactions and logs have not given back.
 pub fn needs(plan: &Plan) -> Needs {
     let here = plan.subjects.iter().filter(|subject| subject.build.elsewhere().is_none()).count();
-    let at_once = if plan.layout.design == Design::Interleaved { here } else { here.min(1) };
+    let at_once = here.min(plan.sides_at_once());
     let memory: u64 = plan
         .subjects
         .iter()
@@ -180,9 +184,17 @@ pub fn needs(plan: &Plan) -> Needs {
             memory_of(&plan.workload, &subject.options)
         })
         .sum();
-    // In rounds one subject is alive at a time.
-    let memory = if at_once < here { memory / here.max(1) as u64 } else { memory };
+    let memory = if at_once < here { memory / here as u64 * at_once as u64 } else { memory };
     Needs { memory: Bytes(memory), disk: Bytes(plan.workload.data.size().0 * 2 * at_once as u64) }
+}
+
+/// How many sides with these options may be there at once on a host with so much memory.
+fn sides_that_fit(workload: &Workload, options: &Options, memory_bytes: u64) -> usize {
+    let of_side = memory_of(workload, options).max(1);
+    #[expect(clippy::cast_possible_truncation, reason = "a share of the memory of a host")]
+    #[expect(clippy::cast_sign_loss, reason = "it is positive")]
+    let usable = (memory_bytes as f64 * MOST_MEMORY) as u64;
+    usize::try_from(usable / of_side).unwrap_or(usize::MAX)
 }
 
 /// A process without data.
@@ -225,11 +237,13 @@ fn check_shared_image(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
+/// Of the memory of a host that subjects may take.
+const MOST_MEMORY: f64 = 0.8;
+
 fn check_memory(plan: &Plan) -> anyhow::Result<()> {
-    const MOST_SHARE: f64 = 0.8;
     let needed = needs(plan).memory.0;
     let host = runner::proc::host::describe(Path::new("/"));
-    if needed as f64 > host.memory_bytes as f64 * MOST_SHARE {
+    if needed as f64 > host.memory_bytes as f64 * MOST_MEMORY {
         bail!(usage(anyhow!(
             "the plan needs about {:.1} GB of memory for {} subjects at once, more than 80 % of the {:.1} GB \
              here: use fewer candidates, fewer keys or a smaller block cache",

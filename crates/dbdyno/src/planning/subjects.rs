@@ -32,6 +32,7 @@ pub struct Sources<'a> {
 }
 
 /// A subject with what was found out about it.
+#[derive(Clone)]
 pub struct Prepared {
     pub subject: Subject,
     /// The options file that its build wrote when it was opened with its options.

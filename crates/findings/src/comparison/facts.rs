@@ -48,11 +48,15 @@ pub struct Conditions {
     pub subjects: usize,
     /// Processes of the base in each launch.
     pub base_processes: usize,
+    /// Candidates in each launch; all if absent.
+    pub candidates_at_once: Option<usize>,
     /// Times that each of them ran the sequence, as planned; 0 where they were interleaved.
     pub rounds: u32,
-    /// Rows of the data set.
+    /// Steps of the workload that another run of the campaign has, by another design.
+    pub steps_of_other_run: Vec<String>,
     /// Whether the data is one file that fio reads and writes.
     pub file_of_fio: bool,
+    /// Rows of the data set.
     pub rows: u64,
     pub data: Bytes,
     /// Block cache, where the options name one; absent where the subjects differ.
@@ -170,6 +174,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         changes: Vec::new(),
         trends: Vec::new(),
         searched_series: 0,
+        stalls: Vec::new(),
         control: None,
         warnings: Vec::new(),
         cost: record.cost,
@@ -266,9 +271,11 @@ pub(super) fn conditions(record: &RunRecord) -> Conditions {
         _ => None,
     };
     Conditions {
+        steps_of_other_run: record.plan.layout.steps_of_other_run.clone(),
         design: plan.layout.design,
         subjects: plan.distinct_subjects().len(),
         base_processes: 1 + plan.layout.further_base_processes,
+        candidates_at_once: plan.layout.candidates_at_once,
         rounds: plan.layout.rounds,
         file_of_fio: plan.workload.is_fio(),
         rows: plan.workload.data.keys,

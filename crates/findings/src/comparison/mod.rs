@@ -79,6 +79,8 @@ pub struct Comparison {
     pub trends: Vec<ReleaseTrend>,
     /// Series that were searched for changes.
     pub searched_series: usize,
+    /// Stretches of seconds in which a trial did hardly anything, the longest first; of rounds alone.
+    pub stalls: Vec<Stall>,
     /// The processes of the base against each other; of interleaved campaigns alone.
     pub control: Option<ControlView>,
     /// What a reader of all numbers must know; what is about one comparison stands with it.
@@ -167,6 +169,22 @@ pub struct SubjectView {
     pub db_bench: bool,
     /// What differs from the base beside the code.
     pub differs: Vec<Difference>,
+}
+
+/// A stretch of seconds in which a trial did at most a tenth of what it did in its middle second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stall {
+    pub step: String,
+    pub side: Side,
+    pub round: u32,
+    /// The first of these seconds of the trial, from 0.
+    pub from_s: u32,
+    /// How many there are.
+    pub lasted_s: u32,
+    /// Their mean rate over that of the middle second.
+    pub share: f64,
+    /// In microseconds since the epoch; absent where a db_bench ran it.
+    pub began_at_us: Option<i64>,
 }
 
 /// A trial that others disturbed.

@@ -382,7 +382,7 @@ fn the_plan_that_measures_again_is_one() {
     assert_eq!(again.command, "dbdyno run plan.toml");
     let text = again.plan.unwrap();
     let file = PlanFile::parse(&text, "plan.toml").unwrap();
-    assert_eq!(file.design, record.plan.layout.design);
+    assert_eq!(file.design, Some(record.plan.layout.design));
     assert_eq!((file.rounds, file.seed), (record.plan.layout.rounds, Some(record.plan.seed)));
     let measured: Vec<String> =
         record.plan.subjects.iter().map(|subject| subject.reference.to_string()).collect();

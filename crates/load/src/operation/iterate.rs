@@ -216,8 +216,8 @@ impl Drop for Seek {
     }
 }
 
-/// Steps from entry to entry, and from the last one to the first again, with a fresh iterator: one that lived
-/// longer would keep files alive that compaction has replaced.
+/// Steps from entry to entry, and from the last one to the first again unless it makes one pass. Each pass has a fresh iterator: one that
+/// lived longer would keep files alive that compaction has replaced.
 pub struct Sequential {
     database: Arc<Database>,
     options: Handle,
@@ -225,6 +225,7 @@ pub struct Sequential {
     iterator: Handle,
     /// The number that must come next.
     next: u64,
+    one_pass: bool,
     expected: Expected,
 }
 
@@ -232,13 +233,14 @@ pub struct Sequential {
 unsafe impl Send for Sequential {}
 
 impl Sequential {
-    pub(super) fn new(database: &Arc<Database>, setup: &StepSetup) -> Sequential {
+    pub(super) fn new(database: &Arc<Database>, setup: &StepSetup, one_pass: bool) -> Sequential {
         Sequential {
             database: Arc::clone(database),
             // SAFETY: destroyed in `drop`.
             options: unsafe { (database.functions().readoptions_create)() },
             iterator: null_mut(),
             next: 0,
+            one_pass,
             expected: Expected::new(setup),
         }
     }
@@ -283,6 +285,9 @@ impl Sequential {
         self.let_iterator_go()?;
         if self.expected.all_exist && self.next != self.expected.keys {
             return Err(ended_early(0, self.next, self.expected.keys));
+        }
+        if self.one_pass {
+            return Err(OperationError::Exhausted);
         }
         self.rewind()
     }

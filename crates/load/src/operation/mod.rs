@@ -35,8 +35,8 @@ use std::sync::mpsc::SyncSender;
 /// Why an operation did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum OperationError {
-    /// Every key of a fill has been written: no error of the engine.
-    #[error("all keys are written")]
+    /// Every key of a fill has been written, every entry of a pass read: no error of the engine.
+    #[error("nothing is left to do")]
     Exhausted,
     /// The engine returned an error.
     #[error("{0}")]
@@ -186,6 +186,7 @@ fn of_database(
     setup: &StepSetup,
     thread: u32,
 ) -> Result<Box<dyn BlockRunner>, OperationError> {
+    database.set_perf_level(setup.perf_level);
     let keys = setup.data.keys;
     let random = generator(setup.seed, Stream::Foreground(thread));
     Ok(match &setup.operation {
@@ -202,9 +203,12 @@ fn of_database(
         Operation::MultiRead { batch } => {
             Box::new(MultiGet::new(database, setup, NextKey::Uniform { random, keys }, *batch))
         }
-        Operation::ReadSequential => Box::new(Sequential::new(database, setup)),
-        Operation::SeekRandom { nexts, direction } => {
-            let next = NextKey::Uniform { random, keys };
+        Operation::ReadSequential { one_pass } => Box::new(Sequential::new(database, setup, *one_pass)),
+        Operation::SeekRandom { nexts, direction, among_keys } => {
+            let next = NextKey::Uniform {
+                random,
+                keys: among_keys.map_or(keys, |among| u64::from(among).min(keys)),
+            };
             let range = iterate::Range { nexts: *nexts, direction: *direction };
             Box::new(Seek::new(database, setup, next, range))
         }

@@ -165,7 +165,7 @@ fn seek(api: &Api, setup: &StepSetup, range: iterate::Range, from: u64) -> Seek 
 #[test]
 fn a_seek_reads_its_range_in_both_directions_and_stops_at_the_ends() {
     for direction in [Direction::Forward, Direction::Reverse] {
-        let operation = Operation::SeekRandom { nexts: 10, direction };
+        let operation = Operation::SeekRandom { nexts: 10, direction, among_keys: None };
         let range = iterate::Range { nexts: 10, direction };
         assert_eq!(found(&mut seek(&nothing::api(), &setup(operation.clone()), range, 0), 30), [1; 30]);
         let there: Vec<u64> = (0..30).map(|number| u64::from(has(number))).collect();
@@ -178,7 +178,7 @@ fn a_seek_that_finds_less_or_the_wrong_entries_is_wrong() {
     let expect = |direction, from, expected: &str| {
         // The database has holes, and the step does not know of them.
         let range = iterate::Range { nexts: 3, direction };
-        let strict = setup(Operation::SeekRandom { nexts: 3, direction });
+        let strict = setup(Operation::SeekRandom { nexts: 3, direction, among_keys: None });
         let database = database(&nothing::api(), &StepSetup { all_keys_exist: false, ..strict.clone() });
         let next = NextKey::Sequential { next: from, end: DATA.keys };
         let mut seek = Seek::new(&database, &strict, next, range);
@@ -198,7 +198,7 @@ fn an_iterator_that_does_not_move_is_wrong() {
     let mut api = nothing::api();
     (api.functions.iter_next, api.functions.iter_prev) = (stays, stays);
     for (direction, next) in [(Direction::Forward, 8), (Direction::Reverse, 2)] {
-        let operation = Operation::SeekRandom { nexts: 3, direction };
+        let operation = Operation::SeekRandom { nexts: 3, direction, among_keys: None };
         for setup in [setup(operation.clone()), with_holes(operation)] {
             let range = iterate::Range { nexts: 3, direction };
             let number = if setup.all_keys_exist { 5 } else { 4 };
@@ -212,19 +212,44 @@ fn an_iterator_that_does_not_move_is_wrong() {
 
 #[test]
 fn a_pass_over_all_entries_wraps_and_counts_each() {
-    let strict = setup(Operation::ReadSequential);
+    let strict = setup(Operation::ReadSequential { one_pass: false });
     let all = database(&nothing::api(), &strict);
-    assert_eq!(found(&mut Sequential::new(&all, &strict), 75), [1; 75]);
-    let loose = with_holes(Operation::ReadSequential);
+    assert_eq!(found(&mut Sequential::new(&all, &strict, false), 75), [1; 75]);
+    let loose = with_holes(Operation::ReadSequential { one_pass: false });
     let some = database(&nothing::api(), &loose);
-    assert_eq!(found(&mut Sequential::new(&some, &loose), 75), [1; 75]);
+    assert_eq!(found(&mut Sequential::new(&some, &loose, false), 75), [1; 75]);
+}
+
+#[test]
+fn one_pass_ends_with_the_last_entry_and_the_next_block_begins_with_the_first() {
+    let setup = setup(Operation::ReadSequential { one_pass: true });
+    let database = database(&nothing::api(), &setup);
+    let mut pass = Sequential::new(&database, &setup, true);
+    for _ in 0..2 {
+        assert_eq!(found(&mut pass, 30), [1; 30]);
+        assert!(matches!(pass.once(), Err(OperationError::Exhausted)));
+    }
+}
+
+#[test]
+fn seeks_are_among_the_first_keys() {
+    let operation = Operation::SeekRandom { nexts: 0, direction: Direction::Forward, among_keys: Some(3) };
+    let setup = setup(operation);
+    let database = database(&nothing::api(), &setup);
+    // Of an engine that has only those, any other key would be missing.
+    nothing::claim(&database, &DataSet { keys: 3, ..DATA }, true);
+    let mut runner = of_database(&database, &setup, 0).unwrap();
+    let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
+    let limit = BlockLimit::Operations { count: 200 };
+    let block = runner.run(limit, &mut manner, &mut Recorder::new(), None);
+    assert_eq!((block.operations, block.failed_operations), (200, 0), "{:?}", block.first_error);
 }
 
 #[test]
 fn a_pass_that_misses_an_entry_is_wrong_and_begins_again() {
-    let strict = setup(Operation::ReadSequential);
+    let strict = setup(Operation::ReadSequential { one_pass: false });
     let database = database(&nothing::api(), &strict);
-    let mut pass = Sequential::new(&database, &strict);
+    let mut pass = Sequential::new(&database, &strict, false);
     nothing::claim(&database, &DATA, false);
     assert_eq!(found(&mut pass, 2), [1, 1]);
     assert_eq!(error(pass.once()), "wrong answer: key 3 came where key 2 should be");

@@ -124,6 +124,7 @@ api! {
         set_options(Handle, c_int, *const *const c_char, *const *const c_char, ErrorOut);
     b"rocksdb_options_enable_statistics" options_enable_statistics(Handle);
     b"rocksdb_options_statistics_get_string" options_statistics_get_string(Handle) -> *mut c_char;
+    b"rocksdb_set_perf_level" set_perf_level(c_int);
     b"rocksdb_livefiles" livefiles(Handle) -> Handle;
     b"rocksdb_livefiles_count" livefiles_count(Handle) -> c_int;
     b"rocksdb_livefiles_level" livefiles_level(Handle, c_int) -> c_int;

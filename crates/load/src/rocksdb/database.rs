@@ -6,6 +6,7 @@ use super::api::{Api, ErrorOut, Functions, Handle, OptionalFunctions};
 use super::tuning::Tuning;
 use model::shape::{Level, Shape};
 use model::units::Bytes;
+use model::workload::PerfLevel;
 use std::ffi::{CStr, CString, c_char};
 use std::path::Path;
 use std::ptr::null_mut;
@@ -107,6 +108,17 @@ impl Database {
         })?;
         let (tuning, options) = (options.tuning.clone(), options.text.clone());
         Ok(Database { functions, optional: api.optional, handle, column_family, tuning, options })
+    }
+
+    /// What the engine counts in this thread from now on.
+    pub fn set_perf_level(&self, level: PerfLevel) {
+        /// `rocksdb_disable` of c.h.
+        const DISABLE: std::ffi::c_int = 1;
+        match level {
+            PerfLevel::EnableCount => {}
+            // SAFETY: it sets a variable of this thread.
+            PerfLevel::Disable => unsafe { (self.functions.set_perf_level)(DISABLE) },
+        }
     }
 
     /// The table of functions, for the callers in this room.

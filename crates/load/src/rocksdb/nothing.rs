@@ -78,6 +78,7 @@ pub fn api() -> Api {
             sstfilewriter_finish: no_error,
             sstfilewriter_destroy: take,
             ingestoptions_create: create,
+            set_perf_level,
             ingestoptions_set_move_files: set_char,
             ingestoptions_destroy: take,
             ingest_external_file: ingest,
@@ -162,6 +163,7 @@ unsafe extern "C" fn close(database: Handle) {
     // SAFETY: `open` made it of a box, and a database is closed once.
     drop(unsafe { Box::from_raw(database.cast::<Claims>()) });
 }
+unsafe extern "C" fn set_perf_level(_: c_int) {}
 unsafe extern "C" fn set_int(_: Handle, _: c_int) {}
 unsafe extern "C" fn set_char(_: Handle, _: c_uchar) {}
 unsafe extern "C" fn writebatch_put(_: Handle, _: *const c_char, _: usize, _: *const c_char, _: usize) {}

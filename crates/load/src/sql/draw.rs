@@ -1,6 +1,7 @@
 //! The values of parameters: how one is drawn, and what all parameters hold at a moment of an event.
 
 use super::error::SqlError;
+use crate::clock;
 use crate::keys::below;
 use model::workload::sql::{Draw, Holds, Parameter};
 use rand_core::Rng;
@@ -14,9 +15,16 @@ enum Source {
     Zipfian { low: u64, high: u64, zipf: Zipf },
     Constant { value: u64 },
     Digits { groups: u32, of: u32 },
-    Text { least: u32, most: u32, random_percent: u32 },
+    Text { least: u32, most: u32, random_percent: f64 },
+    Now,
     Oldest,
     Existing,
+}
+
+impl Source {
+    fn is_text(&self) -> bool {
+        matches!(self, Source::Digits { .. } | Source::Text { .. } | Source::Now)
+    }
 }
 
 /// One parameter with the value that it holds.
@@ -72,7 +80,7 @@ impl Parameters {
 
     /// Whether its values are numbers.
     pub fn is_number(&self, index: usize) -> bool {
-        !matches!(self.slots[index].source, Source::Digits { .. } | Source::Text { .. })
+        !self.slots[index].source.is_text()
     }
 
     /// Whether it is drawn anew for each statement.
@@ -87,7 +95,7 @@ impl Parameters {
             Source::Zipfian { high, .. } => *high,
             Source::Constant { value } => value.saturating_add(u64::from(list)),
             Source::Oldest | Source::Existing => GREATEST,
-            Source::Digits { .. } | Source::Text { .. } => 0,
+            Source::Digits { .. } | Source::Text { .. } | Source::Now => 0,
         }
     }
 
@@ -110,7 +118,7 @@ impl Parameters {
     pub fn draw(&mut self, index: usize, random: &mut Xoshiro256PlusPlus) {
         let slot = &mut self.slots[index];
         match &slot.source {
-            source @ (Source::Digits { .. } | Source::Text { .. }) => {
+            source if source.is_text() => {
                 slot.text.clear();
                 push_text(&mut slot.text, source, random);
             }
@@ -177,13 +185,14 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
             Source::Digits { groups, of }
         }
         Draw::Text { least, most, random_percent } => {
-            if least > most || most > LONGEST_TEXT || random_percent > 100 {
+            if least > most || most > LONGEST_TEXT || !(0.0..=100.0).contains(&random_percent) {
                 return Err(format!(
                     "needs a least and a greatest length, at most {LONGEST_TEXT}, and at most 100 percent"
                 ));
             }
             Source::Text { least, most, random_percent }
         }
+        Draw::Now => Source::Now,
         Draw::Oldest => Source::Oldest,
         Draw::Existing => Source::Existing,
     })
@@ -203,7 +212,7 @@ fn number(source: &Source, random: &mut Xoshiro256PlusPlus, place: u32, rows: [u
         Source::Oldest => rows[0],
         // An empty table has a newest row before its oldest.
         Source::Existing => rows[0] + below(random, (rows[1] + 1).saturating_sub(rows[0]).max(1)),
-        Source::Digits { .. } | Source::Text { .. } => 0,
+        Source::Digits { .. } | Source::Text { .. } | Source::Now => 0,
     };
     number as i64
 }
@@ -216,8 +225,12 @@ fn push_text(out: &mut Vec<u8>, source: &Source, random: &mut Xoshiro256PlusPlus
         Source::Digits { groups, of } => push_digits(out, *groups, *of, random),
         Source::Text { least, most, random_percent } => {
             let length = u64::from(*least) + below(random, u64::from(most - least) + 1);
-            push_letters(out, length, length * u64::from(*random_percent) / 100, random);
+            #[expect(clippy::cast_possible_truncation, reason = "a part of a length that is an integer")]
+            #[expect(clippy::cast_sign_loss, reason = "percent are checked to be 0 to 100")]
+            let at_random = (length as f64 * random_percent / 100.0) as u64;
+            push_letters(out, length, at_random, random);
         }
+        Source::Now => push_moment(out, clock::utc_seconds()),
         Source::Uniform { .. }
         | Source::Zipfian { .. }
         | Source::Constant { .. }
@@ -226,21 +239,42 @@ fn push_text(out: &mut Vec<u8>, source: &Source, random: &mut Xoshiro256PlusPlus
     }
 }
 
-/// So many letters, of which the first are random and the others `a`.
+/// So many letters, of which the last are random and the others `a`.
 fn push_letters(out: &mut Vec<u8>, length: u64, at_random: u64, random: &mut Xoshiro256PlusPlus) {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let plain = length - at_random;
+    out.extend((0..plain).map(|_| b'a'));
     let mut left = 0;
-    for place in 0..length {
-        if place >= at_random {
-            out.push(b'a');
-            continue;
-        }
+    for place in 0..at_random {
         // Ten letters of six bits from each draw.
         if place % 10 == 0 {
             left = random.next_u64();
         }
         out.push(LETTERS[(left & 63) as usize]);
         left >>= 6;
+    }
+}
+
+/// `2026-11-26 05:49:48` of seconds since 1970.
+fn push_moment(out: &mut Vec<u8>, seconds: i64) {
+    // SAFETY: it is a plain struct of integers and a pointer that is not read.
+    let mut parts: libc::tm = unsafe { std::mem::zeroed() };
+    // SAFETY: both are valid; a time that has no year leaves the zeros.
+    unsafe { libc::gmtime_r(&seconds, &mut parts) };
+    push_number(out, i64::from(parts.tm_year) + 1900);
+    let rest = [
+        (b'-', parts.tm_mon + 1),
+        (b'-', parts.tm_mday),
+        (b' ', parts.tm_hour),
+        (b':', parts.tm_min),
+        (b':', parts.tm_sec),
+    ];
+    for (before, part) in rest {
+        out.push(before);
+        if part < 10 {
+            out.push(b'0');
+        }
+        push_number(out, i64::from(part));
     }
 }
 

@@ -3,9 +3,9 @@
 //!
 //! | | Postgres | InnoDB | MyRocks |
 //! | --- | --- | --- | --- |
-//! | flushed, drained | CHECKPOINT | dirty pages written | memtables flushed, no compaction left |
+//! | flushed, drained | CHECKPOINT | old versions purged, dirty pages written | memtables flushed, no compaction left |
 //! | level0-compacted | - | - | and level 0 emptied |
-//! | postwrite | VACUUM (ANALYZE) of each table, CHECKPOINT | ANALYZE TABLE, dirty pages written | ANALYZE TABLE, level 0 emptied |
+//! | postwrite | VACUUM (ANALYZE) of each table, CHECKPOINT | ANALYZE TABLE, old versions purged, dirty pages written | ANALYZE TABLE, level 0 emptied |
 
 mod mysql;
 

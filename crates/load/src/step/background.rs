@@ -39,8 +39,12 @@ impl BackgroundWriter {
         let (starts, to_run) = channel::<()>();
         let (done, ends) = channel();
         let flag = Arc::clone(&running);
+        let (database, perf_level) = (Arc::clone(database), setup.perf_level);
         let handle = std::thread::spawn(move || {
             clock::make_timers_exact();
+            database.set_perf_level(perf_level);
+            // Only the operation holds the database from now on.
+            drop(database);
             for () in to_run {
                 let written = write_while(&mut put, &flag, puts_per_ns);
                 if done.send(written).is_err() {

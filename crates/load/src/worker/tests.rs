@@ -52,7 +52,8 @@ fn failure(reply: &Reply) -> (FailureKind, &str) {
 }
 
 fn run_one(setup: StepSetup) -> (BlockReport, u64) {
-    let replies = ask_open(&[Request::Prepare(setup), block(OPERATIONS, false), Request::FinishStep]);
+    let replies =
+        ask_open(&[Request::Prepare(Box::new(setup)), block(OPERATIONS, false), Request::FinishStep]);
     match replies.as_slice() {
         [Reply::Prepared, Reply::Block(report), Reply::StepFinished { latency, .. }] => {
             (report.clone(), latency.count)
@@ -79,7 +80,7 @@ fn a_codec_that_a_build_lacks_is_not_supported() {
 fn a_block_tells_what_was_found_and_by_which_function() {
     let (report, calls) = run_one(setup(Operation::Overwrite));
     assert_eq!((report.operations, report.found, report.api, calls), (120, None, None, 120));
-    let (report, calls) = run_one(setup(Operation::ReadSequential));
+    let (report, calls) = run_one(setup(Operation::ReadSequential { one_pass: false }));
     assert_eq!((report.operations, report.found, report.api, calls), (120, Some(120), None, 120));
     let (report, calls) = run_one(setup(Operation::MultiRead { batch: 10 }));
     assert_eq!((report.operations, report.found, calls), (120, Some(120), 12));
@@ -94,7 +95,7 @@ fn a_block_tells_what_was_found_and_by_which_function() {
 #[test]
 fn the_seconds_of_all_threads_are_the_block() {
     let wall = BlockLimit::Time { wall: Nanos::from_millis(60) };
-    let steps = [Request::Prepare(setup(Operation::ReadRandom)), block(wall, true)];
+    let steps = [Request::Prepare(Box::new(setup(Operation::ReadRandom))), block(wall, true)];
     let replies = ask_open(&steps);
     let [Reply::Prepared, Reply::Second(second), Reply::Block(report)] = replies.as_slice() else {
         panic!("{replies:?}");
@@ -106,7 +107,7 @@ fn the_seconds_of_all_threads_are_the_block() {
 #[test]
 fn a_step_that_only_settles_is_refused_and_settled() {
     let requests = [
-        Request::Prepare(setup(Operation::Settle)),
+        Request::Prepare(Box::new(setup(Operation::Settle))),
         Request::Settle { to: Settle::Level0Compacted, timeout: Nanos::from_secs(10) },
     ];
     let replies = ask_open(&requests);
@@ -120,12 +121,12 @@ fn a_worker_whose_thread_died_can_be_closed_and_used_again() {
     // A key that cannot hold its number ends the thread that makes it.
     let broken = StepSetup { data: DataSet { key_bytes: 4, ..DATA }, ..setup(Operation::ReadRandom) };
     let requests = [
-        Request::Prepare(broken),
+        Request::Prepare(Box::new(broken)),
         block(OPERATIONS, false),
         block(OPERATIONS, false),
         Request::Close,
         open(),
-        Request::Prepare(setup(Operation::ReadRandom)),
+        Request::Prepare(Box::new(setup(Operation::ReadRandom))),
         block(OPERATIONS, false),
         Request::Close,
     ];

@@ -1,9 +1,10 @@
 //! How much a step does in one go: a time, or a number of operations.
 
-use super::DataSet;
+use super::{DataSet, Step};
 use crate::units::Nanos;
 use crate::wire::BlockLimit;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How much a step does where it is measured in one go, in rounds or one release after another.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -41,4 +42,26 @@ impl Extent {
             }
         }
     }
+}
+
+/// Gives steps the numbers of operations that the workload states for them. They are shares of its keys from then on, so that a scale
+/// changes them with the data.
+pub(super) fn give_operations(
+    steps: &mut [Step],
+    operations: &BTreeMap<String, u64>,
+    data: &DataSet,
+) -> Result<(), String> {
+    for (name, count) in operations {
+        let Some(step) = steps.iter_mut().find(|step| step.name == *name) else {
+            return Err(format!("there is no step `{name}`"));
+        };
+        if !matches!(step.extent, Extent::Operations { .. } | Extent::PerKey { .. }) {
+            return Err(format!("step `{name}` does not end after a number of operations"));
+        }
+        if *count == 0 {
+            return Err(format!("step `{name}` must have at least 1"));
+        }
+        step.extent = Extent::PerKey { share: *count as f64 / data.keys as f64 };
+    }
+    Ok(())
 }

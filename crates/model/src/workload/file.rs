@@ -4,9 +4,10 @@ use super::fio::FioJob;
 use super::sequence::{Sequence, Sequences, without};
 use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
 use super::{
-    Codec, DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, Settle, Step, Workload,
+    Codec, DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, PerfLevel, Settle, Step,
+    Workload,
 };
-use super::{DEFAULT_GRACE, companion};
+use super::{DEFAULT_GRACE, companion, extent};
 use crate::config::Options;
 use crate::names;
 use crate::units::{Bytes, Nanos};
@@ -32,12 +33,19 @@ struct WorkloadFile {
     file: Option<String>,
     /// Memory that a server is given.
     memory: Option<String>,
+    /// Clients of each step that has not a number of its own.
+    clients: Option<u32>,
+    /// Operations of steps, by their names, in place of what its sequence says.
+    #[serde(default)]
+    operations: BTreeMap<String, u64>,
     /// Of a comparison that states none.
     budget_minutes: Option<u32>,
     #[serde(default)]
     fits: Fits,
     #[serde(default)]
     options: Options,
+    #[serde(default)]
+    perf_level: PerfLevel,
     /// The name of a sequence, instead of steps.
     sequence: Option<String>,
     schema: Option<SchemaEntry>,
@@ -62,6 +70,11 @@ pub(super) struct StepEntry {
     operation: String,
     nexts: Option<u32>,
     direction: Option<Direction>,
+    /// Seeks are among so many of the first keys.
+    among_keys: Option<u32>,
+    /// Whether a sequential read ends with the last entry.
+    #[serde(default)]
+    one_pass: bool,
     batch: Option<u32>,
     /// What compresses files that are built.
     codec: Option<String>,
@@ -76,6 +89,8 @@ pub(super) struct StepEntry {
     database: DatabaseKind,
     threads: Option<u32>,
     rate: Option<f64>,
+    #[serde(default)]
+    in_bursts: bool,
     #[serde(default = "crate::yes")]
     wal: bool,
     #[serde(default)]
@@ -101,6 +116,8 @@ pub(super) struct StepEntry {
     options: Options,
     #[serde(default)]
     helper: bool,
+    #[serde(default)]
+    uninterrupted: bool,
     grace_seconds: Option<u64>,
 }
 
@@ -186,7 +203,7 @@ impl Workload {
                 ));
             }
         };
-        check_data(&data).map_err(|problem| invalid("data", problem))?;
+        data.check().map_err(|problem| invalid("data", problem))?;
         let memory = file.memory.as_deref().map(str::parse::<Bytes>).transpose();
         let memory = memory.map_err(|error| invalid("memory", error.to_string()))?;
         let mut steps: Vec<Step> = Vec::new();
@@ -216,6 +233,13 @@ impl Workload {
             return Err(invalid("step", "there is none; a workload needs at least one".to_owned()));
         }
         check_order(&steps).map_err(|(place, problem)| invalid(&place, problem))?;
+        extent::give_operations(&mut steps, &file.operations, &data)
+            .map_err(|problem| invalid("operations", problem))?;
+        if let Some(clients) = file.clients {
+            check_threads(clients).map_err(|problem| invalid("clients", problem))?;
+            let scalable = |step: &&mut Step| step.threads_scale();
+            steps.iter_mut().filter(scalable).for_each(|step| step.set_threads(clients));
+        }
         Ok(Workload {
             name: file.name,
             engine: file.engine,
@@ -228,6 +252,7 @@ impl Workload {
             budget: file.budget_minutes.map(|minutes| Nanos::from_secs(u64::from(minutes) * 60)),
             fits: file.fits,
             options: file.options,
+            perf_level: file.perf_level,
             steps,
             text: whole_text,
         })
@@ -245,28 +270,6 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> 
         .map_err(|source| WorkloadError::Toml { origin: origin.to_owned(), source: Box::new(source) })
 }
 
-fn check_data(data: &DataSet) -> Result<(), String> {
-    if data.keys == 0 {
-        return Err("keys must be at least 1".to_owned());
-    }
-    if !(8..=1024).contains(&data.key_bytes) {
-        return Err(format!(
-            "key_bytes is {}, must be 8 to 1024 (eight hold the key's number)",
-            data.key_bytes
-        ));
-    }
-    if !(1..=1 << 20).contains(&data.value_bytes) {
-        return Err(format!("value_bytes is {}, must be 1 to 1048576", data.value_bytes));
-    }
-    if data.value_compressible_percent > 100 {
-        return Err(format!(
-            "value_compressible_percent is {}, must be 0 to 100",
-            data.value_compressible_percent
-        ));
-    }
-    Ok(())
-}
-
 fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Result<Step, String> {
     let extent = extent_of(&entry)?;
     let threads = entry.threads.unwrap_or(1);
@@ -278,11 +281,12 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
     if !(5..=600_000).contains(&block_ms) {
         return Err(format!("block_ms is {block_ms}, must be 5 to 600000"));
     }
-    if !(1..=1024).contains(&threads) {
-        return Err(format!("threads is {threads}, must be 1 to 1024"));
-    }
+    check_threads(threads)?;
     if entry.rate.is_some_and(|rate| !(rate.is_finite() && rate > 0.0)) {
         return Err("rate must be a positive number of operations per second".to_owned());
+    }
+    if entry.in_bursts && entry.rate.is_none() {
+        return Err("in_bursts goes with a rate".to_owned());
     }
     if entry.sync && !entry.wal {
         return Err("sync = true needs wal = true".to_owned());
@@ -297,6 +301,7 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         threads,
         threads_fixed: entry.threads.is_some() || builds_files,
         rate: entry.rate,
+        in_bursts: entry.in_bursts,
         wal: entry.wal,
         sync: entry.sync,
         background_write_bytes_per_s: entry.background_write_bytes_per_s,
@@ -312,6 +317,7 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         // Those of a job of fio are the job.
         options: if is_fio { Options::new() } else { entry.options },
         helper: entry.helper,
+        uninterrupted: entry.uninterrupted,
         grace: entry.grace_seconds.map_or(DEFAULT_GRACE, Nanos::from_secs),
     };
     if step.writes() && step.database == DatabaseKind::Image {
@@ -351,6 +357,13 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
     Ok(step)
 }
 
+fn check_threads(threads: u32) -> Result<(), String> {
+    if (1..=1024).contains(&threads) {
+        return Ok(());
+    }
+    Err(format!("the number of threads is {threads}, must be 1 to 1024"))
+}
+
 /// It puts keys into files of its own, in one thread: what a database, a log or a writer beside it would do is not of it.
 fn check_build_files(step: &Step) -> Result<(), String> {
     if step.threads != 1 {
@@ -370,8 +383,15 @@ fn entry_name(operation: &Operation) -> &'static str {
 
 fn operation_of(entry: &StepEntry, sql: &SqlParts, of_workload: &Options) -> Result<Operation, String> {
     let name = entry.operation.as_str();
-    if name != "seek-random" && (entry.nexts.is_some() || entry.direction.is_some()) {
-        return Err("`nexts` and `direction` go with the operation seek-random only".to_owned());
+    let of_seeks = entry.nexts.is_some() || entry.direction.is_some() || entry.among_keys.is_some();
+    if name != "seek-random" && of_seeks {
+        return Err("`nexts`, `direction` and `among_keys` go with the operation seek-random only".to_owned());
+    }
+    if name != "read-sequential" && entry.one_pass {
+        return Err("`one_pass` goes with the operation read-sequential only".to_owned());
+    }
+    if entry.among_keys == Some(0) {
+        return Err("among_keys must be at least 1".to_owned());
     }
     if name != "multi-read" && entry.batch.is_some() {
         return Err("`batch` goes with the operation multi-read only".to_owned());
@@ -388,10 +408,11 @@ fn operation_of(entry: &StepEntry, sql: &SqlParts, of_workload: &Options) -> Res
             batch @ 1..=10_000 => Operation::MultiRead { batch },
             batch => return Err(format!("batch is {batch}, must be 1 to 10000")),
         },
-        "read-sequential" => Operation::ReadSequential,
+        "read-sequential" => Operation::ReadSequential { one_pass: entry.one_pass },
         "seek-random" => Operation::SeekRandom {
             nexts: entry.nexts.unwrap_or(0),
             direction: entry.direction.unwrap_or_default(),
+            among_keys: entry.among_keys,
         },
         "build-files" => build_files(entry)?,
         "compact" => Operation::Compact,

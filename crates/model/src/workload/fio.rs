@@ -222,6 +222,8 @@ mod tests {
             memory: Default::default(),
             when: Vec::new(),
             storage: Default::default(),
+            transport: Default::default(),
+            file: None,
         };
         let job = job.unwrap();
         let effect = job.in_effect(&options(&[("bs", "4k"), ("direct", "0")]), &config);

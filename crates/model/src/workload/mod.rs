@@ -56,10 +56,32 @@ pub struct Workload {
     pub fits: Fits,
     /// Engine options that are part of the workload; a configuration is laid over them.
     pub options: Options,
+    /// What RocksDB counts in each thread that the workload has.
+    #[serde(default, skip_serializing_if = "PerfLevel::is_default")]
+    pub perf_level: PerfLevel,
     /// The steps in their order.
     pub steps: Vec<Step>,
     /// The definition as it was read, that of its sequence included: its hash identifies the workload.
     pub text: String,
+}
+
+/// What RocksDB counts of a thread's own operations (`rocksdb::PerfLevel`), comparisons of keys first: a tenth of the instructions of an
+/// overwrite.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PerfLevel {
+    /// The library's default, which applications have that change nothing.
+    #[default]
+    EnableCount,
+    /// As db_bench sets it in its threads.
+    Disable,
+}
+
+impl PerfLevel {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(crate) fn is_default(&self) -> bool {
+        *self == PerfLevel::default()
+    }
 }
 
 /// What the data of a workload is meant to fit in: which size of a hardware class it takes.
@@ -113,6 +135,29 @@ impl DataSet {
         }
     }
 
+    /// What is wrong with the sizes.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.keys == 0 {
+            return Err("keys must be at least 1".to_owned());
+        }
+        if !(8..=1024).contains(&self.key_bytes) {
+            return Err(format!(
+                "key_bytes is {}, must be 8 to 1024 (eight hold the key's number)",
+                self.key_bytes
+            ));
+        }
+        if !(1..=1 << 20).contains(&self.value_bytes) {
+            return Err(format!("value_bytes is {}, must be 1 to 1048576", self.value_bytes));
+        }
+        if self.value_compressible_percent > 100 {
+            return Err(format!(
+                "value_compressible_percent is {}, must be 0 to 100",
+                self.value_compressible_percent
+            ));
+        }
+        Ok(())
+    }
+
     /// Bytes of one key and its value.
     pub fn row_bytes(&self) -> u64 {
         (self.key_bytes + self.value_bytes) as u64
@@ -141,6 +186,9 @@ pub struct Step {
     pub threads_fixed: bool,
     /// Operations per second over all threads of an open loop; a closed loop where absent.
     pub rate: Option<f64>,
+    /// Whether the operations of a second are all due when it begins, as in the scripts of the Insert Benchmark; else evenly spaced.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_bursts: bool,
     /// Whether writes go through the write-ahead log.
     pub wal: bool,
     /// Whether each write waits for the device.
@@ -181,6 +229,9 @@ pub struct Step {
     /// Whether the step is left out of summaries: it only brings the tree into a state.
     #[serde(default)]
     pub helper: bool,
+    /// Whether only running without pauses tells what it costs: compactions that it leaves behind, stalls, a table that it turns over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uninterrupted: bool,
     /// A step that lasts longer than its extent by this much hangs.
     #[serde(default = "default_grace")]
     pub grace: Nanos,
@@ -210,6 +261,11 @@ impl Step {
         self.operation == Operation::Settle
     }
 
+    /// Whether rounds tell more of it than interleaved blocks.
+    pub fn suits_rounds(&self) -> bool {
+        self.uninterrupted || self.operation.is_one_go() || self.operation.is_fio()
+    }
+
     /// When the step ends in rounds and one after another.
     pub fn limit(&self, data: &DataSet) -> BlockLimit {
         match self.operation {
@@ -219,10 +275,14 @@ impl Step {
             | Operation::BuildIndexes
             | Operation::LayOutFile => BlockLimit::Operations { count: data.keys },
             Operation::Compact | Operation::Settle => BlockLimit::Operations { count: 1 },
+            // Each thread ends by itself at the last entry.
+            Operation::ReadSequential { one_pass: true } => {
+                BlockLimit::Operations { count: data.keys * u64::from(self.threads) }
+            }
             Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
-            | Operation::ReadSequential
+            | Operation::ReadSequential { .. }
             | Operation::SeekRandom { .. }
             | Operation::BuildFiles { .. }
             | Operation::Transaction(_)
@@ -364,6 +424,20 @@ impl Workload {
     /// The names of a step and of its companions: all that is measured at once.
     pub fn streams<'a>(&'a self, step: &'a str) -> impl Iterator<Item = &'a str> {
         std::iter::once(step).chain(self.companions(step).map(|companion| companion.name.as_str()))
+    }
+
+    /// The steps of a turn in which those of `judged` are measured: all up to the last of them, for those before it make its tree. One
+    /// that is `judged_elsewhere`, leaves the tree as it was and ends its process is left out.
+    pub fn steps_of_turn(&self, judged: &[String], judged_elsewhere: &[String]) -> Vec<&Step> {
+        let is_judged = |step: &Step| judged.contains(&step.name);
+        let last = self.steps.iter().rposition(is_judged);
+        let up_to_last = &self.steps[..last.map_or(0, |last| last + 1)];
+        let goes_on = |index: usize| up_to_last.get(index + 1).is_some_and(|next| next.same_process);
+        let leaves_nothing = |(index, step): (usize, &Step)| {
+            let writes = std::iter::once(step).chain(self.companions(&step.name)).any(Step::writes);
+            judged_elsewhere.contains(&step.name) && !writes && step.settle == Settle::None && !goes_on(index)
+        };
+        up_to_last.iter().enumerate().filter(|step| !leaves_nothing(*step)).map(|(_, step)| step).collect()
     }
 
     /// The step of this name.

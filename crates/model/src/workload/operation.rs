@@ -25,8 +25,12 @@ pub enum Operation {
         /// Keys in a batch.
         batch: u32,
     },
-    /// Step through the entries in key order, from the first again after the last; one entry is one operation.
-    ReadSequential,
+    /// Step through the entries in key order; one entry is one operation.
+    ReadSequential {
+        /// Whether each thread ends with the last entry, as db_bench's readseq does; else it begins again with the first.
+        #[serde(default)]
+        one_pass: bool,
+    },
     /// Seek to a key drawn uniformly, then step; all entries must be there.
     SeekRandom {
         /// Steps after the seek.
@@ -34,6 +38,9 @@ pub enum Operation {
         /// Which way they go.
         #[serde(default)]
         direction: Direction,
+        /// Keys are drawn among so many of the first; among all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        among_keys: Option<u32>,
     },
     /// Put the next key into a sorted file that belongs to no database; a file that is full is finished and dropped,
     /// and the next one is begun. One key is one operation.
@@ -101,7 +108,7 @@ impl Operation {
             | Operation::LayOutFile => true,
             Operation::ReadRandom
             | Operation::MultiRead { .. }
-            | Operation::ReadSequential
+            | Operation::ReadSequential { .. }
             | Operation::SeekRandom { .. }
             | Operation::BuildFiles { .. } => false,
             Operation::Transaction(transaction) => transaction.writes(),
@@ -146,7 +153,7 @@ impl Operation {
             | Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
-            | Operation::ReadSequential
+            | Operation::ReadSequential { .. }
             | Operation::SeekRandom { .. }
             | Operation::BuildFiles { .. }
             | Operation::Transaction(_)
@@ -162,7 +169,7 @@ impl Operation {
             | Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
-            | Operation::ReadSequential
+            | Operation::ReadSequential { .. }
             | Operation::BuildFiles { .. }
             | Operation::LoadTables
             | Operation::BuildIndexes

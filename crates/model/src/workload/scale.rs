@@ -22,6 +22,8 @@ pub struct Scale {
     pub write_seconds: Option<f64>,
     /// Foreground threads of each step that has not just one by its nature. A companion's rate goes with them.
     pub threads: Option<u32>,
+    /// Whether what is due in a second at a stated rate comes at its beginning, or evenly spaced.
+    pub in_bursts: Option<bool>,
 }
 
 impl Workload {
@@ -47,6 +49,9 @@ impl Workload {
                 (seconds, step.extent, step.is_companion())
             {
                 step.extent = Extent::Time { wall: nanos(seconds) };
+            }
+            if let (Some(in_bursts), Some(_)) = (scale.in_bursts, step.rate) {
+                step.in_bursts = in_bursts;
             }
             if let Some(threads) = scale.threads
                 && step.threads_scale()
@@ -75,6 +80,7 @@ impl Workload {
             read_seconds: the_only(self.seconds(false)).flatten(),
             write_seconds: the_only(self.seconds(true)).flatten(),
             threads: the_only(threads),
+            in_bursts: self.steps.iter().any(|step| step.in_bursts).then_some(true),
         }
     }
 

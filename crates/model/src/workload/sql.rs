@@ -101,14 +101,16 @@ pub enum Draw {
         /// Digits of a group.
         of: u32,
     },
-    /// Random letters and digits, and then as many `a` as are missing: what the Insert Benchmark fills its column with.
+    /// Letters `a`, and after them random letters and digits: what the Insert Benchmark fills its column with.
     Text {
         least: u32,
         /// The greatest; each from the least on alike.
         most: u32,
-        /// The part of it that is random, in percent.
-        random_percent: u32,
+        /// The part of it that is random, in percent, rounded down to whole letters.
+        random_percent: f64,
     },
+    /// The date and time of this moment to the second, as text: `2026-11-26 05:49:48`, in UTC.
+    Now,
     /// The id of the oldest row that is left in the table: where rows are deleted in the order in which they came.
     Oldest,
     /// An id between those of the oldest and of the newest row, each alike; the row may be gone meanwhile.
@@ -124,7 +126,7 @@ impl Draw {
             | Draw::Constant { .. }
             | Draw::Oldest
             | Draw::Existing => true,
-            Draw::Digits { .. } | Draw::Text { .. } => false,
+            Draw::Digits { .. } | Draw::Text { .. } | Draw::Now => false,
         }
     }
 

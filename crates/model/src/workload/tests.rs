@@ -157,3 +157,36 @@ fn mistakes_of_a_step_that_builds_files_are_named() {
     let error = Workload::parse(&other, "w.toml").unwrap_err().to_string();
     assert!(error.contains("`codec` and `file_bytes` go with the operation build-files only"), "{error}");
 }
+
+#[test]
+fn a_turn_has_the_steps_that_make_the_tree_of_those_that_are_judged() {
+    let step = |name: &str, more: &str| format!("\n[[step]]\nname = \"{name}\"\ngroup = \"point\"\n{more}\n");
+    let read = "operation = \"read-random\"";
+    let text = [
+        "name = \"t\"\nengine = \"rocksdb\"\ndescription = \"d\"\ntells = \"t\"\ndoes_not_tell = \"n\"\n\
+         data = { keys = 1000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }\n"
+            .to_owned(),
+        step("fill", "operation = \"fill-sequential\""),
+        step("drains", &format!("{read}\nsettle = \"drained\"")),
+        step("cold", read),
+        step("warms", read),
+        step("warm", &format!("{read}\nsame_process = true")),
+        step("beside", &format!("{read}\nbackground_write_bytes_per_s = 1000")),
+        step("last", "operation = \"overwrite\""),
+        step("after", read),
+    ]
+    .concat();
+    let workload = Workload::parse(&text, "t.toml").unwrap();
+    let names = |judged: &[&str], elsewhere: &[&str]| -> Vec<String> {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let steps = workload.steps_of_turn(&owned(judged), &owned(elsewhere));
+        steps.iter().map(|step| step.name.clone()).collect()
+    };
+    let all = ["fill", "drains", "cold", "warms", "warm", "beside", "last"];
+    assert_eq!(names(&["last"], &[]), all);
+    // `warms` fills the cache of the process in which `warm` goes on, `warm` ends it.
+    let elsewhere = ["drains", "cold", "warms", "beside", "after"];
+    assert_eq!(names(&["warm", "last"], &elsewhere), ["fill", "drains", "warms", "warm", "beside", "last"]);
+    assert_eq!(names(&["cold"], &[]), ["fill", "drains", "cold"]);
+    assert!(names(&[], &elsewhere).is_empty());
+}

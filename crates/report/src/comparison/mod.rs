@@ -10,6 +10,7 @@ mod groups;
 mod json;
 mod matrix;
 mod sentences;
+mod stalls;
 mod sweeps;
 mod table;
 mod tables;
@@ -53,6 +54,7 @@ pub fn document(run: &ComparedRun) -> Document {
     }
     sections.extend(depths::section(run, &mut ids));
     sections.extend(sweeps::section(view, &mut ids));
+    sections.extend(stalls::section(run));
     sections.extend(changes_section(view));
     sections.extend(groups(view));
     sections.append(&mut of_candidates);

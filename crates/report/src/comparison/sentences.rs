@@ -7,7 +7,7 @@ use findings::comparison::{ControlVerdict, ControlView, Disturbed, Repeats, Step
 use findings::conditions::cpus;
 use model::block::Side;
 use model::event::RunOutcome;
-use model::figures::{bytes, count, percent, quantity, span};
+use model::figures::{and_list, bytes, count, percent, quantity, span};
 use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, StepPauses};
 use model::plan::{Design, LoopDevice};
@@ -70,8 +70,13 @@ fn status(status: RunStatus) -> &'static str {
 pub(super) fn design(view: &Comparison) -> Option<String> {
     let subjects = count(view.conditions.subjects as u64, "subject", "subjects");
     let rounds = u64::from(view.conditions.rounds);
-    match view.conditions.design {
-        Design::Interleaved => None,
+    let design = match view.conditions.design {
+        Design::Interleaved => view.conditions.candidates_at_once.map(|some| {
+            format!(
+                "Each launch has {some} of the {}, neighbours in the plan, and all processes of the base.",
+                count(view.conditions.subjects.saturating_sub(1) as u64, "candidate", "candidates")
+            )
+        }),
         Design::Rounds if view.conditions.file_of_fio => Some(format!(
             "{} of {subjects} in random order, each on a file of its own that is written again in each round, or on the target of its configuration.",
             count(rounds, "round", "rounds")
@@ -86,7 +91,31 @@ pub(super) fn design(view: &Comparison) -> Option<String> {
              is suspect at most.",
             count(rounds, "time", "times")
         )),
+    };
+    let texts: Vec<String> = design.into_iter().chain(other_run(view)).collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
+}
+
+/// Which steps another run has, where each step of the workload got the design that suits it.
+fn other_run(view: &Comparison) -> Option<String> {
+    let others = &view.conditions.steps_of_other_run;
+    if others.is_empty() {
+        return None;
     }
+    Some(match view.conditions.design {
+        Design::Interleaved => format!(
+            "{} measured in rounds, by the other run of this campaign: only running without pauses tells what {}.",
+            match &others[..] {
+                [one] => format!("Step {one} is"),
+                several => format!("Steps {} are", and_list(several)),
+            },
+            if others.len() == 1 { "it costs" } else { "they cost" }
+        ),
+        Design::Rounds | Design::Sequential => format!(
+            "Only running without pauses tells what these steps cost; the other run of this campaign has the other {}, interleaved.",
+            count(others.len() as u64, "step", "steps")
+        ),
+    })
 }
 
 /// What it was measured under.

@@ -100,6 +100,32 @@ pub(crate) fn during_step(
     )
 }
 
+/// What the device of the host did between two moments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct DeviceWork {
+    /// Share of the time in which some request was in flight.
+    pub(crate) busy: f64,
+    pub(crate) read_bytes_per_s: f64,
+    pub(crate) write_bytes_per_s: f64,
+}
+
+/// Between the sample before a moment and the first one after another; absent where the device was not read.
+pub(crate) fn device_between(
+    samples: &[HostSample],
+    host: &Host,
+    from_us: i64,
+    to_us: i64,
+) -> Option<DeviceWork> {
+    let before = samples.get(samples.partition_point(|sample| sample.at_us <= from_us).checked_sub(1)?)?;
+    let after = samples.get(samples.partition_point(|sample| sample.at_us < to_us))?;
+    let interval = Interval { before, after, device: host.device.as_deref() };
+    Some(DeviceWork {
+        busy: interval.device_per_s("busy_us")? / 1e6,
+        read_bytes_per_s: interval.device_per_s("read_bytes")?,
+        write_bytes_per_s: interval.device_per_s("write_bytes")?,
+    })
+}
+
 /// All metrics over some seconds from a moment on.
 fn values(samples: &[HostSample], host: &Host, from_us: i64, seconds: usize) -> Vec<Vec<Option<u64>>> {
     let mut values = vec![vec![None; seconds]; METRICS.len()];
@@ -212,6 +238,24 @@ mod tests {
         assert_eq!(timeline.metrics.len(), 1);
         // Nothing in second 1; a reading that fell began again and says nothing.
         assert_eq!(timeline.lines[0].values, [[None, None, Some(100), None]]);
+    }
+
+    #[test]
+    fn the_device_is_told_between_the_samples_around_two_moments() {
+        let host = Host { device: Some("vda".to_owned()), ..Host::default() };
+        let at = |seconds: i64, busy_ms: u64, written: u64| {
+            let readings = [
+                ("disk.vda.busy_us", busy_ms * 1000),
+                ("disk.vda.read_bytes", 0),
+                ("disk.vda.write_bytes", written),
+            ];
+            sample(seconds * 1_000_000, &readings)
+        };
+        let samples = [at(0, 0, 0), at(1, 100, 5), at(2, 1000, 2005), at(3, 1900, 4005), at(4, 2000, 4005)];
+        let work = device_between(&samples, &host, 1_200_000, 2_900_000).unwrap();
+        assert_eq!(work, DeviceWork { busy: 0.9, read_bytes_per_s: 0.0, write_bytes_per_s: 2000.0 });
+        assert_eq!(device_between(&samples, &host, 3_500_000, 4_500_000), None, "the run ended before");
+        assert_eq!(device_between(&samples, &Host::default(), 1_200_000, 2_900_000), None);
     }
 
     #[test]

@@ -176,15 +176,22 @@ fn design(record: &RunRecord) -> String {
 }
 
 fn steps(plan: &Plan) -> Table {
+    let of_other_run = |step: &Step| plan.layout.steps_of_other_run.contains(&step.name);
+    let is_shown = |step: &&Step| plan.steps.contains(&step.name) || of_other_run(step);
     Table::by_columns(
-        plan.chosen_steps(),
+        plan.workload.steps.iter().filter(is_shown),
         &[
             ("step", Kind::Name, &|step| step.name.clone()),
             ("group", Kind::Word, &|step| step.group.name().to_owned()),
             ("threads", Kind::Number, &|step| step.threads.to_string()),
             ("extent", Kind::Word, &|step| extent(step, plan)),
             ("note", Kind::Word, &|step| {
-                if step.helper { "setup step: not in summaries" } else { "" }.to_owned()
+                let of_other_run = of_other_run(step).then_some(match plan.layout.design {
+                    Design::Interleaved => "in rounds, by the other run",
+                    Design::Rounds | Design::Sequential => "interleaved, by the other run",
+                });
+                let of_setup = step.helper.then_some("setup step: not in summaries");
+                of_other_run.or(of_setup).unwrap_or_default().to_owned()
             }),
         ],
     )

@@ -13,10 +13,14 @@ pub fn data_seed(seed: u64, launch: u32) -> u64 {
     generator(seed, launch).next_u64()
 }
 
+/// A number below `bound`, each alike.
+pub fn below(random: &mut Xoshiro256PlusPlus, bound: usize) -> usize {
+    usize::try_from((u128::from(random.next_u64()) * bound as u128) >> 64).unwrap_or(0)
+}
+
 /// Fisher and Yates.
 pub fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256PlusPlus) {
     for last in (1..items.len()).rev() {
-        let chosen = usize::try_from((u128::from(random.next_u64()) * (last as u128 + 1)) >> 64);
-        items.swap(last, chosen.unwrap_or(0));
+        items.swap(last, below(random, last + 1));
     }
 }

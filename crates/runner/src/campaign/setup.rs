@@ -1,7 +1,7 @@
 //! What a worker is told of a step, whichever way trials are laid out in time.
 
 use model::block::Side;
-use model::plan::Plan;
+use model::plan::{Design, Plan};
 use model::wire::{CompanionSetup, StepSetup, Stream};
 use model::workload::{Operation, Step};
 
@@ -15,14 +15,20 @@ pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepS
                 let config = &plan.subjects[side].config;
                 Operation::Fio(Box::new(job.in_effect(&plan.workload.options, config)))
             }
+            // Interleaved blocks of it end by their time.
+            Operation::ReadSequential { .. } if plan.layout.design == Design::Interleaved => {
+                Operation::ReadSequential { one_pass: false }
+            }
             operation => operation.clone(),
         },
         data: plan.workload.data,
         tables: plan.workload.tables.clone(),
         threads: step.threads,
         rate: step.rate,
+        in_bursts: step.in_bursts,
         wal: step.wal,
         sync: step.sync,
+        perf_level: plan.workload.perf_level,
         background_write_bytes_per_s: step.background_write_bytes_per_s,
         seed: data_seed.wrapping_add(1 + position.unwrap_or(0) as u64),
         planted_slowdown_percent: plan.subjects[side].planted_slowdown_percent,

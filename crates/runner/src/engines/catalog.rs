@@ -161,6 +161,18 @@ impl EngineCatalog {
         })
     }
 
+    /// Gives an engine a configuration, in place of one of the same name.
+    pub fn set_config(&mut self, engine: &str, config: EngineConfig) -> Result<(), EngineError> {
+        let hint = names::hint(engine, self.engines());
+        let known = self
+            .engines
+            .get_mut(engine)
+            .ok_or_else(|| EngineError::UnknownEngine { engine: engine.to_owned(), hint })?;
+        known.configs.retain(|earlier| earlier.name != config.name);
+        known.configs.push(config);
+        Ok(())
+    }
+
     pub(super) fn source(&self, engine: &str) -> Result<&EngineSource, EngineError> {
         Ok(&self.engine(engine)?.source)
     }

@@ -40,12 +40,12 @@ pub fn measure(
     for step in
         plan.chosen_steps().filter(|step| step.operation != Operation::Compact && !step.only_settles())
     {
-        ask(&Request::Prepare(StepSetup {
+        ask(&Request::Prepare(Box::new(StepSetup {
             threads: step.threads,
             wal: step.wal,
             sync: step.sync,
             ..StepSetup::plain(step.operation.clone(), plan.workload.data, plan.seed)
-        }))?;
+        })))?;
         let limit = BlockLimit::Operations { count: OPERATIONS };
         if let Reply::Block(report) = ask(&Request::RunBlock { limit, warm_up: false, seconds: false })? {
             let cpu: Nanos = report.thread_cpu.iter().copied().sum();

@@ -22,6 +22,62 @@ const SHAPING: &[&str] = &[
     "lower_case_table_names",
 ];
 
+/// What dbdyno decides itself: where a server listens, where its files and its log are, and whether it starts again after a crash.
+pub fn is_ours(dialect: Dialect, option: &str) -> bool {
+    const POSTGRES: &[&str] = &[
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_destination",
+        "log_directory",
+        "log_filename",
+        "logging_collector",
+        "port",
+        "restart_after_crash",
+        "ssl",
+        "ssl_ca_file",
+        "ssl_cert_file",
+        "ssl_key_file",
+        "unix_socket_directories",
+        "unix_socket_group",
+        "unix_socket_permissions",
+    ];
+    const MYSQL: &[&str] = &[
+        "basedir",
+        "bind_address",
+        "character_sets_dir",
+        "datadir",
+        "general_log_file",
+        "init_file",
+        "innodb_data_home_dir",
+        "innodb_log_group_home_dir",
+        "innodb_undo_directory",
+        "lc_messages_dir",
+        "log_error",
+        "pid_file",
+        "plugin_dir",
+        "port",
+        "rocksdb_datadir",
+        "rocksdb_wal_dir",
+        "skip_networking",
+        "slow_query_log_file",
+        "socket",
+        "ssl",
+        "ssl_ca",
+        "ssl_cert",
+        "ssl_key",
+        "tmpdir",
+        "user",
+    ];
+    match dialect {
+        Dialect::Postgres => POSTGRES.contains(&option),
+        Dialect::Mysql => MYSQL.contains(&option.trim_start_matches("loose_")),
+    }
+}
+
 /// How arguments begin that load a plugin or belong to one.
 const LOADING: &[&str] = &["--plugin-load", "--plugin_load", "--rocksdb"];
 

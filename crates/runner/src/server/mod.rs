@@ -19,6 +19,7 @@ mod log;
 mod ready;
 
 pub use account::we_are_root;
+pub use arguments::is_ours;
 pub use error::ServerError;
 pub use fresh::FreshServer;
 pub use initialise::initialise;

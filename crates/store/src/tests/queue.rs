@@ -23,6 +23,8 @@ fn runs_leave_the_queue_in_their_order_when_they_begin() {
     writer.begin_queued("c1", RUN).unwrap();
     assert_eq!(writer.store().campaign_of(RUN).unwrap().as_deref(), Some("c1"));
     assert_eq!(writer.store().find_run("posts/small").unwrap(), RUN);
+    assert_eq!(writer.store().runs_of_campaign("c1").unwrap(), [RUN]);
+    assert!(writer.store().runs_of_campaign("c2").unwrap().is_empty());
     assert_eq!(writer.store().next_queued("c1").unwrap(), Some(runs[1].clone()));
     // One of which no run began goes when the next is queued.
     writer.queue("never begun", &[queued("other", 3)]).unwrap();

@@ -114,7 +114,7 @@ const READ: Case = Case {
 };
 const SEEK: Case = Case {
     test: "seekrandom",
-    operation: Operation::SeekRandom { nexts: 10, direction: Direction::Forward },
+    operation: Operation::SeekRandom { nexts: 10, direction: Direction::Forward, among_keys: None },
     threads: 1,
     wal: true,
     short: 200_000,

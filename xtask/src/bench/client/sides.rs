@@ -124,7 +124,7 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             create: case.fills(),
             tickers: false,
         },
-        Request::Prepare(StepSetup { threads: case.threads, wal: case.wal, ..setup }),
+        Request::Prepare(Box::new(StepSetup { threads: case.threads, wal: case.wal, ..setup })),
         Request::RunBlock {
             limit: BlockLimit::Operations { count: run.operations },
             warm_up: false,

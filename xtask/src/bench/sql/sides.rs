@@ -67,7 +67,7 @@ impl Sides {
         };
         let setup = setup(case.operation().context("failed to make the statements")?, case.threads, seed)?;
         self.worker_on(vec![
-            Request::Prepare(setup),
+            Request::Prepare(Box::new(setup)),
             Request::RunBlock { limit, warm_up: false, seconds: false },
             Request::FinishStep,
         ])
@@ -79,7 +79,7 @@ impl Sides {
         let closed = setup(operation, schedule.connections, seed)?;
         let wall = Nanos::from_secs(u64::from(schedule.seconds));
         self.worker_on(vec![
-            Request::Prepare(StepSetup { rate: Some(schedule.rate), ..closed }),
+            Request::Prepare(Box::new(StepSetup { rate: Some(schedule.rate), ..closed })),
             Request::RunBlock { limit: BlockLimit::Time { wall }, warm_up: false, seconds: false },
             Request::FinishStep,
         ])
@@ -90,7 +90,7 @@ impl Sides {
         let mut requests = Vec::new();
         for operation in [Operation::LoadTables, Operation::BuildIndexes] {
             let limit = BlockLimit::Operations { count: ROWS };
-            requests.push(Request::Prepare(setup(operation, 1, 1)?));
+            requests.push(Request::Prepare(Box::new(setup(operation, 1, 1)?)));
             requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
             requests.push(Request::FinishStep);
         }
@@ -103,7 +103,7 @@ impl Sides {
         let drop = serde_json::json!({ "prepared": false, "statements": [{ "sql": "DROP TABLE {table}" }] });
         let drop = serde_json::from_value(drop).context("failed to make the statement")?;
         self.worker_on(vec![
-            Request::Prepare(setup(Operation::Transaction(drop), 1, 1)?),
+            Request::Prepare(Box::new(setup(Operation::Transaction(drop), 1, 1)?)),
             Request::RunBlock { limit: BlockLimit::Operations { count: 1 }, warm_up: false, seconds: false },
         ])
     }

@@ -7,6 +7,7 @@ mod changes;
 mod disturbed;
 mod drift;
 mod moved;
+mod seconds;
 mod series;
 mod values;
 
@@ -38,11 +39,11 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     let medians = disturbed::medians(&cells);
     warnings.extend(disturbed::busy_host(&medians));
     let disturbed = disturbed::set_aside(&mut cells, &medians);
-    let seconds = seconds(&done);
+    let wall_times = wall_times(&done);
     let over_releases = changes::over_releases(plan, &cells);
     let mut together = Together::default();
     let mut steps: Vec<StepView> =
-        plan.chosen_steps().map(|step| step_view(step, record, &cells, &seconds, &mut together)).collect();
+        plan.chosen_steps().map(|step| step_view(step, record, &cells, &wall_times, &mut together)).collect();
     judge_together(&mut steps, plan, &together.alone);
     Comparison {
         disturbed,
@@ -54,6 +55,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
         changes: over_releases.changes,
         trends: over_releases.trends,
         searched_series: over_releases.searched_series,
+        stalls: seconds::stalls(record),
         warnings,
         ..facts::comparison(record, Repeats::Rounds)
     }
@@ -113,7 +115,8 @@ fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
     gathered
 }
 
-fn seconds(done: &[TrialData<'_>]) -> BTreeMap<(String, Side), f64> {
+/// Seconds that were measured, by step and side.
+fn wall_times(done: &[TrialData<'_>]) -> BTreeMap<(String, Side), f64> {
     let mut seconds = BTreeMap::new();
     for trial in done {
         *seconds.entry((trial.key.step.clone(), trial.key.side)).or_insert(0.0) += trial.seconds();

@@ -13,9 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Metrics that follow from the rate by arithmetic, and totals of a step, which grow with the operations that it
 /// happened to do: they would stand beside every change and say nothing.
-const FOLLOW_THE_RATE: [Metric; 17] = [
+const FOLLOW_THE_RATE: [Metric; 22] = [
     Metric::OpsPerSecond,
     Metric::OpsPerSecondDrained, // a series of its own
+    Metric::RateIn50Percent,
+    Metric::RateIn95Percent,
+    Metric::RateIn99Percent,
+    Metric::RateIn95PercentOfTen,
+    Metric::RateIn99PercentOfTen,
     Metric::BytesPerSecond,
     Metric::ThreadMicrosPerOp,
     Metric::LsmBytes,

@@ -2,10 +2,11 @@
 //! itself what nobody else sees: RocksDB's own statistics before and after a trial, as columns and tickers; of a SQL server
 //! the size of its database and how often it found a page in its cache.
 
+use super::seconds;
 use crate::comparison::{Values, depths, facts};
 use formats::rocksdb_stats::{self, RocksDbStats};
 use formats::{rocksdb_tickers, server_status};
-use model::block::{Block, BlockKind, Latency, Outcome, Side, TrialKey};
+use model::block::{Block, BlockKind, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::Counter;
 use model::event::Moment;
 use model::host::Host;
@@ -23,6 +24,8 @@ pub(super) struct TrialData<'a> {
     measured: Option<&'a Block>,
     drained: Option<&'a Block>,
     latency: Option<&'a Latency>,
+    /// Empty where none were kept.
+    seconds: &'a [Second],
 }
 
 impl TrialData<'_> {
@@ -54,6 +57,7 @@ pub(super) fn done_trials(record: &RunRecord) -> Vec<TrialData<'_>> {
             measured: blocks.get(&(&ended.trial, BlockKind::Whole)).copied(),
             drained: blocks.get(&(&ended.trial, BlockKind::Drain)).copied(),
             latency: ended.latency.as_ref(),
+            seconds: record.seconds.get(&ended.trial).map(Vec::as_slice).unwrap_or_default(),
         })
         .collect();
     trials.sort_by(|left, right| left.key.cmp(right.key));
@@ -71,6 +75,9 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
         throughput(&mut values, measured, step, plan);
         device(&mut values, &Work { blocks: vec![measured] }, false);
         per_operation(&mut values, measured);
+        if !trial.seconds.is_empty() {
+            seconds::add(&mut values, &seconds::rates(trial.seconds, measured));
+        }
         if plan.workload.is_fio() {
             values.set(Metric::Counter(Counter::HostCpuMicros), posts_cpu_per_io(measured, host));
         }
@@ -418,6 +425,8 @@ fn add_stats(values: &mut Values, stats: &RocksDbStats) {
     values.set(Metric::UptimeSeconds, stats.uptime_s);
     values.set(Metric::StallPercent, stats.stall_percent);
     values.set(Metric::Stalls, count(stats.stall_count()));
+    let share = stats.compaction_cpu_s.zip(stats.compaction_s).map(|(cpu, wall)| cpu / wall);
+    values.set(Metric::CompactionCpuShare, share);
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ fn ranges_without_a_number_are_refused() {
 
 #[test]
 fn texts_have_their_lengths_and_their_random_part() {
-    let source = source(Draw::Text { least: 10, most: 20, random_percent: 50 }, 0).unwrap();
+    let source = source(Draw::Text { least: 10, most: 20, random_percent: 37.5 }, 0).unwrap();
     let mut random = random();
     let mut lengths = [0_u32; 21];
     for _ in 0..5000 {
@@ -138,11 +138,29 @@ fn texts_have_their_lengths_and_their_random_part() {
         push_text(&mut text, &source, &mut random);
         lengths[text.len()] += 1;
         assert!(text.iter().all(|letter| letter.is_ascii_alphanumeric() || b"+/".contains(letter)));
-        assert!(text[text.len() / 2..].iter().all(|letter| *letter == b'a'), "{text:?}");
+        let at_random = text.len() * 3 / 8;
+        assert!(text[..text.len() - at_random].iter().all(|letter| *letter == b'a'), "{text:?}");
     }
     assert!(lengths[..10].iter().all(|count| *count == 0));
     assert!(lengths[10..].iter().all(|count| (350..=560).contains(count)), "{lengths:?}");
-    assert!(super::source(Draw::Text { least: 2, most: 1, random_percent: 50 }, 0).is_err());
+    assert!(super::source(Draw::Text { least: 2, most: 1, random_percent: 50.0 }, 0).is_err());
+    assert!(super::source(Draw::Text { least: 1, most: 2, random_percent: f64::NAN }, 0).is_err());
+}
+
+#[test]
+fn a_moment_is_written_as_servers_read_it() {
+    let check = |seconds: i64, expected: &str| {
+        let mut text = Vec::new();
+        push_moment(&mut text, seconds);
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    };
+    check(0, "1970-01-01 00:00:00");
+    check(1_795_672_188, "2026-11-26 05:49:48");
+    check(951_782_399, "2000-02-28 23:59:59");
+    check(951_782_400, "2000-02-29 00:00:00");
+    let mut now = Vec::new();
+    push_text(&mut now, &source(Draw::Now, 0).unwrap(), &mut random());
+    assert!(now.len() == 19 && now.starts_with(b"20"), "{now:?}");
 }
 
 #[test]

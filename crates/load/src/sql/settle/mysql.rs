@@ -46,6 +46,8 @@ pub(super) fn settle(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
         }
     };
     if engines.iter().any(|engine| engine == "INNODB") {
+        // First, because purge makes pages dirty.
+        until_purged(wait)?;
         write_dirty_pages(wait)?;
     }
     if engines.iter().any(|engine| engine == ROCKSDB) {
@@ -58,6 +60,39 @@ const ROCKSDB: &str = "ROCKSDB";
 
 pub(super) fn analyze(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
     tables.iter().try_for_each(|table| wait.run(&format!("ANALYZE TABLE `{}`", table.replace('`', "``"))))
+}
+
+/// Transactions whose old versions are left count as few up to here: a release keeps some until the next commit.
+const FEW_IN_HISTORY: f64 = 50.0;
+/// If none was purged in so many looks in a row, none is going to be: 1 s, in which purge, if it can, removes thousands.
+const POLLS_WITHOUT_PURGE: u32 = 4;
+
+/// Waits until InnoDB has purged the old versions of rows: reads beside purge would be slower, and for longer the slower a release purges.
+fn until_purged(wait: &mut Wait) -> Result<(), SqlError> {
+    let mut least = f64::INFINITY;
+    let mut polls_at_floor = 0;
+    loop {
+        // Absent where the table of metrics is not there, or this metric is off.
+        let left = if_there(wait.connection.read(
+            "SELECT `COUNT` FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'",
+        ))?;
+        let Some(left) = left.first().and_then(|left| left.parse::<f64>().ok()) else { return Ok(()) };
+        if left <= FEW_IN_HISTORY {
+            return Ok(());
+        }
+        if left < least {
+            (least, polls_at_floor) = (left, 0);
+        } else {
+            polls_at_floor += 1;
+        }
+        if polls_at_floor >= POLLS_WITHOUT_PURGE {
+            return Ok(());
+        }
+        if wait.is_over() {
+            return Err(wait.timed_out(format!("old versions of {left:.0} transactions are not purged")));
+        }
+        clock::sleep_until(clock::now() + POLL_PAUSE);
+    }
 }
 
 /// Lets InnoDB write until few pages are dirty, and sets back what that took.

@@ -89,7 +89,8 @@ impl<R: Referee> Campaign<R> {
     fn end_failed(&mut self, step: &str, line: &Line, failure: &Failure) {
         let under_way = line.step.as_ref().is_none_or(|current| current == step);
         self.launch.failed.insert(step.to_owned());
-        for side in 0..self.plan.subjects.len() {
+        let in_launch = |side: &Side| self.launch.sides.is_empty() || self.launch.sides.contains(side);
+        for side in (0..self.plan.subjects.len()).filter(in_launch).collect::<Vec<_>>() {
             let here = failure.side.is_none_or(|failed| failed == side);
             let outcome = if under_way && here {
                 Outcome::Failed { reason: failure.as_reason() }
@@ -191,11 +192,12 @@ impl<R: Referee> Campaign<R> {
     /// started.
     pub(super) fn count_failures(
         &mut self,
+        in_launch: &[Side],
         lost: &BTreeSet<(String, Side)>,
         broken: &BTreeSet<Side>,
         blocks: &[Block],
     ) {
-        for (side, failures) in &mut self.sides {
+        for (side, failures) in self.sides.iter_mut().filter(|(side, _)| in_launch.contains(side)) {
             if broken.contains(side) {
                 *failures = MOST_FAILURES_IN_A_ROW;
                 continue;

@@ -3,6 +3,7 @@
 //! pilot -> launch 1 -> (fix the largest number of launches) -> launch 2 -> ... -> end. A failure ends one
 //! part of one launch; the other part and the next launches go on ([`super::failures`]).
 
+use super::incomplete::sides_of_launch;
 use super::referee::{LaunchCost, Passed, Referee};
 use super::script;
 use super::sizes::BlockSizes;
@@ -82,6 +83,8 @@ pub(super) struct Launch {
     part_started: Nanos,
     cost: LaunchCost,
     blocks: Vec<Block>,
+    /// Those that it has; none of the pilot.
+    pub(super) sides: Vec<Side>,
     pub(super) ended: BTreeSet<String>,
     pub(super) failed: BTreeSet<String>,
     /// Steps that a side is not in, while the others go on.
@@ -177,7 +180,9 @@ impl<R: Referee> Campaign<R> {
         }
         self.launch = Launch { number, started: now, part_started: now, ..Launch::default() };
         self.events.push(RunEvent::LaunchStarted { launch: number, at_us: self.epoch_us });
-        let sides: Vec<Side> = self.sides.keys().copied().collect();
+        let going_on: Vec<Side> = self.sides.keys().copied().collect();
+        let sides = sides_of_launch(&self.plan, &going_on, number);
+        self.launch.sides = sides.clone();
         let mut builders = sides.clone();
         builders.retain(|side| !self.no_builders.contains(side));
         let builders = if builders.is_empty() { &sides } else { &builders };
@@ -242,7 +247,7 @@ impl<R: Referee> Campaign<R> {
                 complete.contains(&trial.step) && !launch.lost.contains(&(trial.step.clone(), trial.side))
             })
             .collect();
-        self.count_failures(&launch.lost, &launch.broken, &blocks);
+        self.count_failures(&launch.sides, &launch.lost, &launch.broken, &blocks);
         if self.max_launches.is_none() {
             let left = self.plan.budget.saturating_sub(now + REPORT_RESERVE);
             let fixed = self.referee.fix(launch.cost, left, &self.active);

@@ -1,6 +1,7 @@
 //! All sides are started together and take turns in short blocks, launch after launch until every step has its verdict.
 
 mod failures;
+mod incomplete;
 pub mod machine;
 pub mod referee;
 pub mod script;

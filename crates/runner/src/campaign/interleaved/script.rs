@@ -216,7 +216,7 @@ impl<'a> Script<'a> {
             | Operation::Overwrite
             | Operation::ReadRandom
             | Operation::MultiRead { .. }
-            | Operation::ReadSequential
+            | Operation::ReadSequential { .. }
             | Operation::SeekRandom { .. }
             | Operation::BuildFiles { .. }
             | Operation::Transaction(_)
@@ -404,7 +404,7 @@ impl<'a> Script<'a> {
             .iter()
             .map(|worker| {
                 let setup = step_setup(self.plan, step, worker.side, self.data_seed);
-                (*worker, Request::Prepare(StepSetup { all_keys_exist, ..setup }))
+                (*worker, Request::Prepare(Box::new(StepSetup { all_keys_exist, ..setup })))
             })
             .collect();
         self.push(part, Some(step), Meaning::Done, Action::Ask { requests, timeout: REQUEST_TIMEOUT });

@@ -11,7 +11,7 @@ use model::block_cache::{self, BLOCK_CACHE};
 use model::config::{Options, overlaid};
 use model::plan::Plan;
 use model::wire::BlockLimit;
-use model::workload::{Direction, Operation, Settle, Step};
+use model::workload::{DataSet, Direction, Operation, Settle, Step};
 
 /// The script of a visit.
 pub fn script(plan: &Plan, visit: Visit, steps: &[&Step]) -> Vec<Line> {
@@ -55,7 +55,7 @@ pub fn benchmark(step: &Step) -> &'static str {
         Operation::ReadRandom if writes_meanwhile => "readwhilewriting",
         Operation::ReadRandom => "readrandom",
         Operation::MultiRead { .. } => "multireadrandom",
-        Operation::ReadSequential => "readseq",
+        Operation::ReadSequential { .. } => "readseq",
         Operation::SeekRandom { .. } if writes_meanwhile => "seekrandomwhilewriting",
         Operation::SeekRandom { .. } => "seekrandom",
         Operation::Compact => "compact",
@@ -81,7 +81,7 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         format!("--benchmarks={}", benchmarks.join(",")),
         format!("--db={DATABASE}"),
         format!("--use_existing_db={}", !step.operation.fills()),
-        format!("--num={}", data.keys),
+        format!("--num={}", keys_drawn(step, data)),
         format!("--key_size={}", data.key_bytes),
         format!("--value_size={}", data.value_bytes),
         format!("--compression_ratio={}", 1.0 - f64::from(data.value_compressible_percent) / 100.0),
@@ -95,17 +95,20 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
     ];
     match step.limit(data) {
         BlockLimit::Time { wall } => flags.push(format!("--duration={}", wall.as_secs_f64().ceil())),
-        // A fill writes all keys, and these two are one operation.
+        // A fill writes all keys and a pass reads them, and the other two are one operation.
         BlockLimit::Operations { .. }
-            if step.operation.fills() || matches!(step.operation, Operation::Compact | Operation::Settle) => {
-        }
+            if step.operation.fills()
+                || matches!(
+                    step.operation,
+                    Operation::Compact | Operation::Settle | Operation::ReadSequential { one_pass: true }
+                ) => {}
         BlockLimit::Operations { count } => {
             let kind = if step.operation.writes() { "writes" } else { "reads" };
             flags.push(format!("--{kind}={}", count.div_ceil(threads)));
         }
     }
     match step.operation {
-        Operation::SeekRandom { nexts, direction } => {
+        Operation::SeekRandom { nexts, direction, among_keys: _ } => {
             flags.push(format!("--seek_nexts={nexts}"));
             flags.push(format!("--reverse_iterator={}", direction == Direction::Reverse));
         }
@@ -119,7 +122,7 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         | Operation::FillRandom
         | Operation::Overwrite
         | Operation::ReadRandom
-        | Operation::ReadSequential
+        | Operation::ReadSequential { .. }
         | Operation::BuildFiles { .. }
         | Operation::Compact
         | Operation::Settle
@@ -137,6 +140,14 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
     flags
 }
 
+/// Of how many keys db_bench draws.
+fn keys_drawn(step: &Step, data: &DataSet) -> u64 {
+    match step.operation {
+        Operation::SeekRandom { among_keys: Some(among), .. } => u64::from(among).min(data.keys),
+        _ => data.keys,
+    }
+}
+
 /// The benchmarks that bring the tree to a shape.
 fn settling(step: &Step) -> Vec<&'static str> {
     match step.settle {
@@ -151,13 +162,15 @@ fn settling(step: &Step) -> Vec<&'static str> {
 }
 
 /// Options of the engine with a flag of the same name.
-const SAME_NAME: [&str; 24] = [
+const SAME_NAME: [&str; 27] = [
     "allow_concurrent_memtable_write",
     "bytes_per_sync",
     "compaction_readahead_size",
+    "delayed_write_rate",
     "delete_obsolete_files_period_micros",
     "disable_auto_compactions",
     "enable_blob_files",
+    "enable_pipelined_write",
     "hard_pending_compaction_bytes_limit",
     "level0_file_num_compaction_trigger",
     "level0_slowdown_writes_trigger",
@@ -171,6 +184,7 @@ const SAME_NAME: [&str; 24] = [
     "min_blob_size",
     "num_levels",
     "soft_pending_compaction_bytes_limit",
+    "table_cache_numshardbits",
     "target_file_size_base",
     "use_direct_io_for_flush_and_compaction",
     "use_direct_reads",
@@ -251,10 +265,20 @@ fn flag(name: &str, value: &str) -> Option<String> {
         let (_, value) = values.iter().find(|(known, _)| *known == value)?;
         return Some(format!("--{flag}={value}"));
     }
+    if name == "compression_per_level" {
+        return Some(format!("--min_level_to_compress={}", uncompressed_levels(value)?));
+    }
     // bloomfilter:10:false
     let bits =
         (name == "block_based_table_factory.filter_policy").then(|| value.split(':').nth(1)).flatten()?;
     Some(format!("--bloom_bits={bits}"))
+}
+
+/// The levels before the first that is compressed, if all after it are compressed alike: what db_bench can be told.
+fn uncompressed_levels(per_level: &str) -> Option<usize> {
+    let codecs: Vec<&str> = per_level.split(':').filter(|codec| !codec.is_empty()).collect();
+    let first = codecs.iter().position(|codec| *codec != "kNoCompression").unwrap_or(0);
+    codecs[first..].windows(2).all(|pair| pair[0] == pair[1]).then_some(first)
 }
 
 /// The options for which db_bench has no flag: it runs with its own values of these.
@@ -317,5 +341,10 @@ mod tests {
         assert_eq!(flags[3..], ["--bloom_bits=10", "--compression_type=lz4"]);
         assert_eq!(flags_for(BLOCK_CACHE, "1024"), ["--cache_size=1024"]);
         assert_eq!(without_flag(&options), ["arena_block_size"]);
+        let per_level = |value: &str| flags_for("compression_per_level", value);
+        let lz4 = "kNoCompression:kNoCompression:kLZ4Compression:kLZ4Compression";
+        assert_eq!(per_level(lz4), ["--min_level_to_compress=2"]);
+        assert_eq!(per_level(""), ["--min_level_to_compress=0"], "all levels as `compression` says");
+        assert!(per_level("kLZ4Compression:kZSTD").is_empty());
     }
 }

@@ -39,12 +39,11 @@ pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
     script.lines
 }
 
-/// The steps up to the last chosen one: those before it make its tree. Companions come with the step that they are
-/// beside.
+/// The steps of a visit; companions come with the step that they are beside.
 fn needed_steps(plan: &Plan) -> Vec<&Step> {
-    let steps: Vec<&Step> = plan.workload.steps.iter().collect();
-    let needed = steps.iter().rposition(|step| plan.steps.contains(&step.name)).map_or(0, |last| last + 1);
-    steps.into_iter().take(needed).filter(|step| !step.is_companion()).collect()
+    let mut steps = plan.workload.steps_of_turn(&plan.steps, &plan.layout.steps_of_other_run);
+    steps.retain(|step| !step.is_companion());
+    steps
 }
 
 struct Script<'a> {
@@ -96,7 +95,7 @@ impl Script<'_> {
         let limit = step.limit(&self.plan.workload.data);
         if !step.only_settles() {
             let setup = self.setup(step, all_keys_exist);
-            self.ask(Some(step), Meaning::Done, Request::Prepare(setup), REQUEST_TIMEOUT);
+            self.ask(Some(step), Meaning::Done, Request::Prepare(Box::new(setup)), REQUEST_TIMEOUT);
             let measure = Action::Measure {
                 worker: self.worker,
                 trial: self.trial(step),

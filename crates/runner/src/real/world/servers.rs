@@ -10,6 +10,7 @@ use crate::process::tree;
 use crate::process::worker::WorkerError;
 use crate::real::reflink;
 use crate::server::{DATA, FreshServer, Network, Server, ServerError};
+use model::config::Transport;
 use model::wire::Library;
 use std::io;
 use std::sync::atomic::Ordering;
@@ -86,7 +87,10 @@ impl RealWorld {
             build: &subject.build,
             options: &subject.options,
             directory: self.worker_directory(id).join(DATABASE),
-            network: Network::Socket,
+            network: match subject.config.transport {
+                Transport::Socket => Network::Socket,
+                Transport::Tcp => Network::Loopback { port: None },
+            },
             kept: self.directory.initialised().to_owned(),
         })
     }
