@@ -28,6 +28,7 @@ const PARTS: &[Part] = &[
     Part { name: "e2e-all-releases", arguments: &["e2e", "--all-releases"] },
     Part { name: "bench-client", arguments: &["bench", "client"] },
     Part { name: "bench-sql", arguments: &["bench", "sql"] },
+    Part { name: "bench-fidelity", arguments: &["bench", "fidelity"] },
     Part { name: "bench-losses", arguments: &["bench", "losses"] },
     Part { name: "bench-power", arguments: &["bench", "power"] },
 ];

@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5)]
     runs: u64,
     /// Minutes of a run
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 6)]
     minutes: u32,
     /// Steps of the workload `quick`
     #[arg(long = "step", default_values = ["readrandom", "seekrandom"])]

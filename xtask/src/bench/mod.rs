@@ -3,6 +3,7 @@
 
 mod analysis;
 mod client;
+mod fidelity;
 mod lifecycle;
 mod losses;
 mod own_server;
@@ -43,6 +44,8 @@ enum Bench {
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
     /// goals
     Sql(sql::Arguments),
+    /// What a server counts of each event, of the worker and of sysbench's own scripts; fails if they differ
+    Fidelity(fidelity::Arguments),
     /// Seconds that dbdyno adds to making, starting and stopping each kind of server; fails above the goal
     Lifecycle(lifecycle::Arguments),
     /// Seconds to build the page of 42 steps of ten builds with an hour of seconds, and its size; fails above the goals
@@ -147,6 +150,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Losses(arguments) => losses::run(arguments),
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
+        Bench::Fidelity(arguments) => fidelity::run(arguments),
         Bench::Lifecycle(arguments) => lifecycle::run(arguments),
         Bench::Report(arguments) => report::run(arguments),
     };

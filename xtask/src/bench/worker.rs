@@ -21,6 +21,19 @@ pub fn command(dbdyno: &Path, requests: &[Request], output: &Path) -> anyhow::Re
     Ok(command)
 }
 
+/// Runs a worker that handles these requests to its end.
+pub fn answered(dbdyno: &Path, requests: &[Request], output: &Path) -> anyhow::Result<()> {
+    let status = command(dbdyno, requests, output)?.status().context("failed to start the worker")?;
+    ensure!(status.success(), "the worker failed ({status}): {}", read(output)?);
+    Ok(())
+}
+
+/// All that a worker answered.
+pub fn replies(output: &Path) -> anyhow::Result<Vec<Reply>> {
+    let reply = |line: &str| serde_json::from_str(line).with_context(|| format!("not a reply: {line}"));
+    read(output)?.lines().map(reply).collect()
+}
+
 /// The blocks that a worker reported, in which nothing failed; no request may have failed either.
 pub fn blocks(output: &Path) -> anyhow::Result<Vec<BlockReport>> {
     let mut blocks = Vec::new();

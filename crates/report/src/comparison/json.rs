@@ -5,7 +5,7 @@ use super::{changes, found};
 use crate::contract::{self, SCHEMA};
 use findings::comparison::{
     AtClients, BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Depths,
-    Disturbed, ReleaseTrend, Repeats, ShapeRow, StepView, SubjectView, Sweep, TrialReason, Values,
+    Disturbed, ReleaseTrend, Repeats, ShapeRow, Stall, StepView, SubjectView, Sweep, TrialReason, Values,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -71,6 +71,7 @@ pub fn json(view: &Comparison) -> Value {
         "conditions": conditions(&view.conditions),
         "omitted_options": view.omitted,
         "disturbed": view.disturbed.iter().map(|one| disturbed(one, view)).collect::<Vec<_>>(),
+        "stalls": view.stalls.iter().map(|one| stall(one, view)).collect::<Vec<_>>(),
         "shapes": shapes.collect::<Vec<_>>(),
         "elapsed_s": view.run.elapsed_s,
         "cost": view.cost.as_ref().map(contract::cost),
@@ -260,6 +261,7 @@ fn failure(one: &TrialReason, repeats: Repeats) -> Value {
 }
 
 fn conditions(conditions: &Conditions) -> Value {
+    let others = &conditions.steps_of_other_run;
     json!({
         "rows": conditions.rows,
         "data_bytes": conditions.data,
@@ -268,6 +270,19 @@ fn conditions(conditions: &Conditions) -> Value {
         "loop_device": conditions.loop_device,
         "device": conditions.device,
         "tickers": conditions.tickers,
+        "candidates_at_once": conditions.candidates_at_once,
+        "steps_of_other_run": (!others.is_empty()).then_some(others),
+    })
+}
+
+fn stall(one: &Stall, view: &Comparison) -> Value {
+    json!({
+        "step": one.step,
+        "subject": view.name(one.side),
+        "round": one.round,
+        "from_s": one.from_s,
+        "lasted_s": one.lasted_s,
+        "share": one.share,
     })
 }
 

@@ -4,9 +4,9 @@
 //! CPU per operation is (CPU of a long run - CPU of a short one) / (operations of the long one - of the short
 //! one), of the whole process: what opening, warming up and closing cost falls out. See docs/performance.md.
 
-mod cases;
+pub mod cases;
 mod same_options;
-mod sides;
+pub mod sides;
 
 use super::race::{self, Used};
 use super::ratios::{GOAL_HIGH, GOAL_MEDIAN, Ratios, median};
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
 /// ```text
 ///     librocksdb.so.7.8 => /lib/x86_64-linux-gnu/librocksdb.so.7.8 (0x00007fb683800000)
 /// ```
-fn library_of(db_bench: &Path) -> anyhow::Result<PathBuf> {
+pub fn library_of(db_bench: &Path) -> anyhow::Result<PathBuf> {
     let output = Command::new("ldd").arg(db_bench).output().context("failed to start ldd")?;
     let text = String::from_utf8_lossy(&output.stdout);
     text.lines()

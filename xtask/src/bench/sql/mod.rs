@@ -19,6 +19,7 @@ use cases::{CASES, Case};
 use model::wire::{Lag, ServerAddress};
 use model::workload::sql::Dialect;
 use serde_json::json;
+pub use sides::sysbench_connection;
 use sides::{Amount, OpenLoop, Sides};
 use std::path::Path;
 

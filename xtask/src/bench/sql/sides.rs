@@ -42,7 +42,7 @@ impl Sides {
     /// sysbench on a case.
     pub fn sysbench(&self, case: &Case, amount: Amount, seed: u64) -> anyhow::Result<Command> {
         let mut command = Command::new(&self.sysbench);
-        command.arg(case.script).args(self.connection()?).args([
+        command.arg(case.script).args(sysbench_connection(&self.address)?).args([
             format!("--table-size={ROWS}"),
             "--tables=1".to_owned(),
             format!("--threads={}", case.threads),
@@ -134,38 +134,38 @@ impl Sides {
         let text = worker::read(&self.output("sysbench"))?;
         queries_per_s(&text).with_context(|| format!("sysbench reported no queries: {text}"))
     }
+}
 
-    fn connection(&self) -> anyhow::Result<Vec<String>> {
-        let address = &self.address;
-        let prefix = match address.dialect {
-            Dialect::Postgres => "pgsql",
-            Dialect::Mysql => "mysql",
-        };
-        let mut options = vec![
-            format!("--db-driver={prefix}"),
-            format!("--{prefix}-user={}", address.user),
-            format!("--{prefix}-db={}", address.database),
-        ];
-        let password = address.password.iter();
-        options.extend(password.map(|password| format!("--{prefix}-password={}", password.reveal())));
-        match (&address.endpoint, address.dialect) {
-            (Endpoint::Socket { path }, Dialect::Mysql) => {
-                options.push(format!("--mysql-socket={}", path.display()));
-            }
-            (Endpoint::Socket { path }, Dialect::Postgres) => {
-                // `.s.PGSQL.5432` in the directory that libpq wants.
-                let port = path.extension().context("the name of a Postgres socket ends with its port")?;
-                let directory = path.parent().context("the socket is in no directory")?;
-                options.push(format!("--pgsql-host={}", directory.display()));
-                options.push(format!("--pgsql-port={}", port.display()));
-            }
-            (Endpoint::Tcp { host, port }, _) => {
-                options.push(format!("--{prefix}-host={host}"));
-                options.push(format!("--{prefix}-port={port}"));
-            }
+/// What tells sysbench where the server is, and who asks.
+pub fn sysbench_connection(address: &ServerAddress) -> anyhow::Result<Vec<String>> {
+    let prefix = match address.dialect {
+        Dialect::Postgres => "pgsql",
+        Dialect::Mysql => "mysql",
+    };
+    let mut options = vec![
+        format!("--db-driver={prefix}"),
+        format!("--{prefix}-user={}", address.user),
+        format!("--{prefix}-db={}", address.database),
+    ];
+    let password = address.password.iter();
+    options.extend(password.map(|password| format!("--{prefix}-password={}", password.reveal())));
+    match (&address.endpoint, address.dialect) {
+        (Endpoint::Socket { path }, Dialect::Mysql) => {
+            options.push(format!("--mysql-socket={}", path.display()));
         }
-        Ok(options)
+        (Endpoint::Socket { path }, Dialect::Postgres) => {
+            // `.s.PGSQL.5432` in the directory that libpq wants.
+            let port = path.extension().context("the name of a Postgres socket ends with its port")?;
+            let directory = path.parent().context("the socket is in no directory")?;
+            options.push(format!("--pgsql-host={}", directory.display()));
+            options.push(format!("--pgsql-port={}", port.display()));
+        }
+        (Endpoint::Tcp { host, port }, _) => {
+            options.push(format!("--{prefix}-host={host}"));
+            options.push(format!("--{prefix}-port={port}"));
+        }
     }
+    Ok(options)
 }
 
 /// Of sysbench 1.0.20: `    queries:                             150873 (15077.89 per sec.)`.

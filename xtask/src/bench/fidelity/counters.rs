@@ -1,0 +1,119 @@
+//! What an engine counts of its work, by what it says of its state: one `name = value` a line, or `name COUNT : value`.
+
+use model::workload::sql::Dialect;
+use std::collections::BTreeMap;
+
+/// All numbers of a state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Counters(BTreeMap<String, f64>);
+
+impl Counters {
+    pub fn parse(text: &str) -> Counters {
+        let number = |line: &str| {
+            let (name, value) = line.split_once(" = ").or_else(|| line.split_once(" COUNT : "))?;
+            Some((name.trim().to_owned(), value.trim().parse::<f64>().ok()?))
+        };
+        Counters(text.lines().filter_map(number).collect())
+    }
+
+    /// What has been counted since; of what either does not have nothing.
+    pub fn since(&self, before: &Counters) -> Counters {
+        let delta = |(name, value): (&String, &f64)| Some((name.clone(), value - before.0.get(name)?));
+        Counters(self.0.iter().filter_map(delta).collect())
+    }
+
+    fn sum(&self, names: &[&str]) -> Option<f64> {
+        names.iter().map(|name| self.0.get(*name).copied()).sum()
+    }
+}
+
+/// One thing that is compared.
+#[derive(Debug, Clone, Copy)]
+pub struct Measure {
+    pub name: &'static str,
+    /// The names of the server that are added up.
+    of: &'static [&'static str],
+    /// The largest relative difference that is none.
+    pub tolerance: f64,
+}
+
+/// Rows and statements are the same but for what random keys make of ranges at the ends of a table.
+const SAME: f64 = 0.005;
+const BLOCKS: f64 = 0.01;
+const LOG: f64 = 0.03;
+
+const fn measure(name: &'static str, of: &'static [&'static str], tolerance: f64) -> Measure {
+    Measure { name, of, tolerance }
+}
+
+pub const ROCKSDB: &[Measure] = &[
+    measure("keys written", &["rocksdb.number.keys.written"], SAME),
+    measure("bytes written", &["rocksdb.bytes.written"], SAME),
+    measure("keys read", &["rocksdb.number.keys.read"], SAME),
+    measure("bytes read", &["rocksdb.bytes.read"], SAME),
+    measure("batched reads", &["rocksdb.number.multiget.keys.read"], SAME),
+    measure("seeks", &["rocksdb.number.db.seek"], SAME),
+    measure("steps forward", &["rocksdb.number.db.next"], SAME),
+    measure("steps back", &["rocksdb.number.db.prev"], SAME),
+    measure("bytes iterated", &["rocksdb.db.iter.bytes.read"], SAME),
+    measure("blocks", &["rocksdb.block.cache.hit", "rocksdb.block.cache.miss"], BLOCKS),
+    measure("log bytes", &["rocksdb.wal.bytes"], LOG),
+];
+
+const POSTGRES: &[Measure] = &[
+    measure("commits", &["pg_stat_database.xact_commit"], SAME),
+    measure("rows returned", &["pg_stat_database.tup_returned"], SAME),
+    measure("rows fetched", &["pg_stat_database.tup_fetched"], SAME),
+    measure("rows inserted", &["pg_stat_database.tup_inserted"], SAME),
+    measure("rows updated", &["pg_stat_database.tup_updated"], SAME),
+    measure("rows deleted", &["pg_stat_database.tup_deleted"], SAME),
+    measure("blocks", &["pg_stat_database.blks_hit", "pg_stat_database.blks_read"], BLOCKS),
+    measure("log records", &["pg_stat_wal.wal_records"], LOG),
+    measure("log bytes", &["pg_stat_wal.wal_bytes"], LOG),
+];
+
+const MYSQL: &[Measure] = &[
+    measure("selects", &["Com_select"], SAME),
+    measure("commits", &["Com_commit"], SAME),
+    measure("rows read", &["Innodb_rows_read"], SAME),
+    measure("rows inserted", &["Innodb_rows_inserted"], SAME),
+    measure("rows updated", &["Innodb_rows_updated"], SAME),
+    measure("rows deleted", &["Innodb_rows_deleted"], SAME),
+    measure("index lookups", &["Handler_read_key"], SAME),
+    measure("index steps", &["Handler_read_next"], SAME),
+    measure("blocks", &["Innodb_buffer_pool_read_requests"], BLOCKS),
+    measure("log bytes", &["Innodb_os_log_written"], LOG),
+];
+
+/// In the order of the table.
+pub fn measures(dialect: Dialect) -> &'static [Measure] {
+    match dialect {
+        Dialect::Postgres => POSTGRES,
+        Dialect::Mysql => MYSQL,
+    }
+}
+
+impl Measure {
+    /// Per event, of a long run less a short one; absent if the server does not count it, or neither run did any of it.
+    pub fn per_event(&self, long: &Counters, short: &Counters, events: f64) -> Option<f64> {
+        Some((long.sum(self.of)? - short.sum(self.of)?) / events)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_between_two_states_is_their_difference() {
+        let before = Counters::parse("a.x = 10\na.y = text\nb = 1\n");
+        let after = Counters::parse("a.x = 25\na.y = text\nb = 1.5\nc = 4\n-- SHOW\n");
+        let since = after.since(&before);
+        assert_eq!(since.sum(&["a.x"]), Some(15.0));
+        assert_eq!(since.sum(&["a.x", "b"]), Some(15.5));
+        assert_eq!((since.sum(&["c"]), since.sum(&["a.x", "none"])), (None, None));
+        let of = measure("m", &["a.x"], SAME);
+        let short = Counters::parse("a.x = 5\n");
+        assert_eq!(of.per_event(&since, &short, 5.0), Some(2.0));
+    }
+}

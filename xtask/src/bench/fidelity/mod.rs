@@ -1,0 +1,225 @@
+//! `cargo xtask bench fidelity`: the worker beside the classic programs, on the same engine and the same data: what the engine counts of each
+//! event. Counts depend on no noise. Of SQL servers the statements of the workload `sysbench-32.quick` beside Debian's sysbench with its own
+//! scripts; of RocksDB the steps of the sequences beside Debian's db_bench.
+//!
+//! Each is (count of a long run - count of a short one) / (events of the long one - of the short one): what connecting, preparing and reading
+//! the counters cost falls out.
+
+mod cases;
+mod counters;
+mod rocksdb;
+mod row;
+
+use super::client::library_of;
+use super::client::sides::Programs;
+use super::own_server::OwnServer;
+use super::sql::sysbench_connection;
+use super::{Ending, Here, chosen, on_search_path, printed, scrambled, worker};
+use anyhow::{Context, ensure};
+use cases::{CASES, Case};
+use counters::{Counters, measures};
+use model::units::Nanos;
+use model::wire::{BlockLimit, EngineText, Library, Reply, Request, ServerAddress, StepSetup};
+use model::workload::sql::Transaction;
+use model::workload::{Operation, Settle, Workload};
+use rocksdb::Rocksdb;
+use row::{Row, Side};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The servers that are fetched and started: one of each dialect, new enough to count the bytes of its log.
+const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
+/// Its tables and statements are compared.
+const WORKLOAD: &str = "sysbench-32.quick";
+/// How long the server is waited for after the load.
+const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// One JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    here: Here,
+    /// Only these steps: point-query_range=100, readrandom, ..
+    cases: Vec<String>,
+}
+
+pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
+    let names: Vec<String> =
+        CASES.iter().map(Case::name).chain(rocksdb::CASES.iter().map(rocksdb::Case::name)).collect();
+    let wanted = chosen(&names, String::clone, &arguments.cases)?;
+    let of_sql: Vec<&Case> = CASES.iter().filter(|case| wanted.contains(&case.name())).collect();
+    let of_rocksdb: Vec<&rocksdb::Case> =
+        rocksdb::CASES.iter().filter(|case| wanted.contains(&case.name())).collect();
+    let dbdyno = arguments.here.dbdyno.path()?;
+    let scratch = arguments.here.scratch()?;
+    let mut rows = Vec::new();
+    if !of_rocksdb.is_empty() {
+        let Some(db_bench) = on_search_path("db_bench") else {
+            return Ok(Ending::NotInstalled(
+                "db_bench is not on the search path; apt-get install rocksdb-tools librocksdb7.8".to_owned(),
+            ));
+        };
+        let library = library_of(&db_bench)?;
+        let programs = Programs { db_bench, library, dbdyno: dbdyno.clone(), db_bench_perf_level: 1 };
+        let seed = arguments.here.seed;
+        let sides = Rocksdb { programs: &programs, scratch: &scratch, seed };
+        rows.extend(sides.compare(&of_rocksdb)?);
+    }
+    if !of_sql.is_empty() {
+        let Some(sysbench) = on_search_path("sysbench") else {
+            let message = "sysbench is not on the search path; apt-get install sysbench";
+            return Ok(Ending::NotInstalled(message.to_owned()));
+        };
+        let text = printed(Command::new(&dbdyno).args(["workload", "show", WORKLOAD]))?;
+        let workload = Workload::parse(&text, WORKLOAD)?;
+        for (build, number) in BUILDS.iter().zip(0_u32..) {
+            let server = OwnServer::start(&dbdyno, build).with_context(|| (*build).to_owned())?;
+            let sides = Sides {
+                sysbench: &sysbench,
+                dbdyno: &dbdyno,
+                address: &server.address,
+                workload: &workload,
+                directory: scratch.empty_directory(&format!("server-{number}"))?,
+            };
+            for case in &of_sql {
+                let seed = scrambled(arguments.here.seed, u64::from(number));
+                let of_case = sides.compare(case, seed);
+                rows.extend(of_case.with_context(|| format!("{build}, {}", case.step))?);
+                eprintln!("{build}: {} is compared", case.step);
+            }
+            server.stop()?;
+        }
+    }
+    if arguments.json {
+        let json_rows: Vec<serde_json::Value> = rows.iter().map(Row::json).collect();
+        println!("{}", json!({ "bench": "fidelity", "seed": arguments.here.seed, "rows": json_rows }));
+    } else {
+        println!("{}", Row::heading());
+        rows.iter().for_each(|row| println!("{}", row.text()));
+    }
+    let differ = rows.iter().filter(|row| !row.is_same()).count();
+    eprintln!("{differ} of {} counts differ", rows.len());
+    Ok(Ending::of(differ == 0))
+}
+
+/// Both programs and what they are run on.
+struct Sides<'a> {
+    sysbench: &'a Path,
+    dbdyno: &'a Path,
+    address: &'a ServerAddress,
+    workload: &'a Workload,
+    directory: PathBuf,
+}
+
+impl Sides<'_> {
+    fn compare(&self, case: &Case, seed: u64) -> anyhow::Result<Vec<Row>> {
+        let events = (case.events - case.events / 10) as f64;
+        let counted = |side: Side| -> anyhow::Result<(Counters, Counters)> {
+            let long = self.counted(side, case, case.events, seed)?;
+            Ok((long, self.counted(side, case, case.events / 10, seed)?))
+        };
+        let both = (counted(Side::Classic)?, counted(Side::Ours)?);
+        let dialect = self.address.dialect;
+        Ok(Row::of(dialect.name(), case.step, measures(dialect), both, events))
+    }
+
+    /// What the server counts while a client does so many events on a table that was just loaded.
+    fn counted(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<Counters> {
+        self.load()?;
+        let before = self.status()?;
+        match side {
+            Side::Classic => self.run_sysbench(case, events, seed)?,
+            Side::Ours => self.run_worker(case, events, seed)?,
+        }
+        let after = self.status()?;
+        self.unload()?;
+        Ok(after.since(&before))
+    }
+
+    fn run_sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+        let rows = self.workload.data.keys;
+        let mut command = Command::new(self.sysbench);
+        command.arg(case.script).args(sysbench_connection(self.address)?).args([
+            format!("--table-size={rows}"),
+            "--tables=1".to_owned(),
+            "--threads=1".to_owned(),
+            format!("--rand-seed={}", seed % 1_000_000 + 1),
+            format!("--events={events}"),
+            "--time=0".to_owned(),
+        ]);
+        if !case.options.iter().any(|option| option.starts_with("--rand-type")) {
+            command.arg("--rand-type=uniform");
+        }
+        printed(command.args(case.options).arg("run")).map(drop)
+    }
+
+    fn run_worker(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+        let operation = &self.workload.step(case.step)?.operation;
+        let transaction =
+            transaction_of(operation).with_context(|| format!("{} has no statements", case.step))?;
+        let count = events * transaction.operations(self.address.dialect);
+        let block =
+            Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: false, seconds: false };
+        let setup = self.setup(operation.clone(), seed);
+        let output = self.ask(vec![Request::Prepare(Box::new(setup)), block, Request::FinishStep])?;
+        let done: u64 = worker::blocks(&output)?.iter().map(|block| block.operations).sum();
+        ensure!(done == count, "the worker did {done} of {count} statements");
+        Ok(())
+    }
+
+    /// The tables of the workload with their rows, and the server at rest.
+    fn load(&self) -> anyhow::Result<()> {
+        let mut requests = Vec::new();
+        for operation in [Operation::LoadTables, Operation::BuildIndexes] {
+            let limit = BlockLimit::Operations { count: self.workload.data.keys };
+            requests.push(Request::Prepare(Box::new(self.setup(operation, 1))));
+            requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
+            requests.push(Request::FinishStep);
+        }
+        requests.push(Request::Settle { to: Settle::Postwrite, timeout: SETTLE_TIMEOUT });
+        worker::blocks(&self.ask(requests)?).map(drop)
+    }
+
+    fn unload(&self) -> anyhow::Result<()> {
+        let drop_table = json!({ "prepared": false, "statements": [{ "sql": "DROP TABLE {table}" }] });
+        let drop_table = serde_json::from_value(drop_table).context("failed to make the statement")?;
+        let setup = self.setup(Operation::Transaction(drop_table), 1);
+        let block =
+            Request::RunBlock { limit: BlockLimit::Operations { count: 1 }, warm_up: false, seconds: false };
+        worker::blocks(&self.ask(vec![Request::Prepare(Box::new(setup)), block])?).map(drop)
+    }
+
+    /// By a connection of its own: a backend tells what it counted when it ends.
+    fn status(&self) -> anyhow::Result<Counters> {
+        let output = self.ask(vec![Request::ReadText { what: EngineText::Status }])?;
+        let text = worker::replies(&output)?.into_iter().find_map(|reply| match reply {
+            Reply::Text { text } => text,
+            _ => None,
+        });
+        Ok(Counters::parse(&text.context("the server told no counters")?))
+    }
+
+    fn setup(&self, operation: Operation, seed: u64) -> StepSetup {
+        let tables = self.workload.tables.clone();
+        StepSetup { tables, ..StepSetup::plain(operation, self.workload.data, seed) }
+    }
+
+    /// The file with the worker's replies.
+    fn ask(&self, steps: Vec<Request>) -> anyhow::Result<PathBuf> {
+        let load = Request::Load { library: Library::Server { address: self.address.clone() } };
+        let requests = [vec![load], steps, vec![Request::Close, Request::Exit]].concat();
+        let output = self.directory.join("worker.out");
+        worker::answered(self.dbdyno, &requests, &output)?;
+        Ok(output)
+    }
+}
+
+fn transaction_of(operation: &Operation) -> Option<&Transaction> {
+    match operation {
+        Operation::Transaction(transaction) => Some(transaction),
+        _ => None,
+    }
+}
