@@ -36,7 +36,7 @@ pub const CASES: [Case; 17] = [
     case("point-query_range=100", "oltp_point_select", &[], 20_000),
     case("read-only_range=10", "oltp_read_only", &["--range-size=10"], 3_000),
     case("read-only_range=100", "oltp_read_only", &["--range-size=100"], 2_000),
-    case("read-only_range=10000", "oltp_read_only", &["--range-size=10000"], 300),
+    case("read-only_range=10000", "oltp_read_only", &["--range-size=10000"], 1_500),
     case("read-only-simple_range=1000", "oltp_read_only", ONLY_SIMPLE, 1_500),
     case("read-only-sum_range=1000", "oltp_read_only", ONLY_SUM, 1_500),
     case("read-only-order_range=1000", "oltp_read_only", ONLY_ORDER, 1_000),

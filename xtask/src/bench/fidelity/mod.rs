@@ -134,6 +134,8 @@ impl Sides<'_> {
             Side::Classic => self.run_sysbench(case, events, seed)?,
             Side::Ours => self.run_worker(case, events, seed)?,
         }
+        // Also what the server does later for these events, purge first.
+        self.settle(Settle::Drained)?;
         let after = self.status()?;
         self.unload()?;
         Ok(after.since(&before))
@@ -179,8 +181,12 @@ impl Sides<'_> {
             requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
             requests.push(Request::FinishStep);
         }
-        requests.push(Request::Settle { to: Settle::Postwrite, timeout: SETTLE_TIMEOUT });
-        worker::blocks(&self.ask(requests)?).map(drop)
+        worker::blocks(&self.ask(requests)?)?;
+        self.settle(Settle::Postwrite)
+    }
+
+    fn settle(&self, to: Settle) -> anyhow::Result<()> {
+        worker::blocks(&self.ask(vec![Request::Settle { to, timeout: SETTLE_TIMEOUT }])?).map(drop)
     }
 
     fn unload(&self) -> anyhow::Result<()> {

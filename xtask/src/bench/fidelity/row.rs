@@ -38,7 +38,8 @@ impl Row {
     }
 
     pub fn is_same(&self) -> bool {
-        let is_little = self.classic.abs() < LITTLE && self.ours.abs() < LITTLE;
+        let little = self.measure.little;
+        let is_little = self.classic.abs() < little && self.ours.abs() < little;
         is_little || (self.ours / self.classic - 1.0).abs() <= self.measure.tolerance
     }
 
@@ -72,5 +73,3 @@ impl Row {
 
 /// Per event: neither client does it.
 const NOTHING: f64 = 1e-3;
-/// Per event: what a server does by itself meanwhile.
-const LITTLE: f64 = 0.01;
