@@ -190,6 +190,8 @@ fn each_step_its_design(scratch: &Scratch) -> anyhow::Result<Ending> {
         );
         ensure!(steps.iter().all(|steps| !steps.is_empty()), "{when}: a run has no comparison");
     }
+    let table = Call::new(scratch, ["report", "last", "--format", "tsv"]).succeeds()?.stdout;
+    ensure!(table.contains("readrandom") && table.contains("overwriteandwait"), "the table is:\n{table}");
     let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
     for part in ["Step overwriteandwait is measured in rounds", "the other 1 step, interleaved"] {
         ensure!(text.contains(part), "the report does not say `{part}`:\n{text}");

@@ -63,7 +63,7 @@ pub struct SidesPlan {
     pub noisier: f64,
     /// Share of sides that have no value in a launch.
     pub missing: f64,
-    /// Candidates in each launch, neighbours in a circle that each turn cuts elsewhere; all if absent.
+    /// Candidates in each launch, neighbours in a circle that each set of launches cuts elsewhere; all if absent.
     pub at_once: Option<usize>,
     /// Whether the last but one candidate has no value in the second half of the launches.
     pub one_dies: bool,
@@ -394,7 +394,7 @@ impl SidesPlan {
         let mut steps: Vec<Vec<SideLaunch>> = vec![Vec::new(); self.steps];
         let mut cut = 0.0;
         for launch in 1..=self.launches {
-            if self.begins_turn(launch) {
+            if self.begins_set(launch) {
                 cut = noise.uniform();
             }
             let disturbances: Vec<f64> = (0..self.steps)
@@ -433,17 +433,17 @@ impl SidesPlan {
         steps
     }
 
-    /// Launches in which each candidate is at least once.
-    fn launches_of_turn(&self) -> u32 {
-        let of_turn = self.at_once.map_or(1, |some| self.candidates().div_ceil(some));
-        u32::try_from(of_turn).unwrap_or(u32::MAX)
+    /// Launches of a set, in which each candidate is at least once.
+    fn launches_of_set(&self) -> u32 {
+        let of_set = self.at_once.map_or(1, |some| self.candidates().div_ceil(some));
+        u32::try_from(of_set).unwrap_or(u32::MAX)
     }
 
-    fn begins_turn(&self, launch: u32) -> bool {
-        (launch - 1).is_multiple_of(self.launches_of_turn())
+    fn begins_set(&self, launch: u32) -> bool {
+        (launch - 1).is_multiple_of(self.launches_of_set())
     }
 
-    /// `cut` is where the turn cuts the circle, from 0 to 1.
+    /// `cut` is where the set cuts the circle, from 0 to 1.
     fn is_in_launch(&self, side: Side, launch: u32, cut: f64) -> bool {
         let (Some(at_once), Some(candidate)) = (self.at_once, side.checked_sub(self.base)) else {
             return true;
@@ -452,7 +452,7 @@ impl SidesPlan {
         #[expect(clippy::cast_possible_truncation, reason = "below the number of candidates")]
         #[expect(clippy::cast_sign_loss, reason = "not below 0")]
         let cut = (cut * count as f64) as usize;
-        let place = ((launch - 1) % self.launches_of_turn()) as usize;
+        let place = ((launch - 1) % self.launches_of_set()) as usize;
         (candidate + 2 * count - (cut + place * at_once) % count) % count < at_once
     }
 

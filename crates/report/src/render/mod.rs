@@ -304,6 +304,9 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
         }
         Make::Table(layout) => match findings {
             [one] => layout(&table(one)),
+            parts if parts.iter().all(is_part) => {
+                parts.iter().map(|part| layout(&table(part))).collect::<Vec<_>>().join("\n")
+            }
             _ => return Err(RenderError::TableOfSeveral),
         },
         Make::Json => all_json(findings)?,
@@ -315,6 +318,14 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
             layout(&runs.collect::<Vec<_>>(), options)
         }
     }))
+}
+
+/// Whether it is one of the two runs of a workload whose steps were measured by the design that suits each.
+fn is_part(finding: &Finding) -> bool {
+    match finding {
+        Finding::Comparison(run) => !run.view.conditions.steps_of_other_run.is_empty(),
+        _ => false,
+    }
 }
 
 /// The word for a kind: `comparison`.

@@ -6,7 +6,7 @@ use crate::comparison::cautions;
 use crate::render::separated::number;
 use crate::render::{Format, Options, Output, TextOptions, render};
 use findings::Comparison;
-use findings::comparison::StepView;
+use findings::comparison::{Stall, StepView};
 use findings::judge::Evidence;
 use findings::selection::Selection;
 use model::block::TrialKey;
@@ -114,6 +114,56 @@ fn one_after_another_is_shown_as_no_more_than_a_suspicion() {
             "{one}"
         );
     }
+}
+
+#[test]
+fn a_run_says_which_steps_the_other_run_of_its_campaign_has() {
+    let mut record = record();
+    record.plan.layout.steps_of_other_run = vec!["readrandom".to_owned(), "fwdrange".to_owned()];
+    let rounds = found(&record);
+    assert!(
+        shown(&rounds, "text", plain(400))
+            .contains("the other run of this campaign has the other 2 steps, interleaved")
+    );
+    let document: Value = serde_json::from_str(&shown(&rounds, "json", plain(80))).unwrap();
+    assert_eq!(document["conditions"]["steps_of_other_run"], serde_json::json!(["readrandom", "fwdrange"]));
+    crate::schema_check::check("comparison", &document.to_string());
+    // Both runs are one answer, also as tables.
+    let format = Format::named("tsv").unwrap();
+    let both = render(&[found(&record), rounds], format, &Options::new(plain(80))).unwrap();
+    let Output::Text(both) = both else { panic!("a table is one text") };
+    assert_eq!(both.lines().filter(|line| line.starts_with("step\t")).count(), 2, "{both}");
+    let alone = found(&testing::rounds::record());
+    assert!(
+        render(&[alone, found(&record)], format, &Options::new(plain(80))).is_err(),
+        "others are tables of their own"
+    );
+}
+
+#[test]
+fn stalls_are_listed_with_what_is_known_of_them() {
+    let mut view = view(&record());
+    view.stalls = vec![Stall {
+        step: "overwriteandwait".to_owned(),
+        side: 0,
+        round: 2,
+        from_s: 41,
+        lasted_s: 3,
+        share: 0.02,
+        began_at_us: None,
+    }];
+    let text = shown_in_detail(&view);
+    assert!(text.contains("Stalls") && text.contains("at most a tenth of the operations"), "{text}");
+    let row = text
+        .lines()
+        .find(|line| line.contains("overwriteandwait") && line.contains("41"))
+        .unwrap_or_default();
+    assert!(row.contains("3.0 s") && row.contains("2") && row.contains('-'), "{row}");
+    assert_eq!(parsed(&view)["stalls"][0]["from_s"], 41);
+}
+
+fn shown_in_detail(view: &Comparison) -> String {
+    shown(&finding(view.clone()), "text", detailed(160))
 }
 
 #[test]

@@ -5,13 +5,13 @@ use crate::campaign::draws::{below, generator};
 use model::block::Side;
 use model::plan::Plan;
 
-/// The generators of launches are numbered from 1 up: those of turns begin far above.
-const FIRST_TURN: u32 = 1 << 20;
+/// The generators of launches are numbered from 1 up: those of sets of launches begin far above.
+const FIRST_SET: u32 = 1 << 20;
 
 /// The sides of a launch, counted from 1, in ascending order, of those that go on.
 ///
-/// Candidates stand in a circle. A turn is as many launches as it takes until each was in one; it cuts the circle at a place of its own, drawn
-/// from the seed, into groups of the stated size. If they do not come out even, the last group has the first of the first as well.
+/// Candidates stand in a circle. Launches come in sets of as many as it takes until each candidate was in one; a set cuts the circle at a place of
+/// its own, drawn from the seed, into groups of the stated size. If they do not come out even, the last group has the first of the first as well.
 pub fn sides_of_launch(plan: &Plan, going_on: &[Side], launch: u32) -> Vec<Side> {
     let (candidates, base): (Vec<Side>, Vec<Side>) =
         going_on.iter().copied().partition(|side| plan.candidate_sides().contains(side));
@@ -20,9 +20,9 @@ pub fn sides_of_launch(plan: &Plan, going_on: &[Side], launch: u32) -> Vec<Side>
         return going_on.to_vec();
     }
     let count = candidates.len();
-    let launches_of_turn = u32::try_from(count.div_ceil(at_once)).unwrap_or(u32::MAX);
-    let (turn, place) = ((launch - 1) / launches_of_turn, (launch - 1) % launches_of_turn);
-    let mut random = generator(plan.seed, FIRST_TURN + turn);
+    let launches_of_set = u32::try_from(count.div_ceil(at_once)).unwrap_or(u32::MAX);
+    let (set, place) = ((launch - 1) / launches_of_set, (launch - 1) % launches_of_set);
+    let mut random = generator(plan.seed, FIRST_SET + set);
     let cut = below(&mut random, count);
     let first = cut + place as usize * at_once;
     let mut sides: Vec<Side> = (first..first + at_once).map(|index| candidates[index % count]).collect();
@@ -50,14 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn every_launch_has_the_base_and_neighbours_and_every_turn_each_candidate() {
+    fn every_launch_has_the_base_and_neighbours_and_every_set_of_launches_each_candidate() {
         let plan = seven(Some(3));
         let all: Vec<Side> = (0..9).collect();
         let mut pairs: BTreeMap<(Side, Side), u32> = BTreeMap::new();
         let mut launches_of: BTreeMap<Side, u32> = BTreeMap::new();
-        for turn in 0..200 {
+        for set in 0..200 {
             let mut seen = Vec::new();
-            for launch in turn * 3 + 1..=turn * 3 + 3 {
+            for launch in set * 3 + 1..=set * 3 + 3 {
                 let sides = sides_of_launch(&plan, &all, launch);
                 assert_eq!(sides, sides_of_launch(&plan, &all, launch), "drawn from the seed");
                 assert_eq!(sides.len(), 5);
@@ -76,9 +76,9 @@ mod tests {
             }
             seen.sort_unstable();
             seen.dedup();
-            assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7], "each candidate is in some launch of turn {turn}");
+            assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7], "each candidate is in some launch of set {set}");
         }
-        // Nine places for seven candidates in each of 200 turns.
+        // Nine places for seven candidates in each of 200 sets.
         assert!(launches_of.values().all(|launches| (220..=300).contains(launches)), "{launches_of:?}");
         let neighbours = (1..7).map(|side| pairs[&(side, side + 1)]).min();
         assert!(neighbours > Some(80), "{pairs:?}");
