@@ -318,14 +318,20 @@ fn db_bench(scratch: &Scratch) -> anyhow::Result<Ending> {
         let mut found = rows.filter(|row| row["subject"] == subject && row["step"] == step);
         found.find_map(|row| row["values"]["ops_per_s"].as_f64())
     };
+    let sides = ["rocksdb@8.5.4", "rocksdb@7.8.3"];
     for step in ["fillseq", "readrandom"] {
-        let (ours, theirs) = (rate("rocksdb@8.5.4", step), rate("rocksdb@7.8.3", step));
+        // The only round of a step has no row if another process took the CPUs meanwhile: it is set aside.
+        if sides.iter().any(|subject| disturbed(&report, subject, step) > 0) {
+            continue;
+        }
+        let (ours, theirs) = (rate(sides[0], step), rate(sides[1], step));
         let both = ours.zip(theirs).with_context(|| format!("{step}: {ours:?} and {theirs:?}"))?;
         let ratio = both.1 / both.0;
         ensure!((0.05..20.0).contains(&ratio), "db_bench's rate of {step} is {ratio} of ours");
     }
     ensure!(rate("rocksdb@8.7.3", "fillseq").is_none(), "`echo` measured something");
-    ensure!(report["trials"]["failed"].as_u64().unwrap_or(0) > 0, "`echo` for db_bench failed in no trial");
+    let failed = &report["trials"]["failed"];
+    ensure!(*failed == 2, "{failed} trials failed, not the two of `echo` for db_bench");
     Ok(Ending::Passed)
 }
 
