@@ -34,7 +34,7 @@ pub struct EngineConfig {
     #[serde(default, skip_serializing_if = "Storage::is_default")]
     pub storage: Storage,
     /// How clients reach a server.
-    #[serde(default, skip_serializing_if = "Transport::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub transport: Transport,
     /// The user's own configuration file that its options are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,13 +50,6 @@ pub enum Transport {
     Socket,
     /// By TCP on 127.0.0.1.
     Tcp,
-}
-
-impl Transport {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    fn is_default(&self) -> bool {
-        *self == Transport::default()
-    }
 }
 
 /// A share of the memory that a server is given.

@@ -39,3 +39,8 @@ pub mod workload;
 fn yes() -> bool {
     true
 }
+
+/// Whether a value need not be written, because reading nothing gives the same.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -161,9 +161,9 @@ pub struct PlanText {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<u32>,
     pub hardware: Option<String>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub unknown_options: UnknownOptions,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub tickers: bool,
     pub memory_limit: Option<String>,
     pub budget_minutes: Option<u64>,
@@ -174,14 +174,14 @@ pub struct PlanText {
     pub until: Option<String>,
     /// Of an interleaved plan.
     pub candidates_at_once: Option<usize>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub scale: Scale,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub options: Options,
     pub loop_device: Option<LoopDeviceText>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub db_bench: BTreeMap<String, PathBuf>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub config_files: BTreeMap<String, PathBuf>,
 }
 
@@ -193,10 +193,6 @@ impl PlanText {
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// Rounds of a plan that does not say how many.
@@ -258,7 +254,7 @@ impl PlanFile {
         let loop_device = file.loop_device.as_ref().map(LoopDeviceText::read).transpose();
         let loop_device =
             loop_device.map_err(|source| PlanFileError::LoopDevice { origin: origin.to_owned(), source })?;
-        Ok(PlanFile {
+        let plan = PlanFile {
             name: file.name,
             description: file.description,
             design: design.of_all_steps(),
@@ -280,7 +276,25 @@ impl PlanFile {
             interleaved,
             config_files: file.config_files,
             planted: BTreeMap::new(),
-        })
+        };
+        match plan.one_at_a_time().next() {
+            Some(key) if design == PlanDesign::Interleaved => Err(invalid(
+                key,
+                "applies to one subject at a time, but an interleaved plan runs all at once: leave it out, or use `design = \"rounds\"`",
+            )),
+            _ => Ok(plan),
+        }
+    }
+
+    /// The keys that are set and apply to one subject at a time.
+    pub fn one_at_a_time(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let keys = [
+            ("tickers", self.tickers),
+            ("memory_limit", self.memory_limit.is_some()),
+            ("loop_device", self.loop_device.is_some()),
+            ("db_bench", !self.db_bench.is_empty()),
+        ];
+        keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key)
     }
 }
 
@@ -337,23 +351,7 @@ fn interleaved(file: &PlanText, design: PlanDesign) -> Result<Interleaved, (&'st
     if settings.candidates_at_once == Some(0) {
         return Err(("candidates_at_once", "must be at least 1".to_owned()));
     }
-    if design == PlanDesign::Auto {
-        return Ok(settings);
-    }
-    let of_visits = [
-        ("tickers", file.tickers),
-        ("memory_limit", file.memory_limit.is_some()),
-        ("loop_device", file.loop_device.is_some()),
-        ("db_bench", !file.db_bench.is_empty()),
-    ];
-    match of_visits.into_iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => Err((
-            key,
-            "applies to one subject at a time, but an interleaved plan runs all at once: leave it out, or use `design = \"rounds\"`"
-                .to_owned(),
-        )),
-        None => Ok(settings),
-    }
+    Ok(settings)
 }
 
 /// Every subject with every configuration; one that names its own configuration stays as it is.

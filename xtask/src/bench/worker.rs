@@ -34,11 +34,20 @@ pub fn replies(output: &Path) -> anyhow::Result<Vec<Reply>> {
     read(output)?.lines().map(reply).collect()
 }
 
+/// The first text that a worker answered with.
+pub fn text(output: &Path) -> anyhow::Result<String> {
+    let text = replies(output)?.into_iter().find_map(|reply| match reply {
+        Reply::Text { text } => text,
+        _ => None,
+    });
+    text.with_context(|| format!("the worker told no text: `{}`", output.display()))
+}
+
 /// The blocks that a worker reported, in which nothing failed; no request may have failed either.
 pub fn blocks(output: &Path) -> anyhow::Result<Vec<BlockReport>> {
     let mut blocks = Vec::new();
-    for line in read(output)?.lines() {
-        match serde_json::from_str(line).with_context(|| format!("not a reply: {line}"))? {
+    for reply in replies(output)? {
+        match reply {
             Reply::Failed { message, .. } => bail!("the worker failed: {message}"),
             Reply::Block(block) => {
                 let failed = block.failed_operations;

@@ -63,7 +63,7 @@ pub struct SidesPlan {
     pub noisier: f64,
     /// Share of sides that have no value in a launch.
     pub missing: f64,
-    /// Candidates in each launch, neighbours in a circle that each set of launches cuts elsewhere; all if absent.
+    /// How many candidates each launch has; all if absent. They are neighbours, and which ones is drawn for each set of launches.
     pub at_once: Option<usize>,
     /// Whether the last but one candidate has no value in the second half of the launches.
     pub one_dies: bool,

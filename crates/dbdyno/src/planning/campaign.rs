@@ -18,7 +18,7 @@ use model::workload::{Step, Workload};
 use runner::engines::BuildCache;
 use runner::real::code_files;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A plan that can be measured.
 pub struct Campaign {
@@ -74,7 +74,7 @@ pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> an
         Some(seed) => seed,
         None => drawn_seed()?,
     };
-    let memory_bytes = host_memory();
+    let memory_bytes = super::host_memory();
     let mut campaigns = Vec::new();
     for workload in workloads(file)? {
         let history = resources::option_history(&workload.engine)?;
@@ -94,11 +94,6 @@ pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> an
         }
     }
     Ok(campaigns)
-}
-
-/// Memory of this host.
-pub fn host_memory() -> u64 {
-    runner::proc::host::describe(Path::new("/")).memory_bytes
 }
 
 /// The subjects of a plan that can be measured, at least one, and those that cannot.
@@ -176,7 +171,7 @@ fn plan(
         let candidates = subjects.len().saturating_sub(1);
         further_base_processes = interleaved::add_base_processes(file, &mut subjects, &left_out)?;
         written_options.resize(subjects.len(), None);
-        let fit = super::sides_that_fit(&workload, &subjects[0].options, host_memory());
+        let fit = super::sides_that_fit(&workload, &subjects[0].options, super::host_memory());
         candidates_at_once =
             interleaved::candidates_at_once(file, candidates, 1 + further_base_processes, fit);
         let sides = candidates_at_once.unwrap_or(candidates) + 1 + further_base_processes;

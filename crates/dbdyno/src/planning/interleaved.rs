@@ -147,7 +147,7 @@ pub(super) fn forecast(
     let launches = budget.map_or(most, |seconds| (seconds / launch).floor().min(most));
     let by = earlier.map(|record| format!(", by run {}", record.id)).unwrap_or_default();
     lines.push(("time", format!("{bound}: about {launches:.0} launches of {}{by}", span(launch))));
-    // Of which a candidate is in some.
+    // Each candidate is in a share of the launches only.
     let launches = launches * at_once.unwrap_or(candidates) as f64 / candidates as f64;
     let layout = SidesLayout { base_processes, family: part.steps.len() * candidates, launches, alpha };
     for name in &part.steps {

@@ -237,19 +237,24 @@ fn check_shared_image(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
+/// Memory of this host in bytes.
+fn host_memory() -> u64 {
+    runner::proc::host::describe(Path::new("/")).memory_bytes
+}
+
 /// Of the memory of a host that subjects may take.
 const MOST_MEMORY: f64 = 0.8;
 
 fn check_memory(plan: &Plan) -> anyhow::Result<()> {
     let needed = needs(plan).memory.0;
-    let host = runner::proc::host::describe(Path::new("/"));
-    if needed as f64 > host.memory_bytes as f64 * MOST_MEMORY {
+    let memory_bytes = host_memory();
+    if needed as f64 > memory_bytes as f64 * MOST_MEMORY {
         bail!(usage(anyhow!(
             "the plan needs about {:.1} GB of memory for {} subjects at once, more than 80 % of the {:.1} GB \
              here: use fewer candidates, fewer keys or a smaller block cache",
             needed as f64 / 1e9,
             plan.subjects.len(),
-            host.memory_bytes as f64 / 1e9,
+            memory_bytes as f64 / 1e9,
         )));
     }
     Ok(())

@@ -105,14 +105,7 @@ fn obstacle(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> Option<S
     if file.subjects.len() == 1 {
         return Some("there is one subject".to_owned());
     }
-    let one_at_a_time = [
-        ("tickers", file.tickers),
-        ("memory_limit", file.memory_limit.is_some()),
-        ("loop_device", file.loop_device.is_some()),
-        ("db_bench", !file.db_bench.is_empty()),
-    ];
-    let set: Vec<String> =
-        one_at_a_time.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key.to_owned()).collect();
+    let set: Vec<String> = file.one_at_a_time().map(str::to_owned).collect();
     if !set.is_empty() {
         let verb = if set.len() == 1 { "applies" } else { "apply" };
         return Some(format!("{} {verb} to one subject at a time", and_list(&set)));
@@ -159,7 +152,7 @@ mod tests {
         assert_eq!(both.parts[1].other_steps, both.parts[0].steps);
         assert!(
             both.parts[1].steps.contains(&"l.i1.deletes".to_owned()),
-            "what is beside a step goes with it"
+            "a step takes what runs concurrently with it along"
         );
         let unlimited = parts("ibench.quick", "", MEMORY).unwrap();
         assert_eq!(designs(&unlimited), [(Design::Interleaved, 18, Some(840)), (Design::Rounds, 6, None)]);

@@ -271,7 +271,7 @@ pub(super) fn conditions(record: &RunRecord) -> Conditions {
         _ => None,
     };
     Conditions {
-        steps_of_other_run: record.plan.layout.steps_of_other_run.clone(),
+        steps_of_other_run: plan.layout.steps_of_other_run.clone(),
         design: plan.layout.design,
         subjects: plan.distinct_subjects().len(),
         base_processes: 1 + plan.layout.further_base_processes,

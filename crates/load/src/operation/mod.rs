@@ -187,7 +187,7 @@ fn of_database(
     thread: u32,
 ) -> Result<Box<dyn BlockRunner>, OperationError> {
     database.set_perf_level(setup.perf_level);
-    let keys = setup.data.keys;
+    let keys = setup.operation.keys_drawn(setup.data.keys);
     let random = generator(setup.seed, Stream::Foreground(thread));
     Ok(match &setup.operation {
         Operation::FillSequential => {
@@ -204,11 +204,8 @@ fn of_database(
             Box::new(MultiGet::new(database, setup, NextKey::Uniform { random, keys }, *batch))
         }
         Operation::ReadSequential { one_pass } => Box::new(Sequential::new(database, setup, *one_pass)),
-        Operation::SeekRandom { nexts, direction, among_keys } => {
-            let next = NextKey::Uniform {
-                random,
-                keys: among_keys.map_or(keys, |among| u64::from(among).min(keys)),
-            };
+        Operation::SeekRandom { nexts, direction, among_keys: _ } => {
+            let next = NextKey::Uniform { random, keys };
             let range = iterate::Range { nexts: *nexts, direction: *direction };
             Box::new(Seek::new(database, setup, next, range))
         }

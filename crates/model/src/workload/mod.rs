@@ -57,7 +57,7 @@ pub struct Workload {
     /// Engine options that are part of the workload; a configuration is laid over them.
     pub options: Options,
     /// What RocksDB counts in each thread that the workload has.
-    #[serde(default, skip_serializing_if = "PerfLevel::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub perf_level: PerfLevel,
     /// The steps in their order.
     pub steps: Vec<Step>,
@@ -75,13 +75,6 @@ pub enum PerfLevel {
     EnableCount,
     /// As db_bench sets it in its threads.
     Disable,
-}
-
-impl PerfLevel {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub(crate) fn is_default(&self) -> bool {
-        *self == PerfLevel::default()
-    }
 }
 
 /// What the data of a workload is meant to fit in: which size of a hardware class it takes.
@@ -229,7 +222,8 @@ pub struct Step {
     /// Whether the step is left out of summaries: it only brings the tree into a state.
     #[serde(default)]
     pub helper: bool,
-    /// Whether only running without pauses tells what it costs: compactions that it leaves behind, stalls, a table that it turns over.
+    /// Whether its cost shows only while it runs without pauses: write stalls, compactions that it leaves behind, a table whose rows it
+    /// replaces.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uninterrupted: bool,
     /// A step that lasts longer than its extent by this much hangs.

@@ -76,6 +76,14 @@ pub enum Direction {
 }
 
 impl Operation {
+    /// Of how many of the first keys it draws, if the data set has so many.
+    pub fn keys_drawn(&self, keys: u64) -> u64 {
+        match self {
+            Operation::SeekRandom { among_keys: Some(among), .. } => u64::from(*among).min(keys),
+            _ => keys,
+        }
+    }
+
     /// The names in workload files.
     pub const NAMES: [&'static str; 15] = [
         "fill-sequential",

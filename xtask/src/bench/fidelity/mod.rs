@@ -13,13 +13,13 @@ mod row;
 use super::client::library_of;
 use super::client::sides::Programs;
 use super::own_server::OwnServer;
-use super::sql::sysbench_connection;
+use super::sql::{sysbench_connection, table};
 use super::{Ending, Here, chosen, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case};
 use counters::{Counters, measures};
 use model::units::Nanos;
-use model::wire::{BlockLimit, EngineText, Library, Reply, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, EngineText, Library, Request, ServerAddress, StepSetup};
 use model::workload::sql::Transaction;
 use model::workload::{Operation, Settle, Workload};
 use rocksdb::Rocksdb;
@@ -30,10 +30,10 @@ use std::process::Command;
 
 /// The servers that are fetched and started: one of each dialect, new enough to count the bytes of its log.
 const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
+/// How long the server is waited for after a load or a run.
+const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// Its tables and statements are compared.
 const WORKLOAD: &str = "sysbench-32.quick";
-/// How long the server is waited for after the load.
-const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 
 #[derive(clap::Args)]
 pub struct Arguments {
@@ -135,7 +135,8 @@ impl Sides<'_> {
             Side::Ours => self.run_worker(case, events, seed)?,
         }
         // Also what the server does later for these events, purge first.
-        self.settle(Settle::Drained)?;
+        let settle = Request::Settle { to: Settle::Drained, timeout: SETTLE_TIMEOUT };
+        worker::blocks(&self.ask(vec![settle])?)?;
         let after = self.status()?;
         self.unload()?;
         Ok(after.since(&before))
@@ -174,38 +175,19 @@ impl Sides<'_> {
 
     /// The tables of the workload with their rows, and the server at rest.
     fn load(&self) -> anyhow::Result<()> {
-        let mut requests = Vec::new();
-        for operation in [Operation::LoadTables, Operation::BuildIndexes] {
-            let limit = BlockLimit::Operations { count: self.workload.data.keys };
-            requests.push(Request::Prepare(Box::new(self.setup(operation, 1))));
-            requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
-            requests.push(Request::FinishStep);
-        }
-        worker::blocks(&self.ask(requests)?)?;
-        self.settle(Settle::Postwrite)
-    }
-
-    fn settle(&self, to: Settle) -> anyhow::Result<()> {
-        worker::blocks(&self.ask(vec![Request::Settle { to, timeout: SETTLE_TIMEOUT }])?).map(drop)
+        let setup = |operation| Ok(self.setup(operation, 1));
+        worker::blocks(&self.ask(table::load(self.workload.data.keys, SETTLE_TIMEOUT, setup)?)?).map(drop)
     }
 
     fn unload(&self) -> anyhow::Result<()> {
-        let drop_table = json!({ "prepared": false, "statements": [{ "sql": "DROP TABLE {table}" }] });
-        let drop_table = serde_json::from_value(drop_table).context("failed to make the statement")?;
-        let setup = self.setup(Operation::Transaction(drop_table), 1);
-        let block =
-            Request::RunBlock { limit: BlockLimit::Operations { count: 1 }, warm_up: false, seconds: false };
-        worker::blocks(&self.ask(vec![Request::Prepare(Box::new(setup)), block])?).map(drop)
+        let requests = table::unload(|operation| Ok(self.setup(operation, 1)))?;
+        worker::blocks(&self.ask(requests)?).map(drop)
     }
 
     /// By a connection of its own: a backend tells what it counted when it ends.
     fn status(&self) -> anyhow::Result<Counters> {
         let output = self.ask(vec![Request::ReadText { what: EngineText::Status }])?;
-        let text = worker::replies(&output)?.into_iter().find_map(|reply| match reply {
-            Reply::Text { text } => text,
-            _ => None,
-        });
-        Ok(Counters::parse(&text.context("the server told no counters")?))
+        Ok(Counters::parse(&worker::text(&output)?))
     }
 
     fn setup(&self, operation: Operation, seed: u64) -> StepSetup {

@@ -6,7 +6,7 @@ use crate::bench::client::cases::{DATA, DB_BENCH_FLAGS, WORKER_OPTIONS};
 use crate::bench::client::sides::Programs;
 use crate::bench::{Scratch, printed, race, worker};
 use anyhow::Context;
-use model::wire::{BlockLimit, EngineText, Library, Reply, Request, StepSetup};
+use model::wire::{BlockLimit, EngineText, Library, Request, StepSetup};
 use model::workload::{DataSet, Direction, Operation};
 use std::path::Path;
 use std::process::Command;
@@ -185,11 +185,6 @@ impl Rocksdb<'_> {
         let output = directory.with_extension("out");
         worker::answered(&self.programs.dbdyno, &requests, &output)?;
         worker::blocks(&output)?;
-        let texts = worker::replies(&output)?;
-        let text = texts.into_iter().find_map(|reply| match reply {
-            Reply::Text { text } => text,
-            _ => None,
-        });
-        text.context("the worker told no tickers")
+        worker::text(&output)
     }
 }

@@ -9,6 +9,7 @@
 
 mod cases;
 mod sides;
+pub mod table;
 
 use super::own_server::OwnServer;
 use super::race::{self, Used};

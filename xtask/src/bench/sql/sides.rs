@@ -1,12 +1,13 @@
 //! The two programs, how each is told to run a case, and what it did.
 
 use super::cases::{Case, DATA, ROWS, tables};
+use super::table;
 use crate::bench::worker;
 use anyhow::Context;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, Endpoint, Library, Request, ServerAddress, StepSetup};
+use model::workload::Operation;
 use model::workload::sql::Dialect;
-use model::workload::{Operation, Settle};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -87,25 +88,12 @@ impl Sides {
 
     /// The worker making the table.
     pub fn load(&self) -> anyhow::Result<Command> {
-        let mut requests = Vec::new();
-        for operation in [Operation::LoadTables, Operation::BuildIndexes] {
-            let limit = BlockLimit::Operations { count: ROWS };
-            requests.push(Request::Prepare(Box::new(setup(operation, 1, 1)?)));
-            requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
-            requests.push(Request::FinishStep);
-        }
-        requests.push(Request::Settle { to: Settle::Postwrite, timeout: SETTLE_TIMEOUT });
-        self.worker_on(requests)
+        self.worker_on(table::load(ROWS, SETTLE_TIMEOUT, |operation| setup(operation, 1, 1))?)
     }
 
     /// The worker removing the table.
     pub fn unload(&self) -> anyhow::Result<Command> {
-        let drop = serde_json::json!({ "prepared": false, "statements": [{ "sql": "DROP TABLE {table}" }] });
-        let drop = serde_json::from_value(drop).context("failed to make the statement")?;
-        self.worker_on(vec![
-            Request::Prepare(Box::new(setup(Operation::Transaction(drop), 1, 1)?)),
-            Request::RunBlock { limit: BlockLimit::Operations { count: 1 }, warm_up: false, seconds: false },
-        ])
+        self.worker_on(table::unload(|operation| setup(operation, 1, 1))?)
     }
 
     fn worker_on(&self, steps: Vec<Request>) -> anyhow::Result<Command> {

@@ -15,7 +15,7 @@ pub(crate) use changes::{OverReleases, over_releases};
 pub(crate) use series::series_of;
 pub(crate) use values::Cells;
 
-use super::{Comparison, Repeats, StepView, SubjectRow, Values};
+use super::{Comparison, Repeats, Stall, StepView, SubjectRow, Values};
 use super::{depths, facts, sweeps};
 use against_base::{Together, cases, groups, judge_together};
 use model::block::{Outcome, Side};
@@ -55,7 +55,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
         changes: over_releases.changes,
         trends: over_releases.trends,
         searched_series: over_releases.searched_series,
-        stalls: seconds::stalls(record),
+        stalls: stalls(&done),
         warnings,
         ..facts::comparison(record, Repeats::Rounds)
     }
@@ -113,6 +113,26 @@ fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
         }
     }
     gathered
+}
+
+/// The stalls of all trials that are done, the longest first.
+fn stalls(done: &[TrialData<'_>]) -> Vec<Stall> {
+    let mut stalls = Vec::new();
+    for trial in done {
+        let began_at_us = trial.measured.and_then(|block| block.started_at_us);
+        let found = trial.rates().map(|rates| seconds::stretches(&rates)).unwrap_or_default();
+        stalls.extend(found.into_iter().map(|(from_s, lasted_s, share)| Stall {
+            step: trial.key.step.clone(),
+            side: trial.key.side,
+            round: trial.key.launch,
+            from_s,
+            lasted_s,
+            share,
+            began_at_us: began_at_us.map(|at| at + i64::from(from_s) * 1_000_000),
+        }));
+    }
+    stalls.sort_by_key(|stall| std::cmp::Reverse(stall.lasted_s));
+    stalls
 }
 
 /// Seconds that were measured, by step and side.

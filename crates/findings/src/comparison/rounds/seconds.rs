@@ -1,10 +1,8 @@
 //! What the seconds of a trial tell that its mean does not: the rate that is kept in nearly all of them, and stalls.
 
-use crate::comparison::{Stall, Values};
-use model::block::{Block, BlockKind, Outcome, Second, TrialKey};
+use crate::comparison::Values;
+use model::block::{Block, Second};
 use model::metric::Metric;
-use model::record::RunRecord;
-use std::collections::BTreeSet;
 
 /// Fewer seconds, or windows of ten, have no share of them that could be told.
 const LEAST: usize = 10;
@@ -49,39 +47,8 @@ fn reached(rates: &[f64], share: f64) -> Option<f64> {
     (sorted.len() >= LEAST).then(|| sorted.get(needed.max(1) - 1).copied()).flatten()
 }
 
-/// The stalls of all trials that are done, the longest first.
-pub(super) fn stalls(record: &RunRecord) -> Vec<Stall> {
-    let done: BTreeSet<&TrialKey> = record
-        .trials
-        .iter()
-        .filter(|ended| ended.outcome == Outcome::Done)
-        .map(|ended| &ended.trial)
-        .collect();
-    let measured = |block: &&Block| block.kind == BlockKind::Whole && done.contains(&block.trial);
-    let mut stalls: Vec<Stall> = record
-        .blocks
-        .iter()
-        .filter(measured)
-        .flat_map(|block| {
-            let seconds = record.seconds.get(&block.trial).map(Vec::as_slice).unwrap_or_default();
-            let of_trial = if seconds.is_empty() { Vec::new() } else { stretches(&rates(seconds, block)) };
-            of_trial.into_iter().map(move |(from_s, lasted_s, share)| Stall {
-                step: block.trial.step.clone(),
-                side: block.trial.side,
-                round: block.trial.launch,
-                from_s,
-                lasted_s,
-                share,
-                began_at_us: block.started_at_us.map(|at| at + i64::from(from_s) * 1_000_000),
-            })
-        })
-        .collect();
-    stalls.sort_by_key(|stall| std::cmp::Reverse(stall.lasted_s));
-    stalls
-}
-
 /// First second, number of seconds, and their mean rate over that of the middle second: of each stretch of stalled seconds.
-fn stretches(rates: &[f64]) -> Vec<(u32, u32, f64)> {
+pub(super) fn stretches(rates: &[f64]) -> Vec<(u32, u32, f64)> {
     let mut found = Vec::new();
     let Some(middle) = reached(rates, 0.5).filter(|middle| *middle > 0.0) else { return found };
     let mut from = 0;
@@ -103,6 +70,7 @@ fn is_stalled(rate: f64, middle: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::block::TrialKey;
     use model::units::Nanos;
 
     #[test]

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// What a trial that is done left in the record.
 pub(super) struct TrialData<'a> {
     pub(super) key: &'a TrialKey,
-    measured: Option<&'a Block>,
+    pub(super) measured: Option<&'a Block>,
     drained: Option<&'a Block>,
     latency: Option<&'a Latency>,
     /// Empty where none were kept.
@@ -32,6 +32,11 @@ impl TrialData<'_> {
     /// Wall time of all that was measured, in seconds.
     pub(super) fn seconds(&self) -> f64 {
         [self.measured, self.drained].into_iter().flatten().map(|block| block.wall.as_secs_f64()).sum()
+    }
+
+    /// Operations of each whole second; absent if its seconds were not kept.
+    pub(super) fn rates(&self) -> Option<Vec<f64>> {
+        self.measured.filter(|_| !self.seconds.is_empty()).map(|block| seconds::rates(self.seconds, block))
     }
 
     /// Operations with an error or a wrong answer.
@@ -75,8 +80,8 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
         throughput(&mut values, measured, step, plan);
         device(&mut values, &Work { blocks: vec![measured] }, false);
         per_operation(&mut values, measured);
-        if !trial.seconds.is_empty() {
-            seconds::add(&mut values, &seconds::rates(trial.seconds, measured));
+        if let Some(rates) = trial.rates() {
+            seconds::add(&mut values, &rates);
         }
         if plan.workload.is_fio() {
             values.set(Metric::Counter(Counter::HostCpuMicros), posts_cpu_per_io(measured, host));

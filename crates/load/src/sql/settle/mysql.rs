@@ -67,25 +67,39 @@ const FEW_IN_HISTORY: f64 = 50.0;
 /// If none was purged in so many looks in a row, none is going to be: 1 s, in which purge, if it can, removes thousands.
 const POLLS_WITHOUT_PURGE: u32 = 4;
 
+/// Tells when what is left becomes no less any more.
+struct Floor {
+    least: f64,
+    polls_at_it: u32,
+    most_polls: u32,
+}
+
+impl Floor {
+    fn new(most_polls: u32) -> Floor {
+        Floor { least: f64::INFINITY, polls_at_it: 0, most_polls }
+    }
+
+    /// Whether so many polls in a row, this one included, found no less than an earlier one.
+    fn is_reached(&mut self, left: f64) -> bool {
+        if left < self.least {
+            (self.least, self.polls_at_it) = (left, 0);
+        } else {
+            self.polls_at_it += 1;
+        }
+        self.polls_at_it >= self.most_polls
+    }
+}
+
 /// Waits until InnoDB has purged the old versions of rows: reads beside purge would be slower, and for longer the slower a release purges.
 fn until_purged(wait: &mut Wait) -> Result<(), SqlError> {
-    let mut least = f64::INFINITY;
-    let mut polls_at_floor = 0;
+    let mut floor = Floor::new(POLLS_WITHOUT_PURGE);
     loop {
         // Absent where the table of metrics is not there, or this metric is off.
         let left = if_there(wait.connection.read(
             "SELECT `COUNT` FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'",
         ))?;
         let Some(left) = left.first().and_then(|left| left.parse::<f64>().ok()) else { return Ok(()) };
-        if left <= FEW_IN_HISTORY {
-            return Ok(());
-        }
-        if left < least {
-            (least, polls_at_floor) = (left, 0);
-        } else {
-            polls_at_floor += 1;
-        }
-        if polls_at_floor >= POLLS_WITHOUT_PURGE {
+        if left <= FEW_IN_HISTORY || floor.is_reached(left) {
             return Ok(());
         }
         if wait.is_over() {
@@ -125,21 +139,12 @@ fn write_dirty_pages(wait: &mut Wait) -> Result<(), SqlError> {
 }
 
 fn until_few_are_dirty(wait: &mut Wait) -> Result<(), SqlError> {
-    let mut least = f64::INFINITY;
-    let mut polls_at_floor = 0;
+    let mut floor = Floor::new(POLLS_AT_FLOOR);
     loop {
         let pages = status(wait, "'Innodb_buffer_pool_pages_dirty', 'Innodb_buffer_pool_pages_total'")?;
         let of = |name: &str| pages.get(name).copied().unwrap_or(0.0);
         let (dirty, total) = (of("innodb_buffer_pool_pages_dirty"), of("innodb_buffer_pool_pages_total"));
-        if dirty * 100.0 <= total * FEW_DIRTY_PERCENT {
-            return Ok(());
-        }
-        if dirty < least {
-            (least, polls_at_floor) = (dirty, 0);
-        } else {
-            polls_at_floor += 1;
-        }
-        if polls_at_floor >= POLLS_AT_FLOOR {
+        if dirty * 100.0 <= total * FEW_DIRTY_PERCENT || floor.is_reached(dirty) {
             return Ok(());
         }
         if wait.is_over() {
@@ -205,4 +210,17 @@ fn status(wait: &mut Wait, names: &str) -> Result<BTreeMap<String, f64>, SqlErro
         .pairs()
         .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.parse().ok()?)))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_is_reached_when_nothing_becomes_less_in_some_polls_in_a_row() {
+        let mut floor = Floor::new(3);
+        let reached: Vec<bool> =
+            [9.0, 7.0, 7.0, 8.0, 6.0, 6.0, 6.0, 6.0].map(|left| floor.is_reached(left)).to_vec();
+        assert_eq!(reached, [false, false, false, false, false, false, false, true]);
+    }
 }

@@ -89,8 +89,7 @@ impl<R: Referee> Campaign<R> {
     fn end_failed(&mut self, step: &str, line: &Line, failure: &Failure) {
         let under_way = line.step.as_ref().is_none_or(|current| current == step);
         self.launch.failed.insert(step.to_owned());
-        let in_launch = |side: &Side| self.launch.sides.is_empty() || self.launch.sides.contains(side);
-        for side in (0..self.plan.subjects.len()).filter(in_launch).collect::<Vec<_>>() {
+        for side in self.launch.sides.clone() {
             let here = failure.side.is_none_or(|failed| failed == side);
             let outcome = if under_way && here {
                 Outcome::Failed { reason: failure.as_reason() }

@@ -83,7 +83,7 @@ pub(super) struct Launch {
     part_started: Nanos,
     cost: LaunchCost,
     blocks: Vec<Block>,
-    /// Those that it has; none of the pilot.
+    /// Those that it has; all of the pilot.
     pub(super) sides: Vec<Side>,
     pub(super) ended: BTreeSet<String>,
     pub(super) failed: BTreeSet<String>,
@@ -124,8 +124,9 @@ impl<R: Referee> Campaign<R> {
     /// A run that has not begun.
     pub fn new(plan: Plan, referee: R) -> Campaign<R> {
         let active = plan.steps.iter().cloned().collect();
+        let sides: Vec<Side> = (0..plan.subjects.len()).collect();
         Campaign {
-            sides: (0..plan.subjects.len()).map(|side| (side, 0)).collect(),
+            sides: sides.iter().map(|side| (*side, 0)).collect(),
             no_builders: BTreeSet::new(),
             plan,
             referee,
@@ -133,7 +134,7 @@ impl<R: Referee> Campaign<R> {
             active,
             script: VecDeque::new(),
             current: None,
-            launch: Launch::default(),
+            launch: Launch { sides, ..Launch::default() },
             max_launches: None,
             first_started: Nanos(0),
             first_launch: 1,

@@ -11,7 +11,7 @@ use model::block_cache::{self, BLOCK_CACHE};
 use model::config::{Options, overlaid};
 use model::plan::Plan;
 use model::wire::BlockLimit;
-use model::workload::{DataSet, Direction, Operation, Settle, Step};
+use model::workload::{Direction, Operation, Settle, Step};
 
 /// The script of a visit.
 pub fn script(plan: &Plan, visit: Visit, steps: &[&Step]) -> Vec<Line> {
@@ -81,7 +81,7 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
         format!("--benchmarks={}", benchmarks.join(",")),
         format!("--db={DATABASE}"),
         format!("--use_existing_db={}", !step.operation.fills()),
-        format!("--num={}", keys_drawn(step, data)),
+        format!("--num={}", step.operation.keys_drawn(data.keys)),
         format!("--key_size={}", data.key_bytes),
         format!("--value_size={}", data.value_bytes),
         format!("--compression_ratio={}", 1.0 - f64::from(data.value_compressible_percent) / 100.0),
@@ -138,14 +138,6 @@ fn arguments(plan: &Plan, visit: Visit, step: &Step) -> Vec<String> {
     let options = overlaid(&plan.subjects[visit.side].options, &step.options);
     flags.extend(options.iter().flat_map(|(name, value)| flags_for(name, value)));
     flags
-}
-
-/// Of how many keys db_bench draws.
-fn keys_drawn(step: &Step, data: &DataSet) -> u64 {
-    match step.operation {
-        Operation::SeekRandom { among_keys: Some(among), .. } => u64::from(among).min(data.keys),
-        _ => data.keys,
-    }
 }
 
 /// The benchmarks that bring the tree to a shape.
