@@ -1,5 +1,6 @@
 //! What the formats make of findings. What a view is made of is tested in `findings`.
 
+mod background_rates;
 mod clients;
 mod export;
 pub(crate) mod hostile;
@@ -94,7 +95,9 @@ fn a_comparison_in_every_text() {
         insta::assert_snapshot!(format!("text_at_{width}_columns"), text(&comparison(), width));
     }
     crate::schema_check::check("comparison", &of(&comparison(), "json"));
-    for format in ["markdown", "json", "tsv", "junit", "openmetrics", "benchstat", "post", "step-summary"] {
+    for format in
+        ["markdown", "jira", "json", "tsv", "junit", "openmetrics", "benchstat", "post", "step-summary"]
+    {
         let shown = of(&comparison(), format);
         // What is folded is the Markdown.
         let shown = if format == "step-summary" { shown.split("<details>").next().unwrap() } else { &shown };
@@ -142,6 +145,8 @@ fn hostile_names_stay_names() {
     view.steps[3].cases[0].warnings.push(note("x", hostile));
     let markdown = of(&view, "markdown");
     assert!(markdown.contains("| a\\|b&lt;img src=x&gt; \\`c\\` |"), "{markdown}");
+    let jira = of(&view, "jira");
+    assert!(jira.contains("|a\\|b<img src=x> `c`|") && !jira.contains(" [link]"), "{jira}");
     assert!(!markdown.contains("<script>") && !markdown.contains(" [link](") && !markdown.contains('\x1b'));
     let text = text(&view, 80);
     assert_eq!(printable(&text.replace('\n', "")), text.replace('\n', ""));

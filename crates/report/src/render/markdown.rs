@@ -1,13 +1,15 @@
 //! A document as GitHub Markdown, for an issue or a pull request: what is folded on a page is folded here too.
 
-use crate::document::{Block, Cell, Document, Kind, Level, Notice, Section, Table, Tone};
+use super::markup::{Markup, together};
+use crate::document::{Document, Kind, Level, Notice, Section, Table};
 use crate::render::layout::printable;
-use crate::render::matrix_table;
+
+pub(super) const MARKDOWN: Markup = Markup { escaped, bullet: "- ", bold: "**", table, verbatim: fenced };
 
 /// The report.
-pub fn render(document: &Document) -> String {
+pub(super) fn render(document: &Document) -> String {
     let mut parts = vec![format!("# {}", escaped(&printable(&document.title)))];
-    parts.push(items(document.found.iter().map(|sentence| sentence.text.as_str())));
+    parts.push(MARKDOWN.items(document.found.iter().map(|sentence| &sentence.text)));
     parts.extend(document.intro.iter().map(|paragraph| escaped(paragraph)));
     parts.extend(document.sections.iter().flat_map(|section| section_parts(section, 2)));
     parts.push(document.warnings.iter().map(notice).collect::<Vec<_>>().join("\n"));
@@ -16,15 +18,9 @@ pub fn render(document: &Document) -> String {
     together(parts)
 }
 
-/// Parts with a line between them, and a line break at the end.
-pub(crate) fn together(mut parts: Vec<String>) -> String {
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n\n") + "\n"
-}
-
 /// A section with its heading; nothing where it has nothing that Markdown can show.
 fn section_parts(section: &Section, depth: usize) -> Vec<String> {
-    let blocks = blocks(&section.blocks);
+    let blocks = MARKDOWN.blocks(&section.blocks);
     let title = printable(&section.title);
     match section.level {
         Level::Page => Vec::new(),
@@ -39,44 +35,13 @@ fn section_parts(section: &Section, depth: usize) -> Vec<String> {
     }
 }
 
-/// What Markdown can show of these.
-pub(crate) fn blocks(blocks: &[Block]) -> Vec<String> {
-    let mut parts = Vec::new();
-    for block in blocks {
-        match block {
-            Block::Paragraph(text) => parts.push(escaped(text)),
-            Block::Items(texts) => parts.push(items(texts.iter().map(String::as_str))),
-            Block::Table(one) => parts.extend([escaped(&one.caption), table(one)]),
-            Block::Matrix(matrix) if !matrix.is_in_another_table() => parts.extend([
-                escaped(&matrix.caption),
-                table(&matrix_table::table(matrix)),
-                escaped(&matrix.whole_legend(matrix.intervals)),
-            ]),
-            Block::Verbatim(text) => parts.push(fenced(text)),
-            Block::Matrix(_) | Block::Figure(_) | Block::Timeline(_) => {}
-        }
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-/// A list.
-pub(crate) fn items<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    texts.map(list_item).collect::<Vec<_>>().join("\n")
-}
-
-pub(crate) fn list_item(text: &str) -> String {
-    format!("- {}", escaped(text))
-}
-
 /// A warning as an item of a list.
-pub(crate) fn notice(notice: &Notice) -> String {
+pub(super) fn notice(notice: &Notice) -> String {
     let step = notice.step.as_ref().map(|step| format!(" ({})", escaped(step))).unwrap_or_default();
     format!("- **warning** {}{step}: {}", escaped(&notice.id), escaped(&notice.text))
 }
 
-/// A table, without its caption.
-pub(crate) fn table(table: &Table) -> String {
+fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
     let rule = |kind| match kind {
         Kind::Number => "---:".to_owned(),
@@ -86,21 +51,12 @@ pub(crate) fn table(table: &Table) -> String {
         line(table.columns.iter().map(|column| escaped(&column.header)).collect()),
         line(table.columns.iter().map(|column| rule(column.kind)).collect()),
     ];
-    lines.extend(table.rows.iter().map(|row| line(row.iter().map(cell).collect())));
+    lines.extend(table.rows.iter().map(|row| line(row.iter().map(|one| MARKDOWN.cell(one)).collect())));
     lines.join("\n")
 }
 
-/// What is coloured elsewhere is bold.
-fn cell(cell: &Cell) -> String {
-    let text = escaped(&cell.shown());
-    match cell.tone {
-        Tone::Good | Tone::Bad | Tone::Strong if !text.is_empty() => format!("**{text}**"),
-        Tone::Plain | Tone::Good | Tone::Bad | Tone::Strong => text,
-    }
-}
-
 /// A text that reads as itself: nothing in a name or a reason becomes a tag, a link, emphasis or a new cell.
-pub(crate) fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     let mut before = ' ';
@@ -133,7 +89,7 @@ fn as_markup(text: &str) -> String {
 }
 
 /// Text as it is, in a fence that nothing in it can close.
-pub(crate) fn fenced(text: &str) -> String {
+pub(super) fn fenced(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     let shown: String =
@@ -148,7 +104,7 @@ fn is_shown(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Section;
+    use crate::document::{Block, Section};
 
     #[test]
     fn a_name_cannot_leave_its_cell_or_become_markup() {

@@ -4,9 +4,11 @@
 
 mod benchstat;
 pub mod html;
+mod jira;
 mod junit;
 pub(crate) mod layout;
 mod markdown;
+mod markup;
 mod matrix_grid;
 mod matrix_table;
 mod openmetrics;
@@ -59,7 +61,7 @@ enum Make {
 }
 
 /// All of them, in the order of `--help`.
-pub static FORMATS: [Format; 14] = [
+pub static FORMATS: &[Format] = &[
     Format {
         name: "text",
         help: "Tables for a terminal",
@@ -73,6 +75,13 @@ pub static FORMATS: [Format; 14] = [
         ending: Some("md"),
         media_type: MARKDOWN,
         make: Make::Each(|document, _| markdown::render(document)),
+    },
+    Format {
+        name: "jira",
+        help: "Jira's wiki markup, for an issue of MariaDB or MyRocks",
+        ending: Some("jira.txt"),
+        media_type: TEXT,
+        make: Make::Each(|document, options| jira::render(document, options.text.detail)),
     },
     Format {
         name: "json",

@@ -3,7 +3,7 @@
 
 use crate::document::{Block, Document, Level};
 use crate::render::layout::printable;
-use crate::render::markdown::{self, escaped, items, notice};
+use crate::render::markdown::{self, MARKDOWN, escaped, notice};
 
 /// GitHub takes 1 MiB for a step; what is more is refused as a whole.
 pub const MOST_BYTES: usize = 1 << 20;
@@ -13,7 +13,7 @@ const CLOSING_BYTES: usize = 1024;
 /// The summary of a document, in at most so many bytes.
 pub fn render(document: &Document, most_bytes: usize) -> String {
     let mut parts = vec![format!("### dbdyno: {}", escaped(&printable(&document.title)))];
-    parts.push(items(document.found.iter().map(|sentence| sentence.text.as_str())));
+    parts.push(MARKDOWN.items(document.found.iter().map(|sentence| &sentence.text)));
     parts.push(document.warnings.iter().map(notice).collect::<Vec<_>>().join("\n"));
     parts.extend(first_table(document));
     parts.push("<details><summary>Everything</summary>".to_owned());
@@ -29,7 +29,7 @@ fn first_table(document: &Document) -> Vec<String> {
     let table = |block: &&Block| matches!(block, Block::Table(_) | Block::Matrix(_));
     let tables = shown.flat_map(|section| &section.blocks).filter(table);
     tables
-        .map(|table| markdown::blocks(std::slice::from_ref(table)))
+        .map(|table| MARKDOWN.blocks(std::slice::from_ref(table)))
         .find(|table| !table.is_empty())
         .unwrap_or_default()
 }

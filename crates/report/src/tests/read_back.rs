@@ -267,7 +267,7 @@ fn what_is_not_done_is_seen_in_every_format() {
     let mut view = comparison();
     view.run.status = RunStatus::Unfinished;
     let reason = "the worker was killed by signal 11";
-    for format in ["junit", "step-summary", "post", "benchstat", "markdown", "text"] {
+    for format in ["junit", "step-summary", "post", "benchstat", "markdown", "jira", "text"] {
         let text = of(&view, format).to_lowercase();
         assert!(text.contains("unfinished") && text.contains(reason), "{text}");
     }

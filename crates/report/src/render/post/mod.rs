@@ -3,7 +3,8 @@
 
 use crate::document::{Document, Level, PostPart, Section, Sentence};
 use crate::render::layout::printable;
-use crate::render::markdown::{blocks, escaped, fenced, list_item, notice, together};
+use crate::render::markdown::{MARKDOWN, escaped, fenced, notice};
+use crate::render::markup::together;
 
 /// A chart that lies beside the post as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,9 +58,9 @@ fn part(title: &str, mut content: Vec<String>) -> Vec<String> {
 
 fn short(found: &[Sentence]) -> String {
     let mut items: Vec<String> =
-        found.iter().take(MOST_SHORT).map(|sentence| list_item(&sentence.text)).collect();
+        found.iter().take(MOST_SHORT).map(|sentence| MARKDOWN.item(&sentence.text)).collect();
     if let Some(more @ 1..) = found.len().checked_sub(MOST_SHORT) {
-        items.push(list_item(&format!("and {more} more, below")));
+        items.push(MARKDOWN.item(&format!("and {more} more, below")));
     }
     items.join("\n")
 }
@@ -74,7 +75,7 @@ fn in_part(document: &Document, place: PostPart, title: &str) -> Vec<String> {
     };
     let mut parts = Vec::new();
     for section in document.sections.iter().filter(is_here) {
-        let content = blocks(&section.blocks);
+        let content = MARKDOWN.blocks(&section.blocks);
         if !content.is_empty() && section.title != title {
             parts.push(format!("### {}", escaped(&printable(&section.title))));
         }
