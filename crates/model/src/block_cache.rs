@@ -8,6 +8,10 @@ use crate::units::Bytes;
 /// The name of the option.
 pub const BLOCK_CACHE: &str = "block_based_table_factory.block_cache";
 
+/// Which cache it is, in the words of db_bench's flag of this name: `lru_cache` if absent, `hyper_clock_cache`, `auto_hyper_clock_cache`. RocksDB
+/// has no option for it that all releases with the cache know; our worker makes it.
+pub const CACHE_TYPE: &str = "cache_type";
+
 const CAPACITY: &str = "capacity";
 
 /// The settings of a cache by their names; of bytes alone the capacity. Empty of what is neither.

@@ -16,12 +16,14 @@ pub fn of_release(release: &str) -> Case {
         check_comparison(&finished, &Compared { base: &subject, candidate: &subject })?;
         Ok(Ending::Passed)
     })
+    .shares_host()
 }
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("compare two releases", two_releases),
+        Case::new("compare two releases", two_releases).shares_host(),
         Case::new("compare on one CPU of several", on_one_cpu),
+        Case::new("compare hyper clock cache", hyper_clock_cache).shares_host(),
         Case::new("report", report).shares_host(),
         Case::new("workload", workload).shares_host(),
     ]
@@ -51,6 +53,20 @@ fn two_releases(scratch: &Scratch) -> anyhow::Result<Ending> {
         "other steps than the chosen one were judged"
     );
     ensure!(report["base"] == "rocksdb@8.5.4+defaults", "base is {}", report["base"]);
+    Ok(Ending::Passed)
+}
+
+/// A cache that no option makes: the side with it runs, and what differs says so. A release whose C API has none refuses it.
+fn hyper_clock_cache(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let candidate = format!("{RELEASE}+hyper-clock");
+    let report = Call::compare(scratch, [RELEASE, &candidate], "10s")
+        .and(["--step", "readrandom"])
+        .succeeds()?
+        .json()?;
+    let trials = expect::trials(&report)?;
+    ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
+    let differs = expect::texts(&report["differs"], "what").join(", ");
+    ensure!(differs.contains("cache_type"), "what differs does not name the cache: {differs}");
     Ok(Ending::Passed)
 }
 

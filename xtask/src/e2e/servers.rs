@@ -281,13 +281,16 @@ fn killed_server(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
+/// Both of the pilot, and both of the first launch.
+const SEEN_BEFORE_KILL: usize = 4;
+
 /// No server outlives its controller, frozen or not.
 fn killed_controller(scratch: &Scratch) -> anyhow::Result<Ending> {
     for subjects in [POSTGRES, MARIADB] {
         let mut controller = call(scratch, subjects, "60s")?.start()?;
         let began = Instant::now();
         let mut seen = std::collections::BTreeSet::new();
-        while seen.len() < 6 {
+        while seen.len() < SEEN_BEFORE_KILL {
             seen.extend(servers(scratch)?);
             ensure!(controller.is_running()?, "it ended when {} servers had been seen", seen.len());
             ensure!(began.elapsed() < SEEN_TIMEOUT, "only {} servers in {SEEN_TIMEOUT:?}", seen.len());

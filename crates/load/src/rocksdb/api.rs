@@ -157,6 +157,18 @@ api! {
     b"rocksdb_wait_for_compact_options_destroy" wait_for_compact_options_destroy(Handle);
     // Microseconds.
     b"rocksdb_wait_for_compact_options_set_timeout" wait_for_compact_options_set_timeout(Handle, u64);
+    // From 8.1 on. Bytes of the cache, and of an entry.
+    b"rocksdb_hyper_clock_cache_options_create" hyper_clock_cache_options_create(usize, usize) -> Handle;
+    b"rocksdb_hyper_clock_cache_options_set_num_shard_bits"
+        hyper_clock_cache_options_set_num_shard_bits(Handle, c_int);
+    b"rocksdb_hyper_clock_cache_options_destroy" hyper_clock_cache_options_destroy(Handle);
+    b"rocksdb_cache_create_hyper_clock_opts" cache_create_hyper_clock_opts(Handle) -> Handle;
+    // Every release has these; they are wanted for that cache alone.
+    b"rocksdb_cache_destroy" cache_destroy(Handle);
+    b"rocksdb_block_based_options_create" block_based_options_create() -> Handle;
+    b"rocksdb_block_based_options_set_block_cache" block_based_options_set_block_cache(Handle, Handle);
+    b"rocksdb_block_based_options_destroy" block_based_options_destroy(Handle);
+    b"rocksdb_options_set_block_based_table_factory" options_set_block_based_table_factory(Handle, Handle);
 }
 
 /// Functions that later steps use where a release has them; their absence is reported, never an error.

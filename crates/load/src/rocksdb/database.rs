@@ -3,6 +3,7 @@
 //! A `Database` lives as long as the worker's process needs it; readers and writers borrow it.
 
 use super::api::{Api, ErrorOut, Functions, Handle, OptionalFunctions};
+use super::hyper_clock;
 use super::tuning::Tuning;
 use model::shape::{Level, Shape};
 use model::units::Bytes;
@@ -25,18 +26,23 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options from a string in RocksDB's own syntax, over the release's defaults. An unknown name is an
-    /// error that names it. With `tickers` the engine counts them; that must be said before a database is opened.
+    /// Options from a string in RocksDB's own syntax, over the release's defaults, and with `cache_type`, which is not of that syntax. An
+    /// unknown name is an error that names it. With `tickers` the engine counts them; that must be said before a database is opened.
     pub fn parse(api: &Api, text: &str, tickers: bool) -> Result<Options, EngineError> {
         let functions = api.functions;
         let tuning = Tuning::of(text);
-        let (text, terminated) = (text.to_owned(), c_string(text)?);
+        let (for_engine, cache) =
+            hyper_clock::taken_out(text).map_err(|error| EngineError(error.to_string()))?;
+        let (text, terminated) = (text.to_owned(), c_string(&for_engine)?);
         // SAFETY: both handles are fresh, the string is terminated, and `options` is destroyed on each path.
         unsafe {
             let defaults = (functions.options_create)();
             let options = Options { functions, handle: (functions.options_create)(), tuning, text };
-            let parsed = checked(&functions, |error| {
-                (functions.get_options_from_string)(defaults, terminated.as_ptr(), options.handle, error);
+            let given = cache.map_or(Ok(()), |cache| cache.give(api, defaults));
+            let parsed = given.map_err(|error| EngineError(error.to_string())).and_then(|()| {
+                checked(&functions, |error| {
+                    (functions.get_options_from_string)(defaults, terminated.as_ptr(), options.handle, error);
+                })
             });
             (functions.options_destroy)(defaults);
             parsed?;

@@ -3,6 +3,7 @@
 pub mod api;
 pub mod database;
 pub mod file_writer;
+mod hyper_clock;
 pub mod image;
 pub mod memory_file;
 pub mod nothing;

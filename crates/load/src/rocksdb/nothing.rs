@@ -20,6 +20,7 @@ pub fn api() -> Api {
         wait_for_compact_options_create: Some(create),
         wait_for_compact_options_destroy: Some(take),
         wait_for_compact_options_set_timeout: Some(set_time),
+        ..OptionalFunctions::default()
     };
     Api {
         optional,

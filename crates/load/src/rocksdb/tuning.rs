@@ -29,20 +29,22 @@ impl Tuning {
 
 /// The last value of an option at the outermost level, as the engine takes it too.
 fn value_of<'a>(options: &'a str, name: &str) -> Option<&'a str> {
+    outermost(options).filter(|(found, _)| *found == name).last().map(|(_, value)| value)
+}
+
+/// The options at the outermost level, each with its value.
+pub fn outermost(options: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut depth = 0_u32;
-    options
-        .split(|character| {
-            match character {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            character == ';' && depth == 0
-        })
-        .filter_map(|option| option.split_once('='))
-        .filter(|(found, _)| found.trim() == name)
-        .last()
-        .map(|(_, value)| value.trim())
+    let between = move |character| {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        character == ';' && depth == 0
+    };
+    let pairs = options.split(between).filter_map(|option| option.split_once('='));
+    pairs.map(|(name, value)| (name.trim(), value.trim()))
 }
 
 #[cfg(test)]

@@ -154,9 +154,10 @@ fn settling(step: &Step) -> Vec<&'static str> {
 }
 
 /// Options of the engine with a flag of the same name.
-const SAME_NAME: [&str; 27] = [
+const SAME_NAME: [&str; 28] = [
     "allow_concurrent_memtable_write",
     "bytes_per_sync",
+    "cache_type",
     "compaction_readahead_size",
     "delayed_write_rate",
     "delete_obsolete_files_period_micros",
