@@ -29,6 +29,7 @@ const PARTS: &[Part] = &[
     Part { name: "bench-client", arguments: &["bench", "client"] },
     Part { name: "bench-sql", arguments: &["bench", "sql"] },
     Part { name: "bench-fidelity", arguments: &["bench", "fidelity"] },
+    Part { name: "bench-insert", arguments: &["bench", "insert"] },
     Part { name: "bench-losses", arguments: &["bench", "losses"] },
     Part { name: "bench-power", arguments: &["bench", "power"] },
 ];

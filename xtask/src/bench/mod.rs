@@ -4,6 +4,7 @@
 mod analysis;
 mod client;
 mod fidelity;
+mod insert;
 mod lifecycle;
 mod losses;
 mod own_server;
@@ -46,6 +47,8 @@ enum Bench {
     Sql(sql::Arguments),
     /// What a server counts of each event, of the worker and of sysbench's own scripts; fails if they differ
     Fidelity(fidelity::Arguments),
+    /// Client CPU of each row of the Insert Benchmark against a client in Python, and how late its inserts begin; fails above the goals
+    Insert(insert::Arguments),
     /// Seconds that dbdyno adds to making, starting and stopping each kind of server; fails above the goal
     Lifecycle(lifecycle::Arguments),
     /// Seconds to build the page of 42 steps of ten builds with an hour of seconds, and its size; fails above the goals
@@ -151,6 +154,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
         Bench::Fidelity(arguments) => fidelity::run(arguments),
+        Bench::Insert(arguments) => insert::run(arguments),
         Bench::Lifecycle(arguments) => lifecycle::run(arguments),
         Bench::Report(arguments) => report::run(arguments),
     };

@@ -1,10 +1,12 @@
 //! A server that dbdyno fetches and runs for a bench.
 
+use crate::e2e::processes;
 use anyhow::{Context, ensure};
 use model::wire::ServerAddress;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
 
 /// A server that dbdyno runs for us until its input ends. Dropped, it is stopped too.
 pub struct OwnServer {
@@ -32,6 +34,11 @@ impl OwnServer {
             child.wait().context("failed to wait for dbdyno")?;
         }
         Ok(OwnServer { child, input, address: address.with_context(|| format!("no address: {line:?}"))? })
+    }
+
+    /// CPU time of all its processes since it was started.
+    pub fn cpu_time(&self) -> anyhow::Result<Duration> {
+        processes::cpu_time_below(self.child.id())
     }
 
     /// Stops it, and waits until dbdyno has removed its data and ended.

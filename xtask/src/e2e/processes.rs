@@ -46,6 +46,33 @@ pub fn below_process(root: u32) -> anyhow::Result<Vec<u32>> {
     Ok(found.split_off(1))
 }
 
+/// CPU time of the processes that a process has started, with that of those that they have waited for.
+pub fn cpu_time_below(root: u32) -> anyhow::Result<Duration> {
+    let began = Instant::now();
+    loop {
+        // The time of one that ends is its parent's from then on, which may have been read before.
+        let before = below_process(root)?;
+        let times = before.iter().map(|pid| cpu_ticks(*pid)).sum::<Option<u64>>();
+        if let (Some(ticks), true) = (times, below_process(root)? == before) {
+            // SAFETY: it takes a plain number and reads nothing of ours.
+            let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+            return Ok(Duration::from_secs_f64(ticks as f64 / per_second as f64));
+        }
+        ensure!(began.elapsed() < GONE_TIMEOUT, "processes below {root} come and go all the time");
+        std::thread::sleep(POLL);
+    }
+}
+
+/// User and system time of a process and of those that it has waited for, in ticks of the kernel.
+fn cpu_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before may have spaces and brackets.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let times: Vec<u64> =
+        fields.split_whitespace().skip(11).take(4).map(str::parse).collect::<Result<_, _>>().ok()?;
+    (times.len() == 4).then(|| times.iter().sum())
+}
+
 /// Ids of the living processes whose program lies below this directory.
 fn below(directory: &Path) -> anyhow::Result<Vec<u32>> {
     let is_below = |pid: &u32| {

@@ -1,4 +1,8 @@
-//! Which microbenchmarks have a counterpart among the scripts that come with sysbench, and how sysbench is told to run it.
+//! The microbenchmarks, and how sysbench is told to run each: by a script that comes with it, or by one of ours for those that have none.
+
+/// Our script, in the directory of a run.
+pub const OURS: &str = "microbenchmarks.lua";
+pub const OUR_SCRIPT: &str = include_str!("microbenchmarks.lua");
 
 /// A step of the sequence and its counterpart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,10 +34,23 @@ const ONLY_DISTINCT: &[&str] =
     &["--range-size=1000", "--simple-ranges=0", "--sum-ranges=0", "--order-ranges=0", "--distinct-ranges=1"];
 const ONLY_SIMPLE: &[&str] =
     &["--range-size=1000", "--simple-ranges=1", "--sum-ranges=0", "--order-ranges=0", "--distinct-ranges=0"];
+const ZIPFIAN: &[&str] = &["--rand-type=zipfian", "--rand-zipfian-exp=1.0"];
 
-/// All of them. Those that change the table have one that is loaded again before each run.
-pub const CASES: [Case; 17] = [
+/// All of them.
+pub const CASES: [Case; 32] = [
     case("point-query_range=100", "oltp_point_select", &[], 20_000),
+    case("random-points_range=10", OURS, &["--test=random-points", "--range=10"], 10_000),
+    case("random-points_range=100", OURS, &["--test=random-points", "--range=100"], 3_000),
+    case("random-points_range=1000", OURS, &["--test=random-points", "--range=1000"], 600),
+    case("hot-points_range=100", OURS, &["--test=hot-points", "--range=100"], 5_000),
+    case("points-covered-pk_range=100", OURS, &["--test=points-covered-pk", "--range=100"], 3_000),
+    case("points-notcovered-pk_range=100", OURS, &["--test=points-notcovered-pk", "--range=100"], 3_000),
+    case("points-covered-si_range=100", OURS, &["--test=points-covered-si", "--range=100"], 3_000),
+    case("points-notcovered-si_range=100", OURS, &["--test=points-notcovered-si", "--range=100"], 3_000),
+    case("range-covered-pk_range=100", OURS, &["--test=range-covered-pk", "--range=100"], 10_000),
+    case("range-notcovered-pk_range=100", OURS, &["--test=range-notcovered-pk", "--range=100"], 10_000),
+    case("range-covered-si_range=100", OURS, &["--test=range-covered-si", "--range=100"], 10_000),
+    case("range-notcovered-si_range=100", OURS, &["--test=range-notcovered-si", "--range=100"], 10_000),
     case("read-only_range=10", "oltp_read_only", &["--range-size=10"], 3_000),
     case("read-only_range=100", "oltp_read_only", &["--range-size=100"], 2_000),
     case("read-only_range=10000", "oltp_read_only", &["--range-size=10000"], 1_500),
@@ -41,47 +58,74 @@ pub const CASES: [Case; 17] = [
     case("read-only-sum_range=1000", "oltp_read_only", ONLY_SUM, 1_500),
     case("read-only-order_range=1000", "oltp_read_only", ONLY_ORDER, 1_000),
     case("read-only-distinct_range=1000", "oltp_read_only", ONLY_DISTINCT, 1_000),
+    // Its script adds one less than the length of the range, too.
+    case("read-only-count_range=1000", OURS, &["--test=read-only-count", "--range=999"], 5_000),
+    case("scan_range=100", OURS, &["--test=scan"], 20),
+    case("update-inlist_range=100", OURS, &["--test=update-inlist"], 3_000),
     case("update-index_range=100", "oltp_update_index", &[], 10_000),
     case("update-nonindex_range=100", "oltp_update_non_index", &[], 10_000),
+    case("update-one_range=100", OURS, &["--test=update-one"], 10_000),
+    case("update-zipf_range=100", "oltp_update_non_index", ZIPFIAN, 10_000),
     case("write-only_range=10000", "oltp_write_only", &["--range-size=10000"], 3_000),
     case("read-write_range=10", "oltp_read_write", &["--range-size=10"], 2_000),
     case("read-write_range=100", "oltp_read_write", &["--range-size=100"], 1_500),
     case("delete_range=100", "oltp_delete", &[], 5_000),
     case("insert_range=100", "oltp_insert", &[], 10_000),
-    case("point-query.pre_range=100", "oltp_point_select", &[], 20_000),
-    case(
-        "update-zipf_range=100",
-        "oltp_update_non_index",
-        &["--rand-type=zipfian", "--rand-zipfian-exp=1.0"],
-        10_000,
-    ),
 ];
 
 impl Case {
     pub fn name(&self) -> String {
         self.step.to_owned()
     }
+
+    pub fn short_events(&self) -> u64 {
+        self.events / 10
+    }
+
+    /// By how many the runs differ.
+    pub fn events_between(&self) -> f64 {
+        (self.events - self.short_events()) as f64
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::workload::Workload;
+    use model::workload::{Operation, Workload};
     use std::fs;
 
-    #[test]
-    fn every_case_is_a_step_of_the_sequence() {
+    fn workload(file: &str) -> Workload {
         let root = crate::workspace::root().unwrap();
         let read = |path: &str| fs::read_to_string(root.join("workloads").join(path)).unwrap();
-        let sequences = [
-            ("sysbench-32".to_owned(), read("sequences/sysbench-32.toml")),
-            ("sysbench".to_owned(), read("sequences/sysbench.toml")),
-        ];
-        let sequences: Vec<(&str, &str)> =
-            sequences.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-        let workload = Workload::parse_with(&read("sysbench-32.quick.toml"), "test", &sequences).unwrap();
-        for case in CASES {
-            workload.step(case.step).unwrap();
+        let texts = ["sysbench", "sysbench-32", "sysbench-42"]
+            .map(|name| (name, read(&format!("sequences/{name}.toml"))));
+        let sequences: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        Workload::parse_with(&read(file), "test", &sequences).unwrap()
+    }
+
+    /// A step without a case of its name sends what another one sends.
+    #[test]
+    fn every_step_of_both_lists_is_compared() {
+        let newest = workload("sysbench-32.quick.toml");
+        let compared: Vec<&Operation> =
+            CASES.iter().map(|case| &newest.step(case.step).unwrap().operation).collect();
+        for list in [&newest, &workload("sysbench.quick.toml")] {
+            let sends = |operation: &Operation| matches!(operation, Operation::Transaction(_));
+            let left_out: Vec<&str> = list
+                .steps
+                .iter()
+                .filter(|step| sends(&step.operation) && !compared.contains(&&step.operation))
+                .map(|step| step.name.as_str())
+                .collect();
+            assert!(left_out.is_empty(), "{left_out:?}");
+        }
+    }
+
+    #[test]
+    fn our_script_knows_each_test_that_it_is_asked_for() {
+        for case in CASES.iter().filter(|case| case.script == OURS) {
+            let test = case.options[0].strip_prefix("--test=").unwrap();
+            assert!(OUR_SCRIPT.contains(&format!("[\"{test}\"]")), "{test}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask bench fidelity`: the worker beside the classic programs, on the same engine and the same data: what the engine counts of each
-//! event. Counts depend on no noise. Of SQL servers the statements of the workload `sysbench-32.quick` beside Debian's sysbench with its own
-//! scripts; of RocksDB the steps of the sequences beside Debian's db_bench.
+//! event. Counts depend on no noise. Of SQL servers the statements of the workload `sysbench-32.quick` beside Debian's sysbench, with its own
+//! scripts and with ours for what it has none; of RocksDB the steps of the sequences beside Debian's db_bench. The CPU time of a server has
+//! noise: it is the median of pairs of runs, with its 99 % interval.
 //!
 //! Each is (count of a long run - count of a short one) / (events of the long one - of the short one): what connecting, preparing and reading
 //! the counters cost falls out.
@@ -14,9 +15,9 @@ use super::client::library_of;
 use super::client::sides::Programs;
 use super::own_server::OwnServer;
 use super::sql::{sysbench_connection, table};
-use super::{Ending, Here, chosen, on_search_path, printed, scrambled, worker};
+use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
-use cases::{CASES, Case};
+use cases::{CASES, Case, OUR_SCRIPT, OURS};
 use counters::{Counters, measures};
 use model::units::Nanos;
 use model::wire::{BlockLimit, EngineText, Library, Request, ServerAddress, StepSetup};
@@ -25,6 +26,7 @@ use model::workload::{Operation, Settle, Workload};
 use rocksdb::Rocksdb;
 use row::{Row, Side};
 use serde_json::json;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,6 +44,9 @@ pub struct Arguments {
     json: bool,
     #[command(flatten)]
     here: Here,
+    /// Pairs of runs for the CPU time of servers, which has an interval from eight on; none leaves it out
+    #[arg(long, default_value_t = 9)]
+    pairs: u64,
     /// Only these steps: point-query_range=100, readrandom, ..
     cases: Vec<String>,
 }
@@ -77,16 +82,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         let workload = Workload::parse(&text, WORKLOAD)?;
         for (build, number) in BUILDS.iter().zip(0_u32..) {
             let server = OwnServer::start(&dbdyno, build).with_context(|| (*build).to_owned())?;
+            let directory = scratch.empty_directory(&format!("server-{number}"))?;
+            fs::write(directory.join(OURS), OUR_SCRIPT).context("failed to write the script")?;
             let sides = Sides {
                 sysbench: &sysbench,
                 dbdyno: &dbdyno,
+                server: &server,
                 address: &server.address,
                 workload: &workload,
-                directory: scratch.empty_directory(&format!("server-{number}"))?,
+                directory,
             };
             for case in &of_sql {
                 let seed = scrambled(arguments.here.seed, u64::from(number));
-                let of_case = sides.compare(case, seed);
+                let of_case = sides.compare(case, arguments.pairs, seed);
                 rows.extend(of_case.with_context(|| format!("{build}, {}", case.step))?);
                 eprintln!("{build}: {} is compared", case.step);
             }
@@ -109,50 +117,97 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
 struct Sides<'a> {
     sysbench: &'a Path,
     dbdyno: &'a Path,
+    server: &'a OwnServer,
     address: &'a ServerAddress,
     workload: &'a Workload,
     directory: PathBuf,
 }
 
 impl Sides<'_> {
-    fn compare(&self, case: &Case, seed: u64) -> anyhow::Result<Vec<Row>> {
-        let events = (case.events - case.events / 10) as f64;
+    fn compare(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<Row>> {
         let counted = |side: Side| -> anyhow::Result<(Counters, Counters)> {
             let long = self.counted(side, case, case.events, seed)?;
-            Ok((long, self.counted(side, case, case.events / 10, seed)?))
+            Ok((long, self.counted(side, case, case.short_events(), seed)?))
         };
         let both = (counted(Side::Classic)?, counted(Side::Ours)?);
         let dialect = self.address.dialect;
-        Ok(Row::of(dialect.name(), case.step, measures(dialect), both, events))
+        let mut rows = Row::of(dialect.name(), case.step, measures(dialect), both, case.events_between());
+        if pairs > 0 {
+            rows.push(Row::of_cpu(dialect.name(), case.step, &self.cpu_of_pairs(case, pairs, seed)?)?);
+        }
+        Ok(rows)
     }
 
     /// What the server counts while a client does so many events on a table that was just loaded.
     fn counted(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<Counters> {
         self.load()?;
         let before = self.status()?;
-        match side {
-            Side::Classic => self.run_sysbench(case, events, seed)?,
-            Side::Ours => self.run_worker(case, events, seed)?,
-        }
-        // Also what the server does later for these events, purge first.
-        let settle = Request::Settle { to: Settle::Drained, timeout: SETTLE_TIMEOUT };
-        worker::blocks(&self.ask(vec![settle])?)?;
+        self.run(side, case, events, seed)?;
         let after = self.status()?;
         self.unload()?;
         Ok(after.since(&before))
     }
 
+    /// The server's CPU time, in nanoseconds an event, with sysbench and with the worker; which of them is first is drawn. Each writes to tables
+    /// that were just loaded.
+    fn cpu_of_pairs(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<[f64; 2]>> {
+        let writes = self.workload.step(case.step)?.operation.writes();
+        let mut found = Vec::new();
+        self.load()?;
+        for pair in 0..pairs {
+            let seed = scrambled(seed, pair);
+            let mut sides = [Side::Classic, Side::Ours];
+            if seed & 1 == 0 {
+                sides.reverse();
+            }
+            let mut of_pair = [0.0; 2];
+            for side in sides {
+                of_pair[side as usize] = self.cpu_ns(side, case, seed)?;
+                if writes {
+                    self.unload()?;
+                    self.load()?;
+                }
+            }
+            found.push(of_pair);
+        }
+        self.unload()?;
+        Ok(found)
+    }
+
+    fn cpu_ns(&self, side: Side, case: &Case, seed: u64) -> anyhow::Result<f64> {
+        let used = |events| {
+            let before = self.server.cpu_time()?;
+            self.run(side, case, events, seed)?;
+            anyhow::Ok(self.server.cpu_time()?.saturating_sub(before))
+        };
+        let (long, short) = (used(case.events)?, used(case.short_events())?);
+        Ok(difference_ns(long, short) / case.events_between())
+    }
+
+    /// So many events, and what the server does later for these, purge first.
+    fn run(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+        match side {
+            Side::Classic => self.run_sysbench(case, events, seed)?,
+            Side::Ours => self.run_worker(case, events, seed)?,
+        }
+        let settle = Request::Settle { to: Settle::Drained, timeout: SETTLE_TIMEOUT };
+        worker::blocks(&self.ask(vec![settle])?).map(drop)
+    }
+
     fn run_sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
         let rows = self.workload.data.keys;
         let mut command = Command::new(self.sysbench);
-        command.arg(case.script).args(sysbench_connection(self.address)?).args([
-            format!("--table-size={rows}"),
-            "--tables=1".to_owned(),
-            "--threads=1".to_owned(),
-            format!("--rand-seed={}", seed % 1_000_000 + 1),
-            format!("--events={events}"),
-            "--time=0".to_owned(),
-        ]);
+        // Ours lies in the directory.
+        command.current_dir(&self.directory).arg(case.script).args(sysbench_connection(self.address)?).args(
+            [
+                format!("--table-size={rows}"),
+                "--tables=1".to_owned(),
+                "--threads=1".to_owned(),
+                format!("--rand-seed={}", seed % 1_000_000 + 1),
+                format!("--events={events}"),
+                "--time=0".to_owned(),
+            ],
+        );
         if !case.options.iter().any(|option| option.starts_with("--rand-type")) {
             command.arg("--rand-type=uniform");
         }

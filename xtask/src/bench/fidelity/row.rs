@@ -1,6 +1,7 @@
 //! One count of a step, of both clients.
 
-use super::counters::{Counters, Measure};
+use super::counters::{CPU, Counters, Measure};
+use crate::bench::ratios::Ratios;
 use serde_json::json;
 
 /// Which client.
@@ -17,9 +18,19 @@ pub struct Row {
     measure: &'static Measure,
     classic: f64,
     ours: f64,
+    /// Of what has noise: ours over the classic's of each pair of runs.
+    ratios: Option<Ratios>,
 }
 
 impl Row {
+    /// The server's CPU time, in nanoseconds an event, of each pair of runs.
+    pub fn of_cpu(engine: &'static str, step: &'static str, pairs: &[[f64; 2]]) -> anyhow::Result<Row> {
+        let median_of = |side: usize| anyhow::Ok(Ratios::over(pairs, |pair| pair[side])?.median);
+        let (classic, ours) = (median_of(0)?, median_of(1)?);
+        let ratios = Ratios::over(pairs, |[classic, ours]| ours / classic)?;
+        Ok(Row { engine, step, measure: &CPU, classic, ours, ratios: Some(ratios) })
+    }
+
     /// Those of a step, of long and short runs whose numbers of events differ by `events`; of what neither client does there is none.
     pub fn of(
         engine: &'static str,
@@ -32,15 +43,26 @@ impl Row {
             let classic = measure.per_event(&classic_long, &classic_short, events)?;
             let ours = measure.per_event(&our_long, &our_short, events)?;
             let is_nothing = classic.abs() < NOTHING && ours.abs() < NOTHING;
-            (!is_nothing).then_some(Row { engine, step, measure, classic, ours })
+            (!is_nothing).then_some(Row { engine, step, measure, classic, ours, ratios: None })
         };
         measures.iter().filter_map(row).collect()
     }
 
+    /// What has noise is the same if its interval reaches into the tolerance; without an interval its median has to lie within.
     pub fn is_same(&self) -> bool {
-        let little = self.measure.little;
+        let Measure { little, tolerance, .. } = *self.measure;
         let is_little = self.classic.abs() < little && self.ours.abs() < little;
-        is_little || (self.ours / self.classic - 1.0).abs() <= self.measure.tolerance
+        let ratio = self.ratio();
+        let (low, high) = self.interval().unwrap_or((ratio, ratio));
+        is_little || (low <= 1.0 + tolerance && high >= 1.0 - tolerance)
+    }
+
+    fn ratio(&self) -> f64 {
+        self.ratios.as_ref().map_or(self.ours / self.classic, |ratios| ratios.median)
+    }
+
+    fn interval(&self) -> Option<(f64, f64)> {
+        self.ratios.as_ref().and_then(|ratios| Some((ratios.low?, ratios.high?)))
     }
 
     pub fn heading() -> String {
@@ -52,13 +74,14 @@ impl Row {
 
     pub fn text(&self) -> String {
         format!(
-            "{:<9} {:<30} {:<14} {:>11.2} {:>11.2} {:>7.3}{}",
+            "{:<9} {:<30} {:<14} {:>11.2} {:>11.2} {:>7.3}{}{}",
             self.engine,
             self.step,
             self.measure.name,
             self.classic,
             self.ours,
-            self.ours / self.classic,
+            self.ratio(),
+            self.interval().map(|(low, high)| format!(" [{low:.3}, {high:.3}]")).unwrap_or_default(),
             if self.is_same() { "" } else { "  DIFFERS" }
         )
     }
@@ -66,10 +89,35 @@ impl Row {
     pub fn json(&self) -> serde_json::Value {
         json!({
             "engine": self.engine, "step": self.step, "count": self.measure.name, "classic": self.classic, "ours": self.ours,
-            "tolerance": self.measure.tolerance, "same": self.is_same(),
+            "ratio": self.ratio(), "interval": self.interval(), "tolerance": self.measure.tolerance, "same": self.is_same(),
         })
     }
 }
 
 /// Per event: neither client does it.
 const NOTHING: f64 = 1e-3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(ratio: f64, spread: f64) -> Row {
+        let pairs: Vec<[f64; 2]> =
+            (-4..=4).map(|place| [1000.0, 1000.0 * (ratio + spread * f64::from(place))]).collect();
+        Row::of_cpu("postgres", "scan", &pairs).unwrap()
+    }
+
+    #[test]
+    fn cpu_differs_if_all_of_its_interval_is_beyond_the_tolerance() {
+        assert!(cpu(1.02, 0.001).is_same() && cpu(0.98, 0.001).is_same());
+        assert!(!cpu(1.05, 0.001).is_same() && !cpu(0.95, 0.001).is_same());
+        // Runs that scatter by that much tell nothing of 5 %.
+        assert!(cpu(1.05, 0.02).is_same());
+    }
+
+    #[test]
+    fn a_line_has_the_interval_that_decides() {
+        let line = cpu(1.05, 0.001).text();
+        assert!(line.contains(" 1.050 [1.046, 1.054]  DIFFERS"), "{line}");
+    }
+}
