@@ -23,6 +23,7 @@ pub mod case;
 pub mod change_points;
 pub mod correlation;
 pub mod counters;
+pub mod course;
 pub mod drift;
 pub mod error;
 pub mod estimate;

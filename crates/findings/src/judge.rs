@@ -1,6 +1,7 @@
 //! Judging the steps and candidates of a run: which launches count, what keeps them from a verdict, what may be said. A
 //! report replays the looks that the run's referee took on the same [`family`] of [`Case`]s, so that both say the same.
 
+use crate::background_rates;
 use crate::elsewhere;
 use crate::harness::Harness;
 use analysis::{
@@ -156,7 +157,7 @@ pub fn rule(record: &RunRecord) -> DecisionRule {
 }
 
 /// What keeps a case of a stored run from a verdict: a harness that is biased in this step, a side that could not be frozen, trees of
-/// different shape under a step that reads, and unequal debt after one that writes.
+/// different shape under a step that reads, unequal debt after one that writes, and a rate beside it that was missed.
 pub(crate) fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
     let step = &case.step.name;
     // A bias of one step says nothing sure of another: what others are limited by is told beside them.
@@ -165,7 +166,11 @@ pub(crate) fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
         warning: Warning::HarnessBiased { steps: vec![step.clone()] },
     });
     let unfrozen = elsewhere::cap(case.plan, case.candidate);
-    biased.into_iter().chain(unfrozen).chain(case.record.and_then(|record| shape_cap(case, record))).collect()
+    let of_record = case.record.map(|record| {
+        (shape_cap(case, record), background_rates::cap(case.plan, case.blocks, case.step, case.candidate))
+    });
+    let (of_shape, of_rate) = of_record.unwrap_or_default();
+    biased.into_iter().chain(unfrozen).chain(of_shape).chain(of_rate).collect()
 }
 
 /// A step that reads depends on the tree it finds; one that writes may leave work behind. Only what differs in

@@ -6,6 +6,7 @@
 //! or knows a format.
 
 pub mod again;
+pub mod background_rates;
 pub mod bisection;
 pub mod build_noise;
 pub mod calibration;

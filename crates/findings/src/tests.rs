@@ -1,5 +1,6 @@
 //! Views made of records: what counts, what is refused, what differs, what a selection leaves.
 
+mod background_rates;
 mod calibration;
 mod compared;
 mod differs;

@@ -1,8 +1,11 @@
 //! What a reader of the numbers must know, as data: an enum with an id for scripts and, made from the data where it
 //! is shown, a sentence for people. Nobody reads a sentence back.
 
+mod parts;
 #[cfg(test)]
 mod tests;
+
+pub use parts::{ApiCall, DifferingPart, NoInterval, Party, Selected, UnreadTexts};
 
 use crate::elsewhere::NOT_OURS;
 use crate::figures::{change, chosen_percent, count, percent, span};
@@ -253,6 +256,12 @@ pub enum Warning {
         differing(.parts, *.launches)
     )]
     DebtDiffers { parts: Vec<DifferingPart>, launches: u64 },
+    /// Both in operations per second, over all launches or rounds.
+    #[error(
+        "no verdict: the {of} did {achieved:.0} of the {rate:.0} operations a second of {step}, which runs concurrently: less than 95 %, \
+         so that the sides had unequal work"
+    )]
+    MissedRate { of: Party, step: String, achieved: f64, rate: f64 },
 
     // Of a comparison in rounds.
     #[error("the {of} has a value in {rounds} of {most} rounds")]
@@ -344,67 +353,6 @@ pub enum Warning {
     /// What an older store holds: its sentence, without the data.
     #[error("{text}")]
     Recorded { id: String, text: String },
-}
-
-/// A subject and the function of the engine that a step calls it by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApiCall {
-    pub subject: String,
-    pub function: String,
-}
-
-/// Who of a comparison, where no subject is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub enum Party {
-    Base,
-    Candidate,
-    /// A candidate among several releases.
-    Version,
-}
-
-/// Why rounds have no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoInterval {
-    #[strum(serialize = "fewer than two rounds")]
-    FewerThanTwoRounds,
-    /// Versions lend each other what they know of the noise.
-    #[strum(serialize = "two rounds of so few versions are too little to estimate the noise")]
-    TwoRoundsOfFewVersions,
-    #[strum(serialize = "no round repeats another")]
-    NothingRepeats,
-}
-
-/// A part of a tree that differs between the sides in most launches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DifferingPart {
-    /// `L0 files`
-    pub part: String,
-    /// In the last launch in which it differs.
-    pub base: u64,
-    /// In the same launch.
-    pub candidate: u64,
-    /// In how many it differs.
-    pub launches: u64,
-}
-
-/// What is shown of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Selected {
-    pub shown: u64,
-    pub all: u64,
-    pub names: Vec<String>,
-}
-
-/// What an engine said of itself and no parser knows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnreadTexts {
-    pub subject: String,
-    pub count: u32,
-    /// What is wrong with the first of them.
-    pub first: String,
 }
 
 impl Warning {

@@ -29,6 +29,8 @@ pub enum Tone {
     Good,
     Bad,
     Strong,
+    /// Of a number that does not count.
+    Faint,
 }
 
 impl Sign {

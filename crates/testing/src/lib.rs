@@ -4,6 +4,7 @@
 pub mod compared;
 pub mod rounds;
 pub mod sides;
+pub mod streams;
 
 use model::block::{Block, BlockKind, TrialKey};
 use model::build::{BuildProbe, BuildSource, EngineBuild};

@@ -2,6 +2,7 @@
 
 use super::{Comparison, Repeats, ShapeRow, SubjectView};
 use crate::again::{self, Again};
+use crate::background_rates;
 use crate::differs;
 use crate::judge;
 use crate::labels::told_apart;
@@ -170,11 +171,18 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
         visible: BTreeMap::new(),
         groups: Vec::new(),
         depths: Vec::new(),
+        companions: plan
+            .chosen_steps()
+            .filter(|step| step.is_companion())
+            .map(|step| step.name.clone())
+            .collect(),
+        background_rates: background_rates::of(plan, &record.blocks),
         sweeps: Vec::new(),
         changes: Vec::new(),
         trends: Vec::new(),
         searched_series: 0,
         stalls: Vec::new(),
+        courses: Vec::new(),
         control: None,
         warnings: Vec::new(),
         cost: record.cost,

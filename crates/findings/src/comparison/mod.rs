@@ -20,11 +20,13 @@ pub use sweeps::{AtClients, Dependence, OverFewest, Sweep};
 pub use visible::{VisibleChange, VisibleChanges};
 
 pub use analysis::change_points::Kind as ChangeKind;
+pub use analysis::course::Waves;
 pub use analysis::drift::Cause;
 pub use analysis::sides::ControlVerdict;
 
+use crate::background_rates::BackgroundRate;
 use crate::differs::Difference;
-use model::block::Side;
+use model::block::{BASE, Side};
 use model::event::Moment;
 use model::figures::count;
 use model::fingerprint::Fingerprint;
@@ -71,6 +73,10 @@ pub struct Comparison {
     pub groups: Vec<GroupRow>,
     /// Jobs of fio by the requests that they keep in flight; of rounds alone.
     pub depths: Vec<Depths>,
+    /// Steps that run beside others.
+    pub companions: Vec<String>,
+    /// Those of them with a stated rate, and what each side did of it.
+    pub background_rates: Vec<BackgroundRate>,
     /// Steps at several numbers of clients.
     pub sweeps: Vec<Sweep>,
     /// What changed at which release, those of one configuration and step together.
@@ -81,6 +87,8 @@ pub struct Comparison {
     pub searched_series: usize,
     /// Stretches of seconds in which a trial did hardly anything, the longest first; of rounds alone.
     pub stalls: Vec<Stall>,
+    /// Rates that fall or go up and down within a step; of rounds alone.
+    pub courses: Vec<Course>,
     /// The processes of the base against each other; of interleaved campaigns alone.
     pub control: Option<ControlView>,
     /// What a reader of all numbers must know; what is about one comparison stands with it.
@@ -185,6 +193,18 @@ pub struct Stall {
     pub share: f64,
     /// In microseconds since the epoch; absent where a db_bench ran it.
     pub began_at_us: Option<i64>,
+}
+
+/// How the rate of a subject goes on over the seconds of a step, over all rounds: at least one of the two is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    pub step: String,
+    pub side: Side,
+    pub rounds: u32,
+    /// The rate of the last fifth of the seconds over that of the first, if it fell in each round.
+    pub fallen_to: Option<f64>,
+    /// If most rounds have some.
+    pub waves: Option<Waves>,
 }
 
 /// A trial that others disturbed.
@@ -305,6 +325,14 @@ impl StepView {
     /// What is said of a candidate.
     pub fn case(&self, side: Side) -> Option<&ComparedStep> {
         self.cases.iter().find(|case| case.side == side)
+    }
+
+    /// Operations per second of a side, of the base as [`StepView::base_rate`] has it.
+    pub fn rate(&self, side: Side) -> Option<f64> {
+        match side {
+            BASE => self.base_rate(),
+            side => self.case(side)?.metric(Metric::OpsPerSecond)?.candidate,
+        }
     }
 
     /// Operations per second of the base, in the repeats that it shares with the first candidate that has any.

@@ -125,10 +125,15 @@ impl ComparedStep {
         self.warnings.iter().filter(|_| self.verdict == Verdict::Inconclusive).find_map(of)
     }
 
-    /// Whether the sides differ, but have no verdict because they did unequal work: they read different trees, or one left compactions undone.
+    /// Whether the sides differ, but have no verdict because they did unequal work: they read different trees, one left compactions undone, or
+    /// did less than what was asked for beside the step.
     pub fn did_unequal_work(&self) -> bool {
-        let is_unequal =
-            |warning: &Warning| matches!(warning, Warning::ShapeDiffers { .. } | Warning::DebtDiffers { .. });
+        let is_unequal = |warning: &Warning| {
+            matches!(
+                warning,
+                Warning::ShapeDiffers { .. } | Warning::DebtDiffers { .. } | Warning::MissedRate { .. }
+            )
+        };
         self.verdict == Verdict::Inconclusive
             && self.provisional().is_none()
             && self.warnings.iter().any(is_unequal)

@@ -117,6 +117,12 @@ fn of_judgements() -> Vec<Warning> {
         Warning::NotFrozen { subjects: vec![text("a@1"), text("b@2")], design: Design::Interleaved },
         Warning::ShapeDiffers { parts: parts(), launches: 14 },
         Warning::DebtDiffers { parts: parts()[..1].to_vec(), launches: 15 },
+        Warning::MissedRate {
+            of: Party::Candidate,
+            step: text("qr100.inserts"),
+            achieved: 81.2,
+            rate: 100.0,
+        },
     ]
 }
 

@@ -1,6 +1,30 @@
 //! What a step that runs beside another one must be.
 
+use super::sql::Dialect;
 use super::{Extent, Operation, Settle, Step};
+use crate::units::Nanos;
+
+/// A stream that does less than this share of its rate has missed it, as in Small Datum's reports of the Insert Benchmark.
+const LEAST_SHARE: f64 = 0.95;
+/// Of fewer events one more or less would decide.
+const LEAST_EVENTS: f64 = 40.0;
+
+impl Step {
+    /// Operations per second, if so many in `wall` miss the rate of the step; absent if it has none, kept it, or ran too short to tell.
+    pub fn missed_rate(&self, operations: u64, wall: Nanos) -> Option<f64> {
+        let rate = self.rate?;
+        let per_event = match &self.operation {
+            Operation::Transaction(transaction) => {
+                Dialect::ALL.into_iter().map(|dialect| transaction.operations(dialect)).max().unwrap_or(1)
+            }
+            _ => 1,
+        };
+        let seconds = wall.as_secs_f64();
+        let achieved = operations as f64 / seconds;
+        let can_tell = rate * seconds >= LEAST_EVENTS * per_event as f64;
+        (can_tell && achieved < rate * LEAST_SHARE).then_some(achieved)
+    }
+}
 
 /// Checks a step against those before it: a companion stands directly after its step or another companion of it.
 pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {

@@ -3,9 +3,11 @@
 
 use super::{changes, found};
 use crate::contract::{self, SCHEMA};
+use findings::background_rates::{AchievedRate, BackgroundRate};
 use findings::comparison::{
-    AtClients, BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Depths,
+    AtClients, BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Course, Depths,
     Disturbed, ReleaseTrend, Repeats, ShapeRow, Stall, StepView, SubjectView, Sweep, TrialReason, Values,
+    Waves,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -64,6 +66,7 @@ pub fn json(view: &Comparison) -> Value {
         "control": view.control.as_ref().map(control),
         "depths": view.depths.iter().map(|one| depths(one, view)).collect::<Vec<_>>(),
         "sweeps": view.sweeps.iter().map(|one| sweep(one, view)).collect::<Vec<_>>(),
+        "background_rates": view.background_rates.iter().map(|one| background_rate(one, view)).collect::<Vec<_>>(),
         "notes": notes(view),
         "differs": differs.collect::<Vec<_>>(),
         "time_identity": cases().filter_map(|(step, case)| time_identity(view, step, case)).collect::<Vec<_>>(),
@@ -72,6 +75,7 @@ pub fn json(view: &Comparison) -> Value {
         "omitted_options": view.omitted,
         "disturbed": view.disturbed.iter().map(|one| disturbed(one, view)).collect::<Vec<_>>(),
         "stalls": view.stalls.iter().map(|one| stall(one, view)).collect::<Vec<_>>(),
+        "courses": view.courses.iter().map(|one| course(one, view)).collect::<Vec<_>>(),
         "shapes": shapes.collect::<Vec<_>>(),
         "elapsed_s": view.run.elapsed_s,
         "cost": view.cost.as_ref().map(contract::cost),
@@ -128,6 +132,13 @@ fn sweep(one: &Sweep, view: &Comparison) -> Value {
         sweep["dependence"] = json!(dependence);
     }
     sweep
+}
+
+/// A stream of stated rate beside a step.
+fn background_rate(one: &BackgroundRate, view: &Comparison) -> Value {
+    let side = |of: &AchievedRate| json!({ "subject": view.name(of.side), "ops_per_s": of.achieved, "missed": of.missed });
+    let sides: Vec<Value> = one.sides.iter().map(side).collect();
+    json!({ "step": one.step, "stream": one.stream, "target": one.target, "subjects": sides })
 }
 
 fn subject(one: &SubjectView) -> Value {
@@ -284,6 +295,17 @@ fn stall(one: &Stall, view: &Comparison) -> Value {
         "lasted_s": one.lasted_s,
         "share": one.share,
     })
+}
+
+fn course(one: &Course, view: &Comparison) -> Value {
+    let mut course = json!({ "step": one.step, "subject": view.name(one.side), "rounds": one.rounds });
+    if let Some(left) = one.fallen_to {
+        course["fallen_to"] = json!(left);
+    }
+    if let Some(Waves { period_s, low, high }) = one.waves {
+        course["waves"] = json!({ "period_s": period_s, "low": low, "high": high });
+    }
+    course
 }
 
 fn disturbed(one: &Disturbed, view: &Comparison) -> Value {

@@ -1,8 +1,10 @@
 //! A comparison as a document, as JSON and as a table for spreadsheets, whatever its design.
 
+mod background_rates;
 mod changes;
 mod charts;
 mod columns;
+mod courses;
 mod depths;
 mod differs;
 mod found;
@@ -52,8 +54,10 @@ pub fn document(run: &ComparedRun) -> Document {
     } else {
         sections.extend(rates(view));
     }
+    sections.extend(background_rates::sections(view));
     sections.extend(depths::section(run, &mut ids));
     sections.extend(sweeps::section(view, &mut ids));
+    sections.extend(courses::section(view));
     sections.extend(stalls::section(run));
     sections.extend(changes_section(view));
     sections.extend(groups(view));

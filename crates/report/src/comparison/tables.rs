@@ -4,10 +4,8 @@ use super::found::verdict_words;
 use crate::document::{Cell, Column, Kind, Table, Tone};
 use crate::signs::{self, Sign};
 use findings::Comparison;
-use findings::comparison::{
-    BothSides, ComparedMetric, ComparedStep, Repeats, ShapeRow, StepView, SubjectView,
-};
-use model::block::{BASE, Side};
+use findings::comparison::{BothSides, ComparedMetric, ComparedStep, Repeats, ShapeRow, StepView};
+use model::block::Side;
 use model::counter::Counter;
 use model::figures::{self, NONE, bytes, chosen_percent, count, or_none, quantity, quantity_or_none, ratio};
 use model::metric::Metric;
@@ -291,11 +289,7 @@ pub(super) fn rates(view: &Comparison) -> Option<Table> {
     let mut columns = vec![Column::new("step, QPS", Name)];
     columns.extend(view.subjects.iter().map(|subject| Column::new(&subject.label, Number)));
     let rows = view.judged_steps().map(|step| {
-        let rate = |subject: &SubjectView| match subject.side {
-            BASE => step.base_rate(),
-            side => step.case(side).and_then(|case| case.metric(Metric::OpsPerSecond)?.candidate),
-        };
-        let rates = view.subjects.iter().map(|subject| quantity_or_none(rate(subject)));
+        let rates = view.subjects.iter().map(|subject| quantity_or_none(step.rate(subject.side)));
         std::iter::once(step.name.clone()).chain(rates).collect::<Vec<_>>()
     });
     Table::of(columns, rows).unless_empty()

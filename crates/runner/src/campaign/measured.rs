@@ -9,8 +9,6 @@ use model::plan::Plan;
 use model::units::Nanos;
 use model::warning::Warning;
 use model::wire::BlockReport;
-use model::workload::Operation;
-use model::workload::sql::Dialect;
 
 /// A block with the counters of its side.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,28 +116,16 @@ impl MeasuredBlock {
     /// The warning that a stream of stated rate had less than 95 % of it: what was measured meanwhile is not what was
     /// asked for, as the Insert Benchmark's reports say it. Absent where it kept its rate, or was too short to tell.
     pub fn behind_its_rate(&self, plan: &Plan, trial: &TrialKey) -> Option<RunEvent> {
-        const LEAST_SHARE: f64 = 0.95;
-        /// One event more or less must not matter.
-        const LEAST_EVENTS: f64 = 40.0;
         let step = plan.workload.step(&trial.step).ok()?;
-        let rate = step.rate?;
-        let per_event = match &step.operation {
-            Operation::Transaction(transaction) => {
-                Dialect::ALL.into_iter().map(|dialect| transaction.operations(dialect)).max().unwrap_or(1)
-            }
-            _ => 1,
-        };
-        let seconds = self.report.wall.as_secs_f64();
-        let achieved = self.report.operations as f64 / seconds;
-        let warning = || Warning::BehindItsRate {
+        let (rate, achieved) = (step.rate?, step.missed_rate(self.report.operations, self.report.wall)?);
+        let warning = Warning::BehindItsRate {
             subject: subject(plan, trial),
             step: trial.step.clone(),
             round: trial.launch,
             achieved,
             rate,
         };
-        let is_behind = rate * seconds >= LEAST_EVENTS * per_event as f64 && achieved < rate * LEAST_SHARE;
-        is_behind.then(|| warned(trial, warning()))
+        Some(warned(trial, warning))
     }
 
     /// The warning that operations failed; absent where none did.

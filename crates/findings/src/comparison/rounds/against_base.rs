@@ -2,6 +2,7 @@
 //! by group (statistics 1.5).
 
 use super::values::{Cells, judged, mean_of_side};
+use crate::background_rates;
 use crate::comparison::group::{self, GroupRow, Interval, Summary, Worst};
 use crate::comparison::visible::{self, OfCandidate, VisibleChanges};
 use crate::comparison::{ComparedMetric, ComparedStep, StepView, Values, facts};
@@ -148,7 +149,9 @@ fn said(
         verdict = Verdict::RatioOnly;
         warnings.push(warning.clone());
     }
-    if let Some(cap) = elsewhere::cap(&record.plan, side) {
+    let plan = &record.plan;
+    let caps = [elsewhere::cap(plan, side), background_rates::cap(plan, &record.blocks, step, side)];
+    for cap in caps.into_iter().flatten() {
         verdict = cap.ceiling.lower(verdict);
         warnings.push(cap.warning);
     }

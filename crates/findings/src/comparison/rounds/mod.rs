@@ -15,11 +15,13 @@ pub(crate) use changes::{OverReleases, over_releases};
 pub(crate) use series::series_of;
 pub(crate) use values::Cells;
 
-use super::{Comparison, Repeats, Stall, StepView, SubjectRow, Values};
+use super::{Comparison, Course, Repeats, Stall, StepView, SubjectRow, Values};
 use super::{depths, facts, sweeps};
 use against_base::{Together, cases, groups, judge_together};
+use analysis::course;
 use model::block::{Outcome, Side};
 use model::metric::Metric;
+use model::plan::Plan;
 use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
 use model::record::{RunRecord, RunWarning};
 use model::warning::Warning;
@@ -56,6 +58,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
         trends: over_releases.trends,
         searched_series: over_releases.searched_series,
         stalls: stalls(&done),
+        courses: courses(&done, plan),
         warnings,
         ..facts::comparison(record, Repeats::Rounds)
     }
@@ -133,6 +136,25 @@ fn stalls(done: &[TrialData<'_>]) -> Vec<Stall> {
     }
     stalls.sort_by_key(|stall| std::cmp::Reverse(stall.lasted_s));
     stalls
+}
+
+/// How the rates of each subject go on over the seconds of each step, in the order of the workload.
+fn courses(done: &[TrialData<'_>], plan: &Plan) -> Vec<Course> {
+    let of_case = |step: &Step, side: Side| {
+        let of_case = done.iter().filter(|trial| trial.key.step == step.name && trial.key.side == side);
+        let rounds: Vec<Vec<f64>> = of_case.filter_map(TrialData::rates).collect();
+        let rates: Vec<&[f64]> = rounds.iter().map(Vec::as_slice).collect();
+        let (fallen_to, waves) = (course::fallen_to(&rates), course::waves(&rates));
+        (fallen_to.is_some() || waves.is_some()).then(|| Course {
+            step: step.name.clone(),
+            side,
+            rounds: u32::try_from(rates.len()).unwrap_or(u32::MAX),
+            fallen_to,
+            waves,
+        })
+    };
+    let sides = 0..plan.subjects.len();
+    plan.chosen_steps().flat_map(|step| sides.clone().filter_map(move |side| of_case(step, side))).collect()
 }
 
 /// Seconds that were measured, by step and side.

@@ -75,6 +75,7 @@ fn class(tone: Tone) -> Option<&'static str> {
         Tone::Good => Some("good"),
         Tone::Bad => Some("bad"),
         Tone::Strong => Some("strong"),
+        Tone::Faint => Some("faint"),
     }
 }
 

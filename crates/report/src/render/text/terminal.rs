@@ -28,6 +28,7 @@ impl Terminal {
             Tone::Good => "\x1b[32m",
             Tone::Bad => "\x1b[31m",
             Tone::Strong => "\x1b[1m",
+            Tone::Faint => "\x1b[2m",
         };
         if !self.colour || sequence.is_empty() {
             return text.to_owned();
