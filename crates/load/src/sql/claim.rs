@@ -6,17 +6,13 @@
 
 use super::connection::Connection;
 use super::error::{SqlError, WireError};
+use super::server::{self, SqlServer};
 use model::wire::ServerAddress;
-use model::workload::sql::Dialect;
 
 /// The name of the table of names.
 const CLAIM: &str = "dbdyno_claim";
 /// The column that a table of this name, made by somebody else, would not have.
 const OURS: &str = "made_by_dbdyno";
-/// The lock of Postgres, which is of one database: "dbdy" in ASCII.
-const LOCK: u32 = 0x6462_6479;
-/// Characters of a database's name in the name of MySQL's lock, which is of the whole server and has at most 64.
-const LOCK_NAME_CHARACTERS: usize = 50;
 
 /// Tables that are ours. Dropped without [`Claim::release`], it lets the lock go and leaves the tables.
 pub struct Claim {
@@ -30,14 +26,15 @@ impl Claim {
     /// Drops what earlier runs of ours left, and takes these names.
     pub fn take(address: &ServerAddress, names: &[String]) -> Result<Claim, SqlError> {
         let mut connection = Connection::open(address)?;
-        stay_connected(&mut connection);
-        lock(&mut connection, address)?;
-        let schema = schema(&mut connection, address)?;
-        // As the server writes a name that stands without quotes.
-        let tables = match address.dialect {
-            Dialect::Postgres => names.iter().map(|name| name.to_ascii_lowercase()).collect(),
-            Dialect::Mysql => names.to_vec(),
-        };
+        let server = server::of(address.dialect);
+        // With the connection would go the lock.
+        let _ = connection.run(server.stay_connected());
+        if connection.read(&server.lock(address))?.first() != Some("1") {
+            let (endpoint, database) = (address.endpoint.to_string(), address.database.clone());
+            return Err(SqlError::Claimed { endpoint, database });
+        }
+        let schema = server.quoted(&server.schema(&mut connection, address)?);
+        let tables = names.iter().map(|name| server.as_written(name)).collect();
         let mut claim = Claim { connection, schema, tables };
         let earlier = claim.earlier(address)?;
         let foreign: Vec<String> = claim
@@ -85,19 +82,8 @@ impl Claim {
 
     /// Those of the names that something has, be it a table or not.
     fn present(&mut self, names: &[String]) -> Result<Vec<String>, SqlError> {
-        let dialect = self.connection.dialect();
-        let list = list_of(dialect, names);
-        let sql = match dialect {
-            Dialect::Postgres => format!(
-                "SELECT c.relname FROM pg_catalog.pg_class c \
-                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-                 WHERE n.nspname = current_schema() AND c.relname IN ({list}) ORDER BY 1"
-            ),
-            Dialect::Mysql => format!(
-                "SELECT TABLE_NAME FROM information_schema.TABLES \
-                 WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({list}) ORDER BY 1"
-            ),
-        };
+        let server = self.server();
+        let sql = server.present(&server.list(names));
         let rows = self.connection.read(&sql)?.rows;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }
@@ -129,8 +115,8 @@ impl Claim {
         if self.tables.is_empty() {
             return Ok(());
         }
-        let dialect = self.connection.dialect();
-        let row = |name: &String| format!("({}, 1)", literal(dialect, name));
+        let server = self.server();
+        let row = |name: &String| format!("({}, 1)", server.literal(name));
         let rows: Vec<String> = self.tables.iter().map(row).collect();
         let sql = format!("INSERT INTO {claim} (name, {OURS}) VALUES {}", rows.join(", "));
         self.connection.run(&sql).map(drop)
@@ -145,7 +131,11 @@ impl Claim {
     }
 
     fn qualified(&self, name: &str) -> String {
-        format!("{}.{}", self.schema, quoted(self.connection.dialect(), name))
+        format!("{}.{}", self.schema, self.server().quoted(name))
+    }
+
+    fn server(&self) -> &'static dyn SqlServer {
+        server::of(self.connection.dialect())
     }
 }
 
@@ -162,98 +152,5 @@ fn foreign_tables(address: &ServerAddress, names: &[String]) -> SqlError {
         endpoint: address.endpoint.to_string(),
         database: address.database.clone(),
         names: shown.join(", "),
-    }
-}
-
-/// A connection that does nothing for hours would be closed, and with it would go the lock. What a release does not
-/// know, it does not do.
-fn stay_connected(connection: &mut Connection) {
-    let sql = match connection.dialect() {
-        Dialect::Postgres => "SET idle_session_timeout = 0",
-        Dialect::Mysql => "SET SESSION wait_timeout = 2147483",
-    };
-    // Releases before 14 have no such setting, and no such bound.
-    let _ = connection.run(sql);
-}
-
-fn lock(connection: &mut Connection, address: &ServerAddress) -> Result<(), SqlError> {
-    let sql = match address.dialect {
-        Dialect::Postgres => format!("SELECT pg_try_advisory_lock({LOCK})::integer"),
-        Dialect::Mysql => {
-            let database: String = address.database.chars().take(LOCK_NAME_CHARACTERS).collect();
-            format!("SELECT GET_LOCK({}, 0)", literal(Dialect::Mysql, &format!("dbdyno.{database}")))
-        }
-    };
-    if connection.read(&sql)?.first() == Some("1") {
-        return Ok(());
-    }
-    Err(SqlError::Claimed { endpoint: address.endpoint.to_string(), database: address.database.clone() })
-}
-
-fn schema(connection: &mut Connection, address: &ServerAddress) -> Result<String, SqlError> {
-    let name = match address.dialect {
-        Dialect::Postgres => {
-            let schema = connection.read("SELECT current_schema()")?;
-            // Nothing of the search path exists: making a table will fail, and the server says why.
-            schema.first().unwrap_or("public").to_owned()
-        }
-        Dialect::Mysql => address.database.clone(),
-    };
-    Ok(quoted(address.dialect, &name))
-}
-
-fn quoted(dialect: Dialect, name: &str) -> String {
-    match dialect {
-        Dialect::Postgres => format!("\"{}\"", name.replace('"', "\"\"")),
-        Dialect::Mysql => format!("`{}`", name.replace('`', "``")),
-    }
-}
-
-/// Names as a list of literals; one that nothing has where there are none.
-pub(super) fn list_of(dialect: Dialect, names: &[String]) -> String {
-    if names.is_empty() {
-        return "''".to_owned();
-    }
-    names.iter().map(|name| literal(dialect, name)).collect::<Vec<_>>().join(", ")
-}
-
-fn literal(dialect: Dialect, text: &str) -> String {
-    let text = text.replace('\'', "''");
-    match dialect {
-        Dialect::Postgres => format!("'{text}'"),
-        // There a backslash is an escape.
-        Dialect::Mysql => format!("'{}'", text.replace('\\', "\\\\")),
-    }
-}
-
-/// Bytes of our tables with their indexes, as a statement.
-pub(super) fn size_of(dialect: Dialect, tables: &[String]) -> String {
-    let list = list_of(dialect, tables);
-    match dialect {
-        Dialect::Postgres => format!(
-            "SELECT COALESCE(SUM(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_catalog.pg_class c \
-             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = current_schema() AND c.relname IN ({list})"
-        ),
-        Dialect::Mysql => format!(
-            "SELECT CAST(SUM(data_length + index_length) AS UNSIGNED) FROM information_schema.tables \
-             WHERE table_schema = DATABASE() AND table_name IN ({list})"
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_cannot_end_what_they_stand_in() {
-        assert_eq!(quoted(Dialect::Postgres, "a\"b"), "\"a\"\"b\"");
-        assert_eq!(quoted(Dialect::Mysql, "a`b"), "`a``b`");
-        assert_eq!(literal(Dialect::Postgres, "a'\\"), "'a''\\'");
-        assert_eq!(literal(Dialect::Mysql, "a'\\"), "'a''\\\\'");
-        let names = ["t1", "t2"].map(str::to_owned);
-        assert_eq!(list_of(Dialect::Mysql, &names), "'t1', 't2'");
-        assert_eq!(list_of(Dialect::Mysql, &[]), "''");
     }
 }

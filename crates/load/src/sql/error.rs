@@ -1,7 +1,6 @@
 //! What goes wrong between the client and a server, and which of the server's errors are met by sending again.
 
 use model::wire::ServerAddress;
-use model::workload::sql::Dialect;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -214,28 +213,19 @@ pub enum Retry {
     DuplicateKey,
     /// A row changed since it was read: MySQL's 1020.
     RecordChanged,
+    /// The connection was lost, and another one was made.
+    ConnectionLost,
 }
 
 impl Retry {
-    const ALL: [Retry; 5] = [
+    const ALL: [Retry; 6] = [
         Retry::Deadlock,
         Retry::LockTimeout,
         Retry::Serialization,
         Retry::DuplicateKey,
         Retry::RecordChanged,
+        Retry::ConnectionLost,
     ];
-
-    /// Of an error's code; none where sending again is no answer to it.
-    pub fn of(dialect: Dialect, code: &str) -> Option<Retry> {
-        match (dialect, code) {
-            (Dialect::Postgres, "40P01") | (Dialect::Mysql, "1213") => Some(Retry::Deadlock),
-            (Dialect::Postgres, "55P03") | (Dialect::Mysql, "1205") => Some(Retry::LockTimeout),
-            (Dialect::Postgres, "40001") => Some(Retry::Serialization),
-            (Dialect::Postgres, "23505") | (Dialect::Mysql, "1062") => Some(Retry::DuplicateKey),
-            (Dialect::Mysql, "1020") => Some(Retry::RecordChanged),
-            _ => None,
-        }
-    }
 
     /// As reports have it.
     fn name(self) -> &'static str {
@@ -253,6 +243,11 @@ impl Retries {
     /// Counts one.
     pub fn count(&mut self, kind: Retry) {
         self.counts[kind as usize] += 1;
+    }
+
+    /// How often it was of this kind.
+    pub fn of(&self, kind: Retry) -> u64 {
+        self.counts[kind as usize]
     }
 
     /// Adds another thread's.
@@ -277,18 +272,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_that_ask_for_another_try_are_told_apart_and_counted() {
+    fn retries_are_counted_by_kind() {
         let mut retries = Retries::default();
-        for (dialect, code) in [
-            (Dialect::Postgres, "40P01"),
-            (Dialect::Mysql, "1213"),
-            (Dialect::Mysql, "1205"),
-            (Dialect::Postgres, "40001"),
-        ] {
-            retries.count(Retry::of(dialect, code).unwrap());
+        for kind in [Retry::Deadlock, Retry::Deadlock, Retry::LockTimeout, Retry::Serialization] {
+            retries.count(kind);
         }
-        assert_eq!(Retry::of(Dialect::Mysql, "40001"), None);
-        assert_eq!(Retry::of(Dialect::Postgres, "42P01"), None);
         let mut all = BTreeMap::new();
         retries.add_to(&mut all);
         let expected = [("deadlock", 2), ("lock-timeout", 1), ("serialization", 1)];

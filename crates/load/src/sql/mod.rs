@@ -11,6 +11,7 @@ mod mysql;
 pub mod others;
 mod postgres;
 pub mod rows;
+mod server;
 mod serving;
 pub mod settle;
 mod statement;

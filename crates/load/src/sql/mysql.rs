@@ -4,6 +4,8 @@
 
 mod login;
 mod scramble;
+pub mod server;
+mod settle;
 
 use super::channel::Channel;
 use super::connection::{Answer, ParameterType, Rows};

@@ -1,6 +1,8 @@
 //! Postgres' protocol 3.0: statements as one write each, answers counted where they lie. It knows no workload.
 
 mod login;
+pub mod server;
+mod settle;
 
 use super::channel::Channel;
 use super::connection::{Answer, ParameterType, Rows};

@@ -27,27 +27,27 @@ impl Peer {
     /// Sends the greeting, then one answer for each message.
     pub fn answering(greeting: Vec<u8>, answers: Vec<Vec<u8>>) -> Peer {
         Peer::start(move |mut stream| {
-            let mut received = Vec::new();
             let _ = stream.write_all(&greeting);
-            for answer in answers {
-                let mut message = vec![0; 1 << 20];
-                match stream.read(&mut message) {
-                    Ok(length @ 1..) => message.truncate(length),
-                    Ok(0) | Err(_) => break,
-                }
-                received.push(message);
-                if stream.write_all(&answer).is_err() {
-                    break;
-                }
-            }
-            received
+            answered(stream, answers)
+        })
+    }
+
+    /// For each of some connections, one after another, an answer for each message; what they sent stands together.
+    pub fn answering_each(connections: Vec<Vec<Vec<u8>>>) -> Peer {
+        Peer::listen(move |listener| {
+            let each = connections.into_iter();
+            each.flat_map(|answers| answered(listener.accept().unwrap().0, answers)).collect()
         })
     }
 
     fn start(speak: impl FnOnce(UnixStream) -> Vec<Vec<u8>> + Send + 'static) -> Peer {
+        Peer::listen(move |listener| speak(listener.accept().unwrap().0))
+    }
+
+    fn listen(speak: impl FnOnce(&UnixListener) -> Vec<Vec<u8>> + Send + 'static) -> Peer {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("s")).unwrap();
-        let thread = std::thread::spawn(move || speak(listener.accept().unwrap().0));
+        let thread = std::thread::spawn(move || speak(&listener));
         Peer { directory, thread: Some(thread) }
     }
 
@@ -72,4 +72,21 @@ impl Peer {
     pub fn received(mut self) -> Vec<Vec<u8>> {
         self.thread.take().unwrap().join().unwrap()
     }
+}
+
+/// Sends one answer for each message; what was received.
+fn answered(mut stream: UnixStream, answers: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut received = Vec::new();
+    for answer in answers {
+        let mut message = vec![0; 1 << 20];
+        match stream.read(&mut message) {
+            Ok(length @ 1..) => message.truncate(length),
+            Ok(0) | Err(_) => break,
+        }
+        received.push(message);
+        if stream.write_all(&answer).is_err() {
+            break;
+        }
+    }
+    received
 }

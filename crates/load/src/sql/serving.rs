@@ -2,39 +2,18 @@
 
 use super::connection::Connection;
 use super::error::SqlError;
-use model::workload::sql::Dialect;
+use super::server;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// A few milliseconds of work for one thread, whatever the release: long against what an idle server's other threads do.
-const MYSQL_WORK: &str = "SELECT BENCHMARK(300000, 1 + 1)";
-
 /// The number of the thread in the system; absent where the server does not tell and it cannot be seen.
 pub fn thread(connection: &mut Connection) -> Result<Option<i32>, SqlError> {
-    match connection.dialect() {
-        Dialect::Postgres => {
-            let Some(server) = connection.peer() else { return Ok(None) };
-            let backend = connection.read("SELECT pg_backend_pid()")?;
-            Ok(backend.first().and_then(|pid| child_called(server, pid)))
-        }
-        // Which thread it is most releases tell only where they measure themselves, which costs. So it is given work, and
-        // the one that works is it.
-        Dialect::Mysql => {
-            let Some(server) = connection.peer() else { return Ok(None) };
-            let before = cpu_of_threads(server);
-            connection.run(MYSQL_WORK)?;
-            let after = cpu_of_threads(server);
-            let spent = after.iter().map(|(thread, after)| {
-                (after.saturating_sub(before.get(thread).copied().unwrap_or_default()), *thread)
-            });
-            Ok(spent.max().filter(|(spent, _)| *spent > 0).map(|(_, thread)| thread))
-        }
-    }
+    server::of(connection.dialect()).thread(connection)
 }
 
 /// The child of a process that calls itself by this number: a server of ours lives among processes of its own, which it
 /// numbers by itself.
-fn child_called(parent: i32, own_number: &str) -> Option<i32> {
+pub fn child_called(parent: i32, own_number: &str) -> Option<i32> {
     let threads = fs::read_dir(format!("/proc/{parent}/task")).ok()?;
     // Each thread lists those that it made.
     let lists =
@@ -49,7 +28,7 @@ fn child_called(parent: i32, own_number: &str) -> Option<i32> {
 }
 
 /// Nanoseconds of CPU of each thread of a process; none where the kernel does not tell.
-fn cpu_of_threads(process: i32) -> BTreeMap<i32, u64> {
+pub fn cpu_of_threads(process: i32) -> BTreeMap<i32, u64> {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return BTreeMap::new() };
     let of_thread = |entry: fs::DirEntry| {
         let thread = entry.file_name().to_str()?.parse().ok()?;
@@ -57,6 +36,14 @@ fn cpu_of_threads(process: i32) -> BTreeMap<i32, u64> {
         Some((thread, times.split(' ').next()?.parse().ok()?))
     };
     threads.flatten().filter_map(of_thread).collect()
+}
+
+/// The thread that has used the most CPU since; absent if none has used any.
+pub fn busiest(before: &BTreeMap<i32, u64>, after: &BTreeMap<i32, u64>) -> Option<i32> {
+    let spent = after.iter().map(|(thread, after)| {
+        (after.saturating_sub(before.get(thread).copied().unwrap_or_default()), *thread)
+    });
+    spent.max().filter(|(spent, _)| *spent > 0).map(|(_, thread)| thread)
 }
 
 #[cfg(test)]

@@ -7,15 +7,13 @@
 //! | level0-compacted | - | - | and level 0 emptied |
 //! | postwrite | VACUUM (ANALYZE) of each table, CHECKPOINT | ANALYZE TABLE, old versions purged, dirty pages written | ANALYZE TABLE, level 0 emptied |
 
-mod mysql;
-
 use super::connection::Connection;
 use super::error::{SqlError, WireError};
+use super::server::{self, SqlServer};
 use crate::clock;
 use model::units::Nanos;
 use model::wire::ServerAddress;
 use model::workload::Settle;
-use model::workload::sql::Dialect;
 use std::io;
 use std::time::Duration;
 
@@ -32,24 +30,24 @@ pub fn settle(
     }
     let mut wait = Wait { connection: Connection::open(address)?, start: clock::now(), timeout };
     wait.connection.set_timeout(Some(Duration::from_nanos(timeout.0).max(Duration::from_millis(1))))?;
-    match (claimed, address.dialect) {
-        (Some(tables), _) => of_tables(&mut wait, to, tables)?,
-        (None, Dialect::Postgres) => of_postgres(&mut wait, to)?,
-        (None, Dialect::Mysql) => mysql::settle(&mut wait, to)?,
+    let server = server::of(address.dialect);
+    match claimed {
+        Some(tables) => of_tables(server, &mut wait, to, tables)?,
+        None => server.settle(&mut wait, to)?,
     }
     Ok(clock::now().saturating_sub(wait.start))
 }
 
 /// A wait that has begun.
-struct Wait {
-    connection: Connection,
+pub struct Wait {
+    pub connection: Connection,
     start: Nanos,
     timeout: Nanos,
 }
 
 impl Wait {
     /// Runs a statement that may take what is left of the timeout.
-    fn run(&mut self, sql: &str) -> Result<(), SqlError> {
+    pub fn run(&mut self, sql: &str) -> Result<(), SqlError> {
         let left = self.timeout.saturating_sub(clock::now().saturating_sub(self.start));
         // A timeout of nothing would be one without end.
         let left = Duration::from_nanos(left.0).max(Duration::from_millis(1));
@@ -64,59 +62,36 @@ impl Wait {
         }
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether the timeout has passed.
+    pub fn is_over(&self) -> bool {
         clock::now().saturating_sub(self.start) > self.timeout
     }
 
-    fn timed_out(&self, pending: String) -> SqlError {
+    /// The error of it.
+    pub fn timed_out(&self, pending: String) -> SqlError {
         SqlError::TimedOut { timeout_s: self.timeout.as_secs_f64(), pending }
     }
 
     /// The first column of what a question returns.
-    fn column(&mut self, sql: &str) -> Result<Vec<String>, SqlError> {
+    pub fn column(&mut self, sql: &str) -> Result<Vec<String>, SqlError> {
         let rows = self.connection.read(sql)?.rows;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }
 }
 
-fn not_supported(to: Settle, of: &str) -> SqlError {
+/// The error of a state that a kind of server has not.
+pub fn not_supported(to: Settle, of: &str) -> SqlError {
     SqlError::NotSupported(format!(
         "{of} cannot be settled to `{to:?}`, which is of trees of levels; a workload for it says `settle = \"postwrite\"`"
     ))
 }
 
-/// From this release on VACUUM can be told to clean indexes also where few rows are dead.
-const INDEX_CLEANUP_SINCE: u32 = 120_000;
-
-fn of_postgres(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
-    match to {
-        Settle::None => Ok(()),
-        Settle::Flushed | Settle::Drained => wait.run("CHECKPOINT"),
-        Settle::Level0Compacted | Settle::FullyCompacted => Err(not_supported(to, "Postgres")),
-        Settle::Postwrite => {
-            let tables = wait.column("SELECT relid::regclass::text FROM pg_stat_user_tables ORDER BY 1")?;
-            vacuum(wait, &tables)?;
-            wait.run("CHECKPOINT")
-        }
-    }
-}
-
-fn vacuum(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
-    let version = wait.column("SHOW server_version_num")?;
-    let version: u32 = version.first().and_then(|version| version.parse().ok()).unwrap_or(0);
-    let options = if version >= INDEX_CLEANUP_SINCE { "ANALYZE, INDEX_CLEANUP ON" } else { "ANALYZE" };
-    tables.iter().try_for_each(|table| wait.run(&format!("VACUUM ({options}) {table}")))
-}
-
 /// What can be done to tables of ours among those of others.
-fn of_tables(wait: &mut Wait, to: Settle, tables: &[String]) -> Result<(), SqlError> {
+fn of_tables(server: &dyn SqlServer, wait: &mut Wait, to: Settle, tables: &[String]) -> Result<(), SqlError> {
     match to {
         Settle::None | Settle::Flushed | Settle::Drained => Ok(()),
         Settle::Level0Compacted | Settle::FullyCompacted => Err(not_supported(to, "an external server")),
-        Settle::Postwrite => match wait.connection.dialect() {
-            Dialect::Postgres => vacuum(wait, tables),
-            Dialect::Mysql => mysql::analyze(wait, tables),
-        },
+        Settle::Postwrite => server.settle_tables(wait, tables),
     }
 }
 

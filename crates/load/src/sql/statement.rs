@@ -3,6 +3,7 @@
 use super::connection::{ParameterType, Prepared};
 use super::draw::{Parameters, push_number};
 use super::error::SqlError;
+use super::server;
 use model::workload::sql::{Dialect, Piece, ROW, Template};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -137,14 +138,12 @@ impl Statement {
 
     /// The text with placeholders of the dialect.
     pub fn with_placeholders(&self, dialect: Dialect, table: &TableName) -> String {
+        let server = server::of(dialect);
         let mut text = String::new();
         let mut index = 0;
         let mut placeholder = |text: &mut String| {
             index += 1;
-            match dialect {
-                Dialect::Postgres => text.push_str(&format!("${index}")),
-                Dialect::Mysql => text.push('?'),
-            }
+            text.push_str(&server.placeholder(index));
         };
         for part in &self.parts {
             match part {

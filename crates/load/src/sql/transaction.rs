@@ -3,10 +3,11 @@
 //! All messages of an event are encoded before the first is sent. So what is drawn stays the same when the server asks
 //! for another try, and nothing is allocated once the buffers have grown.
 
-use super::connection::{Connection, Prepared};
+use super::connection::{Connection, ParameterType, Prepared};
 use super::draw::Parameters;
 use super::error::{Retries, Retry, SqlError, WireError, shown};
 use super::rows::TableRows;
+use super::server;
 use super::serving;
 use super::statement::{Statement, Surroundings, TableName, Unfit};
 use crate::cpus;
@@ -22,9 +23,14 @@ use std::sync::Arc;
 /// less than 20.
 const MOST_RETRIES: u32 = 1000;
 
+/// A connection that is lost more often than this in a block is not bad luck either.
+const MOST_CONNECTIONS_LOST: u64 = 100;
+
 /// One client with its connection.
 pub struct Client {
     connection: Connection,
+    /// To make the connection again.
+    address: ServerAddress,
     random: Xoshiro256PlusPlus,
     parameters: Parameters,
     tables: Vec<TableName>,
@@ -107,13 +113,10 @@ impl Client {
         for each in transaction.statements_in(address.dialect) {
             let statement = Statement::new(&each.sql, &mut parameters, surroundings)?;
             let types = statement.types(&parameters);
-            let mut prepared = Vec::new();
-            if transaction.prepared {
-                for table in &names {
-                    let text = statement.with_placeholders(address.dialect, table);
-                    prepared.push(connection.prepare(&text, &types)?);
-                }
-            }
+            let prepared = match transaction.prepared {
+                true => prepare(&mut connection, &statement, &types, &names)?,
+                false => Vec::new(),
+            };
             let changes = each.changes();
             let same_table = each.same_table;
             statements.push(Ready {
@@ -143,6 +146,7 @@ impl Client {
             per_call: transaction.operations(address.dialect),
             random: generator(setup.seed, Stream::Foreground(thread)),
             connection,
+            address: address.clone(),
             parameters,
             tables: names,
             rows,
@@ -163,6 +167,20 @@ impl Client {
             self.shared_cpu = cpus::keep(thread, cpu).then_some(cpu);
         }
         Ok(())
+    }
+
+    /// Makes the connection again, with all that was prepared on it. Once and at once: a server that is gone does not come back within a step.
+    #[cold]
+    fn reconnect(&mut self) -> Result<(), SqlError> {
+        self.connection = Connection::open(&self.address)?;
+        for ready in self.statements.iter_mut().filter(|ready| !ready.prepared.is_empty()) {
+            let types = ready.statement.types(&self.parameters);
+            ready.prepared = prepare(&mut self.connection, &ready.statement, &types, &self.tables)?;
+        }
+        match self.shared_cpu.take() {
+            Some(cpu) => self.keep_server_on(cpu),
+            None => Ok(()),
+        }
     }
 
     /// Draws an event and encodes it.
@@ -264,15 +282,29 @@ impl Client {
         for _ in 0..MOST_RETRIES {
             let (send, kind) = match &failed {
                 Failed::Wire { send, error: WireError::Server(message) } => {
-                    (*send, Retry::of(self.connection.dialect(), &message.code))
+                    (*send, server::of(self.connection.dialect()).retry(&message.code))
                 }
                 Failed::Wire { .. } | Failed::Wrong { .. } => (None, None),
             };
             // Outside of a transaction nothing else holds the key: it would be there in every try.
             let hopeless = kind == Some(Retry::DuplicateKey) && self.borders.is_none();
-            let lost =
-                matches!(&failed, Failed::Wire { error: WireError::Lost(_) | WireError::Malformed(_), .. });
-            if let (Some(borders), false) = (&self.borders, lost) {
+            if matches!(&failed, Failed::Wire { error: WireError::Lost(_), .. }) {
+                // What was prepared has other names now: another event is sent.
+                if self.retries.of(Retry::ConnectionLost) >= MOST_CONNECTIONS_LOST
+                    || self.reconnect().is_err()
+                {
+                    break;
+                }
+                self.retries.count(Retry::ConnectionLost);
+                self.draw_event()?;
+                match self.attempt(0) {
+                    Ok(()) => return Ok(0),
+                    Err(error) => failed = error,
+                }
+                continue;
+            }
+            let is_malformed = matches!(&failed, Failed::Wire { error: WireError::Malformed(_), .. });
+            if let (Some(borders), false) = (&self.borders, is_malformed) {
                 // MySQL has rolled back after a deadlock, and then this does nothing; else it ends the transaction.
                 let rolled_back = self.connection.send(&borders.rollback);
                 if let Err(error) = rolled_back {
@@ -342,6 +374,18 @@ impl Operate for Client {
     fn shared_cpu(&self) -> Option<usize> {
         self.shared_cpu
     }
+}
+
+/// A statement on each of the tables.
+fn prepare(
+    connection: &mut Connection,
+    statement: &Statement,
+    types: &[ParameterType],
+    tables: &[TableName],
+) -> Result<Vec<Prepared>, SqlError> {
+    let dialect = connection.dialect();
+    let on = |table: &TableName| connection.prepare(&statement.with_placeholders(dialect, table), types);
+    tables.iter().map(on).collect()
 }
 
 /// One of so many tables; nothing is drawn where there is one.

@@ -330,7 +330,7 @@ pub(super) mod tests {
         .unwrap();
         assert_eq!(catalog.releases("rocksdb").unwrap().len(), 87);
         assert_eq!(catalog.config("rocksdb", "defaults").unwrap().description, "mine");
-        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 8);
+        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 9);
     }
 
     #[test]

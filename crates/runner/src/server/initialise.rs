@@ -1,14 +1,13 @@
 //! Making a data directory: by initdb, by the server itself, by a copy, or by SQL scripts.
 
 use super::account::{self, Account};
-use super::arguments;
 use super::error::ServerError;
+use super::kind;
 use super::launch::{self, Errand, Launch};
 use super::log::Log;
 use super::{DATABASE, Places, ServerCommand};
 use model::build::Initialise;
 use model::units::Nanos;
-use model::workload::sql::Dialect;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
@@ -56,7 +55,8 @@ impl Making<'_> {
         if let Some(account) = self.account {
             account.own(&places.data)?;
         }
-        let arguments = arguments::of_initialise(files, self.command.options, places);
+        let kind = kind::of(files.dialect);
+        let arguments = kind.arguments_of_initialise(files, self.command.options, places);
         match &files.initialise {
             Initialise::Initdb { program } => {
                 needs("the program", program)?;
@@ -66,7 +66,7 @@ impl Making<'_> {
             Initialise::InitializeInsecure => {
                 self.run(self.command.program, &arguments, None).and_then(|log| self.complete(&log))
             }
-            Initialise::CopyOf { .. } if files.dialect == Dialect::Postgres => Ok(()),
+            Initialise::CopyOf { .. } if !kind.may_be_incomplete() => Ok(()),
             Initialise::CopyOf { .. } => self.complete(&Log::from_here(places.making.clone(), files.dialect)),
             Initialise::Bootstrap { scripts } => {
                 let input = places.directory.join("bootstrap.sql");
@@ -83,7 +83,7 @@ impl Making<'_> {
         let input = self.places.directory.join("database.sql");
         let statement = format!("CREATE DATABASE {DATABASE}\n");
         fs::write(&input, statement).map_err(ServerError::file("write", &input))?;
-        self.run(self.command.program, &arguments::of_single_user(self.places), Some(&input))?;
+        self.run(self.command.program, &single_user(self.places), Some(&input))?;
         fs::remove_file(&input).map_err(ServerError::file("remove", &input))
     }
 
@@ -122,6 +122,12 @@ impl Making<'_> {
             }),
         }
     }
+}
+
+/// Of a Postgres that makes the database; without waiting for the device.
+fn single_user(places: &Places) -> Vec<OsString> {
+    ["--single".into(), "-F".into(), "-D".into(), places.data.clone().into_os_string(), "postgres".into()]
+        .into()
 }
 
 fn needs(what: &'static str, path: &Path) -> Result<(), ServerError> {

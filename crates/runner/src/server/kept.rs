@@ -7,7 +7,7 @@
 use super::error::ServerError;
 use super::initialise::{self, INITIALISE_TIMEOUT};
 use super::launch::LOOK;
-use super::{DATA, ServerCommand, account, arguments};
+use super::{DATA, ServerCommand, account, kind};
 use crate::engines::{disk, sha256};
 use crate::marked_dir;
 use crate::process::wait::{Unmet, Wait};
@@ -43,10 +43,12 @@ pub(super) fn initialise(
     if let Initialise::CopyOf { .. } = command.files.initialise {
         return initialise::initialise(command, interrupted); // that is a copy already
     }
+    let kind = kind::of(command.files.dialect);
+    let shaping = command.options.iter().filter(|(name, _)| kind.is_shaping(name));
     let made_of = MadeOf {
         program_sha256,
         files: command.files,
-        options: arguments::shaping(command.files, command.options).collect(),
+        options: shaping.map(|(name, value)| (name.as_str(), value.as_str())).collect(),
     };
     marked_dir::create_marked_dir(kept)?;
     let entry = Entry::of(kept, &made_of);

@@ -16,7 +16,6 @@ use crate::process::wait::{Unmet, Wait};
 use crate::process::{child, tree};
 use model::build::ServerFiles;
 use model::units::Nanos;
-use model::workload::sql::Dialect;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -88,8 +87,12 @@ impl Started {
     }
 
     /// What cleans up after it if we are killed, where the kernel does not.
-    pub fn guard(&self, dialect: Dialect, account: Option<&Account>) -> Result<Option<Guard>, ServerError> {
-        if self.contained && dialect != Dialect::Postgres {
+    pub fn guard(
+        &self,
+        shares_memory: bool,
+        account: Option<&Account>,
+    ) -> Result<Option<Guard>, ServerError> {
+        if self.contained && !shares_memory {
             return Ok(None);
         }
         Guard::over(&self.program, &self.directory, account).map(Some)

@@ -1,5 +1,6 @@
 //! The log of a server: its end for people, and what it says of why the server ended.
 
+use super::kind;
 use model::workload::sql::Dialect;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -52,7 +53,7 @@ impl Log {
     pub fn tail(&self) -> String {
         let text = self.text();
         let tail = tail_of(&text);
-        match text.lines().find(|line| cause_in(line, self.dialect).is_some()) {
+        match text.lines().find(|line| kind::of(self.dialect).cause(line).is_some()) {
             Some(reason) if !tail.contains(reason) => format!("{reason}\n..\n{tail}"),
             _ => tail,
         }
@@ -65,7 +66,7 @@ impl Log {
 
     /// The plugin that could not be loaded: MariaDB and MySQL log that and go on.
     pub fn missing_plugin(&self) -> Option<String> {
-        self.text().lines().find_map(|line| match cause_in(line, self.dialect) {
+        self.text().lines().find_map(|line| match kind::of(self.dialect).cause(line) {
             Some(Cause::MissingPlugin(plugin)) => Some(plugin),
             _ => None,
         })
@@ -108,91 +109,11 @@ fn tail_of(text: &str) -> String {
 /// 2026-11-21T18:50:00.1Z 0 [ERROR] [MY-000067] [Server] unknown variable 'no-such=1'.
 /// ```
 fn cause(text: &str, dialect: Dialect) -> Option<Cause> {
-    text.lines().find_map(|line| cause_in(line, dialect))
-}
-
-fn cause_in(line: &str, dialect: Dialect) -> Option<Cause> {
-    match dialect {
-        Dialect::Postgres => postgres_cause(line),
-        Dialect::Mysql => mysql_cause(line),
-    }
-}
-
-fn postgres_cause(line: &str) -> Option<Cause> {
-    let (_, said) = line.split_once("FATAL:").or_else(|| line.split_once("LOG:"))?;
-    if let Some(option) = quoted(said, "unrecognized configuration parameter \"", '"') {
-        return Some(Cause::UnknownOption(option));
-    }
-    let bad = quoted(said, "invalid value for parameter \"", '"')
-        .or_else(|| quoted(said, "outside the valid range for parameter \"", '"'))
-        .or_else(|| quoted(said, " requires a numeric value for parameter \"", '"'))
-        .or_else(|| quoted(said, "requires a Boolean value for parameter \"", '"'));
-    if let Some(option) = bad.or_else(|| {
-        said.contains("\" cannot be changed").then(|| quoted(said, "parameter \"", '"')).flatten()
-    }) {
-        return Some(Cause::BadValue(option));
-    }
-    if !line.contains("FATAL:") {
-        return None;
-    }
-    if said.contains("database files are incompatible with server") {
-        return Some(Cause::OtherVersion);
-    }
-    if said.contains("No such file or directory") {
-        return quoted(said, "could not access file \"", '"').map(Cause::MissingPlugin);
-    }
-    let denied = ["Permission denied", "has wrong ownership", "has invalid permissions"];
-    denied.iter().any(|words| said.contains(words)).then_some(Cause::NotPermitted)
-}
-
-fn mysql_cause(line: &str) -> Option<Cause> {
-    // A warning of an option with the prefix `loose` reads the same.
-    let (_, said) = line.split_once("[ERROR]")?;
-    let unknown = quoted(said, "unknown variable '", '\'').or_else(|| quoted(said, "unknown option '", '\''));
-    if let Some(option) = unknown {
-        let name = option.split_once('=').map_or(option.as_str(), |(name, _)| name);
-        return Some(Cause::UnknownOption(option_name(name)));
-    }
-    let bad = said
-        .contains("Error while setting value")
-        .then(|| quoted(said, "' to '", '\''))
-        .flatten()
-        .or_else(|| quoted(said, "used for variable '", '\''))
-        .or_else(|| quoted(said, "ambiguous option '", '\''));
-    if let Some(option) = bad {
-        return Some(Cause::BadValue(option_name(&option)));
-    }
-    if let Some(plugin) = quoted(said, "Can't open shared library '", '\'') {
-        return Some(Cause::MissingPlugin(plugin));
-    }
-    let other_version = [
-        "Unsupported redo log format",
-        "Cannot downgrade",
-        "Cannot upgrade",
-        "server downgrade",
-        "server upgrade",
-        "but the flags in file",
-        "Upgrade after a crash is not supported",
-    ];
-    if other_version.iter().any(|words| said.contains(words)) {
-        return Some(Cause::OtherVersion);
-    }
-    let denied = [
-        "Permission denied",
-        "errno: 13",
-        "error: 13",
-        "The error means mysqld does not have the access rights",
-    ];
-    denied.iter().any(|words| said.contains(words)).then_some(Cause::NotPermitted)
-}
-
-/// As configurations spell it: MySQL takes dashes and underscores for the same, and says either.
-fn option_name(said: &str) -> String {
-    said.trim_start_matches('-').replace('-', "_")
+    text.lines().find_map(|line| kind::of(dialect).cause(line))
 }
 
 /// What stands between `before` and the next `end`.
-fn quoted(text: &str, before: &str, end: char) -> Option<String> {
+pub(super) fn quoted(text: &str, before: &str, end: char) -> Option<String> {
     let start = text.find(before)? + before.len();
     let rest = &text[start..];
     Some(rest[..rest.find(end)?].to_owned())

@@ -7,19 +7,18 @@
 //! `tmp`; and two logs. Of these only `data` outlives a stop with a meaning.
 
 mod account;
-mod arguments;
 pub mod elsewhere;
 mod error;
 mod fresh;
 mod guard;
 mod initialise;
 mod kept;
+mod kind;
 mod launch;
 mod log;
 mod ready;
 
 pub use account::we_are_root;
-pub use arguments::is_ours;
 pub use error::ServerError;
 pub use fresh::FreshServer;
 pub use initialise::initialise;
@@ -29,6 +28,7 @@ use crate::process::tree;
 use crate::process::wait::{Unmet, Wait};
 use account::Account;
 use guard::Guard;
+use kind::{Port, ServerKind};
 use launch::{LOOK, Launch, Started};
 use log::Log;
 use model::build::ServerFiles;
@@ -119,29 +119,25 @@ impl Server {
         let places = Places::below(command.directory)?;
         let account = account::for_servers()?;
         command.check_files(account.as_ref())?;
-        let Listening { endpoint, port, socket } =
-            listening(command.network, command.files.dialect, &places)?;
-        places.make_ready(command.options, account.as_ref())?;
+        let kind = kind::of(command.files.dialect);
+        let Listening { endpoint, port, socket } = listening(command.network, kind, &places)?;
+        places.make_ready(kind.first_statements(command.options), account.as_ref())?;
         let log = Log::from_here(places.log.clone(), command.files.dialect);
         let launch = Launch {
             files: command.files,
             program: command.program,
-            arguments: &arguments::of_server(command, &places, &endpoint, port),
+            arguments: &kind.arguments(command, &places, port),
             directory: &places.data,
             account: account.as_ref(),
             input: None,
             log: &places.log,
         };
         let (dialect, storage) = (command.files.dialect, command.files.storage.clone());
-        let user = match dialect {
-            Dialect::Postgres => USER,
-            Dialect::Mysql => "root",
-        };
-        let (user, database) = (user.to_owned(), DATABASE.to_owned());
+        let (user, database) = (kind.user().to_owned(), DATABASE.to_owned());
         let address = ServerAddress { dialect, endpoint, user, password: None, database, storage };
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;
-        let guard = running.guard(dialect, account.as_ref())?;
+        let guard = running.guard(kind.shares_memory(), account.as_ref())?;
         let server = Server { started: running, program, address, socket, log, guard };
         started(server.pid())
             .map_err(|source| ServerError::Start { program: command.program.to_owned(), source })?;
@@ -244,7 +240,7 @@ impl Server {
     pub fn stop(mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
         self.check()?;
         tree::thaw(self.pid());
-        send(self.pid(), stop_signal(self.address.dialect));
+        send(self.pid(), kind::of(self.address.dialect).stop_signal());
         let wait = Wait { pause: LOOK, timeout: STOP_TIMEOUT };
         let ended = wait.until(&mut || interrupted(), || match self.started.child.try_wait() {
             Ok(Some(status)) if status.success() => Some(Ok(())),
@@ -256,12 +252,9 @@ impl Server {
     }
 }
 
-/// Of Postgres the one that cuts clients off: the usual SIGTERM waits for them.
-fn stop_signal(dialect: Dialect) -> libc::c_int {
-    match dialect {
-        Dialect::Postgres => libc::SIGINT,
-        Dialect::Mysql => libc::SIGTERM,
-    }
+/// What dbdyno decides itself of the options of a server.
+pub fn is_ours(dialect: Dialect, option: &str) -> bool {
+    kind::of(dialect).is_ours(option)
 }
 
 fn send(pid: u32, signal: libc::c_int) {
@@ -274,25 +267,25 @@ fn send(pid: u32, signal: libc::c_int) {
 struct Listening {
     /// Where clients are to come.
     endpoint: Endpoint,
-    /// The port in its arguments.
-    port: u16,
+    port: Port,
     socket: PathBuf,
 }
 
-fn listening(network: Network, dialect: Dialect, places: &Places) -> Result<Listening, ServerError> {
-    let port = match network {
+fn listening(network: Network, kind: &dyn ServerKind, places: &Places) -> Result<Listening, ServerError> {
+    let number = match network {
         Network::Socket => NO_PORT,
         Network::Loopback { port } => free_port(port.unwrap_or(0))?,
     };
     // A server that listens on a port has its socket, too.
-    let socket = places.socket(dialect, port);
+    let socket = places.sockets.join(kind.socket_name(number));
     if socket.as_os_str().len() > SOCKET_PATH_BYTES {
         return Err(ServerError::SocketPath { path: socket, most: SOCKET_PATH_BYTES });
     }
     let endpoint = match network {
         Network::Socket => Endpoint::Socket { path: socket.clone() },
-        Network::Loopback { .. } => Endpoint::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port },
+        Network::Loopback { .. } => Endpoint::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port: number },
     };
+    let port = Port { number, listens: network != Network::Socket };
     Ok(Listening { endpoint, port, socket })
 }
 
@@ -349,10 +342,6 @@ impl Places {
         })
     }
 
-    fn socket(&self, dialect: Dialect, port: u16) -> PathBuf {
-        self.sockets.join(arguments::socket_name(dialect, port))
-    }
-
     /// A directory of the server's user, with the permissions that Postgres asks for.
     fn make(&self, path: &Path, account: Option<&Account>) -> Result<(), ServerError> {
         match fs::DirBuilder::new().mode(0o700).create(path) {
@@ -365,7 +354,11 @@ impl Places {
     }
 
     /// All that a start needs beside the data. A socket that a killed server left is removed; so are its temporary files.
-    fn make_ready(&self, options: &Options, account: Option<&Account>) -> Result<(), ServerError> {
+    fn make_ready(
+        &self,
+        first_statements: Option<String>,
+        account: Option<&Account>,
+    ) -> Result<(), ServerError> {
         if !self.data.is_dir() {
             return Err(ServerError::NoData { path: self.data.clone() });
         }
@@ -381,7 +374,8 @@ impl Places {
             }
             self.make(directory, account)?;
         }
-        fs::write(&self.first_statements, arguments::first_statements(options))
+        let Some(statements) = first_statements else { return Ok(()) };
+        fs::write(&self.first_statements, statements)
             .map_err(ServerError::file("write", &self.first_statements))?;
         fs::set_permissions(&self.first_statements, fs::Permissions::from_mode(0o644))
             .map_err(ServerError::file("set the permissions of", &self.first_statements))

@@ -2,6 +2,7 @@
 
 use super::super::scripted::Peer;
 use super::*;
+use model::workload::sql::Dialect;
 
 const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 const DONE: &[u8] = b"C\0\0\0\x0bVACUUM\0Z\0\0\0\x05I";

@@ -14,6 +14,9 @@ const DEADLOCK: &[u8] = b"E\0\0\0\x1dSERROR\0C40P01\0Mdeadlock\0\0Z\0\0\0\x05E";
 const DUPLICATE: &[u8] = b"E\0\0\0\x1eSERROR\0C23505\0Mduplicate\0\0Z\0\0\0\x05E";
 const REFUSED: &[u8] = b"E\0\0\0\x1cSERROR\0C42501\0Mrefused\0\0Z\0\0\0\x05E";
 
+/// Instead of an answer: the server hangs up, and another connection begins.
+const HANGS_UP: &[u8] = b"";
+
 /// What one event of two statements did, and the texts that were sent after the login.
 fn run(begin: bool, answers: &[&[u8]]) -> (Result<u64, OperationError>, Retries, Vec<String>) {
     let transaction = serde_json::from_value(serde_json::json!({
@@ -56,8 +59,10 @@ fn run_events_on(
     .unwrap();
     let data = DataSet { keys: 100, key_bytes: 8, value_bytes: 10, value_compressible_percent: 0 };
     let setup = StepSetup::plain(Operation::LoadTables, data, 5);
-    let answers = [LOGGED_IN].iter().chain(answers).map(|answer| answer.to_vec()).collect();
-    let peer = Peer::answering(Vec::new(), answers);
+    let answers: Vec<Vec<u8>> = [LOGGED_IN].iter().chain(answers).map(|answer| answer.to_vec()).collect();
+    // A connection ends with each answer that says so.
+    let connections = answers.split(|answer| answer == HANGS_UP).map(<[Vec<u8>]>::to_vec).collect();
+    let peer = Peer::answering_each(connections);
     let address = peer.address(Dialect::Postgres);
     let mut client = Client::new(&address, &tables, transaction, &setup, 0, rows).unwrap();
     assert_eq!(client.per_call(), transaction.operations(Dialect::Postgres));
@@ -162,6 +167,24 @@ fn a_connection_that_is_gone_ends_the_block() {
         assert!(error.ends_block(), "{error}");
         assert!(error.with_causes().contains("the connection was lost"), "{}", error.with_causes());
     }
+}
+
+#[test]
+fn a_connection_that_is_lost_is_made_again_and_counted() {
+    // In the middle of a transaction, and at its end.
+    for answers in [
+        &[DONE, ONE, HANGS_UP, LOGGED_IN, DONE, ONE, ONE, DONE][..],
+        &[DONE, ONE, ONE, HANGS_UP, LOGGED_IN, DONE, ONE, ONE, DONE],
+        &[HANGS_UP, LOGGED_IN, DONE, ONE, ONE, DONE],
+    ] {
+        let (result, retries, sent) = run(true, answers);
+        assert_eq!((result.unwrap(), retries), (0, counted(&[Retry::ConnectionLost])));
+        assert_eq!(sent.last().map(String::as_str), Some("COMMIT"));
+    }
+    // A deadlock on the new one is met as on the first.
+    let (result, retries, _) = run(false, &[ONE, HANGS_UP, LOGGED_IN, ONE, DEADLOCK, ONE]);
+    result.unwrap();
+    assert_eq!(retries, counted(&[Retry::ConnectionLost, Retry::Deadlock]));
 }
 
 /// The command that a statement ended with, of so many bytes, outside of a transaction.

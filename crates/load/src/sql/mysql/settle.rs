@@ -1,9 +1,9 @@
 //! Settling of InnoDB and MyRocks.
 
-use super::{Wait, not_supported};
 use crate::clock;
 use crate::sql::error::SqlError;
 use crate::sql::facts::if_there;
+use crate::sql::settle::{Wait, not_supported};
 use model::units::Nanos;
 use model::workload::Settle;
 use std::collections::BTreeMap;

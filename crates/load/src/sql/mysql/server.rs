@@ -1,0 +1,159 @@
+//! What is asked of MySQL and MariaDB between steps.
+
+use super::settle;
+use crate::sql::connection::Connection;
+use crate::sql::error::{Retry, SqlError};
+use crate::sql::facts::{if_there, owned};
+use crate::sql::server::SqlServer;
+use crate::sql::serving;
+use crate::sql::settle::Wait;
+use crate::sql::status::{line, sorted};
+use model::wire::ServerAddress;
+use model::workload::Settle;
+use std::collections::BTreeMap;
+
+/// MySQL, and what speaks its protocol.
+pub struct MysqlServer;
+
+/// Characters of a database's name in the name of the lock, which is of the whole server and has at most 64.
+const LOCK_NAME_CHARACTERS: usize = 50;
+
+/// Variables that say how a build was made; each release has some of them.
+const BUILD_VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version_comment', \
+    'version_compile_machine', 'version_compile_os', 'version_source_revision', 'version_malloc_library', \
+    'innodb_version', 'rocksdb_git_hash', 'rocksdb_git_date')";
+
+/// By the statistics of the tables, which the settle step brings up to date.
+const SIZE: &str = "SELECT CAST(SUM(data_length + index_length) AS UNSIGNED) \
+                    FROM information_schema.tables WHERE table_schema = DATABASE()";
+
+const STATEMENTS: &str = "SHOW GLOBAL STATUS WHERE Variable_name = 'Questions'";
+
+/// A few milliseconds of work for one thread, whatever the release: long against what an idle server's other threads do.
+const WORK: &str = "SELECT BENCHMARK(300000, 1 + 1)";
+
+impl SqlServer for MysqlServer {
+    fn quoted(&self, name: &str) -> String {
+        format!("`{}`", name.replace('`', "``"))
+    }
+
+    /// A backslash is an escape.
+    fn literal(&self, text: &str) -> String {
+        format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"))
+    }
+
+    fn placeholder(&self, _index: usize) -> String {
+        "?".to_owned()
+    }
+
+    fn as_written(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn retry(&self, code: &str) -> Option<Retry> {
+        match code {
+            "1213" => Some(Retry::Deadlock),
+            "1205" => Some(Retry::LockTimeout),
+            "1062" => Some(Retry::DuplicateKey),
+            "1020" => Some(Retry::RecordChanged),
+            _ => None,
+        }
+    }
+
+    fn facts(
+        &self,
+        connection: &mut Connection,
+        address: &ServerAddress,
+    ) -> Result<BTreeMap<String, String>, SqlError> {
+        let mut facts = BTreeMap::new();
+        let version = connection.read("SELECT VERSION()")?;
+        facts.insert("version".to_owned(), version.first().unwrap_or_default().to_owned());
+        let variables = connection.read(BUILD_VARIABLES)?;
+        facts.extend(variables.pairs().filter(|(_, value)| !value.is_empty()).map(owned));
+        let present = connection.read(
+            "SELECT ENGINE FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT') ORDER BY ENGINE",
+        )?;
+        let present: Vec<&str> = present.rows.iter().filter_map(|row| row.first()?.as_deref()).collect();
+        if let Some(wanted) = address.storage.as_deref()
+            && !present.iter().any(|engine| engine.eq_ignore_ascii_case(wanted))
+        {
+            return Err(SqlError::NoStorageEngine { wanted: wanted.to_owned(), present: present.join(", ") });
+        }
+        facts.insert("storage_engines".to_owned(), present.join(", "));
+        Ok(facts)
+    }
+
+    fn settings(&self) -> &'static str {
+        "SHOW GLOBAL VARIABLES"
+    }
+
+    fn status(&self, connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError> {
+        let mut text = String::new();
+        // The status of InnoDB shows statements of all clients.
+        let engines: &[&str] = if claimed.is_some() { &[] } else { &["INNODB", "ROCKSDB"] };
+        for engine in engines {
+            let rows = if_there(connection.read(&format!("SHOW ENGINE {engine} STATUS")))?;
+            // Type, name, status.
+            for row in &rows.rows {
+                if let [_, Some(name), Some(status)] = row.as_slice() {
+                    text.push_str(&format!("-- SHOW ENGINE {engine} STATUS {name}\n{status}\n"));
+                }
+            }
+        }
+        let rows = connection.read("SHOW GLOBAL STATUS")?;
+        let mut lines: Vec<String> = rows.pairs().map(|(name, value)| line(name, value)).collect();
+        let sql = claimed.map(|tables| self.size(&self.list(tables)));
+        let size = connection.read(sql.as_deref().unwrap_or(SIZE))?;
+        lines.extend(size.first().map(|bytes| line("database_size", bytes)));
+        text.push_str(&sorted(lines));
+        Ok(text)
+    }
+
+    fn statements(&self, connection: &mut Connection) -> Result<Option<u64>, SqlError> {
+        Ok(connection.read(STATEMENTS)?.pairs().next().and_then(|(_, count)| count.parse().ok()))
+    }
+
+    fn statements_of_question(&self) -> u64 {
+        1
+    }
+
+    /// Most releases tell it only if they measure themselves, which costs. So the server is given work, and the thread that works is it.
+    fn thread(&self, connection: &mut Connection) -> Result<Option<i32>, SqlError> {
+        let Some(server) = connection.peer() else { return Ok(None) };
+        let before = serving::cpu_of_threads(server);
+        connection.run(WORK)?;
+        Ok(serving::busiest(&before, &serving::cpu_of_threads(server)))
+    }
+
+    fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
+        settle::settle(wait, to)
+    }
+
+    fn settle_tables(&self, wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
+        settle::analyze(wait, tables)
+    }
+
+    fn stay_connected(&self) -> &'static str {
+        "SET SESSION wait_timeout = 2147483"
+    }
+
+    fn lock(&self, address: &ServerAddress) -> String {
+        let database: String = address.database.chars().take(LOCK_NAME_CHARACTERS).collect();
+        format!("SELECT GET_LOCK({}, 0)", self.literal(&format!("dbdyno.{database}")))
+    }
+
+    fn schema(&self, _connection: &mut Connection, address: &ServerAddress) -> Result<String, SqlError> {
+        Ok(address.database.clone())
+    }
+
+    fn present(&self, list: &str) -> String {
+        format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES \
+             WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({list}) ORDER BY 1"
+        )
+    }
+
+    fn size(&self, list: &str) -> String {
+        format!("{SIZE} AND table_name IN ({list})")
+    }
+}

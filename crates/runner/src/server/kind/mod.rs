@@ -1,0 +1,85 @@
+//! The seam at which a kind of server joins: how it is started, made, greeted and stopped, and what its log says of why it ended.
+
+mod mysql;
+mod postgres;
+
+use super::log::Cause;
+use super::ready::Progress;
+use super::{Places, ServerCommand};
+use model::build::ServerFiles;
+use model::config::Options;
+use model::wire::ServerAddress;
+use model::workload::sql::Dialect;
+use std::ffi::OsString;
+
+/// A kind of server.
+pub trait ServerKind: Sync {
+    /// The user that a new data directory has, who needs no password.
+    fn user(&self) -> &'static str;
+
+    /// What dbdyno decides itself: where a server listens, where its files and its log are, and whether it starts again after a crash.
+    fn is_ours(&self, option: &str) -> bool;
+
+    /// Whether an option decides what a new data directory looks like, so that it is given when that is made, too.
+    fn is_shaping(&self, option: &str) -> bool;
+
+    /// The name of its socket in the directory of sockets.
+    fn socket_name(&self, port: u16) -> String;
+
+    /// Its command line: what it needs to run privately, then the configuration.
+    fn arguments(&self, command: &ServerCommand<'_>, places: &Places, listening: Port) -> Vec<OsString>;
+
+    /// The command line of the program that makes a data directory, or reads SQL into one that nothing serves.
+    fn arguments_of_initialise(
+        &self,
+        files: &ServerFiles,
+        options: &Options,
+        places: &Places,
+    ) -> Vec<OsString>;
+
+    /// Statements that it reads at each start, before clients; none if it reads none.
+    fn first_statements(&self, options: &Options) -> Option<String>;
+
+    /// Whether a data directory may lack what the server needs to start although the program that made it ended well.
+    fn may_be_incomplete(&self) -> bool;
+
+    /// Whether it shares memory with its own processes that outlives them if they are killed.
+    fn shares_memory(&self) -> bool;
+
+    /// The signal that ends it, cuts clients off and writes what is dirty.
+    fn stop_signal(&self) -> libc::c_int;
+
+    /// What a client says first; nothing if the server begins.
+    fn first_message(&self, address: &ServerAddress) -> Vec<u8>;
+
+    /// How far the server is by what a client has received. Absent if what decides has not come yet.
+    fn progress(&self, received: &[u8]) -> Option<Progress>;
+
+    /// What a client says that goes.
+    fn last_message(&self) -> &'static [u8];
+
+    /// Why the server ended, if a line of its log tells.
+    fn cause(&self, line: &str) -> Option<Cause>;
+}
+
+/// The port of a server, and whether clients may come there.
+#[derive(Debug, Clone, Copy)]
+pub struct Port {
+    pub number: u16,
+    pub listens: bool,
+}
+
+/// What speaks a dialect.
+pub fn of(dialect: Dialect) -> &'static dyn ServerKind {
+    match dialect {
+        Dialect::Postgres => &postgres::Postgres,
+        Dialect::Mysql => &mysql::Mysql,
+    }
+}
+
+/// `name=value`.
+fn assignment(name: &str, value: impl Into<OsString>) -> OsString {
+    let mut text = OsString::from(format!("{name}="));
+    text.push(value.into());
+    text
+}
