@@ -4,6 +4,7 @@
 use crate::elsewhere::NOT_OURS;
 use formats::options_file::{self, OptionDifference, OptionsFile, OptionsPair};
 use model::block::Side;
+use model::block_cache::{BLOCK_CACHE, CACHE_TYPE};
 use model::build::{BuildProbe, EngineBuild};
 use model::plan::Subject;
 use model::record::RunRecord;
@@ -90,10 +91,19 @@ pub fn between(record: &RunRecord, sides: Sides) -> Vec<Difference> {
     if record.plan.workload.is_fio() {
         found.extend(set_options(base, candidate));
     } else {
+        found.extend(caches(base, candidate));
         found.extend(options(record, sides));
     }
     found.sort_by(|left, right| (left.kind, &left.what).cmp(&(right.kind, &right.what)));
     found
+}
+
+/// The block cache, which is in no OPTIONS file that RocksDB writes.
+fn caches(base: &Subject, candidate: &Subject) -> Vec<Difference> {
+    let of = |name: &str| {
+        unequal(DifferenceKind::OptionInEffect, name, base.options.get(name), candidate.options.get(name))
+    };
+    [BLOCK_CACHE, CACHE_TYPE].into_iter().filter_map(of).collect()
 }
 
 /// Options that the sides are given. What fio does with those that it is not given it tells nobody.
