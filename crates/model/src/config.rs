@@ -278,10 +278,12 @@ pub fn for_server(config: &EngineConfig, version: &str, memory: Bytes) -> Option
     options
 }
 
-/// The options that a build is opened with: the pins of the configuration, over them the workload's options, over
-/// them the configuration's.
-pub fn configured(workload: &Options, config: &EngineConfig) -> Options {
-    overlaid(&overlaid(&config.pins, workload), &config.options)
+/// The options that a build of a release is opened with: the pins of the configuration, over them the workload's options, over
+/// them the configuration's, over them those of the release in the order of the file.
+pub fn configured(workload: &Options, config: &EngineConfig, version: &str) -> Options {
+    let options = overlaid(&overlaid(&config.pins, workload), &config.options);
+    let of_release = config.when.iter().filter(|when| when.holds_for(version));
+    of_release.fold(options, |options, when| overlaid(&options, &when.options))
 }
 
 /// `below` with `above` laid over it.
@@ -357,7 +359,16 @@ mod tests {
             file: None,
         };
         let workload = options(&[("b", "workload"), ("c", "workload")]);
-        assert_eq!(rocksdb_option_string(&configured(&workload, &config)), "a=pin;b=workload;c=config");
+        let when = When {
+            since: Some("8.6".to_owned()),
+            before: None,
+            options: options(&[("b", "release")]),
+            memory: BTreeMap::new(),
+        };
+        let config = EngineConfig { when: vec![when], ..config };
+        let of = |version: &str| rocksdb_option_string(&configured(&workload, &config, version));
+        assert_eq!(of("8.5.4"), "a=pin;b=workload;c=config");
+        assert_eq!(of("8.6.7"), "a=pin;b=release;c=config");
     }
 
     const LADDER: &str = "engine = 'mysql'

@@ -59,10 +59,8 @@ fn two_releases(scratch: &Scratch) -> anyhow::Result<Ending> {
 /// A cache that no option makes: the side with it runs, and what differs says so. A release whose C API has none refuses it.
 fn hyper_clock_cache(scratch: &Scratch) -> anyhow::Result<Ending> {
     let candidate = format!("{RELEASE}+hyper-clock");
-    let report = Call::compare(scratch, [RELEASE, &candidate], "10s")
-        .and(["--step", "readrandom"])
-        .succeeds()?
-        .json()?;
+    let arguments = ["compare", RELEASE, &candidate, "--budget", "20s", "--step", "readrandom", "--json"];
+    let report = Call::new(scratch, arguments).succeeds()?.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);
     let differs = expect::texts(&report["differs"], "what").join(", ");

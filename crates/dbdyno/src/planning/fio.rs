@@ -25,7 +25,7 @@ pub fn prepare(
     workload: &Workload,
 ) -> anyhow::Result<Prepared> {
     check_space(sources, &config.storage, workload, 1)?;
-    let options = config::configured(&workload.options, &config);
+    let options = config::configured(&workload.options, &config, &reference.build.version);
     let of_config = config.pins.keys().chain(config.options.keys()).map(|name| fio::may_be_configured(name));
     let of_workload = workload.options.keys().map(|name| fio::may_be_set(name));
     of_config

@@ -78,7 +78,7 @@ pub fn prepare(
         return fio::prepare(sources, reference, build, config, workload);
     }
     let build = probed(sources, build)?;
-    let mut options = config::configured(&workload.options, &config);
+    let mut options = config::configured(&workload.options, &config, &reference.build.version);
     let mut omitted = Options::new();
     leave_out_unknown(sources, reference, &mut options, &mut omitted, unknown)?;
     let written_options = accepted(sources, &build, &mut options, &mut omitted, unknown)?;

@@ -23,14 +23,14 @@ pub struct HyperClock {
     entry_charge: usize,
 }
 
-/// Why there is none.
+/// Why there is none. Only what the release lacks is told with the name of the option, by which it may be left out.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HyperClockError {
     #[error(
-        "`{CACHE_TYPE}={0}`: there are lru_cache, hyper_clock_cache, fixed_hyper_clock_cache and auto_hyper_clock_cache"
+        "there is no cache `{0}`: say lru_cache, hyper_clock_cache, fixed_hyper_clock_cache or auto_hyper_clock_cache"
     )]
     UnknownType(String),
-    #[error("`{CACHE_TYPE}` needs a block cache whose capacity is stated: `{TABLE}.block_cache`")]
+    #[error("a hyper clock cache is as large as the block cache of the options: state `{TABLE}.block_cache`")]
     NoCapacity,
     #[error(
         "this release has no hyper clock cache in its C API, which is there from 8.1 on: leave `{CACHE_TYPE}` out"

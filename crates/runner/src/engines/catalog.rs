@@ -289,12 +289,18 @@ pub(super) mod tests {
     #[test]
     fn the_variants_of_standard_differ_from_it_in_what_they_are_named_for() {
         let catalog = built_in();
-        let options = |name: &str| {
-            model::config::configured(
-                &model::config::Options::new(),
-                catalog.config("rocksdb", name).unwrap(),
-            )
+        let of_release = |name: &str, version: &str| {
+            let config = catalog.config("rocksdb", name).unwrap();
+            model::config::configured(&model::config::Options::new(), config, version)
         };
+        let options = |name: &str| of_release(name, "8.5.4");
+        let cache = |version: &str| of_release("hyper-clock", version).remove("cache_type");
+        let [none, fixed, any] = ["8.0.0", "8.5.4", "8.6.7"].map(cache);
+        assert_eq!(none, None);
+        assert_eq!(
+            (fixed.as_deref(), any.as_deref()),
+            (Some("hyper_clock_cache"), Some("auto_hyper_clock_cache"))
+        );
         assert!(options("defaults").is_empty());
         let mut standard = options("standard");
         let readahead = options("readahead-96k");
