@@ -39,18 +39,18 @@ const ZIPFIAN: &[&str] = &["--rand-type=zipfian", "--rand-zipfian-exp=1.0"];
 /// All of them.
 pub const CASES: [Case; 32] = [
     case("point-query_range=100", "oltp_point_select", &[], 20_000),
-    case("random-points_range=10", OURS, &["--test=random-points", "--range=10"], 10_000),
-    case("random-points_range=100", OURS, &["--test=random-points", "--range=100"], 3_000),
-    case("random-points_range=1000", OURS, &["--test=random-points", "--range=1000"], 600),
-    case("hot-points_range=100", OURS, &["--test=hot-points", "--range=100"], 5_000),
-    case("points-covered-pk_range=100", OURS, &["--test=points-covered-pk", "--range=100"], 3_000),
-    case("points-notcovered-pk_range=100", OURS, &["--test=points-notcovered-pk", "--range=100"], 3_000),
-    case("points-covered-si_range=100", OURS, &["--test=points-covered-si", "--range=100"], 3_000),
-    case("points-notcovered-si_range=100", OURS, &["--test=points-notcovered-si", "--range=100"], 3_000),
-    case("range-covered-pk_range=100", OURS, &["--test=range-covered-pk", "--range=100"], 10_000),
-    case("range-notcovered-pk_range=100", OURS, &["--test=range-notcovered-pk", "--range=100"], 10_000),
-    case("range-covered-si_range=100", OURS, &["--test=range-covered-si", "--range=100"], 10_000),
-    case("range-notcovered-si_range=100", OURS, &["--test=range-notcovered-si", "--range=100"], 10_000),
+    case("random-points_range=10", OURS, &["--benchmark=random-points", "--range=10"], 10_000),
+    case("random-points_range=100", OURS, &["--benchmark=random-points", "--range=100"], 3_000),
+    case("random-points_range=1000", OURS, &["--benchmark=random-points", "--range=1000"], 600),
+    case("hot-points_range=100", OURS, &["--benchmark=hot-points", "--range=100"], 5_000),
+    case("points-covered-pk_range=100", OURS, &["--benchmark=points-covered-pk", "--range=100"], 3_000),
+    case("points-notcovered-pk_range=100", OURS, &["--benchmark=points-notcovered-pk", "--range=100"], 3_000),
+    case("points-covered-si_range=100", OURS, &["--benchmark=points-covered-si", "--range=100"], 3_000),
+    case("points-notcovered-si_range=100", OURS, &["--benchmark=points-notcovered-si", "--range=100"], 3_000),
+    case("range-covered-pk_range=100", OURS, &["--benchmark=range-covered-pk", "--range=100"], 10_000),
+    case("range-notcovered-pk_range=100", OURS, &["--benchmark=range-notcovered-pk", "--range=100"], 10_000),
+    case("range-covered-si_range=100", OURS, &["--benchmark=range-covered-si", "--range=100"], 10_000),
+    case("range-notcovered-si_range=100", OURS, &["--benchmark=range-notcovered-si", "--range=100"], 10_000),
     case("read-only_range=10", "oltp_read_only", &["--range-size=10"], 3_000),
     case("read-only_range=100", "oltp_read_only", &["--range-size=100"], 2_000),
     case("read-only_range=10000", "oltp_read_only", &["--range-size=10000"], 1_500),
@@ -59,12 +59,12 @@ pub const CASES: [Case; 32] = [
     case("read-only-order_range=1000", "oltp_read_only", ONLY_ORDER, 1_000),
     case("read-only-distinct_range=1000", "oltp_read_only", ONLY_DISTINCT, 1_000),
     // Its script adds one less than the length of the range, too.
-    case("read-only-count_range=1000", OURS, &["--test=read-only-count", "--range=999"], 5_000),
-    case("scan_range=100", OURS, &["--test=scan"], 20),
-    case("update-inlist_range=100", OURS, &["--test=update-inlist"], 3_000),
+    case("read-only-count_range=1000", OURS, &["--benchmark=read-only-count", "--range=999"], 5_000),
+    case("scan_range=100", OURS, &["--benchmark=scan"], 20),
+    case("update-inlist_range=100", OURS, &["--benchmark=update-inlist"], 3_000),
     case("update-index_range=100", "oltp_update_index", &[], 10_000),
     case("update-nonindex_range=100", "oltp_update_non_index", &[], 10_000),
-    case("update-one_range=100", OURS, &["--test=update-one"], 10_000),
+    case("update-one_range=100", OURS, &["--benchmark=update-one"], 10_000),
     case("update-zipf_range=100", "oltp_update_non_index", ZIPFIAN, 10_000),
     case("write-only_range=10000", "oltp_write_only", &["--range-size=10000"], 3_000),
     case("read-write_range=10", "oltp_read_write", &["--range-size=10"], 2_000),
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn our_script_knows_each_test_that_it_is_asked_for() {
         for case in CASES.iter().filter(|case| case.script == OURS) {
-            let test = case.options[0].strip_prefix("--test=").unwrap();
+            let test = case.options[0].strip_prefix("--benchmark=").unwrap();
             assert!(OUR_SCRIPT.contains(&format!("[\"{test}\"]")), "{test}");
         }
     }

@@ -1,8 +1,8 @@
 -- Microbenchmarks of Small Datum for which sysbench brings no script: one statement an event, on the table sbtest1.
--- sysbench microbenchmarks.lua --test=random-points --range=100 --table-size=100000 .. run
+-- sysbench microbenchmarks.lua --benchmark=random-points --range=100 --table-size=100000 .. run
 
 sysbench.cmdline.options = {
-    test = {"Which microbenchmark", ""},
+    benchmark = {"Which microbenchmark", ""},
     range = {"Values of a list, or what is added to the low end of a range", 100},
     table_size = {"Rows of the table", 10000},
     tables = {"Only 1 is known", 1},
@@ -44,7 +44,7 @@ local connection, statement, test, parameters
 
 function thread_init()
     connection = sysbench.sql.driver():connect()
-    test = tests[sysbench.opt.test] or error("no such microbenchmark: " .. sysbench.opt.test)
+    test = tests[sysbench.opt.benchmark] or error("no such microbenchmark: " .. sysbench.opt.benchmark)
     if test.whole then
         return
     end
