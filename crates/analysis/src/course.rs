@@ -67,14 +67,16 @@ fn waves_of(rates: &[f64]) -> Option<Waves> {
     }
     let flat = without_trend(rates);
     let longest = length / PERIODS;
-    let together: Vec<f64> = (0..=2 * longest).map(|lag| correlation(&flat, lag)).collect();
+    let square: f64 = flat.iter().map(|value| value * value).sum();
+    let at_lag = |lag: usize| correlation(&flat, square, lag);
+    let together: Vec<f64> = (0..=longest + 1).map(at_lag).collect();
     let is_peak = |lag: &usize| {
         let (at, closer) = (together[*lag], &together[1..*lag]);
         at >= TOGETHER
             && at >= together[lag - 1]
             && at >= together[lag + 1]
-            && together[2 * lag] >= TOGETHER_TWICE
             && closer.iter().any(|one| *one <= AGAINST)
+            && at_lag(2 * lag) >= TOGETHER_TWICE
     };
     let period = (SHORTEST..=longest).find(is_peak)?;
     let mut sorted = rates.to_vec();
@@ -96,9 +98,8 @@ fn without_trend(rates: &[f64]) -> Vec<f64> {
     places().zip(rates).map(|(place, rate)| rate - mean - rise * place).collect()
 }
 
-/// How values and those so many places later go together; 0 of values that are all alike.
-fn correlation(flat: &[f64], lag: usize) -> f64 {
-    let square: f64 = flat.iter().map(|value| value * value).sum();
+/// How values, of which `square` is the sum of squares, and those so many places later go together; 0 of values that are all alike.
+fn correlation(flat: &[f64], square: f64, lag: usize) -> f64 {
     let product: f64 = flat.iter().zip(flat.iter().skip(lag)).map(|(one, later)| one * later).sum();
     let pairs = flat.len().saturating_sub(lag) as f64;
     if square > 0.0 && pairs > 0.0 { product / pairs / (square / flat.len() as f64) } else { 0.0 }
@@ -111,7 +112,7 @@ mod tests {
     use rand_xoshiro::Xoshiro256PlusPlus;
     use std::f64::consts::TAU;
 
-    /// So many seconds of a rate, with noise of which each second's goes together with the next one's.
+    /// A rate over some seconds, with noise whose correlation from one second to the next is `together`.
     fn noisy(seed: u64, seconds: u32, together: f64, noise: f64, rate: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut uniform = || random.next_u64() as f64 / u64::MAX as f64;

@@ -1,4 +1,4 @@
-//! Steps with a stated rate that run beside others, and what each side did of it: numbers of a side that did less than its share were
+//! Concurrent steps with a stated rate, and the rate that each side reached: numbers of a side that reached less than 95 % of it were
 //! measured under another load.
 
 use analysis::{Cap, Ceiling};
@@ -11,7 +11,7 @@ use model::workload::Step;
 /// A concurrent step with a stated rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackgroundRate {
-    /// The step beside which it runs.
+    /// The step that it runs concurrently with.
     pub step: String,
     pub stream: String,
     /// Operations per second that were asked for, over all clients.
@@ -41,22 +41,22 @@ pub(crate) fn of(plan: &Plan, blocks: &[Block]) -> Vec<BackgroundRate> {
     plan.chosen_steps().flat_map(|step| of_step(plan, blocks, step)).collect()
 }
 
-/// What keeps a step of a candidate from a verdict: either side had less than 95 % of the rate of a stream beside it.
+/// What keeps a step of a candidate from a verdict: the base or the candidate reached less than 95 % of the rate of a concurrent step.
 pub(crate) fn cap(plan: &Plan, blocks: &[Block], step: &Step, candidate: Side) -> Option<Cap> {
-    of_step(plan, blocks, step).into_iter().find_map(|of_stream| {
-        let missed = |(of, side)| Some((of, *of_stream.of_side(side).filter(|one| one.missed)?));
+    plan.workload.companions(&step.name).find_map(|stream| {
+        let rate = stream.rate?;
+        let missed = |(of, side)| Some((of, of_side(plan, blocks, stream, side).filter(|one| one.missed)?));
         let (of, AchievedRate { achieved, .. }) =
             [(Party::Candidate, candidate), (Party::Base, BASE)].into_iter().find_map(missed)?;
-        let warning =
-            Warning::MissedRate { of, step: of_stream.stream.clone(), achieved, rate: of_stream.target };
+        let warning = Warning::MissedRate { of, step: stream.name.clone(), achieved, rate };
         Some(Cap { ceiling: Ceiling::Inconclusive, warning })
     })
 }
 
 fn of_step<'a>(plan: &'a Plan, blocks: &'a [Block], step: &'a Step) -> impl Iterator<Item = BackgroundRate> {
     plan.workload.companions(&step.name).filter_map(|stream| {
-        let sides = plan.candidate_sides().collect::<Vec<Side>>();
-        let sides = std::iter::once(BASE).chain(sides).filter_map(|side| of_side(plan, blocks, stream, side));
+        let sides = std::iter::once(BASE).chain(plan.candidate_sides());
+        let sides = sides.filter_map(|side| of_side(plan, blocks, stream, side));
         let of_stream = BackgroundRate {
             step: step.name.clone(),
             stream: stream.name.clone(),

@@ -166,10 +166,10 @@ pub(crate) fn caps(case: Case<'_>, harness: &Harness) -> Vec<Cap> {
         warning: Warning::HarnessBiased { steps: vec![step.clone()] },
     });
     let unfrozen = elsewhere::cap(case.plan, case.candidate);
-    let of_record = case.record.map(|record| {
-        (shape_cap(case, record), background_rates::cap(case.plan, case.blocks, case.step, case.candidate))
-    });
-    let (of_shape, of_rate) = of_record.unwrap_or_default();
+    let of_shape = case.record.and_then(|record| shape_cap(case, record));
+    let of_rate = case
+        .record
+        .and_then(|record| background_rates::cap(case.plan, &record.blocks, case.step, case.candidate));
     biased.into_iter().chain(unfrozen).chain(of_shape).chain(of_rate).collect()
 }
 

@@ -2,16 +2,14 @@
 //! `cache_type` asks for it, with the words of db_bench's flag; size and shards stay those of the block cache in the options.
 
 use super::api::{Api, Handle, OptionalFunctions};
-use super::tuning::outermost;
+use super::tuning::{outermost, value_of};
 use model::block_cache::{self, CACHE_TYPE};
 use std::ffi::c_int;
 
 /// What db_bench takes as the charge of an entry if no block size is given.
 const DEFAULT_BLOCK_SIZE: usize = 4096;
 const TABLE: &str = "block_based_table_factory";
-
-/// Options with their values.
-type Pairs<'a> = Vec<(&'a str, &'a str)>;
+const CACHE: &str = "block_cache";
 
 /// A hyper clock cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,47 +38,42 @@ pub enum HyperClockError {
 
 /// The options without `cache_type`, and without their block cache if that is to be a hyper clock cache.
 pub fn taken_out(options: &str) -> Result<(String, Option<HyperClock>), HyperClockError> {
-    let (asked, mut others): (Pairs<'_>, Pairs<'_>) =
-        outermost(options).partition(|(name, _)| *name == CACHE_TYPE);
-    let charges_blocks = match asked.last() {
+    let charges_blocks = match value_of(options, CACHE_TYPE) {
         None => return Ok((options.to_owned(), None)),
-        Some((_, "lru_cache")) => return Ok((joined(&others), None)),
-        Some((_, "hyper_clock_cache" | "fixed_hyper_clock_cache")) => true,
-        Some((_, "auto_hyper_clock_cache")) => false,
-        Some((_, other)) => return Err(HyperClockError::UnknownType((*other).to_owned())),
+        Some("lru_cache") => return Ok((joined(without(options, CACHE_TYPE)), None)),
+        Some("hyper_clock_cache" | "fixed_hyper_clock_cache") => true,
+        Some("auto_hyper_clock_cache") => false,
+        Some(other) => return Err(HyperClockError::UnknownType(other.to_owned())),
     };
-    let of_table: Pairs<'_> = others
-        .iter()
-        .filter(|(name, _)| *name == TABLE)
-        .flat_map(|(_, inner)| outermost(unbraced(inner)))
-        .collect();
-    let last =
-        |wanted: &str| of_table.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-    let settings = block_cache::settings(last("block_cache").ok_or(HyperClockError::NoCapacity)?);
+    let table = unbraced(value_of(options, TABLE).unwrap_or_default());
+    let settings = block_cache::settings(value_of(table, CACHE).ok_or(HyperClockError::NoCapacity)?);
     let setting = |wanted: &str| settings.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
     let capacity =
         setting("capacity").and_then(|bytes| bytes.parse().ok()).ok_or(HyperClockError::NoCapacity)?;
-    let block_size = last("block_size").and_then(|bytes| bytes.parse().ok()).unwrap_or(DEFAULT_BLOCK_SIZE);
+    let block_size = value_of(table, "block_size").and_then(|bytes| bytes.parse().ok());
     let cache = HyperClock {
         capacity,
         shard_bits: setting("num_shard_bits").and_then(|bits| bits.parse().ok()),
-        entry_charge: if charges_blocks { block_size } else { 0 },
+        entry_charge: if charges_blocks { block_size.unwrap_or(DEFAULT_BLOCK_SIZE) } else { 0 },
     };
-    let kept: Pairs<'_> = of_table.into_iter().filter(|(name, _)| *name != "block_cache").collect();
-    let table = format!("{{{}}}", joined(&kept));
-    others.retain(|(name, _)| *name != TABLE);
-    if !kept.is_empty() {
-        others.push((TABLE, &table));
-    }
-    Ok((joined(&others), Some(cache)))
+    let kept = joined(without(table, CACHE));
+    let table = format!("{{{kept}}}");
+    let others = without(options, CACHE_TYPE).filter(|(name, _)| *name != TABLE);
+    let table = (!kept.is_empty()).then_some((TABLE, table.as_str()));
+    Ok((joined(others.chain(table)), Some(cache)))
+}
+
+/// The options at the outermost level but one.
+fn without<'a>(options: &'a str, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    outermost(options).filter(move |(found, _)| *found != name)
 }
 
 fn unbraced(value: &str) -> &str {
     value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(value)
 }
 
-fn joined(options: &[(&str, &str)]) -> String {
-    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(";")
+fn joined<'a>(options: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    options.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(";")
 }
 
 impl HyperClock {

@@ -28,7 +28,7 @@ impl Tuning {
 }
 
 /// The last value of an option at the outermost level, as the engine takes it too.
-fn value_of<'a>(options: &'a str, name: &str) -> Option<&'a str> {
+pub fn value_of<'a>(options: &'a str, name: &str) -> Option<&'a str> {
     outermost(options).filter(|(found, _)| *found == name).last().map(|(_, value)| value)
 }
 

@@ -1,15 +1,7 @@
-//! Which thread of a server on this host serves a connection.
+//! Ways to find which thread of a server on this host serves a connection.
 
-use super::connection::Connection;
-use super::error::SqlError;
-use super::server;
 use std::collections::BTreeMap;
 use std::fs;
-
-/// The number of the thread in the system; absent where the server does not tell and it cannot be seen.
-pub fn thread(connection: &mut Connection) -> Result<Option<i32>, SqlError> {
-    server::of(connection.dialect()).thread(connection)
-}
 
 /// The child of a process that calls itself by this number: a server of ours lives among processes of its own, which it
 /// numbers by itself.

@@ -8,7 +8,6 @@ use super::draw::Parameters;
 use super::error::{Retries, Retry, SqlError, WireError, shown};
 use super::rows::TableRows;
 use super::server;
-use super::serving;
 use super::statement::{Statement, Surroundings, TableName, Unfit};
 use crate::cpus;
 use crate::keys::{Stream, below, generator};
@@ -163,7 +162,7 @@ impl Client {
 
     /// Keeps the server's thread that serves this connection on a CPU, where it can be found.
     pub fn keep_server_on(&mut self, cpu: usize) -> Result<(), SqlError> {
-        if let Some(thread) = serving::thread(&mut self.connection)? {
+        if let Some(thread) = server::of(self.connection.dialect()).thread(&mut self.connection)? {
             self.shared_cpu = cpus::keep(thread, cpu).then_some(cpu);
         }
         Ok(())
