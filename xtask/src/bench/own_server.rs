@@ -8,6 +8,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+/// The servers of a bench: one of each dialect, new enough to count the bytes of its log.
+pub const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
+
 /// A server that dbdyno runs for us until its input ends. Dropped, it is stopped too.
 pub struct OwnServer {
     child: Child,

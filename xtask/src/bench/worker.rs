@@ -1,10 +1,25 @@
 //! The worker as a side of a race: it reads its requests from a file and writes its replies to one.
 
 use anyhow::{Context, bail, ensure};
-use model::wire::{BlockReport, Reply, Request};
+use model::wire::{BlockLimit, BlockReport, Library, Reply, Request, ServerAddress, StepSetup};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
+
+/// One block of a step, which is begun and ended for it.
+pub fn step(setup: StepSetup, limit: BlockLimit) -> [Request; 3] {
+    [
+        Request::Prepare(Box::new(setup)),
+        Request::RunBlock { limit, warm_up: false, seconds: false },
+        Request::FinishStep,
+    ]
+}
+
+/// These requests to a worker that has loaded a server.
+pub fn on_server(address: &ServerAddress, requests: Vec<Request>) -> Vec<Request> {
+    let load = Request::Load { library: Library::Server { address: address.clone() } };
+    [vec![load], requests, vec![Request::Close, Request::Exit]].concat()
+}
 
 /// A worker that handles these requests, which are kept beside its output.
 pub fn command(dbdyno: &Path, requests: &[Request], output: &Path) -> anyhow::Result<Command> {

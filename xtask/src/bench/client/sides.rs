@@ -124,14 +124,9 @@ fn requests(run: &Run<'_>, library: Library) -> Vec<Request> {
             create: case.fills(),
             tickers: false,
         },
-        Request::Prepare(Box::new(StepSetup { threads: case.threads, wal: case.wal, ..setup })),
-        Request::RunBlock {
-            limit: BlockLimit::Operations { count: run.operations },
-            warm_up: false,
-            seconds: false,
-        },
-        Request::FinishStep,
     ];
+    let setup = StepSetup { threads: case.threads, wal: case.wal, ..setup };
+    requests.extend(worker::step(setup, BlockLimit::Operations { count: run.operations }));
     if case.writes() {
         requests.push(Request::Settle { to: Settle::Drained, timeout: SETTLE_TIMEOUT });
     }

@@ -13,14 +13,14 @@ mod row;
 
 use super::client::library_of;
 use super::client::sides::Programs;
-use super::own_server::OwnServer;
+use super::own_server::{BUILDS, OwnServer};
 use super::sql::{sysbench_connection, table};
 use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, OUR_SCRIPT, OURS};
 use counters::{Counters, measures};
 use model::units::Nanos;
-use model::wire::{BlockLimit, EngineText, Library, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, EngineText, Request, ServerAddress, StepSetup};
 use model::workload::sql::Transaction;
 use model::workload::{Operation, Settle, Workload};
 use rocksdb::Rocksdb;
@@ -30,8 +30,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The servers that are fetched and started: one of each dialect, new enough to count the bytes of its log.
-const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
 /// How long the server is waited for after a load or a run.
 const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// Its tables and statements are compared.
@@ -219,10 +217,8 @@ impl Sides<'_> {
         let transaction =
             transaction_of(operation).with_context(|| format!("{} has no statements", case.step))?;
         let count = events * transaction.operations(self.address.dialect);
-        let block =
-            Request::RunBlock { limit: BlockLimit::Operations { count }, warm_up: false, seconds: false };
         let setup = self.setup(operation.clone(), seed);
-        let output = self.ask(vec![Request::Prepare(Box::new(setup)), block, Request::FinishStep])?;
+        let output = self.ask(worker::step(setup, BlockLimit::Operations { count }).into())?;
         let done: u64 = worker::blocks(&output)?.iter().map(|block| block.operations).sum();
         ensure!(done == count, "the worker did {done} of {count} statements");
         Ok(())
@@ -252,10 +248,8 @@ impl Sides<'_> {
 
     /// The file with the worker's replies.
     fn ask(&self, steps: Vec<Request>) -> anyhow::Result<PathBuf> {
-        let load = Request::Load { library: Library::Server { address: self.address.clone() } };
-        let requests = [vec![load], steps, vec![Request::Close, Request::Exit]].concat();
         let output = self.directory.join("worker.out");
-        worker::answered(self.dbdyno, &requests, &output)?;
+        worker::answered(self.dbdyno, &worker::on_server(self.address, steps), &output)?;
         Ok(output)
     }
 }

@@ -163,7 +163,7 @@ impl Rocksdb<'_> {
     fn worker(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<String> {
         let data = if case.fills() { DataSet { keys: operations, ..DATA } } else { DATA };
         let setup = StepSetup { wal: case.wal, ..StepSetup::plain(case.operation.clone(), data, self.seed) };
-        let requests = [
+        let mut requests = vec![
             Request::Load { library: Library::RocksDb { path: self.programs.library.clone() } },
             Request::Open {
                 directory: directory.to_owned(),
@@ -171,17 +171,9 @@ impl Rocksdb<'_> {
                 create: case.fills(),
                 tickers: true,
             },
-            Request::Prepare(Box::new(setup)),
-            Request::RunBlock {
-                limit: BlockLimit::Operations { count: operations },
-                warm_up: false,
-                seconds: false,
-            },
-            Request::FinishStep,
-            Request::ReadText { what: EngineText::Tickers },
-            Request::Close,
-            Request::Exit,
         ];
+        requests.extend(worker::step(setup, BlockLimit::Operations { count: operations }));
+        requests.extend([Request::ReadText { what: EngineText::Tickers }, Request::Close, Request::Exit]);
         let output = directory.with_extension("out");
         worker::answered(&self.programs.dbdyno, &requests, &output)?;
         worker::blocks(&output)?;

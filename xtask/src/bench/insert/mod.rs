@@ -6,22 +6,22 @@
 
 mod streams;
 
-use super::own_server::OwnServer;
+use super::own_server::{BUILDS, OwnServer};
 use super::race::run_alone;
 use super::ratios::Ratios;
 use super::{Ending, Here, difference_ns, printed, scrambled, worker};
 use anyhow::{Context, ensure};
-use model::wire::{BlockLimit, Endpoint, Library, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, Endpoint, ServerAddress, StepSetup};
 use model::workload::{Operation, Workload};
 use serde_json::json;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use streams::{CLIENTS as STREAM_CLIENTS, Streams};
 
 /// No median of the CPU of a row may be above.
 const GOAL_CPU: f64 = 0.2;
-const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
 const WORKLOAD: &str = "ibench.quick";
 const CLIENTS: [u32; 2] = [1, 4];
 /// Rows of the long run; the short one has a tenth of them.
@@ -117,11 +117,11 @@ impl Sides<'_> {
         for pair in 0..arguments.pairs {
             let seed = scrambled(arguments.here.seed, pair);
             let (python, worker) = if seed & 1 == 0 {
-                let python = self.cpu_ns(&|rows| self.python(rows, seed))?;
-                (python, self.cpu_ns(&|rows| self.worker(rows, seed))?)
+                let python = Self::cpu_ns(&|rows| self.python(rows, seed))?;
+                (python, Self::cpu_ns(&|rows| self.worker(rows, seed))?)
             } else {
-                let worker = self.cpu_ns(&|rows| self.worker(rows, seed))?;
-                (self.cpu_ns(&|rows| self.python(rows, seed))?, worker)
+                let worker = Self::cpu_ns(&|rows| self.worker(rows, seed))?;
+                (Self::cpu_ns(&|rows| self.python(rows, seed))?, worker)
             };
             pairs.push((python, worker));
         }
@@ -134,14 +134,14 @@ impl Sides<'_> {
         })
     }
 
-    fn cpu_ns(&self, command: &dyn Fn(u64) -> anyhow::Result<Command>) -> anyhow::Result<f64> {
-        let used = |rows| anyhow::Ok(run_alone(command(rows)?)?.cpu);
+    fn cpu_ns(used: &dyn Fn(u64) -> anyhow::Result<Duration>) -> anyhow::Result<f64> {
         let spent = difference_ns(used(ROWS)?, used(ROWS / 10)?);
         ensure!(spent > 0.0, "a long run took less CPU than a short one");
         Ok(spent / (ROWS - ROWS / 10) as f64)
     }
 
-    fn python(&self, rows: u64, seed: u64) -> anyhow::Result<Command> {
+    /// CPU time of the client in Python.
+    fn python(&self, rows: u64, seed: u64) -> anyhow::Result<Duration> {
         let ServerAddress { dialect, endpoint, user, database, .. } = &self.server.address;
         let Endpoint::Socket { path } = endpoint else { anyhow::bail!("the server has no socket") };
         let mut command = Command::new(PYTHON);
@@ -155,53 +155,46 @@ impl Sides<'_> {
         ] {
             command.args([format!("--{name}"), number.to_string()]);
         }
-        Ok(command)
+        Ok(run_alone(command)?.cpu)
     }
 
-    fn worker(&self, rows: u64, seed: u64) -> anyhow::Result<Command> {
+    /// CPU time of the worker, which inserted all rows.
+    fn worker(&self, rows: u64, seed: u64) -> anyhow::Result<Duration> {
         let setup = self.setup(self.workload.step("l.i1")?.operation.clone(), seed);
-        self.command(vec![
-            Request::Prepare(Box::new(setup)),
-            Request::RunBlock {
-                limit: BlockLimit::Operations { count: rows },
-                warm_up: false,
-                seconds: false,
-            },
-            Request::FinishStep,
-        ])
+        self.run_worker(setup, rows)
     }
 
     /// A row in each, so that they are there; what inserts cost the client does not depend on indexes.
     fn make_tables(&self) -> anyhow::Result<()> {
         let setup = self.setup(Operation::LoadTables, 1);
-        let limit = BlockLimit::Operations { count: setup.data.keys };
-        run_alone(self.command(vec![
-            Request::Prepare(Box::new(setup)),
-            Request::RunBlock { limit, warm_up: false, seconds: false },
-            Request::FinishStep,
-        ])?)?;
-        worker::blocks(&self.output()).map(drop)
+        let rows = setup.data.keys;
+        self.run_worker(setup, rows).map(drop)
     }
 
-    fn command(&self, steps: Vec<Request>) -> anyhow::Result<Command> {
-        let load = Request::Load { library: Library::Server { address: self.server.address.clone() } };
-        let requests = [vec![load], steps, vec![Request::Close, Request::Exit]].concat();
-        worker::command(self.dbdyno, &requests, &self.output())
-    }
-
-    fn output(&self) -> PathBuf {
-        self.script.with_file_name("worker.out")
+    fn run_worker(&self, setup: StepSetup, rows: u64) -> anyhow::Result<Duration> {
+        let step = worker::step(setup, BlockLimit::Operations { count: rows });
+        let output = self.script.with_file_name("worker.out");
+        let requests = worker::on_server(&self.server.address, step.into());
+        let cpu = run_alone(worker::command(self.dbdyno, &requests, &output)?)?.cpu;
+        let done: u64 = worker::blocks(&output)?.iter().map(|block| block.operations).sum();
+        ensure!(done == rows, "the worker inserted {done} of {rows} rows");
+        Ok(cpu)
     }
 
     fn setup(&self, operation: Operation, seed: u64) -> StepSetup {
-        let mut tables = self.workload.tables.clone();
-        let mut data = self.workload.data;
-        if let Some(tables) = &mut tables {
-            (tables.count, tables.rows) = (self.clients, ROWS_BEFORE);
-            data.keys = u64::from(self.clients) * ROWS_BEFORE;
-        }
-        StepSetup { tables, threads: self.clients, ..StepSetup::plain(operation, data, seed) }
+        setup(self.workload, self.clients, ROWS_BEFORE, operation, seed)
     }
+}
+
+/// A step with a table of this many rows for each client.
+fn setup(workload: &Workload, clients: u32, rows: u64, operation: Operation, seed: u64) -> StepSetup {
+    let mut tables = workload.tables.clone();
+    let mut data = workload.data;
+    if let Some(tables) = &mut tables {
+        (tables.count, tables.rows) = (clients, rows);
+        data.keys = u64::from(clients) * rows;
+    }
+    StepSetup { tables, threads: clients, ..StepSetup::plain(operation, data, seed) }
 }
 
 /// Of each table.

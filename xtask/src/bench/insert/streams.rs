@@ -1,12 +1,13 @@
 //! A query step of the Insert Benchmark with its inserts and deletes: by how much inserts begin after they are due while queries run at full
 //! speed, and what the worker has in memory.
 
+use super::setup;
 use crate::bench::own_server::OwnServer;
 use crate::bench::worker;
 use crate::e2e::processes;
 use anyhow::{Context, ensure};
 use model::units::Nanos;
-use model::wire::{BlockLimit, CompanionSetup, Lag, Library, Request, StepSetup, Stream};
+use model::wire::{BlockLimit, CompanionSetup, Lag, StepSetup, Stream};
 use model::workload::{Operation, Workload};
 use serde_json::json;
 use std::path::Path;
@@ -43,15 +44,7 @@ impl Streams {
         clients: u32,
         output: &Path,
     ) -> anyhow::Result<Streams> {
-        let setup = |operation: Operation, seed| {
-            let mut tables = workload.tables.clone();
-            let mut data = workload.data;
-            if let Some(tables) = &mut tables {
-                (tables.count, tables.rows) = (clients, ROWS);
-                data.keys = u64::from(clients) * ROWS;
-            }
-            StepSetup { tables, threads: clients, ..StepSetup::plain(operation, data, seed) }
-        };
+        let setup = |operation, seed| setup(workload, clients, ROWS, operation, seed);
         let operation_of = |step: &str| anyhow::Ok(workload.step(step)?.operation.clone());
         let target = workload.step(&format!("{STEP}.inserts"))?.rate.context("the inserts have no rate")?
             * f64::from(clients);
@@ -66,19 +59,13 @@ impl Streams {
         };
         let all_rows = BlockLimit::Operations { count: u64::from(clients) * ROWS };
         let time = BlockLimit::Time { wall: Nanos::from_secs(SECONDS) };
-        let mut requests =
-            vec![Request::Load { library: Library::Server { address: server.address.clone() } }];
         let steps = [
             (setup(Operation::LoadTables, 1), all_rows),
             (setup(Operation::BuildIndexes, 1), all_rows),
             (queries, time),
         ];
-        for (setup, limit) in steps {
-            requests.push(Request::Prepare(Box::new(setup)));
-            requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
-            requests.push(Request::FinishStep);
-        }
-        requests.extend([Request::Close, Request::Exit]);
+        let steps = steps.into_iter().flat_map(|(setup, limit)| worker::step(setup, limit)).collect();
+        let requests = worker::on_server(&server.address, steps);
         let mut child =
             worker::command(dbdyno, &requests, output)?.spawn().context("failed to start the worker")?;
         let mut resident = 0;

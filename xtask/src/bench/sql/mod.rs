@@ -11,7 +11,7 @@ mod cases;
 mod sides;
 pub mod table;
 
-use super::own_server::OwnServer;
+use super::own_server::{BUILDS, OwnServer};
 use super::race::{self, Used};
 use super::ratios::Ratios;
 use super::{Ending, Here, chosen, difference_ns, on_search_path, scrambled};
@@ -31,8 +31,6 @@ const GOAL_CPU: f64 = 1.0;
 const GOAL_QUERIES: f64 = 0.95;
 /// In this open loop the median of what operations begin after they are due may not be above.
 const GOAL_LAG_US: f64 = 50.0;
-/// The servers that are fetched and started where none is named.
-const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
 const OPEN_LOOP: OpenLoop = OpenLoop { rate: 2000.0, connections: 8, seconds: 5 };
 
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ use super::table;
 use crate::bench::worker;
 use anyhow::Context;
 use model::units::Nanos;
-use model::wire::{BlockLimit, BlockReport, Endpoint, Library, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, BlockReport, Endpoint, Request, ServerAddress, StepSetup};
 use model::workload::Operation;
 use model::workload::sql::Dialect;
 use std::path::PathBuf;
@@ -67,11 +67,7 @@ impl Sides {
             Amount::Seconds(seconds) => BlockLimit::Time { wall: Nanos::from_secs(u64::from(seconds)) },
         };
         let setup = setup(case.operation().context("failed to make the statements")?, case.threads, seed)?;
-        self.worker_on(vec![
-            Request::Prepare(Box::new(setup)),
-            Request::RunBlock { limit, warm_up: false, seconds: false },
-            Request::FinishStep,
-        ])
+        self.worker_on(worker::step(setup, limit).into())
     }
 
     /// The worker on point queries at a rate that any server keeps.
@@ -79,11 +75,8 @@ impl Sides {
         let operation = case.operation().context("failed to make the statements")?;
         let closed = setup(operation, schedule.connections, seed)?;
         let wall = Nanos::from_secs(u64::from(schedule.seconds));
-        self.worker_on(vec![
-            Request::Prepare(Box::new(StepSetup { rate: Some(schedule.rate), ..closed })),
-            Request::RunBlock { limit: BlockLimit::Time { wall }, warm_up: false, seconds: false },
-            Request::FinishStep,
-        ])
+        let open = StepSetup { rate: Some(schedule.rate), ..closed };
+        self.worker_on(worker::step(open, BlockLimit::Time { wall }).into())
     }
 
     /// The worker making the table.
@@ -97,8 +90,7 @@ impl Sides {
     }
 
     fn worker_on(&self, steps: Vec<Request>) -> anyhow::Result<Command> {
-        let load = Request::Load { library: Library::Server { address: self.address.clone() } };
-        let requests = [vec![load], steps, vec![Request::Close, Request::Exit]].concat();
+        let requests = worker::on_server(&self.address, steps);
         worker::command(&self.dbdyno, &requests, &self.output("worker"))
     }
 

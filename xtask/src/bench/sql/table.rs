@@ -1,5 +1,6 @@
 //! The table of a bench: what the worker is asked to make and to remove it.
 
+use crate::bench::worker;
 use anyhow::Context;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Request, StepSetup};
@@ -13,10 +14,7 @@ pub fn load(
 ) -> anyhow::Result<Vec<Request>> {
     let mut requests = Vec::new();
     for operation in [Operation::LoadTables, Operation::BuildIndexes] {
-        requests.push(Request::Prepare(Box::new(setup(operation)?)));
-        let limit = BlockLimit::Operations { count: rows };
-        requests.push(Request::RunBlock { limit, warm_up: false, seconds: false });
-        requests.push(Request::FinishStep);
+        requests.extend(worker::step(setup(operation)?, BlockLimit::Operations { count: rows }));
     }
     requests.push(Request::Settle { to: Settle::Postwrite, timeout });
     Ok(requests)
@@ -26,8 +24,6 @@ pub fn load(
 pub fn unload(setup: impl Fn(Operation) -> anyhow::Result<StepSetup>) -> anyhow::Result<Vec<Request>> {
     let drop = serde_json::json!({ "prepared": false, "statements": [{ "sql": "DROP TABLE {table}" }] });
     let drop = serde_json::from_value(drop).context("failed to make the statement")?;
-    Ok(vec![
-        Request::Prepare(Box::new(setup(Operation::Transaction(drop))?)),
-        Request::RunBlock { limit: BlockLimit::Operations { count: 1 }, warm_up: false, seconds: false },
-    ])
+    let once = BlockLimit::Operations { count: 1 };
+    Ok(worker::step(setup(Operation::Transaction(drop))?, once).into())
 }
