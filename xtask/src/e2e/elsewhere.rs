@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const WORKLOAD: &str = include_str!("tiny-sql.toml");
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("servers elsewhere compare", compare),
+        Case::new("servers elsewhere compare", compare).shares_host(),
         Case::new("servers elsewhere rounds", rounds).shares_host(),
         Case::new("servers elsewhere logins of postgres", logins_of_postgres).shares_host(),
         Case::new("servers elsewhere logins of mysql", logins_of_mysql).shares_host(),

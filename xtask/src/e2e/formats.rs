@@ -15,7 +15,7 @@ const OTHER: &str = "rocksdb@8.7.3";
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("formats of a comparison", comparison),
+        Case::new("formats of a comparison", comparison).shares_host(),
         Case::new("formats of a campaign", campaign).shares_host(),
         Case::new("gate", gate),
         Case::new("export", export).shares_host(),

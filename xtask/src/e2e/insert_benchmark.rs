@@ -13,7 +13,10 @@ const STEPS: u64 = 10;
 const COMPANIONS: u64 = 14;
 
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("insert benchmark rounds", rounds), Case::new("insert benchmark interleaved", interleaved)]
+    vec![
+        Case::new("insert benchmark rounds", rounds),
+        Case::new("insert benchmark interleaved", interleaved).shares_host(),
+    ]
 }
 
 /// The whole sequence on a small table: each stream has its rate, its latency and its place on the page.
