@@ -183,6 +183,7 @@ impl Progress {
             | RunEvent::TrialEnded { .. }
             | RunEvent::HostMeasured(_)
             | RunEvent::HostSampled(_)
+            | RunEvent::Profiled(_)
             | RunEvent::RawOutput { .. } => {}
         }
     }

@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 use model::hardware::HardwareClasses;
 use model::names;
 use model::option_history::OptionHistory;
+use model::pattern::{self, Pattern};
 use model::workload::Workload;
 use runner::engines::{CatalogFiles, EngineCatalog};
 use std::fs;
@@ -55,6 +56,13 @@ pub fn option_history(engine: &str) -> anyhow::Result<Option<OptionHistory>> {
     found
         .map(|(name, text)| OptionHistory::parse(text, &origin("engines/options", name)).map_err(usage))
         .transpose()
+}
+
+/// Patterns of slowdowns, those of one engine and those of all.
+pub fn patterns() -> anyhow::Result<Vec<Pattern>> {
+    let files = embedded("patterns")
+        .map(|(name, text)| pattern::parse(text, &origin("patterns", name)).map_err(usage));
+    Ok(files.collect::<anyhow::Result<Vec<_>>>()?.concat())
 }
 
 /// The hardware classes of an engine.

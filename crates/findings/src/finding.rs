@@ -4,6 +4,7 @@ use crate::bisection::BisectView;
 use crate::build_noise::BuildNoiseView;
 use crate::calibration::CalibrationView;
 use crate::comparison::{Comparison, Repeats, interleaved, rounds, visible};
+use crate::explanation::ExplanationView;
 use crate::history::HistoryView;
 use crate::import::ImportView;
 use crate::judge::Evidence;
@@ -28,6 +29,7 @@ pub enum Finding {
     BuildNoise(BuildNoiseView),
     History(HistoryView),
     Bisection(BisectView),
+    Explanation(ExplanationView),
     Import(ImportView),
 }
 

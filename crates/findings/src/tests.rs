@@ -5,6 +5,7 @@ mod calibration;
 mod compared;
 mod differs;
 mod elsewhere;
+mod explanation;
 mod gate;
 pub(crate) mod history;
 mod rounds;

@@ -37,6 +37,9 @@ pub enum StepError {
     /// A thread could not make itself ready.
     #[error(transparent)]
     NotReady(OperationError),
+    /// The system has no room for another thread.
+    #[error("failed to start a thread")]
+    NoThread(#[source] std::io::Error),
     /// A companion has neither a rate nor a stream that it follows.
     #[error("concurrent step {0} has neither a rate nor a stream that it follows")]
     NoTurns(usize),
@@ -345,7 +348,9 @@ impl Foreground {
         let (teller, told) = channel();
         let (ready, readiness) = channel();
         let (target, setup) = (target.clone(), setup.clone());
-        let handle = std::thread::spawn(move || {
+        // By this name profiles know the threads that do the operations.
+        let named = std::thread::Builder::new().name(format!("client-{thread}"));
+        let started = named.spawn(move || {
             // Before anything is allocated, so that memory comes from the CPU's own node.
             company.cpu.into_iter().for_each(cpus::stay_on);
             let mut recorder = Recorder::new();
@@ -384,6 +389,7 @@ impl Foreground {
             }
             recorder
         });
+        let handle = started.map_err(StepError::NoThread)?;
         // Nothing comes where the thread is ready, or gone, which the first block will tell.
         match readiness.recv() {
             Ok(error) => Err(StepError::NotReady(error)),

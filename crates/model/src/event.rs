@@ -4,6 +4,7 @@ use crate::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use crate::fingerprint::Fingerprint;
 use crate::host::{HarnessCost, Host, HostSample};
 use crate::plan::Plan;
+use crate::profile::Profile;
 use crate::reason::LeaveReason;
 use crate::shape::Shape;
 use crate::units::Nanos;
@@ -138,6 +139,8 @@ pub enum RunEvent {
     HostMeasured(Box<Fingerprint>),
     /// A reading of the whole host.
     HostSampled(HostSample),
+    /// The stacks of a side in a step, sampled in a launch that carries no verdict.
+    Profiled(Box<Profile>),
     /// Output of an engine or a worker, verbatim.
     RawOutput {
         /// The launch; 0 for what belongs to none.

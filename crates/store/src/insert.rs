@@ -2,6 +2,7 @@
 
 use crate::columns::{block_kind_columns, json, leave_reason_json, reason_json, signed, warning_json};
 use crate::fingerprints::fingerprint_key;
+use crate::profiles;
 use crate::resume::{put_launch_aside, put_visit_aside};
 use model::block::{Block, Latency, Outcome, Side, TrialKey};
 use model::build::EngineBuild;
@@ -131,6 +132,7 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
             "INSERT INTO host_samples (run_key, at_us, readings_json) VALUES (?, ?, ?)",
             params![run.key, sample.at_us, json(&sample.readings)?],
         ),
+        RunEvent::Profiled(profile) => profiles::insert(connection, run.key, profile),
         RunEvent::RawOutput { launch, side, name, text } => execute(
             connection,
             "INSERT INTO raw_outputs (run_key, launch, side, name, text) VALUES (?, ?, ?, ?, ?)",

@@ -16,6 +16,7 @@ mod insert;
 mod load;
 mod lock;
 mod migrations;
+mod profiles;
 mod queue;
 mod resume;
 mod self_tests;

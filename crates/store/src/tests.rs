@@ -26,6 +26,7 @@ mod export;
 mod facts;
 mod imports;
 mod opening;
+mod profiles;
 mod queue;
 mod self_tests;
 

@@ -282,6 +282,7 @@ fn batch_end(event: &RunEvent, committed_at_us: i64) -> BatchEnd {
         | RunEvent::LaunchEnded { .. }
         | RunEvent::StepLeft { .. }
         | RunEvent::MaxLaunchesFixed { .. }
+        | RunEvent::Profiled(_)
         | RunEvent::Warned { .. } => BatchEnd::Now,
     }
 }

@@ -12,6 +12,7 @@ mod doctor;
 mod elsewhere;
 mod engines;
 mod expect;
+mod explain;
 mod fake_engine;
 mod faults;
 mod fio;
@@ -131,6 +132,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     // These judge nothing that they measure; of the others some cases say so themselves.
     let sharing = [
         engines::cases(releases),
+        explain::cases(),
         campaigns::cases(),
         faults::cases(),
         places::cases(),

@@ -8,7 +8,7 @@ mod reports;
 pub use compare::{Compare, DesignName};
 pub use device::{Device, DeviceAction, StartDevice};
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
-pub use reports::{Export, ExportFormat, ExportTable, Gate, Output, Report};
+pub use reports::{Explain, Export, ExportFormat, ExportTable, Gate, Output, Report};
 
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -58,6 +58,8 @@ pub enum Command {
     Run(Run),
     /// Show a run again
     Report(Report),
+    /// Why steps differ: where the time of an operation went, by function too; what moved with the rate; known patterns
+    Explain(Explain),
     /// Write every value of runs in long form, for other programs
     Export(Export),
     /// Store and show results that another program wrote
@@ -96,6 +98,7 @@ impl Command {
             | Command::Run(_)
             | Command::Engine(_)
             | Command::Device(_) => true,
+            Command::Explain(arguments) => arguments.profile,
             Command::Report(_)
             | Command::Export(_)
             | Command::Import(_)

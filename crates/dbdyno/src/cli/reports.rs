@@ -43,6 +43,31 @@ Examples:
   dbdyno report last --gate --format junit -o dbdyno.xml
   dbdyno report last --step readrandom --format benchstat";
 
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub struct Explain {
+    /// A run's id, a unique prefix of it, its name, or `last`; or an import
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub run: String,
+    /// These steps, whether they differ or not; may be given several times [default: those that differ]
+    #[arg(long = "step", value_name = "STEP")]
+    pub steps: Vec<String>,
+    /// First measure these steps in further launches, with the stacks of both sides sampled: which functions take longer
+    #[arg(long)]
+    pub profile: bool,
+    /// Launches of --profile, or rounds
+    #[arg(long, value_name = "N", default_value_t = 6, requires = "profile")]
+    pub launches: u32,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  dbdyno explain last
+  dbdyno explain last --profile
+  dbdyno explain last --step readrandom --format markdown";
+
 /// The gate of CI.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Gate {

@@ -346,5 +346,6 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
     warnings
 }
 
+pub mod profiling;
 #[cfg(test)]
 mod tests;

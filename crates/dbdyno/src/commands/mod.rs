@@ -8,6 +8,7 @@ pub mod device;
 pub mod doctor;
 pub mod engine;
 pub mod engine_start;
+pub mod explain;
 pub mod export;
 pub mod gate;
 pub mod history;

@@ -5,6 +5,7 @@ use analysis::change_points::{ErrorFloor, Kind};
 use analysis::rounds::RoundValues;
 use formats::import::{Source, of_table};
 use formats::table::{Choices, parse};
+use model::import::ImportRecord;
 use model::warning::Warning;
 
 const IOSTAT: &str = include_str!("../../../formats/fixtures/tables/rocksdb-2024-iostat.tsv");
@@ -19,6 +20,14 @@ fn history(files: &[(&str, &str)]) -> HistoryView {
     });
     let (observed, origin) = of_values(&testing::import("table", files, values.collect()));
     build(&observed, origin, &Question { alpha: 0.01, least_change: 0.01, layout_noise: 0.005 })
+}
+
+/// What the post printed.
+pub(super) fn iostat_import() -> ImportRecord {
+    let choices = Choices { metric: Some("ops_per_s".to_owned()), ..Choices::default() };
+    let source = Source { file: 0, subject: "iostat" };
+    let values = of_table(&parse(IOSTAT, &choices).unwrap(), source);
+    testing::import("table", &[("iostat.tsv", IOSTAT)], values)
 }
 
 fn series<'a>(view: &'a HistoryView, metric: &str) -> &'a SeriesView {

@@ -6,8 +6,8 @@ use crate::contract::{self, SCHEMA};
 use findings::background_rates::{AchievedRate, BackgroundRate};
 use findings::comparison::{
     AtClients, BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Course, Depths,
-    Disturbed, ReleaseTrend, Repeats, ShapeRow, Stall, StepView, SubjectView, Sweep, TrialReason, Values,
-    Waves,
+    Disturbed, ReleaseTrend, Repeats, ShapeRow, Stall, StepView, SubjectView, Sweep, TimeParts, TrialReason,
+    Values, Waves,
 };
 use findings::differs::Difference;
 use findings::{Comparison, Conditions};
@@ -222,7 +222,7 @@ fn trial(view: &Comparison, step: &StepView, side: Side, round: u32, values: &Va
     })
 }
 
-fn differing(candidate: &str, difference: &Difference) -> Value {
+pub(crate) fn differing(candidate: &str, difference: &Difference) -> Value {
     json!({
         "candidate": candidate,
         "kind": difference.kind.name(),
@@ -248,17 +248,21 @@ fn notes(view: &Comparison) -> Vec<Value> {
 
 fn time_identity(view: &Comparison, step: &StepView, case: &ComparedStep) -> Option<Value> {
     let time = case.time?;
-    let part = |part: &str, BothSides { base, candidate }| json!({ "part": part, "us_per_op_base": base, "us_per_op_candidate": candidate });
     Some(json!({
         "candidate": view.name(case.side),
         "step": step.name,
-        "parts": [
-            part("wall", time.wall),
-            part("cpu", time.cpu),
-            part("run_delay", time.run_delay),
-            part("other", time.other),
-        ],
+        "parts": time_parts(time),
     }))
+}
+
+pub(crate) fn time_parts(time: TimeParts) -> Vec<Value> {
+    let part = |part: &str, BothSides { base, candidate }| json!({ "part": part, "us_per_op_base": base, "us_per_op_candidate": candidate });
+    vec![
+        part("wall", time.wall),
+        part("cpu", time.cpu),
+        part("run_delay", time.run_delay),
+        part("other", time.other),
+    ]
 }
 
 fn failure(one: &TrialReason, repeats: Repeats) -> Value {

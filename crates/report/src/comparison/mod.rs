@@ -9,7 +9,7 @@ mod depths;
 mod differs;
 mod found;
 mod groups;
-mod json;
+pub(crate) mod json;
 mod matrix;
 mod sentences;
 mod stalls;

@@ -22,7 +22,7 @@ mod together;
 use crate::charts::{self, Chart};
 use crate::contract;
 use crate::document::{Block, Document, Figure, Table};
-use crate::{bisection, build_noise, calibration, comparison, history, import};
+use crate::{bisection, build_noise, calibration, comparison, explanation, history, import};
 use findings::{ComparedRun, Finding};
 use post::Illustration;
 use std::collections::BTreeSet;
@@ -345,6 +345,7 @@ pub fn kind(finding: &Finding) -> &'static str {
         Finding::BuildNoise(_) => "build noise",
         Finding::History(_) => "history",
         Finding::Bisection(_) => "bisection",
+        Finding::Explanation(_) => "explanation",
         Finding::Import(_) => "import",
     }
 }
@@ -357,6 +358,7 @@ pub fn document(finding: &Finding) -> Document {
         Finding::BuildNoise(view) => build_noise::document(view),
         Finding::History(view) => history::document(view),
         Finding::Bisection(view) => bisection::document(view),
+        Finding::Explanation(view) => explanation::document(view),
         Finding::Import(view) => import::document(view),
     }
 }
@@ -382,6 +384,7 @@ pub fn json(finding: &Finding) -> Result<String, serde_json::Error> {
         Finding::BuildNoise(view) => build_noise::json(view),
         Finding::History(view) => history::json(view),
         Finding::Bisection(view) => serde_json::to_value(&view.found)?,
+        Finding::Explanation(view) => explanation::json(view),
         Finding::Import(view) => import::json(view),
     })
 }
@@ -394,6 +397,7 @@ pub fn table(finding: &Finding) -> Table {
         Finding::BuildNoise(view) => build_noise::table(view),
         Finding::History(view) => history::table(view),
         Finding::Bisection(view) => bisection::table(view),
+        Finding::Explanation(view) => explanation::table(view),
         Finding::Import(view) => import::table(view),
     }
 }

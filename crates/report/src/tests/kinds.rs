@@ -4,7 +4,7 @@ use super::{plain, shown};
 use crate::document::Block;
 use crate::render::{FORMATS, Format, Options, Output, RenderError, render};
 use crate::schema_check::check;
-use crate::{bisection, document, history, import, json, kind};
+use crate::{bisection, document, explanation, history, import, json, kind};
 use analysis::build_noise::BuildNoise;
 use findings::calibration::{CalibrationView, Honesty};
 use findings::{Finding, build_noise, calibration};
@@ -109,7 +109,7 @@ fn several_findings_are_an_array_of_json_and_no_table() {
 }
 
 /// One finding of each kind, in the order of the table.
-fn every_kind() -> [Finding; 6] {
+fn every_kind() -> [Finding; 7] {
     [
         super::finding(super::comparison()),
         Finding::Calibration(calibrated()),
@@ -117,6 +117,7 @@ fn every_kind() -> [Finding; 6] {
         Finding::History(history::tests::iostat()),
         Finding::Bisection(bisection::tests::view()),
         Finding::Import(import::tests::of_summary()),
+        Finding::Explanation(explanation::tests::view()),
     ]
 }
 

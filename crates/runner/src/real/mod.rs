@@ -12,6 +12,7 @@ pub mod pauses;
 pub mod probe;
 pub mod probe_fio;
 pub mod probe_server;
+pub mod profile;
 pub mod queue;
 pub mod reflink;
 pub mod run_directory;

@@ -3,14 +3,49 @@
 use super::RealWorld;
 use crate::campaign::action::{DATABASE, Role, WorkerId};
 use crate::campaign::world::{Failure, Performed};
+use crate::clock::Stopwatch;
 use crate::marked_dir;
 use crate::process::{output, supervisor};
+use crate::real::profile::Profiler;
 use model::event::RunEvent;
+use model::wire::Reply;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Bytes that are kept of a text which an engine, a worker or a tool wrote.
 pub(super) const KEPT_BYTES: u64 = 128 << 10;
 
 impl RealWorld {
+    /// Ends workers that have done what they were there for, and the servers whose data is needed on.
+    pub(super) fn stop(
+        &mut self,
+        workers: &[WorkerId],
+        tell: &mut dyn FnMut(RunEvent),
+    ) -> Result<Performed, Failure> {
+        let interrupted = Arc::clone(&self.interrupted);
+        for profile in self.profiler.as_mut().map(Profiler::finish).unwrap_or_default() {
+            tell(RunEvent::Profiled(Box::new(profile)));
+        }
+        for id in workers {
+            self.drop_tables(*id, tell);
+            if let Some(worker) = self.workers.remove(id)
+                && let Some(Reply::Bye { heap_peak }) = worker.stop(&|| interrupted.load(Ordering::Relaxed))
+            {
+                self.heap_peak = self.heap_peak.max(heap_peak.0);
+            }
+            // The data of others is about to be removed: they are killed, which writes nothing.
+            if let Some(server) = self.servers.remove(id)
+                && id.role == Role::Builder
+            {
+                let watch = Stopwatch::start();
+                let stopped = server.stop(&|| interrupted.load(Ordering::Relaxed));
+                self.pauses.engine_worked(watch.elapsed());
+                stopped.map_err(|error| self.fail_server(*id, "stopping its server", &error))?;
+            }
+        }
+        Ok(Performed::Done)
+    }
+
     /// What the engine and the worker wrote, with the names under which it is kept.
     pub(super) fn texts(&self, id: WorkerId) -> Vec<(String, String)> {
         let directory = self.worker_directory(id);

@@ -11,8 +11,10 @@ use crate::proc::others::{self, OthersCpu};
 use crate::proc::side::{self, SideReading};
 use crate::process::output;
 use crate::process::tool::{self, Tool, ToolError};
+use crate::process::tree;
 use crate::process::worker::{Meanwhile, WorkerError};
 use crate::real::db_bench;
+use crate::real::profile::Profiler;
 use model::block::TrialKey;
 use model::counter::Counter;
 use model::event::{Moment, RunEvent};
@@ -25,13 +27,19 @@ use std::sync::atomic::Ordering;
 
 impl RealWorld {
     /// Thaws a worker, runs one block, freezes it.
-    pub(super) fn run_block(&mut self, id: WorkerId, limit: BlockLimit) -> Result<Performed, Failure> {
+    pub(super) fn run_block(
+        &mut self,
+        id: WorkerId,
+        trial: &TrialKey,
+        limit: BlockLimit,
+    ) -> Result<Performed, Failure> {
         self.set_storage(id)?;
         let watch = Stopwatch::start();
         let device = self.storage.device(id.side).map(str::to_owned);
         let interrupted = Arc::clone(&self.interrupted);
         let side = self.measured_side(id)?;
         let before = side.read(device.as_deref());
+        let processes = self.profiler.as_mut().map(|profiler| side.followed(profiler)).unwrap_or_default();
         self.thaw_side(id);
         let worker = self.worker(id)?;
         let started_at_us = clock::epoch_us();
@@ -39,6 +47,9 @@ impl RealWorld {
             worker.send(&Request::RunBlock { limit, warm_up: false, seconds: false }).and_then(|()| {
                 worker.receive("run-block", BLOCK_TIMEOUT, &|| interrupted.load(Ordering::Relaxed))
             });
+        if let Some(profiler) = &mut self.profiler {
+            profiler.ended();
+        }
         let frozen = self.freeze_side(id);
         let spent = side::difference(&before, &side.read(device.as_deref()));
         let reply = replied.map_err(|error| self.fail_worker(id, "running a block", &error))?;
@@ -47,6 +58,11 @@ impl RealWorld {
             return Err(self.fail(id, "running a block", &WorkerError::Protocol(format!("{reply:?}"))));
         };
         self.check_disk(id, "running a block", &report)?;
+        if let Some(profiler) = &mut self.profiler {
+            profiler.take_samples(trial, &processes);
+            let cpu = spent.process_cpu.unwrap_or_default();
+            profiler.take_work(trial, report.operations, cpu, report.wall);
+        }
         self.edges += watch.elapsed().saturating_sub(report.wall);
         self.blocks += 1;
         Ok(self.measured(id, started_at_us, report, spent))
@@ -66,6 +82,8 @@ impl RealWorld {
         let device = self.storage.device(id.side).map(str::to_owned);
         let slow_before = self.slow_device_cpu(id);
         let side = self.measured_side(id)?;
+        let profiler = &mut self.profiler;
+        let processes = profiler.as_mut().map(|profiler| side.followed(profiler)).unwrap_or_default();
         let worker = running(&mut self.workers, &self.labels, id)?;
         let mut waiting =
             Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
@@ -74,7 +92,12 @@ impl RealWorld {
         let started_at_us = clock::epoch_us();
         let replied = worker.send(&request).and_then(|()| {
             worker.receive_seconds(request_name(&request), timeout, &mut |meanwhile| match meanwhile {
-                Meanwhile::Waited => waiting.go_on(),
+                Meanwhile::Waited => {
+                    if let Some(profiler) = profiler {
+                        profiler.take_samples(trial, &processes);
+                    }
+                    waiting.go_on()
+                }
                 Meanwhile::Second(stream, second) => {
                     if let Some(step) = streams.get(stream.place()) {
                         let trial = TrialKey { step: (*step).to_owned(), ..trial.clone() };
@@ -91,6 +114,12 @@ impl RealWorld {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
         };
         self.check_disk(id, &format!("running {}", trial.step), &report)?;
+        if let Some(profiler) = &mut self.profiler {
+            profiler.ended();
+            profiler.take_samples(trial, &processes);
+            let cpu = spent.process_cpu.unwrap_or_default();
+            profiler.take_work(trial, report.operations, cpu, report.wall);
+        }
         // A device that is slow on purpose is no part of the host that is measured.
         if let Some(host) = report.counters.get_mut(&Counter::HostCpuMicros) {
             let slow = self.slow_device_cpu(id).saturating_sub(slow_before);
@@ -272,6 +301,14 @@ enum MeasuredSide {
 }
 
 impl MeasuredSide {
+    /// Has the stacks of its processes sampled from now on, and says which these are.
+    fn followed(self, profiler: &mut Profiler) -> Vec<u32> {
+        let MeasuredSide::Process(pid) = self else { return Vec::new() };
+        let processes = tree::descendants(pid);
+        profiler.follow(&processes);
+        processes
+    }
+
     fn read(self, device: Option<&str>) -> SideReading {
         match self {
             MeasuredSide::Process(pid) => side::read(pid, device),

@@ -24,6 +24,7 @@ use crate::real::loop_device::{LoopDeviceError, LoopFileSystem};
 use crate::real::memory_limit::{MemoryGroup, MemoryLimitError};
 use crate::real::page_cache;
 use crate::real::pauses::Pauses;
+use crate::real::profile::{ProfileError, Profiler};
 use crate::real::run_directory::RunDirectory;
 use crate::real::sampler::Sampler;
 use crate::real::slow_device::SlowDevice;
@@ -35,7 +36,7 @@ use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
 use model::units::Nanos;
-use model::wire::{FailureKind, Reply, Request};
+use model::wire::{FailureKind, Request};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use requests::{is_the_engines_work, request_name};
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,6 +88,8 @@ pub struct RealWorld {
     /// The servers that workers are clients of.
     servers: BTreeMap<WorkerId, Server>,
     sampler: Sampler,
+    /// Of stacks; absent but in launches for profiles.
+    profiler: Option<Profiler>,
     edges: Nanos,
     blocks: u64,
     heap_peak: u64,
@@ -143,6 +146,7 @@ impl RealWorld {
             program,
             labels: plan.subjects.iter().map(|subject| subject.reference.to_string()).collect(),
             sampler: Sampler::start(storage.common_device().map(str::to_owned)),
+            profiler: None,
             storage,
             directory,
             interrupted,
@@ -164,6 +168,12 @@ impl RealWorld {
             loop_file_system,
             memory_group,
         })
+    }
+
+    /// Samples the stacks of the sides from now on, in whatever is measured.
+    pub fn sample_stacks(&mut self) -> Result<(), ProfileError> {
+        self.profiler = Some(Profiler::new()?);
+        Ok(())
     }
 
     fn worker_directory(&self, worker: WorkerId) -> PathBuf {
@@ -346,28 +356,6 @@ impl RealWorld {
         Ok(Performed::Done)
     }
 
-    fn stop(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
-        let interrupted = Arc::clone(&self.interrupted);
-        for id in workers {
-            self.drop_tables(*id, tell);
-            if let Some(worker) = self.workers.remove(id)
-                && let Some(Reply::Bye { heap_peak }) = worker.stop(&|| interrupted.load(Ordering::Relaxed))
-            {
-                self.heap_peak = self.heap_peak.max(heap_peak.0);
-            }
-            // The data of others is about to be removed: they are killed, which writes nothing.
-            if let Some(server) = self.servers.remove(id)
-                && id.role == Role::Builder
-            {
-                let watch = Stopwatch::start();
-                let stopped = server.stop(&|| interrupted.load(Ordering::Relaxed));
-                self.pauses.engine_worked(watch.elapsed());
-                stopped.map_err(|error| self.fail_server(*id, "stopping its server", &error))?;
-            }
-        }
-        Ok(Performed::Done)
-    }
-
     fn drain_device(&self) -> Performed {
         if host::dirty_bytes() > DIRTY_BOUND_BYTES
             && let Ok(directory) = fs::File::open(self.directory.path())
@@ -415,7 +403,7 @@ impl World for RealWorld {
                 }
                 Ok(Performed::Done)
             }
-            Action::RunBlock { worker, limit, .. } => self.run_block(*worker, *limit),
+            Action::RunBlock { worker, trial, limit, .. } => self.run_block(*worker, trial, *limit),
             Action::Measure { worker, trial, limit, timeout, .. } => {
                 self.measure(*worker, trial, *limit, *timeout, tell)
             }

@@ -1,0 +1,108 @@
+//! Which functions the CPU time of an operation went to.
+
+use crate::document::Kind::{Name, Number};
+use crate::document::Table;
+use findings::profile::{CONFIDENCE, FunctionChange, Interval, ProfileView, TimeChange};
+use model::figures::count;
+
+/// Rows of the table; JSON has all.
+const MOST_FUNCTIONS: usize = 15;
+/// Of parts of the time.
+const MOST_TIMES: usize = 10;
+/// Below this part of broken stacks nothing is said of them.
+const FEW_BROKEN: f64 = 0.01;
+
+/// "CPU of an operation: 4.21 us and 4.53 us, +0.32 us [+0.25, +0.39]. 12,400 and 13,100 samples in 6 launches; ..."
+pub fn about(profile: &ProfileView) -> String {
+    let [base, candidate] = profile.cpu_us_per_op;
+    let [of_base, of_candidate] = profile.samples.map(|samples| samples.to_string());
+    let launches = count(profile.launches as u64, "launch", "launches");
+    let mut text = format!(
+        "CPU of an operation: {base:.3} us and {candidate:.3} us, {} us. {of_base} and {of_candidate} samples in {launches}.",
+        difference(profile.change)
+    );
+    if let Some(part) = profile.attributed {
+        let rest = 1.0 - part;
+        text.push_str(&format!(
+            " Functions whose change is clear make up {:.0} % of it; {:.0} % are not attributed.",
+            100.0 * part,
+            100.0 * rest
+        ));
+    }
+    if profile.broken.iter().any(|part| *part >= FEW_BROKEN) {
+        let [base, candidate] = profile.broken.map(|part| 100.0 * part);
+        text.push_str(&format!(
+            " {base:.0} % and {candidate:.0} % of the stacks could not be followed to their end: functions that call others have less than is theirs."
+        ));
+    }
+    let quality = profile.quality;
+    if quality.user_only {
+        text.push_str(
+            " Time in the kernel was not sampled: it needs root, or kernel.perf_event_paranoid at 1.",
+        );
+    }
+    if quality.lost > 0 {
+        text.push_str(&format!(" {} were lost for want of room.", count(quality.lost, "sample", "samples")));
+    }
+    if quality.threads_left_out > 0 {
+        text.push_str(&format!(
+            " {} could not be sampled: raise the limit of locked memory (ulimit -l).",
+            count(quality.threads_left_out, "thread", "threads")
+        ));
+    }
+    text
+}
+
+fn caption(profile: &ProfileView) -> String {
+    let left = profile.functions.len().saturating_sub(MOST_FUNCTIONS);
+    let more = if left > 0 { format!(" {left} more are in --format json.") } else { String::new() };
+    format!(
+        "CPU time of an operation by function, the largest change first; intervals of {:.0} %.{more}",
+        100.0 * CONFIDENCE
+    )
+}
+
+/// "+0.32 [+0.25, +0.39]", in microseconds.
+fn difference(of: Interval) -> String {
+    match (of.low, of.high) {
+        (Some(low), Some(high)) => format!("{:+.3} [{low:+.3}, {high:+.3}]", of.mean),
+        _ => format!("{:+.3}", of.mean),
+    }
+}
+
+/// Where the time of an operation went.
+pub fn times(profile: &ProfileView) -> Table {
+    let rows = profile.times.iter().take(MOST_TIMES);
+    let table = Table::by_columns(
+        rows,
+        &[
+            ("time", Name, &|one: &&TimeChange| one.part.clone()),
+            ("base us/op", Number, &|one| us(one.us_per_op[0])),
+            ("candidate us/op", Number, &|one| us(one.us_per_op[1])),
+            ("change", Number, &|one| difference(one.change)),
+        ],
+    );
+    table.captioned("Where the time of an operation went, the largest change first: code of the foreground threads, system calls, background threads, waiting.")
+}
+
+fn us(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+/// The functions whose own time changed most.
+pub fn table(profile: &ProfileView) -> Table {
+    let rows = profile.functions.iter().take(MOST_FUNCTIONS);
+    Table::by_columns(
+        rows,
+        &[
+            ("function", Name, &|one: &&FunctionChange| one.name.clone()),
+            ("base us/op", Number, &|one| us(one.own_us_per_op[0])),
+            ("candidate us/op", Number, &|one| us(one.own_us_per_op[1])),
+            ("change", Number, &|one| difference(one.change)),
+            ("with callees", Number, &|one| {
+                format!("{} -> {}", us(one.total_us_per_op[0]), us(one.total_us_per_op[1]))
+            }),
+        ],
+    )
+    .captioned(caption(profile))
+}

@@ -1,0 +1,110 @@
+//! An explanation in every format that has it.
+
+use super::*;
+use crate::schema_check::check;
+use crate::tests::{plain, shown};
+use findings::Finding;
+use findings::comparison::TimeParts;
+use findings::differs::{Difference, DifferenceKind};
+use findings::profile::{FunctionChange, Interval, ProfileView, TimeChange};
+use model::counter::Counter;
+use model::metric::Metric;
+use model::profile::Quality;
+use model::verdict::Verdict;
+
+fn function(name: &str, own: [f64; 2], total: [f64; 2]) -> FunctionChange {
+    let mean = own[1] - own[0];
+    let change = Interval { mean, low: Some(mean - 0.05), high: Some(mean + 0.05) };
+    FunctionChange { name: name.to_owned(), own_us_per_op: own, total_us_per_op: total, change }
+}
+
+fn time(part: &str, us_per_op: [f64; 2]) -> TimeChange {
+    let mean = us_per_op[1] - us_per_op[0];
+    let change = Interval { mean, low: Some(mean - 0.01), high: Some(mean + 0.01) };
+    TimeChange { part: part.to_owned(), us_per_op, change }
+}
+
+/// A step that is slower by 7 %, with everything that there can be to say.
+pub fn view() -> ExplanationView {
+    let switches = Metric::Counter(Counter::VoluntarySwitches);
+    let sides = |base, candidate| BothSides { base, candidate };
+    let change = |ratio: f64| Change { ratio, low: Some(ratio - 0.01), high: Some(ratio + 0.01) };
+    let case = Explained {
+        step: "readrandom".to_owned(),
+        candidate: "rocksdb@6.4.6".to_owned(),
+        base: "rocksdb@6.0.2".to_owned(),
+        verdict: Some(Verdict::Regression),
+        rate: Some(change(0.93)),
+        time: Some(TimeParts {
+            wall: sides(4.0, 4.3),
+            cpu: sides(3.8, 4.05),
+            run_delay: sides(0.05, 0.05),
+            other: sides(0.15, 0.2),
+        }),
+        profile: Some(ProfileView {
+            launches: 6,
+            samples: [12_400, 13_100],
+            broken: [0.004, 0.021],
+            quality: Quality { frequency: 199, broken: 325, lost: 2, user_only: false, threads_left_out: 0 },
+            cpu_us_per_op: [3.8, 4.05],
+            change: Interval { mean: 0.25, low: Some(0.2), high: Some(0.3) },
+            times: vec![
+                time("code", [3.2, 3.45]),
+                time("kernel pread64", [0.6, 0.6]),
+                time("wait lock", [0.1, 0.15]),
+            ],
+            functions: vec![
+                function("rocksdb::BlockIter::Seek", [0.9, 1.1], [1.2, 1.45]),
+                function("rocksdb::DBImpl::Get", [0.2, 0.21], [3.5, 3.75]),
+                function("unknown in librocksdbjni.so", [0.4, 0.4], [0.4, 0.4]),
+            ],
+            attributed: Some(0.8),
+        }),
+        moved: vec![Moved { metric: switches, base: Some(1.2), candidate: Some(1.9), change: change(1.58) }],
+        patterns: vec![Matched {
+            id: "contention".to_owned(),
+            says: "threads wait for each other more often".to_owned(),
+            reference: "a post".to_owned(),
+            remedy: Some("spread".to_owned()),
+            evidence: vec![(switches, 1.58)],
+        }],
+        differs: vec![Difference {
+            kind: DifferenceKind::DefaultInEffect,
+            what: "compaction_readahead_size".to_owned(),
+            base: Some("0".to_owned()),
+            candidate: Some("2097152".to_owned()),
+        }],
+    };
+    ExplanationView {
+        id: "20261126-120000-abcd".to_owned(),
+        base: "rocksdb@6.0.2".to_owned(),
+        cases: vec![case],
+    }
+}
+
+#[test]
+fn an_explanation_reads_well_in_every_format() {
+    let finding = Finding::Explanation(view());
+    insta::assert_snapshot!("explanation_text", shown(&finding, "text", plain(80)));
+    insta::assert_snapshot!("explanation_wide", shown(&finding, "text", plain(120)));
+    insta::assert_snapshot!("explanation_markdown", shown(&finding, "markdown", plain(80)));
+    insta::assert_snapshot!("explanation_csv", shown(&finding, "csv", plain(80)));
+    let json = crate::json(&finding).unwrap();
+    check("explanation", &json);
+    insta::assert_snapshot!("explanation_json", json);
+}
+
+#[test]
+fn nothing_that_differs_is_said_and_what_is_not_known_is_left_out() {
+    let nothing = Finding::Explanation(ExplanationView { cases: Vec::new(), ..view() });
+    let text = shown(&nothing, "text", plain(80));
+    assert!(text.contains("no step differs"), "{text}");
+    let mut bare = view();
+    let case = &mut bare.cases[0];
+    (case.time, case.profile, case.rate, case.verdict) = (None, None, None, None);
+    (case.moved, case.patterns, case.differs) = (Vec::new(), Vec::new(), Vec::new());
+    let bare = Finding::Explanation(bare);
+    let text = shown(&bare, "text", plain(80));
+    assert!(text.contains("Nothing else that was measured changed"), "{text}");
+    check("explanation", &crate::json(&bare).unwrap());
+}

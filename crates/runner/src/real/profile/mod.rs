@@ -1,0 +1,168 @@
+//! Profiles: the stacks of a side's threads, sampled by the kernel while its blocks run.
+//!
+//! The kernel's software clock interrupts each thread a number of times for each second of its CPU time, and copies its registers and the upper
+//! part of its stack. Published builds keep no frame pointers: stacks are followed by the unwind tables of the files with code (`.eh_frame`).
+//! No program is needed but this one, and no counter of the CPU.
+
+mod events;
+mod kernel;
+mod modules;
+mod symbols;
+mod threads;
+mod waits;
+
+pub use events::ProfileError;
+
+use events::{Sample, ThreadEvents};
+use kernel::KernelSymbols;
+use model::block::TrialKey;
+use model::profile::{FOREGROUND, Profile, Quality, Stacks};
+use model::units::Nanos;
+use modules::{Code, Files};
+use std::collections::BTreeMap;
+use waits::{Looks, Watch};
+
+/// Samples for each second of CPU time of a thread: enough for a function of one percent within seconds, few enough to cost next to nothing; a
+/// prime number, so that it keeps no step with timers.
+pub const FREQUENCY: u32 = 199;
+
+/// A sampler of all sides of a run.
+pub struct Profiler {
+    threads: BTreeMap<u32, Thread>,
+    /// By process; forgotten with it.
+    code: BTreeMap<u32, Code>,
+    files: Files,
+    kernel: KernelSymbols,
+    user_only: bool,
+    /// Of the foreground threads of the side that runs.
+    watch: Option<Watch>,
+    looks: Looks,
+    gathered: BTreeMap<TrialKey, Gathered>,
+}
+
+struct Thread {
+    process: u32,
+    kind: String,
+    /// Absent if it could not be sampled.
+    events: Option<ThreadEvents>,
+}
+
+#[derive(Default)]
+struct Gathered {
+    operations: u64,
+    cpu: Nanos,
+    wall: Nanos,
+    looks: Looks,
+    quality: Quality,
+    stacks: Stacks,
+}
+
+impl Profiler {
+    /// # Errors
+    /// The kernel lets us sample nothing, not even ourselves: what to change is said.
+    pub fn new() -> Result<Profiler, ProfileError> {
+        let user_only = events::is_user_only()?;
+        Ok(Profiler {
+            threads: BTreeMap::new(),
+            code: BTreeMap::new(),
+            files: Files::default(),
+            kernel: KernelSymbols::read(),
+            user_only,
+            watch: None,
+            looks: Looks::default(),
+            gathered: BTreeMap::new(),
+        })
+    }
+
+    /// Samples all threads of these processes from now on, those that are new too, and throws away what was sampled before.
+    pub fn follow(&mut self, processes: &[u32]) {
+        let mut alive = BTreeMap::new();
+        for process in processes {
+            for thread in threads::of(*process) {
+                alive.insert(thread, *process);
+            }
+        }
+        // Those of other sides stay: they are stopped.
+        self.threads.retain(|thread, of| !processes.contains(&of.process) || alive.contains_key(thread));
+        self.threads.retain(|thread, of| threads::is_alive(of.process, *thread));
+        for (thread, process) in alive {
+            let user_only = self.user_only;
+            self.threads.entry(thread).or_insert_with(|| Thread {
+                process,
+                kind: threads::kind(process, thread),
+                events: ThreadEvents::open(thread, user_only).ok(),
+            });
+        }
+        self.code.retain(|process, _| threads::is_alive(*process, *process));
+        for process in processes {
+            self.code.entry(*process).or_default();
+        }
+        for events in self.threads.values_mut().filter_map(|thread| thread.events.as_mut()) {
+            events.discard();
+        }
+        let in_front = self
+            .threads
+            .iter()
+            .filter(|(_, thread)| processes.contains(&thread.process) && thread.kind == FOREGROUND);
+        let in_front: Vec<(u32, u32)> = in_front.map(|(number, thread)| (thread.process, *number)).collect();
+        self.watch = Some(Watch::begin(&in_front));
+    }
+
+    /// The side has ended what it was measured in: what its threads wait for from now on is no part of it.
+    pub fn ended(&mut self) {
+        self.looks = self.watch.take().map(Watch::end).unwrap_or_default();
+    }
+
+    /// Takes in what was sampled of these processes in a trial since they are followed, or since the last call.
+    pub fn take_samples(&mut self, trial: &TrialKey, processes: &[u32]) {
+        let gathered = self.gathered.entry(trial.clone()).or_default();
+        gathered.quality.frequency = FREQUENCY;
+        gathered.quality.user_only = self.user_only;
+        let of_side = self.threads.values_mut().filter(|thread| processes.contains(&thread.process));
+        let mut left_out = 0;
+        for thread in of_side {
+            let Some(events) = &mut thread.events else {
+                left_out += 1;
+                continue;
+            };
+            let code = self.code.entry(thread.process).or_default();
+            let lost = events.drain(|sample: &Sample<'_>| {
+                let unwound = code.unwound(thread.process, sample, &mut self.files);
+                gathered.quality.broken += u64::from(unwound.is_broken);
+                let kernel = sample.kernel_frames().map(|at| self.kernel.name(at));
+                let frames: Vec<&str> =
+                    unwound.frames.iter().rev().map(|name| &**name).chain(kernel.rev()).collect();
+                gathered.stacks.add(&thread.kind, frames.into_iter());
+            });
+            gathered.quality.lost += lost;
+        }
+        gathered.quality.threads_left_out = gathered.quality.threads_left_out.max(left_out);
+    }
+
+    /// Takes in what a block of a trial did, its CPU time and how long it took.
+    pub fn take_work(&mut self, trial: &TrialKey, operations: u64, cpu: Nanos, wall: Nanos) {
+        let gathered = self.gathered.entry(trial.clone()).or_default();
+        gathered.operations += operations;
+        gathered.cpu += cpu;
+        let Looks { threads, all, waits } = std::mem::take(&mut self.looks);
+        gathered.wall += Nanos(wall.0 * threads);
+        gathered.looks.all += all;
+        for (wait, looks) in waits {
+            *gathered.looks.waits.entry(wait).or_default() += looks;
+        }
+    }
+
+    /// What was gathered of all trials since the last call.
+    pub fn finish(&mut self) -> Vec<Profile> {
+        let of = |(trial, gathered): (TrialKey, Gathered)| {
+            let Gathered { operations, cpu, wall, looks, quality, stacks } = gathered;
+            let (names, stacks) = stacks.finish();
+            let Looks { all: looks, waits, .. } = looks;
+            Profile { trial, operations, cpu, wall, looks, waits, quality, names, stacks }
+        };
+        std::mem::take(&mut self.gathered).into_iter().map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
