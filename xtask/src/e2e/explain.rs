@@ -66,10 +66,10 @@ fn profile(scratch: &Scratch) -> anyhow::Result<Ending> {
 }
 
 fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
-    Call::new(scratch, ["explain", "no-such-run"]).fails(&[2], &["no-such-run"])?;
     let report =
         Call::compare(scratch, [RELEASE, RELEASE], "6s").and(["--step", "readrandom"]).succeeds()?.json()?;
     let run = report["run"].as_str().context("the run has no id")?;
+    Call::new(scratch, ["explain", "no-such-run"]).fails(&[2], &["no-such-run"])?;
     Call::new(scratch, ["explain", run, "--step", "readrando"]).fails(&[2], &["readrando", "readrandom"])?;
     Call::new(scratch, ["explain", run, "--launches", "3"]).fails(&[2], &["--profile"])?;
     Ok(Ending::Passed)

@@ -7,6 +7,7 @@ pub mod png;
 pub mod svg;
 
 mod bars;
+mod flame;
 mod frame;
 mod latency;
 mod lettering;
@@ -27,6 +28,8 @@ pub enum Chart {
     Bars(Bars),
     /// How latency is spread: shares of operations by latency, a row for each subject.
     Latency(LatencyShares),
+    /// Functions over those that called them.
+    Flame(FlameGraph),
 }
 
 /// Values over releases.
@@ -134,4 +137,36 @@ pub struct LatencyRow {
     pub name: String,
     /// Share of the operations in each bucket; one more than there are upper ends.
     pub shares: Vec<f64>,
+}
+
+/// Functions over those that called them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlameGraph {
+    /// Stands over the chart.
+    pub title: String,
+    /// What widths and colours mean.
+    pub legend: String,
+    /// What nothing called; together the whole width.
+    pub roots: Vec<FlameNode>,
+}
+
+/// A function where it was called from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlameNode {
+    pub name: String,
+    /// Its time with what it calls, in the unit of all.
+    pub width: f64,
+    /// By how much that changed: cool for less, hot for more.
+    pub change: f64,
+    /// Shown where a reader points at it.
+    pub about: String,
+    /// Together at most as wide.
+    pub children: Vec<FlameNode>,
+}
+
+impl FlameNode {
+    /// Rows of it and what it calls.
+    fn depth(&self) -> usize {
+        1 + self.children.iter().map(FlameNode::depth).max().unwrap_or(0)
+    }
 }

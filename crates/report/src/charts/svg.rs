@@ -8,7 +8,7 @@ use super::lettering::{FAMILY, FONT};
 pub use super::palette::{Scheme, style_sheet};
 use super::palette::{class, color};
 use super::scene::{Anchor, Area, Dash, Form, Ink, Item, Scene, Shape, Spot, Turn};
-use super::{Chart, bars, latency, releases};
+use super::{Chart, bars, flame, latency, releases};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write as _;
@@ -39,6 +39,7 @@ pub(super) fn draw(chart: &Chart) -> Scene {
         Chart::Releases(chart) => releases::scene(chart),
         Chart::Bars(chart) => bars::scene(chart),
         Chart::Latency(chart) => latency::scene(chart),
+        Chart::Flame(chart) => flame::scene(chart),
     }
 }
 

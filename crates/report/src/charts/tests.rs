@@ -187,16 +187,38 @@ fn latency_as_a_file_without_its_font() {
     insta::assert_snapshot!(svg::without_font(&small_latency()));
 }
 
+fn flame(name: &str, width: f64, change: f64, children: Vec<FlameNode>) -> FlameNode {
+    FlameNode { name: name.to_owned(), width, change, about: format!("{name}: {width} us"), children }
+}
+
+/// Two kinds of threads; one function grew, one shrank.
+fn small_flame() -> Chart {
+    let seek = flame("rocksdb::BlockIter::Seek", 3.0, 0.4, vec![flame("memcmp", 1.0, 0.0, Vec::new())]);
+    let get = flame(
+        "rocksdb::DBImpl::Get",
+        5.0,
+        0.2,
+        vec![seek, flame("rocksdb::LRUCache::Lookup", 1.5, -0.3, Vec::new())],
+    );
+    let roots = vec![flame("foreground", 6.0, 0.2, vec![get]), flame("compaction", 1.0, 0.0, Vec::new())];
+    Chart::Flame(FlameGraph { title: "readrandom".to_owned(), legend: "width: time".to_owned(), roots })
+}
+
+#[test]
+fn flames_as_a_piece_of_a_page() {
+    insta::assert_snapshot!(svg::inline(&small_flame()));
+}
+
 #[test]
 fn small_charts_are_sound() {
-    for chart in [small_releases(), small_bars(), small_latency()] {
+    for chart in [small_releases(), small_bars(), small_latency(), small_flame()] {
         assert_sound(&chart);
     }
 }
 
 #[test]
 fn an_image_is_the_same_each_time_and_twice_as_large_as_the_view_box() {
-    for chart in [small_releases(), small_bars(), small_latency()] {
+    for chart in [small_releases(), small_bars(), small_latency(), small_flame()] {
         let (png, again) = (png::render(&chart).unwrap(), png::render(&chart).unwrap());
         assert!(png == again);
         let image = tiny_skia::Pixmap::decode_png(&png).unwrap();
@@ -404,6 +426,7 @@ fn charts_of_nothing_say_so() {
         bars(&[], Vec::new()),
         bars(&["a"], vec![("b", vec![None])]),
         Chart::Latency(LatencyShares { title: String::new(), upper_us: Vec::new(), rows: Vec::new() }),
+        Chart::Flame(FlameGraph { title: String::new(), legend: String::new(), roots: Vec::new() }),
     ];
     for chart in nothing {
         assert!(texts(&parsed(&svg::inline(&chart))).contains(&"no values"), "{chart:?}");

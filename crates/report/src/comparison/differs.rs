@@ -2,15 +2,14 @@
 
 use crate::document::Kind::{Name, Prose, Word};
 use crate::document::Table;
-use findings::comparison::SubjectView;
 use findings::differs::{Difference, DifferenceKind};
 use model::figures::or_none;
 
 /// What differs besides the code, without what is named in [`differing_lists`]; absent where nothing does.
-pub(super) fn differs(subject: &SubjectView) -> Option<Table> {
+pub(crate) fn differs(differences: &[Difference]) -> Option<Table> {
     let value = |value: &Option<String>| or_none(value.as_deref(), str::to_owned);
     let table = Table::by_columns(
-        subject.differs.iter().filter(|one| !is_listed(one)),
+        differences.iter().filter(|one| !is_listed(one)),
         &[
             ("differs besides the code", Name, &|one| one.what.clone()),
             ("base", Prose, &|one| value(&one.base)),
@@ -42,20 +41,19 @@ fn remark(kind: DifferenceKind) -> &'static str {
 const MOST_LISTED: usize = 8;
 
 /// Things that one side only has, as sentences: a table of dozens of new options would hide what changed.
-pub(super) fn differing_lists(subject: &SubjectView, base: &str) -> Vec<String> {
+pub(crate) fn differing_lists(differences: &[Difference], base: &str, candidate: &str) -> Vec<String> {
     let mut lists = Vec::new();
     for (kind, what) in [
         (DifferenceKind::OptionOfOneRelease, "Options of"),
         (DifferenceKind::MissingSymbol, "C functions of"),
     ] {
         let names = |present: fn(&Difference) -> bool| -> Vec<String> {
-            let of_kind = subject.differs.iter().filter(|one| one.kind == kind && present(one));
+            let of_kind = differences.iter().filter(|one| one.kind == kind && present(one));
             of_kind.map(|one| one.what.clone()).collect()
         };
-        for (owner, names) in [
-            (base, names(|one| one.candidate.is_none())),
-            (subject.subject.as_str(), names(|one| one.base.is_none())),
-        ] {
+        for (owner, names) in
+            [(base, names(|one| one.candidate.is_none())), (candidate, names(|one| one.base.is_none()))]
+        {
             if !names.is_empty() {
                 let shown = names[..names.len().min(MOST_LISTED)].join(", ");
                 let more = match names.len().saturating_sub(MOST_LISTED) {

@@ -6,7 +6,7 @@ mod charts;
 mod columns;
 mod courses;
 mod depths;
-mod differs;
+pub(crate) mod differs;
 mod found;
 mod groups;
 pub(crate) mod json;
@@ -228,8 +228,9 @@ fn differs(view: &Comparison) -> Option<Section> {
     let mut blocks = Vec::new();
     for subject in view.candidates() {
         let caption = if several { format!("{}:", subject.subject) } else { String::new() };
-        blocks.extend(differs::differs(subject).map(|table| Block::Table(table.captioned(caption))));
-        blocks.extend(differs::differing_lists(subject, &view.base).into_iter().map(Block::Paragraph));
+        blocks.extend(differs::differs(&subject.differs).map(|table| Block::Table(table.captioned(caption))));
+        let lists = differs::differing_lists(&subject.differs, &view.base, &subject.subject);
+        blocks.extend(lists.into_iter().map(Block::Paragraph));
     }
     let level = if several { Level::Folded } else { Level::Shown };
     (!blocks.is_empty()).then(|| {

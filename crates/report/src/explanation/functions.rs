@@ -9,6 +9,8 @@ use model::figures::count;
 const MOST_FUNCTIONS: usize = 15;
 /// Of parts of the time.
 const MOST_TIMES: usize = 10;
+/// Of them, in a sentence.
+const MOST_NAMED: usize = 2;
 /// Below this part of broken stacks nothing is said of them.
 const FEW_BROKEN: f64 = 0.01;
 
@@ -68,6 +70,13 @@ fn difference(of: Interval) -> String {
         (Some(low), Some(high)) => format!("{:+.3} [{low:+.3}, {high:+.3}]", of.mean),
         _ => format!("{:+.3}", of.mean),
     }
+}
+
+/// "; code +0.25 us, wait lock +0.05 us": the parts whose change is clear, the largest first.
+pub fn largest(profile: &ProfileView) -> String {
+    let clear = profile.times.iter().filter(|one| one.change.is_clear()).take(MOST_NAMED);
+    let parts: Vec<String> = clear.map(|one| format!("{} {:+.3} us", one.part, one.change.mean)).collect();
+    if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) }
 }
 
 /// Where the time of an operation went.

@@ -1,16 +1,18 @@
 //! Why steps differ, as a document and as a table.
 
+mod flames;
 mod functions;
 mod json;
 
 pub use json::json;
 
-use crate::document::Kind::{Name, Number, Prose};
+use crate::comparison::differs;
+use crate::document::Kind::{Name, Number};
 use crate::document::{Block, Document, Section, Sentence, Table};
 use crate::render::separated::number;
 use findings::comparison::{BothSides, TimeParts};
 use findings::explanation::{Change, Explained, ExplanationView, Matched, Moved};
-use model::figures::{NONE, change as percent_change, interval, or_none, quantity_or_none, ratio};
+use model::figures::{change as percent_change, interval, or_none, quantity_or_none, ratio};
 
 /// Rows of a table of what moved; JSON has all.
 const MOST_MOVED: usize = 12;
@@ -51,10 +53,11 @@ fn in_short(case: &Explained) -> String {
     let cpu = cpu
         .map(|share| format!("; CPU is {:.0} % of the change of its time", 100.0 * share))
         .unwrap_or_default();
+    let largest = case.profile.as_ref().map(functions::largest).unwrap_or_default();
     let patterns: Vec<&str> = case.patterns.iter().map(|pattern| pattern.id.as_str()).collect();
     let patterns =
         if patterns.is_empty() { String::new() } else { format!("; looks like {}", patterns.join(", ")) };
-    format!("{} of {}:{rate}{cpu}{patterns}.", case.step, case.candidate)
+    format!("{} of {}:{rate}{cpu}{largest}{patterns}.", case.step, case.candidate)
 }
 
 fn sized(of: Change) -> String {
@@ -82,6 +85,7 @@ fn section(case: &Explained, number: usize) -> Section {
         blocks.push(Block::Paragraph(functions::about(profile)));
         blocks.push(Block::Table(functions::times(profile)));
         blocks.push(Block::Table(functions::table(profile)));
+        blocks.extend(flames::figures(case, profile).map(Block::Figure));
     }
     for pattern in &case.patterns {
         blocks.push(Block::Paragraph(told(pattern)));
@@ -93,16 +97,9 @@ fn section(case: &Explained, number: usize) -> Section {
             moved(case).captioned(format!("What moved with it, the clearest first.{more}")),
         ));
     }
-    if !case.differs.is_empty() {
-        let rows = case.differs.iter().map(|one| {
-            let side = |value: &Option<String>| value.clone().unwrap_or_else(|| NONE.to_owned());
-            [one.what.clone(), side(&one.base), side(&one.candidate)]
-        });
-        let mut table =
-            Table::new(&[("differs besides the code", Name), ("base", Prose), ("candidate", Prose)]);
-        table.fill(rows);
-        blocks.push(Block::Table(table));
-    }
+    blocks.extend(differs::differs(&case.differs).map(Block::Table));
+    let lists = differs::differing_lists(&case.differs, &case.base, &case.candidate);
+    blocks.extend(lists.into_iter().map(Block::Paragraph));
     if blocks.is_empty() {
         blocks.push(Block::Paragraph("Nothing else that was measured changed.".to_owned()));
     }

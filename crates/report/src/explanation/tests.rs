@@ -6,7 +6,7 @@ use crate::tests::{plain, shown};
 use findings::Finding;
 use findings::comparison::TimeParts;
 use findings::differs::{Difference, DifferenceKind};
-use findings::profile::{FunctionChange, Interval, ProfileView, TimeChange};
+use findings::profile::{Flame, FunctionChange, Interval, ProfileView, TimeChange};
 use model::counter::Counter;
 use model::metric::Metric;
 use model::profile::Quality;
@@ -16,6 +16,10 @@ fn function(name: &str, own: [f64; 2], total: [f64; 2]) -> FunctionChange {
     let mean = own[1] - own[0];
     let change = Interval { mean, low: Some(mean - 0.05), high: Some(mean + 0.05) };
     FunctionChange { name: name.to_owned(), own_us_per_op: own, total_us_per_op: total, change }
+}
+
+fn flame(name: &str, us_per_op: [f64; 2], children: Vec<Flame>) -> Flame {
+    Flame { name: name.to_owned(), us_per_op, children }
 }
 
 fn time(part: &str, us_per_op: [f64; 2]) -> TimeChange {
@@ -58,6 +62,19 @@ pub fn view() -> ExplanationView {
                 function("rocksdb::DBImpl::Get", [0.2, 0.21], [3.5, 3.75]),
                 function("unknown in librocksdbjni.so", [0.4, 0.4], [0.4, 0.4]),
             ],
+            flame: Flame {
+                us_per_op: [3.8, 4.05],
+                children: vec![flame(
+                    "foreground",
+                    [3.8, 4.05],
+                    vec![flame(
+                        "rocksdb::DBImpl::Get",
+                        [3.5, 3.75],
+                        vec![flame("rocksdb::BlockIter::Seek", [1.2, 1.45], Vec::new())],
+                    )],
+                )],
+                ..Flame::default()
+            },
             attributed: Some(0.8),
         }),
         moved: vec![Moved { metric: switches, base: Some(1.2), candidate: Some(1.9), change: change(1.58) }],

@@ -203,6 +203,7 @@ fn charts_of_real_size_are_sound_and_become_images() {
         ("small-releases", small_releases()),
         ("small-bars", small_bars()),
         ("small-latency", small_latency()),
+        ("small-flame", small_flame()),
     ];
     for (name, chart) in examples {
         assert_sound(&chart);

@@ -101,6 +101,29 @@ fn latency_chart() -> impl Strategy<Value = Chart> {
     parts.prop_map(|(title, upper_us, rows)| Chart::Latency(LatencyShares { title, upper_us, rows }))
 }
 
+fn flame_graph() -> impl Strategy<Value = Chart> {
+    let leaf = (name(), value(), value()).prop_map(|(name, width, change)| FlameNode {
+        about: name.clone(),
+        name,
+        width,
+        change,
+        children: Vec::new(),
+    });
+    let node = leaf.prop_recursive(6, 40, 5, |inner| {
+        let width = prop_oneof![3 => 0.0..10.0, 1 => value()];
+        let parts = (name(), width, value(), prop::collection::vec(inner, 0..5));
+        parts.prop_map(|(name, width, change, children)| FlameNode {
+            about: name.clone(),
+            name,
+            width,
+            change,
+            children,
+        })
+    });
+    let parts = (name(), name(), prop::collection::vec(node, 0..4));
+    parts.prop_map(|(title, legend, roots)| Chart::Flame(FlameGraph { title, legend, roots }))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -111,6 +134,11 @@ proptest! {
 
     #[test]
     fn any_chart_of_bars_is_sound(chart in bar_chart()) {
+        assert_sound(&chart);
+    }
+
+    #[test]
+    fn any_flame_graph_is_sound(chart in flame_graph()) {
         assert_sound(&chart);
     }
 

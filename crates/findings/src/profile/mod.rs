@@ -4,6 +4,10 @@
 //! and an interval by Student's t. What is ranked is the change of a function's own CPU time per operation, not of its share: if one function
 //! takes longer, the shares of all others fall.
 
+mod flame;
+
+pub use flame::Flame;
+
 use analysis::student::{interval, mean};
 use model::block::{BASE, Side};
 use model::profile::{FOREGROUND, Profile, Quality, Seen, Stack, Wait};
@@ -33,6 +37,9 @@ pub struct ProfileView {
     pub times: Vec<TimeChange>,
     /// The largest change first, whatever its sign.
     pub functions: Vec<FunctionChange>,
+    /// All stacks.
+    #[serde(skip)]
+    pub flame: Flame,
     /// The part of the change that functions make up whose own change is clear of zero. Above 1 if others make up for some of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attributed: Option<f64>,
@@ -113,6 +120,7 @@ pub fn build(profiles: &[Profile], step: &str, candidate: Side) -> Option<Profil
     if pairs.is_empty() {
         return None;
     }
+    let profiles: Vec<[&Profile; 2]> = pairs.iter().map(|(_, profiles)| *profiles).collect();
     let launches: Vec<&[OfLaunch<'_>; 2]> = pairs.iter().map(|(sides, _)| sides).collect();
     let change = Interval::of(&differences(&launches, |side| side.cpu));
     let mut times = times(&launches);
@@ -139,6 +147,7 @@ pub fn build(profiles: &[Profile], step: &str, candidate: Side) -> Option<Profil
         change,
         times,
         functions,
+        flame: Flame::of(&profiles),
         // Of a change that may be none there is no part.
         attributed: change.is_clear().then(|| clear / change.mean),
     })

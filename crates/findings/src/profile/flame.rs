@@ -1,0 +1,112 @@
+//! The stacks of two sides as one tree: what a flame graph is drawn from.
+
+use model::profile::Profile;
+
+/// A function where it was called from, on two sides.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Flame {
+    /// The kind of thread, then functions; of the root nothing.
+    pub name: String,
+    /// CPU time with what it calls, in microseconds per operation, base and candidate.
+    pub us_per_op: [f64; 2],
+    pub children: Vec<Flame>,
+}
+
+/// What is a smaller part of both sides is left out of a tree.
+const SMALLEST: f64 = 0.004;
+
+impl Flame {
+    /// The mean of launches; each has a profile of the base and one of the candidate.
+    pub fn of(launches: &[[&Profile; 2]]) -> Flame {
+        let mut root = Flame::default();
+        for profiles in launches {
+            for (side, profile) in profiles.iter().enumerate() {
+                let cpu = profile.cpu_us_per_op().unwrap_or(0.0) / launches.len() as f64;
+                let samples = profile.samples().max(1) as f64;
+                for stack in &profile.stacks {
+                    let path = std::iter::once(&stack.thread).chain(&stack.frames);
+                    let names = path.map(|place| profile.names.get(*place).map_or("?", String::as_str));
+                    root.add(side, cpu * stack.samples as f64 / samples, names);
+                }
+            }
+        }
+        let smallest = root.us_per_op.map(|us| us * SMALLEST);
+        root.prune(smallest);
+        root
+    }
+
+    fn add<'a>(&mut self, side: usize, us: f64, names: impl Iterator<Item = &'a str>) {
+        self.us_per_op[side] += us;
+        let mut at = self;
+        for name in names {
+            let place = at.children.iter().position(|child| child.name == name).unwrap_or_else(|| {
+                at.children.push(Flame { name: name.to_owned(), ..Flame::default() });
+                at.children.len() - 1
+            });
+            at = &mut at.children[place];
+            at.us_per_op[side] += us;
+        }
+    }
+
+    /// In the order of names, so that both sides' pictures are alike.
+    fn prune(&mut self, smallest: [f64; 2]) {
+        self.children.retain(|child| (0..2).any(|side| child.us_per_op[side] > smallest[side]));
+        self.children.sort_by(|left, right| left.name.cmp(&right.name));
+        self.children.iter_mut().for_each(|child| child.prune(smallest));
+    }
+
+    pub fn change(&self) -> f64 {
+        self.us_per_op[1] - self.us_per_op[0]
+    }
+
+    /// Rows of a picture: 1 of a function that calls none.
+    pub fn depth(&self) -> usize {
+        1 + self.children.iter().map(Flame::depth).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::block::TrialKey;
+    use model::profile::{Quality, Stacks};
+    use model::units::Nanos;
+    use std::collections::BTreeMap;
+
+    fn profile(us_per_op: u64, stacks: &[(&str, u64)]) -> Profile {
+        let mut all = Stacks::default();
+        for (frames, samples) in stacks {
+            (0..*samples).for_each(|_| all.add("foreground", frames.split(';')));
+        }
+        let (names, stacks) = all.finish();
+        Profile {
+            trial: TrialKey { launch: 1, step: "s".to_owned(), side: 0 },
+            operations: 1000,
+            cpu: Nanos(us_per_op * 1_000_000),
+            wall: Nanos(0),
+            looks: 0,
+            waits: BTreeMap::new(),
+            quality: Quality::default(),
+            names,
+            stacks,
+        }
+    }
+
+    #[test]
+    fn stacks_of_both_sides_are_one_tree_and_what_is_small_on_both_is_left_out() {
+        let base = profile(10, &[("main;get;seek", 599), ("main;get", 400), ("main;rare", 1)]);
+        let candidate = profile(12, &[("main;get;seek", 600), ("main;get", 400), ("main;new", 200)]);
+        let root = Flame::of(&[[&base, &candidate], [&base, &candidate]]);
+        assert!(
+            (root.us_per_op[0] - 10.0).abs() < 1e-9 && (root.us_per_op[1] - 12.0).abs() < 1e-9,
+            "{root:?}"
+        );
+        let main = &root.children[0].children[0];
+        assert_eq!((root.children[0].name.as_str(), main.name.as_str()), ("foreground", "main"));
+        let names: Vec<&str> = main.children.iter().map(|child| child.name.as_str()).collect();
+        assert_eq!(names, ["get", "new"]);
+        let new = &main.children[1];
+        assert!(new.us_per_op[0] < 1e-9 && (new.change() - 2.0).abs() < 1e-9, "{new:?}");
+        assert_eq!(root.depth(), 5);
+    }
+}
