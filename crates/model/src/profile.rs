@@ -16,6 +16,9 @@ pub struct Profile {
     pub operations: u64,
     /// CPU time of the side's processes in them.
     pub cpu: Nanos,
+    /// Operations of the blocks between these that were not sampled, and CPU time in them: what sampling costs is the difference.
+    pub unsampled_operations: u64,
+    pub unsampled_cpu: Nanos,
     /// Time that its foreground threads had in them, one after another: wall time times threads.
     pub wall: Nanos,
     /// Looks at foreground threads, those that found them running included.
@@ -140,6 +143,13 @@ impl Profile {
         (self.operations > 0).then(|| self.cpu.0 as f64 / 1e3 / self.operations as f64)
     }
 
+    /// What sampling adds to the CPU time of an operation, as a share of it; absent if every block was sampled.
+    pub fn cost_of_sampling(&self) -> Option<f64> {
+        let without = self.unsampled_cpu.0 as f64 / 1e3 / self.unsampled_operations as f64;
+        let is_known = self.unsampled_operations > 0 && self.unsampled_cpu.0 > 0;
+        self.cpu_us_per_op().filter(|_| is_known).map(|with| with / without - 1.0)
+    }
+
     /// What an operation waited for each of these, in microseconds; absent if nobody looked, or there was no operation.
     pub fn waits_us_per_op(&self) -> Option<BTreeMap<Wait, f64>> {
         let per_look = self.wall.0 as f64 / 1e3 / self.operations as f64 / self.looks as f64;
@@ -198,6 +208,8 @@ mod tests {
             operations: 10,
             cpu: Nanos(50_000),
             wall: Nanos(100_000),
+            unsampled_operations: 20,
+            unsampled_cpu: Nanos(90_000),
             looks: 20,
             waits: BTreeMap::from([(Wait::Lock, 5)]),
             quality: Quality::default(),
@@ -220,6 +232,9 @@ mod tests {
         assert_eq!((profile.samples(), profile.cpu_us_per_op()), (6, Some(5.0)));
         assert!(!functions.contains_key("client"), "a kind of thread is no function");
         assert_eq!(profile.waits_us_per_op(), Some(BTreeMap::from([(Wait::Lock, 2.5)])));
+        let cost = profile.cost_of_sampling().unwrap();
+        assert!((cost - 1.0 / 9.0).abs() < 1e-12, "{cost}");
+        assert_eq!(Profile { unsampled_operations: 0, ..profile.clone() }.cost_of_sampling(), None);
         assert_eq!(Profile { looks: 0, ..profile }.waits_us_per_op(), None);
     }
 

@@ -7,6 +7,9 @@ CREATE TABLE profiles (
     side        INTEGER NOT NULL,
     operations  INTEGER NOT NULL,
     cpu_ns      INTEGER NOT NULL,
+    -- Of the blocks between them that were not sampled.
+    unsampled_operations INTEGER NOT NULL,
+    unsampled_cpu_ns INTEGER NOT NULL,
     -- Of the foreground threads: wall time times threads, looks at them, and how often they were seen waiting for what.
     wall_ns     INTEGER NOT NULL,
     looks       INTEGER NOT NULL,

@@ -31,22 +31,24 @@ impl Store {
 }
 
 pub(crate) fn insert(connection: &Connection, run: i64, profile: &Profile) -> rusqlite::Result<()> {
-    let Profile { trial, operations, cpu, wall, looks, waits, quality, names, stacks } = profile;
+    let Profile { trial, quality, names, stacks, waits, .. } = profile;
     connection
         .prepare_cached(
-            "INSERT INTO profiles (run_key, launch, step, side, operations, cpu_ns, wall_ns, looks, waits_json,
-                 quality_json, names_json, stacks_json)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO profiles (run_key, launch, step, side, operations, cpu_ns, unsampled_operations,
+                 unsampled_cpu_ns, wall_ns, looks, waits_json, quality_json, names_json, stacks_json)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             run,
             trial.launch,
             trial.step,
             signed(trial.side as u64),
-            signed(*operations),
-            signed(cpu.0),
-            signed(wall.0),
-            signed(*looks),
+            signed(profile.operations),
+            signed(profile.cpu.0),
+            signed(profile.unsampled_operations),
+            signed(profile.unsampled_cpu.0),
+            signed(profile.wall.0),
+            signed(profile.looks),
             json(waits)?,
             json(quality)?,
             json(names)?,
@@ -60,6 +62,8 @@ fn profile(row: &Row<'_>) -> rusqlite::Result<Profile> {
         trial: TrialKey { launch: small(row, "launch")?, step: row.get("step")?, side: side(row, "side")? },
         operations: unsigned(row, "operations")?,
         cpu: Nanos(unsigned(row, "cpu_ns")?),
+        unsampled_operations: unsigned(row, "unsampled_operations")?,
+        unsampled_cpu: Nanos(unsigned(row, "unsampled_cpu_ns")?),
         wall: Nanos(unsigned(row, "wall_ns")?),
         looks: unsigned(row, "looks")?,
         waits: from_json(row, "waits_json")?,

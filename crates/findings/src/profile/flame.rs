@@ -1,6 +1,7 @@
 //! The stacks of two sides as one tree: what a flame graph is drawn from.
 
 use model::profile::Profile;
+use std::collections::BTreeMap;
 
 /// A function where it was called from, on two sides.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -9,6 +10,9 @@ pub struct Flame {
     pub name: String,
     /// CPU time with what it calls, in microseconds per operation, base and candidate.
     pub us_per_op: [f64; 2],
+    /// By how much the function's time changed, wherever it was called from: releases name and order their outer functions anew, and what they call would
+    /// be gone from one place and new in another.
+    pub change: f64,
     pub children: Vec<Flame>,
 }
 
@@ -16,8 +20,8 @@ pub struct Flame {
 const SMALLEST: f64 = 0.004;
 
 impl Flame {
-    /// The mean of launches; each has a profile of the base and one of the candidate.
-    pub fn of(launches: &[[&Profile; 2]]) -> Flame {
+    /// The mean of launches; each has a profile of the base and one of the candidate. `changes` are those of functions, in microseconds per operation.
+    pub fn of(launches: &[[&Profile; 2]], changes: &BTreeMap<&str, f64>) -> Flame {
         let mut root = Flame::default();
         for profiles in launches {
             for (side, profile) in profiles.iter().enumerate() {
@@ -32,6 +36,10 @@ impl Flame {
         }
         let smallest = root.us_per_op.map(|us| us * SMALLEST);
         root.prune(smallest);
+        // The first row are kinds of threads, which are no functions.
+        root.children.iter_mut().for_each(|kind| kind.change = kind.us_per_op[1] - kind.us_per_op[0]);
+        let kinds = root.children.iter_mut();
+        kinds.flat_map(|kind| &mut kind.children).for_each(|child| child.colour(changes));
         root
     }
 
@@ -55,8 +63,9 @@ impl Flame {
         self.children.iter_mut().for_each(|child| child.prune(smallest));
     }
 
-    pub fn change(&self) -> f64 {
-        self.us_per_op[1] - self.us_per_op[0]
+    fn colour(&mut self, changes: &BTreeMap<&str, f64>) {
+        self.change = changes.get(self.name.as_str()).copied().unwrap_or(0.0);
+        self.children.iter_mut().for_each(|child| child.colour(changes));
     }
 
     /// Rows of a picture: 1 of a function that calls none.
@@ -71,7 +80,6 @@ mod tests {
     use model::block::TrialKey;
     use model::profile::{Quality, Stacks};
     use model::units::Nanos;
-    use std::collections::BTreeMap;
 
     fn profile(us_per_op: u64, stacks: &[(&str, u64)]) -> Profile {
         let mut all = Stacks::default();
@@ -83,6 +91,8 @@ mod tests {
             trial: TrialKey { launch: 1, step: "s".to_owned(), side: 0 },
             operations: 1000,
             cpu: Nanos(us_per_op * 1_000_000),
+            unsampled_operations: 0,
+            unsampled_cpu: Nanos(0),
             wall: Nanos(0),
             looks: 0,
             waits: BTreeMap::new(),
@@ -96,7 +106,10 @@ mod tests {
     fn stacks_of_both_sides_are_one_tree_and_what_is_small_on_both_is_left_out() {
         let base = profile(10, &[("main;get;seek", 599), ("main;get", 400), ("main;rare", 1)]);
         let candidate = profile(12, &[("main;get;seek", 600), ("main;get", 400), ("main;new", 200)]);
-        let root = Flame::of(&[[&base, &candidate], [&base, &candidate]]);
+        let root = Flame::of(
+            &[[&base, &candidate], [&base, &candidate]],
+            &BTreeMap::from([("get", 0.5), ("new", 2.0)]),
+        );
         assert!(
             (root.us_per_op[0] - 10.0).abs() < 1e-9 && (root.us_per_op[1] - 12.0).abs() < 1e-9,
             "{root:?}"
@@ -106,7 +119,12 @@ mod tests {
         let names: Vec<&str> = main.children.iter().map(|child| child.name.as_str()).collect();
         assert_eq!(names, ["get", "new"]);
         let new = &main.children[1];
-        assert!(new.us_per_op[0] < 1e-9 && (new.change() - 2.0).abs() < 1e-9, "{new:?}");
+        assert!(new.us_per_op[0] < 1e-9 && (new.us_per_op[1] - 2.0).abs() < 1e-9, "{new:?}");
+        let changes = [root.children[0].change, main.change, main.children[0].change, new.change];
+        assert!(
+            changes.iter().zip([2.0, 0.0, 0.5, 2.0]).all(|(found, expected)| (found - expected).abs() < 1e-9),
+            "{changes:?}"
+        );
         assert_eq!(root.depth(), 5);
     }
 }

@@ -32,6 +32,9 @@ pub struct ProfileView {
     /// CPU time of an operation in microseconds, base and candidate.
     pub cpu_us_per_op: [f64; 2],
     pub change: Interval,
+    /// What sampling adds to it, as a share of it, in launches of both sides; absent if every block was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_of_sampling: Option<Interval>,
     /// Where the time of an operation went: CPU of the foreground by kind of code, CPU of the background, waiting by what is waited for. The largest
     /// change first, whatever its sign.
     pub times: Vec<TimeChange>,
@@ -145,9 +148,10 @@ pub fn build(profiles: &[Profile], step: &str, candidate: Side) -> Option<Profil
             .fold(Quality::default(), |worst, one| worse(worst, one.quality)),
         cpu_us_per_op: [0, 1].map(|place| mean_of(&launches, place, |side| side.cpu)),
         change,
+        cost_of_sampling: cost_of_sampling(&profiles),
         times,
+        flame: Flame::of(&profiles, &total_changes(&functions)),
         functions,
-        flame: Flame::of(&profiles),
         // Of a change that may be none there is no part.
         attributed: change.is_clear().then(|| clear / change.mean),
     })
@@ -233,6 +237,19 @@ fn mean_of(launches: &[&[OfLaunch<'_>; 2]], place: usize, value: impl Fn(&OfLaun
     mean(&values).unwrap_or(0.0)
 }
 
+fn cost_of_sampling(launches: &[[&Profile; 2]]) -> Option<Interval> {
+    let of_launch = |sides: &[&Profile; 2]| {
+        let costs = sides.iter().filter_map(|one| one.cost_of_sampling());
+        mean(&costs.collect::<Vec<f64>>())
+    };
+    let costs: Vec<f64> = launches.iter().filter_map(of_launch).collect();
+    (!costs.is_empty()).then(|| Interval::of(&costs))
+}
+
+fn total_changes(functions: &[FunctionChange]) -> BTreeMap<&str, f64> {
+    functions.iter().map(|one| (one.name.as_str(), one.total_us_per_op[1] - one.total_us_per_op[0])).collect()
+}
+
 /// Each that was seen on either side. One that a side lacks took no time there.
 fn functions(launches: &[&[OfLaunch<'_>; 2]]) -> Vec<FunctionChange> {
     let mut names: Vec<&str> = launches
@@ -273,7 +290,19 @@ mod tests {
         let cpu = Nanos(ns_per_op * 1000);
         let waits = BTreeMap::from([(Wait::Lock, 10 + u64::from(launch % 2)), (Wait::Client, 300)]);
         let quality = Quality { frequency: 199, ..Quality::default() };
-        Profile { trial, operations: 1000, cpu, wall: cpu, looks: 1000, waits, quality, names, stacks }
+        Profile {
+            trial,
+            operations: 1000,
+            cpu,
+            wall: cpu,
+            unsampled_operations: 1000,
+            unsampled_cpu: Nanos(cpu.0 / 100 * 99),
+            looks: 1000,
+            waits,
+            quality,
+            names,
+            stacks,
+        }
     }
 
     fn launches(slower_percent: u64) -> Vec<Profile> {
@@ -293,6 +322,11 @@ mod tests {
     fn the_function_that_takes_longer_stands_first_and_makes_up_the_change() {
         let view = build(&launches(10), "read", 1).unwrap();
         assert_eq!((view.launches, view.functions[0].name.as_str()), (5, "seek"));
+        assert!(
+            view.cost_of_sampling.is_some_and(|cost| (cost.mean - 1.0 / 99.0).abs() < 1e-6),
+            "{:?}",
+            view.cost_of_sampling
+        );
         let seek = &view.functions[0];
         assert!((seek.change.mean - 1.0).abs() < 0.02 && seek.change.is_clear(), "{seek:?}");
         assert!(

@@ -15,13 +15,15 @@ fn figure(case: &Explained, profile: &ProfileView, side: usize, subject: &str) -
     let whole = profile.flame.us_per_op[side];
     let title = format!("{}: CPU time of {subject} by function", case.step);
     let legend = format!(
-        "width: its CPU time, {whole:.3} us per operation in all; red: longer on {}, blue: shorter",
+        "width: CPU time, {whole:.3} us per operation in all; red: the function takes longer on {}, blue: less",
         case.candidate
     );
     let roots = profile.flame.children.iter().map(|child| node(child, side)).collect();
     Figure {
         name: format!("flame-{}-{}", case.step, if side == 0 { "base" } else { "candidate" }),
-        caption: format!("{subject}, against {}.", if side == 0 { &case.candidate } else { &case.base }),
+        caption: format!(
+            "CPU time of an operation on {subject}: each function stands over the one that called it."
+        ),
         chart: Chart::Flame(FlameGraph { title, legend, roots }),
     }
 }
@@ -31,11 +33,10 @@ fn node(flame: &Flame, side: usize) -> FlameNode {
     FlameNode {
         name: flame.name.clone(),
         width: flame.us_per_op[side],
-        change: flame.change(),
+        change: flame.change,
         about: format!(
-            "{}: base {base:.3} us/op, candidate {candidate:.3}, {:+.3}",
-            flame.name,
-            flame.change()
+            "{}: here {base:.3} us/op on the base, {candidate:.3} on the candidate; {:+.3} in all",
+            flame.name, flame.change
         ),
         children: flame.children.iter().map(|child| node(child, side)).collect(),
     }

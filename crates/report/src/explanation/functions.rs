@@ -24,18 +24,20 @@ pub fn about(profile: &ProfileView) -> String {
         difference(profile.change)
     );
     if let Some(part) = profile.attributed {
-        let rest = 1.0 - part;
-        text.push_str(&format!(
-            " Functions whose change is clear make up {:.0} % of it; {:.0} % are not attributed.",
-            100.0 * part,
-            100.0 * rest
-        ));
+        text.push_str(&format!(" Functions whose change is clear make up {:.0} % of it", 100.0 * part));
+        text.push_str(&match 1.0 - part {
+            rest if rest >= 0.0 => format!("; {:.0} % are not attributed.", 100.0 * rest),
+            _ => "; what the others do less makes up for the rest.".to_owned(),
+        });
     }
     if profile.broken.iter().any(|part| *part >= FEW_BROKEN) {
         let [base, candidate] = profile.broken.map(|part| 100.0 * part);
         text.push_str(&format!(
             " {base:.0} % and {candidate:.0} % of the stacks could not be followed to their end: functions that call others have less than is theirs."
         ));
+    }
+    if let Some(cost) = profile.cost_of_sampling {
+        text.push_str(&format!(" Sampling adds {} of it.", share(cost)));
     }
     let quality = profile.quality;
     if quality.user_only {
@@ -53,6 +55,13 @@ pub fn about(profile: &ProfileView) -> String {
         ));
     }
     text
+}
+
+/// "+1.2 % [-0.3, +2.7]"
+fn share(of: Interval) -> String {
+    let bounds = of.low.zip(of.high);
+    let bounds = bounds.map(|(low, high)| format!(" [{:+.1}, {:+.1}]", 100.0 * low, 100.0 * high));
+    format!("{:+.1} %{}", 100.0 * of.mean, bounds.unwrap_or_default())
 }
 
 fn caption(profile: &ProfileView) -> String {

@@ -19,7 +19,7 @@ fn function(name: &str, own: [f64; 2], total: [f64; 2]) -> FunctionChange {
 }
 
 fn flame(name: &str, us_per_op: [f64; 2], children: Vec<Flame>) -> Flame {
-    Flame { name: name.to_owned(), us_per_op, children }
+    Flame { name: name.to_owned(), us_per_op, change: us_per_op[1] - us_per_op[0], children }
 }
 
 fn time(part: &str, us_per_op: [f64; 2]) -> TimeChange {
@@ -52,6 +52,7 @@ pub fn view() -> ExplanationView {
             quality: Quality { frequency: 199, broken: 325, lost: 2, user_only: false, threads_left_out: 0 },
             cpu_us_per_op: [3.8, 4.05],
             change: Interval { mean: 0.25, low: Some(0.2), high: Some(0.3) },
+            cost_of_sampling: Some(Interval { mean: 0.012, low: Some(-0.003), high: Some(0.027) }),
             times: vec![
                 time("code", [3.2, 3.45]),
                 time("kernel pread64", [0.6, 0.6]),

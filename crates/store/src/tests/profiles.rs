@@ -19,6 +19,8 @@ fn profile(launch: u32, side: usize) -> Profile {
         trial: trial(launch, "readrandom", side),
         operations: u64::MAX / 3,
         cpu: Nanos(1_234_567_891),
+        unsampled_operations: 7,
+        unsampled_cpu: Nanos(987_654_321),
         wall: Nanos(2_345_678_912),
         looks: 199,
         waits: BTreeMap::from([(Wait::Lock, 7), (Wait::Read, 1)]),

@@ -24,7 +24,7 @@ use store::Writer;
 const NO_BUDGET: Nanos = Nanos::from_secs(1_000_000);
 
 /// Times as many cycles of blocks as a launch of the plan has.
-const LONGER: u32 = 4;
+const LONGER: u32 = 8;
 
 /// Measures these steps in so many further launches, or rounds, and stores the profiles.
 pub fn profile(

@@ -104,6 +104,13 @@ impl ThreadEvents {
         Err(last.unwrap_or_else(|| io::Error::other("no size of the ring was tried")))
     }
 
+    /// Samples from now on, or does not.
+    pub fn switch(&mut self, on: bool) {
+        let counter = self.sampler.as_counter_mut();
+        // A thread that has ended has no samples either way.
+        let _ = if on { counter.enable() } else { counter.disable() };
+    }
+
     /// Throws away what was sampled so far.
     pub fn discard(&mut self) {
         while self.sampler.next_record().is_some() {}

@@ -34,6 +34,8 @@ pub struct Profiler {
     files: Files,
     kernel: KernelSymbols,
     user_only: bool,
+    /// Whether the block that runs is sampled.
+    samples: bool,
     /// Of the foreground threads of the side that runs.
     watch: Option<Watch>,
     looks: Looks,
@@ -51,6 +53,8 @@ struct Thread {
 struct Gathered {
     operations: u64,
     cpu: Nanos,
+    unsampled_operations: u64,
+    unsampled_cpu: Nanos,
     wall: Nanos,
     looks: Looks,
     quality: Quality,
@@ -68,14 +72,16 @@ impl Profiler {
             files: Files::default(),
             kernel: KernelSymbols::read(),
             user_only,
+            samples: false,
             watch: None,
             looks: Looks::default(),
             gathered: BTreeMap::new(),
         })
     }
 
-    /// Samples all threads of these processes from now on, those that are new too, and throws away what was sampled before.
-    pub fn follow(&mut self, processes: &[u32]) {
+    /// From now on samples all threads of these processes, those that are new too, or none of them, and throws away what was sampled before.
+    pub fn follow(&mut self, processes: &[u32], samples: bool) {
+        self.samples = samples;
         let mut alive = BTreeMap::new();
         for process in processes {
             for thread in threads::of(*process) {
@@ -98,6 +104,7 @@ impl Profiler {
             self.code.entry(*process).or_default();
         }
         for events in self.threads.values_mut().filter_map(|thread| thread.events.as_mut()) {
+            events.switch(samples);
             events.discard();
         }
         let in_front = self
@@ -105,7 +112,7 @@ impl Profiler {
             .iter()
             .filter(|(_, thread)| processes.contains(&thread.process) && thread.kind == FOREGROUND);
         let in_front: Vec<(u32, u32)> = in_front.map(|(number, thread)| (thread.process, *number)).collect();
-        self.watch = Some(Watch::begin(&in_front));
+        self.watch = samples.then(|| Watch::begin(&in_front));
     }
 
     /// The side has ended what it was measured in: what its threads wait for from now on is no part of it.
@@ -115,6 +122,9 @@ impl Profiler {
 
     /// Takes in what was sampled of these processes in a trial since they are followed, or since the last call.
     pub fn take_samples(&mut self, trial: &TrialKey, processes: &[u32]) {
+        if !self.samples {
+            return;
+        }
         let gathered = self.gathered.entry(trial.clone()).or_default();
         gathered.quality.frequency = FREQUENCY;
         gathered.quality.user_only = self.user_only;
@@ -142,6 +152,11 @@ impl Profiler {
     /// Takes in what a block of a trial did, its CPU time and how long it took.
     pub fn take_work(&mut self, trial: &TrialKey, operations: u64, cpu: Nanos, wall: Nanos) {
         let gathered = self.gathered.entry(trial.clone()).or_default();
+        if !self.samples {
+            gathered.unsampled_operations += operations;
+            gathered.unsampled_cpu += cpu;
+            return;
+        }
         gathered.operations += operations;
         gathered.cpu += cpu;
         let Looks { threads, all, waits } = std::mem::take(&mut self.looks);
@@ -155,10 +170,20 @@ impl Profiler {
     /// What was gathered of all trials since the last call.
     pub fn finish(&mut self) -> Vec<Profile> {
         let of = |(trial, gathered): (TrialKey, Gathered)| {
-            let Gathered { operations, cpu, wall, looks, quality, stacks } = gathered;
-            let (names, stacks) = stacks.finish();
-            let Looks { all: looks, waits, .. } = looks;
-            Profile { trial, operations, cpu, wall, looks, waits, quality, names, stacks }
+            let (names, stacks) = gathered.stacks.finish();
+            Profile {
+                trial,
+                operations: gathered.operations,
+                cpu: gathered.cpu,
+                unsampled_operations: gathered.unsampled_operations,
+                unsampled_cpu: gathered.unsampled_cpu,
+                wall: gathered.wall,
+                looks: gathered.looks.all,
+                waits: gathered.looks.waits,
+                quality: gathered.quality,
+                names,
+                stacks,
+            }
         };
         std::mem::take(&mut self.gathered).into_iter().map(of).collect()
     }

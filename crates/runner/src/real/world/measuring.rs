@@ -31,6 +31,7 @@ impl RealWorld {
         &mut self,
         id: WorkerId,
         trial: &TrialKey,
+        cycle: u32,
         limit: BlockLimit,
     ) -> Result<Performed, Failure> {
         self.set_storage(id)?;
@@ -39,7 +40,10 @@ impl RealWorld {
         let interrupted = Arc::clone(&self.interrupted);
         let side = self.measured_side(id)?;
         let before = side.read(device.as_deref());
-        let processes = self.profiler.as_mut().map(|profiler| side.followed(profiler)).unwrap_or_default();
+        // Every second cycle is not sampled: what sampling costs is known from the others.
+        let profiler = self.profiler.as_mut();
+        let processes =
+            profiler.map(|profiler| side.followed(profiler, cycle.is_multiple_of(2))).unwrap_or_default();
         self.thaw_side(id);
         let worker = self.worker(id)?;
         let started_at_us = clock::epoch_us();
@@ -83,7 +87,7 @@ impl RealWorld {
         let slow_before = self.slow_device_cpu(id);
         let side = self.measured_side(id)?;
         let profiler = &mut self.profiler;
-        let processes = profiler.as_mut().map(|profiler| side.followed(profiler)).unwrap_or_default();
+        let processes = profiler.as_mut().map(|profiler| side.followed(profiler, true)).unwrap_or_default();
         let worker = running(&mut self.workers, &self.labels, id)?;
         let mut waiting =
             Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
@@ -301,11 +305,11 @@ enum MeasuredSide {
 }
 
 impl MeasuredSide {
-    /// Has the stacks of its processes sampled from now on, and says which these are.
-    fn followed(self, profiler: &mut Profiler) -> Vec<u32> {
+    /// Has the stacks of its processes sampled from now on, or not, and says which these are.
+    fn followed(self, profiler: &mut Profiler, samples: bool) -> Vec<u32> {
         let MeasuredSide::Process(pid) = self else { return Vec::new() };
         let processes = tree::descendants(pid);
-        profiler.follow(&processes);
+        profiler.follow(&processes, samples);
         processes
     }
 

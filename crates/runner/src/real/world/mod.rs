@@ -403,7 +403,9 @@ impl World for RealWorld {
                 }
                 Ok(Performed::Done)
             }
-            Action::RunBlock { worker, trial, limit, .. } => self.run_block(*worker, trial, *limit),
+            Action::RunBlock { worker, trial, cycle, limit, .. } => {
+                self.run_block(*worker, trial, *cycle, *limit)
+            }
             Action::Measure { worker, trial, limit, timeout, .. } => {
                 self.measure(*worker, trial, *limit, *timeout, tell)
             }
