@@ -1,6 +1,6 @@
 //! `explain --profile`: further launches of a run in which the stacks of the sides are sampled. They carry no verdict: only the profiles are kept.
 
-use super::{stage, world};
+use super::{changes_since, stage, world};
 use crate::cli::Places;
 use crate::commands::measure::Ready;
 use crate::exit::usage;
@@ -37,8 +37,10 @@ pub fn profile(
 ) -> anyhow::Result<RunOutcome> {
     let run = record.id.clone();
     let before = writer.store().last_launch(&run)?;
-    let plan = plan(record.plan, steps, launches)?;
     let stage = stage(places, &run)?;
+    // What has changed on the host meanwhile is the same for both sides; another machine has other functions.
+    changes_since(&record, &stage.host, None)?;
+    let plan = plan(record.plan, steps, launches)?;
     let ready = Ready { plan, written_options: Vec::new(), fingerprint: None, watch: Stopwatch::start() };
     let mut world = world(&ready, &run, stage)?;
     world.sample_stacks().map_err(|error| usage(anyhow!(error)))?;
@@ -56,6 +58,7 @@ pub fn profile(
             }
             failed = writer.write(&run, &RunEvent::Profiled(profile)).err().or(failed.take());
         }
+        RunEvent::TrialEnded { .. } => progress.on(&event, 0), // says why one failed
         _ => {}
     };
     let outcome = match ready.plan.layout.design {
@@ -85,9 +88,9 @@ fn plan(mut plan: Plan, steps: &[String], launches: u32) -> anyhow::Result<Plan>
     match plan.layout.design {
         Design::Interleaved => {
             plan.rule.max_launches = launches;
-            // A function of one percent needs thousands of samples, a verdict fewer blocks than these take.
-            let steps = plan.workload.steps.iter_mut().filter(|step| !step.writes());
-            steps.for_each(|step| step.cycles *= LONGER);
+            // A function of one percent needs thousands of samples, a verdict fewer blocks than these take. Fills keep the operations that they
+            // state.
+            plan.workload.steps.iter_mut().for_each(|step| step.cycles *= LONGER);
         }
         Design::Rounds | Design::Sequential => plan.layout.rounds = launches,
     }
