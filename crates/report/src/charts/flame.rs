@@ -32,14 +32,21 @@ pub(super) fn scene(chart: &FlameGraph) -> Scene {
     let (heading, top) = frame::heading(&chart.title);
     let legend = fitted(&chart.legend, TEXT, WIDTH - 2.0 * EDGE);
     let legend = Shape::words(legend, spot(EDGE, top + 14.0), TEXT, Anchor::Start, Ink::Label);
-    let rows = chart.roots.iter().map(FlameNode::depth).max().unwrap_or(0).min(MOST_ROWS);
+    let scale = (WIDTH - 2.0 * EDGE) / whole;
+    let rows = rows(&chart.roots, scale).min(MOST_ROWS);
     let body_top = top + 24.0;
     let bottom = body_top + rows as f64 * (ROW + GAP);
-    let mut drawing = Drawing { scale: (WIDTH - 2.0 * EDGE) / whole, whole, bottom, items: Vec::new() };
+    let mut drawing = Drawing { scale, whole, bottom, items: Vec::new() };
     drawing.add_all(&chart.roots, Stretch { left: EDGE, right: WIDTH - EDGE }, 0);
     let mut items = vec![heading, Item::plain(vec![legend])];
     items.extend(drawing.items);
     Scene { width: WIDTH, height: (bottom + EDGE).ceil(), title: chart.title.clone(), description, items }
+}
+
+/// Rows of what is wide enough to be drawn: what one side lacks is none of its own.
+fn rows(nodes: &[FlameNode], scale: f64) -> usize {
+    let drawn = nodes.iter().filter(|node| scale * usable(node) >= NARROWEST);
+    drawn.map(|node| 1 + rows(&node.children, scale)).max().unwrap_or(0)
 }
 
 /// A width that can be drawn; nothing of another.

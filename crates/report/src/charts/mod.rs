@@ -163,10 +163,3 @@ pub struct FlameNode {
     /// Together at most as wide.
     pub children: Vec<FlameNode>,
 }
-
-impl FlameNode {
-    /// Rows of it and what it calls.
-    fn depth(&self) -> usize {
-        1 + self.children.iter().map(FlameNode::depth).max().unwrap_or(0)
-    }
-}
