@@ -98,7 +98,7 @@ fn without_trend(rates: &[f64]) -> Vec<f64> {
     places().zip(rates).map(|(place, rate)| rate - mean - rise * place).collect()
 }
 
-/// How values, of which `square` is the sum of squares, and those so many places later go together; 0 of values that are all alike.
+/// The autocorrelation at a lag of values whose sum of squares is `square`; 0 if all are alike.
 fn correlation(flat: &[f64], square: f64, lag: usize) -> f64 {
     let product: f64 = flat.iter().zip(flat.iter().skip(lag)).map(|(one, later)| one * later).sum();
     let pairs = flat.len().saturating_sub(lag) as f64;

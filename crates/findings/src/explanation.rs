@@ -1,6 +1,7 @@
 //! Why a step differs, as far as what was measured tells: where the time of an operation went, what moved with the rate, and patterns that are
 //! known. What moved together is never said to be a cause.
 
+use crate::comparison::rounds::FOLLOW_THE_RATE;
 use crate::comparison::{ComparedMetric, ComparedStep, Comparison, StepView, TimeParts};
 use crate::differs::Difference;
 use crate::import::{ImportView, RowView};
@@ -66,10 +67,7 @@ pub struct Moved {
 /// A pattern with what shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matched {
-    pub id: String,
-    pub says: String,
-    pub reference: String,
-    pub remedy: Option<String>,
+    pub pattern: Pattern,
     /// Metrics and their ratios.
     pub evidence: Vec<(Metric, f64)>,
 }
@@ -154,21 +152,10 @@ fn moved(case: &ComparedStep) -> Vec<Moved> {
 
 /// What says again that the rate changed.
 fn is_the_rate(metric: Metric) -> bool {
-    metric.is_rate()
-        || matches!(
-            metric,
-            Metric::BytesPerSecond
-                | Metric::ThreadMicrosPerOp
-                | Metric::OpsPerSecondDrained
-                | Metric::RateIn50Percent
-                | Metric::RateIn95Percent
-                | Metric::RateIn99Percent
-                | Metric::RateIn95PercentOfTen
-                | Metric::RateIn99PercentOfTen
-        )
+    metric.is_rate() || FOLLOW_THE_RATE.contains(&metric)
 }
 
-/// The size of reads follows from how many there were and of how many bytes, if it is not told itself.
+/// Adds the mean size of reads, bytes over requests, if it was not measured itself.
 fn with_read_size(mut changed: BTreeMap<Metric, Changed>) -> BTreeMap<Metric, Changed> {
     let size = Metric::Device { what: DeviceMetric::ReadBytesMean, with_drain: false };
     let of = |counter: Counter| changed.get(&Metric::Counter(counter)).copied();
@@ -185,13 +172,7 @@ fn matched(patterns: &[Pattern], engine: Option<&str>, changed: BTreeMap<Metric,
     let of = |pattern: &Pattern| {
         let evidence =
             pattern.evidence(&changed).filter(|_| engine.is_none_or(|engine| pattern.is_of(engine)))?;
-        Some(Matched {
-            id: pattern.id.clone(),
-            says: pattern.says.clone(),
-            reference: pattern.reference.clone(),
-            remedy: pattern.remedy.clone(),
-            evidence,
-        })
+        Some(Matched { pattern: pattern.clone(), evidence })
     };
     patterns.iter().filter_map(of).collect()
 }

@@ -33,18 +33,7 @@ pub struct Profile {
 
 /// What a thread waits for, by the call of the kernel that it is in.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -150,7 +139,7 @@ impl Profile {
         self.cpu_us_per_op().filter(|_| is_known).map(|with| with / without - 1.0)
     }
 
-    /// What an operation waited for each of these, in microseconds; absent if nobody looked, or there was no operation.
+    /// How long an operation waited, in microseconds, by what it waited for; absent if no thread was looked at, or no operation was done.
     pub fn waits_us_per_op(&self) -> Option<BTreeMap<Wait, f64>> {
         let per_look = self.wall.0 as f64 / 1e3 / self.operations as f64 / self.looks as f64;
         let of = |(wait, looks): (&Wait, &u64)| (*wait, per_look * *looks as f64);

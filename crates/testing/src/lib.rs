@@ -2,6 +2,7 @@
 //! (`Plan { seed: 7, ..plan(..) }`). Nothing that ships may use it: it panics where what it is given is wrong.
 
 pub mod compared;
+pub mod profiles;
 pub mod rounds;
 pub mod sides;
 pub mod streams;

@@ -77,35 +77,13 @@ impl Flame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::block::TrialKey;
-    use model::profile::{Quality, Stacks};
-    use model::units::Nanos;
-
-    fn profile(us_per_op: u64, stacks: &[(&str, u64)]) -> Profile {
-        let mut all = Stacks::default();
-        for (frames, samples) in stacks {
-            (0..*samples).for_each(|_| all.add("foreground", frames.split(';')));
-        }
-        let (names, stacks) = all.finish();
-        Profile {
-            trial: TrialKey { launch: 1, step: "s".to_owned(), side: 0 },
-            operations: 1000,
-            cpu: Nanos(us_per_op * 1_000_000),
-            unsampled_operations: 0,
-            unsampled_cpu: Nanos(0),
-            wall: Nanos(0),
-            looks: 0,
-            waits: BTreeMap::new(),
-            quality: Quality::default(),
-            names,
-            stacks,
-        }
-    }
+    use testing::profiles::profile;
 
     #[test]
     fn stacks_of_both_sides_are_one_tree_and_what_is_small_on_both_is_left_out() {
-        let base = profile(10, &[("main;get;seek", 599), ("main;get", 400), ("main;rare", 1)]);
-        let candidate = profile(12, &[("main;get;seek", 600), ("main;get", 400), ("main;new", 200)]);
+        let base = profile(1, 0, 10_000, &[("main;get;seek", 599), ("main;get", 400), ("main;rare", 1)]);
+        let candidate =
+            profile(1, 1, 12_000, &[("main;get;seek", 600), ("main;get", 400), ("main;new", 200)]);
         let root = Flame::of(
             &[[&base, &candidate], [&base, &candidate]],
             &BTreeMap::from([("get", 0.5), ("new", 2.0)]),

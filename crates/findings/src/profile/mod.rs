@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Of the intervals. There are hundreds of functions: one in a hundred may look changed.
 pub const CONFIDENCE: f64 = 0.99;
 
-/// A step of a candidate beside the base, by function.
+/// A step of a candidate compared with the base, by function.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfileView {
     /// Launches in which both sides were sampled.
@@ -196,7 +196,7 @@ const SYSTEM_CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
 /// The end of the names of its functions.
 const OF_KERNEL: &str = "_[k]";
 
-/// In whose code, and of which kind of thread, a stack is.
+/// The part of the time of an operation that a stack counts for.
 fn part_of_cpu(profile: &Profile, stack: &Stack) -> String {
     let name = |place: &usize| profile.names.get(*place).map_or("", String::as_str);
     let thread = name(&stack.thread);
@@ -275,35 +275,8 @@ fn functions(launches: &[&[OfLaunch<'_>; 2]]) -> Vec<FunctionChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::block::TrialKey;
     use model::profile::Stacks;
-    use model::units::Nanos;
-
-    /// 1,000 samples and operations, so that a sample is a share of 0.001.
-    fn profile(launch: u32, side: Side, ns_per_op: u64, stacks: &[(&str, u64)]) -> Profile {
-        let mut all = Stacks::default();
-        for (frames, samples) in stacks {
-            (0..*samples).for_each(|_| all.add(FOREGROUND, frames.split(';')));
-        }
-        let (names, stacks) = all.finish();
-        let trial = TrialKey { launch, step: "read".to_owned(), side };
-        let cpu = Nanos(ns_per_op * 1000);
-        let waits = BTreeMap::from([(Wait::Lock, 10 + u64::from(launch % 2)), (Wait::Client, 300)]);
-        let quality = Quality { frequency: 199, ..Quality::default() };
-        Profile {
-            trial,
-            operations: 1000,
-            cpu,
-            wall: cpu,
-            unsampled_operations: 1000,
-            unsampled_cpu: Nanos(cpu.0 / 100 * 99),
-            looks: 1000,
-            waits,
-            quality,
-            names,
-            stacks,
-        }
-    }
+    use testing::profiles::profile;
 
     fn launches(slower_percent: u64) -> Vec<Profile> {
         let of = |launch: u32| {

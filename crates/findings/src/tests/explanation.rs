@@ -52,7 +52,7 @@ fn what_moved_with_a_rate_shows_a_pattern_and_noise_shows_none() {
         "{:?}",
         case.moved
     );
-    let ids: Vec<&str> = case.patterns.iter().map(|one| one.id.as_str()).collect();
+    let ids: Vec<&str> = case.patterns.iter().map(|one| one.pattern.id.as_str()).collect();
     assert_eq!(ids, ["contention"]);
     let mut steady = record(&Truth { write: 1.0, read: 0.9 });
     multiplied(&mut steady, Counter::VoluntarySwitches, 50_000, 100);
@@ -65,8 +65,8 @@ fn small_reads_are_known_by_their_number_and_their_bytes() {
     multiplied(&mut slower, Counter::DiskReads, 10_000, 600);
     multiplied(&mut slower, Counter::DiskReadBytes, 800_000_000, 101);
     let case = &explained(&slower, &[]).cases[0];
-    let found = case.patterns.iter().find(|one| one.id == "readahead-above-request-limit").unwrap();
-    assert_eq!(found.remedy.as_deref(), Some("readahead-96k"));
+    let found = case.patterns.iter().find(|one| one.pattern.id == "readahead-above-request-limit").unwrap();
+    assert_eq!(found.pattern.remedy.as_deref(), Some("readahead-96k"));
     assert!(found.evidence[0].1 < 0.2, "{:?}", found.evidence);
 }
 
@@ -77,7 +77,9 @@ fn a_published_table_names_the_pattern_without_a_run() {
     let ids: Vec<(&str, &str)> = found
         .cases
         .iter()
-        .flat_map(|case| case.patterns.iter().map(move |one| (case.candidate.as_str(), one.id.as_str())))
+        .flat_map(|case| {
+            case.patterns.iter().map(move |one| (case.candidate.as_str(), one.pattern.id.as_str()))
+        })
         .collect();
     assert!(ids.iter().any(|(_, id)| *id == "readahead-above-request-limit"), "{ids:?}");
 }

@@ -1,4 +1,4 @@
-//! A flame graph: functions over those that called them, as wide as their time on one side, coloured by how it changed.
+//! A flame graph: functions above their callers, as wide as their time on one side, coloured by how it changed.
 
 use super::frame::{self, EDGE, SMALL, TEXT, TO_BASE_LINE, WIDTH};
 use super::lettering::{brief, fitted, width};
@@ -11,7 +11,7 @@ const ROW: f64 = 17.0;
 const GAP: f64 = 1.0;
 /// Between a name and the edges of its function.
 const INSIDE: f64 = 3.0;
-/// Narrower functions are not drawn: nobody could point at them.
+/// In pixels; narrower functions are left out.
 const NARROWEST: f64 = 0.7;
 /// With less room a name would be a letter and dots.
 const NAMED: f64 = 20.0;
@@ -24,7 +24,7 @@ const MOST_ROWS: usize = 60;
 
 pub(super) fn scene(chart: &FlameGraph) -> Scene {
     let description =
-        format!("Flame graph of {}: each function stands over the one that called it.", brief(&chart.title));
+        format!("Flame graph of {}: each function is drawn above its caller.", brief(&chart.title));
     let whole: f64 = chart.roots.iter().map(usable).sum();
     if !(whole.is_finite() && whole > 0.0) {
         return frame::empty(&chart.title, description);

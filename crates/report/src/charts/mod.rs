@@ -28,7 +28,7 @@ pub enum Chart {
     Bars(Bars),
     /// How latency is spread: shares of operations by latency, a row for each subject.
     Latency(LatencyShares),
-    /// Functions over those that called them.
+    /// Functions above their callers.
     Flame(FlameGraph),
 }
 
@@ -139,10 +139,10 @@ pub struct LatencyRow {
     pub shares: Vec<f64>,
 }
 
-/// Functions over those that called them.
+/// Functions above their callers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlameGraph {
-    /// Stands over the chart.
+    /// The heading.
     pub title: String,
     /// What widths and colours mean.
     pub legend: String,

@@ -21,9 +21,7 @@ fn figure(case: &Explained, profile: &ProfileView, side: usize, subject: &str) -
     let roots = profile.flame.children.iter().map(|child| node(child, side)).collect();
     Figure {
         name: format!("flame-{}-{}", case.step, if side == 0 { "base" } else { "candidate" }),
-        caption: format!(
-            "CPU time of an operation on {subject}: each function stands over the one that called it."
-        ),
+        caption: format!("CPU time of an operation on {subject}: each function is drawn above its caller."),
         chart: Chart::Flame(FlameGraph { title, legend, roots }),
     }
 }

@@ -44,13 +44,13 @@ fn moved(one: &Moved) -> Value {
     })
 }
 
-fn pattern(one: &Matched) -> Value {
+fn pattern(Matched { pattern, evidence }: &Matched) -> Value {
     let shown = |(metric, ratio): &(Metric, f64)| json!({ "metric": metric.name(), "ratio": ratio });
     json!({
-        "id": one.id,
-        "says": one.says,
-        "reference": one.reference,
-        "remedy": one.remedy,
-        "evidence": one.evidence.iter().map(shown).collect::<Vec<_>>(),
+        "id": pattern.id,
+        "says": pattern.says,
+        "reference": pattern.reference,
+        "remedy": pattern.remedy,
+        "evidence": evidence.iter().map(shown).collect::<Vec<_>>(),
     })
 }

@@ -54,7 +54,7 @@ fn in_short(case: &Explained) -> String {
         .map(|share| format!("; CPU is {:.0} % of the change of its time", 100.0 * share))
         .unwrap_or_default();
     let largest = case.profile.as_ref().map(functions::largest).unwrap_or_default();
-    let patterns: Vec<&str> = case.patterns.iter().map(|pattern| pattern.id.as_str()).collect();
+    let patterns: Vec<&str> = case.patterns.iter().map(|one| one.pattern.id.as_str()).collect();
     let patterns =
         if patterns.is_empty() { String::new() } else { format!("; looks like {}", patterns.join(", ")) };
     format!("{} of {}:{rate}{cpu}{largest}{patterns}.", case.step, case.candidate)
@@ -87,8 +87,8 @@ fn section(case: &Explained, number: usize) -> Section {
         blocks.push(Block::Table(functions::table(profile)));
         blocks.extend(flames::figures(case, profile).map(Block::Figure));
     }
-    for pattern in &case.patterns {
-        blocks.push(Block::Paragraph(told(pattern)));
+    for matched in &case.patterns {
+        blocks.push(Block::Paragraph(about_pattern(matched)));
     }
     if !case.moved.is_empty() {
         let left = case.moved.len().saturating_sub(MOST_MOVED);
@@ -136,9 +136,9 @@ fn times(time: TimeParts) -> Table {
 }
 
 /// "Looks like contention: .. Shown by: voluntary switches x 1.55, CPU/op x 1.04. Known from: .."
-fn told(pattern: &Matched) -> String {
+fn about_pattern(Matched { pattern, evidence }: &Matched) -> String {
     let evidence: Vec<String> =
-        pattern.evidence.iter().map(|(metric, of)| format!("{} x {}", metric.label(), ratio(*of))).collect();
+        evidence.iter().map(|(metric, of)| format!("{} x {}", metric.label(), ratio(*of))).collect();
     let remedy = pattern.remedy.as_ref().map_or_else(String::new, |remedy| {
         format!(" If that is the cause, the configuration `{remedy}` gives it back: compare the candidate with itself under it.")
     });
@@ -183,7 +183,7 @@ pub fn table(view: &ExplanationView) -> Table {
             let Change { ratio, low, high } = one.change;
             row(one.metric.name(), [one.base, one.candidate, Some(ratio), low, high])
         }));
-        table.fill(case.patterns.iter().map(|pattern| row(&format!("pattern {}", pattern.id), [None; 5])));
+        table.fill(case.patterns.iter().map(|one| row(&format!("pattern {}", one.pattern.id), [None; 5])));
     }
     table
 }

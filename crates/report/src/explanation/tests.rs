@@ -9,6 +9,7 @@ use findings::differs::{Difference, DifferenceKind};
 use findings::profile::{Flame, FunctionChange, Interval, ProfileView, TimeChange};
 use model::counter::Counter;
 use model::metric::Metric;
+use model::pattern::{self, Pattern};
 use model::profile::Quality;
 use model::verdict::Verdict;
 
@@ -26,6 +27,12 @@ fn time(part: &str, us_per_op: [f64; 2]) -> TimeChange {
     let mean = us_per_op[1] - us_per_op[0];
     let change = Interval { mean, low: Some(mean - 0.01), high: Some(mean + 0.01) };
     TimeChange { part: part.to_owned(), us_per_op, change }
+}
+
+fn contention() -> Pattern {
+    const TEXT: &str = "[[pattern]]\nid = 'contention'\nsays = 'threads wait for each other more often'\n\
+        reference = 'a post'\nremedy = 'spread'\nwhen = [{ any_of = ['voluntary_switches_per_op'], above = 1.2 }]\n";
+    pattern::parse(TEXT, "test").unwrap().remove(0)
 }
 
 /// A step that is slower by 7 %, with everything that there can be to say.
@@ -79,13 +86,7 @@ pub fn view() -> ExplanationView {
             attributed: Some(0.8),
         }),
         moved: vec![Moved { metric: switches, base: Some(1.2), candidate: Some(1.9), change: change(1.58) }],
-        patterns: vec![Matched {
-            id: "contention".to_owned(),
-            says: "threads wait for each other more often".to_owned(),
-            reference: "a post".to_owned(),
-            remedy: Some("spread".to_owned()),
-            evidence: vec![(switches, 1.58)],
-        }],
+        patterns: vec![Matched { pattern: contention(), evidence: vec![(switches, 1.58)] }],
         differs: vec![Difference {
             kind: DifferenceKind::DefaultInEffect,
             what: "compaction_readahead_size".to_owned(),

@@ -17,6 +17,8 @@ pub(crate) use values::Cells;
 
 use super::{Comparison, Course, Repeats, Stall, StepView, SubjectRow, Values};
 use super::{depths, facts, sweeps};
+pub(crate) use moved::FOLLOW_THE_RATE;
+
 use against_base::{Together, cases, groups, judge_together};
 use analysis::course;
 use model::block::{Outcome, Side};

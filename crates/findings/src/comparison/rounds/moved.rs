@@ -11,9 +11,8 @@ use model::counter::Counter;
 use model::metric::{DeviceMetric, Metric};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Metrics that follow from the rate by arithmetic, and totals of a step, which grow with the operations that it
-/// happened to do: they would stand beside every change and say nothing.
-const FOLLOW_THE_RATE: [Metric; 22] = [
+/// Metrics that follow from the rate by arithmetic.
+pub(crate) const FOLLOW_THE_RATE: [Metric; 9] = [
     Metric::OpsPerSecond,
     Metric::OpsPerSecondDrained, // a series of its own
     Metric::RateIn50Percent,
@@ -23,6 +22,11 @@ const FOLLOW_THE_RATE: [Metric; 22] = [
     Metric::RateIn99PercentOfTen,
     Metric::BytesPerSecond,
     Metric::ThreadMicrosPerOp,
+];
+
+/// Totals of a step, which grow with the operations that it happened to do: like what follows from the rate they would stand beside every
+/// change and say nothing.
+const TOTALS: [Metric; 13] = [
     Metric::LsmBytes,
     Metric::BlobBytes,
     Metric::CompactionWriteBytes,
@@ -88,6 +92,7 @@ pub(super) fn with(rate: &Searched<'_>, change: &Change, cells: &Cells) -> Vec<M
 fn is_asked(rate: &Searched<'_>, metric: Metric) -> bool {
     let per_s_of_device = matches!(metric, Metric::Device { .. }) && metric.name().contains("_per_s");
     !FOLLOW_THE_RATE.contains(&metric)
+        && !TOTALS.contains(&metric)
         && !per_s_of_device
         && ![rate.metric, Metric::OtherCpuPercent].contains(&metric)
 }

@@ -49,6 +49,15 @@ struct Thread {
     events: Option<ThreadEvents>,
 }
 
+/// What a block of a side did.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    pub operations: u64,
+    /// Of the side's processes.
+    pub cpu: Nanos,
+    pub wall: Nanos,
+}
+
 #[derive(Default)]
 struct Gathered {
     operations: u64,
@@ -82,26 +91,17 @@ impl Profiler {
     /// From now on samples all threads of these processes, those that are new too, or none of them, and throws away what was sampled before.
     pub fn follow(&mut self, processes: &[u32], samples: bool) {
         self.samples = samples;
-        let mut alive = BTreeMap::new();
-        for process in processes {
-            for thread in threads::of(*process) {
-                alive.insert(thread, *process);
-            }
-        }
-        // Those of other sides stay: they are stopped.
-        self.threads.retain(|thread, of| !processes.contains(&of.process) || alive.contains_key(thread));
+        // Those of other sides are alive too: they are stopped.
         self.threads.retain(|thread, of| threads::is_alive(of.process, *thread));
-        for (thread, process) in alive {
-            let user_only = self.user_only;
-            self.threads.entry(thread).or_insert_with(|| Thread {
-                process,
-                kind: threads::kind(process, thread),
-                events: ThreadEvents::open(thread, user_only).ok(),
-            });
-        }
         self.code.retain(|process, _| threads::is_alive(*process, *process));
         for process in processes {
-            self.code.entry(*process).or_default();
+            for thread in threads::of(*process) {
+                self.threads.entry(thread).or_insert_with(|| Thread {
+                    process: *process,
+                    kind: threads::kind(*process, thread),
+                    events: ThreadEvents::open(thread, self.user_only).ok(),
+                });
+            }
         }
         for events in self.threads.values_mut().filter_map(|thread| thread.events.as_mut()) {
             events.switch(samples);
@@ -149,8 +149,10 @@ impl Profiler {
         gathered.quality.threads_left_out = gathered.quality.threads_left_out.max(left_out);
     }
 
-    /// Takes in what a block of a trial did, its CPU time and how long it took.
-    pub fn take_work(&mut self, trial: &TrialKey, operations: u64, cpu: Nanos, wall: Nanos) {
+    /// Takes in the rest of the samples of a block that has ended, what it did, its CPU time and how long it took.
+    pub fn take_block(&mut self, trial: &TrialKey, processes: &[u32], work: Work) {
+        self.take_samples(trial, processes);
+        let Work { operations, cpu, wall } = work;
         let gathered = self.gathered.entry(trial.clone()).or_default();
         if !self.samples {
             gathered.unsampled_operations += operations;

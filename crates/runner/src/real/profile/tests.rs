@@ -44,9 +44,9 @@ fn what_burns_cpu_is_found_by_its_name() {
             while began.elapsed() < Duration::from_millis(100) {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            profiler.take_samples(&trial, &own);
             profiler.ended();
-            profiler.take_work(&trial, 10, Nanos::from_millis(100), Nanos::from_millis(100));
+            let took = Nanos::from_millis(100);
+            profiler.take_block(&trial, &own, Work { operations: 10, cpu: took, wall: took });
             // What is burnt between blocks is in none.
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -14,7 +14,7 @@ use crate::process::tool::{self, Tool, ToolError};
 use crate::process::tree;
 use crate::process::worker::{Meanwhile, WorkerError};
 use crate::real::db_bench;
-use crate::real::profile::Profiler;
+use crate::real::profile::{Profiler, Work};
 use model::block::TrialKey;
 use model::counter::Counter;
 use model::event::{Moment, RunEvent};
@@ -63,9 +63,7 @@ impl RealWorld {
         };
         self.check_disk(id, "running a block", &report)?;
         if let Some(profiler) = &mut self.profiler {
-            profiler.take_samples(trial, &processes);
-            let cpu = spent.process_cpu.unwrap_or_default();
-            profiler.take_work(trial, report.operations, cpu, report.wall);
+            profiler.take_block(trial, &processes, work(&report, &spent));
         }
         self.edges += watch.elapsed().saturating_sub(report.wall);
         self.blocks += 1;
@@ -120,9 +118,7 @@ impl RealWorld {
         self.check_disk(id, &format!("running {}", trial.step), &report)?;
         if let Some(profiler) = &mut self.profiler {
             profiler.ended();
-            profiler.take_samples(trial, &processes);
-            let cpu = spent.process_cpu.unwrap_or_default();
-            profiler.take_work(trial, report.operations, cpu, report.wall);
+            profiler.take_block(trial, &processes, work(&report, &spent));
         }
         // A device that is slow on purpose is no part of the host that is measured.
         if let Some(host) = report.counters.get_mut(&Counter::HostCpuMicros) {
@@ -291,6 +287,10 @@ impl RealWorld {
             counters: spent.counters,
         }))
     }
+}
+
+fn work(report: &BlockReport, spent: &SideReading) -> Work {
+    Work { operations: report.operations, cpu: spent.process_cpu.unwrap_or_default(), wall: report.wall }
 }
 
 /// What can be read of a side.
