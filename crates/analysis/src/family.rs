@@ -280,11 +280,8 @@ mod tests {
     #[test]
     fn a_change_is_confirmed_in_a_family_of_42_after_nine_launches() {
         let mut seen = Family::new();
-        assert_eq!(
-            seen.look(&members(&family(8, 42, -0.05)), 0.005).confirmed,
-            [],
-            "2 of 256 flips are 0.8 %"
-        );
+        let none = seen.look(&members(&family(8, 42, -0.05)), 0.005).confirmed;
+        assert!(none.is_empty(), "2 of 256 flips are 0.8 %: {none:?}");
         let found = seen.look(&members(&family(9, 42, -0.05)), 0.01);
         assert_eq!(found.confirmed, [0]);
         assert!(found.critical > 2.0 && found.critical < 8.0, "{}", found.critical);
@@ -296,7 +293,8 @@ mod tests {
         values[1].iter_mut().for_each(|value| *value += 0.03);
         let found = Family::new().look(&members(&values), 0.01);
         assert_eq!(found.confirmed, [0, 1]);
-        assert_eq!(Family::new().look(&members(&family(12, 42, 0.0)), 0.01).confirmed, []);
+        let none = Family::new().look(&members(&family(12, 42, 0.0)), 0.01).confirmed;
+        assert!(none.is_empty(), "{none:?}");
     }
 
     #[test]

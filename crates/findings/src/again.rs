@@ -4,6 +4,7 @@
 use model::figures::chosen_percent;
 use model::plan::{DecisionRule, Design, Plan, Purpose};
 use model::plan_file::{LoopDeviceText, PlanText, UnknownOptions};
+use model::planted::PlantedAs;
 use model::units::Nanos;
 
 /// How a run is measured again.
@@ -72,6 +73,10 @@ fn arguments(plan: &Plan) -> Vec<String> {
     let planted = plan.subjects.iter().map(|subject| subject.planted_slowdown_percent).fold(0.0, f64::max);
     if planted > 0.0 {
         option("plant-slowdown", planted.to_string());
+        let planted_as = plan.subjects.iter().map(|subject| subject.planted_as);
+        for one in planted_as.filter(|one| *one != PlantedAs::default()).take(1) {
+            option("plant-as", one.name().to_owned());
+        }
     }
     for (name, is_set) in [("--own-image", plan.own_image), ("--extendable", rule.extendable)] {
         words.extend(is_set.then(|| name.to_owned()));
@@ -91,7 +96,7 @@ pub fn word(text: &str) -> String {
 
 /// Everything that was decided, as the file that `dbdyno run` reads. Sizes are those that were measured, whether they
 /// came from the workload, a hardware class or a scale.
-fn plan_file(plan: &Plan) -> PlanText {
+pub fn plan_file(plan: &Plan) -> PlanText {
     let layout = &plan.layout;
     let measured = plan.distinct_subjects().iter().map(|subject| subject.reference.to_string());
     let is_interleaved = layout.design == Design::Interleaved;

@@ -7,6 +7,7 @@ use model::block::Side;
 use model::block_cache::{BLOCK_CACHE, CACHE_TYPE};
 use model::build::{BuildProbe, EngineBuild};
 use model::plan::Subject;
+use model::planted::PlantedAs;
 use model::record::RunRecord;
 use model::wire::Endpoint;
 use std::collections::BTreeSet;
@@ -127,7 +128,11 @@ fn storage(base: &Subject, candidate: &Subject) -> Vec<Difference> {
 fn planted(base: &Subject, candidate: &Subject) -> Option<Difference> {
     let percent = |subject: &Subject| {
         let planted = subject.planted_slowdown_percent;
-        (planted > 0.0).then(|| format!("{planted} %"))
+        let spent = match subject.planted_as {
+            PlantedAs::Cpu => String::new(),
+            other => format!(" as {}", other.name()),
+        };
+        (planted > 0.0).then(|| format!("{planted} %{spent}"))
     };
     let (base, candidate) = (percent(base), percent(candidate));
     unequal(DifferenceKind::Planted, "injected slowdown", base.as_ref(), candidate.as_ref())

@@ -1,17 +1,19 @@
 //! Why a step differs, as far as what was measured tells: where the time of an operation went, what moved with the rate, and patterns that are
 //! known. What moved together is never said to be a cause.
 
+pub use crate::change::Change;
 use crate::comparison::rounds::FOLLOW_THE_RATE;
 use crate::comparison::{ComparedMetric, ComparedStep, Comparison, StepView, TimeParts};
+use crate::counterfactual::{Chain, Test};
 use crate::differs::Difference;
 use crate::import::{ImportView, RowView};
 use crate::profile::{self, ProfileView};
+use crate::query_plans::PlanChange;
 use model::counter::Counter;
 use model::metric::{DeviceMetric, Metric};
 use model::pattern::{Changed, Pattern};
 use model::profile::Profile;
 use model::verdict::Verdict;
-use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What is said of a run, or of an import.
@@ -21,6 +23,8 @@ pub struct ExplanationView {
     pub base: String,
     /// Those that differ, in the order of the workload.
     pub cases: Vec<Explained>,
+    /// What lies between the ends, as far as it was measured.
+    pub chains: Vec<Chain>,
 }
 
 /// A step of a candidate.
@@ -41,18 +45,12 @@ pub struct Explained {
     /// What moved with the rate, the clearest first, one of each group of twins.
     pub moved: Vec<Moved>,
     pub patterns: Vec<Matched>,
+    /// Configurations that were tested on it.
+    pub tests: Vec<Test>,
+    /// Statements that run by another plan.
+    pub plan_changes: Vec<PlanChange>,
     /// Besides the code.
     pub differs: Vec<Difference>,
-}
-
-/// A ratio with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Change {
-    pub ratio: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
 }
 
 /// A metric that moved.
@@ -77,12 +75,14 @@ pub struct Matched {
 pub struct Known<'a> {
     pub patterns: &'a [Pattern],
     pub profiles: &'a [Profile],
+    pub tests: &'a [Test],
+    pub chains: &'a [Chain],
 }
 
 /// Of a comparison: the named steps of all candidates, or those that differ if none is named.
 pub fn of_comparison(view: &Comparison, known: Known<'_>, steps: &[String]) -> ExplanationView {
     let cases = wanted(view, steps).map(|(step, case)| explained(view, step, case, known)).collect();
-    ExplanationView { id: view.run.id.clone(), base: view.base.clone(), cases }
+    ExplanationView { id: view.run.id.clone(), base: view.base.clone(), cases, chains: known.chains.to_vec() }
 }
 
 /// The steps of a comparison that are explained, each once, in the order of the workload.
@@ -112,6 +112,9 @@ fn explained(view: &Comparison, step: &StepView, case: &ComparedStep, known: Kno
         .collect();
     let engine = view.base.split('@').next().unwrap_or_default();
     let subject = view.subjects.iter().find(|subject| subject.side == case.side);
+    let plan_changes = view.plan_changes.iter().filter(|one| one.step == step.name && one.side == case.side);
+    let is_tested = |one: &&Test| one.step == step.name && one.candidate == view.name(case.side);
+    let tests = known.tests.iter().filter(is_tested);
     Explained {
         step: step.name.clone(),
         candidate: view.name(case.side).to_owned(),
@@ -122,6 +125,8 @@ fn explained(view: &Comparison, step: &StepView, case: &ComparedStep, known: Kno
         profile: profile::build(known.profiles, &step.name, case.side),
         moved: moved(case),
         patterns: matched(known.patterns, Some(engine), with_read_size(changed)),
+        tests: tests.cloned().collect(),
+        plan_changes: plan_changes.cloned().collect(),
         differs: subject.map(|subject| subject.differs.clone()).unwrap_or_default(),
     }
 }
@@ -188,7 +193,7 @@ pub fn of_import(view: &ImportView, patterns: &[Pattern], steps: &[String]) -> E
             cases.extend((!case.patterns.is_empty() || !steps.is_empty()).then_some(case));
         }
     }
-    ExplanationView { id: view.id.clone(), base: view.base.clone(), cases }
+    ExplanationView { id: view.id.clone(), base: view.base.clone(), cases, chains: Vec::new() }
 }
 
 /// The metric of this name in JSON, or under this header in tables.
@@ -217,6 +222,8 @@ fn of_rows(step: &str, before: &RowView, row: &RowView, patterns: &[Pattern]) ->
         profile: None,
         moved: Vec::new(),
         patterns: matched(patterns, None, changed),
+        tests: Vec::new(),
+        plan_changes: Vec::new(),
         differs: Vec::new(),
     }
 }

@@ -174,6 +174,8 @@ impl Part {
         view.changes = self.changes(view.changes);
         view.trends.retain(|one| self.selection.has_step(&one.step));
         view.courses.retain_mut(|one| self.selection.has_step(&one.step) && renumber(sides, &mut one.side));
+        view.plan_changes
+            .retain_mut(|one| self.selection.has_step(&one.step) && renumber(sides, &mut one.side));
         view.background_rates.retain(|one| self.selection.has_step(&one.step));
         for stream in &mut view.background_rates {
             stream.sides.retain_mut(|one| renumber(sides, &mut one.side));

@@ -8,6 +8,7 @@ mod elsewhere;
 mod explanation;
 mod gate;
 pub(crate) mod history;
+mod query_plans;
 mod rounds;
 mod selection;
 mod sides;

@@ -63,6 +63,12 @@ impl ServerStatus {
         SIZES.iter().find_map(|name| self.get(name))
     }
 
+    /// By how much each has risen since `before`, 0 included; what fell is a level, or was reset, and is left out.
+    pub fn risen_since(&self, before: &ServerStatus) -> BTreeMap<&str, u64> {
+        let risen = |(name, value): (&'_ String, &u64)| value.checked_sub(before.get(name)?);
+        self.values.iter().filter_map(|one| Some((one.0.as_str(), risen(one)?))).collect()
+    }
+
     /// The share of pages that were found in the server's own cache since `before`, in percent; absent where none was
     /// asked for, or the server says nothing of it.
     pub fn hit_percent_since(&self, before: &ServerStatus) -> Option<f64> {
@@ -99,6 +105,13 @@ mod tests {
             )),
             Some(99.0)
         );
+    }
+
+    #[test]
+    fn what_has_risen_is_told_and_what_fell_or_is_new_is_not() {
+        let before = parse("Handler_read_key = 10\nThreads_running = 3\nQuestions = 5\n");
+        let after = parse("Handler_read_key = 25\nThreads_running = 1\nQuestions = 5\nUptime = 7\n");
+        assert_eq!(after.risen_since(&before), BTreeMap::from([("handler_read_key", 15), ("questions", 0)]));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::clock;
 use crate::latency::Recorder;
 use crate::operation::{Operate, OperationError};
 use crate::pace::{Alarm, Schedule};
+use crate::planted::Slowdown;
 use crate::seconds::{SecondCounts, Seconds};
 use crate::sql::Retries;
 use model::units::Nanos;
@@ -42,8 +43,8 @@ pub enum Pace {
 /// How a thread runs its blocks.
 pub struct Manner {
     pub pace: Pace,
-    /// Test hook: CPU burnt after each operation, in percent of the operation's time.
-    pub planted_slowdown_percent: f64,
+    /// Test hook.
+    pub planted: Slowdown,
 }
 
 /// Who is told of each second of a block, where anybody is.
@@ -78,7 +79,7 @@ impl<O: Operate> BlockRunner for O {
         tell: TellSecond<'_>,
     ) -> ThreadBlock {
         let seconds = Seconds::new(recorder, tell);
-        let planted = manner.planted_slowdown_percent;
+        let planted = &mut manner.planted;
         let block = match &mut manner.pace {
             Pace::Closed => closed_loop(self, limit, planted, recorder, seconds),
             Pace::Open(schedule, alarm) => {
@@ -100,14 +101,13 @@ impl<O: Operate> BlockRunner for O {
 fn closed_loop<O: Operate>(
     operation: &mut O,
     limit: BlockLimit,
-    planted_slowdown_percent: f64,
+    planted: &mut Slowdown,
     recorder: &mut Recorder,
     mut seconds: Seconds<'_>,
 ) -> ThreadBlock {
     let mut tally = Tally::begin(operation.per_call());
     seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
-    let mut burner = Burner::new(planted_slowdown_percent);
     let mut now = tally.start;
     'block: while now < deadline {
         let pause = deadline.min(seconds.end());
@@ -118,7 +118,7 @@ fn closed_loop<O: Operate>(
             let result = operation.once();
             let done = clock::now();
             let latency = done.saturating_sub(now);
-            now = burner.after(done, latency);
+            now = planted.after(done, latency);
             if now >= pause {
                 break (result, latency);
             }
@@ -142,7 +142,7 @@ fn closed_loop<O: Operate>(
 fn open_loop<O: Operate>(
     operation: &mut O,
     limit: BlockLimit,
-    planted_slowdown_percent: f64,
+    planted: &mut Slowdown,
     (schedule, alarm): (&Schedule, &mut Alarm),
     recorder: &mut Recorder,
     mut seconds: Seconds<'_>,
@@ -153,7 +153,6 @@ fn open_loop<O: Operate>(
     let mut tally = Tally::begin(operation.per_call());
     seconds.begin(tally.start, limit);
     let (deadline, most) = bounds(limit, tally.start);
-    let mut burner = Burner::new(planted_slowdown_percent);
     let mut now = tally.start;
     loop {
         let due = schedule.due(tally.start, tally.tried);
@@ -172,7 +171,7 @@ fn open_loop<O: Operate>(
         let began = clock::now();
         let result = operation.once();
         let done = clock::now();
-        now = burner.after(done, done.saturating_sub(began));
+        now = planted.after(done, done.saturating_sub(began));
         if now >= seconds.end() {
             seconds.tell_until(now, tally.completed(), recorder);
         }
@@ -291,45 +290,6 @@ impl Tally {
     }
 }
 
-/// The planted slowdown: a share of each operation's time, burnt in portions that the clock can measure.
-struct Burner {
-    share: f64,
-    owed_ns: f64,
-}
-
-impl Burner {
-    /// Below this, reading the clock would itself be most of what is burnt.
-    const SMALLEST_PORTION_NS: f64 = 2_000.0;
-
-    fn new(percent: f64) -> Burner {
-        Burner { share: percent / 100.0, owed_ns: 0.0 }
-    }
-
-    /// Burns what is owed after an operation that ended at `done`; returns the time after that.
-    #[inline]
-    fn after(&mut self, done: Nanos, operation: Nanos) -> Nanos {
-        if self.share <= 0.0 {
-            return done;
-        }
-        self.burn(done, operation)
-    }
-
-    #[cold]
-    fn burn(&mut self, done: Nanos, operation: Nanos) -> Nanos {
-        self.owed_ns += operation.0 as f64 * self.share;
-        if self.owed_ns < Self::SMALLEST_PORTION_NS {
-            return done;
-        }
-        let mut now = done;
-        while ((now.0 - done.0) as f64) < self.owed_ns {
-            std::hint::spin_loop();
-            now = clock::now();
-        }
-        self.owed_ns -= (now.0 - done.0) as f64;
-        now
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -374,7 +334,7 @@ mod tests {
         let mut recorder = Recorder::new();
         let mut manner = Manner {
             pace: schedule.map_or(Pace::Closed, |schedule| Pace::Open(schedule, Alarm::default())),
-            planted_slowdown_percent: 0.0,
+            planted: Slowdown::none(),
         };
         let block = countdown(left).run(limit, &mut manner, &mut recorder, None);
         (block, recorder.summary().count)
@@ -391,7 +351,7 @@ mod tests {
     #[test]
     fn a_call_of_several_operations_counts_as_them_and_is_recorded_once() {
         let mut recorder = Recorder::new();
-        let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
+        let mut manner = Manner { pace: Pace::Closed, planted: Slowdown::none() };
         let mut batches = Countdown { per_call: 8, ..countdown(100) };
         let block = batches.run(BlockLimit::Operations { count: 90 }, &mut manner, &mut recorder, None);
         assert_eq!((block.operations, block.failed_operations, block.found), (88, 8, 77));
@@ -406,11 +366,11 @@ mod tests {
         let mut tell = |second: SecondCounts| told.push((second.operations, second.latency.count()));
         let seconds = Seconds::new(&recorder, Some(&mut tell)).lasting(Nanos::from_millis(200));
         let block = match rate.map(|rate| Schedule::new(rate, 1, 0)) {
-            None => closed_loop(&mut operation, limit, 0.0, &mut recorder, seconds),
+            None => closed_loop(&mut operation, limit, &mut Slowdown::none(), &mut recorder, seconds),
             Some(schedule) => open_loop(
                 &mut operation,
                 limit,
-                0.0,
+                &mut Slowdown::none(),
                 (&schedule, &mut Alarm::default()),
                 &mut recorder,
                 seconds,
@@ -461,17 +421,5 @@ mod tests {
         assert_eq!(block.operations + block.failed_operations, 200);
         let lags = block.lags.unwrap();
         assert!(lags.summary().count == 200 && lags.lag().p50 <= lags.lag().max, "{:?}", lags.lag());
-    }
-
-    #[test]
-    fn the_planted_slowdown_costs_its_share() {
-        let mut burner = Burner::new(50.0);
-        let start = clock::now();
-        let mut now = start;
-        for _ in 0..100 {
-            now = burner.after(now, Nanos(10_000));
-        }
-        let burnt = now.saturating_sub(start).0 as f64;
-        assert!((burnt + burner.owed_ns - 500_000.0).abs() < 1.0, "{burnt}, {} owed", burner.owed_ns);
     }
 }

@@ -14,6 +14,7 @@ mod keys;
 mod latency;
 mod operation;
 mod pace;
+mod planted;
 mod rocksdb;
 mod seconds;
 mod sql;

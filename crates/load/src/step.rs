@@ -11,6 +11,7 @@ use crate::idle::IdleTime;
 use crate::latency::Recorder;
 use crate::operation::{self, Company, OperationError, Target, share_of};
 use crate::pace::{Alarm, Schedule};
+use crate::planted::Slowdown;
 use crate::seconds::SecondCounts;
 use background::{BackgroundWriter, Written};
 use companies::Companies;
@@ -40,6 +41,9 @@ pub enum StepError {
     /// The system has no room for another thread.
     #[error("failed to start a thread")]
     NoThread(#[source] std::io::Error),
+    /// A test hook that cannot be had here.
+    #[error("failed to make the injected slowdown ready")]
+    NoSlowdown(#[source] std::io::Error),
     /// A companion has neither a rate nor a stream that it follows.
     #[error("concurrent step {0} has neither a rate nor a stream that it follows")]
     NoTurns(usize),
@@ -343,7 +347,9 @@ impl Foreground {
     /// allocates itself: what two threads write must not lie in one cache line.
     fn start(target: &Target, setup: &StepSetup, role: Role) -> Result<Foreground, StepError> {
         let Role { thread, pace, company } = role;
-        let mut manner = Manner { pace, planted_slowdown_percent: setup.planted_slowdown_percent };
+        let planted =
+            Slowdown::new(setup.planted_slowdown_percent, setup.planted_as).map_err(StepError::NoSlowdown)?;
+        let mut manner = Manner { pace, planted };
         let (orders, to_run) = channel::<BlockOrder>();
         let (teller, told) = channel();
         let (ready, readiness) = channel();

@@ -13,6 +13,7 @@ use crate::sql::claim::Claim;
 use crate::sql::connection::Connection;
 use crate::sql::{self, SqlError, WireError};
 use crate::step::{BlockOrder, RunningStep, StepError, StepLatency, TellStream};
+use model::query_plan;
 use model::units::Bytes;
 use model::wire::{EngineText, FailureKind, Library, Reply, Request, ServerAddress, StepSetup, Stream};
 use model::workload::{DataSet, Operation};
@@ -186,6 +187,11 @@ impl Worker {
             }
             Request::ReadShape => Ok(Reply::Shape(self.open()?.0.shape())),
             Request::ReadText { what } => Ok(Reply::Text { text: self.text(what)? }),
+            Request::ExplainStatements(setup) => {
+                let address = self.server().ok_or(WorkerError::Protocol(NO_SERVER))?;
+                let plans = sql::explain::explain(address, &setup)?;
+                Ok(Reply::Text { text: Some(query_plan::to_text(&plans)) })
+            }
             Request::AbandonStep => {
                 self.step = None;
                 Ok(Reply::Abandoned)
@@ -261,7 +267,7 @@ impl Worker {
                     Some(sql::status::status(&mut Connection::open(address)?, self.claimed())?)
                 }
                 EngineText::Settings => Some(sql::status::settings(&mut Connection::open(address)?)?),
-                EngineText::Stats | EngineText::Tickers => None,
+                EngineText::Stats | EngineText::Tickers | EngineText::QueryPlans => None,
             });
         }
         if let Some(Engine::Fio(fio)) = &self.engine {
@@ -271,7 +277,7 @@ impl Worker {
         Ok(match what {
             EngineText::Stats => database.property_text(c"rocksdb.stats"),
             EngineText::Tickers => options.tickers(),
-            EngineText::Status | EngineText::Settings => None,
+            EngineText::Status | EngineText::Settings | EngineText::QueryPlans => None,
         })
     }
 

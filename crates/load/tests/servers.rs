@@ -292,6 +292,46 @@ fn a_server_settles_and_says_what_it_is() {
 }
 
 #[test]
+fn a_server_explains_the_statements_of_a_step_and_may_refuse_one() {
+    for address in servers() {
+        let mut worker = Worker::of(&address);
+        load(&mut worker, "plans");
+        for prepared in [true, false] {
+            let all = transaction(serde_json::json!({
+                "prepared": prepared,
+                "statements": [
+                    { "sql": "SELECT c FROM {table} WHERE id = {id}" },
+                    { "sql": "SELECT c FROM {table} WHERE id = {id}" },
+                    { "sql": "UPDATE {table} SET k = k + 1, c = '{c}' WHERE id IN ({id*3})" },
+                    { "sql": "INSERT INTO {table} (k, c, pad) VALUES ({id}, '{c}', '{pad}')" },
+                    { "sql": "SELECT nothing FROM {table}" },
+                ]
+            }));
+            let reply = worker.ask(&Request::ExplainStatements(Box::new(setup("plans", all, 1))));
+            let Reply::Text { text: Some(text) } = reply else { panic!("{reply:?}") };
+            let plans = model::query_plan::of_text(&text);
+            let [read, update, insert, wrong] = plans.as_slice() else { panic!("{text}") };
+            let by_key = match address.dialect {
+                Dialect::Postgres => "Index Scan using plans1_pkey on plans1",
+                Dialect::Mysql => "SIMPLE plans1: const of PRIMARY (4 bytes) by const",
+            };
+            assert!(read.nodes[0].contains(by_key), "{read:?}");
+            assert!(read.texts.iter().all(|one| !one.text.is_empty()) && !read.texts.is_empty());
+            assert!(!update.nodes.is_empty() && update.refused.is_none(), "{update:?}");
+            assert!(insert.refused.is_none(), "{insert:?}");
+            assert!(wrong.refused.as_ref().is_some_and(|why| why.contains("nothing")), "{wrong:?}");
+        }
+        // Nothing was changed, and nothing is left behind.
+        let reply = worker.ask(&Request::Scan {
+            data: setup("plans", Operation::LoadTables, 1).data,
+            tables: tables("plans").names(),
+        });
+        assert_eq!(reply, Reply::Scanned { keys: ROWS * u64::from(COUNT) });
+        drop_tables(&mut worker, "plans");
+    }
+}
+
+#[test]
 fn an_open_loop_keeps_its_rate() {
     for address in servers() {
         let mut worker = Worker::of(&address);

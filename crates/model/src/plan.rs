@@ -4,6 +4,7 @@ use crate::block::{BASE, Side};
 use crate::build::EngineBuild;
 use crate::config::{EngineConfig, Options};
 pub use crate::loop_device::LoopDevice;
+use crate::planted::PlantedAs;
 use crate::subject::SubjectRef;
 use crate::units::{Bytes, Nanos};
 use crate::workload::{Step, Workload};
@@ -23,6 +24,9 @@ pub struct Subject {
     /// CPU burnt after each operation, in percent of the operation's own time: a test hook that plants a
     /// slowdown. 0 in every real run.
     pub planted_slowdown_percent: f64,
+    /// What that time is spent on.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub planted_as: PlantedAs,
 }
 
 /// What a run is for.
@@ -119,6 +123,9 @@ pub struct Layout {
     pub omitted_options: Vec<OmittedOption>,
     /// The engine counts its tickers, which costs some CPU in every operation.
     pub tickers: bool,
+    /// What servers count is read before and after each step of an interleaved launch, as it is in rounds: of launches that carry no verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_status: bool,
     /// Most memory of a worker, page cache included; no limit where absent.
     pub memory_limit: Option<Bytes>,
     /// A device of its own for the databases.

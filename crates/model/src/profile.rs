@@ -29,6 +29,19 @@ pub struct Profile {
     /// Each name once: functions and kinds of threads.
     pub names: Vec<String>,
     pub stacks: Vec<Stack>,
+    /// Stacks of foreground threads while they waited, of some of these waits.
+    #[serde(default)]
+    pub waiting: Waiting,
+    /// What the engine counted per operation, sampled or not, by its own names; empty if it does not tell.
+    #[serde(default)]
+    pub counters: BTreeMap<String, f64>,
+}
+
+/// Stacks of threads that wait; the thread of each is named after what it waits for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub names: Vec<String>,
+    pub stacks: Vec<Stack>,
 }
 
 /// What a thread waits for, by the call of the kernel that it is in.
@@ -67,7 +80,7 @@ pub struct Quality {
     pub frequency: u32,
     /// Stacks that could not be followed to their end. They count for the functions that were found.
     pub broken: u64,
-    /// Samples that the kernel had no room for.
+    /// Samples that the kernel had no room for; of whole CPUs also those of others.
     pub lost: u64,
     /// Whether time in the kernel could not be sampled: it needs a permission that we did not have.
     pub user_only: bool,
@@ -204,6 +217,8 @@ mod tests {
             quality: Quality::default(),
             names,
             stacks,
+            waiting: Waiting::default(),
+            counters: BTreeMap::new(),
         }
     }
 

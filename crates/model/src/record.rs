@@ -54,7 +54,7 @@ pub struct RunRecord {
     pub options_in_effect: BTreeMap<Side, String>,
     /// Raw output that the store keeps.
     pub raw_outputs: Vec<RawOutputName>,
-    /// What engines said of themselves before and after each trial in rounds or one after another, verbatim.
+    /// What engines said of themselves before and after each trial in rounds or one after another, verbatim; of interleaved runs their query plans.
     pub engine_texts: Vec<EngineTextRecord>,
     /// The seconds of each trial that was measured in one go.
     pub seconds: BTreeMap<TrialKey, Vec<Second>>,

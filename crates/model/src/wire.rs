@@ -4,6 +4,7 @@
 
 use crate::block::{Latency, Second};
 use crate::counter::Counters;
+use crate::planted::PlantedAs;
 use crate::shape::Shape;
 use crate::units::{Bytes, Nanos};
 use crate::workload::sql::{Dialect, Tables};
@@ -88,6 +89,9 @@ pub enum Request {
     ReadText {
         what: EngineText,
     },
+    /// Ask a SQL server how it would run each statement of a step; the answer is a text of [`crate::query_plan`]. A statement that it refuses to
+    /// explain is no error.
+    ExplainStatements(Box<StepSetup>),
     /// Close the database; a step that was not finished ends without its latency.
     Close,
     Exit,
@@ -108,12 +112,19 @@ pub enum EngineText {
     Status,
     /// The settings of a SQL server, one `name = value` a line, sorted.
     Settings,
+    /// How a SQL server runs the statements of a step.
+    QueryPlans,
 }
 
 impl EngineText {
     /// Every text.
-    pub const ALL: [EngineText; 4] =
-        [EngineText::Stats, EngineText::Tickers, EngineText::Status, EngineText::Settings];
+    pub const ALL: [EngineText; 5] = [
+        EngineText::Stats,
+        EngineText::Tickers,
+        EngineText::Status,
+        EngineText::Settings,
+        EngineText::QueryPlans,
+    ];
 
     /// Its name among raw outputs, after the step's.
     pub fn name(self) -> &'static str {
@@ -229,6 +240,9 @@ pub struct StepSetup {
     pub seed: u64,
     /// Test hook: CPU burnt after each operation, in percent of the operation's time.
     pub planted_slowdown_percent: f64,
+    /// What that time is spent on.
+    #[serde(default)]
+    pub planted_as: PlantedAs,
     /// Whether every key was written: after a fill in random order about a third of them are missing, and a key
     /// that is not found is no wrong answer.
     #[serde(default = "crate::yes")]
@@ -257,6 +271,7 @@ impl StepSetup {
             background_write_bytes_per_s: None,
             seed,
             planted_slowdown_percent: 0.0,
+            planted_as: PlantedAs::default(),
             all_keys_exist: true,
             server_is_ours: false,
             companions: Vec::new(),

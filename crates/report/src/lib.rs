@@ -17,6 +17,7 @@ mod explanation;
 pub mod export;
 mod history;
 mod import;
+mod query_plans;
 pub mod render;
 pub mod signs;
 pub mod site;

@@ -23,6 +23,15 @@ impl Listed {
         found.into_iter().find(|ids| !ids.is_empty()).unwrap_or_default()
     }
 
+    /// The newest that does not belong to another, as tests and chains of an explanation do: their names begin with its id.
+    fn last(&self) -> Option<&str> {
+        let is_of_another = |name: &str| {
+            name.split_once('/').is_some_and(|(owner, _)| self.0.iter().any(|(id, _)| id == owner))
+        };
+        let own = |(_, name): &&(String, Option<String>)| !name.as_deref().is_some_and(is_of_another);
+        self.0.iter().find(own).map(|(id, _)| id.as_str())
+    }
+
     fn only(&self, wanted: &str) -> Option<String> {
         match self.meant(wanted).as_slice() {
             [one] => Some((*one).to_owned()),
@@ -40,14 +49,14 @@ impl Store {
         })
     }
 
-    /// The id of the run that `wanted` means: `last`, an id, a name, or the beginning of one id.
+    /// The id of the run that `wanted` means: `last` (of those that do not belong to another), an id, a name, or the beginning of one id.
     pub fn find_run(&self, wanted: &str) -> Result<String, Error> {
         let runs =
             self.listed("look for a run", "SELECT id, name FROM runs ORDER BY started_at_us DESC, id DESC")?;
         let path = || self.path().to_path_buf();
         let Some((newest, _)) = runs.0.first() else { return Err(Error::NoRuns { path: path() }) };
         if wanted == "last" {
-            return Ok(newest.clone());
+            return Ok(runs.last().unwrap_or(newest).to_owned());
         }
         match runs.meant(wanted).as_slice() {
             [one] => Ok((*one).to_owned()),
@@ -82,6 +91,15 @@ impl Store {
     pub fn find_bisection(&self, wanted: &str) -> Result<Option<String>, Error> {
         let bisections = self.listed("look for a bisection", "SELECT id, NULL AS name FROM bisections")?;
         Ok(bisections.only(wanted))
+    }
+
+    /// The ids of finished runs whose names begin with this, the oldest first.
+    pub fn runs_named(&self, beginning: &str) -> Result<Vec<String>, Error> {
+        self.sql("look for runs by their names", |connection| {
+            let sql = "SELECT id FROM runs WHERE substr(name, 1, length(?1)) = ?1 AND outcome = 'done'
+                       ORDER BY started_at_us, id";
+            connection.prepare_cached(sql)?.query_map([beginning], |row| row.get(0))?.collect()
+        })
     }
 
     /// The id of the newest run of this name that was finished on this host.

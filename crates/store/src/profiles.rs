@@ -31,12 +31,12 @@ impl Store {
 }
 
 pub(crate) fn insert(connection: &Connection, run: i64, profile: &Profile) -> rusqlite::Result<()> {
-    let Profile { trial, quality, names, stacks, waits, .. } = profile;
+    let Profile { trial, quality, names, stacks, waits, counters, waiting, .. } = profile;
     connection
         .prepare_cached(
             "INSERT INTO profiles (run_key, launch, step, side, operations, cpu_ns, unsampled_operations,
-                 unsampled_cpu_ns, wall_ns, looks, waits_json, quality_json, names_json, stacks_json)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 unsampled_cpu_ns, wall_ns, looks, waits_json, quality_json, names_json, stacks_json, counters_json, waiting_json)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             run,
@@ -53,6 +53,8 @@ pub(crate) fn insert(connection: &Connection, run: i64, profile: &Profile) -> ru
             json(quality)?,
             json(names)?,
             json(stacks)?,
+            json(counters)?,
+            json(waiting)?,
         ])
         .map(|_| ())
 }
@@ -70,5 +72,7 @@ fn profile(row: &Row<'_>) -> rusqlite::Result<Profile> {
         quality: from_json(row, "quality_json")?,
         names: from_json(row, "names_json")?,
         stacks: from_json(row, "stacks_json")?,
+        counters: from_json(row, "counters_json")?,
+        waiting: from_json(row, "waiting_json")?,
     })
 }

@@ -15,6 +15,7 @@ use model::event::RunOutcome;
 use model::host::Host;
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
 use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
+use model::planted::PlantedAs;
 use model::record::{LaunchRecord, RunRecord, RunStatus};
 use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
@@ -48,6 +49,7 @@ pub fn subject(reference: &str) -> Subject {
         },
         options: BTreeMap::new(),
         planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
         reference,
     }
 }

@@ -1,7 +1,7 @@
 //! Profiles.
 
 use model::block::{Side, TrialKey};
-use model::profile::{FOREGROUND, Profile, Quality, Stacks, Wait};
+use model::profile::{FOREGROUND, Profile, Quality, Stacks, Wait, Waiting};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -25,5 +25,7 @@ pub fn profile(launch: u32, side: Side, ns_per_op: u64, stacks: &[(&str, u64)]) 
         quality: Quality { frequency: 199, ..Quality::default() },
         names,
         stacks,
+        waiting: Waiting::default(),
+        counters: BTreeMap::new(),
     }
 }

@@ -2,7 +2,9 @@
 //! only `serve` makes a store.
 
 mod analysis;
+mod causes;
 mod client;
+mod counters;
 mod fidelity;
 mod insert;
 mod lifecycle;
@@ -40,6 +42,10 @@ enum Bench {
     Power(power::Arguments),
     /// Whether losses injected among nineteen names of one library are found, and nothing else; fails below 13 of 15 or above one other
     Losses(losses::Arguments),
+    /// Whether `explain` names what a planted slowdown spends its time on; fails below 57 of 60
+    Causes(causes::Arguments),
+    /// How often a counter is marked as moved between sides that are the same; fails above 1 % each
+    Counters(counters::Arguments),
     /// Seconds for each page of `dbdyno serve` with a million measurements in the store; fails above the goal
     Serve(serve::Arguments),
     /// CPU per query of the worker, and queries per second, against sysbench on the same server; fails outside the
@@ -151,6 +157,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Analysis(arguments) => analysis::run(arguments),
         Bench::Power(arguments) => power::run(arguments),
         Bench::Losses(arguments) => losses::run(arguments),
+        Bench::Causes(arguments) => causes::run(arguments),
+        Bench::Counters(arguments) => counters::run(arguments),
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
         Bench::Fidelity(arguments) => fidelity::run(arguments),

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const WORKLOAD: &str = include_str!("tiny-sql.toml");
+pub const WORKLOAD: &str = include_str!("tiny-sql.toml");
 const STEPS: [&str; 5] = ["point", "points", "update", "move", "scan"];
 pub const POSTGRES: [&str; 2] = ["postgres@15.7", "postgres@16.3"];
 /// One package version of one suite: the tables differ in their storage engine only.

@@ -24,6 +24,7 @@ use model::event::RunOutcome;
 use model::fingerprint::Fingerprint;
 use model::metric::Metric;
 use model::plan::{DecisionRule, Plan, Purpose, Subject};
+use model::planted::PlantedAs;
 use model::record::{BisectionRecord, RunRecord};
 use model::units::Nanos;
 use model::warning::Warning;
@@ -433,6 +434,7 @@ fn request<'a>(setup: &Setup<'a>, subjects: Vec<String>) -> Request<'a> {
         budget: Some(setup.budget),
         extendable: false,
         planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
     }
 }
 

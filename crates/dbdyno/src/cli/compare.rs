@@ -2,6 +2,7 @@
 
 use super::{Gate, HostSpeed, Measuring, Output, duration};
 use clap::{Args, ValueEnum};
+use model::planted::PlantedAs;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -51,6 +52,13 @@ pub struct Compare {
     /// Test hook: burn this share of each operation's time again on the candidates, in percent
     #[arg(long, hide = true, default_value_t = 0.0)]
     pub plant_slowdown: f64,
+    /// Test hook: what that time is spent on
+    #[arg(long, hide = true, default_value = "cpu", requires = "plant_slowdown", value_parser = planted_as)]
+    pub plant_as: PlantedAs,
+}
+
+fn planted_as(text: &str) -> Result<PlantedAs, String> {
+    PlantedAs::named(text).ok_or_else(|| "write cpu, lock, sleep, reads or calls".to_owned())
 }
 
 const COMPARE_EXAMPLES: &str = "\

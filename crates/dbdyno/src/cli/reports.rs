@@ -1,9 +1,11 @@
 //! Showing what was measured: the arguments of `report` and `export`, and those of every command that prints results.
 
+use super::duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use report::render::{FORMATS, Format};
 use std::path::PathBuf;
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = REPORT_EXAMPLES)]
@@ -58,6 +60,19 @@ pub struct Explain {
     /// Launches of --profile, or rounds
     #[arg(long, value_name = "N", default_value_t = 6, requires = "profile")]
     pub launches: u32,
+    /// Measure base and candidate once more, each also under the configuration that is the remedy of a pattern (or --with): does it give
+    /// the rate back?
+    #[arg(long)]
+    pub test: bool,
+    /// With --test: this configuration, may be given several times [default: the remedies of the patterns that are seen]
+    #[arg(long = "with", value_name = "CONFIG", requires = "test")]
+    pub with: Vec<String>,
+    /// Measure what lies between base and candidate: subjects in their order, `base`, `candidate`, `+CONFIG` of the base's build, or in full
+    #[arg(long, value_name = "SUBJECT,..", value_delimiter = ',', num_args = 1)]
+    pub chain: Vec<String>,
+    /// Wall time of each test, or of the chain; rounds end with it too
+    #[arg(long, value_parser = duration, value_name = "TIME", default_value = "5m")]
+    pub budget: Duration,
     #[command(flatten)]
     pub output: Output,
 }
@@ -66,7 +81,10 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   dbdyno explain last
   dbdyno explain last --profile
-  dbdyno explain last --step readrandom --format markdown";
+  dbdyno explain last --step readrandom --format markdown
+  dbdyno explain last --test                                    does the remedy of a pattern give the rate back?
+  dbdyno explain last --test --with direct --budget 10m         or another configuration?
+  dbdyno explain last --chain base,+direct,candidate            what does each link cost?";
 
 /// The gate of CI.
 #[derive(Debug, Clone, Copy, Args)]

@@ -10,6 +10,7 @@ use crate::progress::Progress;
 use crate::{finding, fingerprints, interrupt, paths};
 use findings::{Finding, build_noise};
 use model::plan::{Plan, Purpose};
+use model::planted::PlantedAs;
 use model::record::RunRecord;
 use runner::clock::{self, Stopwatch};
 use runner::proc::host;
@@ -35,6 +36,7 @@ fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         budget: Some(arguments.budget),
         extendable: false,
         planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
     };
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
@@ -63,6 +65,7 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
         budget: Some(arguments.budget),
         extendable: false,
         planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
     };
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;

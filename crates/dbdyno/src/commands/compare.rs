@@ -83,6 +83,7 @@ fn measure(
         budget: if arguments.fast { Some(FAST) } else { arguments.budget },
         extendable: arguments.extendable,
         planted_slowdown_percent: arguments.plant_slowdown,
+        planted_as: arguments.plant_as,
     };
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     let fingerprint = fingerprints::before_run(places, &arguments.speed, progress)?;

@@ -1,17 +1,19 @@
 //! `dbdyno explain RUN`: where the time went, which functions it went to, what moved with the rate, and patterns that are known.
 
 use crate::cli::{Explain, Places};
+use crate::commands::counterfactual::{self, Found, Further};
 use crate::commands::measure::profiling;
 use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
 use crate::{finding, interrupt, paths, resources};
 use anyhow::{Context, anyhow};
-use findings::explanation::Known;
+use findings::explanation::{ExplanationView, Known};
 use findings::selection::Selection;
 use findings::{ComparedRun, Finding, explanation};
 use model::event::RunOutcome;
 use model::names;
+use model::pattern::Pattern;
 use runner::real::code_files;
 use store::Store;
 
@@ -36,12 +38,37 @@ pub fn run(places: &Places, arguments: &Explain) -> anyhow::Result<Ending> {
             if arguments.profile {
                 profile(places, arguments, &run)?;
             }
-            let profiles = store.profiles(&id)?;
-            explanation::of_comparison(&run.view, Known { patterns: &patterns, profiles: &profiles }, steps)
+            let view = explained(&store, &run, &patterns, steps)?;
+            if arguments.test || !arguments.chain.is_empty() {
+                code_files::check(&run.record.plan).map_err(usage)?;
+                let further = Further { places, run: &run, budget: arguments.budget };
+                if arguments.test {
+                    further.test(&view.cases, &arguments.with)?;
+                }
+                if !arguments.chain.is_empty() {
+                    let steps = explanation::wanted_steps(&run.view, steps);
+                    further.chain(&arguments.chain, &steps)?;
+                }
+                explained(&store, &run, &patterns, steps)?
+            } else {
+                view
+            }
         }
     };
     render::show(&[Finding::Explanation(view)], Wanted::of(&arguments.output))?;
     Ok(Ending::Done)
+}
+
+fn explained(
+    store: &Store,
+    run: &ComparedRun,
+    patterns: &[Pattern],
+    steps: &[String],
+) -> anyhow::Result<ExplanationView> {
+    let profiles = store.profiles(&run.record.id)?;
+    let Found { tests, chains } = counterfactual::found(store, &run.record)?;
+    let known = Known { patterns, profiles: &profiles, tests: &tests, chains: &chains };
+    Ok(explanation::of_comparison(&run.view, known, steps))
 }
 
 /// Samples the stacks of the steps that are explained.

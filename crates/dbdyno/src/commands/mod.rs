@@ -4,6 +4,7 @@ pub mod bisect;
 pub mod calibrate;
 pub mod compare;
 pub mod completions;
+pub mod counterfactual;
 pub mod device;
 pub mod doctor;
 pub mod engine;

@@ -186,6 +186,7 @@ fn plan(
         left_out,
         omitted_options,
         tickers: file.tickers,
+        reads_status: false,
         memory_limit: file.memory_limit,
         loop_device: file.loop_device.clone(),
         code_sha256: code_files::checksums(&subjects, &db_bench)?,

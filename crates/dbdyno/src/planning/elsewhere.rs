@@ -10,6 +10,7 @@ use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::{EngineConfig, Options, Transport};
 use model::elsewhere::ServerElsewhere;
 use model::plan::{Design, Plan, Subject};
+use model::planted::PlantedAs;
 use model::storage::Storage;
 use model::subject::{DEFAULT_CONFIG, SubjectRef};
 use model::workload::Workload;
@@ -84,6 +85,7 @@ pub fn prepare(
         config,
         options: Options::new(),
         planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
     };
     Ok(Prepared { subject, written_options: Some(look.server.settings), omitted: Options::new() })
 }

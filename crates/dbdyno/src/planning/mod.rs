@@ -19,6 +19,7 @@ use model::block_cache;
 use model::config::Options;
 use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
+use model::planted::PlantedAs;
 use model::storage::Storage;
 use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
@@ -47,6 +48,7 @@ pub struct Request<'a> {
     /// Whether a comparison that ends open can be extended.
     pub extendable: bool,
     pub planted_slowdown_percent: f64,
+    pub planted_as: PlantedAs,
 }
 
 /// Fetches, probes and checks; the plan, and the options file that each side's build wrote.
@@ -82,7 +84,8 @@ pub fn plan(
         let prepared = subjects::prepare(&sources, reference, &workload, UnknownOptions::Error, tell)?;
         written_options.push(prepared.written_options);
         let planted = if side == 0 { 0.0 } else { request.planted_slowdown_percent };
-        subjects.push(Subject { planted_slowdown_percent: planted, ..prepared.subject });
+        let planted_as = request.planted_as;
+        subjects.push(Subject { planted_slowdown_percent: planted, planted_as, ..prepared.subject });
     }
     if workload.is_fio() {
         // All sides are there at the same time.

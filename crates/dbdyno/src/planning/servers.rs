@@ -10,6 +10,7 @@ use model::config::{self, EngineConfig, Options};
 use model::names;
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
+use model::planted::PlantedAs;
 use model::subject::{BuildRef, SubjectRef};
 use model::units::Bytes;
 use model::workload::{Step, Workload};
@@ -62,8 +63,14 @@ pub fn prepare(
         )));
     };
     check_connections(&build.reference, &settings, workload)?;
-    let subject =
-        Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
+    let subject = Subject {
+        reference: reference.clone(),
+        build,
+        config,
+        options,
+        planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
+    };
     Ok(Prepared { subject, written_options: Some(settings), omitted })
 }
 

@@ -11,6 +11,7 @@ use model::names;
 use model::option_history::{Known, OptionHistory};
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
+use model::planted::PlantedAs;
 use model::subject::SubjectRef;
 use model::workload::Workload;
 use runner::engines::{BuildCache, EngineCatalog};
@@ -88,8 +89,14 @@ pub fn prepare(
         let mut together = config::overlaid(&options, step_options);
         accepted(sources, &build, &mut together, &mut omitted, unknown)?;
     }
-    let subject =
-        Subject { reference: reference.clone(), build, config, options, planted_slowdown_percent: 0.0 };
+    let subject = Subject {
+        reference: reference.clone(),
+        build,
+        config,
+        options,
+        planted_slowdown_percent: 0.0,
+        planted_as: PlantedAs::default(),
+    };
     Ok(Prepared { subject, written_options, omitted })
 }
 

@@ -6,6 +6,7 @@ use crate::background_rates;
 use crate::differs;
 use crate::judge;
 use crate::labels::told_apart;
+use crate::query_plans;
 use model::block::{BASE, Outcome, Side};
 use model::block_cache;
 use model::plan::{Design, LoopDevice, Purpose};
@@ -177,6 +178,7 @@ pub(super) fn comparison(record: &RunRecord, repeats: Repeats) -> Comparison {
             .map(|step| step.name.clone())
             .collect(),
         background_rates: background_rates::of(plan, &record.blocks),
+        plan_changes: query_plans::changes(plan, record),
         sweeps: Vec::new(),
         changes: Vec::new(),
         trends: Vec::new(),

@@ -26,6 +26,7 @@ pub use analysis::sides::ControlVerdict;
 
 use crate::background_rates::BackgroundRate;
 use crate::differs::Difference;
+use crate::query_plans::PlanChange;
 use model::block::{BASE, Side};
 use model::event::Moment;
 use model::figures::count;
@@ -77,6 +78,8 @@ pub struct Comparison {
     pub companions: Vec<String>,
     /// Those of them with a stated rate, and what each side did of it.
     pub background_rates: Vec<BackgroundRate>,
+    /// Statements of SQL servers that candidates run by other plans than the base.
+    pub plan_changes: Vec<PlanChange>,
     /// Steps at several numbers of clients.
     pub sweeps: Vec<Sweep>,
     /// What changed at which release, those of one configuration and step together.

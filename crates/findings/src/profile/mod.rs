@@ -4,18 +4,21 @@
 //! and an interval by Student's t. What is ranked is the change of a function's own CPU time per operation, not of its share: if one function
 //! takes longer, the shares of all others fall.
 
+mod counters;
 mod flame;
+mod interval;
+mod waits;
 
+pub use counters::{CounterChange, per_op};
 pub use flame::Flame;
+pub use interval::{CONFIDENCE, Interval};
+pub use waits::WaitChange;
 
-use analysis::student::{interval, mean};
+use analysis::student::mean;
 use model::block::{BASE, Side};
 use model::profile::{FOREGROUND, Profile, Quality, Seen, Stack, Wait};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Of the intervals. There are hundreds of functions: one in a hundred may look changed.
-pub const CONFIDENCE: f64 = 0.99;
 
 /// A step of a candidate compared with the base, by function.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,6 +43,10 @@ pub struct ProfileView {
     pub times: Vec<TimeChange>,
     /// The largest change first, whatever its sign.
     pub functions: Vec<FunctionChange>,
+    /// Functions of the engine that foreground threads waited in, the largest change first, whatever its sign.
+    pub waits: Vec<WaitChange>,
+    /// What the engine counted per operation that moved, the clearest first; none of an engine that does not tell.
+    pub counters: Vec<CounterChange>,
     /// All stacks.
     #[serde(skip)]
     pub flame: Flame,
@@ -68,33 +75,6 @@ pub struct FunctionChange {
     pub total_us_per_op: [f64; 2],
     /// Of its own time.
     pub change: Interval,
-}
-
-/// A mean of launches, in microseconds per operation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval {
-    pub mean: f64,
-    /// Absent of fewer than three launches.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-}
-
-impl Interval {
-    fn of(values: &[f64]) -> Interval {
-        let bounds = interval(values, 1.0 - CONFIDENCE);
-        Interval {
-            mean: mean(values).unwrap_or(0.0),
-            low: bounds.map(|(low, _)| low),
-            high: bounds.map(|(_, high)| high),
-        }
-    }
-
-    /// Whether it leaves no doubt about the sign.
-    pub fn is_clear(self) -> bool {
-        self.low.is_some_and(|low| low > 0.0) || self.high.is_some_and(|high| high < 0.0)
-    }
 }
 
 /// CPU time of an operation in one launch on one side, by function, in microseconds.
@@ -152,6 +132,8 @@ pub fn build(profiles: &[Profile], step: &str, candidate: Side) -> Option<Profil
         times,
         flame: Flame::of(&profiles, &total_changes(&functions)),
         functions,
+        waits: waits::changes(&profiles),
+        counters: counters::changes(&profiles),
         // Of a change that may be none there is no part.
         attributed: change.is_clear().then(|| clear / change.mean),
     })

@@ -19,7 +19,7 @@ fn patterns() -> Vec<Pattern> {
 
 fn explained(record: &RunRecord, steps: &[&str]) -> ExplanationView {
     let steps: Vec<String> = steps.iter().map(|step| (*step).to_owned()).collect();
-    of_comparison(&view_of(record), Known { patterns: &patterns(), profiles: &[] }, &steps)
+    of_comparison(&view_of(record), Known { patterns: &patterns(), ..Known::default() }, &steps)
 }
 
 /// The candidate's counter in each block of the step, by so many percent.

@@ -149,6 +149,7 @@ mod tests {
     use super::*;
     use crate::foreground::{BlockRunner, Manner, Pace};
     use crate::latency::Recorder;
+    use crate::planted::Slowdown;
     use crate::rocksdb::api::{ErrorOut, Handle};
     use crate::rocksdb::nothing;
     use model::wire::BlockLimit;
@@ -243,7 +244,7 @@ mod tests {
     }
 
     fn run(step: &mut BuildFiles, count: u64) -> (u64, u64) {
-        let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
+        let mut manner = Manner { pace: Pace::Closed, planted: Slowdown::none() };
         let limit = BlockLimit::Operations { count };
         let block = BlockRunner::run(step, limit, &mut manner, &mut Recorder::new(), None);
         (block.operations, block.failed_operations)

@@ -3,6 +3,7 @@
 use super::*;
 use crate::foreground::{Manner, Pace};
 use crate::latency::Recorder;
+use crate::planted::Slowdown;
 use crate::rocksdb::api::{Api, Handle};
 use crate::rocksdb::database::Options;
 use crate::rocksdb::nothing;
@@ -54,7 +55,7 @@ fn fills_end_after_as_many_puts_as_there_are_keys() {
         let setup = setup(operation.clone());
         let database = Target::Database(database(&nothing::api(), &setup));
         let limit = BlockLimit::Operations { count: 1000 };
-        let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
+        let mut manner = Manner { pace: Pace::Closed, planted: Slowdown::none() };
         let mut runner = foreground(&database, &setup, 0, Company::default()).unwrap();
         let block = runner.run(limit, &mut manner, &mut Recorder::new(), None);
         assert_eq!((block.operations, block.failed_operations), (30, 0), "{operation:?}");
@@ -239,7 +240,7 @@ fn seeks_are_among_the_first_keys() {
     // Of an engine that has only those, any other key would be missing.
     nothing::claim(&database, &DataSet { keys: 3, ..DATA }, true);
     let mut runner = of_database(&database, &setup, 0).unwrap();
-    let mut manner = Manner { pace: Pace::Closed, planted_slowdown_percent: 0.0 };
+    let mut manner = Manner { pace: Pace::Closed, planted: Slowdown::none() };
     let limit = BlockLimit::Operations { count: 200 };
     let block = runner.run(limit, &mut manner, &mut Recorder::new(), None);
     assert_eq!((block.operations, block.failed_operations), (200, 0), "{:?}", block.first_error);

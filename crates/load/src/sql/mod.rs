@@ -6,6 +6,7 @@ pub mod claim;
 pub mod connection;
 mod draw;
 mod error;
+pub mod explain;
 pub mod facts;
 mod mysql;
 pub mod others;

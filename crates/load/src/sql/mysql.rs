@@ -2,6 +2,7 @@
 //!
 //! It is our own, because the `mysql` crate allocates for every row that it hands out, and gives none without.
 
+mod explain;
 mod login;
 mod scramble;
 pub mod server;

@@ -1,5 +1,6 @@
 //! Postgres' protocol 3.0: statements as one write each, answers counted where they lie. It knows no workload.
 
+mod explain;
 mod login;
 pub mod server;
 mod settle;

@@ -3,6 +3,7 @@
 
 use super::connection::Connection;
 use super::error::{Retry, SqlError};
+use super::explain::{Asked, Told};
 use super::mysql::server::MysqlServer;
 use super::postgres::server::PostgresServer;
 use super::settle::Wait;
@@ -58,6 +59,9 @@ pub trait SqlServer: Sync {
 
     /// The number in the system of the thread that serves a connection; absent if the server does not tell and it cannot be seen.
     fn thread(&self, connection: &mut Connection) -> Result<Option<i32>, SqlError>;
+
+    /// How it would run a statement that is given with its values.
+    fn explain(&self, connection: &mut Connection, asked: &Asked) -> Result<Told, SqlError>;
 
     /// Brings all tables of the database to a state.
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError>;

@@ -4,6 +4,7 @@
 
 use super::{changes, depths, sweeps};
 use crate::document::Sentence;
+use crate::query_plans;
 use findings::Comparison;
 use findings::comparison::{ComparedMetric, ComparedStep, ReleaseTrend, StepView, SubjectView};
 use model::block::Side;
@@ -68,6 +69,7 @@ pub fn found(view: &Comparison) -> Vec<Sentence> {
     }
     found.extend(depths::sentences(view).into_iter().take(MOST_CHANGES));
     found.extend(sweeps::sentences(view).into_iter().take(MOST_CHANGES));
+    found.extend(query_plans::sentence(&view.plan_changes));
     let changes = changes::ordered(view);
     let of_rate = changes.into_iter().filter(|change| change.metric == Metric::OpsPerSecond);
     found.extend(of_rate.take(MOST_CHANGES).map(|change| Sentence {

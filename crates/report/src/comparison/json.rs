@@ -3,6 +3,7 @@
 
 use super::{changes, found};
 use crate::contract::{self, SCHEMA};
+use crate::query_plans;
 use findings::background_rates::{AchievedRate, BackgroundRate};
 use findings::comparison::{
     AtClients, BothSides, Change, ComparedMetric, ComparedStep, ControlVerdict, ControlView, Course, Depths,
@@ -38,7 +39,8 @@ pub fn json(view: &Comparison) -> Value {
         .iter()
         .flat_map(|one| one.differs.iter().map(|difference| differing(&one.subject, difference)));
     let shapes = view.steps.iter().flat_map(|step| &step.shapes).map(|row| shape(row, view));
-    json!({
+    let plan_changes = view.plan_changes.iter().map(|one| query_plans::json(one, view.name(one.side)));
+    let mut all = json!({
         "schema": SCHEMA,
         "run": view.run.id,
         "base": view.base,
@@ -80,7 +82,9 @@ pub fn json(view: &Comparison) -> Value {
         "elapsed_s": view.run.elapsed_s,
         "cost": view.cost.as_ref().map(contract::cost),
         "host": contract::host(&view.host, view.fingerprint.as_ref()),
-    })
+    });
+    all["plan_changes"] = plan_changes.collect();
+    all
 }
 
 /// The processes of the base against each other.

@@ -26,7 +26,9 @@ pub use table::table;
 use crate::document::{Block, Document, Level, Notice, PostPart, Section, Table};
 use crate::documents::ids::Ids;
 use crate::documents::{self, latency, series, setup};
+use crate::query_plans;
 use findings::comparison::{ControlVerdict, GroupRow, Repeats, StepView, SubjectView};
+use findings::query_plans::PlanChange;
 use findings::{ComparedRun, Comparison};
 use model::figures::{and_list, count};
 use model::metric::ColumnGroup;
@@ -57,6 +59,7 @@ pub fn document(run: &ComparedRun) -> Document {
     sections.extend(background_rates::sections(view));
     sections.extend(depths::section(run, &mut ids));
     sections.extend(sweeps::section(view, &mut ids));
+    sections.extend(plan_changes(view));
     sections.extend(courses::section(view));
     sections.extend(stalls::section(run));
     sections.extend(changes_section(view));
@@ -236,6 +239,17 @@ fn differs(view: &Comparison) -> Option<Section> {
     (!blocks.is_empty()).then(|| {
         Section::new("differs", "What differs besides the code", blocks).at(level).in_post(PostPart::Differs)
     })
+}
+
+/// Statements that run by other plans than on the base.
+fn plan_changes(view: &Comparison) -> Option<Section> {
+    let block = |one: &PlanChange| {
+        let heading = format!("{}: ", one.step);
+        query_plans::block(one, &view.base, view.name(one.side), &heading)
+    };
+    let blocks: Vec<Block> = view.plan_changes.iter().map(block).collect();
+    (!blocks.is_empty())
+        .then(|| Section::new("query-plans", "Query plans that differ", blocks).in_post(PostPart::Findings))
 }
 
 /// The trees of interleaved sides; those of rounds stand with their steps.

@@ -1,9 +1,11 @@
 //! Which functions the CPU time of an operation went to.
 
-use crate::document::Kind::{Name, Number};
+use crate::document::Kind::{Name, Number, Prose};
 use crate::document::Table;
-use findings::profile::{CONFIDENCE, FunctionChange, Interval, ProfileView, TimeChange};
-use model::figures::count;
+use findings::profile::{
+    CONFIDENCE, CounterChange, FunctionChange, Interval, ProfileView, TimeChange, WaitChange,
+};
+use model::figures::{count, or_none, quantity, ratio};
 
 /// Rows of the table; JSON has all.
 const MOST_FUNCTIONS: usize = 15;
@@ -105,6 +107,67 @@ pub fn times(profile: &ProfileView) -> Table {
 
 fn us(value: f64) -> String {
     format!("{value:.3}")
+}
+
+/// Rows of the table of waits; JSON has all.
+const MOST_WAITS: usize = 10;
+/// Shorter waits than this, in microseconds per operation on both sides, are not shown.
+const LEAST_WAIT_US: f64 = 0.001;
+
+/// Which functions waited; absent if none did.
+pub fn waits(profile: &ProfileView) -> Option<Table> {
+    let is_shown = |one: &&WaitChange| one.us_per_op.iter().any(|us| *us >= LEAST_WAIT_US);
+    let table = Table::by_columns(
+        profile.waits.iter().filter(is_shown).take(MOST_WAITS),
+        &[
+            ("function that waits", Name, &|one: &&WaitChange| one.function.clone()),
+            ("for", Name, &|one| one.wait.clone()),
+            ("base us/op", Number, &|one| us(one.us_per_op[0])),
+            ("candidate us/op", Number, &|one| us(one.us_per_op[1])),
+            ("change", Number, &|one| difference(one.change)),
+        ],
+    );
+    table
+        .captioned(
+            "Where foreground threads waited, the largest change first: the innermost function of the engine in the stacks of those that were blocked.",
+        )
+        .unless_empty()
+}
+
+/// Rows of the table of counters; JSON has all.
+const MOST_COUNTERS: usize = 12;
+/// Of counters that count the same, named after the first.
+const MOST_ALSO: usize = 2;
+
+/// What the engine counted per operation; absent if nothing of it changed clearly.
+pub fn counters(profile: &ProfileView) -> Option<Table> {
+    let left = profile.counters.len().saturating_sub(MOST_COUNTERS);
+    let more = if left > 0 { format!(" {left} more are in --format json.") } else { String::new() };
+    let name = |one: &&CounterChange| {
+        let also: Vec<&str> = one.also.iter().map(String::as_str).take(MOST_ALSO).collect();
+        let rest = one.also.len() - also.len();
+        match (also.is_empty(), rest) {
+            (true, _) => one.name.clone(),
+            (false, 0) => format!("{}; equal: {}", one.name, also.join(", ")),
+            (false, rest) => format!("{}; equal: {} and {rest} more", one.name, also.join(", ")),
+        }
+    };
+    let table = Table::by_columns(
+        profile.counters.iter().take(MOST_COUNTERS),
+        &[
+            ("the engine's counter, per operation", Prose, &name),
+            ("base", Number, &|one| quantity(one.per_op[0])),
+            ("candidate", Number, &|one| quantity(one.per_op[1])),
+            ("ratio", Number, &|one| {
+                or_none((one.per_op[0] > 0.0).then(|| one.per_op[1] / one.per_op[0]), ratio)
+            }),
+        ],
+    );
+    let caption = format!(
+        "Counters of the engine that moved, per operation, the clearest first; about {:.0} % of those listed may be chance.{more}",
+        100.0 * (1.0 - CONFIDENCE)
+    );
+    table.captioned(caption).unless_empty()
 }
 
 /// The functions whose own time changed most.

@@ -1,7 +1,9 @@
 //! The keys of scripts.
 
+use super::counterfactual;
 use crate::comparison::json::{differing, time_parts};
 use crate::contract::SCHEMA;
+use crate::query_plans;
 use findings::explanation::{Change, Explained, ExplanationView, Matched, Moved};
 use model::metric::Metric;
 use serde_json::{Value, json};
@@ -12,6 +14,7 @@ pub fn json(view: &ExplanationView) -> Value {
         "schema": SCHEMA,
         "run": view.id,
         "base": view.base,
+        "chains": view.chains.iter().map(counterfactual::json_of_chain).collect::<Vec<_>>(),
         "cases": view.cases.iter().map(case).collect::<Vec<_>>(),
     })
 }
@@ -28,6 +31,8 @@ fn case(case: &Explained) -> Value {
         "profile": case.profile,
         "moved": case.moved.iter().map(moved).collect::<Vec<_>>(),
         "patterns": case.patterns.iter().map(pattern).collect::<Vec<_>>(),
+        "tests": case.tests.iter().map(counterfactual::json_of_test).collect::<Vec<_>>(),
+        "plan_changes": case.plan_changes.iter().map(|one| query_plans::json(one, &case.candidate)).collect::<Vec<_>>(),
         "differs": differs.collect::<Vec<_>>(),
     })
 }

@@ -1,25 +1,35 @@
 //! Why steps differ, as a document and as a table.
 
+mod counterfactual;
 mod flames;
 mod functions;
 mod json;
+mod sized;
 
 pub use json::json;
+use sized::sized;
 
 use crate::comparison::differs;
 use crate::document::Kind::{Name, Number};
 use crate::document::{Block, Document, Section, Sentence, Table};
+use crate::query_plans;
 use crate::render::separated::number;
 use findings::comparison::{BothSides, TimeParts};
 use findings::explanation::{Change, Explained, ExplanationView, Matched, Moved};
-use model::figures::{change as percent_change, interval, or_none, quantity_or_none, ratio};
+use model::figures::{interval, or_none, quantity_or_none, ratio};
 
 /// Rows of a table of what moved; JSON has all.
 const MOST_MOVED: usize = 12;
 
 /// The document of an explanation.
 pub fn document(view: &ExplanationView) -> Document {
-    let sections = view.cases.iter().zip(1..).map(|(case, number)| section(case, number));
+    let of_cases = view.cases.iter().zip(1..).map(|(case, number)| section(case, number));
+    let sections = view
+        .chains
+        .iter()
+        .zip(1..)
+        .map(|(chain, number)| counterfactual::section(chain, number))
+        .chain(of_cases);
     let found = match view.cases.as_slice() {
         [] => {
             vec![sentence("no step differs: name one, and what moved in it is shown all the same".to_owned())]
@@ -32,8 +42,8 @@ pub fn document(view: &ExplanationView) -> Document {
         runs: vec![view.id.clone()],
         found,
         intro: vec![
-            "What moved together with a rate need not be its cause. A pattern names what such changes were when they were looked into; its remedy, measured \
-             beside the candidate, says whether it is the cause here."
+            "What moved together with a rate need not be its cause. A pattern names what such changes were when they were looked into; its remedy, tested by \
+             --test, says whether it is the cause here."
                 .to_owned(),
         ],
         sections: sections.collect(),
@@ -57,16 +67,9 @@ fn in_short(case: &Explained) -> String {
     let patterns: Vec<&str> = case.patterns.iter().map(|one| one.pattern.id.as_str()).collect();
     let patterns =
         if patterns.is_empty() { String::new() } else { format!("; looks like {}", patterns.join(", ")) };
-    format!("{} of {}:{rate}{cpu}{largest}{patterns}.", case.step, case.candidate)
-}
-
-fn sized(of: Change) -> String {
-    match (of.low, of.high) {
-        (Some(low), Some(high)) => {
-            format!("{} [{}, {}]", percent_change(of.ratio), percent_change(low), percent_change(high))
-        }
-        _ => percent_change(of.ratio),
-    }
+    let tests = counterfactual::in_short(&case.tests);
+    let plans = query_plans::in_short(&case.plan_changes);
+    format!("{} of {}:{rate}{tests}{plans}{cpu}{largest}{patterns}.", case.step, case.candidate)
 }
 
 /// What part of the change of all is the change of one; absent if all hardly changed.
@@ -81,10 +84,15 @@ fn section(case: &Explained, number: usize) -> Section {
     if let Some(time) = case.time {
         blocks.push(Block::Table(times(time).captioned("Where the time of an operation went.")));
     }
+    blocks.extend(case.tests.iter().flat_map(counterfactual::blocks));
+    let plan = |one| query_plans::block(one, &case.base, &case.candidate, "Another query plan: ");
+    blocks.extend(case.plan_changes.iter().map(plan));
     if let Some(profile) = &case.profile {
         blocks.push(Block::Paragraph(functions::about(profile)));
         blocks.push(Block::Table(functions::times(profile)));
         blocks.push(Block::Table(functions::table(profile)));
+        blocks.extend(functions::waits(profile).map(Block::Table));
+        blocks.extend(functions::counters(profile).map(Block::Table));
         blocks.extend(flames::figures(case, profile).map(Block::Figure));
     }
     for matched in &case.patterns {
@@ -140,7 +148,7 @@ fn about_pattern(Matched { pattern, evidence }: &Matched) -> String {
     let evidence: Vec<String> =
         evidence.iter().map(|(metric, of)| format!("{} x {}", metric.label(), ratio(*of))).collect();
     let remedy = pattern.remedy.as_ref().map_or_else(String::new, |remedy| {
-        format!(" If that is the cause, the configuration `{remedy}` gives it back: compare the candidate with itself under it.")
+        format!(" `dbdyno explain RUN --test` measures whether the configuration `{remedy}` takes the change away.")
     });
     format!(
         "Looks like {}: {}. Shown by: {}. Known from: {}.{remedy}",

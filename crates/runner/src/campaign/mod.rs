@@ -7,6 +7,7 @@ pub mod draws;
 pub mod drive;
 pub mod interleaved;
 pub mod measured;
+mod query_plans;
 pub mod rounds;
 pub mod setup;
 pub mod world;

@@ -32,6 +32,7 @@ pub fn step_setup(plan: &Plan, step: &Step, side: Side, data_seed: u64) -> StepS
         background_write_bytes_per_s: step.background_write_bytes_per_s,
         seed: data_seed.wrapping_add(1 + position.unwrap_or(0) as u64),
         planted_slowdown_percent: plan.subjects[side].planted_slowdown_percent,
+        planted_as: plan.subjects[side].planted_as,
         all_keys_exist: true,
         server_is_ours: plan.workload.is_sql() && plan.subjects[side].build.elsewhere().is_none(),
         companions: plan

@@ -171,6 +171,7 @@ impl SimulatedWorld {
             Request::WatchOthers { .. } => Reply::OthersWatched { statements: Some(0) },
             Request::ReadShape => Reply::Shape(Shape::default()),
             Request::ReadText { .. } => Reply::Text { text: Some("text".to_owned()) },
+            Request::ExplainStatements(_) => Reply::Text { text: Some("[]".to_owned()) },
             Request::Close => {
                 assert!(std::mem::replace(&mut worker.open, false));
                 Reply::Closed

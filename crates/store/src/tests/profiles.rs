@@ -4,11 +4,18 @@ use super::{ended, started, trial};
 use crate::Writer;
 use model::event::RunEvent;
 use model::plan::Purpose;
-use model::profile::{FOREGROUND, Profile, Quality, Stacks, Wait};
+use model::profile::{FOREGROUND, Profile, Quality, Stacks, Wait, Waiting};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 
 const RUN: &str = "1";
+
+fn waiting() -> Waiting {
+    let mut stacks = Stacks::default();
+    stacks.add(Wait::Lock.name(), ["main", "rocksdb::WriteThread::AwaitState"].into_iter());
+    let (names, stacks) = stacks.finish();
+    Waiting { names, stacks }
+}
 
 fn profile(launch: u32, side: usize) -> Profile {
     let mut stacks = Stacks::default();
@@ -27,6 +34,8 @@ fn profile(launch: u32, side: usize) -> Profile {
         quality: Quality { frequency: 199, broken: 3, lost: 2, user_only: true, threads_left_out: 1 },
         names,
         stacks,
+        waiting: waiting(),
+        counters: BTreeMap::from([("pg_stat_wal.wal_records".to_owned(), 1.0 / 3.0)]),
     }
 }
 

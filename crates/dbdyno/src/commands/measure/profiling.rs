@@ -6,18 +6,21 @@ use crate::commands::measure::Ready;
 use crate::exit::usage;
 use crate::progress::Progress;
 use anyhow::{Context, anyhow};
-use model::block::Block;
-use model::event::{RunEvent, RunOutcome};
+use findings::profile::per_op;
+use model::block::{Block, Side, TrialKey};
+use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::{Design, Plan};
+use model::profile::Profile;
 use model::reason::LeaveReason;
-use model::record::RunRecord;
+use model::record::{RunRecord, engine_text_of};
 use model::units::Nanos;
+use model::wire::EngineText;
 use runner::campaign::drive::drive;
 use runner::campaign::interleaved::machine::{Before, Campaign};
 use runner::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
 use runner::campaign::rounds::machine::{self as rounds, Rounds};
 use runner::clock::Stopwatch;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use store::Writer;
 
 /// No launch of a profile is left out for want of time: there are as many as were asked for.
@@ -46,12 +49,18 @@ pub fn profile(
     world.sample_stacks().map_err(|error| usage(anyhow!(error)))?;
     progress.say(&format!("  profiling {} in {launches} launches, which carry no verdict", steps.join(", ")));
     let mut failed = None;
+    let mut statuses = Statuses::default();
     let mut sink = |event: RunEvent| match event {
         RunEvent::LaunchStarted { launch, .. } => {
             let number = if launch > before { launch - before } else { launch };
             progress.say(&format!("  launch {number} of {launches}"));
         }
+        RunEvent::RawOutput { launch, side, name, text } => statuses.keep(launch, side, &name, text),
         RunEvent::Profiled(mut profile) => {
+            // Of several streams at once the server counts all, and a profile has the operations of one.
+            if ready.plan.workload.companions(&profile.trial.step).next().is_none() {
+                profile.counters = statuses.per_op(&profile);
+            }
             // Rounds count from 1, whatever the run has.
             if profile.trial.launch <= before {
                 profile.trial.launch += before;
@@ -91,6 +100,7 @@ fn plan(mut plan: Plan, steps: &[String], launches: u32) -> anyhow::Result<Plan>
             // A function of one percent needs thousands of samples, a verdict fewer blocks than these take. Fills keep the operations that they
             // state.
             plan.workload.steps.iter_mut().for_each(|step| step.cycles *= LONGER);
+            plan.layout.reads_status = plan.workload.is_sql();
         }
         Design::Rounds | Design::Sequential => plan.layout.rounds = launches,
     }
@@ -100,6 +110,29 @@ fn plan(mut plan: Plan, steps: &[String], launches: u32) -> anyhow::Result<Plan>
         )));
     }
     Ok(plan)
+}
+
+/// What servers said of their state before and after each step.
+#[derive(Default)]
+struct Statuses(BTreeMap<(TrialKey, &'static str), String>);
+
+impl Statuses {
+    fn keep(&mut self, launch: u32, side: Side, name: &str, text: String) {
+        if let Some((step, moment, EngineText::Status)) = engine_text_of(name) {
+            self.0.insert((TrialKey { launch, step: step.to_owned(), side }, moment.name()), text);
+        }
+    }
+
+    /// What was counted per operation of a profile; nothing if the engine did not tell.
+    fn per_op(&self, profile: &Profile) -> BTreeMap<String, f64> {
+        let text = |moment: Moment| self.0.get(&(profile.trial.clone(), moment.name()));
+        match (text(Moment::Before), text(Moment::After)) {
+            (Some(before), Some(after)) => {
+                per_op(before, after, profile.operations + profile.unsampled_operations)
+            }
+            _ => BTreeMap::new(),
+        }
+    }
 }
 
 /// Ends after so many launches, and judges nothing.

@@ -66,6 +66,14 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     }
 }
 
+/// The values that a run in rounds is judged by.
+pub(crate) fn cells_that_count(record: &RunRecord) -> Cells {
+    let (mut cells, _) = cells(record, &done_trials(record));
+    let medians = disturbed::medians(&cells);
+    disturbed::set_aside(&mut cells, &medians);
+    cells
+}
+
 /// The subjects of which nothing was measured in the last rounds, so many that they were not tried again, or would not be.
 fn subjects_that_left(record: &RunRecord) -> Vec<RunWarning> {
     let mut visits: BTreeMap<(Side, u32), Vec<&Outcome>> = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! What is asked of MySQL and MariaDB between steps.
 
-use super::settle;
+use super::{explain, settle};
 use crate::sql::connection::Connection;
 use crate::sql::error::{Retry, SqlError};
+use crate::sql::explain::{Asked, Told};
 use crate::sql::facts::{if_there, owned};
 use crate::sql::server::SqlServer;
 use crate::sql::serving;
@@ -123,6 +124,10 @@ impl SqlServer for MysqlServer {
         let before = serving::cpu_of_threads(server);
         connection.run(WORK)?;
         Ok(serving::busiest(&before, &serving::cpu_of_threads(server)))
+    }
+
+    fn explain(&self, connection: &mut Connection, asked: &Asked) -> Result<Told, SqlError> {
+        explain::explain(connection, asked)
     }
 
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError> {

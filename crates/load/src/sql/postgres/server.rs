@@ -1,8 +1,9 @@
 //! What is asked of Postgres between steps.
 
-use super::settle;
+use super::{explain, settle};
 use crate::sql::connection::Connection;
 use crate::sql::error::{Retry, SqlError};
+use crate::sql::explain::{Asked, Told};
 use crate::sql::facts::{if_there, owned};
 use crate::sql::server::SqlServer;
 use crate::sql::serving;
@@ -120,6 +121,10 @@ impl SqlServer for PostgresServer {
         let Some(server) = connection.peer() else { return Ok(None) };
         let backend = connection.read("SELECT pg_backend_pid()")?;
         Ok(backend.first().and_then(|pid| serving::child_called(server, pid)))
+    }
+
+    fn explain(&self, connection: &mut Connection, asked: &Asked) -> Result<Told, SqlError> {
+        explain::explain(connection, asked)
     }
 
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError> {

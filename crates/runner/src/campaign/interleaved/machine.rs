@@ -11,6 +11,7 @@ use crate::campaign::action::{Action, Line, Meaning, Part, WorkerId};
 use crate::campaign::draws::data_seed;
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::measured::MeasuredBlock;
+use crate::campaign::query_plans::LastPlans;
 use crate::campaign::world::Performed;
 use model::block::{Block, BlockKind, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
@@ -18,7 +19,7 @@ use model::plan::Plan;
 use model::reason::LeaveReason;
 use model::units::Nanos;
 use model::warning::Warning;
-use model::wire::Reply;
+use model::wire::{EngineText, Reply};
 use model::workload::DatabaseKind;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -56,6 +57,7 @@ pub struct Campaign<R> {
     delayed_steps: BTreeSet<String>,
     /// Steps and sides of which it was told that events were sent again.
     retried: BTreeSet<(String, Side)>,
+    last_plans: LastPlans,
     pub(super) events: Vec<RunEvent>,
     epoch_us: i64,
 }
@@ -144,6 +146,7 @@ impl<R: Referee> Campaign<R> {
             failed_launches: BTreeMap::new(),
             delayed_steps: BTreeSet::new(),
             retried: BTreeSet::new(),
+            last_plans: LastPlans::default(),
             events: Vec::new(),
             epoch_us: 0,
         }
@@ -307,6 +310,9 @@ impl<R: Referee> Campaign<R> {
             (Meaning::ShapeAfter, Performed::Replies(replies)) => {
                 self.take_shapes(line, replies, Moment::After);
             }
+            (Meaning::EngineText(moment, what), Performed::Replies(replies)) => {
+                self.take_engine_texts(line, replies, moment, what);
+            }
             (Meaning::Latency, Performed::Replies(replies)) => self.take_latency(line, replies),
             (Meaning::Raw, Performed::Texts(texts)) => self.take_texts(line, texts),
             (_, _) => {}
@@ -381,6 +387,23 @@ impl<R: Referee> Campaign<R> {
             if let (Some(step), Reply::Shape(shape)) = (judged, reply) {
                 let trial = TrialKey { launch: self.launch.number, step: step.clone(), side: worker.side };
                 self.events.push(RunEvent::ShapeRead { trial, moment, shape });
+            }
+        }
+    }
+
+    fn take_engine_texts(
+        &mut self,
+        line: &Line,
+        replies: Vec<(WorkerId, Reply)>,
+        moment: Moment,
+        what: EngineText,
+    ) {
+        let Some(step) = &line.step else { return };
+        for (worker, reply) in replies {
+            let Reply::Text { text: Some(text) } = reply else { continue };
+            if let Some(name) = self.last_plans.name_to_keep(what, step, worker.side, moment, &text) {
+                let launch = self.launch.number;
+                self.events.push(RunEvent::RawOutput { launch, side: worker.side, name, text });
             }
         }
     }

@@ -6,6 +6,7 @@ pub mod machine;
 pub mod referee;
 pub mod script;
 pub mod sizes;
+pub mod steps;
 
 #[cfg(test)]
 mod tests;

@@ -2,21 +2,21 @@
 //! Pure: the same plan, launch and sizes give the same script.
 
 use super::sizes::BlockSizes;
+use super::steps::{all_keys_exist, needed_own_steps, oldest_side};
 use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, SCRATCH, WorkerId};
 use crate::campaign::draws::{generator, shuffle};
+use crate::campaign::query_plans;
 use crate::campaign::setup::step_setup;
 use model::block::{BASE, Side, TrialKey};
-use model::build::BuildSource;
 use model::config::rocksdb_option_string;
+use model::event::Moment;
 use model::plan::Plan;
-use model::subject::compare_versions;
 use model::units::Nanos;
-use model::wire::{BlockLimit, Request, StepSetup};
+use model::wire::{BlockLimit, EngineText, Request, StepSetup};
 use model::workload::sql::Tables;
 use model::workload::{DatabaseKind, Operation, Settle, Step};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -29,19 +29,6 @@ const LONG_TIMEOUT: Nanos = Nanos::from_secs(600);
 const WARM_UP_BLOCKS: u32 = 2;
 /// Blocks of the pilot for each step but a fill, which runs to its end.
 const PILOT_BLOCKS: u32 = 3;
-/// The side whose build makes the images: the oldest release, because newer ones open its files
-/// (statistics 7, rule 1). The names of own builds stand in no order, those of commits least of all: they come after
-/// the releases, and the base before its candidates.
-pub fn oldest_side(plan: &Plan, sides: &[Side]) -> Side {
-    let is_own = |side: Side| matches!(plan.subjects[side].build.source, BuildSource::Own { .. });
-    let version = |side: Side| plan.subjects[side].reference.build.version.as_str();
-    let order = |left: Side, right: Side| match (is_own(left), is_own(right)) {
-        (false, false) => compare_versions(version(left), version(right)),
-        (true, true) => Ordering::Equal,
-        (left, right) => left.cmp(&right),
-    };
-    sides.iter().copied().min_by(|left, right| order(*left, *right).then(left.cmp(right))).unwrap_or(BASE)
-}
 
 /// Who and what is still measured.
 #[derive(Debug, Clone, Copy)]
@@ -168,6 +155,7 @@ impl<'a> Script<'a> {
         let Some(operations) = sizes.operations(step, &self.plan.workload.data) else { return };
         let cycles = BlockSizes::cycles(step, &self.plan.workload.data, operations);
         if measured {
+            self.look(part, step, writers, Moment::Before);
             self.shapes(part, step, writers, Meaning::ShapeBefore);
         }
         self.fill_cache(part, step, writers);
@@ -182,22 +170,27 @@ impl<'a> Script<'a> {
         self.finish(part, step, writers, measured);
         if measured {
             self.shapes(part, step, writers, Meaning::ShapeAfter);
+            self.look(part, step, writers, Moment::After);
         }
     }
 
     fn read_step(&mut self, part: Part, step: &Step, readers: &[WorkerId]) {
+        self.look(part, step, readers, Moment::Before);
         self.shapes(part, step, readers, Meaning::ShapeBefore);
         if part == Part::Own {
             self.fill_cache(part, step, readers);
         }
         self.prepare(part, step, readers);
         let limit = BlockLimit::Time { wall: step.block };
-        for _ in 0..WARM_UP_BLOCKS {
+        // Counters would have warm-up blocks in them, whose operations are not counted.
+        let warm_ups = if self.plan.layout.reads_status { 0 } else { WARM_UP_BLOCKS };
+        for _ in 0..warm_ups {
             let warm = Request::RunBlock { limit, warm_up: true, seconds: false };
             self.ask_all(part, Some(step), readers, LONG_TIMEOUT, &warm);
         }
         self.cycles(part, step, readers, step.cycles, limit);
         self.finish(part, step, readers, true);
+        self.look(part, step, readers, Moment::After);
     }
 
     /// A step that cannot be cut into blocks: it is done, on all sides at once, and not measured.
@@ -398,15 +391,35 @@ impl<'a> Script<'a> {
         self.push(part, None, Meaning::Done, Action::Ask { requests, timeout: LONG_TIMEOUT });
     }
 
-    fn prepare(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
+    fn setup(&self, step: &Step, side: Side) -> StepSetup {
         let all_keys_exist = all_keys_exist(self.plan, step);
-        let requests = workers
-            .iter()
-            .map(|worker| {
-                let setup = step_setup(self.plan, step, worker.side, self.data_seed);
-                (*worker, Request::Prepare(Box::new(StepSetup { all_keys_exist, ..setup })))
-            })
-            .collect();
+        StepSetup { all_keys_exist, ..step_setup(self.plan, step, side, self.data_seed) }
+    }
+
+    /// How the servers would run the statements of the step; and, if the plan asks for it, what they have counted. That is read before the
+    /// connections of the step are opened and after they are closed, because a server may count what a connection did only when it ends.
+    fn look(&mut self, part: Part, step: &Step, workers: &[WorkerId], moment: Moment) {
+        let explain = |worker: &WorkerId| query_plans::request(self.setup(step, worker.side));
+        let explains: Vec<(WorkerId, Request)> =
+            workers.iter().filter_map(|worker| Some((*worker, explain(worker)?))).collect();
+        let read = |worker: &WorkerId| (*worker, Request::ReadText { what: EngineText::Status });
+        let reads_status = self.plan.layout.reads_status;
+        let reads: Vec<(WorkerId, Request)> = workers.iter().filter(|_| reads_status).map(read).collect();
+        // EXPLAIN itself is kept out of the counters: asked before the first reading and after the last.
+        let mut texts = [(EngineText::QueryPlans, explains), (EngineText::Status, reads)];
+        if moment == Moment::After {
+            texts.reverse();
+        }
+        for (what, requests) in texts.into_iter().filter(|(_, requests)| !requests.is_empty()) {
+            let meaning = Meaning::EngineText(moment, what);
+            self.push(part, Some(step), meaning, Action::Ask { requests, timeout: REQUEST_TIMEOUT });
+        }
+    }
+
+    fn prepare(&mut self, part: Part, step: &Step, workers: &[WorkerId]) {
+        let request =
+            |worker: &WorkerId| (*worker, Request::Prepare(Box::new(self.setup(step, worker.side))));
+        let requests = workers.iter().map(request).collect();
         self.push(part, Some(step), Meaning::Done, Action::Ask { requests, timeout: REQUEST_TIMEOUT });
     }
 
@@ -467,19 +480,4 @@ impl<'a> Script<'a> {
         let step = step.map(|step| step.name.clone());
         self.lines.push(Line { part, step, meaning, action });
     }
-}
-
-/// An image holds every key; an own database does unless it was filled in random order.
-fn all_keys_exist(plan: &Plan, step: &Step) -> bool {
-    step.database == DatabaseKind::Image
-        || plan.workload.steps.iter().all(|step| step.operation != Operation::FillRandom)
-}
-
-/// The steps on an own database up to the last one that is active: those before it make its tree. Companions come with
-/// the step that they are beside.
-fn needed_own_steps<'a>(plan: &'a Plan, active: &BTreeSet<String>) -> Vec<&'a Step> {
-    let own: Vec<&Step> =
-        plan.workload.steps.iter().filter(|step| step.database == DatabaseKind::Own).collect();
-    let needed = own.iter().rposition(|step| active.contains(&step.name)).map_or(0, |last| last + 1);
-    own.into_iter().take(needed).filter(|step| !step.is_companion()).collect()
 }

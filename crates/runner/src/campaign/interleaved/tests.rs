@@ -4,7 +4,7 @@ mod resumed;
 
 use super::machine::Campaign;
 use super::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
-use super::script::oldest_side;
+use super::steps::oldest_side;
 use crate::campaign::action::{Action, Role, WorkerId};
 use crate::campaign::drive::drive;
 use crate::campaign::samples::{WORKLOAD, plan, sql_plan, streams_plan};

@@ -6,12 +6,12 @@ use super::visits::{Visit, visits};
 use crate::campaign::action::{Action, Line, Meaning};
 use crate::campaign::drive::{Event, Next, Schedule};
 use crate::campaign::measured::MeasuredBlock;
+use crate::campaign::query_plans::LastPlans;
 use crate::campaign::world::{DbBenchRun, Failure, Performed, Severity};
 use model::block::{BASE, BlockKind, Latency, Outcome, Side, TrialKey};
 use model::event::{Moment, RunEvent, RunOutcome};
 use model::plan::Plan;
 use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
-use model::record::engine_text_name;
 use model::units::Nanos;
 use model::warning::{ApiCall, Warning};
 use model::wire::Reply;
@@ -47,6 +47,7 @@ pub struct Rounds {
     calls: BTreeMap<(String, Side), String>,
     /// Sides of a step of which it was told that they call another function than the base.
     told_calls: BTreeSet<(String, Side)>,
+    last_plans: LastPlans,
     events: Vec<RunEvent>,
     epoch_us: i64,
 }
@@ -87,6 +88,7 @@ impl Rounds {
             dearest_visit: Nanos(0),
             calls: BTreeMap::new(),
             told_calls: BTreeSet::new(),
+            last_plans: LastPlans::default(),
             events: Vec::new(),
             epoch_us: 0,
         }
@@ -187,8 +189,10 @@ impl Rounds {
             (Meaning::EngineText(moment, what), Performed::Replies(replies)) => {
                 for (worker, reply) in replies {
                     if let (Some(step), Reply::Text { text: Some(text) }) = (&line.step, reply) {
-                        let name = engine_text_name(step, moment, what);
-                        self.tell_text(worker.side, name, text);
+                        let name = self.last_plans.name_to_keep(what, step, worker.side, moment, &text);
+                        if let Some(name) = name {
+                            self.tell_text(worker.side, name, text);
+                        }
                     }
                 }
             }

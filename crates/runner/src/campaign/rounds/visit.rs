@@ -4,6 +4,7 @@
 use super::visits::Visit;
 use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, WorkerId};
 use crate::campaign::draws::data_seed;
+use crate::campaign::query_plans;
 use crate::campaign::setup::step_setup;
 use model::block::TrialKey;
 use model::config::{overlaid, rocksdb_option_string};
@@ -91,11 +92,14 @@ impl Script<'_> {
     }
 
     fn step(&mut self, step: &Step, all_keys_exist: bool) {
+        let setup = self.setup(step, all_keys_exist);
+        // Outside of what is looked at before and after: the server counts these statements too.
+        self.explain(step, &setup, Moment::Before);
         self.look(step, Moment::Before);
         let limit = step.limit(&self.plan.workload.data);
         if !step.only_settles() {
-            let setup = self.setup(step, all_keys_exist);
-            self.ask(Some(step), Meaning::Done, Request::Prepare(Box::new(setup)), REQUEST_TIMEOUT);
+            let prepare = Request::Prepare(Box::new(setup.clone()));
+            self.ask(Some(step), Meaning::Done, prepare, REQUEST_TIMEOUT);
             let measure = Action::Measure {
                 worker: self.worker,
                 trial: self.trial(step),
@@ -106,6 +110,7 @@ impl Script<'_> {
             self.push(Some(step), Meaning::Measured, measure);
             self.ask(Some(step), Meaning::Latency, Request::FinishStep, REQUEST_TIMEOUT);
             self.look(step, Moment::After);
+            self.explain(step, &setup, Moment::After);
         }
         if step.settle != Settle::None {
             let drain = Action::Drain {
@@ -117,6 +122,13 @@ impl Script<'_> {
             };
             self.push(Some(step), Meaning::Drained, drain);
             self.look(step, Moment::Settled);
+        }
+    }
+
+    fn explain(&mut self, step: &Step, setup: &StepSetup, moment: Moment) {
+        if let Some(request) = query_plans::request(setup.clone()) {
+            let meaning = Meaning::EngineText(moment, EngineText::QueryPlans);
+            self.ask(Some(step), meaning, request, REQUEST_TIMEOUT);
         }
     }
 

@@ -1,4 +1,7 @@
-//! Samples of one thread, by perf_event_open(2).
+//! Samples by perf_event_open(2): of whole CPUs if this user may see all processes, else of one thread.
+//!
+//! The timer of a thread's event is stopped and started each time that the thread leaves a CPU, which a server does for every statement. That of a
+//! CPU's event goes on.
 
 use perf_event::data::Record;
 use perf_event::events::Software;
@@ -7,9 +10,9 @@ use std::io::{self, ErrorKind};
 use std::process;
 
 /// Bytes of the stack that are copied: more than most stacks have, and the most that costs next to nothing.
-const STACK_BYTES: u32 = 16 << 10;
+pub const STACK_BYTES: u32 = 16 << 10;
 /// Room for the samples of a block, in the order in which it is tried: users other than root may lock little memory.
-const RING_BYTES: [usize; 3] = [512 << 10, 128 << 10, 32 << 10];
+const RING_BYTES: [usize; 4] = [1 << 20, 512 << 10, 128 << 10, 32 << 10];
 /// Registers that unwinding needs, by their numbers in the kernel's `perf_regs.h`, in ascending order.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8; // bp, sp, ip
@@ -40,9 +43,9 @@ pub enum ProfileError {
 /// Whether only time outside of the kernel may be sampled: tried on ourselves.
 pub fn is_user_only() -> Result<bool, ProfileError> {
     let own = process::id();
-    match ThreadEvents::open(own, false) {
+    match Events::of_thread(own, false) {
         Ok(_) => Ok(false),
-        Err(error) if is_refusal(&error) => ThreadEvents::open(own, true).map(|_| true).map_err(refused),
+        Err(error) if is_refusal(&error) => Events::of_thread(own, true).map(|_| true).map_err(refused),
         Err(error) => Err(refused(error)),
     }
 }
@@ -63,18 +66,40 @@ fn refused(error: io::Error) -> ProfileError {
     }
 }
 
-/// The samples of one thread.
-pub struct ThreadEvents {
+/// The samples of a thread, or of a CPU.
+pub struct Events {
     sampler: Sampler,
 }
 
 /// One sample.
 pub struct Sample<'a> {
+    pub process: u32,
+    pub thread: u32,
     /// In the order of [`REGISTERS`]; none of a thread of the kernel.
     pub registers: &'a [u64],
     /// From the stack pointer on.
     pub stack: &'a [u8],
     chain: &'a [u64],
+}
+
+/// Those of a thread that is blocked in the kernel, in the order of [`REGISTERS`]: only where its stack ends and where it called the kernel are
+/// known. Unwind tables give what the functions below have saved.
+#[cfg(target_arch = "x86_64")]
+pub fn registers_of_waiting(sp: u64, pc: u64) -> [u64; 3] {
+    [0, sp, pc]
+}
+
+/// As above; without the return address a function that has not saved it is the last that is seen.
+#[cfg(target_arch = "aarch64")]
+pub fn registers_of_waiting(sp: u64, pc: u64) -> [u64; 4] {
+    [0, 0, sp, pc]
+}
+
+impl<'a> Sample<'a> {
+    /// What was seen of a thread that waits.
+    pub fn of_waiting(process: u32, thread: u32, registers: &'a [u64], stack: &'a [u8]) -> Sample<'a> {
+        Sample { process, thread, registers, stack, chain: &[] }
+    }
 }
 
 impl Sample<'_> {
@@ -84,20 +109,48 @@ impl Sample<'_> {
     }
 }
 
-impl ThreadEvents {
-    pub fn open(thread: u32, user_only: bool) -> io::Result<ThreadEvents> {
+impl Events {
+    /// Of all CPUs, and whatever runs on them.
+    ///
+    /// # Errors
+    /// This user may not see others' processes.
+    pub fn of_cpus(user_only: bool) -> io::Result<Vec<Events>> {
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
+        let cpus = online.trim().split(',').flat_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let ends = first.parse::<usize>().ok().zip(last.parse::<usize>().ok());
+            ends.map(|(first, last)| first..=last).into_iter().flatten()
+        });
+        cpus.map(|cpu| {
+            Events::open(user_only, |builder| {
+                builder.any_pid().one_cpu(cpu).exclude_idle(true);
+            })
+        })
+        .collect()
+    }
+
+    pub fn of_thread(thread: u32, user_only: bool) -> io::Result<Events> {
         let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
+        Events::open(user_only, |builder| {
+            builder.observe_pid(thread).any_cpu();
+        })
+    }
+
+    fn open(user_only: bool, observe: impl Fn(&mut Builder<'_>)) -> io::Result<Events> {
         let build = || {
             let mut builder = Builder::new(Software::CPU_CLOCK);
-            builder.observe_pid(thread).any_cpu().enabled(true).sample_frequency(u64::from(super::FREQUENCY));
+            observe(&mut builder);
+            builder.enabled(false).sample_frequency(u64::from(super::FREQUENCY));
             builder.exclude_kernel(user_only).exclude_hv(true).exclude_callchain_user(true);
-            builder.sample(SampleFlag::CALLCHAIN | SampleFlag::REGS_USER | SampleFlag::STACK_USER);
+            builder.sample(
+                SampleFlag::TID | SampleFlag::CALLCHAIN | SampleFlag::REGS_USER | SampleFlag::STACK_USER,
+            );
             builder.sample_regs_user(REGISTERS).sample_stack_user(STACK_BYTES).build()
         };
         let mut last = None;
         for bytes in RING_BYTES {
             match build()?.sampled(bytes) {
-                Ok(sampler) => return Ok(ThreadEvents { sampler }),
+                Ok(sampler) => return Ok(Events { sampler }),
                 Err(error) => last = Some(error),
             }
         }
@@ -126,6 +179,8 @@ impl ThreadEvents {
             }
             match record.parse_record() {
                 Ok(Record::Sample(sample)) => tell(&Sample {
+                    process: sample.pid().unwrap_or_default(),
+                    thread: sample.tid().unwrap_or_default(),
                     registers: sample.regs_user().map_or(&[], |registers| &registers.regs),
                     stack: sample.stack_user().unwrap_or(&[]),
                     chain: sample.callchain().unwrap_or(&[]),

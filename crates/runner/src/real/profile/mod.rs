@@ -1,7 +1,7 @@
 //! Profiles: the stacks of a side's threads, sampled by the kernel while its blocks run.
 //!
-//! The kernel's software clock interrupts each thread a number of times for each second of its CPU time, and copies its registers and the upper
-//! part of its stack. Published builds keep no frame pointers: stacks are followed by the unwind tables of the files with code (`.eh_frame`).
+//! The kernel's software clock interrupts what runs a number of times for each second of CPU time, and copies its registers and the upper part of
+//! its stack. Published builds keep no frame pointers: stacks are followed by the unwind tables of the files with code (`.eh_frame`).
 //! No program is needed but this one, and no counter of the CPU.
 
 mod events;
@@ -13,14 +13,14 @@ mod waits;
 
 pub use events::ProfileError;
 
-use events::{Sample, ThreadEvents};
+use events::{Events, Sample};
 use kernel::KernelSymbols;
 use model::block::TrialKey;
-use model::profile::{FOREGROUND, Profile, Quality, Stacks};
+use model::profile::{FOREGROUND, Profile, Quality, Stacks, Waiting};
 use model::units::Nanos;
 use modules::{Code, Files};
 use std::collections::BTreeMap;
-use waits::{Looks, Watch};
+use waits::{Looks, WaitStack, Watch};
 
 /// Samples for each second of CPU time of a thread: enough for a function of one percent within seconds, few enough to cost next to nothing; a
 /// prime number, so that it keeps no step with timers.
@@ -28,6 +28,8 @@ pub const FREQUENCY: u32 = 199;
 
 /// A sampler of all sides of a run.
 pub struct Profiler {
+    /// Of all CPUs; empty if this user may sample threads of its own only.
+    cpus: Vec<Events>,
     threads: BTreeMap<u32, Thread>,
     /// By process; forgotten with it.
     code: BTreeMap<u32, Code>,
@@ -45,8 +47,8 @@ pub struct Profiler {
 struct Thread {
     process: u32,
     kind: String,
-    /// Absent if it could not be sampled.
-    events: Option<ThreadEvents>,
+    /// Absent if its CPU is sampled, or if it could not be.
+    events: Option<Events>,
 }
 
 /// What a block of a side did.
@@ -68,6 +70,8 @@ struct Gathered {
     looks: Looks,
     quality: Quality,
     stacks: Stacks,
+    /// By what is waited for.
+    waiting: Stacks,
 }
 
 impl Profiler {
@@ -76,6 +80,7 @@ impl Profiler {
     pub fn new() -> Result<Profiler, ProfileError> {
         let user_only = events::is_user_only()?;
         Ok(Profiler {
+            cpus: Events::of_cpus(user_only).unwrap_or_default(),
             threads: BTreeMap::new(),
             code: BTreeMap::new(),
             files: Files::default(),
@@ -96,14 +101,16 @@ impl Profiler {
         self.code.retain(|process, _| threads::is_alive(*process, *process));
         for process in processes {
             for thread in threads::of(*process) {
+                let by_thread = self.cpus.is_empty();
                 self.threads.entry(thread).or_insert_with(|| Thread {
                     process: *process,
                     kind: threads::kind(*process, thread),
-                    events: ThreadEvents::open(thread, self.user_only).ok(),
+                    events: by_thread.then(|| Events::of_thread(thread, self.user_only).ok()).flatten(),
                 });
             }
         }
-        for events in self.threads.values_mut().filter_map(|thread| thread.events.as_mut()) {
+        let of_threads = self.threads.values_mut().filter_map(|thread| thread.events.as_mut());
+        for events in self.cpus.iter_mut().chain(of_threads) {
             events.switch(samples);
             events.discard();
         }
@@ -128,23 +135,35 @@ impl Profiler {
         let gathered = self.gathered.entry(trial.clone()).or_default();
         gathered.quality.frequency = FREQUENCY;
         gathered.quality.user_only = self.user_only;
-        let of_side = self.threads.values_mut().filter(|thread| processes.contains(&thread.process));
-        let mut left_out = 0;
-        for thread in of_side {
-            let Some(events) = &mut thread.events else {
-                left_out += 1;
-                continue;
-            };
-            let code = self.code.entry(thread.process).or_default();
-            let lost = events.drain(|sample: &Sample<'_>| {
-                let unwound = code.unwound(thread.process, sample, &mut self.files);
+        // Of a CPU's event what others ran is passed over.
+        let mut take = |events: &mut Events, kinds: &dyn Fn(&Sample<'_>) -> Option<String>| {
+            gathered.quality.lost += events.drain(|sample: &Sample<'_>| {
+                let Some(kind) = kinds(sample) else { return };
+                let code = self.code.entry(sample.process).or_default();
+                let unwound = code.unwound(sample.process, sample, &mut self.files);
                 gathered.quality.broken += u64::from(unwound.is_broken);
                 let kernel = sample.kernel_frames().map(|at| self.kernel.name(at));
                 let frames: Vec<&str> =
                     unwound.frames.iter().rev().map(|name| &**name).chain(kernel.rev()).collect();
-                gathered.stacks.add(&thread.kind, frames.into_iter());
+                gathered.stacks.add(&kind, frames.into_iter());
             });
-            gathered.quality.lost += lost;
+        };
+        let threads = &self.threads;
+        let kind = |sample: &Sample<'_>| {
+            processes.contains(&sample.process).then(|| match threads.get(&sample.thread) {
+                Some(known) => known.kind.clone(),
+                // A thread that began within the block.
+                None => threads::kind(sample.process, sample.thread),
+            })
+        };
+        self.cpus.iter_mut().for_each(|events| take(events, &kind));
+        let of_side = self.threads.values_mut().filter(|thread| processes.contains(&thread.process));
+        let mut left_out = 0;
+        for thread in of_side {
+            match &mut thread.events {
+                Some(events) => take(events, &|_| Some(thread.kind.clone())),
+                None => left_out += u64::from(self.cpus.is_empty()),
+            }
         }
         gathered.quality.threads_left_out = gathered.quality.threads_left_out.max(left_out);
     }
@@ -161,7 +180,15 @@ impl Profiler {
         }
         gathered.operations += operations;
         gathered.cpu += cpu;
-        let Looks { threads, all, waits } = std::mem::take(&mut self.looks);
+        let Looks { threads, all, waits, stacks } = std::mem::take(&mut self.looks);
+        let weight = stacks.weight();
+        for WaitStack { process, thread, wait, registers, stack } in stacks.all {
+            let sample = Sample::of_waiting(process, thread, &registers, &stack);
+            let unwound = self.code.entry(process).or_default().unwound(process, &sample, &mut self.files);
+            for _ in 0..weight {
+                gathered.waiting.add(wait.name(), unwound.frames.iter().rev().map(|name| &**name));
+            }
+        }
         gathered.wall += Nanos(wall.0 * threads);
         gathered.looks.all += all;
         for (wait, looks) in waits {
@@ -173,6 +200,7 @@ impl Profiler {
     pub fn finish(&mut self) -> Vec<Profile> {
         let of = |(trial, gathered): (TrialKey, Gathered)| {
             let (names, stacks) = gathered.stacks.finish();
+            let (names_of_waits, stacks_of_waits) = gathered.waiting.finish();
             Profile {
                 trial,
                 operations: gathered.operations,
@@ -185,6 +213,8 @@ impl Profiler {
                 quality: gathered.quality,
                 names,
                 stacks,
+                waiting: Waiting { names: names_of_waits, stacks: stacks_of_waits },
+                counters: BTreeMap::new(),
             }
         };
         std::mem::take(&mut self.gathered).into_iter().map(of).collect()

@@ -26,12 +26,17 @@ const MOST_FRAMES: usize = 256;
 const LARGEST_PAGE: u64 = 64 << 10;
 /// The kernel's code in every process.
 const VDSO: &str = "[vdso]";
+/// Code that is in no file: a compiler within the engine made it, as Postgres' for expressions.
+const GENERATED: &str = "code made at run time (JIT)";
+const UNKNOWN: &str = "unknown";
 
 /// The code of one process.
 #[derive(Default)]
 pub struct Code {
     unwinder: Option<(ArchUnwinder<Arc<[u8]>>, Cache)>,
     mapped: Vec<Mapped>,
+    /// Where code lies that is in no file.
+    generated: Vec<Range<u64>>,
     /// An address was in no file: more may have been loaded since.
     is_stale: bool,
 }
@@ -101,9 +106,10 @@ impl Code {
                 Ok(Some(frame)) => {
                     let at = frame.address_for_lookup();
                     let mapped = self.mapped.iter().find(|mapped| mapped.range.contains(&at));
-                    self.is_stale |= mapped.is_none();
-                    let unknown = || Rc::from("unknown");
-                    unwound.frames.push(mapped.map_or_else(unknown, |mapped| mapped.name(at)));
+                    let is_generated = self.generated.iter().any(|range| range.contains(&at));
+                    self.is_stale |= mapped.is_none() && !is_generated;
+                    let other = if is_generated { GENERATED } else { UNKNOWN };
+                    unwound.frames.push(mapped.map_or_else(|| Rc::from(other), |mapped| mapped.name(at)));
                 }
                 Ok(None) => return unwound,
                 Err(_) => break,
@@ -117,6 +123,7 @@ impl Code {
         let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
         let mut unwinder = ArchUnwinder::new();
         self.mapped.clear();
+        self.generated = maps.lines().filter_map(generated_code).collect();
         for MappedCode { range, offset, file } in maps.lines().filter_map(with_code) {
             let Some(file) = files.get(process, file, &range) else { continue };
             let Some(base) = file.base(range.start, offset) else { continue };
@@ -145,6 +152,17 @@ fn registers(registers: &[u64]) -> Option<(u64, u64, Registers)> {
 fn registers(registers: &[u64]) -> Option<(u64, u64, Registers)> {
     let [fp, lr, sp, pc] = registers else { return None };
     Some((*pc, *sp, Registers::new(*lr, *sp, *fp)))
+}
+
+/// The range of a line of /proc/PID/maps; absent if it is not of code that is in no file.
+fn generated_code(line: &str) -> Option<Range<u64>> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let is_code = fields.next()?.contains('x');
+    // Offset, device and inode come before a name, if there is one.
+    let has_no_name = fields.nth(3).is_none();
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    (is_code && has_no_name).then_some(hex(start)?..hex(end)?)
 }
 
 /// A line of /proc/PID/maps; absent if it is of no file with code.
@@ -253,6 +271,19 @@ mod tests {
             "",
         ] {
             assert!(with_code(line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn code_that_is_in_no_file_is_known_by_its_range() {
+        assert_eq!(generated_code("7f00-7f80 r-xp 00000000 00:00 0 "), Some(0x7f00..0x7f80));
+        for line in [
+            "7f00-7f80 rw-p 0 00:00 0",
+            "7f00-7f80 r-xp 0 fd:00 42 /usr/lib/a",
+            "7f00-7f80 r-xp 0 0 0 [vdso]",
+            "",
+        ] {
+            assert_eq!(generated_code(line), None, "{line}");
         }
     }
 

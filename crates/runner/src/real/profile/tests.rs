@@ -98,10 +98,10 @@ fn threads_that_sleep_and_that_wait_for_a_lock_are_told_apart() {
     }
     let most = |looks: &Looks| looks.waits.iter().max_by_key(|(_, count)| **count).map(|(wait, _)| *wait);
     let asleep = seen(|| std::thread::sleep(Duration::from_millis(400)), || {});
-    assert_eq!(most(&asleep), Some(Wait::Sleep), "{asleep:?}");
+    assert_eq!(most(&asleep), Some(Wait::Sleep), "{:?}", asleep.waits);
     let lock = Arc::new(Mutex::new(()));
     let guard = lock.lock().unwrap();
     let other = Arc::clone(&lock);
     let locked = seen(move || drop(other.lock().unwrap()), || drop(guard));
-    assert_eq!(most(&locked), Some(Wait::Lock), "{locked:?}");
+    assert_eq!(most(&locked), Some(Wait::Lock), "{:?}", locked.waits);
 }

@@ -24,6 +24,7 @@ pub(super) fn request_name(request: &Request) -> &'static str {
         Request::ReadShape => "reading the tree's shape",
         Request::ReadText { what: EngineText::Settings } => "reading the server's settings",
         Request::ReadText { .. } => "reading the engine's statistics",
+        Request::ExplainStatements(_) => "explaining the statements of a step",
         Request::AbandonStep => "giving up a step",
         Request::Close => "closing the database",
         Request::Exit => "exiting",
