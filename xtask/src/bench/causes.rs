@@ -2,8 +2,9 @@
 //! that burns CPU, waits for a lock, sleeps, reads or makes system calls: the right part of the time must come first.
 
 use super::{Ending, Here, Scratch, burnt_percent, chosen, printed};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -19,7 +20,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     slower: f64,
     /// Launches in which stacks are sampled
-    #[arg(long, default_value_t = 6)]
+    #[arg(long, default_value_t = 4)]
     launches: u32,
     /// Only these classes; may be given several times
     #[arg(long = "class", value_name = "CLASS")]
@@ -51,6 +52,10 @@ const CLASSES: [Class; 5] = [
 const FUNCTION: &str = "planted_burn";
 const STEP: &str = "readrandom";
 
+/// `quick` with a tenth of its keys: what is measured is the slowdown, and an image is made in each launch.
+const WORKLOAD: &str = include_str!("../../../workloads/quick.toml");
+const KEYS: [&str; 2] = ["keys = 500_000", "keys = 50_000"];
+
 /// Share of all runs that must name the class first: 57 of 60.
 const GOAL: f64 = 57.0 / 60.0;
 /// Share of those that burn CPU that must name the function first: 11 of 12.
@@ -66,6 +71,9 @@ struct Said {
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     let program = Program { path: arguments.here.dbdyno.path()?, scratch: arguments.here.scratch()? };
+    ensure!(WORKLOAD.contains(KEYS[0]), "the workload `quick` has other keys");
+    fs::write(program.workload(), WORKLOAD.replace(KEYS[0], KEYS[1]))
+        .context("failed to write the workload")?;
     let mut rows = Vec::new();
     for class in &chosen(&CLASSES, |class| class.name.to_owned(), &arguments.classes)? {
         let seeds = (arguments.here.seed..).take(usize::try_from(arguments.runs)?);
@@ -97,9 +105,19 @@ impl Program {
     fn explain(&self, class: &Class, arguments: &Arguments, seed: u64) -> anyhow::Result<Said> {
         let build = arguments.build.as_str();
         let (burnt, seed) = (burnt_percent(arguments.slower).to_string(), seed.to_string());
-        let compare =
-            ["compare", build, build, "--step", STEP, "--budget", "10s", "--json", "--no-fingerprint"];
-        let planted = ["--plant-slowdown", &burnt, "--plant-as", class.name, "--seed", &seed];
+        let workload = self.workload();
+        let workload = workload.to_str().context("the temporary directory is not UTF-8")?;
+        let compare = ["compare", build, build, "--workload", workload, "--step", STEP, "--budget", "6s"];
+        let planted = [
+            "--json",
+            "--no-fingerprint",
+            "--plant-slowdown",
+            &burnt,
+            "--plant-as",
+            class.name,
+            "--seed",
+            &seed,
+        ];
         let report = self.call(&[compare.as_slice(), planted.as_slice()].concat())?;
         let run = report["run"].as_str().context("the report has no run")?;
         let launches = arguments.launches.to_string();
@@ -109,6 +127,10 @@ impl Program {
         let said = Said { part: first("times", "part"), function: first("functions", "name") };
         eprintln!("{} of seed {seed}: {}, {}", class.name, said.part, said.function);
         Ok(said)
+    }
+
+    fn workload(&self) -> PathBuf {
+        self.scratch.path("fewer-keys.toml")
     }
 
     /// What it prints.
