@@ -172,14 +172,17 @@ fn with_read_size(mut changed: BTreeMap<Metric, Changed>) -> BTreeMap<Metric, Ch
     changed
 }
 
-/// Of an engine that is not known the patterns of all.
+/// Of an engine that is not known the patterns of all. One that can be tested stands first, then those of one engine, which say more than those of
+/// all.
 fn matched(patterns: &[Pattern], engine: Option<&str>, changed: BTreeMap<Metric, Changed>) -> Vec<Matched> {
     let of = |pattern: &Pattern| {
         let evidence =
             pattern.evidence(&changed).filter(|_| engine.is_none_or(|engine| pattern.is_of(engine)))?;
         Some(Matched { pattern: pattern.clone(), evidence })
     };
-    patterns.iter().filter_map(of).collect()
+    let mut matched: Vec<Matched> = patterns.iter().filter_map(of).collect();
+    matched.sort_by_key(|one| (one.pattern.remedy.is_none(), one.pattern.engines.is_empty()));
+    matched
 }
 
 /// Of an import: each version against the one before it, if a pattern shows or its step is named. Its engine is not known, so that patterns of all

@@ -20,7 +20,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     slower: f64,
     /// Launches in which stacks are sampled
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 6)]
     launches: u32,
     /// Only these classes; may be given several times
     #[arg(long = "class", value_name = "CLASS")]
@@ -46,7 +46,7 @@ const CLASSES: [Class; 5] = [
     Class { name: "lock", parts: &["wait lock"] },
     Class { name: "sleep", parts: &["wait sleep"] },
     Class { name: "reads", parts: &["wait read", "kernel pread64"] },
-    Class { name: "calls", parts: &["kernel getrusage"] },
+    Class { name: "calls", parts: &["kernel getrusage", "kernel call entry"] },
 ];
 /// The function that burns the CPU of the first class.
 const FUNCTION: &str = "planted_burn";

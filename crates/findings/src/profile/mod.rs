@@ -38,12 +38,12 @@ pub struct ProfileView {
     /// What sampling adds to it, as a share of it, in launches of both sides; absent if every block was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_of_sampling: Option<Interval>,
-    /// Where the time of an operation went: CPU of the foreground by kind of code, CPU of the background, waiting by what is waited for. The largest
-    /// change first, whatever its sign.
+    /// Where the time of an operation went: CPU of the foreground by kind of code, CPU of the background, waiting by what is waited for. Clear
+    /// changes first, then by size, whatever the sign.
     pub times: Vec<TimeChange>,
-    /// The largest change first, whatever its sign.
+    /// Clear changes first, then by size, whatever the sign.
     pub functions: Vec<FunctionChange>,
-    /// Functions of the engine that foreground threads waited in, the largest change first, whatever its sign.
+    /// Functions of the engine that foreground threads waited in, clear changes first, then by size, whatever the sign.
     pub waits: Vec<WaitChange>,
     /// What the engine counted per operation that moved, the clearest first; none of an engine that does not tell.
     pub counters: Vec<CounterChange>,
@@ -107,9 +107,9 @@ pub fn build(profiles: &[Profile], step: &str, candidate: Side) -> Option<Profil
     let launches: Vec<&[OfLaunch<'_>; 2]> = pairs.iter().map(|(sides, _)| sides).collect();
     let change = Interval::of(&differences(&launches, |side| side.cpu));
     let mut times = times(&launches);
-    times.sort_by(|left, right| right.change.mean.abs().total_cmp(&left.change.mean.abs()));
+    times.sort_by(|left, right| left.change.clearest_first(&right.change));
     let mut functions = functions(&launches);
-    functions.sort_by(|left, right| right.change.mean.abs().total_cmp(&left.change.mean.abs()));
+    functions.sort_by(|left, right| left.change.clearest_first(&right.change));
     let clear: f64 =
         functions.iter().map(|one| one.change).filter(|one| one.is_clear()).map(|one| one.mean).sum();
     let of_side = |place: usize| pairs.iter().map(move |(_, profiles)| profiles[place]);
@@ -175,6 +175,8 @@ fn of_launch(profile: &Profile) -> Option<OfLaunch<'_>> {
 
 /// What the kernel calls the code of a system call: `__x64_sys_pread64_[k]`.
 const SYSTEM_CALLS: [&str; 2] = ["__x64_sys_", "__arm64_sys_"];
+/// The way into the kernel and out of it, where it is not known by which call: many short calls show here.
+const ENTRY: &str = "kernel call entry";
 /// The end of the names of its functions.
 const OF_KERNEL: &str = "_[k]";
 
@@ -193,7 +195,12 @@ fn part_of_cpu(profile: &Profile, stack: &Stack) -> String {
         let name = name(frame).strip_suffix(OF_KERNEL)?;
         SYSTEM_CALLS.iter().find_map(|prefix| name.strip_prefix(prefix))
     });
-    call.map_or_else(|| "kernel".to_owned(), |call| format!("kernel {call}"))
+    let is_entry = |frame: &usize| name(frame).to_ascii_lowercase().contains("syscall");
+    match call {
+        Some(call) => format!("kernel {call}"),
+        None if stack.frames.iter().any(is_entry) => ENTRY.to_owned(),
+        None => "kernel".to_owned(),
+    }
 }
 
 fn times(launches: &[&[OfLaunch<'_>; 2]]) -> Vec<TimeChange> {

@@ -51,7 +51,7 @@ const WRAPPERS: [&str; 29] = [
     "usleep",
 ];
 
-/// The functions, the largest change first. The time that an operation waits for something is split by the stacks that were seen of it.
+/// The functions, clear changes first, then by size. The time that an operation waits for something is split by the stacks that were seen of it.
 pub fn changes(launches: &[[&Profile; 2]]) -> Vec<WaitChange> {
     // One whose stacks could not be copied would be one in which nobody waited.
     let launches = launches.iter().filter(|sides| sides.iter().all(|side| !side.waiting.stacks.is_empty()));
@@ -70,7 +70,7 @@ pub fn changes(launches: &[[&Profile; 2]]) -> Vec<WaitChange> {
         WaitChange { wait, function, us_per_op: [of_side(0), of_side(1)], change: Interval::of(&differences) }
     };
     let mut changes: Vec<WaitChange> = keys.into_iter().map(change).collect();
-    changes.sort_by(|left, right| right.change.mean.abs().total_cmp(&left.change.mean.abs()));
+    changes.sort_by(|left, right| left.change.clearest_first(&right.change));
     changes
 }
 

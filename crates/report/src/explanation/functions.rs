@@ -70,7 +70,7 @@ fn caption(profile: &ProfileView) -> String {
     let left = profile.functions.len().saturating_sub(MOST_FUNCTIONS);
     let more = if left > 0 { format!(" {left} more are in --format json.") } else { String::new() };
     format!(
-        "CPU time of an operation by function, the largest change first; intervals of {:.0} %.{more}",
+        "CPU time of an operation by function, clear changes first, then by size; intervals of {:.0} %.{more}",
         100.0 * CONFIDENCE
     )
 }
@@ -102,7 +102,7 @@ pub fn times(profile: &ProfileView) -> Table {
             ("change", Number, &|one| difference(one.change)),
         ],
     );
-    table.captioned("Where the time of an operation went, the largest change first: code of the foreground threads, system calls, background threads, waiting.")
+    table.captioned("Where the time of an operation went, clear changes first, then by size: code of the foreground threads, system calls, background threads, waiting.")
 }
 
 fn us(value: f64) -> String {
@@ -129,7 +129,7 @@ pub fn waits(profile: &ProfileView) -> Option<Table> {
     );
     table
         .captioned(
-            "Where foreground threads waited, the largest change first: the innermost function of the engine in the stacks of those that were blocked.",
+            "Where foreground threads waited, clear changes first, then by size: the innermost function of the engine in the stacks of those that were blocked.",
         )
         .unless_empty()
 }
