@@ -49,8 +49,10 @@ mod tests {
     fn what_is_clear_stands_before_what_is_large() {
         let around =
             |mean: f64, half: f64| Interval { mean, low: Some(mean - half), high: Some(mean + half) };
-        let mut all = [around(0.9, 1.0), around(0.1, 0.05), around(-0.2, 0.05), around(-1.5, 2.0)];
+        let [large, clear, clearer, largest] =
+            [around(0.9, 1.0), around(0.1, 0.05), around(-0.2, 0.05), around(-1.5, 2.0)];
+        let mut all = [large, clear, clearer, largest];
         all.sort_by(Interval::clearest_first);
-        assert_eq!(all.map(|one| one.mean), [-0.2, 0.1, -1.5, 0.9]);
+        assert!(all == [clearer, clear, largest, large], "{all:?}");
     }
 }
