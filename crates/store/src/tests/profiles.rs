@@ -58,3 +58,23 @@ fn profiles_of_a_run_come_back_and_are_no_launches_of_it() {
     writer.write(RUN, &RunEvent::Profiled(Box::new(profile(9, 0)))).unwrap_err();
     assert!(writer.store().profiles("2").is_err());
 }
+
+#[test]
+fn what_belongs_to_another_run_is_found_by_its_name_and_is_not_the_last() {
+    let mut writer = Writer::in_memory().unwrap();
+    let test = format!("{RUN}/test/rocksdb@8.7.3+direct");
+    for (at, (id, name)) in (1..).zip([(RUN, None), ("2", Some(&test)), ("3", None), ("4", Some(&test))]) {
+        writer.write(id, &started(id, at, Purpose::Compare)).unwrap();
+        if let Some(name) = name {
+            writer.name_run(id, name).unwrap();
+        }
+        // The last one has no end.
+        if id != "4" {
+            writer.write(id, &ended(at + 10)).unwrap();
+        }
+    }
+    let store = writer.store();
+    assert_eq!(store.runs_named(&format!("{RUN}/test/")).unwrap(), ["2"]);
+    assert_eq!(store.find_run("last").unwrap(), "3");
+    assert_eq!(store.find_run("2").unwrap(), "2");
+}
