@@ -73,9 +73,9 @@ fn arguments(plan: &Plan) -> Vec<String> {
     let planted = plan.subjects.iter().map(|subject| subject.planted_slowdown_percent).fold(0.0, f64::max);
     if planted > 0.0 {
         option("plant-slowdown", planted.to_string());
-        let planted_as = plan.subjects.iter().map(|subject| subject.planted_as);
-        for one in planted_as.filter(|one| *one != PlantedAs::default()).take(1) {
-            option("plant-as", one.name().to_owned());
+        let mut planted_as = plan.subjects.iter().map(|subject| subject.planted_as);
+        if let Some(other) = planted_as.find(|one| *one != PlantedAs::default()) {
+            option("plant-as", other.name().to_owned());
         }
     }
     for (name, is_set) in [("--own-image", plan.own_image), ("--extendable", rule.extendable)] {

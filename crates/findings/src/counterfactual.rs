@@ -8,7 +8,6 @@ use crate::change::Change;
 use crate::comparison::rounds::{self, Cells};
 use crate::judge::Evidence;
 use crate::sides;
-use analysis::student;
 use model::block::Side;
 use model::metric::Metric;
 use model::plan::{Design, Plan};
@@ -18,19 +17,21 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A change of a rate with another configuration on both sides.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Test {
     /// The run that measured it.
     pub run: String,
+    #[serde(skip)]
     pub step: String,
+    #[serde(skip)]
     pub base: String,
+    #[serde(skip)]
     pub candidate: String,
     /// The configuration.
     pub with: String,
-    /// Launches or rounds.
-    pub repeats: u32,
-    /// Of the intervals.
-    pub confidence: f64,
+    pub says: Says,
+    /// About the part of the change that it takes away: 1 is all of it; absent if the change is not proven.
+    pub share: Option<f64>,
     /// Candidate over base, as they are.
     pub change: Change,
     /// The same with the configuration on both.
@@ -41,9 +42,10 @@ pub struct Test {
     pub given_back: Change,
     /// Whether the base's release knows the options: if not, the candidate alone has the configuration.
     pub base_has_it: bool,
-    /// About the part of the change that it takes away: 1 is all of it; absent if the change is not proven.
-    pub share: Option<f64>,
-    pub says: Says,
+    /// Launches or rounds.
+    pub repeats: u32,
+    /// Of the intervals.
+    pub confidence: f64,
 }
 
 /// What a test says of its configuration.
@@ -66,7 +68,7 @@ pub enum Says {
 }
 
 /// What lies between two subjects.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chain {
     /// The run that measured it.
     pub run: String,
@@ -75,12 +77,13 @@ pub struct Chain {
     /// Of all intervals together.
     pub confidence: f64,
     /// In their order.
+    #[serde(skip)]
     pub subjects: Vec<String>,
     pub steps: Vec<ChainOfStep>,
 }
 
 /// The links of one step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChainOfStep {
     pub step: String,
     /// In their order.
@@ -90,7 +93,7 @@ pub struct ChainOfStep {
 }
 
 /// Two neighbours of a chain.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Link {
     pub from: String,
     pub to: String,
@@ -171,7 +174,7 @@ fn test(rates: &Rates, step: &str, record: &RunRecord, sides: &Sides, alpha: f64
     let change = of(&[(candidate, 1.0), (base, -1.0)])?;
     let change_with = of(&[(candidate_with, 1.0), (base_with, -1.0)])?;
     let given_back = of(&[(candidate_with, 1.0), (candidate, -1.0), (base_with, -1.0), (base, 1.0)])?;
-    // What is given back, and half of the change: above 1 for a loss of which more than half is gone.
+    // What is given back times the square root of the change: above 1 if more than half of a loss is given back.
     let beyond_half = of(&[(candidate_with, 1.0), (candidate, -0.5), (base_with, -1.0), (base, 0.5)])?;
     let name = |side: Side| record.plan.subjects[side].reference.to_string();
     Some(Test {
@@ -288,12 +291,7 @@ impl Rates {
             terms.iter().map(term).sum::<Option<f64>>()
         };
         let sums: Vec<f64> = self.common(step, among).iter().filter_map(of_repeat).collect();
-        let interval = student::interval(&sums, alpha);
-        Some(Change {
-            ratio: student::mean(&sums)?.exp(),
-            low: interval.map(|(low, _)| low.exp()),
-            high: interval.map(|(_, high)| high.exp()),
-        })
+        Change::of_logarithms(&sums, alpha)
     }
 }
 
@@ -320,7 +318,7 @@ mod tests {
         assert_eq!(said(0.92, 1.05, 0.02), Says::Reversed);
         assert_eq!(said(0.92, 0.96, 0.05), Says::Open);
         assert_eq!(said(1.0, 1.08, 0.02), Says::NotSeen);
-        // Some of it is gone, and neither all nor a rest is proven: -4.5 %, of which -1.6 % may be left.
+        // A loss of 4.5 % becomes one of 1.6 %, which may be none: some of it is proven gone, and not all.
         assert_eq!(said(0.955, 0.984, 0.027), Says::Part);
     }
 

@@ -1,7 +1,7 @@
 //! Why a step differs, as far as what was measured tells: where the time of an operation went, what moved with the rate, and patterns that are
 //! known. What moved together is never said to be a cause.
 
-pub use crate::change::Change;
+use crate::change::Change;
 use crate::comparison::rounds::FOLLOW_THE_RATE;
 use crate::comparison::{ComparedMetric, ComparedStep, Comparison, StepView, TimeParts};
 use crate::counterfactual::{Chain, Test};
@@ -172,8 +172,8 @@ fn with_read_size(mut changed: BTreeMap<Metric, Changed>) -> BTreeMap<Metric, Ch
     changed
 }
 
-/// Of an engine that is not known the patterns of all. One that can be tested stands first, then those of one engine, which say more than those of
-/// all.
+/// The patterns that hold: those with a remedy to test first, then those written for one engine, then those for all. If the engine is not known,
+/// patterns of every engine are tried.
 fn matched(patterns: &[Pattern], engine: Option<&str>, changed: BTreeMap<Metric, Changed>) -> Vec<Matched> {
     let of = |pattern: &Pattern| {
         let evidence =

@@ -1,7 +1,7 @@
 //! Statements that two sides of a step run by other query plans. Of each side all plans count that it had in the run: one that flips within it
 //! differs from one that does not.
 
-use model::block::{BASE, Side};
+use model::block::Side;
 use model::plan::Plan;
 use model::query_plan::{PlanText, QueryPlan, of_text};
 use model::record::RunRecord;
@@ -42,7 +42,7 @@ type Seen = BTreeMap<String, Vec<QueryPlan>>;
 pub(crate) fn changes(plan: &Plan, record: &RunRecord) -> Vec<PlanChange> {
     let mut changes = Vec::new();
     for step in plan.chosen_steps() {
-        let base = seen(record, &step.name, |side| side == BASE || plan.base_sides().any(|one| one == side));
+        let base = seen(record, &step.name, |side| plan.base_sides().any(|one| one == side));
         for side in plan.candidate_sides() {
             let candidate = seen(record, &step.name, |one| one == side);
             changes.extend(base.iter().filter_map(|(statement, base)| {
@@ -80,8 +80,11 @@ fn seen(record: &RunRecord, step: &str, is_side: impl Fn(Side) -> bool) -> Seen 
 
 /// Whether one of them has a plan that the other never had; a refusal is one of its own.
 fn differ(base: &[QueryPlan], candidate: &[QueryPlan]) -> bool {
-    let lacks = |all: &[QueryPlan], one: &QueryPlan| !all.iter().any(|other| is_same(one, other));
     base.iter().any(|one| lacks(candidate, one)) || candidate.iter().any(|one| lacks(base, one))
+}
+
+fn lacks(all: &[QueryPlan], one: &QueryPlan) -> bool {
+    !all.iter().any(|other| is_same(one, other))
 }
 
 fn is_same(one: &QueryPlan, other: &QueryPlan) -> bool {
@@ -90,20 +93,14 @@ fn is_same(one: &QueryPlan, other: &QueryPlan) -> bool {
 
 /// By the last plan that the other side never had, else by the last.
 fn of_side(seen: &[QueryPlan], other: &[QueryPlan]) -> PlanOfSide {
-    let is_its_own = |plan: &&QueryPlan| !other.iter().any(|one| is_same(one, plan));
-    let Some(shown) = seen.iter().rev().find(is_its_own).or(seen.last()) else {
+    let Some(shown) = seen.iter().rev().find(|plan| lacks(other, plan)).or(seen.last()) else {
         return PlanOfSide::default();
     };
-    let mut different: Vec<&QueryPlan> = Vec::new();
-    for plan in seen {
-        if !different.iter().any(|one| is_same(one, plan)) {
-            different.push(plan);
-        }
-    }
+    let is_new = |(place, plan): &(usize, &QueryPlan)| lacks(&seen[..*place], plan);
     PlanOfSide {
         nodes: shown.nodes.clone(),
         texts: shown.texts.clone(),
-        plans: different.len(),
+        plans: seen.iter().enumerate().filter(is_new).count(),
         refused: shown.refused.clone(),
     }
 }

@@ -29,6 +29,14 @@ pub struct Subject {
     pub planted_as: PlantedAs,
 }
 
+impl Subject {
+    /// One that is measured as it is, with nothing planted.
+    pub fn new(reference: SubjectRef, build: EngineBuild, config: EngineConfig, options: Options) -> Subject {
+        let planted_as = PlantedAs::default();
+        Subject { reference, build, config, options, planted_slowdown_percent: 0.0, planted_as }
+    }
+}
+
 /// What a run is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]

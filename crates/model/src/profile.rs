@@ -169,11 +169,11 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// One sample of a thread, its functions from the outermost on.
-    pub fn add<'a>(&mut self, thread: &str, frames: impl Iterator<Item = &'a str>) {
+    /// So many samples of a thread, its functions from the outermost on.
+    pub fn add<'a>(&mut self, thread: &str, frames: impl Iterator<Item = &'a str>, samples: u64) {
         let thread = self.place(thread);
         let frames = frames.map(|frame| self.place(frame)).collect();
-        *self.seen.entry((thread, frames)).or_default() += 1;
+        *self.seen.entry((thread, frames)).or_default() += samples;
     }
 
     fn place(&mut self, name: &str) -> usize {
@@ -201,7 +201,7 @@ mod tests {
     fn profile(stacks: &[(&str, &str, u64)]) -> Profile {
         let mut all = Stacks::default();
         for (thread, frames, samples) in stacks {
-            (0..*samples).for_each(|_| all.add(thread, frames.split(';')));
+            all.add(thread, frames.split(';'), *samples);
         }
         let (names, stacks) = all.finish();
         let trial = TrialKey { launch: 1, step: "s".to_owned(), side: 0 };

@@ -15,7 +15,6 @@ use model::event::RunOutcome;
 use model::host::Host;
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
 use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
-use model::planted::PlantedAs;
 use model::record::{LaunchRecord, RunRecord, RunStatus};
 use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
@@ -25,33 +24,28 @@ use std::collections::BTreeMap;
 /// A published release with no option set: `rocksdb@8.7.3`.
 pub fn subject(reference: &str) -> Subject {
     let reference: SubjectRef = reference.parse().expect("a reference of a subject");
-    Subject {
-        build: EngineBuild {
-            reference: reference.build.clone(),
-            library: "/cache/librocksdb.so".into(),
-            sha256: "ab".repeat(32),
-            size: Bytes(50 << 20),
-            server: None,
-            source: BuildSource::Published { coordinates: "nowhere".to_owned() },
-            compilers: Vec::new(),
-            probe: None,
-        },
-        config: EngineConfig {
-            name: reference.config.clone(),
-            description: String::new(),
-            pins: BTreeMap::new(),
-            options: BTreeMap::new(),
-            memory: BTreeMap::new(),
-            when: Vec::new(),
-            storage: Default::default(),
-            transport: Default::default(),
-            file: None,
-        },
+    let build = EngineBuild {
+        reference: reference.build.clone(),
+        library: "/cache/librocksdb.so".into(),
+        sha256: "ab".repeat(32),
+        size: Bytes(50 << 20),
+        server: None,
+        source: BuildSource::Published { coordinates: "nowhere".to_owned() },
+        compilers: Vec::new(),
+        probe: None,
+    };
+    let config = EngineConfig {
+        name: reference.config.clone(),
+        description: String::new(),
+        pins: BTreeMap::new(),
         options: BTreeMap::new(),
-        planted_slowdown_percent: 0.0,
-        planted_as: PlantedAs::default(),
-        reference,
-    }
+        memory: BTreeMap::new(),
+        when: Vec::new(),
+        storage: Default::default(),
+        transport: Default::default(),
+        file: None,
+    };
+    Subject::new(reference, build, config, BTreeMap::new())
 }
 
 /// What a RocksDB of before and after 8.6 has by default; among others the readahead of compactions differs.

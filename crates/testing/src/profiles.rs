@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub fn profile(launch: u32, side: Side, ns_per_op: u64, stacks: &[(&str, u64)]) -> Profile {
     let mut all = Stacks::default();
     for (frames, samples) in stacks {
-        (0..*samples).for_each(|_| all.add(FOREGROUND, frames.split(';')));
+        all.add(FOREGROUND, frames.split(';'), *samples);
     }
     let (names, stacks) = all.finish();
     let cpu = Nanos(ns_per_op * 1000);

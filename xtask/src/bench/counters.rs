@@ -1,10 +1,11 @@
 //! `cargo xtask bench counters`: how often is a counter marked as moved although nothing differs? The sides of a stored run are relabelled within each
 //! launch by a coin, many times: whatever is marked then is marked falsely.
 
-use super::{Ending, Here, printed, scrambled};
+use super::{Ending, Here, Scratch, printed, scrambled};
 use anyhow::{Context, ensure};
 use findings::Comparison;
 use findings::judge::Evidence;
+use model::block::TrialKey;
 use model::counter::Counter;
 use model::metric::Metric;
 use model::record::RunRecord;
@@ -41,9 +42,10 @@ const GOAL: f64 = 0.01;
 const DEVIATIONS: f64 = 3.0;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
+    let scratch = arguments.here.scratch()?;
     let (path, run) = match (&arguments.store, &arguments.run) {
         (Some(store), Some(run)) => (store.clone(), run.clone()),
-        _ => measured(arguments)?,
+        _ => measured(arguments, &scratch)?,
     };
     let store = Store::open_existing(&path)?;
     let record = store.load_run(&store.find_run(&run)?)?;
@@ -87,9 +89,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     Ok(Ending::of(above.is_empty()))
 }
 
-/// A run of the build against itself, and the store that has it. The directory stays until the temporary directory is cleared.
-fn measured(arguments: &Arguments) -> anyhow::Result<(PathBuf, String)> {
-    let store = std::env::temp_dir().join(format!("dbdyno-bench-counters-{}.sqlite", std::process::id()));
+/// A run of the build against itself, and the store that has it.
+fn measured(arguments: &Arguments, scratch: &Scratch) -> anyhow::Result<(PathBuf, String)> {
+    let store = scratch.path("counters.sqlite");
     let mut compare = Command::new(arguments.here.dbdyno.path()?);
     compare
         .args(["compare", &arguments.build, &arguments.build, "--budget", "5m", "--json", "--store"])
@@ -101,16 +103,14 @@ fn measured(arguments: &Arguments) -> anyhow::Result<(PathBuf, String)> {
 /// The run with its sides exchanged in those launches in which a coin says so.
 fn relabelled(record: &RunRecord, seed: u64) -> RunRecord {
     let mut record = record.clone();
-    let is_exchanged = |launch: u32| scrambled(seed, u64::from(launch)) & 1 == 1;
-    for block in record.blocks.iter_mut().filter(|block| is_exchanged(block.trial.launch)) {
-        block.trial.side = 1 - block.trial.side;
-    }
-    for ended in record.trials.iter_mut().filter(|ended| is_exchanged(ended.trial.launch)) {
-        ended.trial.side = 1 - ended.trial.side;
-    }
-    for read in record.shapes.iter_mut().filter(|read| is_exchanged(read.trial.launch)) {
-        read.trial.side = 1 - read.trial.side;
-    }
+    let exchange = |trial: &mut TrialKey| {
+        if scrambled(seed, u64::from(trial.launch)) & 1 == 1 {
+            trial.side = 1 - trial.side;
+        }
+    };
+    record.blocks.iter_mut().for_each(|block| exchange(&mut block.trial));
+    record.trials.iter_mut().for_each(|ended| exchange(&mut ended.trial));
+    record.shapes.iter_mut().for_each(|read| exchange(&mut read.trial));
     record
 }
 

@@ -10,7 +10,6 @@ use model::build::{BuildProbe, BuildSource, EngineBuild};
 use model::config::{EngineConfig, Options, Transport};
 use model::elsewhere::ServerElsewhere;
 use model::plan::{Design, Plan, Subject};
-use model::planted::PlantedAs;
 use model::storage::Storage;
 use model::subject::{DEFAULT_CONFIG, SubjectRef};
 use model::workload::Workload;
@@ -79,14 +78,8 @@ pub fn prepare(
         transport: Transport::default(),
         file: None,
     };
-    let subject = Subject {
-        reference: reference.clone(),
-        build: EngineBuild { probe: Some(probe), source, ..build },
-        config,
-        options: Options::new(),
-        planted_slowdown_percent: 0.0,
-        planted_as: PlantedAs::default(),
-    };
+    let build = EngineBuild { probe: Some(probe), source, ..build };
+    let subject = Subject::new(reference.clone(), build, config, Options::new());
     Ok(Prepared { subject, written_options: Some(look.server.settings), omitted: Options::new() })
 }
 

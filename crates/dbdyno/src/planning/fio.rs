@@ -8,7 +8,6 @@ use model::build::EngineBuild;
 use model::config::{self, EngineConfig, Options};
 use model::figures::bytes;
 use model::plan::Subject;
-use model::planted::PlantedAs;
 use model::storage::Storage;
 use model::subject::SubjectRef;
 use model::units::Bytes;
@@ -47,14 +46,7 @@ pub fn prepare(
             error => anyhow::Error::new(error).context(format!("{reference} cannot be used")),
         })?;
     }
-    let subject = Subject {
-        reference: reference.clone(),
-        build,
-        config,
-        options,
-        planted_slowdown_percent: 0.0,
-        planted_as: PlantedAs::default(),
-    };
+    let subject = Subject::new(reference.clone(), build, config, options);
     Ok(Prepared { subject, written_options: None, omitted: Options::new() })
 }
 

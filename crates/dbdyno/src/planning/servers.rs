@@ -10,7 +10,6 @@ use model::config::{self, EngineConfig, Options};
 use model::names;
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
-use model::planted::PlantedAs;
 use model::subject::{BuildRef, SubjectRef};
 use model::units::Bytes;
 use model::workload::{Step, Workload};
@@ -63,14 +62,7 @@ pub fn prepare(
         )));
     };
     check_connections(&build.reference, &settings, workload)?;
-    let subject = Subject {
-        reference: reference.clone(),
-        build,
-        config,
-        options,
-        planted_slowdown_percent: 0.0,
-        planted_as: PlantedAs::default(),
-    };
+    let subject = Subject::new(reference.clone(), build, config, options);
     Ok(Prepared { subject, written_options: Some(settings), omitted })
 }
 

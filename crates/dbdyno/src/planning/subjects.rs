@@ -11,7 +11,6 @@ use model::names;
 use model::option_history::{Known, OptionHistory};
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
-use model::planted::PlantedAs;
 use model::subject::SubjectRef;
 use model::workload::Workload;
 use runner::engines::{BuildCache, EngineCatalog};
@@ -89,14 +88,7 @@ pub fn prepare(
         let mut together = config::overlaid(&options, step_options);
         accepted(sources, &build, &mut together, &mut omitted, unknown)?;
     }
-    let subject = Subject {
-        reference: reference.clone(),
-        build,
-        config,
-        options,
-        planted_slowdown_percent: 0.0,
-        planted_as: PlantedAs::default(),
-    };
+    let subject = Subject::new(reference.clone(), build, config, options);
     Ok(Prepared { subject, written_options, omitted })
 }
 

@@ -6,6 +6,7 @@
 
 use super::rounds::Cells;
 use super::{ComparedStep, StepView};
+use crate::change::Change;
 use model::block::{BASE, Side};
 use model::metric::Metric;
 use model::plan::Plan;
@@ -135,22 +136,15 @@ fn relative_rates(cells: &Cells, step: &str, side: Side) -> BTreeMap<u32, f64> {
 fn over_fewest(fewest: &BTreeMap<u32, f64>, here: &BTreeMap<u32, f64>, alpha: f64) -> Option<OverFewest> {
     let differences: Vec<f64> =
         here.iter().filter_map(|(repeat, value)| Some(value - fewest.get(repeat)?)).collect();
-    let interval = if differences.len() < LEAST_REPEATS {
-        None
-    } else {
-        analysis::student::interval(&differences, alpha)
-    };
+    let Change { ratio, low, high } = Change::of_logarithms(&differences, alpha)?;
     Some(OverFewest {
-        ratio: analysis::student::mean(&differences)?.exp(),
-        low: interval.map(|(low, _)| low.exp()),
-        high: interval.map(|(_, high)| high.exp()),
+        ratio,
+        low,
+        high,
         confidence: 1.0 - alpha,
         repeats: u32::try_from(differences.len()).unwrap_or(u32::MAX),
     })
 }
-
-/// Fewer repeats bear no interval.
-const LEAST_REPEATS: usize = 3;
 
 fn dependence(at: &[AtClients], verdicts: &[Option<Verdict>]) -> Option<Dependence> {
     let proven: Vec<Option<Verdict>> = at.iter().map(|at| at.over_fewest?.proven()).collect();

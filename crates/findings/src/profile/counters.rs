@@ -23,7 +23,7 @@ pub struct CounterChange {
 
 /// Smaller changes are clear too, and explain nothing.
 const LEAST_CHANGE: f64 = 0.02;
-/// What is counted less often is work in the background, of which an operation that takes longer has more.
+/// What is counted less often comes from background work, which goes on at its own pace: a slower operation sees more of it.
 const LEAST_PER_OP: f64 = 0.001;
 /// What goes on with the time, and levels, which rise and fall.
 const NO_COUNTERS: [&str; 14] = [
@@ -53,7 +53,7 @@ pub fn per_op(before: &str, after: &str, operations: u64) -> BTreeMap<String, f6
 }
 
 /// Those that moved (Benjamini-Hochberg at a false discovery rate of 1 % over all, of p by Student's t over launches), the clearest first, those
-/// that count the same put together. A counter that a release does not have is in none: nobody knows what it would have counted there.
+/// with equal counts as one. A counter that one of the releases does not have is left out: what it would have counted there is not known.
 pub fn changes(launches: &[[&Profile; 2]]) -> Vec<CounterChange> {
     let has_any: Vec<&[&Profile; 2]> =
         launches.iter().filter(|sides| sides.iter().all(|side| !side.counters.is_empty())).collect();

@@ -311,7 +311,7 @@ mod tests {
                 (FOREGROUND, "main;read;do_syscall_64_[k];__x64_sys_pread64_[k];copy_[k]", reads),
                 ("compaction", "main;compact", 100),
             ] {
-                (0..samples).for_each(|_| all.add(thread, frames.split(';')));
+                all.add(thread, frames.split(';'), samples);
             }
             all.finish()
         };

@@ -18,7 +18,7 @@ pub struct WaitChange {
     pub change: Interval,
 }
 
-/// Names of the functions between an engine and the kernel begin so: whoever waits waits in one of them.
+/// How the names of wrappers begin, those of libraries and of the engines' own, through which code of an engine waits in the kernel.
 const WRAPPERS: [&str; 29] = [
     "unknown in libc",
     "unknown in libpthread",
@@ -112,7 +112,7 @@ mod tests {
             ),
             ("main;rocksdb::DBImpl::Lock;__lll_lock_wait", 10),
         ] {
-            (0..samples).for_each(|_| stacks.add("lock", frames.split(';')));
+            stacks.add("lock", frames.split(';'), samples);
         }
         let (names, stacks) = stacks.finish();
         let looks_locked = 10 + in_queue + u64::from(number % 2);

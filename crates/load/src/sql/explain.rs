@@ -20,8 +20,8 @@ pub struct Asked {
     pub statement: String,
     /// With its values, drawn once.
     pub text: String,
-    /// Values, one for each placeholder; those of lists are drawn once more.
-    pub values: Vec<String>,
+    /// Values for its placeholders, with commas between them; those of lists are drawn once more.
+    pub values: String,
     /// Whether the step has it prepared.
     pub prepared: bool,
 }
@@ -78,7 +78,8 @@ fn statements(
     let all = transaction.statements_in(address.dialect);
     let all = all.map(|one| Statement::new(&one.sql, &mut parameters, surroundings));
     let all: Vec<Statement> = all.collect::<Result<_, _>>()?;
-    match rows::read(address, tables) {
+    // Only the first table is asked about.
+    match rows::read(address, &Tables { count: 1, ..tables.clone() }) {
         Ok(rows) => rows.first().into_iter().for_each(|first| parameters.set_rows(first.bounds())),
         Err(error) if error.server_message().is_some() => {}
         Err(error) => return Err(error),
@@ -99,12 +100,15 @@ fn asked(
     random: &mut Xoshiro256PlusPlus,
     prepared: bool,
 ) -> Asked {
-    let mut text = Vec::new();
-    statement.push_text(table, parameters, random, &mut text);
+    let mut text = |of: &Statement| {
+        let mut text = Vec::new();
+        of.push_text(table, parameters, random, &mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    };
     Asked {
         statement: statement.with_placeholders(address.dialect, table),
-        text: String::from_utf8_lossy(&text).into_owned(),
-        values: statement.literals(parameters, random),
+        text: text(statement),
+        values: text(&statement.values()),
         prepared,
     }
 }

@@ -247,32 +247,16 @@ impl Statement {
         Ok(())
     }
 
-    /// Its values as they stand in a text, in the order of its placeholders.
-    pub fn literals(&self, parameters: &Parameters, random: &mut Xoshiro256PlusPlus) -> Vec<String> {
-        let quoted = |text: &[u8]| format!("'{}'", String::from_utf8_lossy(text));
-        let mut literals = Vec::new();
-        for part in &self.parts {
-            match *part {
-                Part::Text(_) | Part::Table | Part::Number | Part::Rows { .. } => {}
-                Part::Value { parameter, plus, written: Written::Number } => {
-                    literals.push(parameters.number(parameter).wrapping_add(plus).to_string());
-                }
-                Part::Value { parameter, written: Written::Quoted, .. } => {
-                    literals.push(quoted(parameters.text(parameter)));
-                }
-                Part::List { parameter, count, written } => {
-                    literals.extend((0..count).map(|place| match written {
-                        Written::Number => parameters.fresh(parameter, place, random).to_string(),
-                        Written::Quoted => {
-                            let mut text = Vec::new();
-                            parameters.push_fresh_text(parameter, &mut text, random);
-                            quoted(&text)
-                        }
-                    }));
-                }
+    /// Its values alone, in the order of its placeholders, with commas between them.
+    pub fn values(&self) -> Statement {
+        let mut parts: Vec<Part> = Vec::new();
+        for value in self.parts.iter().filter(|part| matches!(part, Part::Value { .. } | Part::List { .. })) {
+            if !parts.is_empty() {
+                parts.push(Part::Text(", ".to_owned()));
             }
+            parts.push(value.clone());
         }
-        literals
+        Statement { parts, draws: Vec::new() }
     }
 
     /// The statement with its values as text, at the end of a buffer.

@@ -3,10 +3,8 @@
 use super::sized::sized;
 use crate::document::Kind::{Name, Number, Prose};
 use crate::document::{Block, Section, Table};
-use findings::counterfactual::{Chain, ChainOfStep, Link, Says, Test};
-use findings::explanation::Change;
+use findings::counterfactual::{Chain, ChainOfStep, Says, Test};
 use model::figures::{chosen_percent, count, or_none};
-use serde_json::{Value, json};
 
 /// What is said of tests in short: "; with `readahead-96k` the change is gone: what `readahead-96k` sets is its cause".
 pub fn in_short(tests: &[Test]) -> String {
@@ -114,37 +112,4 @@ fn links(step: &ChainOfStep) -> Table {
         table.fill([[first.from.clone(), last.to.clone(), sized(step.whole), "all".to_owned()]]);
     }
     table.captioned(format!("Step {}.", step.step))
-}
-
-/// What a script reads of a test.
-pub fn json_of_test(test: &Test) -> Value {
-    json!({
-        "run": test.run,
-        "with": test.with,
-        "says": test.says,
-        "share": test.share,
-        "change": test.change,
-        "change_with": test.change_with,
-        "on_candidate": test.on_candidate,
-        "given_back": test.given_back,
-        "base_has_it": test.base_has_it,
-        "repeats": test.repeats,
-        "confidence": test.confidence,
-    })
-}
-
-/// What a script reads of a chain.
-pub fn json_of_chain(chain: &Chain) -> Value {
-    let change = |change: Change| json!(change);
-    let link = |link: &Link| json!({ "from": link.from, "to": link.to, "change": change(link.change), "share": link.share });
-    let step = |step: &ChainOfStep| {
-        let links: Vec<Value> = step.links.iter().map(link).collect();
-        json!({ "step": step.step, "links": links, "whole": change(step.whole) })
-    };
-    json!({
-        "run": chain.run,
-        "repeats": chain.repeats,
-        "confidence": chain.confidence,
-        "steps": chain.steps.iter().map(step).collect::<Vec<_>>(),
-    })
 }

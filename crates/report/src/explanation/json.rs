@@ -1,10 +1,10 @@
 //! The keys of scripts.
 
-use super::counterfactual;
 use crate::comparison::json::{differing, time_parts};
 use crate::contract::SCHEMA;
 use crate::query_plans;
-use findings::explanation::{Change, Explained, ExplanationView, Matched, Moved};
+use findings::change::Change;
+use findings::explanation::{Explained, ExplanationView, Matched, Moved};
 use model::metric::Metric;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub fn json(view: &ExplanationView) -> Value {
         "schema": SCHEMA,
         "run": view.id,
         "base": view.base,
-        "chains": view.chains.iter().map(counterfactual::json_of_chain).collect::<Vec<_>>(),
+        "chains": view.chains,
         "cases": view.cases.iter().map(case).collect::<Vec<_>>(),
     })
 }
@@ -31,7 +31,7 @@ fn case(case: &Explained) -> Value {
         "profile": case.profile,
         "moved": case.moved.iter().map(moved).collect::<Vec<_>>(),
         "patterns": case.patterns.iter().map(pattern).collect::<Vec<_>>(),
-        "tests": case.tests.iter().map(counterfactual::json_of_test).collect::<Vec<_>>(),
+        "tests": case.tests,
         "plan_changes": case.plan_changes.iter().map(|one| query_plans::json(one, &case.candidate)).collect::<Vec<_>>(),
         "differs": differs.collect::<Vec<_>>(),
     })

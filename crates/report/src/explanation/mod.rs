@@ -14,8 +14,9 @@ use crate::document::Kind::{Name, Number};
 use crate::document::{Block, Document, Section, Sentence, Table};
 use crate::query_plans;
 use crate::render::separated::number;
+use findings::change::Change;
 use findings::comparison::{BothSides, TimeParts};
-use findings::explanation::{Change, Explained, ExplanationView, Matched, Moved};
+use findings::explanation::{Explained, ExplanationView, Matched, Moved};
 use model::figures::{interval, or_none, quantity_or_none, ratio};
 
 /// Rows of a table of what moved; JSON has all.

@@ -12,15 +12,15 @@ const RUN: &str = "1";
 
 fn waiting() -> Waiting {
     let mut stacks = Stacks::default();
-    stacks.add(Wait::Lock.name(), ["main", "rocksdb::WriteThread::AwaitState"].into_iter());
+    stacks.add(Wait::Lock.name(), ["main", "rocksdb::WriteThread::AwaitState"].into_iter(), 1);
     let (names, stacks) = stacks.finish();
     Waiting { names, stacks }
 }
 
 fn profile(launch: u32, side: usize) -> Profile {
     let mut stacks = Stacks::default();
-    stacks.add(FOREGROUND, ["main", "rocksdb::DBImpl::Get"].into_iter());
-    stacks.add("compaction", ["main"].into_iter());
+    stacks.add(FOREGROUND, ["main", "rocksdb::DBImpl::Get"].into_iter(), 1);
+    stacks.add("compaction", ["main"].into_iter(), 1);
     let (names, stacks) = stacks.finish();
     Profile {
         trial: trial(launch, "readrandom", side),

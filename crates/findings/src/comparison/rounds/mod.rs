@@ -12,13 +12,12 @@ mod series;
 mod values;
 
 pub(crate) use changes::{OverReleases, over_releases};
+pub(crate) use moved::FOLLOW_THE_RATE;
 pub(crate) use series::series_of;
 pub(crate) use values::Cells;
 
-use super::{Comparison, Course, Repeats, Stall, StepView, SubjectRow, Values};
+use super::{Comparison, Course, Disturbed, Repeats, Stall, StepView, SubjectRow, Values};
 use super::{depths, facts, sweeps};
-pub(crate) use moved::FOLLOW_THE_RATE;
-
 use against_base::{Together, cases, groups, judge_together};
 use analysis::course;
 use model::block::{Outcome, Side};
@@ -38,11 +37,9 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
     let mut warnings = other_calls_gathered(facts::each_once(record.warnings.iter().cloned()));
     warnings.extend(wrong_answers(&done));
     warnings.extend(subjects_that_left(record));
-    let (mut cells, unread) = cells(record, &done);
+    let Counted { cells, unread, medians, disturbed } = counted(record, &done);
     warnings.extend(unread);
-    let medians = disturbed::medians(&cells);
     warnings.extend(disturbed::busy_host(&medians));
-    let disturbed = disturbed::set_aside(&mut cells, &medians);
     let wall_times = wall_times(&done);
     let over_releases = changes::over_releases(plan, &cells);
     let mut together = Together::default();
@@ -68,10 +65,22 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
 
 /// The values that a run in rounds is judged by.
 pub(crate) fn cells_that_count(record: &RunRecord) -> Cells {
-    let (mut cells, _) = cells(record, &done_trials(record));
+    counted(record, &done_trials(record)).cells
+}
+
+/// The values of a run without those of disturbed trials, and what is said of both.
+struct Counted {
+    cells: Cells,
+    unread: Option<RunWarning>,
+    medians: disturbed::Medians,
+    disturbed: Vec<Disturbed>,
+}
+
+fn counted(record: &RunRecord, done: &[TrialData<'_>]) -> Counted {
+    let (mut cells, unread) = cells(record, done);
     let medians = disturbed::medians(&cells);
-    disturbed::set_aside(&mut cells, &medians);
-    cells
+    let disturbed = disturbed::set_aside(&mut cells, &medians);
+    Counted { cells, unread, medians, disturbed }
 }
 
 /// The subjects of which nothing was measured in the last rounds, so many that they were not tried again, or would not be.

@@ -24,8 +24,7 @@ pub(crate) const FOLLOW_THE_RATE: [Metric; 9] = [
     Metric::ThreadMicrosPerOp,
 ];
 
-/// Totals of a step, which grow with the operations that it happened to do: like what follows from the rate they would stand beside every
-/// change and say nothing.
+/// Totals of a step, which grow with the operations that it happened to do. They too would be listed with every change and say nothing.
 const TOTALS: [Metric; 13] = [
     Metric::LsmBytes,
     Metric::BlobBytes,

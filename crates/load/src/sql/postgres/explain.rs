@@ -19,8 +19,7 @@ pub fn explain(connection: &mut Connection, asked: &Asked) -> Result<Told, SqlEr
         return Ok(told(lines(&connection.read(&format!("EXPLAIN {}", asked.text))?)));
     }
     connection.run(&format!("PREPARE {NAME} AS {}", asked.statement))?;
-    let values =
-        if asked.values.is_empty() { String::new() } else { format!(" ({})", asked.values.join(", ")) };
+    let values = if asked.values.is_empty() { String::new() } else { format!(" ({})", asked.values) };
     let explain = format!("EXPLAIN EXECUTE {NAME}{values}");
     let explained = (0..EXECUTIONS).map(|_| connection.read(&explain)).last().transpose();
     connection.run(&format!("DEALLOCATE {NAME}"))?;

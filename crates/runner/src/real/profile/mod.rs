@@ -20,6 +20,7 @@ use model::profile::{FOREGROUND, Profile, Quality, Stacks, Waiting};
 use model::units::Nanos;
 use modules::{Code, Files};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use waits::{Looks, WaitStack, Watch};
 
 /// Samples for each second of CPU time of a thread: enough for a function of one percent within seconds, few enough to cost next to nothing; a
@@ -30,6 +31,8 @@ pub const FREQUENCY: u32 = 199;
 pub struct Profiler {
     /// Of all CPUs; empty if this user may sample threads of its own only.
     cpus: Vec<Events>,
+    /// Of single threads, if not of CPUs; without those that cannot be sampled.
+    by_thread: BTreeMap<u32, Events>,
     threads: BTreeMap<u32, Thread>,
     /// By process; forgotten with it.
     code: BTreeMap<u32, Code>,
@@ -47,8 +50,6 @@ pub struct Profiler {
 struct Thread {
     process: u32,
     kind: String,
-    /// Absent if its CPU is sampled, or if it could not be.
-    events: Option<Events>,
 }
 
 /// What a block of a side did.
@@ -81,6 +82,7 @@ impl Profiler {
         let user_only = events::is_user_only()?;
         Ok(Profiler {
             cpus: Events::of_cpus(user_only).unwrap_or_default(),
+            by_thread: BTreeMap::new(),
             threads: BTreeMap::new(),
             code: BTreeMap::new(),
             files: Files::default(),
@@ -98,28 +100,33 @@ impl Profiler {
         self.samples = samples;
         // Those of other sides are alive too: they are stopped.
         self.threads.retain(|thread, of| threads::is_alive(of.process, *thread));
+        self.by_thread.retain(|thread, _| self.threads.contains_key(thread));
         self.code.retain(|process, _| threads::is_alive(*process, *process));
         for process in processes {
             for thread in threads::of(*process) {
-                let by_thread = self.cpus.is_empty();
-                self.threads.entry(thread).or_insert_with(|| Thread {
-                    process: *process,
-                    kind: threads::kind(*process, thread),
-                    events: by_thread.then(|| Events::of_thread(thread, self.user_only).ok()).flatten(),
-                });
+                if let Entry::Vacant(vacant) = self.threads.entry(thread) {
+                    vacant.insert(Thread { process: *process, kind: threads::kind(*process, thread) });
+                    let events = self.cpus.is_empty().then(|| Events::of_thread(thread, self.user_only).ok());
+                    self.by_thread.extend(events.flatten().map(|events| (thread, events)));
+                }
             }
         }
-        let of_threads = self.threads.values_mut().filter_map(|thread| thread.events.as_mut());
-        for events in self.cpus.iter_mut().chain(of_threads) {
-            events.switch(samples);
-            events.discard();
-        }
+        self.switch(samples);
+        self.events().for_each(Events::discard);
         let in_front = self
             .threads
             .iter()
             .filter(|(_, thread)| processes.contains(&thread.process) && thread.kind == FOREGROUND);
         let in_front: Vec<(u32, u32)> = in_front.map(|(number, thread)| (thread.process, *number)).collect();
         self.watch = samples.then(|| Watch::begin(&in_front));
+    }
+
+    fn events(&mut self) -> impl Iterator<Item = &mut Events> {
+        self.cpus.iter_mut().chain(self.by_thread.values_mut())
+    }
+
+    fn switch(&mut self, on: bool) {
+        self.events().for_each(|events| events.switch(on));
     }
 
     /// The side has ended what it was measured in: what its threads wait for from now on is no part of it.
@@ -135,36 +142,32 @@ impl Profiler {
         let gathered = self.gathered.entry(trial.clone()).or_default();
         gathered.quality.frequency = FREQUENCY;
         gathered.quality.user_only = self.user_only;
-        // Of a CPU's event what others ran is passed over.
-        let mut take = |events: &mut Events, kinds: &dyn Fn(&Sample<'_>) -> Option<String>| {
+        for events in self.cpus.iter_mut().chain(self.by_thread.values_mut()) {
             gathered.quality.lost += events.drain(|sample: &Sample<'_>| {
-                let Some(kind) = kinds(sample) else { return };
+                // On a CPU others run too.
+                if !processes.contains(&sample.process) {
+                    return;
+                }
+                let kind = match self.threads.get(&sample.thread) {
+                    Some(known) => known.kind.clone(),
+                    // A thread that began within the block.
+                    None => threads::kind(sample.process, sample.thread),
+                };
                 let code = self.code.entry(sample.process).or_default();
                 let unwound = code.unwound(sample.process, sample, &mut self.files);
                 gathered.quality.broken += u64::from(unwound.is_broken);
                 let kernel = sample.kernel_frames().map(|at| self.kernel.name(at));
-                let frames: Vec<&str> =
-                    unwound.frames.iter().rev().map(|name| &**name).chain(kernel.rev()).collect();
-                gathered.stacks.add(&kind, frames.into_iter());
+                let user = unwound.frames.iter().rev().map(|name| &**name);
+                gathered.stacks.add(&kind, user.chain(kernel.rev()), 1);
             });
-        };
-        let threads = &self.threads;
-        let kind = |sample: &Sample<'_>| {
-            processes.contains(&sample.process).then(|| match threads.get(&sample.thread) {
-                Some(known) => known.kind.clone(),
-                // A thread that began within the block.
-                None => threads::kind(sample.process, sample.thread),
-            })
-        };
-        self.cpus.iter_mut().for_each(|events| take(events, &kind));
-        let of_side = self.threads.values_mut().filter(|thread| processes.contains(&thread.process));
-        let mut left_out = 0;
-        for thread in of_side {
-            match &mut thread.events {
-                Some(events) => take(events, &|_| Some(thread.kind.clone())),
-                None => left_out += u64::from(self.cpus.is_empty()),
-            }
         }
+        let cannot_be_sampled = |(number, thread): &(&u32, &Thread)| {
+            processes.contains(&thread.process) && !self.by_thread.contains_key(number)
+        };
+        let left_out = match self.cpus.is_empty() {
+            true => self.threads.iter().filter(cannot_be_sampled).count() as u64,
+            false => 0,
+        };
         gathered.quality.threads_left_out = gathered.quality.threads_left_out.max(left_out);
     }
 
@@ -185,9 +188,7 @@ impl Profiler {
         for WaitStack { process, thread, wait, registers, stack } in stacks.all {
             let sample = Sample::of_waiting(process, thread, &registers, &stack);
             let unwound = self.code.entry(process).or_default().unwound(process, &sample, &mut self.files);
-            for _ in 0..weight {
-                gathered.waiting.add(wait.name(), unwound.frames.iter().rev().map(|name| &**name));
-            }
+            gathered.waiting.add(wait.name(), unwound.frames.iter().rev().map(|name| &**name), weight);
         }
         gathered.wall += Nanos(wall.0 * threads);
         gathered.looks.all += all;

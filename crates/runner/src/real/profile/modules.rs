@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
+use std::str::SplitAsciiWhitespace;
 use std::sync::Arc;
 
 #[cfg(target_arch = "aarch64")]
@@ -154,30 +155,34 @@ fn registers(registers: &[u64]) -> Option<(u64, u64, Registers)> {
     Some((*pc, *sp, Registers::new(*lr, *sp, *fp)))
 }
 
-/// The range of a line of /proc/PID/maps; absent if it is not of code that is in no file.
-fn generated_code(line: &str) -> Option<Range<u64>> {
+/// The range of a line of /proc/PID/maps, and what follows its rights; absent if it is not of code.
+fn code_range(line: &str) -> Option<(Range<u64>, SplitAsciiWhitespace<'_>)> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
     let is_code = fields.next()?.contains('x');
+    is_code.then_some((hex(start)?..hex(end)?, fields))
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
+/// Where code lies that is in no file; absent of any other line.
+fn generated_code(line: &str) -> Option<Range<u64>> {
+    let (range, mut fields) = code_range(line)?;
     // Offset, device and inode come before a name, if there is one.
-    let has_no_name = fields.nth(3).is_none();
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    (is_code && has_no_name).then_some(hex(start)?..hex(end)?)
+    fields.nth(3).is_none().then_some(range)
 }
 
 /// A line of /proc/PID/maps; absent if it is of no file with code.
 fn with_code(line: &str) -> Option<MappedCode> {
-    let mut fields = line.split_ascii_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    let is_code = fields.next()?.contains('x');
+    let (range, mut fields) = code_range(line)?;
     let offset = hex(fields.next()?)?;
     let (device, inode) = (fields.next()?.to_owned(), fields.next()?.to_owned());
     // A path may have spaces in it.
     let path = line.find(['/', '[']).map(|place| line[place..].trim_end().to_owned())?;
     let is_file = path.starts_with('/') || path == VDSO;
-    let range = hex(start)?..hex(end)?;
-    (is_code && is_file).then_some(MappedCode { range, offset, file: FileKey { device, inode, path } })
+    is_file.then_some(MappedCode { range, offset, file: FileKey { device, inode, path } })
 }
 
 impl Files {
