@@ -129,8 +129,10 @@ impl Profiler {
         self.events().for_each(|events| events.switch(on));
     }
 
-    /// The side has ended what it was measured in: what its threads wait for from now on is no part of it.
+    /// The side has ended what it was measured in: what its threads do and wait for from now on is no part of it, however long it takes to read
+    /// what was sampled.
     pub fn ended(&mut self) {
+        self.switch(false);
         self.looks = self.watch.take().map(Watch::end).unwrap_or_default();
     }
 
