@@ -33,6 +33,29 @@ const STATEMENTS: &str = "SHOW GLOBAL STATUS WHERE Variable_name = 'Questions'";
 /// A few milliseconds of work for one thread, whatever the release: long against what an idle server's other threads do.
 const WORK: &str = "SELECT BENCHMARK(300000, 1 + 1)";
 
+/// What InnoDB counts beside the global status; levels are left out. Releases differ in how they say that a counter is on, so those are taken that
+/// have counted.
+const INNODB_METRICS: &str =
+    "SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE COUNT > 0 AND TYPE LIKE '%counter%'";
+
+/// What was waited for, how often, and how long in microseconds; nothing if the performance schema is off.
+const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, CAST(SUM_TIMER_WAIT / 1000000 AS UNSIGNED) \
+    FROM performance_schema.events_waits_summary_global_by_event_name WHERE COUNT_STAR > 0 AND EVENT_NAME <> 'idle'";
+
+/// Of a server that is ours alone: they are of all its tables and clients.
+fn engine_counters(connection: &mut Connection) -> Result<Vec<String>, SqlError> {
+    let metrics = if_there(connection.read(INNODB_METRICS))?;
+    let mut lines: Vec<String> =
+        metrics.pairs().map(|(name, count)| line(&format!("innodb_metrics.{name}"), count)).collect();
+    for row in &if_there(connection.read(WAITS))?.rows {
+        if let [Some(event), Some(count), Some(us)] = row.as_slice() {
+            lines.push(line(&format!("{event}.count"), count));
+            lines.push(line(&format!("{event}.us"), us));
+        }
+    }
+    Ok(lines)
+}
+
 impl SqlServer for MysqlServer {
     fn quoted(&self, name: &str) -> String {
         format!("`{}`", name.replace('`', "``"))
@@ -103,6 +126,9 @@ impl SqlServer for MysqlServer {
         }
         let rows = connection.read("SHOW GLOBAL STATUS")?;
         let mut lines: Vec<String> = rows.pairs().map(|(name, value)| line(name, value)).collect();
+        if claimed.is_none() {
+            lines.extend(engine_counters(connection)?);
+        }
         let sql = claimed.map(|tables| self.size(&self.list(tables)));
         let size = connection.read(sql.as_deref().unwrap_or(SIZE))?;
         lines.extend(size.first().map(|bytes| line("database_size", bytes)));
