@@ -8,6 +8,17 @@ use std::collections::BTreeMap;
 /// The kind of a thread that does the client's operations, in every engine.
 pub const FOREGROUND: &str = "foreground";
 
+/// Retired instructions, by their name among [`Profile::counters`]. Of a host without counters of the CPU (many virtual machines) none of these is there.
+pub const INSTRUCTIONS: &str = "cpu.instructions";
+/// Cycles of the CPU, however long each is.
+pub const CYCLES: &str = "cpu.cycles";
+/// Branches that were predicted wrongly.
+pub const BRANCH_MISSES: &str = "cpu.branch_misses";
+/// Of the cache of the last level.
+pub const CACHE_MISSES: &str = "cpu.cache_misses";
+/// How often a thread went on on another CPU, which the kernel counts.
+pub const MIGRATIONS: &str = "kernel.migrations";
+
 /// The stacks of one side in one step of one launch. A launch that is sampled carries no verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
@@ -32,7 +43,7 @@ pub struct Profile {
     /// Stacks of foreground threads while they waited, of some of these waits.
     #[serde(default)]
     pub waiting: Waiting,
-    /// What the engine counted per operation, sampled or not, by its own names; empty if it does not tell.
+    /// What was counted per operation, sampled or not: events of the CPU and the kernel by the names above, and what the engine tells by its own names.
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
 }

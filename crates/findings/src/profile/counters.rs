@@ -1,17 +1,17 @@
-//! What an engine counted per operation in the launches of a profile: counters that moved.
+//! What was counted per operation in the launches of a profile: events of the CPU, and counters of the engine that moved.
 
 use super::interval::{CONFIDENCE, Interval};
 use analysis::family::benjamini_hochberg;
 use analysis::student::{mean, mean_is_zero_p};
 use formats::server_status;
-use model::profile::Profile;
+use model::profile::{BRANCH_MISSES, CACHE_MISSES, CYCLES, INSTRUCTIONS, MIGRATIONS, Profile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A counter of the engine that moved.
+/// A counter on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CounterChange {
-    /// As the engine names it, in lower case.
+    /// Of an engine as it names it, in lower case.
     pub name: String,
     /// Others that count the same on both sides.
     pub also: Vec<String>,
@@ -52,7 +52,31 @@ pub fn per_op(before: &str, after: &str, operations: u64) -> BTreeMap<String, f6
     if operations == 0 { BTreeMap::new() } else { after.risen_since(&before).into_iter().map(of).collect() }
 }
 
-/// Those that moved (Benjamini-Hochberg at a false discovery rate of 1 % over all, of p by Student's t over launches), the clearest first, those
+/// Events of the CPU, in the order of reports, and one of the kernel.
+const EVENTS: [&str; 5] = [INSTRUCTIONS, CYCLES, BRANCH_MISSES, CACHE_MISSES, MIGRATIONS];
+
+/// Events per operation, moved or not; none that was not counted in all launches.
+pub fn events(launches: &[[&Profile; 2]]) -> Vec<CounterChange> {
+    let value = |profile: &Profile, name: &str| profile.counters.get(name).copied();
+    let of_event = |name: &str| {
+        let values: Option<Vec<[f64; 2]>> = launches
+            .iter()
+            .map(|[base, candidate]| Some([value(base, name)?, value(candidate, name)?]))
+            .collect();
+        let values = values?;
+        let of_side = |side: usize| mean(&values.iter().map(|sides| sides[side]).collect::<Vec<f64>>());
+        let differences: Vec<f64> = values.iter().map(|[base, candidate]| candidate - base).collect();
+        Some(CounterChange {
+            name: name.to_owned(),
+            also: Vec::new(),
+            per_op: [of_side(0)?, of_side(1)?],
+            change: Interval::of(&differences),
+        })
+    };
+    EVENTS.into_iter().filter_map(of_event).collect()
+}
+
+/// Counters of the engine that moved (Benjamini-Hochberg at a false discovery rate of 1 % over all, of p by Student's t over launches), the clearest first, those
 /// with equal counts as one. A counter that one of the releases does not have is left out: what it would have counted there is not known.
 pub fn changes(launches: &[[&Profile; 2]]) -> Vec<CounterChange> {
     let has_any: Vec<&[&Profile; 2]> =
@@ -60,7 +84,9 @@ pub fn changes(launches: &[[&Profile; 2]]) -> Vec<CounterChange> {
     let has_all = |name: &&String| {
         has_any.iter().all(|sides| sides.iter().all(|side| side.counters.contains_key(name.as_str())))
     };
-    let is_counter = |name: &&String| !NO_COUNTERS.iter().any(|part| name.contains(part));
+    let is_counter = |name: &&String| {
+        !EVENTS.contains(&name.as_str()) && !NO_COUNTERS.iter().any(|part| name.contains(part))
+    };
     let first = has_any.first().map(|[base, _]| base.counters.keys()).into_iter().flatten();
     let names: BTreeSet<&String> = first.filter(has_all).filter(is_counter).collect();
     let value = |profile: &Profile, name: &String| profile.counters.get(name).copied().unwrap_or(0.0);
@@ -144,6 +170,24 @@ mod tests {
         assert_eq!(names, ["handler_read", "temporary_tables"]);
         assert_eq!(found[0].also, ["rows_read"]);
         assert!((found[0].change.mean - 2.0).abs() < 1e-9 && found[1].per_op[0].abs() < 1e-12, "{found:?}");
+    }
+
+    #[test]
+    fn events_are_told_moved_or_not_and_none_that_is_missing_in_a_launch() {
+        let launches = launches(|launch, side| {
+            let mut all =
+                vec![(INSTRUCTIONS, 1000.0 + side as f64 * 50.0), (MIGRATIONS, 0.0), ("reads", 1.0)];
+            if launch > 1 {
+                all.push((CYCLES, 500.0));
+            }
+            all
+        });
+        let pairs: Vec<[&Profile; 2]> = launches.iter().map(|[base, candidate]| [base, candidate]).collect();
+        let found = events(&pairs);
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, [INSTRUCTIONS, MIGRATIONS]);
+        assert!((found[0].change.mean - 50.0).abs() < 1e-9 && (found[0].per_op[1] - 1050.0).abs() < 1e-9);
+        assert!(changes(&pairs).is_empty(), "an event is no counter of the engine");
     }
 
     #[test]

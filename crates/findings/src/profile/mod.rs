@@ -45,6 +45,8 @@ pub struct ProfileView {
     pub functions: Vec<FunctionChange>,
     /// Functions of the engine that foreground threads waited in, clear changes first, then by size, whatever the sign.
     pub waits: Vec<WaitChange>,
+    /// Events of the CPU and the kernel per operation, moved or not; without those that were not counted.
+    pub events: Vec<CounterChange>,
     /// What the engine counted per operation that moved, the clearest first; none of an engine that does not tell.
     pub counters: Vec<CounterChange>,
     /// All stacks.
@@ -133,6 +135,7 @@ pub fn build(profiles: &[Profile], step: &str, candidate: Side) -> Option<Profil
         flame: Flame::of(&profiles, &total_changes(&functions)),
         functions,
         waits: waits::changes(&profiles),
+        events: counters::events(&profiles),
         counters: counters::changes(&profiles),
         // Of a change that may be none there is no part.
         attributed: change.is_clear().then(|| clear / change.mean),

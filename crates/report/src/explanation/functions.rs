@@ -6,6 +6,7 @@ use findings::profile::{
     CONFIDENCE, CounterChange, FunctionChange, Interval, ProfileView, TimeChange, WaitChange,
 };
 use model::figures::{count, or_none, quantity, ratio};
+use model::profile::{BRANCH_MISSES, CACHE_MISSES, CYCLES, INSTRUCTIONS};
 
 /// Rows of the table; JSON has all.
 const MOST_FUNCTIONS: usize = 15;
@@ -54,6 +55,15 @@ pub fn about(profile: &ProfileView) -> String {
         text.push_str(&format!(
             " {} could not be sampled: raise the limit of locked memory (ulimit -l).",
             count(quality.threads_left_out, "thread", "threads")
+        ));
+    }
+    let is_counted = |name: &&&str| profile.events.iter().any(|one| one.name == **name);
+    let of_cpu = [INSTRUCTIONS, CYCLES, BRANCH_MISSES, CACHE_MISSES];
+    let absent: Vec<&str> = of_cpu.iter().filter(|name| !is_counted(name)).copied().collect();
+    if !absent.is_empty() {
+        text.push_str(&format!(
+            " Not counted here: {}; virtual machines often have no counters of the CPU, and users other than root may be refused them.",
+            absent.join(", ")
         ));
     }
     text
@@ -132,6 +142,51 @@ pub fn waits(profile: &ProfileView) -> Option<Table> {
             "Where foreground threads waited, clear changes first, then by size: the innermost function of the engine in the stacks of those that were blocked.",
         )
         .unless_empty()
+}
+
+/// What the CPU counted; absent if it counted nothing.
+pub fn events(profile: &ProfileView) -> Option<Table> {
+    let of = |name: &str| profile.events.iter().find(|one| one.name == name);
+    let row = |one: &CounterChange| {
+        let [base, candidate] = one.per_op;
+        let of_base = or_none((base > 0.0).then(|| candidate / base), ratio);
+        [one.name.clone(), quantity(base), quantity(candidate), quantities(one.change), of_base]
+    };
+    let mut rows: Vec<[String; 5]> = profile.events.iter().map(row).collect();
+    if let (Some(instructions), Some(cycles)) = (of(INSTRUCTIONS), of(CYCLES)) {
+        let [base, candidate] = [0, 1].map(|side| instructions.per_op[side] / cycles.per_op[side]);
+        let name = "instructions for each cycle".to_owned();
+        rows.push([
+            name,
+            format!("{base:.2}"),
+            format!("{candidate:.2}"),
+            String::new(),
+            ratio(candidate / base),
+        ]);
+    }
+    let mut table = Table::new(&[
+        ("per operation", Name),
+        ("base", Number),
+        ("candidate", Number),
+        ("change", Number),
+        ("ratio", Number),
+    ]);
+    table.fill(rows);
+    table
+        .captioned(format!(
+            "Events that the CPU and the kernel counted; intervals of {:.0} %.",
+            100.0 * CONFIDENCE
+        ))
+        .unless_empty()
+}
+
+/// "+120 [+100, +140]"
+fn quantities(of: Interval) -> String {
+    let signed = |value: f64| {
+        if value < 0.0 { format!("-{}", quantity(-value)) } else { format!("+{}", quantity(value)) }
+    };
+    let bounds = of.low.zip(of.high).map(|(low, high)| format!(" [{}, {}]", signed(low), signed(high)));
+    format!("{}{}", signed(of.mean), bounds.unwrap_or_default())
 }
 
 /// Rows of the table of counters; JSON has all.

@@ -93,6 +93,7 @@ fn section(case: &Explained, number: usize) -> Section {
         blocks.push(Block::Table(functions::times(profile)));
         blocks.push(Block::Table(functions::table(profile)));
         blocks.extend(functions::waits(profile).map(Block::Table));
+        blocks.extend(functions::events(profile).map(Block::Table));
         blocks.extend(functions::counters(profile).map(Block::Table));
         blocks.extend(flames::figures(case, profile).map(Block::Figure));
     }

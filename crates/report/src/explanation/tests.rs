@@ -14,7 +14,7 @@ use findings::query_plans::{PlanChange, PlanOfSide};
 use model::counter::Counter;
 use model::metric::Metric;
 use model::pattern::{self, Pattern};
-use model::profile::Quality;
+use model::profile::{CYCLES, INSTRUCTIONS, MIGRATIONS, Quality};
 use model::query_plan::{PlanForm, PlanText};
 use model::verdict::Verdict;
 
@@ -32,6 +32,12 @@ fn time(part: &str, us_per_op: [f64; 2]) -> TimeChange {
     let mean = us_per_op[1] - us_per_op[0];
     let change = Interval { mean, low: Some(mean - 0.01), high: Some(mean + 0.01) };
     TimeChange { part: part.to_owned(), us_per_op, change }
+}
+
+fn event(name: &str, per_op: [f64; 2]) -> CounterChange {
+    let mean = per_op[1] - per_op[0];
+    let change = Interval { mean, low: Some(mean * 0.9), high: Some(mean * 1.1) };
+    CounterChange { name: name.to_owned(), also: Vec::new(), per_op, change }
 }
 
 fn plan_of_side(nodes: &[&str]) -> PlanOfSide {
@@ -87,6 +93,11 @@ pub fn view() -> ExplanationView {
                 us_per_op: [0.1, 0.15],
                 change: Interval { mean: 0.05, low: Some(0.04), high: Some(0.06) },
             }],
+            events: vec![
+                event(INSTRUCTIONS, [12_000.0, 13_200.0]),
+                event(CYCLES, [8_000.0, 8_500.0]),
+                event(MIGRATIONS, [0.001, 0.001]),
+            ],
             counters: vec![CounterChange {
                 name: "pg_stat_database.blks_read".to_owned(),
                 also: ["a", "b", "c"]

@@ -59,7 +59,7 @@ pub fn profile(
         RunEvent::Profiled(mut profile) => {
             // Of several streams at once the server counts all, and a profile has the operations of one.
             if ready.plan.workload.companions(&profile.trial.step).next().is_none() {
-                profile.counters = statuses.per_op(&profile);
+                profile.counters.extend(statuses.per_op(&profile));
             }
             // Rounds count from 1, whatever the run has.
             if profile.trial.launch <= before {

@@ -4,6 +4,7 @@
 //! its stack. Published builds keep no frame pointers: stacks are followed by the unwind tables of the files with code (`.eh_frame`).
 //! No program is needed but this one, and no counter of the CPU.
 
+mod counting;
 mod events;
 mod kernel;
 mod modules;
@@ -13,6 +14,7 @@ mod waits;
 
 pub use events::ProfileError;
 
+use counting::Counting;
 use events::{Events, Sample};
 use kernel::KernelSymbols;
 use model::block::TrialKey;
@@ -44,6 +46,11 @@ pub struct Profiler {
     /// Of the foreground threads of the side that runs.
     watch: Option<Watch>,
     looks: Looks,
+    /// By the first process of a side.
+    counting: BTreeMap<u32, Counting>,
+    /// The first process of the side that runs.
+    followed: Option<u32>,
+    counted: BTreeMap<&'static str, Option<f64>>,
     gathered: BTreeMap<TrialKey, Gathered>,
 }
 
@@ -73,6 +80,8 @@ struct Gathered {
     stacks: Stacks,
     /// By what is waited for.
     waiting: Stacks,
+    /// Without a value if an event was not counted in one of the blocks.
+    counted: BTreeMap<&'static str, Option<f64>>,
 }
 
 impl Profiler {
@@ -91,6 +100,9 @@ impl Profiler {
             samples: false,
             watch: None,
             looks: Looks::default(),
+            counting: BTreeMap::new(),
+            followed: None,
+            counted: BTreeMap::new(),
             gathered: BTreeMap::new(),
         })
     }
@@ -102,6 +114,7 @@ impl Profiler {
         self.threads.retain(|thread, of| threads::is_alive(of.process, *thread));
         self.by_thread.retain(|thread, _| self.threads.contains_key(thread));
         self.code.retain(|process, _| threads::is_alive(*process, *process));
+        self.counting.retain(|process, _| threads::is_alive(*process, *process));
         for process in processes {
             for thread in threads::of(*process) {
                 if let Entry::Vacant(vacant) = self.threads.entry(thread) {
@@ -119,6 +132,11 @@ impl Profiler {
             .filter(|(_, thread)| processes.contains(&thread.process) && thread.kind == FOREGROUND);
         let in_front: Vec<(u32, u32)> = in_front.map(|(number, thread)| (thread.process, *number)).collect();
         self.watch = samples.then(|| Watch::begin(&in_front));
+        self.followed = processes.first().copied();
+        if let Some(process) = self.followed {
+            let begin = || Counting::begin(processes, self.user_only);
+            self.counting.entry(process).or_insert_with(begin).lap();
+        }
     }
 
     fn events(&mut self) -> impl Iterator<Item = &mut Events> {
@@ -134,6 +152,8 @@ impl Profiler {
     pub fn ended(&mut self) {
         self.switch(false);
         self.looks = self.watch.take().map(Watch::end).unwrap_or_default();
+        let counting = self.followed.take().and_then(|process| self.counting.get_mut(&process));
+        self.counted = counting.map(Counting::lap).unwrap_or_default();
     }
 
     /// Takes in what was sampled of these processes in a trial since they are followed, or since the last call.
@@ -178,6 +198,10 @@ impl Profiler {
         self.take_samples(trial, processes);
         let Work { operations, cpu, wall } = work;
         let gathered = self.gathered.entry(trial.clone()).or_default();
+        for (event, count) in std::mem::take(&mut self.counted) {
+            let so_far = gathered.counted.entry(event).or_insert(Some(0.0));
+            *so_far = so_far.zip(count).map(|(so_far, count)| so_far + count);
+        }
         if !self.samples {
             gathered.unsampled_operations += operations;
             gathered.unsampled_cpu += cpu;
@@ -204,6 +228,10 @@ impl Profiler {
         let of = |(trial, gathered): (TrialKey, Gathered)| {
             let (names, stacks) = gathered.stacks.finish();
             let (names_of_waits, stacks_of_waits) = gathered.waiting.finish();
+            let operations = gathered.operations + gathered.unsampled_operations;
+            let counted = gathered.counted.into_iter().filter(|_| operations > 0);
+            let per_op =
+                |(event, count): (&str, Option<f64>)| Some((event.to_owned(), count? / operations as f64));
             Profile {
                 trial,
                 operations: gathered.operations,
@@ -217,7 +245,7 @@ impl Profiler {
                 names,
                 stacks,
                 waiting: Waiting { names: names_of_waits, stacks: stacks_of_waits },
-                counters: BTreeMap::new(),
+                counters: counted.filter_map(per_op).collect(),
             }
         };
         std::mem::take(&mut self.gathered).into_iter().map(of).collect()
