@@ -59,6 +59,11 @@ fn profile(scratch: &Scratch) -> anyhow::Result<Ending> {
         total(0),
         total(1)
     );
+    // A thread that waits for its next block does not wait within an operation.
+    let times = profile["times"].as_array().context("times is no array")?;
+    let waits = times.iter().filter(|one| one["part"].as_str().is_some_and(|part| part.starts_with("wait")));
+    let waits: f64 = waits.filter_map(|one| one["us_per_op"][0].as_f64()).sum();
+    ensure!(waits <= 0.1 * cpu, "a read from memory waits {waits} us beside {cpu} us of CPU: {times:?}");
     let is_of_engine = |one: &Value| one["name"].as_str().is_some_and(|name| name.starts_with("rocksdb::"));
     ensure!(functions.iter().any(is_of_engine), "no function of the engine has a name: {functions:?}");
     // The run itself is what it was, and what was sampled is kept.

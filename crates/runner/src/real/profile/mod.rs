@@ -29,6 +29,9 @@ use waits::{Looks, WaitStack, Watch};
 /// prime number, so that it keeps no step with timers.
 pub const FREQUENCY: u32 = 199;
 
+/// How a thread of a worker waits for its next block: in a channel of Rust's, which no engine does. Its stack cannot be followed further.
+const PARKED: &str = "::park";
+
 /// A sampler of all sides of a run.
 pub struct Profiler {
     /// Of all CPUs; empty if this user may sample threads of its own only.
@@ -209,11 +212,17 @@ impl Profiler {
         }
         gathered.operations += operations;
         gathered.cpu += cpu;
-        let Looks { threads, all, waits, stacks } = std::mem::take(&mut self.looks);
+        let Looks { threads, mut all, mut waits, stacks } = std::mem::take(&mut self.looks);
         let weight = stacks.weight();
         for WaitStack { process, thread, wait, registers, stack } in stacks.all {
             let sample = Sample::of_waiting(process, thread, &registers, &stack);
             let unwound = self.code.entry(process).or_default().unwound(process, &sample, &mut self.files);
+            if unwound.frames.iter().any(|name| name.ends_with(PARKED)) {
+                // It was seen before the block began, or after its end.
+                all = all.saturating_sub(weight);
+                waits.entry(wait).and_modify(|looks| *looks = looks.saturating_sub(weight));
+                continue;
+            }
             gathered.waiting.add(wait.name(), unwound.frames.iter().rev().map(|name| &**name), weight);
         }
         gathered.wall += Nanos(wall.0 * threads);
