@@ -19,6 +19,8 @@ mod serve;
 mod sql;
 mod worker;
 
+pub use client::{library_of, same_options};
+
 use crate::workspace;
 use anyhow::{Context, ensure};
 use scratch::Scratch;

@@ -296,7 +296,7 @@ fn killed_worker(scratch: &Scratch) -> anyhow::Result<Ending> {
 }
 
 /// Debian's package rocksdb-tools.
-const DB_BENCH: &str = "/usr/bin/db_bench";
+pub const DB_BENCH: &str = "/usr/bin/db_bench";
 
 /// A step by the user's own db_bench stands beside those by our worker; one that is none is a failed trial.
 fn db_bench(scratch: &Scratch) -> anyhow::Result<Ending> {

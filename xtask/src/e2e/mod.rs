@@ -28,6 +28,7 @@ mod places;
 mod power_loss;
 pub mod processes;
 mod resumed_comparisons;
+mod same_options;
 mod scratch;
 mod serve;
 mod servers;
@@ -119,6 +120,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(bisect::cases(releases));
     cases.extend(build_files::cases());
     cases.extend(doctor::cases());
+    cases.extend(explain::cases());
     cases.extend(fio::cases());
     cases.extend(formats::cases());
     cases.extend(histories::cases());
@@ -132,11 +134,11 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     // These judge nothing that they measure; of the others some cases say so themselves.
     let sharing = [
         engines::cases(releases),
-        explain::cases(),
         campaigns::cases(),
         faults::cases(),
         places::cases(),
         power_loss::cases(),
+        same_options::cases(),
         signals::cases(),
         serve::cases(),
         pages::cases(),

@@ -5,7 +5,7 @@
 //! one), of the whole process: what opening, warming up and closing cost falls out. See docs/performance.md.
 
 pub mod cases;
-mod same_options;
+pub mod same_options;
 pub mod sides;
 
 use super::race::{self, Used};

@@ -17,7 +17,10 @@ const HARMLESS: &[&str] = &[
 
 /// An error that lists every option that differs.
 pub fn check(db_bench: &Path, worker: &Path) -> anyhow::Result<()> {
-    let differing = differences(&options_of(db_bench)?, &options_of(worker)?);
+    let shown =
+        |(name, [theirs, ours]): (String, [String; 2])| format!("{name}: {theirs} in db_bench, {ours} here");
+    let differing: Vec<String> =
+        differing(&of_directory(db_bench)?, &of_directory(worker)?).into_iter().map(shown).collect();
     ensure!(
         differing.is_empty(),
         "db_bench and the worker ran with different options; align the flags in cases.rs:\n  {}",
@@ -26,7 +29,8 @@ pub fn check(db_bench: &Path, worker: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn options_of(directory: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+/// The options of a database, by what lies in its directory.
+pub fn of_directory(directory: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let shown = directory.display();
     let mut files: Vec<String> = fs::read_dir(directory)
         .with_context(|| format!("failed to list `{shown}`"))?
@@ -40,11 +44,17 @@ fn options_of(directory: &Path) -> anyhow::Result<BTreeMap<String, String>> {
         let path = directory.join(name);
         fs::read_to_string(&path).with_context(|| format!("failed to read `{}`", path.display()))
     };
-    let mut options = options_file(&read(newest)?);
-    let cache = table_options(&read("LOG")?);
-    ensure!(!cache.is_empty(), "the LOG in `{shown}` has no table options");
+    of_texts(&read(newest)?, &read("LOG")?)
+        .with_context(|| format!("the LOG in `{shown}` has no table options"))
+}
+
+/// The options of an OPTIONS file and of the LOG beside it; none if the LOG has no table options.
+pub fn of_texts(options: &str, log: &str) -> Option<BTreeMap<String, String>> {
+    let mut options = options_file(options);
+    let cache = table_options(log);
+    let has_any = !cache.is_empty();
     options.extend(cache);
-    Ok(options)
+    has_any.then_some(options)
 }
 
 /// `name=value` lines below `[Section "name"]` lines; comments begin with `#`. RocksDB 7.8.3:
@@ -88,18 +98,17 @@ fn table_options(log: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-fn differences(db_bench: &BTreeMap<String, String>, worker: &BTreeMap<String, String>) -> Vec<String> {
-    let mut names: Vec<&String> = db_bench.keys().chain(worker.keys()).collect();
-    names.sort();
-    names.dedup();
+/// Options that are not the same, each as db_bench and as the worker has it; without the harmless ones.
+pub fn differing(
+    db_bench: &BTreeMap<String, String>,
+    worker: &BTreeMap<String, String>,
+) -> BTreeMap<String, [String; 2]> {
     let is_harmless = |name: &str| HARMLESS.iter().any(|harmless| name.ends_with(&format!(" {harmless}")));
     let shown = |value: Option<&String>| value.map_or("absent", String::as_str).to_owned();
+    let names = db_bench.keys().chain(worker.keys());
     names
-        .into_iter()
         .filter(|name| db_bench.get(*name) != worker.get(*name) && !is_harmless(name))
-        .map(|name| {
-            format!("{name}: {} in db_bench, {} here", shown(db_bench.get(name)), shown(worker.get(name)))
-        })
+        .map(|name| (name.clone(), [shown(db_bench.get(name)), shown(worker.get(name))]))
         .collect()
 }
 
@@ -114,11 +123,9 @@ mod tests {
                 "# a=b\n[DBOptions]\n  max_background_jobs={jobs}\n  create_if_missing={create}\n"
             ))
         };
-        assert_eq!(differences(&file(2, true), &file(2, false)), Vec::<String>::new());
-        assert_eq!(
-            differences(&file(2, true), &file(4, true)),
-            ["[DBOptions] max_background_jobs: 2 in db_bench, 4 here"]
-        );
+        assert!(differing(&file(2, true), &file(2, false)).is_empty());
+        let jobs = ("[DBOptions] max_background_jobs".to_owned(), ["2", "4"].map(str::to_owned));
+        assert_eq!(differing(&file(2, true), &file(4, true)), BTreeMap::from([jobs]));
     }
 
     #[test]
