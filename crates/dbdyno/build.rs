@@ -5,8 +5,16 @@ use std::path::Path;
 use std::{env, fs, io};
 
 /// Each is listed without what is below it.
-const FOLDERS: [&str; 7] =
-    ["configs", "engines", "engines/options", "hardware", "patterns", "workloads", "workloads/sequences"];
+const FOLDERS: [&str; 8] = [
+    "configs",
+    "engines",
+    "engines/options",
+    "hardware",
+    "patterns",
+    "recipes",
+    "workloads",
+    "workloads/sequences",
+];
 
 fn main() -> io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -2,6 +2,7 @@
 //! is measured and decided is in the other crates.
 
 mod bisecting;
+mod building;
 mod cli;
 mod commands;
 mod exit;

@@ -8,6 +8,7 @@ use model::names;
 use model::option_history::OptionHistory;
 use model::pattern::{self, Pattern};
 use model::workload::Workload;
+use runner::builds::Recipes;
 use runner::engines::{CatalogFiles, EngineCatalog};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,21 @@ pub fn option_history(engine: &str) -> anyhow::Result<Option<OptionHistory>> {
     found
         .map(|(name, text)| OptionHistory::parse(text, &origin("engines/options", name)).map_err(usage))
         .transpose()
+}
+
+/// How sources of an engine become a build; one of the user's files takes the place of a built-in one.
+pub fn recipes(engine: &str) -> anyhow::Result<Recipes> {
+    let mut found = None;
+    for (origin, text) in with_own("recipes")? {
+        let recipes = Recipes::parse(&text, &origin).map_err(usage)?;
+        if recipes.engine == engine {
+            found = Some(recipes);
+        }
+    }
+    found.ok_or_else(|| {
+        let known: Vec<&str> = embedded("recipes").map(|(name, _)| name).collect();
+        usage(anyhow!("there is no recipe to build {engine}; there are those of {}", known.join(", ")))
+    })
 }
 
 /// Patterns of slowdowns, those of one engine and those of all.
@@ -139,6 +155,9 @@ mod tests {
         }
         let catalog = parse_catalog(&built_in("engines"), &built_in("configs")).unwrap();
         assert!(catalog.config("rocksdb", "direct").unwrap().options.contains_key("use_direct_reads"));
+        for (name, text) in embedded("recipes") {
+            assert_eq!(Recipes::parse(text, name).unwrap().engine, name);
+        }
         assert!(hardware("rocksdb").unwrap().class("c48r128").is_ok());
         assert!(hardware("sql").unwrap().class("c16r64").is_ok());
     }

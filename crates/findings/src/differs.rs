@@ -42,8 +42,9 @@ pub enum DifferenceKind {
     OptionOfOneRelease,
     /// A default that changed, pinned to one value on both sides.
     DefaultPinned,
+    /// Compiler, recipe and settings.
     Compiler,
-    /// Size or checksum of the library.
+    /// Size, checksum or sources of the library.
     Library,
     /// What the build says of itself.
     Fact,
@@ -170,8 +171,13 @@ fn builds(base: &EngineBuild, candidate: &EngineBuild) -> Vec<Difference> {
     let size = |build: &EngineBuild| build.file_size().map(model::figures::bytes);
     // Twelve digits tell two builds apart; the store has all of them.
     let sha256 = |build: &EngineBuild| Some(build.checksum()?.chars().take(12).collect::<String>());
+    let recipe = |build: &EngineBuild| Some(build.made.as_ref()?.shown());
+    let sources =
+        |build: &EngineBuild| build.made.as_ref().map(|made| format!("{:.12} {}", made.id, made.summary));
     [
         (DifferenceKind::Compiler, "compiler", compilers(base), compilers(candidate)),
+        (DifferenceKind::Compiler, "recipe", recipe(base), recipe(candidate)),
+        (DifferenceKind::Library, "sources", sources(base), sources(candidate)),
         (DifferenceKind::Library, "library size", size(base), size(candidate)),
         (DifferenceKind::Library, "library sha256", sha256(base), sha256(candidate)),
     ]

@@ -31,6 +31,9 @@ pub struct EngineBuild {
     pub compilers: Vec<String>,
     /// What the build said of itself when it was opened for the first time; absent until then.
     pub probe: Option<BuildProbe>,
+    /// How `engine build` made it; absent of all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Box<Made>>,
 }
 
 fn is_empty_path(path: &Path) -> bool {
@@ -50,6 +53,17 @@ impl EngineBuild {
         }
     }
 
+    /// The release that configurations have options for: what its sources say, `15` of `15beta2`, else its name.
+    pub fn release(&self) -> &str {
+        let name = &self.reference.version;
+        let Some(version) = self.made.as_ref().and_then(|made| made.version.as_deref()) else { return name };
+        let end = version.find(|character: char| !character.is_ascii_digit() && character != '.');
+        match &version[..end.unwrap_or(version.len())] {
+            "" => name,
+            release => release,
+        }
+    }
+
     /// The checksum of its file, where there is a file.
     pub fn checksum(&self) -> Option<&str> {
         (!self.sha256.is_empty()).then_some(self.sha256.as_str())
@@ -58,6 +72,40 @@ impl EngineBuild {
     /// The size of its file, where there is a file.
     pub fn file_size(&self) -> Option<Bytes> {
         self.checksum().map(|_| self.size)
+    }
+}
+
+/// How `engine build` made a build.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The repository, directory or archive.
+    pub source: PathBuf,
+    /// The commit, or the SHA-256 of what was in the directory or archive.
+    pub id: String,
+    /// The first line of the commit's message, or the name of the file.
+    pub summary: String,
+    /// A recipe and variants: `configure`, `configure,lto`.
+    pub recipe: String,
+    /// All settings by name, those too that nobody set.
+    pub settings: BTreeMap<String, String>,
+    /// The first line of what the compiler says of its version.
+    pub compiler: Option<String>,
+    /// Flags that all code should have been compiled with.
+    pub flags: Vec<String>,
+    /// The version that the sources say they are; absent if the recipe does not know where that stands.
+    pub version: Option<String>,
+    /// Of the flags those that some of the code was compiled without, by what the compiler wrote into the file.
+    pub ignored: Vec<String>,
+}
+
+impl Made {
+    /// `configure,lto by gcc (Debian 12.2.0-14) 12.2.0: lto yes, optimisation -O2`
+    pub fn shown(&self) -> String {
+        let compiler = self.compiler.as_deref().map(|one| format!(" by {one}")).unwrap_or_default();
+        let settings: Vec<String> =
+            self.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let settings = if settings.is_empty() { String::new() } else { format!(": {}", settings.join(", ")) };
+        format!("{}{compiler}{settings}", self.recipe)
     }
 }
 
@@ -140,4 +188,45 @@ pub struct BuildProbe {
     pub facts: BTreeMap<String, String>,
     /// Optional symbols of the C API that this build has not.
     pub missing_symbols: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release_of(name: &str, version: Option<&str>) -> String {
+        let made = version.map(|version| {
+            Box::new(Made {
+                source: PathBuf::from("/src"),
+                id: "a".repeat(40),
+                summary: String::new(),
+                recipe: "make".to_owned(),
+                settings: BTreeMap::new(),
+                compiler: None,
+                flags: Vec::new(),
+                version: Some(version.to_owned()),
+                ignored: Vec::new(),
+            })
+        });
+        let build = EngineBuild {
+            reference: BuildRef { engine: "postgres".to_owned(), version: name.to_owned() },
+            library: PathBuf::new(),
+            sha256: String::new(),
+            size: Bytes(0),
+            server: None,
+            source: BuildSource::Own { path: PathBuf::new() },
+            compilers: Vec::new(),
+            probe: None,
+            made,
+        };
+        build.release().to_owned()
+    }
+
+    #[test]
+    fn the_release_is_what_the_sources_say_else_the_name() {
+        assert_eq!(release_of("16.3", None), "16.3");
+        assert_eq!(release_of("mine", Some("15.7")), "15.7");
+        assert_eq!(release_of("mine", Some("18devel")), "18");
+        assert_eq!(release_of("mine", Some("devel")), "mine");
+    }
 }

@@ -14,9 +14,12 @@ pub const DEFAULT_CONFIG: &str = "standard";
 pub struct BuildRef {
     /// `rocksdb`
     pub engine: String,
-    /// `8.7.3`, or the name given to `engine add`
+    /// `8.7.3`, or the name given to `engine add`; `git:REF` is a commit of the engine's repository, which is built before it is measured
     pub version: String,
 }
+
+/// How a version begins that is a commit.
+const COMMIT: &str = "git:";
 
 /// `engine@version+config`: a build with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,10 +47,21 @@ impl FromStr for BuildRef {
         if engine.is_empty() || version.is_empty() {
             return Err(error("the engine or the version is empty"));
         }
-        if !engine.chars().chain(version.chars()).all(is_name_char) {
+        let is_version = match version.strip_prefix(COMMIT) {
+            Some(name) => !name.is_empty() && !name.contains("..") && name.chars().all(is_commit_char),
+            None => version.chars().all(is_name_char),
+        };
+        if !engine.chars().all(is_name_char) || !is_version {
             return Err(error("names hold letters, digits, `.`, `-` and `_` only"));
         }
         Ok(BuildRef { engine: engine.to_owned(), version: version.to_owned() })
+    }
+}
+
+impl BuildRef {
+    /// The commit, tag or branch that is meant; none of a release or a build under a name.
+    pub fn commit(&self) -> Option<&str> {
+        self.version.strip_prefix(COMMIT)
     }
 }
 
@@ -70,6 +84,11 @@ impl FromStr for SubjectRef {
 /// that could leave a directory or start an option.
 fn is_name_char(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '_')
+}
+
+/// Whether a character may stand in the name of a commit: `origin/main`, `v8.7.3~2`, `HEAD^`.
+fn is_commit_char(character: char) -> bool {
+    is_name_char(character) || matches!(character, '/' | '~' | '^')
 }
 
 impl fmt::Display for BuildRef {
@@ -143,7 +162,12 @@ mod tests {
 
     #[test]
     fn a_subject_is_read_and_written_back() {
-        for text in ["rocksdb@8.7.3", "rocksdb@8.7.3+defaults", "rocksdb@my-build_2"] {
+        for text in [
+            "rocksdb@8.7.3",
+            "rocksdb@8.7.3+defaults",
+            "rocksdb@my-build_2",
+            "postgres@git:origin/main~2+posts",
+        ] {
             assert_eq!(text.parse::<SubjectRef>().unwrap().to_string(), text);
         }
         assert_eq!("rocksdb@8.7.3+standard".parse::<SubjectRef>().unwrap().to_string(), "rocksdb@8.7.3");
@@ -151,7 +175,17 @@ mod tests {
 
     #[test]
     fn what_is_not_a_subject_is_refused_with_an_example() {
-        for text in ["", "rocksdb", "@8.7.3", "rocksdb@", "rocksdb@8.7.3+", "rocksdb@../etc", "a b@1"] {
+        for text in [
+            "",
+            "rocksdb",
+            "@8.7.3",
+            "rocksdb@",
+            "rocksdb@8.7.3+",
+            "rocksdb@../etc",
+            "a b@1",
+            "a@git:",
+            "a@git:../x",
+        ] {
             let message = text.parse::<SubjectRef>().unwrap_err().to_string();
             assert!(message.contains("rocksdb@8.7.3"), "{message}");
         }

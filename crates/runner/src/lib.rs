@@ -3,9 +3,9 @@
 //!
 //! What is never in here: the SQL store, statistics, HTML.
 
+pub mod builds;
 pub mod campaign;
 pub mod clock;
-pub mod commits;
 pub mod doctor;
 pub mod engines;
 pub mod marked_dir;

@@ -33,6 +33,7 @@ pub fn subject(reference: &str) -> Subject {
         source: BuildSource::Published { coordinates: "nowhere".to_owned() },
         compilers: Vec::new(),
         probe: None,
+        made: None,
     };
     let config = EngineConfig {
         name: reference.config.clone(),

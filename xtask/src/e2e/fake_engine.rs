@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What it can be ordered to do stands at its head.
-const ENGINE: &str = include_str!("fake_engine.c");
+pub const ENGINE: &str = include_str!("fake_engine.c");
 pub const WORKLOAD: &str = include_str!("fake.toml");
 /// Steps of the workload: a visit has as many trials.
 pub const STEPS: u64 = 2;

@@ -6,6 +6,7 @@
 
 mod bisect;
 mod build_files;
+mod builds;
 mod campaigns;
 mod compare;
 mod doctor;
@@ -134,6 +135,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     // These judge nothing that they measure; of the others some cases say so themselves.
     let sharing = [
         engines::cases(releases),
+        builds::cases(),
         campaigns::cases(),
         faults::cases(),
         places::cases(),

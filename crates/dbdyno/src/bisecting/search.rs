@@ -24,6 +24,17 @@ pub struct Search {
     pub improvement: bool,
     pub untried: bool,
     pub git: Option<PathBuf>,
+    /// Of commits: of which engine, if the workload does not say.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// Of commits: recipes and variants.
+    #[serde(default)]
+    pub recipe: Vec<String>,
+    #[serde(default)]
+    pub set: Vec<String>,
+    #[serde(default)]
+    pub build_timeout: Option<Duration>,
+    /// Instead of a recipe: a command, and the library that it makes.
     pub build: Option<String>,
     pub library: Option<PathBuf>,
     pub budget: Duration,
@@ -48,6 +59,11 @@ impl Search {
         let absolute = |path: &Path| {
             std::path::absolute(path).with_context(|| format!("failed to resolve `{}`", path.display()))
         };
+        if arguments.git.is_none() && arguments.recipe.is_given() {
+            return Err(usage(anyhow!(
+                "--recipe, --set and --build-timeout are of commits, which --git names"
+            )));
+        }
         let is_file = arguments.workload.contains('/') || arguments.workload.ends_with(".toml");
         let workload = match is_file {
             true => absolute(Path::new(&arguments.workload))?.display().to_string(),
@@ -61,6 +77,10 @@ impl Search {
             improvement: arguments.improvement,
             untried: arguments.untried,
             git: arguments.git.as_deref().map(absolute).transpose()?,
+            engine: arguments.engine.clone(),
+            recipe: arguments.recipe.names.clone(),
+            set: arguments.recipe.set.clone(),
+            build_timeout: arguments.recipe.timeout,
             build: arguments.build.clone(),
             library: arguments.library.clone(),
             budget: arguments.budget.unwrap_or(DEFAULT_BUDGET),

@@ -1,14 +1,15 @@
 //! The versions of a bisection: releases between two, or commits that are built on demand.
 
 use super::search::Search;
-use crate::cli::Places;
+use crate::building::{Building, as_usage};
+use crate::cli::{Places, Recipe};
 use crate::exit::usage;
 use crate::paths;
 use anyhow::{Context, anyhow};
 use findings::bisection::VersionFacts;
 use model::subject::{BuildRef, DEFAULT_CONFIG, SubjectRef};
-use runner::clock::Stopwatch;
-use runner::commits::{self, Builder, Commit, CommitError, Ends, Recipe};
+use model::units::Nanos;
+use runner::builds::{self, Ends, Ready, Source as BuildSource, Version};
 use runner::engines::{BuildCache, EngineCatalog, ReleaseStatus};
 use runner::real::run_directory::RunDirectory;
 use std::path::Path;
@@ -25,11 +26,11 @@ enum Source {
 }
 
 struct Commits {
-    commits: Vec<Commit>,
-    builder: Builder,
+    commits: Vec<Version>,
+    building: Building,
     /// Seconds of each build that was made.
     builds_s: Vec<f64>,
-    /// Holds the clone; removed when dropped.
+    /// Holds what git prints; removed when dropped.
     _directory: RunDirectory,
 }
 
@@ -100,17 +101,31 @@ impl Versions {
         engine: &str,
         id: &str,
     ) -> anyhow::Result<Versions> {
-        let (Some(command), Some(library)) = (&search.build, &search.library) else {
-            return Err(usage(anyhow!("--git needs --build and --library: how a commit becomes a library")));
-        };
         let work_dir = paths::work_dir(places)?;
         let directory = RunDirectory::create(&work_dir, id)?;
-        let recipe = Recipe { command: command.clone(), library: library.clone() };
-        let builder = Builder::new(&work_dir, directory.path(), repository, recipe).map_err(as_usage)?;
+        let command = match (&search.build, &search.library) {
+            (Some(command), Some(library)) => Some(Ready::command(command, library).map_err(as_usage)?),
+            _ => None,
+        };
         let ends = Ends { good: &search.good, bad: &search.bad };
-        let commits = commits::between(repository, ends, directory.path(), &crate::interrupt::requested)
+        let commits = builds::between(repository, ends, directory.path(), &crate::interrupt::requested)
             .map_err(as_usage)?;
-        let reference = |commit: &Commit| SubjectRef {
+        let source = BuildSource::repository(repository).map_err(as_usage)?;
+        let building = match command {
+            Some(ready) => {
+                Building::of(places, engine, source, ready, search.build_timeout.map(Nanos::from))?
+            }
+            None => {
+                let recipe = Recipe {
+                    names: search.recipe.clone(),
+                    set: search.set.clone(),
+                    timeout: search.build_timeout,
+                };
+                // By the older end: what it lacks the search could not build.
+                Building::by_recipe(places, engine, source, &commits[0], &recipe, directory.path())?
+            }
+        };
+        let reference = |commit: &Version| SubjectRef {
             build: BuildRef { engine: engine.to_owned(), version: commit.short().to_owned() },
             config: DEFAULT_CONFIG.to_owned(),
         };
@@ -125,7 +140,7 @@ impl Versions {
             references: commits.iter().map(reference).collect(),
             source: Source::Commits(Box::new(Commits {
                 commits,
-                builder,
+                building,
                 builds_s: Vec::new(),
                 _directory: directory,
             })),
@@ -148,17 +163,10 @@ impl Versions {
     ) -> anyhow::Result<()> {
         let Source::Commits(of) = &mut self.source else { return Ok(()) };
         let commit = &of.commits[version];
-        let reference = self.references[version].build.to_string();
-        if of.builder.built(commit).is_none() {
-            tell(&format!("building {}: {}", commit.short(), commit.summary));
-            let watch = Stopwatch::start();
-            of.builder.build(commit, &crate::interrupt::requested)?;
-            of.builds_s.push(watch.elapsed().as_secs_f64());
-        }
-        let library = of.builder.build(commit, &crate::interrupt::requested)?;
-        cache
-            .add(catalog, &reference, &library)
-            .with_context(|| format!("{} cannot be used", commit.short()))?;
+        let name = commit.short();
+        let made = of.building.make(catalog, cache, commit, name, tell);
+        let made = made.with_context(|| format!("{name} cannot be used"))?;
+        of.builds_s.extend(made.took.map(Nanos::as_secs_f64));
         Ok(())
     }
 
@@ -168,7 +176,7 @@ impl Versions {
         let Source::Commits(of) = &self.source else { return vec![1.0; self.references.len()] };
         // Until a build was made nothing is known of its cost: all count alike.
         let build_s = of.builds_s.iter().sum::<f64>() / of.builds_s.len().max(1) as f64;
-        let cost = |commit: &Commit| match of.builder.built(commit) {
+        let cost = |commit: &Version| match of.building.builder.built(commit) {
             Some(_) => 1.0,
             None => 1.0 + build_s / launch_s.max(1e-3),
         };
@@ -188,9 +196,4 @@ impl Versions {
         };
         self.references.iter().enumerate().map(of).collect()
     }
-}
-
-/// A name that cannot be is wrong usage; git that fails is a failed run.
-fn as_usage(error: CommitError) -> anyhow::Error {
-    if error.is_usage() { usage(error) } else { error.into() }
 }

@@ -164,8 +164,11 @@ pub struct Calibrate {
     /// Two or more other builds of the same source: measures how much builds differ that should be equal
     #[arg(long, value_name = "BUILD", num_args = 2..)]
     pub builds: Vec<String>,
+    /// So many further builds of the same source, whose code lies elsewhere (1 to 6), made here: BUILD is one of `engine build`
+    #[arg(long, value_name = "N", conflicts_with = "builds", value_parser = clap::value_parser!(u32).range(1..=6))]
+    pub layouts: Option<u32>,
     /// Restart the self-test of this host after you fixed a fault: earlier calibrations no longer count
-    #[arg(long, conflicts_with = "builds")]
+    #[arg(long, conflicts_with_all = ["builds", "layouts"])]
     pub anew: bool,
     /// Verdicts to reach: each is one step of one comparison of the build with itself
     #[arg(long, default_value_t = 20, value_name = "N")]
@@ -194,7 +197,7 @@ pub struct Bisect {
     /// Resume a bisection that was stopped: its id, a unique prefix of it, or `last`; with --budget for more time
     #[arg(long, value_name = "BISECTION", conflicts_with_all = [
         "good", "bad", "step", "workload", "improvement", "untried", "git", "max_launches", "own_image", "margin", "alpha",
-        "seed", "plant_slowdown", "plant_from",
+        "seed", "plant_slowdown", "plant_from", "names", "set", "timeout",
     ])]
     pub resume: Option<String>,
     /// The workload: a name from `dbdyno workload list`, or a TOML file
@@ -207,13 +210,18 @@ pub struct Bisect {
     #[arg(long, conflicts_with = "git")]
     pub untried: bool,
     /// Bisect the commits of this repository, along first parents; it is only read
-    #[arg(long, value_name = "DIR", requires_all = ["build", "library"])]
+    #[arg(long, value_name = "DIR")]
     pub git: Option<PathBuf>,
-    /// With --git: the shell command that builds a commit; it runs in the root of a separate checkout
-    #[arg(long, value_name = "COMMAND", requires = "git")]
+    /// With --git: what the repository has, if the workload is for more than one engine: postgres, mariadb, mysql
+    #[arg(long, value_name = "ENGINE", requires = "git")]
+    pub engine: Option<String>,
+    #[command(flatten)]
+    pub recipe: Recipe,
+    /// With --git, instead of a recipe: the shell command that builds a commit; it runs in the root of a separate checkout
+    #[arg(long, value_name = "COMMAND", requires_all = ["git", "library"], conflicts_with_all = ["names", "set"])]
     pub build: Option<String>,
-    /// With --git: the library that it makes, by its path within the checkout
-    #[arg(long, value_name = "PATH", requires = "git")]
+    /// With --build: the library that it makes, by its path within the checkout
+    #[arg(long, value_name = "PATH", requires = "build")]
     pub library: Option<PathBuf>,
     /// Wall time of measuring, without fetching and building [default: 30m]
     #[arg(long, value_parser = duration, value_name = "TIME")]
@@ -251,6 +259,8 @@ Examples:
   dbdyno bisect --good rocksdb@6.0.2 --bad rocksdb@8.7.3 --step fillseq --improvement
   dbdyno bisect --git ~/rocksdb --good v8.5.3 --bad v8.6.7 --step readrandom \\
       --build 'make -j8 shared_lib DEBUG_LEVEL=0' --library librocksdb.so
+  dbdyno bisect --git ~/postgres --engine postgres --good REL_16_0 --bad REL_17_0 --workload sysbench-32.quick \\
+      --step point-query_range=100
   dbdyno bisect --resume last";
 
 #[derive(Debug, Args)]
@@ -341,10 +351,39 @@ pub struct Engine {
     pub action: EngineAction,
 }
 
+/// How sources become a build.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Recipe {
+    /// A recipe, or a variant like `lto`; may be given several times [default: the first recipe that fits the sources]
+    #[arg(long = "recipe", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// A setting; may be given several times: compiler=clang, optimisation=-O3, lto=yes, frame-pointers=yes, allocator=jemalloc,
+    /// flags=-march=native, options=--with-icu
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// A build that takes longer is ended [default: 4h]
+    #[arg(long = "build-timeout", value_parser = duration, value_name = "TIME")]
+    pub timeout: Option<Duration>,
+}
+
+impl Recipe {
+    pub fn is_given(&self) -> bool {
+        !self.names.is_empty() || !self.set.is_empty() || self.timeout.is_some()
+    }
+}
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  dbdyno engine build postgres --git ~/postgres --ref REL_17_STABLE --as pg17
+  dbdyno engine build postgres --git ~/postgres --ref REL_17_STABLE --recipe lto --as pg17-lto
+  dbdyno engine build rocksdb --source ~/rocksdb-9.3.1.tar.gz --set compiler=clang --as clang
+  dbdyno compare postgres@pg17 postgres@pg17-lto --workload sysbench-32.quick";
+
 const ADD_EXAMPLES: &str = "\
 Examples:
   dbdyno engine add my-fix ~/rocksdb                            rocksdb@my-fix
   dbdyno engine add postgres@my-fix /opt/postgres               postgres@my-fix
+  dbdyno engine add postgres --git ~/postgres                   postgres@git:REF, built when it is measured
   dbdyno engine add prod postgres://me@db.example:5432/bench    postgres@prod, a server that runs already
   dbdyno engine add local 'mysql://me@/bench?socket=/run/mysqld/mysqld.sock' --password-file ~/.bench";
 
@@ -361,14 +400,41 @@ pub enum EngineAction {
         #[arg(required = true)]
         builds: Vec<String>,
     },
+    /// Build a commit, a directory or an archive of sources, and register the build under a name
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build {
+        /// rocksdb, postgres, mariadb, ..
+        engine: String,
+        /// A git repository on this host; it is only read
+        #[arg(long, value_name = "DIR", requires = "reference", conflicts_with = "source")]
+        git: Option<PathBuf>,
+        /// With --git: the commit, tag or branch
+        #[arg(long = "ref", value_name = "REF", requires = "git")]
+        reference: Option<String>,
+        /// A directory with sources, or an archive that tar reads; it is copied
+        #[arg(long, value_name = "PATH", required_unless_present = "git")]
+        source: Option<PathBuf>,
+        #[command(flatten)]
+        recipe: Recipe,
+        /// The name of the build [default: the first digits of the commit or checksum, and the variants]
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        #[arg(long)]
+        json: bool,
+    },
     /// Register your own build, or a SQL server that is already running, under a name
     #[command(after_help = ADD_EXAMPLES)]
     Add {
         /// Its name: `my-fix` becomes rocksdb@my-fix, or with an address postgres@my-fix or mysql@my-fix; ENGINE@NAME names the engine too
         name: String,
         /// The library, a build directory that holds one, the install prefix of a server, or the address of one that runs
-        #[arg(value_name = "PATH|ADDRESS")]
-        path: PathBuf,
+        #[arg(value_name = "PATH|ADDRESS", required_unless_present = "git")]
+        path: Option<PathBuf>,
+        /// The git repository of the engine NAME: subjects like postgres@git:REF are built from it, by --recipe and --set
+        #[arg(long, value_name = "DIR", conflicts_with_all = ["path", "password_file"])]
+        git: Option<PathBuf>,
+        #[command(flatten)]
+        recipe: Recipe,
         /// With an address: a file with the password on one line, readable only by you; the environment variable
         /// DBDYNO_PASSWORD_NAME takes precedence
         #[arg(long, value_name = "FILE")]

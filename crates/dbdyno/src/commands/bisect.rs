@@ -35,7 +35,17 @@ pub fn run(places: &Places, arguments: &Bisect) -> anyhow::Result<Ending> {
     let workload = resources::workload(&search.workload)?;
     workload.step(&search.step).map_err(usage)?;
     let versions = match &search.git {
-        Some(repository) => Versions::of_commits(places, &search, repository, &workload.engine, &record.id)?,
+        Some(repository) => {
+            let engine = search.engine.as_deref().unwrap_or(&workload.engine);
+            if search.engine.is_none() && !catalog.engines().any(|known| known == engine) {
+                return Err(usage(anyhow!(
+                    "the workload {} is for more than one engine: name that of the repository, like --engine postgres",
+                    workload.name
+                )));
+            }
+            catalog.family(engine).map_err(usage)?;
+            Versions::of_commits(places, &search, repository, engine, &record.id)?
+        }
         None => Versions::of_releases(&catalog, &cache, &search)?,
     };
     if let Some([good, bad]) = versions.commit_ids() {

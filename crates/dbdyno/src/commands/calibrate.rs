@@ -4,34 +4,62 @@
 use crate::cli::{Calibrate, Places};
 use crate::commands::measure::{self, Origin, Ready};
 use crate::commands::render::{self, Wanted};
-use crate::exit::Ending;
+use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
-use crate::{finding, fingerprints, interrupt, paths};
+use crate::{building, finding, fingerprints, interrupt, paths, resources};
+use anyhow::anyhow;
 use findings::{Finding, build_noise};
 use model::plan::{Plan, Purpose};
 use model::planted::PlantedAs;
 use model::record::RunRecord;
+use model::subject::SubjectRef;
 use runner::clock::{self, Stopwatch};
+use runner::engines::BuildCache;
 use runner::proc::host;
 
 /// The build against itself, or against other builds of its source.
 pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
     render::check(&arguments.output, false)?;
-    if arguments.builds.is_empty() {
-        against_itself(places, arguments)
-    } else {
-        against_builds(places, arguments)
+    match (arguments.layouts, arguments.builds.is_empty()) {
+        (Some(layouts), _) => {
+            against_builds(places, arguments, &laid_out(places, &arguments.build, layouts)?)
+        }
+        (None, false) => against_builds(places, arguments, &arguments.builds),
+        (None, true) => against_itself(places, arguments),
     }
 }
 
+/// So many builds of the source of another, whose code lies elsewhere.
+fn laid_out(places: &Places, build: &str, layouts: u32) -> anyhow::Result<Vec<String>> {
+    interrupt::listen()?;
+    let progress = Progress::new();
+    let mut tell = |text: &str| progress.say(text);
+    let catalog = resources::catalog()?;
+    let cache = BuildCache::new(&paths::work_dir(places)?);
+    let subject: SubjectRef = build.parse().map_err(usage)?;
+    let subject = building::with_commit_built(places, &catalog, &cache, &subject, &mut tell)?;
+    let found = cache.resolve(&catalog, &subject.build, &mut tell).map_err(usage)?;
+    let made = found.and_then(|build| build.made).ok_or_else(|| {
+        usage(anyhow!(
+            "{build} is not one of `dbdyno engine build`, so that it cannot be built again: build it so, or name builds of one source by \
+             --builds"
+        ))
+    })?;
+    let again = |layout: u32| -> anyhow::Result<String> {
+        let build = building::made_again(places, &catalog, &cache, &subject.build, &made, layout, &mut tell)?;
+        Ok(SubjectRef { build, config: subject.config.clone() }.to_string())
+    };
+    (1..=layouts).map(again).collect()
+}
+
 /// Measures builds of the same source side by side, as often as the budget allows: how much do they differ?
-fn against_builds(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
+fn against_builds(places: &Places, arguments: &Calibrate, builds: &[String]) -> anyhow::Result<Ending> {
     interrupt::listen()?;
     let mut progress = Progress::new();
     let request = Request {
         purpose: Purpose::Compare,
-        subjects: std::iter::once(&arguments.build).chain(&arguments.builds).cloned().collect(),
+        subjects: std::iter::once(&arguments.build).chain(builds).cloned().collect(),
         measuring: &arguments.measuring,
         budget: Some(arguments.budget),
         extendable: false,

@@ -1,6 +1,7 @@
-//! `dbdyno engine list|fetch|add|info`.
+//! `dbdyno engine list|fetch|build|add|start|info`.
 
-use crate::cli::{Engine, EngineAction, Places};
+use crate::cli::{Engine, EngineAction, Places, Recipe};
+use crate::commands::engine_build::{self, SourceAt, Wanted};
 use crate::commands::{engine_start, print};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
@@ -9,7 +10,7 @@ use anyhow::anyhow;
 use model::build::{BuildSource, EngineBuild, Initialise, ServerFiles};
 use model::elsewhere::ServerElsewhere;
 use model::subject::BuildRef;
-use runner::engines::{BuildCache, EngineCatalog, EngineError, PackageRecord, ReleaseStatus};
+use runner::engines::{BuildCache, EngineCatalog, EngineError, PackageRecord, ReleaseStatus, Repository};
 use runner::server::{Network, elsewhere};
 use serde_json::json;
 use std::fmt::Write;
@@ -23,7 +24,23 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
     match &arguments.action {
         EngineAction::List { json } => list(&catalog, &cache, *json),
         EngineAction::Fetch { builds } => fetch(&catalog, &cache, builds),
-        EngineAction::Add { name, path, password_file } => {
+        EngineAction::Build { engine, git, reference, source, recipe, name, json } => {
+            let from = match (git, reference, source) {
+                (Some(repository), Some(reference), _) => SourceAt::Commit { repository, reference },
+                (_, _, Some(path)) => SourceAt::Tree(path),
+                _ => return Err(usage(anyhow!("name the sources: --git DIR --ref REF, or --source PATH"))),
+            };
+            let wanted = Wanted { engine, from, recipe, name: name.as_deref(), as_json: *json };
+            engine_build::run(places, &catalog, &cache, &wanted)
+        }
+        EngineAction::Add { name, git: Some(git), recipe, .. } => {
+            add_repository(&catalog, &cache, name, git, recipe)
+        }
+        EngineAction::Add { recipe, .. } if recipe.is_given() => {
+            Err(usage(anyhow!("--recipe, --set and --build-timeout are of commits, which --git names")))
+        }
+        EngineAction::Add { name, path, password_file, .. } => {
+            let path = path.as_deref().unwrap_or(Path::new(""));
             match path.to_str().filter(|text| ServerElsewhere::is_meant_by(text)) {
                 Some(address) => add_elsewhere(&catalog, &cache, name, address, password_file.as_deref()),
                 None if password_file.is_some() => {
@@ -164,6 +181,25 @@ fn add(catalog: &EngineCatalog, cache: &BuildCache, name: &str, path: &Path) -> 
     print::text(&format!("{} is {}\n", build.reference, build.library.display()))
 }
 
+fn add_repository(
+    catalog: &EngineCatalog,
+    cache: &BuildCache,
+    engine: &str,
+    directory: &Path,
+    recipe: &Recipe,
+) -> anyhow::Result<()> {
+    // A recipe that there is not is told now, not when the first commit is built.
+    crate::building::check_recipe(engine, recipe)?;
+    let path = std::path::absolute(directory)?;
+    let repository =
+        Repository { path, recipe: recipe.names.clone(), set: recipe.set.clone(), timeout: recipe.timeout };
+    cache.add_repository(catalog, engine, &repository).map_err(as_usage)?;
+    print::text(&format!(
+        "commits of {engine} are those of `{}`: {engine}@git:REF is built when it is measured\n",
+        repository.path.display()
+    ))
+}
+
 fn add_elsewhere(
     catalog: &EngineCatalog,
     cache: &BuildCache,
@@ -213,6 +249,13 @@ fn described(build: &EngineBuild, packages: &[PackageRecord]) -> anyhow::Result<
     let compilers =
         if build.compilers.is_empty() { "unknown (stripped)".into() } else { build.compilers.join("; ") };
     writeln!(text, "  compilers  {compilers}")?;
+    if let Some(made) = &build.made {
+        writeln!(text, "  built from {} {} ({})", made.source.display(), made.id, made.summary)?;
+        writeln!(text, "  recipe     {}", made.shown())?;
+        if !made.ignored.is_empty() {
+            writeln!(text, "  not all code was compiled with {}", made.ignored.join(" "))?;
+        }
+    }
     if let Some(server) = &build.server {
         describe_server(&mut text, server, packages)?;
     }

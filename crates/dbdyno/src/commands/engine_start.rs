@@ -59,7 +59,7 @@ pub fn run(
     if build.server.is_none() {
         return Err(usage(anyhow!("{} is a library that is loaded, not a server", build.reference)));
     }
-    let options = config::for_server(config, &reference.build.version, memory);
+    let options = config::for_server(config, build.release(), memory);
     let work_dir = paths::work_dir(places)?;
     let kept = run_directory::initialised_below(&work_dir);
     let run = RunDirectory::create(&work_dir, &format!("server-{}", std::process::id()))?;

@@ -8,6 +8,7 @@ pub mod counterfactual;
 pub mod device;
 pub mod doctor;
 pub mod engine;
+mod engine_build;
 pub mod engine_start;
 pub mod explain;
 pub mod export;

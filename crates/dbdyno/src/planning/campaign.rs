@@ -4,8 +4,9 @@
 use super::parts::{self, Part, Parts};
 use super::subjects::{self, Prepared, Sources};
 use super::{config_files, drawn_seed, elsewhere, interleaved, library_copies, sha256};
+use crate::building::with_commit_built;
 use crate::cli::Places;
-use crate::exit::usage;
+use crate::exit::{Usage, usage};
 use crate::{paths, resources};
 use anyhow::anyhow;
 use model::block_cache;
@@ -13,9 +14,10 @@ use model::loop_device::FileSystem;
 use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
 use model::plan_file::PlanFile;
 use model::record::RunRecord;
+use model::subject::SubjectRef;
 use model::units::Nanos;
 use model::workload::{Step, Workload};
-use runner::engines::BuildCache;
+use runner::engines::{BuildCache, EngineCatalog};
 use runner::real::code_files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -68,8 +70,10 @@ fn check_clients(workload: &Workload) -> anyhow::Result<()> {
 /// Fetches, probes and checks everything that the file names.
 pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Campaign>> {
     let mut catalog = resources::catalog()?;
-    config_files::add(&mut catalog, &file.config_files, &file.subjects, tell)?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
+    let (subjects, not_built) = built(places, &catalog, &cache, &file.subjects, tell)?;
+    let file = &PlanFile { subjects, ..file.clone() };
+    config_files::add(&mut catalog, &file.config_files, &file.subjects, tell)?;
     let seed = match file.seed {
         Some(seed) => seed,
         None => drawn_seed()?,
@@ -83,7 +87,7 @@ pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> an
         if let Some(reason) = all_in_rounds {
             tell(&format!("`{}` is measured in rounds: {reason}", workload.name));
         }
-        let subjects = prepared(&sources, file, &workload, tell)?;
+        let subjects = prepared(&sources, file, &workload, &not_built, tell)?;
         for part in parts {
             let campaign = plan(places, file, workload.clone(), part, subjects.clone(), seed)?;
             if let Some(some) = campaign.plan.layout.candidates_at_once {
@@ -94,6 +98,36 @@ pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> an
         }
     }
     Ok(campaigns)
+}
+
+/// The subjects with the names of the builds that their commits became, and of the commits those that do not build; these keep their names.
+///
+/// # Errors
+/// A commit that there is not, or two names of one commit; the user has interrupted it.
+fn built(
+    places: &Places,
+    catalog: &EngineCatalog,
+    cache: &BuildCache,
+    subjects: &[SubjectRef],
+    tell: &mut dyn FnMut(&str),
+) -> anyhow::Result<(Vec<SubjectRef>, Vec<LeftOut>)> {
+    let (mut built, mut not_built): (Vec<SubjectRef>, Vec<LeftOut>) = (Vec::new(), Vec::new());
+    for subject in subjects {
+        match with_commit_built(places, catalog, cache, subject, tell) {
+            Ok(made) if made != *subject && built.contains(&made) => {
+                return Err(usage(anyhow!("{subject} is {made}, which is there under another name already")));
+            }
+            Ok(made) => built.push(made),
+            Err(error) if error.is::<Usage>() || crate::interrupt::requested() => return Err(error),
+            Err(error) => {
+                let reason = format!("{error:#}");
+                tell(&format!("{subject} is not measured: {reason}"));
+                not_built.push(LeftOut { reference: subject.clone(), reason });
+                built.push(subject.clone());
+            }
+        }
+    }
+    Ok((built, not_built))
 }
 
 /// The subjects of a plan that can be measured, at least one, and those that cannot.
@@ -107,11 +141,15 @@ fn prepared(
     sources: &Sources<'_>,
     file: &PlanFile,
     workload: &Workload,
+    not_built: &[LeftOut],
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Subjects> {
     let mut prepared: Vec<Prepared> = Vec::new();
-    let mut left_out = Vec::new();
+    let mut left_out = not_built.to_vec();
     for reference in &file.subjects {
+        if not_built.iter().any(|one| one.reference == *reference) {
+            continue;
+        }
         match subjects::prepare(sources, reference, workload, file.unknown_options, tell) {
             Ok(subject) => prepared.push(subject),
             Err(error) if crate::interrupt::requested() => return Err(error),

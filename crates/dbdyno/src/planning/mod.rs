@@ -11,6 +11,7 @@ pub mod parts;
 mod servers;
 mod subjects;
 
+use crate::building::with_commit_built;
 use crate::cli::{Measuring, Places};
 use crate::exit::usage;
 use crate::{paths, resources};
@@ -67,9 +68,9 @@ pub fn plan(
     let references: Vec<SubjectRef> =
         request.subjects.iter().map(|text| text.parse().map_err(usage)).collect::<anyhow::Result<_>>()?;
     let mut catalog = resources::catalog()?;
+    let cache = BuildCache::new(&paths::work_dir(places)?);
     let files = config_files::named(&measuring.config_files)?;
     config_files::add(&mut catalog, &files, &references, tell)?;
-    let cache = BuildCache::new(&paths::work_dir(places)?);
     let mut subjects = Vec::new();
     let mut written_options = Vec::new();
     let sources = Sources {
@@ -78,8 +79,10 @@ pub fn plan(
         cache: &cache,
         history: resources::option_history(&workload.engine)?,
     };
-    // A name that is wrong is told before minutes are spent on fetching another.
+    // A name that is wrong is told before minutes are spent on fetching or building another.
     references.iter().try_for_each(|reference| subjects::check_name(&sources, reference, &workload))?;
+    let built = |reference| with_commit_built(places, &catalog, &cache, reference, tell);
+    let references = references.iter().map(built).collect::<anyhow::Result<Vec<_>>>()?;
     for (reference, side) in references.iter().zip(0_u32..) {
         let prepared = subjects::prepare(&sources, reference, &workload, UnknownOptions::Error, tell)?;
         written_options.push(prepared.written_options);

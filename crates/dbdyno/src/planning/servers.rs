@@ -34,7 +34,7 @@ pub fn prepare(
 ) -> anyhow::Result<Prepared> {
     let build = probed(sources, build)?;
     let memory = workload.memory.unwrap_or(DEFAULT_MEMORY);
-    let of_release = config::for_server(&config, &reference.build.version, memory);
+    let of_release = config::for_server(&config, build.release(), memory);
     let mut options = config::overlaid(&workload.options, &of_release);
     let mut omitted = Options::new();
     let settings = loop {

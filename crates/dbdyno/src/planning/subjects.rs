@@ -53,6 +53,9 @@ pub fn check_name(sources: &Sources<'_>, reference: &SubjectRef, workload: &Work
         )));
     }
     sources.catalog.config(engine, &reference.config).map_err(usage)?;
+    if reference.build.commit().is_some() {
+        return Ok(()); // whether there is such a commit shows when it is built
+    }
     sources.cache.knows(sources.catalog, &reference.build).map_err(usage_where_it_is)
 }
 
@@ -78,9 +81,9 @@ pub fn prepare(
         return fio::prepare(sources, reference, build, config, workload);
     }
     let build = probed(sources, build)?;
-    let mut options = config::configured(&workload.options, &config, &reference.build.version);
+    let mut options = config::configured(&workload.options, &config, build.release());
     let mut omitted = Options::new();
-    leave_out_unknown(sources, reference, &mut options, &mut omitted, unknown)?;
+    leave_out_unknown(sources, &build, &mut options, &mut omitted, unknown)?;
     let written_options = accepted(sources, &build, &mut options, &mut omitted, unknown)?;
     let of_steps: BTreeSet<&Options> =
         workload.steps.iter().map(|step| &step.options).filter(|options| !options.is_empty()).collect();
@@ -114,7 +117,7 @@ fn check_storage(sources: &Sources<'_>, config: &EngineConfig, workload: &Worklo
 /// is left for the build itself to refuse.
 fn leave_out_unknown(
     sources: &Sources<'_>,
-    reference: &SubjectRef,
+    build: &EngineBuild,
     options: &mut Options,
     omitted: &mut Options,
     unknown: UnknownOptions,
@@ -122,9 +125,9 @@ fn leave_out_unknown(
     let Some(history) = &sources.history else { return Ok(()) };
     let mut refused = Vec::new();
     for (name, value) in options.iter() {
-        if let Known::No(why) = history.knows(&reference.build.version, name, value) {
+        if let Known::No(why) = history.knows(build.release(), name, value) {
             if unknown == UnknownOptions::Error {
-                return Err(usage(anyhow!("{}: {why}", reference.build)));
+                return Err(usage(anyhow!("{}: {why}", build.reference)));
             }
             refused.push(name.clone());
         }

@@ -3,7 +3,9 @@
 use super::view_of;
 use crate::differs::{Difference, DifferenceKind};
 use model::block::BASE;
+use model::build::Made;
 use model::record::RunRecord;
+use std::collections::BTreeMap;
 use testing::compared::{EQUAL, record};
 use testing::{NEW_DEFAULTS, OLD_DEFAULTS};
 
@@ -49,6 +51,30 @@ fn options_that_differ_for_another_reason_are_listed_too() {
     assert_eq!(kind_of(&differs, "library sha256"), Some(DifferenceKind::Library));
     assert_eq!(kind_of(&differs, "version"), Some(DifferenceKind::Fact));
     assert_eq!(kind_of(&differs, "compiler"), None);
+}
+
+#[test]
+fn what_builds_from_source_were_made_of_and_by_is_told_where_it_differs() {
+    let mut record = record(&EQUAL);
+    for (subject, lto) in record.plan.subjects.iter_mut().zip(["no", "yes"]) {
+        subject.build.made = Some(Box::new(Made {
+            source: "/src".into(),
+            id: "a".repeat(40),
+            summary: "fix it".to_owned(),
+            recipe: "make".to_owned(),
+            settings: BTreeMap::from([("lto".to_owned(), lto.to_owned())]),
+            compiler: Some("gcc 12.2.0".to_owned()),
+            flags: Vec::new(),
+            version: None,
+            ignored: Vec::new(),
+        }));
+    }
+    let differs = differing(&record);
+    let recipe = differs.iter().find(|one| one.what == "recipe").unwrap();
+    assert_eq!(recipe.candidate.as_deref(), Some("make by gcc 12.2.0: lto yes"));
+    assert_eq!(kind_of(&differs, "sources"), None);
+    record.plan.subjects[1].build.made.as_mut().unwrap().id = "b".repeat(40);
+    assert_eq!(kind_of(&differing(&record), "sources"), Some(DifferenceKind::Library));
 }
 
 #[test]

@@ -9,10 +9,11 @@ use super::file::EngineSource;
 use super::loader;
 use super::own;
 use super::record::{self, BuildRecord, JarRecord, PackageRecord, SCHEMA};
+use super::repository::Repository;
 use super::sha256;
 use crate::marked_dir::{check_below, create_marked_dir, create_marked_dir_below};
 use crate::server::elsewhere::read_password;
-use model::build::{BuildProbe, BuildSource, EngineBuild};
+use model::build::{BuildProbe, BuildSource, EngineBuild, Made};
 use model::elsewhere::ServerElsewhere;
 use model::subject::{BuildRef, compare_versions};
 use model::units::Bytes;
@@ -159,13 +160,33 @@ impl BuildCache {
     /// its install prefix. `name` is `NAME` (of the engine rocksdb) or `ENGINE@NAME`. All stays where it is. A name that is in
     /// use for another own build is given to this one.
     pub fn add(&self, catalog: &EngineCatalog, name: &str, path: &Path) -> Result<EngineBuild, EngineError> {
+        self.add_made(catalog, name, path, None)
+    }
+
+    /// The same of a build that `engine build` made, and how.
+    pub fn add_made(
+        &self,
+        catalog: &EngineCatalog,
+        name: &str,
+        path: &Path,
+        made: Option<Made>,
+    ) -> Result<EngineBuild, EngineError> {
         let build = own_reference(catalog, name, DEFAULT_ENGINE)?;
         let path = path::absolute(path).map_err(EngineError::io("read", path))?;
-        let record = own::record_of(&build, &path, catalog.source(&build.engine)?, &self.arch)?;
+        let source = catalog.source(&build.engine)?;
+        let record = own::record_of(&build, &path, source, &self.arch, made.map(Box::new))?;
         // What was found out about the very same binary stays.
         let earlier = self.record(&build, "").ok().flatten();
         let probe = earlier.filter(|earlier| earlier.sha256 == record.sha256).and_then(|same| same.probe);
         self.keep(record.with_probe(probe))
+    }
+
+    /// Whether a build of one's own can have this name, `ENGINE@NAME`: before minutes are spent on making it.
+    ///
+    /// # Errors
+    /// A published release has it, or it cannot be a directory's.
+    pub fn check_own_name(catalog: &EngineCatalog, name: &str) -> Result<(), EngineError> {
+        own_reference(catalog, name, DEFAULT_ENGINE).map(|_| ())
     }
 
     /// Makes a server known that runs already and is not ours; nobody connects to it yet. `name` is `NAME` (of the
@@ -205,7 +226,25 @@ impl BuildCache {
             packages: Vec::new(),
             code: None,
             probe: None,
+            made: None,
         })
+    }
+
+    /// The repository of an engine; none if nobody made one known.
+    pub fn repository(&self, engine: &str) -> Result<Option<Repository>, EngineError> {
+        check_below(&self.root, &[ENGINES_DIRECTORY, engine])?;
+        Repository::read(&self.root.join(ENGINES_DIRECTORY).join(engine))
+    }
+
+    /// Makes the repository of an engine known, in place of an earlier one.
+    pub fn add_repository(
+        &self,
+        catalog: &EngineCatalog,
+        engine: &str,
+        repository: &Repository,
+    ) -> Result<(), EngineError> {
+        catalog.source(engine)?;
+        repository.write(&create_marked_dir_below(&self.root, &[ENGINES_DIRECTORY, engine])?)
     }
 
     /// Writes the record of an own build or a server elsewhere.
@@ -287,7 +326,8 @@ impl BuildCache {
         let build = record.reference.clone();
         let directory = self.directory(&build);
         let source = catalog.source(&build.engine)?;
-        let now = own::record_of(&build, path, source, &self.arch).map_err(|error| match error {
+        let made = record.made.clone();
+        let now = own::record_of(&build, path, source, &self.arch, made).map_err(|error| match error {
             EngineError::NoSuchPath { path }
             | EngineError::NoLibraryInDirectory { path, .. }
             | EngineError::NotAServer { root: path, .. } => {
@@ -422,6 +462,11 @@ fn own_reference(catalog: &EngineCatalog, name: &str, engine: &str) -> Result<Bu
     let build: BuildRef = written
         .parse()
         .map_err(|_| bad_name("write it with letters, digits, `.`, `-` and `_` only, like `my-8.7.3`"))?;
+    if build.commit().is_some() {
+        return Err(bad_name(
+            "`git:` is a commit of the engine's repository (`engine add ENGINE --git DIR`)",
+        ));
+    }
     if catalog.release(&build)?.is_some() {
         return Err(bad_name(&format!(
             "{build} is a published release; take another one, like `my-{}`",
@@ -435,9 +480,9 @@ fn own_reference(catalog: &EngineCatalog, name: &str, engine: &str) -> Result<Bu
 }
 
 /// Whether a name can be that of a build's directory: those that begin with a dot are `..` or our own
-/// scratch, those with a dash would read as options.
+/// scratch, those with a dash would read as options, and a commit (`git:origin/main`) is built under another name.
 fn is_directory_name(name: &str) -> bool {
-    !name.starts_with(['.', '-'])
+    !name.starts_with(['.', '-']) && !name.contains([':', '/'])
 }
 
 #[cfg(test)]

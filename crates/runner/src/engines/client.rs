@@ -175,7 +175,7 @@ pub(super) fn output_of(program: &Path, timeout: Duration) -> Option<String> {
 }
 
 /// The same of a program that is called with arguments.
-pub(super) fn output_with(program: &Path, arguments: &[&str], timeout: Duration) -> Option<String> {
+pub(crate) fn output_with(program: &Path, arguments: &[&str], timeout: Duration) -> Option<String> {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())

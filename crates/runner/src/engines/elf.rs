@@ -4,6 +4,7 @@
 use super::error::EngineError;
 use super::file::LibrarySource;
 use object::{Architecture, Object, ObjectKind, ObjectSection, ObjectSymbol, ReadCache};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -93,6 +94,25 @@ pub(crate) fn looks_beside_itself(path: &Path) -> bool {
     strings.is_some_and(names)
 }
 
+/// The command lines of the compilers that made a file, each once, if they wrote them into it (`-frecord-gcc-switches`).
+pub(super) fn command_lines(path: &Path) -> Vec<String> {
+    let Ok(file) = File::open(path) else { return Vec::new() };
+    let cache = ReadCache::new(file);
+    let Ok(file) = object::File::parse(&cache) else { return Vec::new() };
+    let section = file.section_by_name(".GCC.command.line").and_then(|section| section.data().ok());
+    lines_of(section.unwrap_or_default())
+}
+
+/// ```text
+/// GNU C17 12.2.0 -mtune=generic -march=x86-64 -g -O2 -fPIC
+/// /usr/lib/llvm-16/bin/clang -O2 -g -c a.c
+/// ```
+/// as gcc writes them from 11 on, and clang. Older gcc writes each word by itself, which tells nothing of a single line: such words are left out.
+fn lines_of(section: &[u8]) -> Vec<String> {
+    let texts = section.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    texts.filter(|text| text.contains(" -") && !text.starts_with('-')).map(Cow::into_owned).collect()
+}
+
 fn stamps_of<'a>(file: &object::File<'a, &'a ReadCache<File>>) -> Vec<String> {
     let comment = file.section_by_name(".comment").and_then(|section| section.data().ok());
     comment.map(compiler_stamps).unwrap_or_default()
@@ -177,5 +197,15 @@ mod tests {
         assert_eq!(stamps("\0GCC: 7.3.1\0$Id$\0GCC: 4.4.7\0GCC: 7.3.1\0"), ["GCC: 7.3.1", "GCC: 4.4.7"]);
         assert_eq!(stamps("Debian clang version 14.0.6\0"), ["Debian clang version 14.0.6"]);
         assert_eq!(stamps(""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn command_lines_are_told_from_single_words() {
+        let lines = |section: &str| lines_of(section.as_bytes());
+        let gcc = "GNU C17 12.2.0 -g -O2";
+        let clang = "/usr/bin/clang -O2 -c a.c";
+        assert_eq!(lines(&format!("\0{gcc}\0\0{clang}\0")), [gcc, clang]);
+        assert_eq!(lines("a.c\0-O2\0-auxbase-strip a.o\0"), Vec::<String>::new());
+        assert_eq!(lines(""), Vec::<String>::new());
     }
 }

@@ -49,6 +49,11 @@ pub enum EngineError {
     )]
     ReleaseNotForThisCpu { build: BuildRef, arch: String },
     #[error(
+        "`{}` says that it is `{said}`, but its sources are of {wanted}: something of another build was left; \
+         remove its directory below `builds` in the work directory and build again", .program.display()
+    )]
+    BuiltAnotherVersion { program: PathBuf, said: Box<str>, wanted: Box<str> },
+    #[error(
         "cannot fetch {build}: there is no `{}` to run; {}, or build the release yourself and use \
          `dbdyno engine add NAME PATH`", .program.display(), .client.install()
     )]

@@ -313,6 +313,7 @@ impl Fetch<'_> {
             packages: Vec::new(),
             code: None,
             probe: None,
+            made: None,
         })
     }
 }

@@ -8,7 +8,7 @@ use super::layout::Search;
 use super::record::{BuildRecord, SCHEMA};
 use super::sha256;
 use crate::doctor::found_on_path;
-use model::build::{BuildProbe, BuildSource, EngineBuild};
+use model::build::{BuildProbe, BuildSource, EngineBuild, Made};
 use model::subject::BuildRef;
 use model::units::Bytes;
 use std::collections::BTreeSet;
@@ -23,14 +23,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// What of `pg_config`'s output tells how a build was made.
 const PG_CONFIG_NAMES: [&str; 4] = ["VERSION", "CC", "CFLAGS", "CONFIGURE"];
 
-/// The record of the library or server that `path` is, or that the directory `path` holds.
+/// The record of the library or server that `path` is, or that the directory `path` holds; `made` if `engine build` made it.
 pub(super) fn record_of(
     reference: &BuildRef,
     path: &Path,
     source: &EngineSource,
     arch: &str,
+    made: Option<Box<Made>>,
 ) -> Result<BuildRecord, EngineError> {
     let mut probe = None;
+    let mut made = made;
     let (library, server, compilers) = match source {
         EngineSource::Program(program) => {
             let path = resolved(path)?;
@@ -41,6 +43,9 @@ pub(super) fn record_of(
         EngineSource::Library(source) => {
             let library = find_library(path, source)?;
             let compilers = elf::check_library(&library, source, arch)?;
+            if let Some(made) = &mut made {
+                made.ignored = ignored(&made.flags, &elf::command_lines(&library));
+            }
             (library, None, compilers)
         }
         EngineSource::Server(source) => {
@@ -51,13 +56,17 @@ pub(super) fn record_of(
                 initialise: &source.layout.initialise,
                 base: Path::new("/"),
                 root: &root,
-                // It was installed here, so it finds its libraries itself.
-                libraries: Vec::new(),
+                // One that was installed where it is finds its libraries itself; one of ours was built for another place.
+                libraries: if made.is_some() { libraries_in(&root) } else { Vec::new() },
                 arguments: source.layout.arguments.clone(),
                 own: true,
             };
             let found = search.run()?;
             let mut compilers = elf::check_program(&found.program, arch)?;
+            if let Some(made) = &mut made {
+                check_version(made, &found.program)?;
+                made.ignored = ignored(&made.flags, &elf::command_lines(&found.program));
+            }
             if let InitialiseLayout::Initdb { .. } = source.layout.initialise {
                 let output = client::output_of(&found.program.with_file_name("pg_config"), ANSWER_TIMEOUT);
                 compilers.extend(output.iter().flat_map(|output| pg_config_facts(output)));
@@ -80,7 +89,56 @@ pub(super) fn record_of(
         packages: Vec::new(),
         code: None,
         probe,
+        made,
     })
+}
+
+/// A build directory may have kept something of another version.
+fn check_version(made: &Made, program: &Path) -> Result<(), EngineError> {
+    let Some(wanted) = &made.version else { return Ok(()) };
+    let said = client::output_with(program, &["--version"], ANSWER_TIMEOUT).unwrap_or_default();
+    let said = said.lines().next().unwrap_or_default().trim();
+    if said.contains(wanted.as_str()) {
+        return Ok(());
+    }
+    Err(EngineError::BuiltAnotherVersion {
+        program: program.to_owned(),
+        said: said.into(),
+        wanted: wanted.as_str().into(),
+    })
+}
+
+/// Of these flags those that are missing in some command lines of the compiler; of those that set a level (`-O2`) the last one counts. None if the
+/// compiler wrote no command lines.
+fn ignored(flags: &[String], lines: &[String]) -> Vec<String> {
+    let has = |line: &str, flag: &str| {
+        let mut words = line.split_whitespace().rev();
+        if flag.starts_with(LEVEL) {
+            return words.find(|word| word.starts_with(LEVEL)) == Some(flag);
+        }
+        // What gcc compiles when it links has no flag that says so.
+        (flag.starts_with(LTO) && line.starts_with(GCC_AT_LINK_TIME)) || words.any(|word| word == flag)
+    };
+    let is_missing = |flag: &&String| is_written(flag) && lines.iter().any(|line| !has(line, flag));
+    flags.iter().filter(is_missing).cloned().collect()
+}
+
+/// How flags of optimisation begin.
+const LEVEL: &str = "-O";
+const LTO: &str = "-flto";
+/// How gcc calls itself when it compiles what it has kept for link time.
+const GCC_AT_LINK_TIME: &str = "GNU GIMPLE";
+
+/// Whether a compiler writes a flag as it was given: gcc leaves macros, paths and warnings out, and has put the name of this CPU in place of
+/// `native`.
+fn is_written(flag: &str) -> bool {
+    [LEVEL, "-f", "-m"].iter().any(|begin| flag.starts_with(begin)) && !flag.ends_with("=native")
+}
+
+/// Directories of libraries, as installing makes them.
+fn libraries_in(root: &Path) -> Vec<PathBuf> {
+    let candidates = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
+    candidates.into_iter().map(|directory| root.join(directory)).filter(|path| path.is_dir()).collect()
 }
 
 /// The program as the host has it.
@@ -90,7 +148,7 @@ pub(super) fn installed(
     arch: &str,
 ) -> Result<EngineBuild, EngineError> {
     let path = found_on_path(&program.name).ok_or_else(|| not_installed(reference, program))?;
-    let record = record_of(reference, &path, &EngineSource::Program(program.clone()), arch)?;
+    let record = record_of(reference, &path, &EngineSource::Program(program.clone()), arch, None)?;
     Ok(EngineBuild { source: BuildSource::Installed { path }, ..record.into_build(Path::new("/")) })
 }
 
@@ -199,6 +257,22 @@ mod tests {
         let expected =
             ["CONFIGURE =  '--with-icu'", "CC = gcc", "CFLAGS = -O2 -g", "VERSION = PostgreSQL 15.18"];
         assert_eq!(pg_config_facts(output), expected.map(|fact| format!("pg_config: {fact}")));
+    }
+
+    #[test]
+    fn flags_that_a_tree_does_not_pass_on_are_found() {
+        let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
+        let lines = list(&["GNU C17 12.2.0 -O2 -g -flto=auto", "GNU C17 12.2.0 -O2 -O3 -g -flto=auto"]);
+        assert_eq!(ignored(&list(&["-O2", "-flto=auto"]), &lines), ["-O2"]);
+        assert_eq!(ignored(&list(&["-O3", "-march=haswell"]), &lines), ["-O3", "-march=haswell"]);
+        let not_written = list(&["-march=native", "-DNDEBUG", "-Wall"]);
+        assert!(ignored(&not_written, &lines).is_empty());
+        let linked = list(&["GNU GIMPLE 12.2.0 -O2 -g"]);
+        assert_eq!(
+            ignored(&list(&["-O2", "-flto=auto", "-fno-omit-frame-pointer"]), &linked),
+            ["-fno-omit-frame-pointer"]
+        );
+        assert!(ignored(&list(&["-O2"]), &[]).is_empty(), "nothing is known");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::code::CodeFile;
 use super::disk;
 use super::error::EngineError;
 use super::loader;
-use model::build::{BuildProbe, BuildSource, EngineBuild, Initialise, ServerFiles};
+use model::build::{BuildProbe, BuildSource, EngineBuild, Initialise, Made, ServerFiles};
 use model::subject::BuildRef;
 use model::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,9 @@ pub(super) struct BuildRecord {
     pub code: Option<Vec<CodeFile>>,
     /// What it said of itself; absent where it was never opened.
     pub probe: Option<BuildProbe>,
+    /// How `engine build` made it.
+    #[serde(default)]
+    pub made: Option<Box<Made>>,
 }
 
 impl BuildRecord {
@@ -155,6 +158,7 @@ impl BuildRecord {
             source: self.source,
             compilers: self.compilers,
             probe: self.probe,
+            made: self.made,
         }
     }
 }

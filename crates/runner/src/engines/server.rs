@@ -222,6 +222,7 @@ impl Fetch<'_> {
             packages: unpacked.packages.iter().map(Archive::package).collect(),
             code: Some(code),
             probe: None,
+            made: None,
         })
     }
 

@@ -46,7 +46,8 @@ fn of_reader(mut reader: impl Read) -> io::Result<(String, u64)> {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+/// Bytes as digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");

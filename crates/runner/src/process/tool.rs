@@ -5,6 +5,7 @@ use super::wait::{Unmet, Wait};
 use super::{child, output, tree};
 use model::counter::{Counter, Counters};
 use model::units::Nanos;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -44,6 +45,8 @@ pub struct Tool<'a> {
     pub timeout: Nanos,
     /// Variables of the environment that it does not get.
     pub without: &'a [&'a str],
+    /// Variables that it gets beside those of this process.
+    pub with: &'a BTreeMap<String, String>,
 }
 
 /// A program that has ended well.
@@ -81,6 +84,7 @@ pub fn run(
     for variable in tool.without {
         command.env_remove(variable);
     }
+    command.envs(tool.with);
     child::die_with_controller(&mut command);
     let child = command.spawn().map_err(error)?;
     let pid = child.id();
@@ -161,6 +165,7 @@ mod tests {
             output: &output,
             timeout,
             without: &[],
+            with: &BTreeMap::new(),
         };
         run(&tool, |_| Ok(()), &mut || false)
     }

@@ -4,6 +4,7 @@ use crate::process::tool::{self, Tool, ToolError};
 use model::config::Options;
 use model::units::Nanos;
 use model::workload::fio;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// It reads a command line and ends.
@@ -22,7 +23,14 @@ pub fn try_options(
     let mut arguments = vec!["--parse-only".to_owned(), "--name=job".to_owned()];
     arguments.extend(fio::arguments(options));
     let output = directory.join("fio.txt");
-    let tool =
-        Tool { program, arguments: &arguments, directory, output: &output, timeout: TIMEOUT, without: &[] };
+    let tool = Tool {
+        program,
+        arguments: &arguments,
+        directory,
+        output: &output,
+        timeout: TIMEOUT,
+        without: &[],
+        with: &BTreeMap::new(),
+    };
     tool::run(&tool, |_| Ok(()), &mut || interrupted()).map(|_| ())
 }

@@ -22,6 +22,7 @@ use model::record::engine_text_name;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, EngineText, FailureKind, Reply, Request};
 use model::workload::{Operation, Settle, Step};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -188,6 +189,7 @@ impl RealWorld {
             output: &output,
             timeout,
             without: &[],
+            with: &BTreeMap::new(),
         };
         let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(MeasuredSide::Device, device.as_deref());

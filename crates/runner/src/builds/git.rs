@@ -1,8 +1,9 @@
 //! Calls of git, and what they print.
 
-use super::{Commit, CommitError};
+use super::{BuildError, Version};
 use crate::process::tool::{self, Tool, ToolError};
 use model::units::Nanos;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Listing and checking out take seconds even in large repositories; a timeout against hangs.
@@ -31,9 +32,9 @@ pub(super) struct Git<'a> {
 
 impl Git<'_> {
     /// The commit of this name.
-    pub(super) fn commit(&self, name: &str) -> Result<Commit, CommitError> {
+    pub(super) fn commit(&self, name: &str) -> Result<Version, BuildError> {
         let unknown =
-            || CommitError::NoSuchCommit { name: name.to_owned(), repository: self.repository.to_owned() };
+            || BuildError::NoSuchCommit { name: name.to_owned(), repository: self.repository.to_owned() };
         // A name that begins with a dash would be read as an option.
         if name.is_empty() || name.starts_with('-') {
             return Err(unknown());
@@ -50,13 +51,21 @@ impl Git<'_> {
     }
 
     /// The commits of a range along first parents, oldest first.
-    pub(super) fn log(&self, range: &str) -> Result<Vec<Commit>, CommitError> {
+    pub(super) fn log(&self, range: &str) -> Result<Vec<Version>, BuildError> {
         let output = self.run(&["log", "--first-parent", "--reverse", FORMAT, range, "--"]);
         output.map(|output| listed(&output)).map_err(|source| self.error("list commits".to_owned(), source))
     }
 
+    /// Whether a commit has a file, or a directory, of this path from its root, whichever directory of a checkout the repository was named by.
+    pub(super) fn has(&self, commit: &Version, path: &Path) -> Result<bool, BuildError> {
+        let path = path.to_string_lossy();
+        let listed = self.run(&["ls-tree", "--full-tree", "--name-only", &commit.id, "--", &path]);
+        let listed = listed.map_err(|source| self.error(format!("list {}", commit.short()), source))?;
+        Ok(listed.lines().any(|line| line == path))
+    }
+
     /// Where the repository's objects are, whichever directory of a checkout or worktree it was named by.
-    pub(super) fn shared_directory(&self) -> Result<String, CommitError> {
+    pub(super) fn shared_directory(&self) -> Result<String, BuildError> {
         let output = self.run(&["rev-parse", "--path-format=absolute", "--git-common-dir"]);
         let output = output.map_err(|source| self.error("look for a repository".to_owned(), source))?;
         let found = output.lines().rfind(|line| line.starts_with('/'));
@@ -74,14 +83,15 @@ impl Git<'_> {
             output: &self.scratch.join("git.output"),
             timeout: GIT_TIMEOUT,
             without: &FOREIGN_VARIABLES,
+            with: &BTreeMap::new(),
         };
         tool::run(&tool, |_| Ok(()), &mut || (self.interrupted)()).map(|run| run.output)
     }
 
-    pub(super) fn error(&self, doing: String, source: ToolError) -> CommitError {
+    pub(super) fn error(&self, doing: String, source: ToolError) -> BuildError {
         match source {
-            ToolError::Interrupted => CommitError::Interrupted,
-            source => CommitError::Git { doing, repository: self.repository.to_owned(), source },
+            ToolError::Interrupted => BuildError::Interrupted,
+            source => BuildError::Git { doing, repository: self.repository.to_owned(), source },
         }
     }
 }
@@ -98,13 +108,13 @@ fn is_unknown_name(said: &str) -> bool {
 }
 
 /// Lines that begin with the name of a commit; git's warnings stand among them.
-fn listed(output: &str) -> Vec<Commit> {
+fn listed(output: &str) -> Vec<Version> {
     let is_id = |text: &str| text.len() >= 40 && text.chars().all(|digit| digit.is_ascii_hexdigit());
     output
         .lines()
         .filter_map(|line| line.split_once('\t'))
         .filter(|(id, _)| is_id(id))
-        .map(|(id, summary)| Commit { id: id.to_owned(), summary: summary.to_owned() })
+        .map(|(id, summary)| Version { id: id.to_owned(), summary: summary.to_owned() })
         .collect()
 }
 
@@ -116,6 +126,6 @@ mod tests {
     fn commits_are_told_from_warnings() {
         let id = "a".repeat(40);
         let output = format!("warning: a\tb\n{id}\tfix: tabs\there\n{}\tshort\n\n", "a".repeat(7));
-        assert_eq!(listed(&output), [Commit { id, summary: "fix: tabs\there".to_owned() }]);
+        assert_eq!(listed(&output), [Version { id, summary: "fix: tabs\there".to_owned() }]);
     }
 }

@@ -1,0 +1,196 @@
+//! Cases of builds from source: the fake engine is built from a git repository, a directory and an archive, by recipes of the user's.
+
+use super::fake_engine::{ENGINE, WORKLOAD};
+use super::scratch::Scratch;
+use super::tool::Call;
+use super::{Case, Ending};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("build commits", commits),
+        Case::new("build archive", archive),
+        Case::new("build bad input", bad_input),
+    ]
+}
+
+/// The second recipe has a makefile that does not pass the optimisation on.
+const RECIPES: &str = r#"
+engine = "rocksdb"
+
+[[recipe]]
+name = "script"
+description = "one call of the compiler"
+needs = "fake_engine.c"
+build = '$CC -std=gnu11 -shared -fPIC $CFLAGS -DORDERS="\"$source/orders\"" -o librocksdb.so "$source/fake_engine.c"'
+library = "librocksdb.so"
+
+[[recipe]]
+name = "deaf"
+description = "ignores the optimisation"
+needs = "fake_engine.c"
+build = '$CC -std=gnu11 -shared -fPIC $CFLAGS -O1 -DORDERS="\"none\"" -o librocksdb.so "$source/fake_engine.c"'
+library = "librocksdb.so"
+
+[variants]
+frame-pointers = { frame-pointers = "yes" }
+"#;
+
+/// The fake engine after a change, which makes it another binary.
+fn engine(change: &str) -> String {
+    format!("{ENGINE}\nconst char fake_change[] = \"{change}\";\n")
+}
+
+/// The user's recipes, and a repository with two commits.
+struct Sources<'a> {
+    scratch: &'a Scratch,
+    repository: PathBuf,
+}
+
+impl<'a> Sources<'a> {
+    fn create(scratch: &'a Scratch) -> anyhow::Result<Sources<'a>> {
+        scratch.write_config("recipes/fake.toml", RECIPES)?;
+        let repository = scratch.path("repository");
+        fs::create_dir(&repository)?;
+        let sources = Sources { scratch, repository };
+        sources.git(&["init", "--quiet"])?;
+        for change in ["first", "second"] {
+            sources.commit(&engine(change), change)?;
+        }
+        Ok(sources)
+    }
+
+    fn commit(&self, text: &str, message: &str) -> anyhow::Result<()> {
+        fs::write(self.repository.join("fake_engine.c"), text)?;
+        self.git(&["add", "--all"])?;
+        self.git(&["commit", "--quiet", "-m", message]).map(|_| ())
+    }
+
+    fn git(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new("git")
+            .args(["-c", "user.name=e2e", "-c", "user.email=e2e@dbdyno.example"])
+            .args(arguments)
+            .current_dir(&self.repository)
+            .output()
+            .context("failed to start git")?;
+        ensure!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).context("git printed no text")
+    }
+
+    fn id(&self, reference: &str) -> anyhow::Result<String> {
+        self.git(&["rev-parse", reference]).map(|id| id.trim().to_owned())
+    }
+
+    fn call<const N: usize>(&self, arguments: [&str; N]) -> Call<'a> {
+        Call::new(self.scratch, arguments).own_cache()
+    }
+
+    fn build(&self, reference: &str) -> Call<'a> {
+        let build = self.call(["engine", "build", "rocksdb", "--json", "--ref", reference, "--git"]);
+        build.and([&self.repository])
+    }
+}
+
+/// A commit is built once for each recipe, the checkout stays as it is, and a comparison builds the commits that it names.
+fn commits(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let sources = Sources::create(scratch)?;
+    fs::write(sources.repository.join("fake_engine.c"), "not committed")?;
+    let id = sources.id("HEAD")?;
+    let built = sources.build("HEAD").succeeds()?.json()?;
+    let made = &built["build"]["made"];
+    ensure!(made["id"] == *id && made["summary"] == "second", "it was made of {made}");
+    ensure!(built["build"]["reference"] == format!("rocksdb@{}", &id[..12]), "its name: {built}");
+    ensure!(made["compiler"].as_str().is_some_and(|one| one.contains("gcc")), "its compiler: {made}");
+    ensure!(built["seconds"].as_f64().is_some(), "it took no time: {built}");
+    ensure!(made["ignored"].as_array().is_some_and(Vec::is_empty), "flags were ignored: {made}");
+    let again = sources.build("HEAD").succeeds()?.json()?;
+    ensure!(again["seconds"].is_null() && again["build"]["sha256"] == built["build"]["sha256"], "{again}");
+    let with_frames = sources.build("HEAD").and(["--recipe", "frame-pointers"]).succeeds()?.json()?;
+    let name = with_frames["build"]["reference"].as_str().context("it has no name")?;
+    ensure!(name == format!("rocksdb@{}-frame-pointers", &id[..12]), "the name of the variant: {name}");
+    let deaf = sources.build("HEAD").and(["--recipe", "deaf", "--as", "deaf"]).run()?.expect_code(&[0])?;
+    let deaf = deaf.expect_stderr(&["rocksdb@deaf", "-O2"])?.json()?;
+    ensure!(deaf["build"]["made"]["ignored"] == serde_json::json!(["-O2"]), "what was ignored: {deaf}");
+    let info = sources.call(["engine", "info", name]).succeeds()?.stdout;
+    for words in ["script,frame-pointers by gcc", "lto no", &id] {
+        ensure!(info.contains(words), "`{words}` is not said:\n{info}");
+    }
+    sources.call(["engine", "add", "rocksdb", "--git"]).and([&sources.repository]).succeeds()?;
+    scratch.write("fake.toml", WORKLOAD)?;
+    let plan = "name = \"commits\"\nworkloads = [\"fake.toml\"]\nseed = 7\nrounds = 1\ndesign = \"rounds\"\n\
+                subjects = [\"rocksdb@git:HEAD~1\", \"rocksdb@git:HEAD\"]\n";
+    let plan = scratch.write("plan.toml", plan)?;
+    let report = sources.call(["run", "--json"]).and([plan]).succeeds()?.json()?;
+    let subjects = report["subjects"].to_string();
+    for reference in ["HEAD~1", "HEAD"] {
+        let name = format!("rocksdb@{}", &sources.id(reference)?[..12]);
+        ensure!(subjects.contains(&name), "{name} was not measured: {subjects}");
+    }
+    ensure!(
+        fs::read_to_string(sources.repository.join("fake_engine.c"))? == "not committed",
+        "it was touched"
+    );
+    ensure!(sources.git(&["worktree", "list"])?.lines().count() == 1, "a worktree was left behind");
+    Ok(Ending::Passed)
+}
+
+/// An archive and the directory in it are both built, and known by what is in them.
+fn archive(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let sources = Sources::create(scratch)?;
+    let archive = scratch.path("fake.tar.gz");
+    let tar = Command::new("tar")
+        .arg("-czf")
+        .arg(&archive)
+        .arg("repository")
+        .current_dir(&scratch.directory)
+        .status()
+        .context("failed to start tar")?;
+    ensure!(tar.success(), "tar failed: {tar}");
+    let build = |path: &PathBuf, name: &str| -> anyhow::Result<Value> {
+        let call = sources.call(["engine", "build", "rocksdb", "--json", "--as", name, "--source"]);
+        call.and([path]).succeeds()?.json()
+    };
+    let of_archive = build(&archive, "archive")?;
+    let of_directory = build(&sources.repository, "directory")?;
+    for built in [&of_archive, &of_directory] {
+        ensure!(built["build"]["made"]["id"].as_str().is_some_and(|id| id.len() == 64), "{built}");
+    }
+    ensure!(build(&archive, "again")?["seconds"].is_null(), "the same archive was built twice");
+    sources.commit(&engine("third"), "third")?;
+    let changed = build(&sources.repository, "changed")?;
+    ensure!(changed["build"]["made"]["id"] != of_directory["build"]["made"]["id"], "a change was not seen");
+    Ok(Ending::Passed)
+}
+
+fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let sources = Sources::create(scratch)?;
+    sources.build("no-such").fails(&[2], &["no commit `no-such`"])?;
+    sources
+        .build("HEAD")
+        .and(["--recipe", "meson"])
+        .fails(&[2], &["no recipe `meson`", "script, deaf, frame-pointers"])?;
+    sources.build("HEAD").and(["--set", "speed=1"]).fails(&[2], &["no setting `speed`", "optimisation"])?;
+    sources.build("HEAD").and(["--set", "lto"]).fails(&[2], &["NAME=VALUE"])?;
+    sources.build("HEAD").and(["--set", "compiler=no-such-cc"]).fails(&[2], &["no compiler `no-such-cc`"])?;
+    sources.build("HEAD").and(["--as", "8.7.3"]).fails(&[2], &["is a published release"])?;
+    sources.call(["engine", "build", "rocksdb", "--source", "nowhere"]).fails(&[2], &["no `nowhere`"])?;
+    sources.call(["engine", "build", "fio", "--source", "."]).fails(&[2], &["no recipe to build fio"])?;
+    sources
+        .call(["engine", "build", "rocksdb", "--source", scratch.config().to_str().unwrap_or(".")])
+        .fails(&[2], &["no recipe of rocksdb fits", "`fake_engine.c`"])?;
+    sources
+        .call(["compare", "rocksdb@git:HEAD~1", "rocksdb@git:HEAD"])
+        .fails(&[2], &["repository of rocksdb is not known", "engine add rocksdb --git"])?;
+    sources.commit("int this is no C;", "broken")?;
+    let failed = sources.build("HEAD").fails(&[3], &["the build failed", "error", "build.log"])?;
+    let log = failed.stderr.split('`').find(|part| part.ends_with("build.log")).context("no log is named")?;
+    ensure!(fs::read_to_string(log)?.contains("error"), "the log `{log}` has no error");
+    sources.commit("", "empty")?;
+    sources.build("HEAD").fails(&[2, 3], &["does not export `rocksdb_open`"])?;
+    sources.build("HEAD~2").succeeds()?;
+    Ok(Ending::Passed)
+}
