@@ -19,6 +19,9 @@ pub struct Building {
     pub engine: String,
     pub builder: Builder,
     source: PathBuf,
+    is_commit: bool,
+    /// Whether something is set that the names of the recipe and its variants do not tell.
+    is_set: bool,
 }
 
 /// A build that was made, and how long that took; no time if it was there already.
@@ -45,7 +48,8 @@ impl Building {
         let set = recipe.set.iter().map(|text| setting(text)).collect::<anyhow::Result<Vec<_>>>()?;
         let has = |file: &Path| source.has(version, file, scratch, &interrupt::requested);
         let ready = recipes.choose(&recipe.names, &set, &has, &Compiler::found).map_err(as_usage)?;
-        Building::of(places, engine, source, ready, recipe.timeout.map(Nanos::from))
+        let building = Building::of(places, engine, source, ready, recipe.timeout.map(Nanos::from))?;
+        Ok(Building { is_set: !set.is_empty(), ..building })
     }
 
     /// By a command of the user's.
@@ -56,20 +60,27 @@ impl Building {
         ready: Ready,
         timeout: Option<Nanos>,
     ) -> anyhow::Result<Building> {
-        let path = source.path().to_owned();
+        let (path, is_commit) = (source.path().to_owned(), matches!(source, Source::Repository(_)));
         let work_dir = paths::work_dir(places)?;
         let builder =
             Builder::new(&work_dir, source, ready, timeout.unwrap_or(BUILD_TIMEOUT)).map_err(as_usage)?;
-        Ok(Building { engine: engine.to_owned(), builder, source: path })
+        Ok(Building { engine: engine.to_owned(), builder, source: path, is_commit, is_set: false })
     }
 
-    /// The name of a build that is given none: the state, and what was asked for beside the recipe.
+    /// The name of a build that is given none: the state, the variants, and if anything else is set the beginning of the key of the build's directory.
     pub fn default_name(&self, version: &Version) -> String {
+        const KEY_DIGITS: usize = 6;
         let recipe = &self.builder.recipe().name;
-        match recipe.split_once(',') {
+        let mut name = match recipe.split_once(',') {
             Some((_, variants)) => format!("{}-{}", version.short(), variants.replace(',', "-")),
             None => version.short().to_owned(),
+        };
+        if self.is_set {
+            let key = self.builder.directory().file_name().unwrap_or_default().to_string_lossy();
+            name.push('-');
+            name.extend(key.chars().take(KEY_DIGITS));
         }
+        name
     }
 
     /// Builds a state, unless it is there, and makes it known under a name.
@@ -106,6 +117,7 @@ impl Building {
         let Ready { name, settings, compiler, flags, .. } = self.builder.recipe();
         Made {
             source: self.source.clone(),
+            is_commit: self.is_commit,
             id: version.id.clone(),
             summary: version.summary.clone(),
             recipe: name.clone(),
@@ -126,6 +138,16 @@ pub fn check_recipe(engine: &str, recipe: &Recipe) -> anyhow::Result<()> {
     let set = recipe.set.iter().map(|text| setting(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let recipes = resources::recipes(engine)?;
     recipes.choose(&recipe.names, &set, &|_| Ok(true), &Compiler::found).map(|_| ()).map_err(as_usage)
+}
+
+/// Whether a directory is a repository with a commit.
+///
+/// # Errors
+/// It is not.
+pub fn check_repository(places: &Places, directory: &Path) -> anyhow::Result<()> {
+    let scratch = RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?;
+    let source = Source::repository(directory).map_err(as_usage)?;
+    source.version("HEAD", scratch.path(), &interrupt::requested).map(|_| ()).map_err(usage)
 }
 
 /// Builds the commit that a subject names, `postgres@git:REF`; the subject with the name of this build. Any other subject as it is.
@@ -170,11 +192,7 @@ pub fn made_again(
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<BuildRef> {
     let scratch = RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?;
-    let source = match made.id.len() {
-        // Of a directory or an archive it is the SHA-256.
-        64 => Source::tree(&made.source),
-        _ => Source::repository(&made.source),
-    };
+    let source = if made.is_commit { Source::repository(&made.source) } else { Source::tree(&made.source) };
     let source = source.map_err(as_usage)?;
     let version = source.version(&made.id, scratch.path(), &interrupt::requested).map_err(as_usage)?;
     if version.id != made.id {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     Done,
-    /// A regression was found, and `--gate` was given.
+    /// A regression was found, and `--gate` was given; of a watch, one that is new.
     Regression,
     RunFailed,
     /// No verdict could be reached, and `--gate` was given.

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Calibrate(arguments) => commands::calibrate::run(&cli.places, &arguments),
         Command::Bisect(arguments) => commands::bisect::run(&cli.places, &arguments),
         Command::Run(arguments) => commands::run::run(&cli.places, &arguments),
+        Command::Watch(arguments) => commands::watch::run(&cli.places, &arguments),
         Command::Explain(arguments) => commands::explain::run(&cli.places, &arguments),
         Command::Report(arguments) => commands::report::run(&cli.places, &arguments),
         Command::Export(arguments) => commands::export::run(&cli.places, &arguments),

@@ -33,6 +33,7 @@ pub mod sides;
 mod tests;
 pub mod toolchain;
 mod trend;
+pub mod watch;
 
 /// Version of the contract that JSON keeps.
 pub const SCHEMA: u32 = 1;

@@ -80,6 +80,8 @@ impl EngineBuild {
 pub struct Made {
     /// The repository, directory or archive.
     pub source: PathBuf,
+    /// Whether it is a commit of a repository.
+    pub is_commit: bool,
     /// The commit, or the SHA-256 of what was in the directory or archive.
     pub id: String,
     /// The first line of the commit's message, or the name of the file.
@@ -197,6 +199,7 @@ mod tests {
     fn release_of(name: &str, version: Option<&str>) -> String {
         let made = version.map(|version| {
             Box::new(Made {
+                is_commit: true,
                 source: PathBuf::from("/src"),
                 id: "a".repeat(40),
                 summary: String::new(),

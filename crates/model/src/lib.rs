@@ -36,6 +36,7 @@ pub mod subject;
 pub mod units;
 pub mod verdict;
 pub mod warning;
+pub mod watched;
 pub mod wire;
 pub mod workload;
 

@@ -22,6 +22,7 @@ pub mod render;
 pub mod signs;
 pub mod site;
 mod trends;
+pub mod watch;
 
 #[cfg(test)]
 mod schema_check;

@@ -8,6 +8,7 @@ use model::record::{RunWarning, StepExit};
 use model::shape::{Level, Shape};
 use model::units::Bytes;
 use model::warning::Warning;
+use model::watched::WatchState;
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde_json::{from_str, to_string};
@@ -120,6 +121,11 @@ pub(crate) fn run_outcome(row: &Row<'_>, column: &str) -> rusqlite::Result<Optio
 
 pub(crate) fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Moment> {
     one_of(row, column, &[Moment::Before, Moment::After, Moment::Settled], Moment::name)
+}
+
+pub(crate) fn watch_state(row: &Row<'_>, column: &str) -> rusqlite::Result<WatchState> {
+    let known = [WatchState::New, WatchState::Known, WatchState::Accepted, WatchState::Gone];
+    one_of(row, column, &known, WatchState::name)
 }
 
 /// What a block is, as the columns `kind` and `cycle` hold it.

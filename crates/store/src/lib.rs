@@ -20,6 +20,7 @@ mod profiles;
 mod queue;
 mod resume;
 mod self_tests;
+mod watched;
 mod writer;
 
 pub use bisections::NamedRun;

@@ -29,6 +29,7 @@ mod opening;
 mod profiles;
 mod queue;
 mod self_tests;
+mod watched;
 
 const RUN: &str = "20261121-091500-3fa9";
 

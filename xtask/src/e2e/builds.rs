@@ -18,6 +18,11 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
+/// Those that judge what they measure.
+pub fn judging() -> Vec<Case> {
+    vec![Case::new("watch nights", nights)]
+}
+
 /// The second recipe has a makefile that does not pass the optimisation on.
 const RECIPES: &str = r#"
 engine = "rocksdb"
@@ -174,6 +179,7 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
         .and(["--recipe", "meson"])
         .fails(&[2], &["no recipe `meson`", "script, deaf, frame-pointers"])?;
     sources.build("HEAD").and(["--set", "speed=1"]).fails(&[2], &["no setting `speed`", "optimisation"])?;
+    sources.call(["engine", "add", "rocksdb", "--git", "/"]).fails(&[2], &["`/`"])?;
     sources.build("HEAD").and(["--set", "lto"]).fails(&[2], &["NAME=VALUE"])?;
     sources.build("HEAD").and(["--set", "compiler=no-such-cc"]).fails(&[2], &["no compiler `no-such-cc`"])?;
     sources.build("HEAD").and(["--as", "8.7.3"]).fails(&[2], &["is a published release"])?;
@@ -192,5 +198,59 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     sources.commit("", "empty")?;
     sources.build("HEAD").fails(&[2, 3], &["does not export `rocksdb_open`"])?;
     sources.build("HEAD~2").succeeds()?;
+    Ok(Ending::Passed)
+}
+
+/// Nights of a watch on the repository: the commit that made the engine slow is told once; the next ones are not, until it is fast again.
+fn nights(scratch: &Scratch) -> anyhow::Result<Ending> {
+    const WRITE: &str = "void rocksdb_write(handle database, handle options, handle batch, char **error) {";
+    const SLOW: &str = "for (volatile int turn = 0; turn < 20000; turn++) { }";
+    ensure!(ENGINE.contains(WRITE), "the fake engine writes by another function");
+    let sources = Sources::create(scratch)?;
+    sources.build("HEAD").and(["--as", "base"]).succeeds()?;
+    sources.call(["engine", "add", "rocksdb", "--git"]).and([&sources.repository]).succeeds()?;
+    scratch.write("fake.toml", &WORKLOAD.replace("keys = 100\n", "keys = 20_000\n"))?;
+    let plan = "name = \"nightly\"\nworkloads = [\"fake.toml\"]\nseed = 7\nrounds = 5\ndesign = \"rounds\"\n\
+                subjects = [\"rocksdb@base\", \"rocksdb@git:HEAD\"]\n";
+    let plan = scratch.write("nightly.toml", plan)?;
+    let messages = scratch.path("messages");
+    let night = |more: &[&str]| {
+        let call = sources.call(["watch", "--json", "--message"]).and([&messages]).and([&plan]);
+        call.and(more).run()
+    };
+    let told = || fs::read_to_string(&messages).unwrap_or_default().lines().count();
+    night(&[])?.expect_code(&[0])?;
+    ensure!(told() == 0, "a message of a night that changed nothing");
+    let again = night(&[])?.expect_code(&[0])?.expect_stderr(&["nothing is new since run"])?;
+    ensure!(again.stdout.is_empty(), "the same commit was measured again:\n{}", again.stdout);
+    let slow = ENGINE.replace(WRITE, &format!("{WRITE}\n    {SLOW}"));
+    sources.commit(&slow, "slow")?;
+    let id = sources.id("HEAD")?;
+    night(&[])?.expect_code(&[1])?.expect_stderr(&["is slower than rocksdb@base", &id[..12]])?;
+    let steps = told();
+    ensure!(steps > 0, "no message of the slow commit");
+    let text = fs::read_to_string(&messages)?;
+    let first: Value = serde_json::from_str(text.lines().next().context("the first line is missing")?)?;
+    let change = &first["change"];
+    ensure!(change["first_with"] == format!("rocksdb@{}", &id[..12]), "first with: {first}");
+    ensure!(change["last_without"].is_string() && change["candidate"] == "rocksdb@git:HEAD", "{first}");
+    sources.commit(&format!("{slow}\n// later\nint later = 1;\n"), "later")?;
+    night(&[])?.expect_code(&[0])?;
+    ensure!(told() == steps, "what is known was told again:\n{}", fs::read_to_string(&messages)?);
+    let list = sources.call(["watch", "--list", "--json"]).succeeds()?.json()?;
+    let changes = list["changes"].as_array().context("changes is no array")?;
+    ensure!(changes.len() == steps && changes.iter().all(|one| one["state"] == "known"), "the list: {list}");
+    sources.call(["watch", "--accept", "1"]).succeeds()?;
+    sources.call(["watch", "--accept", "99"]).fails(&[2], &["no watch has found a change of number 99"])?;
+    let text = sources.call(["watch", "--list", "--width", "200"]).succeeds()?.stdout;
+    ensure!(text.contains("accepted") && text.contains("rocksdb@git:HEAD"), "the list:\n{text}");
+    sources.commit("int this is no C;", "broken")?;
+    night(&[])?.expect_code(&[3])?.expect_stderr(&["cannot be built", "nothing to compare rocksdb@base"])?;
+    sources.commit(&format!("{ENGINE}\nint mended = 1;\n"), "mended")?;
+    let webhook = ["--webhook", "http://127.0.0.1:9/nobody-listens"];
+    night(&webhook)?.expect_code(&[3])?.expect_stderr(&["failed to post the message", "watch --list"])?;
+    let list = sources.call(["watch", "--list", "--json"]).succeeds()?.json()?;
+    let gone = |one: &Value| one["state"] == "gone";
+    ensure!(list["changes"].as_array().is_some_and(|all| all.iter().any(gone)), "nothing is gone: {list}");
     Ok(Ending::Passed)
 }

@@ -120,6 +120,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(compare::cases());
     cases.extend(bisect::cases(releases));
     cases.extend(build_files::cases());
+    cases.extend(builds::judging());
     cases.extend(doctor::cases());
     cases.extend(explain::cases());
     cases.extend(fio::cases());

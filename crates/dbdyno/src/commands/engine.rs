@@ -34,7 +34,7 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
             engine_build::run(places, &catalog, &cache, &wanted)
         }
         EngineAction::Add { name, git: Some(git), recipe, .. } => {
-            add_repository(&catalog, &cache, name, git, recipe)
+            add_repository(places, &catalog, &cache, name, git, recipe)
         }
         EngineAction::Add { recipe, .. } if recipe.is_given() => {
             Err(usage(anyhow!("--recipe, --set and --build-timeout are of commits, which --git names")))
@@ -182,6 +182,7 @@ fn add(catalog: &EngineCatalog, cache: &BuildCache, name: &str, path: &Path) -> 
 }
 
 fn add_repository(
+    places: &Places,
     catalog: &EngineCatalog,
     cache: &BuildCache,
     engine: &str,
@@ -190,6 +191,7 @@ fn add_repository(
 ) -> anyhow::Result<()> {
     // A recipe that there is not is told now, not when the first commit is built.
     crate::building::check_recipe(engine, recipe)?;
+    crate::building::check_repository(places, directory)?;
     let path = std::path::absolute(directory)?;
     let repository =
         Repository { path, recipe: recipe.names.clone(), set: recipe.set.clone(), timeout: recipe.timeout };

@@ -24,5 +24,6 @@ pub mod report;
 pub mod run;
 pub mod serve;
 pub mod slow_device;
+pub mod watch;
 pub mod worker;
 pub mod workload;

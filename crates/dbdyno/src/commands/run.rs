@@ -298,7 +298,8 @@ fn worse(left: Ending, right: Ending) -> Ending {
     if left == Ending::Done { right } else { left }
 }
 
-fn read(path: &Path) -> anyhow::Result<PlanFile> {
+/// A plan by its file.
+pub fn read(path: &Path) -> anyhow::Result<PlanFile> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("failed to read the plan `{}`", path.display()))
         .map_err(usage)?;

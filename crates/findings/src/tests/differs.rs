@@ -58,6 +58,7 @@ fn what_builds_from_source_were_made_of_and_by_is_told_where_it_differs() {
     let mut record = record(&EQUAL);
     for (subject, lto) in record.plan.subjects.iter_mut().zip(["no", "yes"]) {
         subject.build.made = Some(Box::new(Made {
+            is_commit: true,
             source: "/src".into(),
             id: "a".repeat(40),
             summary: "fix it".to_owned(),

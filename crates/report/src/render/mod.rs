@@ -16,7 +16,7 @@ mod post;
 pub(crate) mod separated;
 mod sheet;
 mod step_summary;
-mod text;
+pub(crate) mod text;
 mod together;
 
 use crate::charts::{self, Chart};

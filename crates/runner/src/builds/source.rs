@@ -138,6 +138,11 @@ impl Source {
                 remove_tree(&fresh)?;
                 fs::create_dir(&fresh).map_err(io_error("create", &fresh))?;
                 unpack(path, &fresh, scratch, interrupted)?;
+                // What git keeps is no source, and may be larger than all that is.
+                let git = fresh.join(".git");
+                if git.is_dir() {
+                    remove_tree(&git)?;
+                }
                 let only = if path.is_dir() { None } else { only_directory_in(&fresh)? };
                 let whole = only.unwrap_or_else(|| fresh.clone());
                 fs::rename(&whole, checkout).map_err(io_error("rename", &whole))?;

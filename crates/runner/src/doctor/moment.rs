@@ -210,7 +210,7 @@ fn queue(root: &Root, disk: &str) -> Disk {
 }
 
 /// The commands of dbdyno that measure.
-const MEASURING: [&str; 6] = ["compare", "run", "calibrate", "bisect", "engine", "worker"];
+const MEASURING: [&str; 7] = ["compare", "run", "watch", "calibrate", "bisect", "engine", "worker"];
 
 /// Processes of dbdyno that measure, other than this one and those above it.
 fn other_runs(root: &Root) -> Vec<u32> {

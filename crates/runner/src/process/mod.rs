@@ -9,4 +9,5 @@ pub mod supervisor;
 pub mod tool;
 pub mod tree;
 pub mod wait;
+pub mod webhook;
 pub mod worker;

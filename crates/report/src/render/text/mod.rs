@@ -4,7 +4,7 @@ mod matrix;
 mod table;
 mod terminal;
 
-use crate::document::{Block, Document, Level, Notice, Section, Sentence, Tone};
+use crate::document::{Block, Document, Level, Notice, Section, Sentence, Table, Tone};
 use crate::render::layout::printable;
 use crate::signs::Sign;
 use table::tables;
@@ -59,6 +59,11 @@ pub fn render(document: &Document, options: TextOptions) -> String {
     parts.push(terminal.paragraphs(&footer));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
+}
+
+/// A table that stands alone, without colours.
+pub(crate) fn table_alone(table: &Table, width: usize) -> String {
+    tables(table, Terminal { width: width.max(LEAST_WIDTH), colour: false }) + "\n"
 }
 
 fn found(sentence: &Sentence, terminal: Terminal) -> String {

@@ -1,0 +1,357 @@
+//! `dbdyno watch PLAN`: measures a plan whose commits have moved, holds what it finds against the nights before, and tells what is new.
+
+use crate::building::with_commit_built;
+use crate::cli::{Places, Watch};
+use crate::commands::run::{self, Reported};
+use crate::commands::{print, render};
+use crate::exit::{Ending, Usage, usage};
+use crate::progress::Progress;
+use crate::{finding, interrupt, paths, resources};
+use anyhow::{Context, anyhow, bail, ensure};
+use findings::selection::Selection;
+use findings::watch;
+use model::block::{BASE, Side};
+use model::plan::{Plan, Subject};
+use model::plan_file::PlanFile;
+use model::subject::SubjectRef;
+use model::watched::{WatchState, Watched};
+use runner::engines::BuildCache;
+use runner::process::webhook;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::Path;
+use store::Store;
+
+/// Measures and tells, or lists, or accepts.
+pub fn run(places: &Places, arguments: &Watch) -> anyhow::Result<Ending> {
+    match (&arguments.plan, arguments.accept) {
+        (Some(plan), _) => Night::begin(places, arguments, run::read(plan)?)?.carry_out(),
+        (None, Some(number)) => accept(places, number),
+        (None, None) => list(places, arguments),
+    }
+}
+
+/// One night of a watch.
+struct Night<'a> {
+    places: &'a Places,
+    arguments: &'a Watch,
+    file: PlanFile,
+    /// The name of its runs.
+    name: String,
+    earlier: Earlier,
+    /// In the order of the plan, the base first.
+    subjects: Vec<Tonight>,
+}
+
+/// A subject of the plan.
+struct Tonight {
+    /// As the plan has it.
+    written: SubjectRef,
+    /// By the name of its build; as it is written if it could not be built.
+    built: SubjectRef,
+    /// Of the build; absent if that is not here yet.
+    sha256: Option<String>,
+}
+
+impl<'a> Night<'a> {
+    /// Builds what has moved.
+    fn begin(places: &'a Places, arguments: &'a Watch, file: PlanFile) -> anyhow::Result<Night<'a>> {
+        interrupt::listen()?;
+        render::check(&arguments.output, true)?;
+        ensure!(
+            file.subjects.len() > 1,
+            usage(anyhow!("a watch needs a base and a candidate: the plan has one subject"))
+        );
+        let name = format!("watch/{}", file.name);
+        let earlier = Earlier::of(places, &name, &file.subjects)?;
+        let subjects = tonight(places, &file.subjects)?;
+        Ok(Night { places, arguments, file, name, earlier, subjects })
+    }
+
+    fn carry_out(self) -> anyhow::Result<Ending> {
+        if let Some((run, plan)) = &self.earlier.last
+            && !self.arguments.again
+            && !self.subjects.iter().any(|subject| subject.is_new_since(plan))
+        {
+            // Standard output is for reports.
+            Progress::new().say(&format!("nothing is new since run {run}"));
+            return Ok(Ending::Done);
+        }
+        let subjects = self.subjects.iter().map(|subject| subject.built.clone()).collect();
+        let file = PlanFile { name: self.name.clone(), subjects, ..self.file.clone() };
+        let reported = Reported { output: &self.arguments.output, detail: false, gate: None };
+        let ended = run::measure_file(self.places, &file, &self.arguments.speed, reported);
+        let is_cut_off = match &ended {
+            Ok(ending) => *ending == Ending::Interrupted,
+            Err(_) => interrupt::requested(),
+        };
+        if is_cut_off {
+            return ended;
+        }
+        // Also if the last of several workloads has failed: the others are judged.
+        let progress = Progress::new();
+        let (told, judged) = self.judge(&progress)?;
+        let messages: Vec<String> = told.iter().map(report::watch::message).collect();
+        messages.iter().for_each(|message| progress.say(message));
+        self.send(&told, &messages)?;
+        let ended = ended?;
+        let ending = if judged == Ending::Done { ended } else { judged };
+        let is_worse = |one: &Watched| one.state == WatchState::New && one.identity.is_slower;
+        // That something failed comes before a regression, as with a gate.
+        Ok(if ending == Ending::Done && told.iter().any(is_worse) { Ending::Regression } else { ending })
+    }
+
+    /// Holds tonight's runs against what is known, and keeps it; what somebody must be told. A run that has not measured the plan's base, for
+    /// which it took the next subject, is not judged, and the night has failed.
+    fn judge(&self, progress: &Progress) -> anyhow::Result<(Vec<Watched>, Ending)> {
+        let base = self.file.subjects[BASE].to_string();
+        let mut writer = paths::open_store(self.places)?;
+        let (mut told, mut ending) = (Vec::new(), Ending::Done);
+        for run in writer.store().runs_below(&self.name)? {
+            if self.earlier.runs.contains(&run) {
+                continue;
+            }
+            let record = writer.store().load_run(&run)?;
+            let written = self.written(&record.plan);
+            if written.get(&BASE) != Some(&base) {
+                progress.say(&format!(
+                    "run {run} did not measure {base}: it is not held against the nights before"
+                ));
+                ending = Ending::RunFailed;
+                continue;
+            }
+            let compared = finding::compared(writer.store(), record, &Selection::default())?;
+            let seen = watch::seen(&compared, &self.file.name, &written);
+            let known = writer.store().watched(Some(&self.file.name))?;
+            let kept = writer.write_watched(&watch::night(&known, &seen, &run, &self.earlier.before))?;
+            told.extend(kept.into_iter().filter(Watched::is_to_be_told));
+        }
+        Ok((told, ending))
+    }
+
+    /// How the plan writes each side of a run.
+    fn written(&self, plan: &Plan) -> BTreeMap<Side, String> {
+        let as_written = |reference: &SubjectRef| {
+            let subject = self.subjects.iter().find(|subject| subject.built == *reference)?;
+            Some(subject.written.to_string())
+        };
+        let sides = plan.subjects.iter().enumerate();
+        sides.filter_map(|(side, subject)| Some((side, as_written(&subject.reference)?))).collect()
+    }
+
+    /// All into the file before any goes to the address, which may not be there. A change that cannot be told stays in the store, and is listed.
+    fn send(&self, told: &[Watched], messages: &[String]) -> anyhow::Result<()> {
+        let line = |(change, message): (&Watched, &String)| {
+            json!({ "schema": 1, "text": message, "change": change }).to_string()
+        };
+        let lines: Vec<String> = told.iter().zip(messages).map(line).collect();
+        if let Some(path) = self.arguments.message.as_ref().filter(|_| !lines.is_empty()) {
+            append(path, &lines)
+                .with_context(|| format!("failed to write to `{}`; {LISTED}", path.display()))?;
+        }
+        if let Some(url) = &self.arguments.webhook {
+            let posted = lines.iter().try_for_each(|line| webhook::post(url, line));
+            posted.with_context(|| format!("failed to post the message; {LISTED}"))?;
+        }
+        Ok(())
+    }
+}
+
+const LISTED: &str = "`dbdyno watch --list` has what is new";
+
+fn append(path: &Path, lines: &[String]) -> io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    lines.iter().try_for_each(|line| writeln!(file, "{line}"))
+}
+
+impl Tonight {
+    fn is_built(&self) -> bool {
+        self.built.build.commit().is_none()
+    }
+
+    /// Whether there is something of it to measure that the run of this plan has not measured. One that could not be measured then would not be
+    /// now: its build is the same.
+    fn is_new_since(&self, plan: &Plan) -> bool {
+        let is_same = |subject: &Subject| {
+            subject.reference == self.built && self.sha256.as_ref() == Some(&subject.build.sha256)
+        };
+        let was_left_out = plan.layout.left_out.iter().any(|one| one.reference == self.built);
+        self.is_built() && !was_left_out && !plan.subjects.iter().any(is_same)
+    }
+}
+
+/// The subjects with tonight's builds: what has moved is built.
+///
+/// # Errors
+/// The base cannot be built, or none of the others; the user has interrupted it.
+fn tonight(places: &Places, subjects: &[SubjectRef]) -> anyhow::Result<Vec<Tonight>> {
+    let progress = Progress::new();
+    let mut tell = |text: &str| progress.say(text);
+    let catalog = resources::catalog()?;
+    let cache = BuildCache::new(&paths::work_dir(places)?);
+    let mut tonight: Vec<Tonight> = Vec::new();
+    for written in subjects {
+        let built = match with_commit_built(places, &catalog, &cache, written, &mut tell) {
+            Ok(built) => built,
+            Err(error) if error.is::<Usage>() || interrupt::requested() => return Err(error),
+            Err(error) if tonight.is_empty() => {
+                return Err(error.context(format!("the base {written} cannot be built")));
+            }
+            // It is left out of the run, with the reason.
+            Err(error) => {
+                tell(&format!("{written} cannot be built: {error:#}"));
+                written.clone()
+            }
+        };
+        // A branch that was made today is the commit that it was made from.
+        if let Some(other) = tonight.iter().find(|other| other.built == built) {
+            tell(&format!("{written} is {built} tonight, which is measured as {}", other.written));
+            continue;
+        }
+        let build = built.build.commit().is_none().then_some(&built.build);
+        // What is wrong with a build is said when the plan is made.
+        let found = build.and_then(|build| cache.resolve(&catalog, build, &mut tell).ok().flatten());
+        let sha256 = found.map(|found| found.sha256);
+        tonight.push(Tonight { written: written.clone(), built, sha256 });
+    }
+    if !tonight.iter().skip(1).any(Tonight::is_built) {
+        bail!("there is nothing to compare {} with tonight", tonight[BASE].written);
+    }
+    Ok(tonight)
+}
+
+/// The nights before.
+struct Earlier {
+    /// Their runs that were carried out to their end.
+    runs: Vec<String>,
+    /// The last of these, if its night was, and its plan; none in the first night.
+    last: Option<(String, Plan)>,
+    /// What each candidate was, by how the plan writes it, in the last night in which all were measured.
+    before: BTreeMap<String, String>,
+}
+
+/// Nights before these are not looked at.
+const MOST_NIGHTS: usize = 30;
+
+impl Earlier {
+    fn of(places: &Places, name: &str, subjects: &[SubjectRef]) -> anyhow::Result<Earlier> {
+        let writer = paths::open_store(places)?;
+        let store = writer.store();
+        let runs = store.runs_below(name)?;
+        let mut plans = Vec::new();
+        for run in runs.iter().rev().take(MOST_NIGHTS) {
+            plans.push(store.run_plan(run)?.0);
+        }
+        let before = plans.iter().find_map(|plan| candidates_in(plan, subjects)).unwrap_or_default();
+        let last = match runs.last() {
+            Some(run) if is_whole(store, run, &runs)? => Some(run.clone()),
+            Some(_) | None => None,
+        };
+        Ok(Earlier { runs, last: last.zip(plans.into_iter().next()), before })
+    }
+}
+
+/// Whether all runs of the night of a run were carried out to their end.
+fn is_whole(store: &Store, run: &str, done: &[String]) -> anyhow::Result<bool> {
+    let Some(campaign) = store.campaign_of(run)? else { return Ok(true) };
+    let begun = store.runs_of_campaign(&campaign)?;
+    Ok(store.queued(&campaign)? == 0 && begun.iter().all(|one| done.contains(one)))
+}
+
+/// What each candidate was in an earlier night, by how the plan writes it. Absent if that night has not measured the same subjects: then their
+/// places do not tell which was which.
+fn candidates_in(plan: &Plan, subjects: &[SubjectRef]) -> Option<BTreeMap<String, String>> {
+    let measured = plan.distinct_subjects();
+    let is_same = |(written, subject): (&SubjectRef, &Subject)| match written.build.commit() {
+        Some(_) => {
+            written.build.engine == subject.reference.build.engine
+                && written.config == subject.reference.config
+        }
+        None => *written == subject.reference,
+    };
+    let pairs = || subjects.iter().zip(measured);
+    let are_same = measured.len() == subjects.len() && pairs().all(is_same);
+    let named =
+        |(written, subject): (&SubjectRef, &Subject)| (written.to_string(), subject.reference.to_string());
+    are_same.then(|| pairs().skip(1).map(named).collect())
+}
+
+fn list(places: &Places, arguments: &Watch) -> anyhow::Result<Ending> {
+    let store = Store::open_existing(&paths::store_file(places)?)?;
+    let changes = store.watched(None)?;
+    if arguments.output.json {
+        print::json(&json!({ "schema": 1, "changes": changes }))?;
+    } else if changes.is_empty() {
+        print::text("no watch has found anything yet\n")?;
+    } else {
+        print::text(&report::watch::listed(&changes, render::width(arguments.output.width)))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn accept(places: &Places, number: i64) -> anyhow::Result<Ending> {
+    let mut writer = paths::open_store(places)?;
+    let found = writer.store().watched(None)?.into_iter().find(|one| one.number == number);
+    let found = found.ok_or_else(|| {
+        usage(anyhow!("no watch has found a change of number {number}; `dbdyno watch --list` shows them"))
+    })?;
+    if found.state == WatchState::Gone {
+        return Err(usage(anyhow!("change {number} is gone: there is nothing to accept")));
+    }
+    writer.write_watched(&[Watched { state: WatchState::Accepted, ..found }])?;
+    print::text(&format!("change {number} is accepted: it is told again only if it grows\n"))?;
+    Ok(Ending::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::plan::LeftOut;
+
+    const BASE_SUBJECT: &str = "rocksdb@9.3.1";
+
+    /// A night's plan: the base, these, and further processes of the base.
+    fn night(candidates: &[&str], further_base_processes: usize) -> Plan {
+        let all: Vec<&str> = std::iter::once(BASE_SUBJECT)
+            .chain(candidates.iter().copied())
+            .chain(std::iter::repeat_n(BASE_SUBJECT, further_base_processes))
+            .collect();
+        let mut plan = testing::plan(testing::SMALL_WORKLOAD, &all);
+        plan.layout.further_base_processes = further_base_processes;
+        plan
+    }
+
+    #[test]
+    fn what_each_candidate_was_is_known_of_a_night_with_all_subjects_alone() {
+        let parsed = |text: &str| text.parse::<SubjectRef>().unwrap();
+        let written = [BASE_SUBJECT, "rocksdb@git:main", "rocksdb@git:9.x"].map(parsed);
+        let found = candidates_in(&night(&["rocksdb@aa", "rocksdb@bb"], 1), &written).unwrap();
+        let named: Vec<(&str, &str)> =
+            found.iter().map(|(written, build)| (written.as_str(), build.as_str())).collect();
+        assert_eq!(named, [("rocksdb@git:9.x", "rocksdb@bb"), ("rocksdb@git:main", "rocksdb@aa")]);
+        // One was left out, and a process of the base must not stand in for it.
+        assert_eq!(candidates_in(&night(&["rocksdb@bb"], 1), &written), None);
+        let other_base = [written[1].clone(), written[0].clone(), written[2].clone()];
+        assert_eq!(candidates_in(&night(&["rocksdb@aa", "rocksdb@bb"], 1), &other_base), None);
+    }
+
+    #[test]
+    fn a_build_is_new_unless_the_last_night_had_it_or_could_not_measure_it() {
+        let tonight = |built: &str, sha256: &str| Tonight {
+            written: "rocksdb@git:main".parse().unwrap(),
+            built: built.parse().unwrap(),
+            sha256: Some(sha256.to_owned()),
+        };
+        let mut plan = night(&["rocksdb@aa"], 0);
+        let sha256 = plan.subjects[1].build.sha256.clone();
+        assert!(!tonight("rocksdb@aa", &sha256).is_new_since(&plan));
+        assert!(tonight("rocksdb@aa", "another").is_new_since(&plan));
+        assert!(tonight("rocksdb@bb", &sha256).is_new_since(&plan));
+        assert!(!tonight("rocksdb@git:main", &sha256).is_new_since(&plan), "it was not built");
+        let reference = "rocksdb@bb".parse().unwrap();
+        plan.layout.left_out.push(LeftOut { reference, reason: "it refuses an option".to_owned() });
+        assert!(!tonight("rocksdb@bb", &sha256).is_new_since(&plan));
+    }
+}

@@ -1,0 +1,96 @@
+//! What watches have found: a change keeps its row from night to night.
+
+use crate::columns;
+use crate::error::Error;
+use crate::file::Store;
+use crate::writer::Writer;
+use model::watched::{Identity, Watched};
+use rusqlite::{Row, params};
+
+impl Writer {
+    /// Writes changes, in place of those of the same number; one of number 0 gets a row of its own. All of them or none; as they are stored.
+    pub fn write_watched(&mut self, changes: &[Watched]) -> Result<Vec<Watched>, Error> {
+        self.flush()?;
+        self.store().sql("write what a watch has found", |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let mut stored = Vec::new();
+            for change in changes {
+                let Identity { watch, host, workload, step, base, candidate, is_slower } = &change.identity;
+                transaction.execute(
+                    "INSERT OR REPLACE INTO watched (watched_key, watch, host_name, workload, step, base,
+                         candidate, is_slower, ratio, low, high, last_without, first_with, state, first_run,
+                         last_run)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    params![
+                        // Without one SQLite gives the next.
+                        (change.number > 0).then_some(change.number),
+                        watch,
+                        host,
+                        workload,
+                        step,
+                        base,
+                        candidate,
+                        is_slower,
+                        change.ratio,
+                        change.low,
+                        change.high,
+                        change.last_without,
+                        change.first_with,
+                        change.state.name(),
+                        change.first_run,
+                        change.last_run,
+                    ],
+                )?;
+                stored.push(Watched { number: transaction.last_insert_rowid(), ..change.clone() });
+            }
+            transaction.commit()?;
+            Ok(stored)
+        })
+    }
+}
+
+impl Store {
+    /// All changes of a watch, or of all watches, the oldest first.
+    pub fn watched(&self, watch: Option<&str>) -> Result<Vec<Watched>, Error> {
+        self.sql("read what watches have found", |connection| {
+            connection
+                .prepare_cached("SELECT * FROM watched WHERE ?1 IS NULL OR watch = ?1 ORDER BY watched_key")?
+                .query_map([watch], watched)?
+                .collect()
+        })
+    }
+
+    /// The ids of finished runs of this name, or of a name below it (`NAME/..`), the oldest first.
+    pub fn runs_below(&self, name: &str) -> Result<Vec<String>, Error> {
+        self.sql(format!("look for runs named {name}"), |connection| {
+            // `0` is the character after `/`.
+            let sql = "SELECT id FROM runs
+                       WHERE (name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')) AND outcome = 'done'
+                       ORDER BY started_at_us, run_key";
+            connection.prepare_cached(sql)?.query_map([name], |row| row.get(0))?.collect()
+        })
+    }
+}
+
+fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {
+    Ok(Watched {
+        number: row.get("watched_key")?,
+        identity: Identity {
+            watch: row.get("watch")?,
+            host: row.get("host_name")?,
+            workload: row.get("workload")?,
+            step: row.get("step")?,
+            base: row.get("base")?,
+            candidate: row.get("candidate")?,
+            is_slower: row.get("is_slower")?,
+        },
+        ratio: row.get("ratio")?,
+        low: row.get("low")?,
+        high: row.get("high")?,
+        last_without: row.get("last_without")?,
+        first_with: row.get("first_with")?,
+        state: columns::watch_state(row, "state")?,
+        first_run: row.get("first_run")?,
+        last_run: row.get("last_run")?,
+    })
+}
