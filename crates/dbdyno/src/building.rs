@@ -18,8 +18,6 @@ use std::path::{Path, PathBuf};
 pub struct Building {
     pub engine: String,
     pub builder: Builder,
-    source: PathBuf,
-    is_commit: bool,
     /// Whether something is set that the names of the recipe and its variants do not tell.
     is_set: bool,
 }
@@ -32,24 +30,25 @@ pub struct MadeNow {
 }
 
 impl Building {
-    /// By the recipes of the engine. `version` says whether a recipe fits; `scratch` is for what git and tar print.
+    /// By the recipes of the engine, and the state that is meant by `name`, which says whether a recipe fits.
     ///
     /// # Errors
-    /// A recipe or a setting that there is not, none that fits, no compiler.
+    /// A state, a recipe or a setting that there is not, no recipe that fits, no compiler.
     pub fn by_recipe(
         places: &Places,
         engine: &str,
         source: Source,
-        version: &Version,
+        name: &str,
         recipe: &Recipe,
-        scratch: &Path,
-    ) -> anyhow::Result<Building> {
+    ) -> anyhow::Result<(Building, Version)> {
+        let scratch = scratch(places)?;
+        let version = source.version(name, scratch.path(), &interrupt::requested).map_err(as_usage)?;
         let recipes = resources::recipes(engine)?;
         let set = recipe.set.iter().map(|text| setting(text)).collect::<anyhow::Result<Vec<_>>>()?;
-        let has = |file: &Path| source.has(version, file, scratch, &interrupt::requested);
+        let has = |file: &Path| source.has(&version, file, scratch.path(), &interrupt::requested);
         let ready = recipes.choose(&recipe.names, &set, &has, &Compiler::found).map_err(as_usage)?;
         let building = Building::of(places, engine, source, ready, recipe.timeout.map(Nanos::from))?;
-        Ok(Building { is_set: !set.is_empty(), ..building })
+        Ok((Building { is_set: !set.is_empty(), ..building }, version))
     }
 
     /// By a command of the user's.
@@ -60,11 +59,10 @@ impl Building {
         ready: Ready,
         timeout: Option<Nanos>,
     ) -> anyhow::Result<Building> {
-        let (path, is_commit) = (source.path().to_owned(), matches!(source, Source::Repository(_)));
         let work_dir = paths::work_dir(places)?;
         let builder =
             Builder::new(&work_dir, source, ready, timeout.unwrap_or(BUILD_TIMEOUT)).map_err(as_usage)?;
-        Ok(Building { engine: engine.to_owned(), builder, source: path, is_commit, is_set: false })
+        Ok(Building { engine: engine.to_owned(), builder, is_set: false })
     }
 
     /// The name of a build that is given none: the state, the variants, and if anything else is set the beginning of the key of the build's directory.
@@ -97,14 +95,14 @@ impl Building {
     ) -> anyhow::Result<MadeNow> {
         let reference = format!("{}@{name}", self.engine);
         BuildCache::check_own_name(catalog, &reference).map_err(usage)?;
-        let mut took = None;
-        if self.builder.built(version).is_none() {
-            tell(&format!("building {}: {}", version.short(), version.summary));
-            let watch = Stopwatch::start();
-            self.builder.build(version, tell, &interrupt::requested)?;
-            took = Some(watch.elapsed());
-        }
-        let built = self.builder.build(version, tell, &interrupt::requested)?;
+        let (built, took) = match self.builder.built(version) {
+            Some(built) => (built, None),
+            None => {
+                tell(&format!("building {}: {}", version.short(), version.summary));
+                let watch = Stopwatch::start();
+                (self.builder.build(version, tell, &interrupt::requested)?, Some(watch.elapsed()))
+            }
+        };
         let made = self.made(version, &built);
         let build = cache.add_made(catalog, &reference, &built.path, Some(made))?;
         for flag in build.made.iter().flat_map(|made| &made.ignored) {
@@ -115,9 +113,10 @@ impl Building {
 
     fn made(&self, version: &Version, built: &Built) -> Made {
         let Ready { name, settings, compiler, flags, .. } = self.builder.recipe();
+        let source = self.builder.source();
         Made {
-            source: self.source.clone(),
-            is_commit: self.is_commit,
+            source: source.path().to_owned(),
+            is_commit: matches!(source, Source::Repository(_)),
             id: version.id.clone(),
             summary: version.summary.clone(),
             recipe: name.clone(),
@@ -145,7 +144,7 @@ pub fn check_recipe(engine: &str, recipe: &Recipe) -> anyhow::Result<()> {
 /// # Errors
 /// It is not.
 pub fn check_repository(places: &Places, directory: &Path) -> anyhow::Result<()> {
-    let scratch = RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?;
+    let scratch = scratch(places)?;
     let source = Source::repository(directory).map_err(as_usage)?;
     source.version("HEAD", scratch.path(), &interrupt::requested).map(|_| ()).map_err(usage)
 }
@@ -169,11 +168,9 @@ pub fn with_commit_built(
             "{subject} is a commit, and the repository of {engine} is not known: `dbdyno engine add {engine} --git DIR` makes it known"
         ))
     })?;
-    let scratch = RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?;
     let source = Source::repository(&repository.path).map_err(as_usage)?;
-    let version = source.version(reference, scratch.path(), &interrupt::requested).map_err(as_usage)?;
     let recipe = Recipe { names: repository.recipe, set: repository.set, timeout: repository.timeout };
-    let building = Building::by_recipe(places, engine, source, &version, &recipe, scratch.path())?;
+    let (building, version) = Building::by_recipe(places, engine, source, reference, &recipe)?;
     let made = building.make(catalog, cache, &version, &building.default_name(&version), tell)?;
     Ok(SubjectRef { build: made.build.reference, config: subject.config.clone() })
 }
@@ -191,11 +188,11 @@ pub fn made_again(
     layout: u32,
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<BuildRef> {
-    let scratch = RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?;
     let source = if made.is_commit { Source::repository(&made.source) } else { Source::tree(&made.source) };
     let source = source.map_err(as_usage)?;
-    let version = source.version(&made.id, scratch.path(), &interrupt::requested).map_err(as_usage)?;
-    if version.id != made.id {
+    if let Source::Tree { version, .. } = &source
+        && version.id != made.id
+    {
         return Err(usage(anyhow!(
             "`{}` is not as it was when {first} was built of it",
             made.source.display()
@@ -206,7 +203,7 @@ pub fn made_again(
     // Variants are among the settings; the first of the names is the recipe.
     let names = made.recipe.split(',').take(1).map(str::to_owned).collect();
     let recipe = Recipe { names, set, timeout: None };
-    let building = Building::by_recipe(places, &first.engine, source, &version, &recipe, scratch.path())?;
+    let (building, version) = Building::by_recipe(places, &first.engine, source, &made.id, &recipe)?;
     if building.builder.recipe().compiler != made.compiler {
         return Err(usage(anyhow!(
             "the compiler is another one than when {first} was built: build that again, too"
@@ -214,6 +211,11 @@ pub fn made_again(
     }
     let name = format!("{}-layout-{layout}", first.version);
     Ok(building.make(catalog, cache, &version, &name, tell)?.build.reference)
+}
+
+/// For what git and tar print.
+fn scratch(places: &Places) -> anyhow::Result<RunDirectory> {
+    Ok(RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?)
 }
 
 /// `lto=yes`

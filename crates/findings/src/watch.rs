@@ -140,7 +140,7 @@ mod tests {
         for (number, (ratio, is_confirmed, is_ruled_out)) in ratios.iter().enumerate() {
             let tonight = seen(*ratio, *is_confirmed, *is_ruled_out);
             let kept = night(&known, std::slice::from_ref(&tonight), &format!("run-{number}"), &before);
-            told.push(kept.iter().filter(|one| one.is_to_be_told()).cloned().collect());
+            told.push(kept.iter().filter(|one| one.is_to_be_reported()).cloned().collect());
             for mut one in kept {
                 if one.number == 0 {
                     one.number = i64::try_from(known.len()).unwrap() + 1;

@@ -67,7 +67,7 @@ impl WatchState {
 
 impl Watched {
     /// Whether it is one of those of which somebody must be told in the night that brought them.
-    pub fn is_to_be_told(&self) -> bool {
+    pub fn is_to_be_reported(&self) -> bool {
         matches!(self.state, WatchState::New | WatchState::Gone)
     }
 }

@@ -24,7 +24,7 @@ pub struct Search {
     pub improvement: bool,
     pub untried: bool,
     pub git: Option<PathBuf>,
-    /// Of commits: of which engine, if the workload does not say.
+    /// Of commits: the engine in the repository, if the workload is for several.
     #[serde(default)]
     pub engine: Option<String>,
     /// Of commits: recipes and variants.

@@ -30,8 +30,6 @@ struct Commits {
     building: Building,
     /// Seconds of each build that was made.
     builds_s: Vec<f64>,
-    /// Holds what git prints; removed when dropped.
-    _directory: RunDirectory,
 }
 
 impl Versions {
@@ -122,7 +120,7 @@ impl Versions {
                     timeout: search.build_timeout,
                 };
                 // By the older end: what it lacks the search could not build.
-                Building::by_recipe(places, engine, source, &commits[0], &recipe, directory.path())?
+                Building::by_recipe(places, engine, source, &commits[0].id, &recipe)?.0
             }
         };
         let reference = |commit: &Version| SubjectRef {
@@ -138,12 +136,7 @@ impl Versions {
         }
         Ok(Versions {
             references: commits.iter().map(reference).collect(),
-            source: Source::Commits(Box::new(Commits {
-                commits,
-                building,
-                builds_s: Vec::new(),
-                _directory: directory,
-            })),
+            source: Source::Commits(Box::new(Commits { commits, building, builds_s: Vec::new() })),
         })
     }
 

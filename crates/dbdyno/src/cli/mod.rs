@@ -171,7 +171,7 @@ pub struct Calibrate {
     /// Two or more other builds of the same source: measures how much builds differ that should be equal
     #[arg(long, value_name = "BUILD", num_args = 2..)]
     pub builds: Vec<String>,
-    /// So many further builds of the same source, whose code lies elsewhere (1 to 6), made here: BUILD is one of `engine build`
+    /// Instead of --builds: build the source of BUILD, which `engine build` made, again with N other code layouts (1 to 6)
     #[arg(long, value_name = "N", conflicts_with = "builds", value_parser = clap::value_parser!(u32).range(1..=6))]
     pub layouts: Option<u32>,
     /// Restart the self-test of this host after you fixed a fault: earlier calibrations no longer count

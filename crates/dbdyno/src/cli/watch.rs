@@ -29,7 +29,7 @@ pub struct Watch {
     /// Show what watches have found
     #[arg(long, conflicts_with_all = ["plan", "accept"])]
     pub list: bool,
-    /// A change that is to stay, by its number: it is told again only if it grows
+    /// Accept the change with this number: it is reported again only if it grows
     #[arg(long, value_name = "NUMBER", conflicts_with = "plan")]
     pub accept: Option<i64>,
     #[command(flatten)]

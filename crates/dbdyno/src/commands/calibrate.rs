@@ -30,7 +30,7 @@ pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
     }
 }
 
-/// So many builds of the source of another, whose code lies elsewhere.
+/// Builds the source of a build again with each of the first code layouts; the names of these builds.
 fn laid_out(places: &Places, build: &str, layouts: u32) -> anyhow::Result<Vec<String>> {
     interrupt::listen()?;
     let progress = Progress::new();

@@ -189,7 +189,7 @@ fn add_repository(
     directory: &Path,
     recipe: &Recipe,
 ) -> anyhow::Result<()> {
-    // A recipe that there is not is told now, not when the first commit is built.
+    // An unknown recipe is an error now, and not only when the first commit is built.
     crate::building::check_recipe(engine, recipe)?;
     crate::building::check_repository(places, directory)?;
     let path = std::path::absolute(directory)?;

@@ -2,14 +2,11 @@
 
 use crate::building::{Building, MadeNow, as_usage};
 use crate::cli::{Places, Recipe};
-use crate::commands::measure::new_run_id;
 use crate::commands::print;
 use crate::progress::Progress;
-use crate::{interrupt, paths};
 use model::units::Nanos;
 use runner::builds::Source;
 use runner::engines::{BuildCache, EngineCatalog};
-use runner::real::run_directory::RunDirectory;
 use serde_json::json;
 use std::path::Path;
 
@@ -41,15 +38,12 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let progress = Progress::new();
     let mut tell = |text: &str| progress.say(text);
-    let scratch = RunDirectory::create(&paths::work_dir(places)?, &format!("build-{}", new_run_id()?))?;
     let (source, reference) = match wanted.from {
         SourceAt::Commit { repository, reference } => (Source::repository(repository), reference),
         SourceAt::Tree(path) => (Source::tree(path), ""),
     };
     let source = source.map_err(as_usage)?;
-    let version = source.version(reference, scratch.path(), &interrupt::requested).map_err(as_usage)?;
-    let building =
-        Building::by_recipe(places, wanted.engine, source, &version, wanted.recipe, scratch.path())?;
+    let (building, version) = Building::by_recipe(places, wanted.engine, source, reference, wanted.recipe)?;
     let name = wanted.name.map_or_else(|| building.default_name(&version), str::to_owned);
     let MadeNow { build, took, log } = building.make(catalog, cache, &version, &name, &mut tell)?;
     let seconds = took.map(Nanos::as_secs_f64);

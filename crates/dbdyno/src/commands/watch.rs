@@ -92,23 +92,23 @@ impl<'a> Night<'a> {
         }
         // Also if the last of several workloads has failed: the others are judged.
         let progress = Progress::new();
-        let (told, judged) = self.judge(&progress)?;
-        let messages: Vec<String> = told.iter().map(report::watch::message).collect();
+        let (to_report, judged) = self.judge(&progress)?;
+        let messages: Vec<String> = to_report.iter().map(report::watch::message).collect();
         messages.iter().for_each(|message| progress.say(message));
-        self.send(&told, &messages)?;
+        self.send(&to_report, &messages)?;
         let ended = ended?;
         let ending = if judged == Ending::Done { ended } else { judged };
         let is_worse = |one: &Watched| one.state == WatchState::New && one.identity.is_slower;
         // That something failed comes before a regression, as with a gate.
-        Ok(if ending == Ending::Done && told.iter().any(is_worse) { Ending::Regression } else { ending })
+        Ok(if ending == Ending::Done && to_report.iter().any(is_worse) { Ending::Regression } else { ending })
     }
 
-    /// Holds tonight's runs against what is known, and keeps it; what somebody must be told. A run that has not measured the plan's base, for
+    /// Holds tonight's runs against what is known, and keeps it; the changes to report. A run that has not measured the plan's base, for
     /// which it took the next subject, is not judged, and the night has failed.
     fn judge(&self, progress: &Progress) -> anyhow::Result<(Vec<Watched>, Ending)> {
         let base = self.file.subjects[BASE].to_string();
         let mut writer = paths::open_store(self.places)?;
-        let (mut told, mut ending) = (Vec::new(), Ending::Done);
+        let (mut to_report, mut ending) = (Vec::new(), Ending::Done);
         for run in writer.store().runs_below(&self.name)? {
             if self.earlier.runs.contains(&run) {
                 continue;
@@ -126,9 +126,9 @@ impl<'a> Night<'a> {
             let seen = watch::seen(&compared, &self.file.name, &written);
             let known = writer.store().watched(Some(&self.file.name))?;
             let kept = writer.write_watched(&watch::night(&known, &seen, &run, &self.earlier.before))?;
-            told.extend(kept.into_iter().filter(Watched::is_to_be_told));
+            to_report.extend(kept.into_iter().filter(Watched::is_to_be_reported));
         }
-        Ok((told, ending))
+        Ok((to_report, ending))
     }
 
     /// How the plan writes each side of a run.
@@ -141,12 +141,12 @@ impl<'a> Night<'a> {
         sides.filter_map(|(side, subject)| Some((side, as_written(&subject.reference)?))).collect()
     }
 
-    /// All into the file before any goes to the address, which may not be there. A change that cannot be told stays in the store, and is listed.
-    fn send(&self, told: &[Watched], messages: &[String]) -> anyhow::Result<()> {
+    /// All into the file before any goes to the address, which may not be there. A change that cannot be reported stays in the store, and is listed.
+    fn send(&self, changes: &[Watched], messages: &[String]) -> anyhow::Result<()> {
         let line = |(change, message): (&Watched, &String)| {
             json!({ "schema": 1, "text": message, "change": change }).to_string()
         };
-        let lines: Vec<String> = told.iter().zip(messages).map(line).collect();
+        let lines: Vec<String> = changes.iter().zip(messages).map(line).collect();
         if let Some(path) = self.arguments.message.as_ref().filter(|_| !lines.is_empty()) {
             append(path, &lines)
                 .with_context(|| format!("failed to write to `{}`; {LISTED}", path.display()))?;

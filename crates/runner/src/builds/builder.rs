@@ -7,10 +7,10 @@ use super::git::FOREIGN_VARIABLES;
 use super::recipe::{Product, Ready};
 use super::source::{Source, remove_file, remove_tree};
 use super::{BuildError, Version, io_error};
-use crate::clock::Stopwatch;
 use crate::engines::sha256;
 use crate::marked_dir::create_marked_dir_below;
 use crate::process::tool::{self, Tool, ToolError};
+use crate::process::wait::{Unmet, Wait};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ const LOG: &str = "build.log";
 /// Beside the log.
 const VERSION: &str = "version";
 /// How often a lock that another process holds is tried.
-const LOCK_INTERVAL: Duration = Duration::from_millis(200);
+const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// A lock is waited for as long as so many builds may take: the other process builds a state twice at most, and others may wait, too.
 const MOST_BUILDS_WAITED_FOR: u64 = 4;
 
@@ -81,6 +81,11 @@ impl Builder {
     /// Where all of it is.
     pub fn directory(&self) -> &Path {
         &self.workshop
+    }
+
+    /// What the states are of.
+    pub fn source(&self) -> &Source {
+        &self.source
     }
 
     pub fn recipe(&self) -> &Ready {
@@ -139,24 +144,24 @@ impl Builder {
         let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = open.map_err(io_error("write", &path))?;
         let mut told = false;
-        let most = Nanos(self.timeout.0.saturating_mul(MOST_BUILDS_WAITED_FOR));
-        let watch = Stopwatch::start();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
-                Err(TryLockError::WouldBlock) if interrupted() => return Err(BuildError::Interrupted),
-                Err(TryLockError::WouldBlock) if watch.elapsed() > most => {
-                    return Err(BuildError::StillLocked { path });
-                }
+        let timeout = Nanos(self.timeout.0.saturating_mul(MOST_BUILDS_WAITED_FOR));
+        let locked =
+            Wait { pause: LOCK_INTERVAL, timeout }.until(&mut || interrupted(), || match file.try_lock() {
+                Ok(()) => Some(Ok(())),
+                Err(TryLockError::Error(error)) => Some(Err(error)),
                 Err(TryLockError::WouldBlock) => {
                     if !told {
                         tell("another process builds the same: waiting for it");
                         told = true;
                     }
-                    thread::sleep(LOCK_INTERVAL);
+                    None
                 }
-            }
+            });
+        match locked {
+            Ok(Ok(())) => Ok(file),
+            Ok(Err(error)) => Err(io_error("lock", &path)(error)),
+            Err(Unmet::Interrupted) => Err(BuildError::Interrupted),
+            Err(Unmet::TimedOut) => Err(BuildError::StillLocked { path }),
         }
     }
 

@@ -29,10 +29,9 @@ pub(super) fn record_of(
     path: &Path,
     source: &EngineSource,
     arch: &str,
-    made: Option<Box<Made>>,
+    mut made: Option<Box<Made>>,
 ) -> Result<BuildRecord, EngineError> {
     let mut probe = None;
-    let mut made = made;
     let (library, server, compilers) = match source {
         EngineSource::Program(program) => {
             let path = resolved(path)?;
