@@ -14,7 +14,14 @@ const AGAIN: Duration = Duration::from_millis(50);
 /// Held as long as it lives; the kernel lets it go when the process is killed.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file lets it go too, but later if a child that another thread is just starting still has it open.
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock {
@@ -56,7 +63,7 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()));
         named.map_err(failed)?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 
     /// Keeps writers away while a reader needs that nothing is written; any number of readers may.
@@ -72,7 +79,7 @@ impl Lock {
             Err(error) => return Err(failed(error)),
         };
         match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Err(Error::from_sqlite(
                 store,
                 "read the file",

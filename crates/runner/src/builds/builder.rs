@@ -9,16 +9,15 @@ use super::source::{Source, remove_file, remove_tree};
 use super::{BuildError, Version, io_error};
 use crate::engines::sha256;
 use crate::marked_dir::create_marked_dir_below;
+use crate::process::file_lock::{FileLock, NotLocked};
 use crate::process::tool::{self, Tool, ToolError};
-use crate::process::wait::{Unmet, Wait};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
 
 /// A build that takes longer hangs. A clean build of a large engine on two cores takes about two hours.
 pub const BUILD_TIMEOUT: Nanos = Nanos::from_secs(4 * 3600);
@@ -33,8 +32,6 @@ const CONFIGURED: &str = ".dbdyno-configured";
 const LOG: &str = "build.log";
 /// Beside the log.
 const VERSION: &str = "version";
-/// How often a lock that another process holds is tried.
-const LOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// A lock is waited for as long as so many builds may take: the other process builds a state twice at most, and others may wait, too.
 const MOST_BUILDS_WAITED_FOR: u64 = 4;
 
@@ -139,30 +136,21 @@ impl Builder {
     }
 
     /// The right to build here, held until dropped.
-    fn lock(&self, tell: &mut dyn FnMut(&str), interrupted: &dyn Fn() -> bool) -> Result<File, BuildError> {
+    fn lock(
+        &self,
+        tell: &mut dyn FnMut(&str),
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<FileLock, BuildError> {
         let path = self.workshop.join("lock");
         let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = open.map_err(io_error("write", &path))?;
-        let mut told = false;
         let timeout = Nanos(self.timeout.0.saturating_mul(MOST_BUILDS_WAITED_FOR));
-        let locked =
-            Wait { pause: LOCK_INTERVAL, timeout }.until(&mut || interrupted(), || match file.try_lock() {
-                Ok(()) => Some(Ok(())),
-                Err(TryLockError::Error(error)) => Some(Err(error)),
-                Err(TryLockError::WouldBlock) => {
-                    if !told {
-                        tell("another process builds the same: waiting for it");
-                        told = true;
-                    }
-                    None
-                }
-            });
-        match locked {
-            Ok(Ok(())) => Ok(file),
-            Ok(Err(error)) => Err(io_error("lock", &path)(error)),
-            Err(Unmet::Interrupted) => Err(BuildError::Interrupted),
-            Err(Unmet::TimedOut) => Err(BuildError::StillLocked { path }),
-        }
+        let mut waiting = || tell("another process builds the same: waiting for it");
+        FileLock::acquire(file, timeout, interrupted, &mut waiting).map_err(|why| match why {
+            NotLocked::Failed(error) => io_error("lock", &path)(error),
+            NotLocked::Interrupted => BuildError::Interrupted,
+            NotLocked::TimedOut => BuildError::StillLocked { path },
+        })
     }
 
     /// Configures, builds, installs: one run of the shell, whose output is the log.

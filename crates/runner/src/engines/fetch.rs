@@ -16,16 +16,13 @@ use super::record::{BuildRecord, JarRecord, LIBRARY_FILE, SCHEMA};
 use super::sha256;
 use super::unpack;
 use crate::marked_dir::{create_marked_dir, remove_marked_dir};
+use crate::process::file_lock::{FileLock, NotLocked};
 use model::build::BuildSource;
 use model::subject::BuildRef;
-use model::units::Bytes;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use model::units::{Bytes, Nanos};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How often a lock that another process holds is tried.
-const LOCK_INTERVAL: Duration = Duration::from_millis(50);
+use std::time::Duration;
 
 /// Names of scratch directories and lock files; no version begins with a dot.
 const SCRATCH_PREFIX: &str = ".fetch-";
@@ -33,7 +30,7 @@ const LOCK_SUFFIX: &str = ".lock";
 
 /// The right to fetch one build, held until dropped.
 pub(super) struct FetchLock {
-    _file: File,
+    _lock: FileLock,
 }
 
 /// What to fetch, and how.
@@ -127,24 +124,15 @@ impl FetchLock {
         progress: &mut dyn FnMut(&str),
     ) -> Result<FetchLock, EngineError> {
         let file = open_lock(path)?;
-        let start = Instant::now();
-        let mut told = false;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(FetchLock { _file: file }),
-                Err(TryLockError::WouldBlock) if start.elapsed() >= timeout => {
-                    return Err(EngineError::FetchedElsewhere { build: build.clone(), timeout });
-                }
-                Err(TryLockError::WouldBlock) => {
-                    if !told {
-                        progress(&format!("{build}: waiting for another process that fetches"));
-                        told = true;
-                    }
-                    thread::sleep(LOCK_INTERVAL);
-                }
-                Err(TryLockError::Error(error)) => return Err(EngineError::io("lock", path)(error)),
+        let mut waiting = || progress(&format!("{build}: waiting for another process that fetches"));
+        let limit = Nanos::from(timeout);
+        let lock = FileLock::acquire(file, limit, &|| false, &mut waiting).map_err(|why| match why {
+            NotLocked::Failed(error) => EngineError::io("lock", path)(error),
+            NotLocked::Interrupted | NotLocked::TimedOut => {
+                EngineError::FetchedElsewhere { build: build.clone(), timeout }
             }
-        }
+        })?;
+        Ok(FetchLock { _lock: lock })
     }
 }
 
@@ -169,8 +157,8 @@ pub(super) fn sweep(engine_directory: &Path) {
         if !is_scratch {
             continue;
         }
-        let Ok(lock) = open_lock(&engine_directory.join(format!("{name}{LOCK_SUFFIX}"))) else { continue };
-        if lock.try_lock().is_ok() {
+        let Ok(file) = open_lock(&engine_directory.join(format!("{name}{LOCK_SUFFIX}"))) else { continue };
+        if let Ok(_lock) = FileLock::attempt(file) {
             let _ = remove_marked_dir(&entry.path());
         }
     }

@@ -1,6 +1,7 @@
 //! Child processes: starting workers, talking to them, freezing and ending them.
 
 pub(crate) mod child;
+pub(crate) mod file_lock;
 pub mod open_files;
 pub mod output;
 #[cfg(test)]

@@ -3,10 +3,10 @@
 
 use crate::proc::facts::chosen;
 use crate::proc::host;
-use rustix::fs::{FlockOperation, flock};
+use crate::process::file_lock::FileLock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -62,16 +62,17 @@ struct Change {
     set: Option<String>,
 }
 
-/// Keeps other runs from setting this queue as long as the file is open.
+/// Keeps other runs from setting this queue as long as it is held.
 ///
 /// # Errors
 /// Another run does.
-pub(super) fn lock(device: &str) -> Result<Option<File>, QueueError> {
+pub(super) fn lock(device: &str) -> Result<Option<FileLock>, QueueError> {
     // A lock on the kernel's own file holds for the whole host and leaves nothing behind.
     let Ok(file) = File::open(queue_file(device, SCHEDULER)) else { return Ok(None) };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(QueueError::InUse { device: device.to_owned() }),
-        Ok(()) | Err(_) => Ok(Some(file)),
+    match FileLock::attempt(file) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => Err(QueueError::InUse { device: device.to_owned() }),
+        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 

@@ -6,6 +6,7 @@ use super::queue::{self, QueueError};
 use super::run_directory::{self, RunDirectory, RunDirectoryError};
 use crate::marked_dir::{MarkedDirError, create_marked_dir_below};
 use crate::proc::host;
+use crate::process::file_lock::FileLock;
 use model::block::Side;
 use model::plan::Plan;
 use model::storage::Storage;
@@ -57,7 +58,7 @@ pub struct SideStorage {
     /// Where it stands what queues were set to before.
     record: PathBuf,
     /// Other runs do not set these queues meanwhile.
-    _locks: Vec<File>,
+    _locks: Vec<FileLock>,
     /// Whose settings the devices have now.
     set_for: Option<Side>,
 }

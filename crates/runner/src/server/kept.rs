@@ -6,13 +6,11 @@
 
 use super::error::ServerError;
 use super::initialise::{self, INITIALISE_TIMEOUT};
-use super::launch::LOOK;
 use super::{DATA, ServerCommand, account, kind};
 use crate::engines::{disk, sha256};
 use crate::marked_dir;
-use crate::process::wait::{Unmet, Wait};
+use crate::process::file_lock::{FileLock, NotLocked};
 use model::build::{Initialise, ServerFiles};
-use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -73,23 +71,15 @@ impl Entry {
     }
 
     /// Held while the entry is made or copied, by this run or another one. Its time is that of the entry's last use.
-    fn lock(&self, interrupted: &dyn Fn() -> bool) -> Result<File, ServerError> {
+    fn lock(&self, interrupted: &dyn Fn() -> bool) -> Result<FileLock, ServerError> {
         let path = lock_path(&self.directory);
         let error = ServerError::file("lock", &path);
         let file = File::create(&path).map_err(&error)?;
-        let wait = Wait { pause: LOOK, timeout: INITIALISE_TIMEOUT };
-        let locked = wait.until(&mut || interrupted(), || {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(rustix::io::Errno::WOULDBLOCK) => None,
-                other => Some(other),
-            }
-        });
-        match locked {
-            Ok(locked) => locked.map_err(|errno| error(errno.into()))?,
-            Err(Unmet::Interrupted) => return Err(ServerError::Interrupted),
-            Err(Unmet::TimedOut) => return Err(error(ErrorKind::TimedOut.into())),
-        }
-        Ok(file)
+        FileLock::acquire(file, INITIALISE_TIMEOUT, interrupted, &mut || ()).map_err(|why| match why {
+            NotLocked::Failed(failure) => error(failure),
+            NotLocked::Interrupted => ServerError::Interrupted,
+            NotLocked::TimedOut => error(ErrorKind::TimedOut.into()),
+        })
     }
 
     fn is_complete(&self) -> bool {
@@ -137,8 +127,8 @@ fn remove_least_used(kept: &Path) {
     used.sort();
     let surplus = used.len().saturating_sub(MOST_KEPT);
     for (_, entry) in &used[..surplus] {
-        let Ok(lock) = File::open(lock_path(entry)) else { continue };
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let Ok(file) = File::open(lock_path(entry)) else { continue };
+        if let Ok(_lock) = FileLock::attempt(file) {
             let _ = marked_dir::remove_marked_dir(entry);
         }
     }
@@ -266,8 +256,7 @@ mod tests {
             let used = SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64);
             File::create(lock_path(&entry)).unwrap().set_modified(used).unwrap();
         }
-        let in_use = File::open(lock_path(&scene.kept().join("00"))).unwrap();
-        flock(&in_use, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let _in_use = FileLock::attempt(File::open(lock_path(&scene.kept().join("00"))).unwrap()).unwrap();
         remove_least_used(&scene.kept());
         assert_eq!(scene.entries().len(), MOST_KEPT + 1);
         assert!(scene.kept().join("00").exists() && !scene.kept().join("01").exists());
