@@ -51,7 +51,7 @@ pub fn seen(run: &ComparedRun, watch: &str, written: &BTreeMap<Side, String>) ->
 }
 
 /// Holds tonight's run against what is known: the changes that are to be stored, new ones and known ones that were seen or are gone. Of those
-/// that are [new](WatchState::New) or [gone](WatchState::Gone) somebody must be told. `before` is what each candidate was in the night before, by
+/// that are [new](WatchState::New) or [gone](WatchState::Gone) nobody is told yet. `before` is what each candidate was in the night before, by
 /// how the plan writes it.
 pub fn night(known: &[Watched], seen: &[Seen], run: &str, before: &BTreeMap<String, String>) -> Vec<Watched> {
     let mut kept = Vec::new();
@@ -69,7 +69,7 @@ pub fn night(known: &[Watched], seen: &[Seen], run: &str, before: &BTreeMap<Stri
                 kept.push(Watched { state, last_run, ..one.clone() });
             }
         } else if now.is_ruled_out || now.is_confirmed || has_vanished(one, now) {
-            kept.push(Watched { state: WatchState::Gone, last_run, ..one.clone() });
+            kept.push(Watched { state: WatchState::Gone, is_told: false, last_run, ..one.clone() });
         } else if state != one.state {
             // Nothing is proven of it tonight, but it was told.
             kept.push(Watched { state, ..one.clone() });
@@ -91,6 +91,7 @@ fn new(now: &Seen, run: &str, before: &BTreeMap<String, String>) -> Watched {
         last_without: before.get(&now.identity.candidate).filter(|build| **build != now.build).cloned(),
         first_with: now.build.clone(),
         state: WatchState::New,
+        is_told: false,
         first_run: run.to_owned(),
         last_run: run.to_owned(),
     }
@@ -140,8 +141,9 @@ mod tests {
         for (number, (ratio, is_confirmed, is_ruled_out)) in ratios.iter().enumerate() {
             let tonight = seen(*ratio, *is_confirmed, *is_ruled_out);
             let kept = night(&known, std::slice::from_ref(&tonight), &format!("run-{number}"), &before);
-            told.push(kept.iter().filter(|one| one.is_to_be_reported()).cloned().collect());
+            told.push(kept.iter().filter(|one| !one.is_told).cloned().collect());
             for mut one in kept {
+                one.is_told = true;
                 if one.number == 0 {
                     one.number = i64::try_from(known.len()).unwrap() + 1;
                     known.push(one);
@@ -202,6 +204,7 @@ mod tests {
         let next = night(&[told], &[seen(0.96, false, false)], "run-1", &before);
         let only = &next[0];
         assert_eq!((next.len(), only.state, only.last_run.as_str()), (1, WatchState::Known, "run-0"));
+        assert!(!only.is_told, "its message was not delivered, and is still due");
     }
 
     #[test]

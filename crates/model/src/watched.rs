@@ -21,6 +21,9 @@ pub struct Watched {
     /// The first build with it.
     pub first_with: String,
     pub state: WatchState,
+    /// Whether the message that is due was delivered; one that was not is sent again in the next night.
+    #[serde(skip)]
+    pub is_told: bool,
     /// The run in which it was seen first.
     pub first_run: String,
     /// The run in which it was seen last.
@@ -62,13 +65,6 @@ impl WatchState {
     /// The name in JSON and in the store.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-}
-
-impl Watched {
-    /// Whether it is one of those of which somebody must be told in the night that brought them.
-    pub fn is_to_be_reported(&self) -> bool {
-        matches!(self.state, WatchState::New | WatchState::Gone)
     }
 }
 

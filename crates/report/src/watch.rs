@@ -30,7 +30,7 @@ pub fn message(one: &Watched) -> String {
 }
 
 /// "-4.2 % [-5.3 %, -3.1 %]"
-fn sized(one: &Watched) -> String {
+pub(crate) fn sized(one: &Watched) -> String {
     format!("{} [{}, {}]", change(one.ratio), change(one.low), change(one.high))
 }
 
@@ -81,6 +81,7 @@ mod tests {
             last_without: Some("postgres@0a1b".to_owned()),
             first_with: "postgres@1f2e".to_owned(),
             state,
+            is_told: false,
             first_run: "run-2".to_owned(),
             last_run: "run-2".to_owned(),
         }

@@ -6,21 +6,26 @@ use crate::file::Store;
 use crate::writer::Writer;
 use model::watched::{Identity, Watched};
 use rusqlite::{Row, params};
+use std::collections::BTreeSet;
 
 impl Writer {
-    /// Writes changes, in place of those of the same number; one of number 0 gets a row of its own. All of them or none; as they are stored.
-    pub fn write_watched(&mut self, changes: &[Watched]) -> Result<Vec<Watched>, Error> {
+    /// Writes changes, in place of those of the same number; one of number 0 gets a row of its own. All of them or none; as they are stored. `run`
+    /// is the one that was held against what is known: it is not judged again.
+    pub fn write_watched(&mut self, run: Option<&str>, changes: &[Watched]) -> Result<Vec<Watched>, Error> {
         self.flush()?;
         self.store().sql("write what a watch has found", |connection| {
             let transaction = connection.unchecked_transaction()?;
+            if let Some(run) = run {
+                transaction.execute("INSERT OR IGNORE INTO watch_runs (run) VALUES (?)", [run])?;
+            }
             let mut stored = Vec::new();
             for change in changes {
                 let Identity { watch, host, workload, step, base, candidate, is_slower } = &change.identity;
                 transaction.execute(
                     "INSERT OR REPLACE INTO watched (watched_key, watch, host_name, workload, step, base,
-                         candidate, is_slower, ratio, low, high, last_without, first_with, state, first_run,
-                         last_run)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         candidate, is_slower, ratio, low, high, last_without, first_with, is_told,
+                         state, first_run, last_run)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     params![
                         // Without one SQLite gives the next.
                         (change.number > 0).then_some(change.number),
@@ -36,6 +41,7 @@ impl Writer {
                         change.high,
                         change.last_without,
                         change.first_with,
+                        change.is_told,
                         change.state.name(),
                         change.first_run,
                         change.last_run,
@@ -58,6 +64,17 @@ impl Store {
                 .query_map([watch], watched)?
                 .collect()
         })
+    }
+
+    /// Of the runs of [`Store::runs_below`] those that were not held against what is known.
+    pub fn runs_to_judge(&self, name: &str) -> Result<Vec<String>, Error> {
+        let judged: BTreeSet<String> = self.sql("read which runs were judged", |connection| {
+            connection
+                .prepare_cached("SELECT run FROM watch_runs")?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })?;
+        Ok(self.runs_below(name)?.into_iter().filter(|run| !judged.contains(run)).collect())
     }
 
     /// The ids of finished runs of this name, or of a name below it (`NAME/..`), the oldest first.
@@ -89,6 +106,7 @@ fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {
         high: row.get("high")?,
         last_without: row.get("last_without")?,
         first_with: row.get("first_with")?,
+        is_told: row.get("is_told")?,
         state: columns::watch_state(row, "state")?,
         first_run: row.get("first_run")?,
         last_run: row.get("last_run")?,

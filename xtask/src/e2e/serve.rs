@@ -65,7 +65,7 @@ impl Served {
     }
 
     /// The page must be there and show these.
-    fn shows(&self, target: &str, parts: &[&str]) -> anyhow::Result<Reply> {
+    pub fn shows(&self, target: &str, parts: &[&str]) -> anyhow::Result<Reply> {
         self.answers(target, 200, parts)
     }
 

@@ -71,13 +71,17 @@ impl<'a> Night<'a> {
     }
 
     fn carry_out(self) -> anyhow::Result<Ending> {
+        let progress = Progress::new();
+        // Those of a night that ended after it had measured and before it had judged.
+        let by_place = |plan: &Plan| written_by_place(plan, &self.file.subjects);
+        self.judge(&self.earlier.unjudged, &self.earlier.before_unjudged, &by_place, &progress)?;
         if let Some((run, plan)) = &self.earlier.last
             && !self.arguments.again
             && !self.subjects.iter().any(|subject| subject.is_new_since(plan))
         {
             // Standard output is for reports.
-            Progress::new().say(&format!("nothing is new since run {run}"));
-            return Ok(Ending::Done);
+            progress.say(&format!("nothing is new since run {run}"));
+            return self.tell(Ending::Done, &progress);
         }
         let subjects = self.subjects.iter().map(|subject| subject.built.clone()).collect();
         let file = PlanFile { name: self.name.clone(), subjects, ..self.file.clone() };
@@ -91,44 +95,56 @@ impl<'a> Night<'a> {
             return ended;
         }
         // Also if the last of several workloads has failed: the others are judged.
-        let progress = Progress::new();
-        let (to_report, judged) = self.judge(&progress)?;
-        let messages: Vec<String> = to_report.iter().map(report::watch::message).collect();
-        messages.iter().for_each(|message| progress.say(message));
-        self.send(&to_report, &messages)?;
-        let ended = ended?;
-        let ending = if judged == Ending::Done { ended } else { judged };
-        let is_worse = |one: &Watched| one.state == WatchState::New && one.identity.is_slower;
-        // That something failed comes before a regression, as with a gate.
-        Ok(if ending == Ending::Done && to_report.iter().any(is_worse) { Ending::Regression } else { ending })
+        let runs = paths::open_store(self.places)?.store().runs_to_judge(&self.name)?;
+        let judged = self.judge(&runs, &self.earlier.before, &|plan| self.written(plan), &progress)?;
+        match ended {
+            Ok(ending) => self.tell(if judged == Ending::Done { ending } else { judged }, &progress),
+            Err(error) => self.tell(judged, &progress).and(Err(error)),
+        }
     }
 
-    /// Holds tonight's runs against what is known, and keeps it; the changes to report. A run that has not measured the plan's base, for
-    /// which it took the next subject, is not judged, and the night has failed.
-    fn judge(&self, progress: &Progress) -> anyhow::Result<(Vec<Watched>, Ending)> {
+    /// Holds runs against what is known, and keeps it. `before` is what each candidate was before them, `written` how the plan writes the sides of
+    /// a run. One that has not measured the plan's base, for which it took the next subject, is not judged, and the night has failed.
+    fn judge(
+        &self,
+        runs: &[String],
+        before: &BTreeMap<String, String>,
+        written: &dyn Fn(&Plan) -> BTreeMap<Side, String>,
+        progress: &Progress,
+    ) -> anyhow::Result<Ending> {
         let base = self.file.subjects[BASE].to_string();
         let mut writer = paths::open_store(self.places)?;
-        let (mut to_report, mut ending) = (Vec::new(), Ending::Done);
-        for run in writer.store().runs_below(&self.name)? {
-            if self.earlier.runs.contains(&run) {
-                continue;
-            }
-            let record = writer.store().load_run(&run)?;
-            let written = self.written(&record.plan);
+        let mut ending = Ending::Done;
+        for run in runs {
+            let record = writer.store().load_run(run)?;
+            let written = written(&record.plan);
             if written.get(&BASE) != Some(&base) {
                 progress.say(&format!(
                     "run {run} did not measure {base}: it is not held against the nights before"
                 ));
                 ending = Ending::RunFailed;
+                writer.write_watched(Some(run), &[])?;
                 continue;
             }
             let compared = finding::compared(writer.store(), record, &Selection::default())?;
             let seen = watch::seen(&compared, &self.file.name, &written);
             let known = writer.store().watched(Some(&self.file.name))?;
-            let kept = writer.write_watched(&watch::night(&known, &seen, &run, &self.earlier.before))?;
-            to_report.extend(kept.into_iter().filter(Watched::is_to_be_reported));
+            writer.write_watched(Some(run), &watch::night(&known, &seen, run, before))?;
         }
-        Ok((to_report, ending))
+        Ok(ending)
+    }
+
+    /// Sends what nobody was told yet, of nights before too. How the night ends: that something failed comes before a regression, as with a gate.
+    fn tell(&self, ending: Ending, progress: &Progress) -> anyhow::Result<Ending> {
+        let known = paths::open_store(self.places)?.store().watched(Some(&self.file.name))?;
+        let due: Vec<Watched> = known.into_iter().filter(|one| !one.is_told).collect();
+        let messages: Vec<String> = due.iter().map(report::watch::message).collect();
+        messages.iter().for_each(|message| progress.say(message));
+        self.send(&due, &messages)?;
+        let told: Vec<Watched> = due.iter().map(|one| Watched { is_told: true, ..one.clone() }).collect();
+        paths::open_store(self.places)?.write_watched(None, &told)?;
+        let is_worse = |one: &Watched| one.state != WatchState::Gone && one.identity.is_slower;
+        Ok(if ending == Ending::Done && due.iter().any(is_worse) { Ending::Regression } else { ending })
     }
 
     /// How the plan writes each side of a run.
@@ -141,7 +157,7 @@ impl<'a> Night<'a> {
         sides.filter_map(|(side, subject)| Some((side, as_written(&subject.reference)?))).collect()
     }
 
-    /// All into the file before any goes to the address, which may not be there. A change that cannot be reported stays in the store, and is listed.
+    /// All into the file before any goes to the address, which may not be there. What cannot be delivered is sent again by the next night.
     fn send(&self, changes: &[Watched], messages: &[String]) -> anyhow::Result<()> {
         let line = |(change, message): (&Watched, &String)| {
             json!({ "schema": 1, "text": message, "change": change }).to_string()
@@ -159,7 +175,7 @@ impl<'a> Night<'a> {
     }
 }
 
-const LISTED: &str = "`dbdyno watch --list` has what is new";
+const LISTED: &str = "`dbdyno watch --list` has what is new, and the next night sends it again";
 
 fn append(path: &Path, lines: &[String]) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
@@ -224,9 +240,11 @@ fn tonight(places: &Places, subjects: &[SubjectRef]) -> anyhow::Result<Vec<Tonig
 
 /// The nights before.
 struct Earlier {
-    /// Their runs that were carried out to their end.
-    runs: Vec<String>,
-    /// The last of these, if its night was, and its plan; none in the first night.
+    /// Their runs that nobody has judged.
+    unjudged: Vec<String>,
+    /// What each candidate was before these, as `before` has it.
+    before_unjudged: BTreeMap<String, String>,
+    /// The last run that was carried out to its end, if its night was, and its plan; none in the first night.
     last: Option<(String, Plan)>,
     /// What each candidate was, by how the plan writes it, in the last night in which all were measured.
     before: BTreeMap<String, String>,
@@ -240,16 +258,22 @@ impl Earlier {
         let writer = paths::open_store(places)?;
         let store = writer.store();
         let runs = store.runs_below(name)?;
+        let unjudged = store.runs_to_judge(name)?;
         let mut plans = Vec::new();
         for run in runs.iter().rev().take(MOST_NIGHTS) {
             plans.push(store.run_plan(run)?.0);
         }
-        let before = plans.iter().find_map(|plan| candidates_in(plan, subjects)).unwrap_or_default();
+        let last_of =
+            |plans: &[Plan]| plans.iter().find_map(|plan| candidates_in(plan, subjects)).unwrap_or_default();
+        let is_judged = |run: &&String| !unjudged.contains(run);
+        let judged_before = runs.iter().take_while(is_judged).count();
+        let of_later = (runs.len() - judged_before).min(plans.len());
+        let (before, before_unjudged) = (last_of(&plans), last_of(&plans[of_later..]));
         let last = match runs.last() {
             Some(run) if is_whole(store, run, &runs)? => Some(run.clone()),
             Some(_) | None => None,
         };
-        Ok(Earlier { runs, last: last.zip(plans.into_iter().next()), before })
+        Ok(Earlier { unjudged, before_unjudged, last: last.zip(plans.into_iter().next()), before })
     }
 }
 
@@ -278,6 +302,14 @@ fn candidates_in(plan: &Plan, subjects: &[SubjectRef]) -> Option<BTreeMap<String
     are_same.then(|| pairs().skip(1).map(named).collect())
 }
 
+/// How the plan writes each side of a run of an earlier night; nothing if that has not measured the same subjects.
+fn written_by_place(plan: &Plan, subjects: &[SubjectRef]) -> BTreeMap<Side, String> {
+    match candidates_in(plan, subjects) {
+        Some(_) => subjects.iter().map(SubjectRef::to_string).enumerate().collect(),
+        None => BTreeMap::new(),
+    }
+}
+
 fn list(places: &Places, arguments: &Watch) -> anyhow::Result<Ending> {
     let store = Store::open_existing(&paths::store_file(places)?)?;
     let changes = store.watched(None)?;
@@ -300,7 +332,7 @@ fn accept(places: &Places, number: i64) -> anyhow::Result<Ending> {
     if found.state == WatchState::Gone {
         return Err(usage(anyhow!("change {number} is gone: there is nothing to accept")));
     }
-    writer.write_watched(&[Watched { state: WatchState::Accepted, ..found }])?;
+    writer.write_watched(None, &[Watched { state: WatchState::Accepted, is_told: true, ..found }])?;
     print::text(&format!("change {number} is accepted: it is told again only if it grows\n"))?;
     Ok(Ending::Done)
 }

@@ -115,6 +115,7 @@ impl Site {
             Route::Picked(runs) => pages::compare::picked(&store()?, &runs),
             Route::Hosts => pages::hosts::list(&store()?),
             Route::Host { name } => pages::hosts::answer(&store()?, name),
+            Route::Watches => pages::watch::answer(&store()?),
             Route::Live { run } => pages::live::page(&store()?, &run),
             Route::LiveJson { run } => pages::live::json(&store()?, &run),
             Route::Icon => Ok(Answer::nothing(204)),

@@ -47,6 +47,8 @@ pub enum Route {
     Host {
         name: String,
     },
+    /// What watches have found.
+    Watches,
     Live {
         run: String,
     },
@@ -121,6 +123,7 @@ pub fn route(target: &str) -> Route {
         },
         ["hosts"] | ["hosts", ""] => Route::Hosts,
         ["hosts", name] => Route::Host { name: (*name).to_owned() },
+        ["watches"] | ["watches", ""] => Route::Watches,
         ["live", run] if !run.is_empty() => match run.strip_suffix(".json") {
             Some(run) => Route::LiveJson { run: run.to_owned() },
             None => Route::Live { run: (*run).to_owned() },
@@ -202,6 +205,7 @@ mod tests {
         check("/compare?a=r1", Route::Compare { a: "r1".to_owned(), b: String::new() });
         check("/live/r1.json", Route::LiveJson { run: "r1".to_owned() });
         check("/hosts", Route::Hosts);
+        check(links::WATCHES, Route::Watches);
         check("/hosts/bench-1", Route::Host { name: "bench-1".to_owned() });
         let output = RawOutputName { launch: 1, side: 0, name: "read/LOG".to_owned() };
         check("/runs/r1/raw/1/0/read/LOG", Route::Raw { run: "r1".to_owned(), output });

@@ -101,6 +101,9 @@ pub fn history(workload: &str, step: &str, engine: &str) -> String {
     format!("/history?{}", query(&[("workload", workload), ("step", step), ("engine", engine)]))
 }
 
+/// What watches have found.
+pub const WATCHES: &str = "/watches";
+
 /// The hosts that were measured on.
 pub const HOSTS: &str = "/hosts";
 

@@ -13,6 +13,7 @@ pub mod message;
 pub mod raw;
 pub mod runs;
 pub mod shell;
+pub mod watch;
 
 mod cells;
 

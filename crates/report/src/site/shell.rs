@@ -15,6 +15,8 @@ pub enum Here {
     History,
     /// The hosts, or one of them over time.
     Hosts,
+    /// What watches have found.
+    Watches,
     Elsewhere,
 }
 
@@ -67,6 +69,8 @@ fn navigation(here: Here) -> Markup {
             a href="/history" aria-current=[current(Here::History)] { "History" }
             " "
             a href=(links::HOSTS) aria-current=[current(Here::Hosts)] { "Hosts" }
+            " "
+            a href=(links::WATCHES) aria-current=[current(Here::Watches)] { "Watches" }
         }
     }
 }

@@ -10,6 +10,7 @@ use super::message::{self, Message};
 use super::raw;
 use super::runs::{self, RunRow, RunsView};
 use super::shell;
+use super::watch;
 use crate::document::Sentence;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +29,7 @@ use model::record::{RawOutputName, RunStatus, RunWarning, StepExit};
 use model::units::Nanos;
 use model::verdict::Verdict;
 use model::warning::Warning;
+use model::watched::{Identity, WatchState, Watched};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -210,6 +212,7 @@ fn all_pages() -> Vec<String> {
         raw::page("a", &[NASTY.to_owned()], &[output]),
         hosts::list(&[HostRow { name: NASTY.to_owned(), fingerprints: 0, last_at_us: None }]),
         hosts::page(&host(vec![fingerprint(9, "b", 181.0), fingerprint(5, NASTY, 240.0)])),
+        watch::page(&[watched(1, WatchState::New)]),
         message::page(&Message {
             title: NASTY.to_owned(),
             paragraphs: vec![NASTY.to_owned()],
@@ -217,6 +220,45 @@ fn all_pages() -> Vec<String> {
             links: vec![("/runs/a".to_owned(), NASTY.to_owned())],
         }),
     ]
+}
+
+fn watched(number: i64, state: WatchState) -> Watched {
+    let nasty = || NASTY.to_owned();
+    let identity = Identity {
+        watch: nasty(),
+        host: nasty(),
+        workload: nasty(),
+        step: nasty(),
+        base: nasty(),
+        candidate: nasty(),
+        is_slower: true,
+    };
+    Watched {
+        number,
+        identity,
+        ratio: 0.958,
+        low: 0.947,
+        high: 0.969,
+        last_without: None,
+        first_with: nasty(),
+        state,
+        is_told: true,
+        first_run: format!("first-{number}"),
+        last_run: nasty(),
+    }
+}
+
+#[test]
+fn what_a_watch_has_found_last_and_is_new_stands_first() {
+    let states =
+        [WatchState::Gone, WatchState::New, WatchState::Known, WatchState::New, WatchState::Accepted];
+    let changes: Vec<Watched> = (1..).zip(states).map(|(number, state)| watched(number, state)).collect();
+    let page = watch::page(&changes);
+    let places = [4, 2, 3, 5, 1].map(|number| page.find(&format!("href=\"/runs/first-{number}\"")).unwrap());
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(page.contains("-4.2 % [-5.3 %, -3.1 %]") && page.contains("not known"), "{page}");
+    let empty = watch::page(&[]);
+    assert!(empty.contains("No watch has found") && !empty.contains("<table"), "{empty}");
 }
 
 fn fingerprint(hour: i64, boot_id: &str, memory_latency_ns: f64) -> Fingerprint {

@@ -23,6 +23,7 @@ fn change(watch: &str, step: &str) -> Watched {
         last_without: None,
         first_with: "postgres@1f2e3d4c5b6a".to_owned(),
         state: WatchState::New,
+        is_told: false,
         first_run: "run-1".to_owned(),
         last_run: "run-1".to_owned(),
     }
@@ -31,15 +32,16 @@ fn change(watch: &str, step: &str) -> Watched {
 #[test]
 fn a_change_keeps_its_number_whatever_becomes_of_it() {
     let mut writer = Writer::in_memory().unwrap();
-    let stored = writer.write_watched(&[change("a", "read"), change("b", "read")]).unwrap();
+    let stored = writer.write_watched(None, &[change("a", "read"), change("b", "read")]).unwrap();
     assert_eq!(stored.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2]);
     let known = Watched {
         state: WatchState::Known,
+        is_told: true,
         last_without: Some("postgres@0".to_owned()),
         last_run: "run-2".to_owned(),
         ..stored[1].clone()
     };
-    let again = writer.write_watched(&[known.clone(), change("a", "write")]).unwrap();
+    let again = writer.write_watched(None, &[known.clone(), change("a", "write")]).unwrap();
     assert_eq!((again[0].number, again[1].number), (2, 3));
     assert_eq!(writer.store().watched(Some("b")).unwrap(), [known]);
     let steps: Vec<String> =
@@ -62,4 +64,7 @@ fn runs_below_a_name_are_those_that_have_ended_and_none_of_a_longer_name() {
     }
     assert_eq!(writer.store().runs_below("n").unwrap(), ["e", "d", "c"]);
     assert!(writer.store().runs_below("nig").unwrap().is_empty());
+    writer.write_watched(Some("d"), &[]).unwrap();
+    writer.write_watched(Some("d"), &[]).unwrap();
+    assert_eq!(writer.store().runs_to_judge("n").unwrap(), ["e", "c"]);
 }

@@ -210,6 +210,7 @@ fn every_page_is_there_and_shows_what_the_store_has() {
     check("/runs/20261121-111500-cccc", &["href=\"/hosts/bench-1\""]);
     check("/hosts", &["href=\"/hosts/bench-1\"", ">2<"]);
     check("/hosts/bench-1", &["memory_latency_ns of bench-1", "boot boot", "240 ±1.0 %", "+32.6 %"]);
+    check("/watches", &["No watch has found a change yet"]);
     check("/history", &["Choose a workload"]);
     check("/history?workload=small", &["Choose a step", "seekrandom"]);
     check(

@@ -7,6 +7,7 @@ pub mod live;
 pub mod raw;
 pub mod report;
 pub mod runs;
+pub mod watch;
 
 use super::answers::{Failure, Site};
 use findings::conditions::RunConditions;
