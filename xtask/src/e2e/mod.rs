@@ -30,6 +30,7 @@ mod power_loss;
 pub mod processes;
 mod resumed_comparisons;
 mod same_options;
+mod same_settings;
 mod scratch;
 mod serve;
 mod servers;
@@ -142,6 +143,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
         places::cases(),
         power_loss::cases(),
         same_options::cases(),
+        same_settings::cases(),
         signals::cases(),
         serve::cases(),
         pages::cases(),

@@ -4,6 +4,7 @@
 use super::scratch::Scratch;
 use anyhow::Context;
 use load::Connection;
+use model::units::Bytes;
 use model::wire::{Endpoint, ServerAddress};
 use serde_json::Value;
 use std::fs;
@@ -17,6 +18,9 @@ pub const POSTGRES: &str = "postgres@16.3";
 /// One that has both kinds of password of MySQL.
 pub const MYSQL: &str = "mysql@8.0.15";
 pub const MARIADB: &str = "mariadb@10.11.19";
+
+/// What its configuration sizes caches by.
+pub const MEMORY: Bytes = Bytes::from_mib(128);
 
 /// Who may come to Postgres over TCP, and how: the socket stays open to everyone.
 const HBA: &str = "local all all trust\n\
@@ -52,7 +56,7 @@ pub struct Neighbour {
 impl Neighbour {
     pub fn start(scratch: &Scratch, subject: &str) -> anyhow::Result<Neighbour> {
         let mut child = Command::new(&scratch.shared.binary)
-            .args(["engine", "start", subject, "--tcp", "--json", "--memory", "128 MB"])
+            .args(["engine", "start", subject, "--tcp", "--json", "--memory", &MEMORY.0.to_string()])
             .env("XDG_CACHE_HOME", &scratch.shared.cache)
             .env("XDG_CONFIG_HOME", scratch.config())
             .env("XDG_DATA_HOME", scratch.data())
