@@ -4,6 +4,7 @@
 mod analysis;
 mod causes;
 mod client;
+mod commits;
 mod counters;
 mod fidelity;
 mod insert;
@@ -46,6 +47,8 @@ enum Bench {
     Losses(losses::Arguments),
     /// Whether `explain` names what a planted slowdown spends its time on; fails below 57 of 60
     Causes(causes::Arguments),
+    /// Whether `bisect --git` finds the slow one of thirty commits to Postgres; fails above 12 builds or 90 minutes
+    Commits(commits::Arguments),
     /// How often a counter is marked as moved between sides that are the same; fails above 1 % each
     Counters(counters::Arguments),
     /// Seconds for each page of `dbdyno serve` with a million measurements in the store; fails above the goal
@@ -160,6 +163,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Power(arguments) => power::run(arguments),
         Bench::Losses(arguments) => losses::run(arguments),
         Bench::Causes(arguments) => causes::run(arguments),
+        Bench::Commits(arguments) => commits::run(arguments),
         Bench::Counters(arguments) => counters::run(arguments),
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
