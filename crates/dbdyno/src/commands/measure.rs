@@ -228,7 +228,17 @@ fn open_run(
         }
     }
     opening.extend(ready.fingerprint.iter().map(|one| RunEvent::HostMeasured(Box::new(one.clone()))));
-    opening.extend(host_warnings(plan, &stage.host, stage.directory.path()));
+    // The load average still has the run before in it.
+    let is_after_another = match origin {
+        Origin::Queue { campaign } => !writer.store().runs_of_campaign(campaign)?.is_empty(),
+        Origin::Unnamed | Origin::Named(_) => false,
+    };
+    let mut warnings = host_warnings(plan, &stage.host, stage.directory.path());
+    warnings.retain(|event| {
+        let is_load = matches!(event, RunEvent::Warned { warning: Warning::BusyHost { .. }, .. });
+        !(is_after_another && is_load)
+    });
+    opening.extend(warnings);
     let mut recording = Recording::new(run, writer, progress);
     for event in &opening {
         recording.on(event, 0);
