@@ -90,6 +90,7 @@ pub fn between(record: &RunRecord, sides: Sides) -> Vec<Difference> {
     found.extend(builds(&base.build, &candidate.build));
     found.extend(probes(base.build.probe.as_ref(), candidate.build.probe.as_ref()));
     found.extend(storage(base, candidate));
+    found.extend(environments(base, candidate));
     if record.plan.workload.is_fio() {
         found.extend(set_options(base, candidate));
     } else {
@@ -123,6 +124,16 @@ fn storage(base: &Subject, candidate: &Subject) -> Vec<Difference> {
     let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
     let of =
         |name: &String| unequal(DifferenceKind::OptionInEffect, name, base.get(name), candidate.get(name));
+    names.into_iter().filter_map(of).collect()
+}
+
+fn environments(base: &Subject, candidate: &Subject) -> Vec<Difference> {
+    let (base, candidate) = (&base.config.environment, &candidate.config.environment);
+    let names: BTreeSet<&str> = base.iter().chain(candidate.iter()).map(|(name, _)| name).collect();
+    let of = |name: &str| {
+        let what = format!("environment variable {name}");
+        unequal(DifferenceKind::OptionInEffect, &what, base.get(name), candidate.get(name))
+    };
     names.into_iter().filter_map(of).collect()
 }
 

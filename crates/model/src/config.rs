@@ -1,6 +1,7 @@
 //! A configuration: engine options by name, nested ones with a dot (`block_based_table_factory.block_size`). Of a
 //! server, some hold for some releases only, and some are a share of the memory that it is given.
 
+use crate::environment::Environment;
 use crate::storage::{Storage, StorageText};
 use crate::subject::compare_versions;
 use crate::units::Bytes;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 pub type Options = BTreeMap<String, String>;
 
 /// A named set of options of one engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineConfig {
     /// `standard`, `defaults`, `readahead-96k`.
     pub name: String,
@@ -36,6 +37,9 @@ pub struct EngineConfig {
     /// How clients reach a server.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub transport: Transport,
+    /// What the process of the engine finds in its environment: that of a server of ours, or of the worker that loads a library.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub environment: Environment,
     /// The user's own configuration file that its options are from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
@@ -131,7 +135,7 @@ struct ConfigFile {
 struct ConfigEntry {
     name: String,
     description: String,
-    /// A configuration of the same file whose options are taken first.
+    /// A configuration that stands before it in the file, or that is known already: its options are taken first.
     extends: Option<String>,
     #[serde(default)]
     pins: Options,
@@ -143,6 +147,8 @@ struct ConfigEntry {
     when: Vec<When>,
     storage: Option<StorageText>,
     transport: Option<Transport>,
+    #[serde(default)]
+    environment: Environment,
 }
 
 /// Why a configuration file could not be read.
@@ -156,7 +162,9 @@ pub enum ConfigError {
     },
     #[error("`{origin}` names the configuration `{name}` twice")]
     Duplicate { origin: String, name: String },
-    #[error("`{origin}`: the configuration `{name}` extends `{extends}`, which must be defined before it")]
+    #[error(
+        "`{origin}`: the configuration `{name}` extends `{extends}`, which is neither above it nor built in"
+    )]
     Extends { origin: String, name: String, extends: String },
     #[error("`{origin}`, `storage` of the configuration `{name}`: {problem}")]
     Storage { origin: String, name: String, problem: String },
@@ -178,8 +186,18 @@ pub enum ConfigError {
 
 /// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.
 pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), ConfigError> {
+    parse_over(text, origin, |_| &[])
+}
+
+/// The same of a file whose configurations may extend those that there are of an engine already.
+pub fn parse_over<'a>(
+    text: &str,
+    origin: &str,
+    known: impl Fn(&str) -> &'a [EngineConfig],
+) -> Result<(String, Vec<EngineConfig>), ConfigError> {
     let file: ConfigFile = toml::from_str(text)
         .map_err(|source| ConfigError::Toml { origin: origin.to_owned(), source: Box::new(source) })?;
+    let known = known(&file.engine);
     let mut configs: Vec<EngineConfig> = Vec::new();
     for entry in file.configs {
         if configs.iter().any(|config| config.name == entry.name) {
@@ -189,7 +207,8 @@ pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), Co
         let extended = match &entry.extends {
             None => None,
             Some(extends) => {
-                Some(configs.iter().find(|config| config.name == *extends).cloned().ok_or_else(|| {
+                let mut below = configs.iter().chain(known);
+                Some(below.find(|config| config.name == *extends).cloned().ok_or_else(|| {
                     ConfigError::Extends {
                         origin: origin.to_owned(),
                         name: entry.name.clone(),
@@ -232,10 +251,8 @@ fn extend(
     entry: ConfigEntry,
     origin: &str,
 ) -> Result<EngineConfig, ConfigError> {
-    let (mut pins, mut options, mut memory, mut when, storage, transport) = match extended {
-        Some(below) => (below.pins, below.options, below.memory, below.when, below.storage, below.transport),
-        None => Default::default(),
-    };
+    let EngineConfig { mut pins, mut options, mut memory, mut when, storage, transport, environment, .. } =
+        extended.unwrap_or_default();
     pins.extend(entry.pins);
     options.retain(|name, _| !entry.memory.contains_key(name));
     options.extend(entry.options.clone());
@@ -261,6 +278,7 @@ fn extend(
         when,
         storage,
         transport: entry.transport.unwrap_or(transport),
+        environment: environment.overlaid(entry.environment),
         file: None,
     })
 }
@@ -343,6 +361,21 @@ mod tests {
     }
 
     #[test]
+    fn an_environment_is_laid_over_that_of_the_configuration_below() {
+        let text = |variable: &str| {
+            format!(
+                "engine = 'e'\n[[config]]\nname = 'a'\ndescription = ''\nenvironment = {{ X = '1', Y = '2' }}\n\
+                 [[config]]\nname = 'b'\ndescription = ''\nextends = 'a'\nenvironment = {{ {variable} = '3' }}\n"
+            )
+        };
+        let (_, configs) = parse(&text("Y"), "test").unwrap();
+        assert_eq!(configs[1].environment.iter().collect::<Vec<_>>(), [("X", "1"), ("Y", "3")]);
+        let error = parse(&text("LD_LIBRARY_PATH"), "test").unwrap_err();
+        let said = std::error::Error::source(&error).unwrap().to_string();
+        assert!(said.contains("LD_LIBRARY_PATH"), "{said}");
+    }
+
+    #[test]
     fn a_workload_overrides_pins_and_a_configuration_overrides_the_workload() {
         let options = |pairs: &[(&str, &str)]| -> Options {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -352,11 +385,7 @@ mod tests {
             description: String::new(),
             pins: options(&[("a", "pin"), ("b", "pin")]),
             options: options(&[("c", "config")]),
-            memory: BTreeMap::new(),
-            when: Vec::new(),
-            storage: Storage::default(),
-            transport: Transport::default(),
-            file: None,
+            ..EngineConfig::default()
         };
         let workload = options(&[("b", "workload"), ("c", "workload")]);
         let when = When {

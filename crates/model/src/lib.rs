@@ -10,6 +10,7 @@ pub mod config;
 pub mod counter;
 pub mod doctor;
 pub mod elsewhere;
+pub mod environment;
 pub mod event;
 pub mod figures;
 pub mod fingerprint;

@@ -9,6 +9,7 @@
 
 use model::build::{Initialise, ServerFiles};
 use model::config::{self, Options};
+use model::environment::NO_ENVIRONMENT;
 use model::units::{Bytes, Nanos};
 use model::workload::sql::Dialect;
 use runner::clock::Stopwatch;
@@ -95,7 +96,8 @@ impl Engine {
 
     fn command<'a>(&'a self, directory: &'a Path) -> ServerCommand<'a> {
         let (files, program, options) = (&self.files, self.program.as_path(), &self.options);
-        ServerCommand { files, program, options, directory, network: Network::Socket }
+        let environment = &NO_ENVIRONMENT;
+        ServerCommand { files, program, options, environment, directory, network: Network::Socket }
     }
 
     fn initialise(&self, directory: &Path) {

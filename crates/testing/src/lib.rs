@@ -35,17 +35,7 @@ pub fn subject(reference: &str) -> Subject {
         probe: None,
         made: None,
     };
-    let config = EngineConfig {
-        name: reference.config.clone(),
-        description: String::new(),
-        pins: BTreeMap::new(),
-        options: BTreeMap::new(),
-        memory: BTreeMap::new(),
-        when: Vec::new(),
-        storage: Default::default(),
-        transport: Default::default(),
-        file: None,
-    };
+    let config = EngineConfig { name: reference.config.clone(), ..EngineConfig::default() };
     Subject::new(reference, build, config, BTreeMap::new())
 }
 

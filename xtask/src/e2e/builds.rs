@@ -2,6 +2,7 @@
 
 use super::fake_engine::{ENGINE, WORKLOAD};
 use super::scratch::Scratch;
+use super::serve::Served;
 use super::tool::Call;
 use super::{Case, Ending};
 use anyhow::{Context, ensure};
@@ -15,6 +16,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("build commits", commits),
         Case::new("build archive", archive),
         Case::new("build bad input", bad_input),
+        Case::new("build environment", environment),
     ]
 }
 
@@ -201,6 +203,49 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
+/// A library that is preloaded into the worker differs and is said to; one that the worker does not have is refused.
+fn environment(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let sources = Sources::create(scratch)?;
+    sources.build("HEAD").and(["--as", "fake"]).succeeds()?;
+    let source = scratch.write("allocator.c", "int an_allocator = 1;\n")?;
+    let library = scratch.path("liballocator.so");
+    let compiler = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    ensure!(compiler.context("failed to start gcc")?.success(), "gcc failed");
+    let config = |name: &str, variable: &str, value: &str| {
+        format!(
+            "[[config]]\nname = \"{name}\"\ndescription = \"d\"\nextends = \"standard\"\nenvironment = {{ {variable} = \"{value}\" }}\n"
+        )
+    };
+    let write = |configs: &[String]| {
+        scratch.write_config("configs/own.toml", &format!("engine = \"rocksdb\"\n{}", configs.concat()))
+    };
+    let missing = "liballocator-that-is-not-there.so.1";
+    let path = library.display().to_string();
+    write(&[config("other", "LD_PRELOAD", &path), config("missing", "LD_PRELOAD", missing)])?;
+    let workload = scratch.write("fake.toml", WORKLOAD)?;
+    let compare = |candidate: &str| {
+        let call =
+            sources.call(["compare", "rocksdb@fake", candidate, "--budget", "15s", "--json", "--workload"]);
+        call.and([&workload])
+    };
+    let report = compare("rocksdb@fake+other").run()?.expect_code(&[0, 2])?.json()?;
+    let differences = report["differs"].to_string();
+    for words in ["environment variable LD_PRELOAD", &path] {
+        ensure!(differences.contains(words), "`{words}` is not among what differs: {differences}");
+    }
+    compare("rocksdb@fake+missing").fails(&[3], &[missing, "was not loaded", "install its package"])?;
+    let listed = sources.call(["engine", "recipes", "rocksdb"]).succeeds()?.stdout;
+    for words in ["script, for sources with `fake_engine.c`", "frame-pointers=yes", "optimisation"] {
+        ensure!(listed.contains(words), "`{words}` is not listed:\n{listed}");
+    }
+    let listed = sources.call(["engine", "recipes", "rocksdb", "--json"]).succeeds()?.json()?;
+    ensure!(listed["recipes"][1]["name"] == "deaf", "the recipes: {listed}");
+    sources.call(["engine", "recipes", "fio"]).fails(&[2], &["no recipe to build fio"])?;
+    write(&[config("ours", "LC_ALL", "C")])?;
+    compare("rocksdb@fake+ours").fails(&[2], &["dbdyno decides itself", "LC_ALL"])?;
+    Ok(Ending::Passed)
+}
+
 /// Nights of a watch on the repository: the commit that made the engine slow is told once; the next ones are not, until it is fast again.
 fn nights(scratch: &Scratch) -> anyhow::Result<Ending> {
     const WRITE: &str = "void rocksdb_write(handle database, handle options, handle batch, char **error) {";
@@ -244,6 +289,9 @@ fn nights(scratch: &Scratch) -> anyhow::Result<Ending> {
     sources.call(["watch", "--accept", "99"]).fails(&[2], &["no watch has found a change of number 99"])?;
     let text = sources.call(["watch", "--list", "--width", "200"]).succeeds()?.stdout;
     ensure!(text.contains("accepted") && text.contains("rocksdb@git:HEAD"), "the list:\n{text}");
+    let served = Served::start(scratch, &[])?;
+    served.shows("/watches", &["accepted", "rocksdb@git:HEAD", &id[..12], "href=\"/runs/"])?;
+    served.end()?;
     sources.commit("int this is no C;", "broken")?;
     night(&[])?.expect_code(&[3])?.expect_stderr(&["cannot be built", "nothing to compare rocksdb@base"])?;
     sources.commit(&format!("{ENGINE}\nint mended = 1;\n"), "mended")?;
@@ -252,5 +300,12 @@ fn nights(scratch: &Scratch) -> anyhow::Result<Ending> {
     let list = sources.call(["watch", "--list", "--json"]).succeeds()?.json()?;
     let gone = |one: &Value| one["state"] == "gone";
     ensure!(list["changes"].as_array().is_some_and(|all| all.iter().any(gone)), "nothing is gone: {list}");
+    // They stood in the file before the address failed. The next night, in which nothing is new, sends them again, and the one after that does not.
+    let once = told();
+    night(&[])?.expect_code(&[0])?.expect_stderr(&["nothing is new since run", "no longer slower"])?;
+    let twice = told();
+    ensure!(twice > once, "what was not delivered was not sent again");
+    night(&[])?.expect_code(&[0])?;
+    ensure!(told() == twice, "what was delivered was sent again");
     Ok(Ending::Passed)
 }

@@ -82,6 +82,13 @@ pub enum EngineAction {
         #[arg(long)]
         json: bool,
     },
+    /// How the builds of an engine are made from source: recipes, variants and settings
+    Recipes {
+        /// rocksdb, postgres, mariadb, ..
+        engine: String,
+        #[arg(long)]
+        json: bool,
+    },
     /// Register your own build, or a SQL server that is already running, under a name
     #[command(after_help = ADD_EXAMPLES)]
     Add {

@@ -1,4 +1,4 @@
-//! `dbdyno engine list|fetch|build|add|start|info`.
+//! `dbdyno engine list|fetch|build|recipes|add|start|info`.
 
 use crate::cli::{Engine, EngineAction, Places, Recipe};
 use crate::commands::engine_build::{self, SourceAt, Wanted};
@@ -33,6 +33,7 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
             let wanted = Wanted { engine, from, recipe, name: name.as_deref(), as_json: *json };
             engine_build::run(places, &catalog, &cache, &wanted)
         }
+        EngineAction::Recipes { engine, json } => engine_build::print_recipes(engine, *json),
         EngineAction::Add { name, git: Some(git), recipe, .. } => {
             add_repository(places, &catalog, &cache, name, git, recipe)
         }

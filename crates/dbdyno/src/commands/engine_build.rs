@@ -1,13 +1,16 @@
-//! `dbdyno engine build`: sources become a build of a name.
+//! `dbdyno engine build`: sources become a build of a name; `dbdyno engine recipes`: how.
 
 use crate::building::{Building, MadeNow, as_usage};
 use crate::cli::{Places, Recipe};
 use crate::commands::print;
 use crate::progress::Progress;
+use crate::resources;
 use model::units::Nanos;
-use runner::builds::Source;
+use runner::builds::{SETTINGS, Source};
 use runner::engines::{BuildCache, EngineCatalog};
 use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::Path;
 
 /// What to build.
@@ -59,4 +62,41 @@ pub fn run(
         build.library.display(),
         log.display()
     ))
+}
+
+/// What `--recipe` and `--set` may name.
+pub fn print_recipes(engine: &str, as_json: bool) -> anyhow::Result<()> {
+    let recipes = resources::recipes(engine)?;
+    if as_json {
+        let listed: Vec<_> = recipes
+            .recipes()
+            .iter()
+            .map(|recipe| json!({ "name": recipe.name, "description": recipe.description, "needs": recipe.needs }))
+            .collect();
+        return print::json(&json!({
+            "schema": 1,
+            "engine": engine,
+            "recipes": listed,
+            "variants": recipes.variants(),
+            "settings": BTreeMap::from(SETTINGS),
+        }));
+    }
+    let mut text = format!("recipes of {engine}; the first is taken whose file is in the sources:\n");
+    for recipe in recipes.recipes() {
+        writeln!(text, "  {}, for sources with `{}`", recipe.name, recipe.needs.display())?;
+        writeln!(text, "    {}", recipe.description)?;
+    }
+    writeln!(text, "variants, which --recipe names too:")?;
+    for (name, settings) in recipes.variants() {
+        writeln!(text, "  {name:<18} {}", assignments(settings))?;
+    }
+    writeln!(text, "settings, which --set changes:")?;
+    for (name, what) in SETTINGS {
+        writeln!(text, "  {name:<18} {what}")?;
+    }
+    print::text(&text)
+}
+
+fn assignments(settings: &BTreeMap<String, String>) -> String {
+    settings.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }

@@ -64,7 +64,14 @@ pub fn run(
     let kept = run_directory::initialised_below(&work_dir);
     let run = RunDirectory::create(&work_dir, &format!("server-{}", std::process::id()))?;
     let directory = run.path().join("db");
-    let fresh = FreshServer { build: &build, options: &options, directory, network: wanted.network, kept };
+    let fresh = FreshServer {
+        build: &build,
+        options: &options,
+        environment: &config.environment,
+        directory,
+        network: wanted.network,
+        kept,
+    };
     let mut server = fresh.run(&interrupt::requested)?;
     if wanted.as_json {
         let reached = Reached { address: server.address(), socket: server.socket() };

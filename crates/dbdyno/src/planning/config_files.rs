@@ -4,9 +4,8 @@
 use crate::exit::usage;
 use anyhow::{Context, anyhow, bail};
 use formats::server_config::{self, ServerOption};
-use model::config::{EngineConfig, Options, Transport, When};
+use model::config::{EngineConfig, Options, When};
 use model::figures::and_list;
-use model::storage::Storage;
 use model::subject::SubjectRef;
 use model::workload::sql::Dialect;
 use runner::engines::EngineCatalog;
@@ -92,13 +91,10 @@ fn config(name: &str, path: &Path, options: Vec<ServerOption>) -> EngineConfig {
     EngineConfig {
         name: name.to_owned(),
         description: format!("the file {}", path.display()),
-        pins: Options::new(),
         options: of_all,
-        memory: BTreeMap::new(),
         when: of_series.into_iter().map(when).collect(),
-        storage: Storage::default(),
-        transport: Transport::default(),
         file: Some(path.to_owned()),
+        ..EngineConfig::default()
     }
 }
 

@@ -7,17 +7,15 @@ use crate::exit::usage;
 use crate::interrupt;
 use anyhow::{Context, anyhow};
 use model::build::{BuildProbe, BuildSource, EngineBuild};
-use model::config::{EngineConfig, Options, Transport};
+use model::config::{EngineConfig, Options};
 use model::elsewhere::ServerElsewhere;
 use model::plan::{Design, Plan, Subject};
-use model::storage::Storage;
 use model::subject::{DEFAULT_CONFIG, SubjectRef};
 use model::workload::Workload;
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::probe::ProbePlace;
 use runner::real::probe_server;
 use runner::server::elsewhere;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The name of the configuration that it has: whatever its owner gave it.
@@ -70,13 +68,7 @@ pub fn prepare(
     let config = EngineConfig {
         name: AS_IT_RUNS.to_owned(),
         description: "the settings that it runs with".to_owned(),
-        pins: Options::new(),
-        options: Options::new(),
-        memory: BTreeMap::new(),
-        when: Vec::new(),
-        storage: Storage::default(),
-        transport: Transport::default(),
-        file: None,
+        ..EngineConfig::default()
     };
     let build = EngineBuild { probe: Some(probe), source, ..build };
     let subject = Subject::new(reference.clone(), build, config, Options::new());

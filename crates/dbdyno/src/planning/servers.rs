@@ -7,6 +7,7 @@ use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
 use model::build::{BuildProbe, EngineBuild};
 use model::config::{self, EngineConfig, Options};
+use model::environment::NO_ENVIRONMENT;
 use model::names;
 use model::plan::Subject;
 use model::plan_file::UnknownOptions;
@@ -15,7 +16,7 @@ use model::units::Bytes;
 use model::workload::{Step, Workload};
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::probe::ProbePlace;
-use runner::real::probe_server::{self, ProbeError, ServerLook};
+use runner::real::probe_server::{self, LookAt, ProbeError, ServerLook};
 use runner::real::{reflink, run_directory};
 use runner::server::ServerError;
 use std::path::Path;
@@ -38,7 +39,10 @@ pub fn prepare(
     let mut options = config::overlaid(&workload.options, &of_release);
     let mut omitted = Options::new();
     let settings = loop {
-        let error = match look(sources, &build, &options)? {
+        let error = match look(
+            sources,
+            &LookAt { build: &build, options: &options, environment: &config.environment },
+        )? {
             Ok(look) => break look.settings,
             Err(error) => error,
         };
@@ -125,8 +129,8 @@ fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBui
     if build.probe.is_some() {
         return Ok(build);
     }
-    let found = look(sources, &build, &Options::new())?
-        .with_context(|| format!("{} cannot be used", build.reference))?;
+    let at = LookAt { build: &build, options: &Options::new(), environment: &NO_ENVIRONMENT };
+    let found = look(sources, &at)?.with_context(|| format!("{} cannot be used", build.reference))?;
     let probe =
         BuildProbe { default_options: found.settings, facts: found.facts, missing_symbols: Vec::new() };
     sources.cache.record_probe(&build, probe)?;
@@ -136,14 +140,10 @@ fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBui
         .ok_or_else(|| anyhow!("{} vanished from the cache", build.reference))
 }
 
-fn look(
-    sources: &Sources<'_>,
-    build: &EngineBuild,
-    options: &Options,
-) -> anyhow::Result<Result<ServerLook, ProbeError>> {
+fn look(sources: &Sources<'_>, at: &LookAt<'_>) -> anyhow::Result<Result<ServerLook, ProbeError>> {
     let kept = run_directory::initialised_below(&paths::work_dir(sources.places)?);
     in_scratch(sources.places, |directory| {
         let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
-        probe_server::look(&place, kept, build, options, &interrupt::requested)
+        probe_server::look(&place, kept, at, &interrupt::requested)
     })
 }

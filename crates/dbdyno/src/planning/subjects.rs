@@ -7,6 +7,7 @@ use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
 use model::build::{BuildSource, EngineBuild};
 use model::config::{self, EngineConfig, Options};
+use model::environment::Environment;
 use model::names;
 use model::option_history::{Known, OptionHistory};
 use model::plan::Subject;
@@ -84,12 +85,13 @@ pub fn prepare(
     let mut options = config::configured(&workload.options, &config, build.release());
     let mut omitted = Options::new();
     leave_out_unknown(sources, &build, &mut options, &mut omitted, unknown)?;
-    let written_options = accepted(sources, &build, &mut options, &mut omitted, unknown)?;
+    let tried = Tried { build: &build, environment: &config.environment, unknown };
+    let written_options = accepted(sources, &tried, &mut options, &mut omitted)?;
     let of_steps: BTreeSet<&Options> =
         workload.steps.iter().map(|step| &step.options).filter(|options| !options.is_empty()).collect();
     for step_options in of_steps {
         let mut together = config::overlaid(&options, step_options);
-        accepted(sources, &build, &mut together, &mut omitted, unknown)?;
+        accepted(sources, &tried, &mut together, &mut omitted)?;
     }
     let subject = Subject::new(reference.clone(), build, config, options);
     Ok(Prepared { subject, written_options, omitted })
@@ -162,21 +164,28 @@ fn probed(sources: &Sources<'_>, build: EngineBuild) -> anyhow::Result<EngineBui
         .ok_or_else(|| anyhow!("{} vanished from the cache", build.reference))
 }
 
+/// What options are tried with.
+struct Tried<'a> {
+    build: &'a EngineBuild,
+    environment: &'a Environment,
+    unknown: UnknownOptions,
+}
+
 /// Tries the options; where unknown ones may be left out, takes them out one after another until the build accepts
 /// the rest. Returns the options file that it wrote.
 fn accepted(
     sources: &Sources<'_>,
-    build: &EngineBuild,
+    tried: &Tried<'_>,
     options: &mut Options,
     omitted: &mut Options,
-    unknown: UnknownOptions,
 ) -> anyhow::Result<Option<String>> {
+    let Tried { build, environment, unknown } = *tried;
     options.retain(|name, _| !omitted.contains_key(name));
     loop {
         let text = config::rocksdb_option_string(options);
         let written = in_scratch(sources.places, |directory| {
             let place = ProbePlace { program: Path::new(OWN_PROGRAM), directory };
-            probe::check_options(&place, &build.library, &text, &interrupt::requested)
+            probe::check_options(&place, &build.library, environment, &text, &interrupt::requested)
         })?;
         let error = match written {
             Ok(written) => return Ok(written),

@@ -219,11 +219,7 @@ mod tests {
             description: String::new(),
             pins: options(&[("direct", "1")]),
             options: options(&[("ioengine", "libaio"), ("bs", "16k"), ("fsync", "0")]),
-            memory: Default::default(),
-            when: Vec::new(),
-            storage: Default::default(),
-            transport: Default::default(),
-            file: None,
+            ..EngineConfig::default()
         };
         let job = job.unwrap();
         let effect = job.in_effect(&options(&[("bs", "4k"), ("direct", "0")]), &config);

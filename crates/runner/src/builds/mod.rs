@@ -11,8 +11,8 @@ mod settings;
 mod source;
 
 pub use builder::{BUILD_TIMEOUT, Builder, Built};
-pub use recipe::{Product, Ready, Recipes};
-pub use settings::{Compiler, LAYOUTS, Settings};
+pub use recipe::{Product, Ready, Recipe, Recipes};
+pub use settings::{Compiler, LAYOUTS, NAMES as SETTINGS, Settings};
 pub use source::Source;
 
 use crate::engines::EngineError;

@@ -28,7 +28,7 @@ pub struct Recipe {
     pub name: String,
     pub description: String,
     /// A file of the trees that it fits.
-    needs: PathBuf,
+    pub needs: PathBuf,
     /// Done once for a build directory.
     configure: Option<String>,
     build: String,
@@ -111,14 +111,14 @@ impl Recipes {
         Ok(recipes)
     }
 
-    /// Each recipe with what it is for.
-    pub fn described(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.recipes.iter().map(|recipe| (recipe.name.as_str(), recipe.description.as_str()))
+    /// In the order in which they are tried.
+    pub fn recipes(&self) -> &[Recipe] {
+        &self.recipes
     }
 
-    /// The names of settings that belong together.
-    pub fn variants(&self) -> impl Iterator<Item = &str> {
-        self.variants.keys().map(String::as_str)
+    /// Settings that belong together, by their name.
+    pub fn variants(&self) -> &BTreeMap<String, BTreeMap<String, String>> {
+        &self.variants
     }
 
     /// The recipe for a tree: of these names one may be that of a recipe, the others are variants, whose settings come before `set`. `has` says
@@ -141,8 +141,8 @@ impl Recipes {
             } else if let (Some(recipe), None) = (self.recipes.iter().find(|one| one.name == *name), named) {
                 named = Some(recipe);
             } else {
-                let known: Vec<&str> =
-                    self.described().map(|(name, _)| name).chain(self.variants()).collect();
+                let recipes = self.recipes.iter().map(|recipe| recipe.name.as_str());
+                let known: Vec<&str> = recipes.chain(self.variants.keys().map(String::as_str)).collect();
                 return Err(BuildError::NoSuchRecipe {
                     engine: self.engine.clone(),
                     name: name.clone(),

@@ -32,9 +32,17 @@ pub struct Compiler {
     pub version: String,
 }
 
-/// The names of settings.
-const NAMES: [&str; 8] =
-    ["compiler", "optimisation", "lto", "frame-pointers", "allocator", "layout", "flags", "options"];
+/// The settings by name, with what each may be.
+pub const NAMES: [(&str, &str); 8] = [
+    ("compiler", "of C; that of C++ follows: gcc (default), gcc-11, clang"),
+    ("optimisation", "-O2 (default), -O3"),
+    ("lto", "link-time optimisation: no (default), yes"),
+    ("frame-pointers", "no (default), yes"),
+    ("allocator", "of servers: jemalloc, tcmalloc; default that of the C library"),
+    ("layout", "0 (default) to 6: the same code elsewhere in the file"),
+    ("flags", "further flags of the compiler: -march=native"),
+    ("options", "given to what configures the build: --with-icu"),
+];
 
 /// Ways to lay the same code out elsewhere: flags of the compiler, and flags of the linker. Builds of these differ in nothing that the sources say.
 pub const LAYOUTS: [(&[&str], &str); 6] = [
@@ -94,7 +102,10 @@ impl Settings {
             "flags" => self.flags = text,
             "options" => self.options = text,
             _ => {
-                return Err(BuildError::NoSuchSetting { name: name.to_owned(), known: NAMES.join(", ") });
+                return Err(BuildError::NoSuchSetting {
+                    name: name.to_owned(),
+                    known: NAMES.map(|(name, _)| name).join(", "),
+                });
             }
         }
         Ok(())
@@ -134,7 +145,7 @@ impl Settings {
             &self.flags,
             &self.options,
         ];
-        let all = NAMES.into_iter().zip(values).filter(|(_, value)| !value.is_empty());
+        let all = NAMES.into_iter().map(|(name, _)| name).zip(values).filter(|(_, value)| !value.is_empty());
         all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 

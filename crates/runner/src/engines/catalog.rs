@@ -64,7 +64,8 @@ impl EngineCatalog {
         }
         let mut catalog = EngineCatalog { engines };
         for (origin, text) in files.configs {
-            let (engine, configs) = config::parse(text, origin)?;
+            let (engine, configs) =
+                config::parse_over(text, origin, |engine| catalog.configs(engine).unwrap_or_default())?;
             let hint = names::hint(&engine, catalog.engines());
             let known =
                 catalog.engines.get_mut(&engine).ok_or_else(|| EngineError::ConfigOfUnknownEngine {
@@ -327,7 +328,7 @@ pub(super) mod tests {
     #[test]
     fn a_users_files_are_laid_over_the_built_in_ones() {
         let own_configs = "engine = 'rocksdb'\n[[config]]\nname = 'defaults'\ndescription = 'mine'\n\
-                           [[config]]\nname = 'tiny'\ndescription = 'd'\noptions = { ttl = '1' }\n";
+                           [[config]]\nname = 'tiny'\ndescription = 'd'\nextends = 'direct'\noptions = { ttl = '1' }\n";
         let own_engine = without_checksums(ENGINE).replace("\"8.3.2\", ", "");
         let catalog = EngineCatalog::parse(CatalogFiles {
             engines: &[("embedded:rocksdb", ENGINE), ("mine.toml", &own_engine)],
@@ -336,7 +337,9 @@ pub(super) mod tests {
         .unwrap();
         assert_eq!(catalog.releases("rocksdb").unwrap().len(), 87);
         assert_eq!(catalog.config("rocksdb", "defaults").unwrap().description, "mine");
-        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 9);
+        assert_eq!(catalog.configs("rocksdb").unwrap().len(), 10);
+        let tiny = &catalog.config("rocksdb", "tiny").unwrap().options;
+        assert_eq!((tiny["ttl"].as_str(), tiny["use_direct_reads"].as_str()), ("1", "true"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod child;
 pub(crate) mod file_lock;
 pub mod open_files;
 pub mod output;
+pub mod preload;
 #[cfg(test)]
 pub(crate) mod scripted;
 pub mod supervisor;

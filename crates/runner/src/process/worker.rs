@@ -1,10 +1,12 @@
 //! One worker process: start, ask, freeze, end. It dies with its controller, whatever happens to that.
 
+use super::preload::NotPreloaded;
 use super::tree::{self, FreezeError};
 use super::wait::Wait;
 use super::{child, output};
 use crate::clock::Stopwatch;
 use model::block::Second;
+use model::environment::Environment;
 use model::units::Nanos;
 use model::wire::{FailureKind, Reply, Request, Stream};
 use std::fs::File;
@@ -33,6 +35,9 @@ pub enum WorkerError {
     Refused { kind: FailureKind, message: String },
     #[error("the worker answered out of turn: {0}")]
     Protocol(String),
+    /// It runs without a library that it was to have.
+    #[error(transparent)]
+    NotPreloaded(#[from] NotPreloaded),
     /// It could not be frozen.
     #[error(transparent)]
     Freeze(#[from] FreezeError),
@@ -83,10 +88,12 @@ pub struct WorkerCommand {
     /// File for its standard error.
     pub stderr: PathBuf,
     pub directory: PathBuf,
+    /// What the configuration of a library adds to its environment.
+    pub environment: Environment,
 }
 
 impl Worker {
-    /// Starts a worker. The environment is the same, to the byte, for every worker: its size moves the stack
+    /// Starts a worker. The environment is the same, to the byte, for every worker of a configuration: its size moves the stack
     /// and with it the speed (Mytkowicz et al. 2009).
     pub fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
         let error = |source| WorkerError::Start { program: command.program.clone(), source };
@@ -97,6 +104,7 @@ impl Worker {
             .arg("worker")
             .env_clear()
             .env("LC_ALL", "C")
+            .envs(command.environment.iter())
             .current_dir(&command.directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -253,6 +261,7 @@ mod tests {
             program: scripted::program(directory.path(), script),
             stderr: directory.path().join("stderr"),
             directory: directory.path().to_owned(),
+            environment: Environment::default(),
         };
         let worker = scripted::started(|| Worker::start(&command)).unwrap();
         (directory, worker)

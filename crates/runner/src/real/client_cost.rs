@@ -1,6 +1,7 @@
 //! What the client itself costs: each step of the plan against an engine that does nothing.
 
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use model::environment::Environment;
 use model::plan::Plan;
 use model::units::Nanos;
 use model::wire::{BlockLimit, Library, Reply, Request, StepSetup};
@@ -23,6 +24,7 @@ pub fn measure(
         program: program.to_owned(),
         stderr: directory.join("client-cost.stderr"),
         directory: directory.to_owned(),
+        environment: Environment::default(),
     };
     let mut worker = Worker::start(&command)?;
     let mut ask = |request: &Request| {

@@ -1,9 +1,10 @@
 //! What a build says of itself: its defaults, its missing symbols, and whether it takes the options of a plan.
 //! Found by opening an empty database before anything is measured.
 
-use crate::process::output;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
+use crate::process::{output, preload};
 use model::build::BuildProbe;
+use model::environment::{Environment, NO_ENVIRONMENT};
 use model::units::Nanos;
 use model::wire::{Library, Reply, Request};
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub fn probe(
     library: &Path,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<BuildProbe, WorkerError> {
-    let (mut worker, missing_symbols) = loaded(place, library, interrupted)?;
+    let (mut worker, missing_symbols) = loaded(place, library, &NO_ENVIRONMENT, interrupted)?;
     open(&mut worker, "defaults", "", interrupted)?;
     worker.stop(interrupted);
     let database = place.directory.join("defaults");
@@ -41,14 +42,15 @@ pub fn probe(
 }
 
 /// Opens an empty database with the options of a plan: an option that this release does not know is an error
-/// now rather than in the middle of a run. Returns the OPTIONS file that the build wrote.
+/// now rather than in the middle of a run, and so is a library that cannot be preloaded. Returns the OPTIONS file that the build wrote.
 pub fn check_options(
     place: &ProbePlace<'_>,
     library: &Path,
+    environment: &Environment,
     options: &str,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<Option<String>, WorkerError> {
-    let (mut worker, _) = loaded(place, library, interrupted)?;
+    let (mut worker, _) = loaded(place, library, environment, interrupted)?;
     open(&mut worker, "options", options, interrupted)?;
     worker.stop(interrupted);
     Ok(newest_options_file(&place.directory.join("options")))
@@ -70,18 +72,21 @@ pub fn newest_options_file(database: &Path) -> Option<String> {
 fn loaded(
     place: &ProbePlace<'_>,
     library: &Path,
+    environment: &Environment,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(Worker, Vec<String>), WorkerError> {
     let mut worker = Worker::start(&WorkerCommand {
         program: place.program.to_owned(),
         stderr: place.directory.join("stderr"),
         directory: place.directory.to_owned(),
+        environment: environment.clone(),
     })?;
     worker.send(&Request::Load { library: Library::RocksDb { path: library.to_owned() } })?;
     let missing = match worker.receive("load", TIMEOUT, interrupted)? {
         Reply::Loaded { missing_symbols, .. } => missing_symbols,
         other => return Err(WorkerError::Protocol(format!("{other:?}"))),
     };
+    preload::check(environment, worker.pid())?;
     Ok((worker, missing))
 }
 
@@ -136,7 +141,7 @@ mod tests {
         let library = Path::new("librocksdb.so");
         let probed = scripted::started(|| probe(&place, library, &|| true));
         assert!(matches!(probed, Err(WorkerError::Interrupted)), "{probed:?}");
-        let checked = scripted::started(|| check_options(&place, library, "", &|| true));
+        let checked = scripted::started(|| check_options(&place, library, &NO_ENVIRONMENT, "", &|| true));
         assert!(matches!(checked, Err(WorkerError::Interrupted)), "{checked:?}");
     }
 

@@ -8,6 +8,7 @@ use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use crate::server::{FreshServer, Network, Server, ServerError};
 use model::build::{EngineBuild, OTHERS_WATCHED};
 use model::config::Options;
+use model::environment::Environment;
 use model::units::Nanos;
 use model::wire::{EngineText, Library, Reply, Request, ServerAddress};
 use std::collections::BTreeMap;
@@ -47,17 +48,24 @@ pub enum ProbeError {
     Worker(#[from] WorkerError),
 }
 
-/// Makes a data directory in the place, by one in `kept`, starts a server on it with these options, asks, and stops it.
+/// What a server is started with, to look at it.
+pub struct LookAt<'a> {
+    pub build: &'a EngineBuild,
+    pub options: &'a Options,
+    pub environment: &'a Environment,
+}
+
+/// Makes a data directory in the place, by one in `kept`, starts a server on it, asks, and stops it.
 pub fn look(
     place: &ProbePlace<'_>,
     kept: PathBuf,
-    build: &EngineBuild,
-    options: &Options,
+    at: &LookAt<'_>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<ServerLook, ProbeError> {
+    let LookAt { build, options, environment } = *at;
     let directory = place.directory.join("db");
-    let server =
-        FreshServer { build, options, directory, network: Network::Socket, kept }.run(interrupted)?;
+    let fresh = FreshServer { build, options, environment, directory, network: Network::Socket, kept };
+    let server = fresh.run(interrupted)?;
     let look = ask(place, &server, interrupted);
     let stopped = server.stop(interrupted);
     let look = look?;
@@ -108,6 +116,7 @@ impl<'a> Client<'a> {
             program: place.program.to_owned(),
             stderr: place.directory.join("stderr"),
             directory: place.directory.to_owned(),
+            environment: Environment::default(),
         })?;
         Ok(Client { worker, interrupted })
     }

@@ -3,6 +3,7 @@
 use super::log::Cause;
 use crate::marked_dir::MarkedDirError;
 use crate::process::child;
+use crate::process::preload::NotPreloaded;
 use model::units::Nanos;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ pub enum ServerError {
     Start { program: PathBuf, source: io::Error },
     #[error("{reference} is no server that is started here")]
     NotStartable { reference: String },
+    /// It runs without a library that it was to have.
+    #[error(transparent)]
+    NotPreloaded(#[from] NotPreloaded),
     /// The directory of the server could not be made.
     #[error(transparent)]
     Directory(#[from] MarkedDirError),

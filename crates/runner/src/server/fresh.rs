@@ -5,6 +5,7 @@ use super::{Network, Server, ServerCommand, ServerError, kept};
 use crate::marked_dir;
 use model::build::EngineBuild;
 use model::config::Options;
+use model::environment::Environment;
 use std::io;
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub struct FreshServer<'a> {
     pub build: &'a EngineBuild,
     /// Options by name, as [`model::config::for_server`] gives them.
     pub options: &'a Options,
+    pub environment: &'a Environment,
     /// Its directory, which is not there yet; the one above it is.
     pub directory: PathBuf,
     pub network: Network,
@@ -46,6 +48,7 @@ impl FreshServer<'_> {
             files: self.build.server.as_ref().ok_or_else(not_startable)?,
             program: &self.build.library,
             options: self.options,
+            environment: self.environment,
             directory: &self.directory,
             network: self.network,
         })

@@ -7,6 +7,7 @@ use super::launch::{self, Errand, Launch};
 use super::log::Log;
 use super::{DATABASE, Places, ServerCommand};
 use model::build::Initialise;
+use model::environment::NO_ENVIRONMENT;
 use model::units::Nanos;
 use std::ffi::OsString;
 use std::fs;
@@ -92,6 +93,7 @@ impl Making<'_> {
             files: self.command.files,
             program,
             arguments,
+            environment: &NO_ENVIRONMENT,
             directory: &self.places.data,
             account: self.account,
             input,

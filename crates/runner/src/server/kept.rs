@@ -139,6 +139,7 @@ mod tests {
     use super::*;
     use crate::server::Network;
     use model::config::Options;
+    use model::environment::NO_ENVIRONMENT;
     use model::workload::sql::Dialect;
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
@@ -184,6 +185,7 @@ mod tests {
             let directory = self.scratch.path().join(name);
             marked_dir::create_marked_dir(&directory).unwrap();
             let command = ServerCommand {
+                environment: &NO_ENVIRONMENT,
                 files: &self.files,
                 program: &self.program,
                 options,

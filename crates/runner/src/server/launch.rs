@@ -15,6 +15,7 @@ use super::log::Log;
 use crate::process::wait::{Unmet, Wait};
 use crate::process::{child, tree};
 use model::build::ServerFiles;
+use model::environment::Environment;
 use model::units::Nanos;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -34,6 +35,7 @@ pub(super) struct Launch<'a> {
     pub files: &'a ServerFiles,
     pub program: &'a Path,
     pub arguments: &'a [OsString],
+    pub environment: &'a Environment,
     pub directory: &'a Path,
     /// Who it runs as; as we do where absent.
     pub account: Option<&'a Account>,
@@ -145,6 +147,7 @@ pub(super) fn start(launch: &Launch<'_>) -> Result<Started, ServerError> {
         .env("LC_ALL", "C")
         .env("PATH", "/usr/bin:/bin")
         .env("TZ", "UTC")
+        .envs(launch.environment.iter())
         .current_dir(&directory)
         .stdin(input)
         .stdout(log.try_clone().map_err(error)?)

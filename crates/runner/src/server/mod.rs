@@ -24,8 +24,8 @@ pub use fresh::FreshServer;
 pub use initialise::initialise;
 
 use crate::marked_dir::MARKER;
-use crate::process::tree;
 use crate::process::wait::{Unmet, Wait};
+use crate::process::{preload, tree};
 use account::Account;
 use guard::Guard;
 use kind::{Port, ServerKind};
@@ -33,6 +33,7 @@ use launch::{LOOK, Launch, Started};
 use log::Log;
 use model::build::ServerFiles;
 use model::config::Options;
+use model::environment::Environment;
 use model::units::Nanos;
 use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
@@ -79,6 +80,8 @@ pub struct ServerCommand<'a> {
     pub program: &'a Path,
     /// Options by name, as [`model::config::for_server`] gives them; of MySQL, one without a value is a flag.
     pub options: &'a Options,
+    /// What its configuration adds to its environment; its data directory is made without it.
+    pub environment: &'a Environment,
     /// Its directory, with our marker.
     pub directory: &'a Path,
     /// Where it listens: the same on all sides.
@@ -93,6 +96,7 @@ pub struct Server {
     program: PathBuf,
     address: ServerAddress,
     socket: PathBuf,
+    environment: Environment,
     log: Log,
     /// Sent home after the server has ended: fields are dropped in their order.
     guard: Option<Guard>,
@@ -127,6 +131,7 @@ impl Server {
             files: command.files,
             program: command.program,
             arguments: &kind.arguments(command, &places, port),
+            environment: command.environment,
             directory: &places.data,
             account: account.as_ref(),
             input: None,
@@ -138,7 +143,8 @@ impl Server {
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;
         let guard = running.guard(kind.shares_memory(), account.as_ref())?;
-        let server = Server { started: running, program, address, socket, log, guard };
+        let environment = command.environment.clone();
+        let server = Server { started: running, program, address, socket, environment, log, guard };
         started(server.pid())
             .map_err(|source| ServerError::Start { program: command.program.to_owned(), source })?;
         Ok(server)
@@ -166,6 +172,7 @@ impl Server {
             }
         });
         greeted.unwrap_or_else(|unmet| Err(self.unmet(unmet, "while starting", START_TIMEOUT)))?;
+        preload::check(&self.environment, self.pid())?;
         self.started.note_shared();
         if let Some(guard) = &mut self.guard {
             guard.remember(self.started.shared());

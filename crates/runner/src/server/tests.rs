@@ -4,6 +4,7 @@ use super::*;
 use crate::clock::Stopwatch;
 use crate::marked_dir::create_marked_dir;
 use model::build::Initialise;
+use model::environment::NO_ENVIRONMENT;
 use std::cell::Cell;
 use std::io::Write;
 use std::os::unix::net::UnixListener;
@@ -47,6 +48,7 @@ impl Scene {
 
     fn command(&self) -> ServerCommand<'_> {
         ServerCommand {
+            environment: &NO_ENVIRONMENT,
             files: &self.files,
             program: &self.program,
             options: &self.options,

@@ -9,6 +9,7 @@ use crate::process::worker::{Meanwhile, Worker, WorkerCommand, WorkerError};
 use crate::server::elsewhere::{self, DROP_AFTER_INTERRUPT};
 use model::block::Side;
 use model::elsewhere::ServerElsewhere;
+use model::environment::Environment;
 use model::event::RunEvent;
 use model::units::Nanos;
 use model::wire::{Library, Request, ServerAddress};
@@ -92,7 +93,8 @@ impl RealWorld {
         let directory = self.directory.path().join(format!("drop-{side}"));
         fs::create_dir_all(&directory)?;
         let stderr = directory.join("stderr");
-        let mut worker = Worker::start(&WorkerCommand { program: self.program.clone(), stderr, directory })?;
+        let (program, environment) = (self.program.clone(), Environment::default());
+        let mut worker = Worker::start(&WorkerCommand { program, stderr, directory, environment })?;
         let requests = [
             Request::Load { library: Library::Server { address } },
             Request::ClaimTables { names: self.table_names() },
@@ -161,6 +163,7 @@ mod tests {
             program: scripted::program(directory.path(), scripted::HANGS),
             stderr: directory.path().join("stderr"),
             directory: directory.path().to_owned(),
+            environment: Environment::default(),
         };
         let mut worker = scripted::started(|| Worker::start(&command)).unwrap();
         let (interrupted, after_interrupt) =

@@ -32,6 +32,7 @@ use crate::real::storage::{SideStorage, StorageError};
 use crate::server::Server;
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use model::block::Side;
+use model::environment::Environment;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
@@ -276,8 +277,13 @@ impl RealWorld {
         self.start_servers(workers)?;
         for id in workers {
             let directory = self.worker_directory(*id);
-            let command =
-                WorkerCommand { program: self.program.clone(), stderr: directory.join("stderr"), directory };
+            // That of a server is its own.
+            let environment = match self.servers.contains_key(id) {
+                true => Environment::default(),
+                false => self.plan.subjects[id.side].config.environment.clone(),
+            };
+            let (program, stderr) = (self.program.clone(), directory.join("stderr"));
+            let command = WorkerCommand { program, stderr, directory, environment };
             let started = Worker::start(&command);
             let worker = started.map_err(|error| self.fail_worker(*id, "starting its worker", &error))?;
             // Of a server's client the memory does not count.

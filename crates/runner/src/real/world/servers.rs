@@ -86,6 +86,7 @@ impl RealWorld {
         Some(FreshServer {
             build: &subject.build,
             options: &subject.options,
+            environment: &subject.config.environment,
             directory: self.worker_directory(id).join(DATABASE),
             network: match subject.config.transport {
                 Transport::Socket => Network::Socket,
