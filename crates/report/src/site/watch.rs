@@ -39,9 +39,9 @@ fn rank(state: WatchState) -> u8 {
 fn head() -> Markup {
     html! {
         (number_headers(&["number"]))
-        (headers(&["state", "watch", "step", "candidate", "base"]))
+        (headers(&["state", "watch", "step", "candidate, base"]))
         (number_headers(&["over the base"]))
-        (headers(&["since", "not in", "host", "first run", "last run"]))
+        (headers(&["since, not in", "host", "runs"]))
     }
 }
 
@@ -53,16 +53,13 @@ fn rows(changes: &[&Watched]) -> Markup {
             tr {
                 th.site-number scope="row" { (one.number) }
                 td { (one.state.name()) }
-                td.site-names { (name(&of.watch)) }
-                td.site-names { a href=(links::history(&of.workload, &of.step, engine)) { (name(&of.step)) } " of " (name(&of.workload)) }
-                td.site-names { (name(&of.candidate)) }
-                td.site-names { (name(&of.base)) }
+                td { (name(&of.watch)) }
+                td { a href=(links::history(&of.workload, &of.step, engine)) { (name(&of.step)) } br; (name(&of.workload)) }
+                td { (name(&of.candidate)) br; (name(&of.base)) }
                 td.site-number { (sized(one)) }
-                td.site-names { (name(&one.first_with)) }
-                td.site-names { @if let Some(without) = &one.last_without { (name(without)) } @else { "not known" } }
+                td { (name(&one.first_with)) br; @if let Some(without) = &one.last_without { (name(without)) } @else { "not known" } }
                 td { a href=(links::host(&of.host)) { (name(&of.host)) } }
-                td { a href=(links::report(&one.first_run)) { (name(&one.first_run)) } }
-                td { a href=(links::report(&one.last_run)) { (name(&one.last_run)) } }
+                td.site-whole { a href=(links::report(&one.first_run)) { "first" } " " a href=(links::report(&one.last_run)) { "last" } }
             }
         }
     }
