@@ -62,6 +62,9 @@ pub struct BisectObject {
     pub stopped: Option<String>,
     /// `busy-host: load 3`
     pub warnings: Vec<String>,
+    /// What makes the same search, for a shell; absent from bisections of older versions.
+    #[serde(default)]
+    pub command: Option<String>,
 }
 
 /// A version, with what was tried of it.
@@ -230,6 +233,8 @@ pub struct Searched {
     pub seconds: f64,
     /// What a reader must know.
     pub warnings: Vec<Warning>,
+    /// What makes the same search, for a shell.
+    pub command: String,
 }
 
 /// A version of a bisection.
@@ -276,6 +281,7 @@ pub fn build(searched: &Searched) -> BisectView {
         seconds: searched.seconds,
         stopped: searched.stopped.clone(),
         warnings: searched.warnings.iter().map(|one| format!("{}: {one}", one.id())).collect(),
+        command: Some(searched.command.clone()),
     };
     BisectView { found, alpha: searched.alpha, warnings: searched.warnings.clone(), untried }
 }

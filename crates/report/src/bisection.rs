@@ -35,6 +35,7 @@ pub fn document(view: &BisectView) -> Document {
         warnings: warnings(view),
         sections,
         footer: vec![cost(view)],
+        command: view.found.command.clone(),
         ..Document::default()
     }
 }

@@ -3,6 +3,7 @@
 use crate::cli::{Bisect, Measuring};
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
+use findings::again::word;
 use model::plan::{DecisionRule, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -95,6 +96,40 @@ impl Search {
         })
     }
 
+    /// What makes the same search, for a shell; what is at its default is left out.
+    pub fn command(&self, seed: u64) -> String {
+        let mut words = vec!["dbdyno".to_owned(), "bisect".to_owned()];
+        let mut option = |name: &str, value: String| words.extend([format!("--{name}"), word(&value)]);
+        let path = |path: &PathBuf| path.display().to_string();
+        self.git.iter().for_each(|git| option("git", path(git)));
+        self.engine.iter().for_each(|engine| option("engine", engine.clone()));
+        self.recipe.iter().for_each(|name| option("recipe", name.clone()));
+        self.set.iter().for_each(|setting| option("set", setting.clone()));
+        self.build.iter().for_each(|command| option("build", command.clone()));
+        self.library.iter().for_each(|library| option("library", path(library)));
+        option("good", self.good.clone());
+        option("bad", self.bad.clone());
+        option("workload", self.workload.clone());
+        option("step", self.step.clone());
+        option("budget", format!("{}s", self.budget.as_secs()));
+        option("seed", seed.to_string());
+        let defaults = DecisionRule::default();
+        for (name, percent, default) in
+            [("margin", self.margin, defaults.margin), ("alpha", self.alpha, defaults.alpha)]
+        {
+            if (percent - 100.0 * default).abs() > 1e-9 {
+                option(name, percent.to_string());
+            }
+        }
+        let flags = [
+            ("--improvement", self.improvement),
+            ("--untried", self.untried),
+            ("--own-image", self.own_image),
+        ];
+        words.extend(flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned()));
+        words.join(" ")
+    }
+
     /// Only one step is measured, and how many launches a comparison may have is the procedure's business.
     pub fn measuring(&self) -> Measuring {
         Measuring {
@@ -176,6 +211,39 @@ mod tests {
         for other in [rebuilt, configured, larger] {
             assert!(!measures_the_same(&plan, &other));
         }
+    }
+
+    #[test]
+    fn the_command_makes_the_same_search_and_leaves_out_what_is_at_its_default() {
+        let search = Search {
+            good: "REL_16_0".to_owned(),
+            bad: "REL_17_0".to_owned(),
+            step: "scan".to_owned(),
+            workload: "sysbench-32.quick".to_owned(),
+            improvement: true,
+            untried: false,
+            git: Some("/home/a b/postgres".into()),
+            engine: Some("postgres".to_owned()),
+            recipe: vec!["lto".to_owned()],
+            set: Vec::new(),
+            build_timeout: None,
+            build: None,
+            library: None,
+            budget: DEFAULT_BUDGET,
+            max_launches: 128,
+            own_image: false,
+            margin: 2.0,
+            alpha: 0.5,
+            plant_slowdown: 0.0,
+            plant_from: None,
+            seed: None,
+            layout_noise: None,
+        };
+        assert_eq!(
+            search.command(7),
+            "dbdyno bisect --git '/home/a b/postgres' --engine postgres --recipe lto --good REL_16_0 --bad REL_17_0 \
+             --workload sysbench-32.quick --step scan --budget 1800s --seed 7 --alpha 0.5 --improvement"
+        );
     }
 
     #[test]

@@ -173,6 +173,7 @@ fn view(session: &Session<'_>, bisection: &Bisection<'_>, search: &Search, id: &
         stopped: session.stopped.clone(),
         seconds: session.seconds(),
         warnings: session.warnings.clone(),
+        command: search.command(session.seed()),
     })
 }
 

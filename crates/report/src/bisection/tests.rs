@@ -92,6 +92,8 @@ fn searched() -> Searched {
         stopped: None,
         seconds: 83.2,
         warnings: vec![Warning::VirtualMachine],
+        command: "dbdyno bisect --good rocksdb@8.0.0 --bad rocksdb@8.4.4 --step readrandom --seed 7"
+            .to_owned(),
     }
 }
 
