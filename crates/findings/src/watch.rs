@@ -51,7 +51,7 @@ pub fn seen(run: &ComparedRun, watch: &str, written: &BTreeMap<Side, String>) ->
 }
 
 /// Holds tonight's run against what is known: the changes that are to be stored, new ones and known ones that were seen or are gone. Of those
-/// that are [new](WatchState::New) or [gone](WatchState::Gone) nobody is told yet. `before` is what each candidate was in the night before, by
+/// that are [new](WatchState::New) or [gone](WatchState::Gone) the message is due. `before` is what each candidate was in the night before, by
 /// how the plan writes it.
 pub fn night(known: &[Watched], seen: &[Seen], run: &str, before: &BTreeMap<String, String>) -> Vec<Watched> {
     let mut kept = Vec::new();
@@ -65,12 +65,12 @@ pub fn night(known: &[Watched], seen: &[Seen], run: &str, before: &BTreeMap<Stri
             if has_grown(one, now) {
                 let first_run = one.first_run.clone();
                 kept.push(Watched { number: one.number, first_run, ..new(now, run, before) });
-            } else {
+            } else if one.is_told {
                 kept.push(Watched { state, last_run, ..one.clone() });
-            }
+            } // Else its message is still due, with the figures and the run that it was found in.
         } else if now.is_ruled_out || now.is_confirmed || has_vanished(one, now) {
             kept.push(Watched { state: WatchState::Gone, is_told: false, last_run, ..one.clone() });
-        } else if state != one.state {
+        } else if one.is_told && state != one.state {
             // Nothing is proven of it tonight, but it was told.
             kept.push(Watched { state, ..one.clone() });
         }
@@ -200,11 +200,22 @@ mod tests {
     #[test]
     fn what_was_told_is_known_whatever_the_next_night_proves() {
         let before = BTreeMap::new();
-        let told = Watched { number: 1, ..new(&seen(0.95, true, false), "run-0", &before) };
+        let told = Watched { number: 1, is_told: true, ..new(&seen(0.95, true, false), "run-0", &before) };
         let next = night(&[told], &[seen(0.96, false, false)], "run-1", &before);
         let only = &next[0];
         assert_eq!((next.len(), only.state, only.last_run.as_str()), (1, WatchState::Known, "run-0"));
-        assert!(!only.is_told, "its message was not delivered, and is still due");
+        assert!(only.is_told);
+    }
+
+    #[test]
+    fn what_could_not_be_told_stays_as_it_was_found_until_it_is() {
+        let before = BTreeMap::new();
+        let untold = Watched { number: 1, ..new(&seen(0.95, true, false), "run-0", &before) };
+        for tonight in [seen(0.95, true, false), seen(0.96, false, false)] {
+            assert!(night(std::slice::from_ref(&untold), &[tonight], "run-1", &before).is_empty());
+        }
+        let gone = night(&[untold], &[seen(1.0, false, true)], "run-1", &before);
+        assert_eq!((gone[0].state, gone[0].is_told), (GONE, false));
     }
 
     #[test]
@@ -219,6 +230,7 @@ mod tests {
         let accepted = |ratio: f64| Watched {
             number: 7,
             state: WatchState::Accepted,
+            is_told: true,
             ..new(&seen(ratio, true, false), "run-0", &BTreeMap::new())
         };
         let same = night(&[accepted(0.9)], &[seen(0.91, true, false)], "run-1", &BTreeMap::new());

@@ -21,7 +21,7 @@ pub struct Watched {
     /// The first build with it.
     pub first_with: String,
     pub state: WatchState,
-    /// Whether the message that is due was delivered; one that was not is sent again in the next night.
+    /// Whether its newest message was delivered; if not, the next night sends it again.
     #[serde(skip)]
     pub is_told: bool,
     /// The run in which it was seen first.

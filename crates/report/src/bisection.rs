@@ -36,7 +36,6 @@ pub fn document(view: &BisectView) -> Document {
         sections,
         footer: vec![cost(view)],
         command: view.found.command.clone(),
-        ..Document::default()
     }
 }
 

@@ -16,13 +16,8 @@ CREATE TABLE watched (
     -- The last build without it, and the first with it.
     last_without TEXT,
     first_with   TEXT NOT NULL,
-    -- Whether the message that is due was delivered.
-    is_told      INTEGER NOT NULL,
     state        TEXT NOT NULL CHECK (state IN ('new', 'known', 'accepted', 'gone')),
     first_run    TEXT NOT NULL,
     last_run     TEXT NOT NULL
 ) STRICT;
 CREATE INDEX watched_by_watch ON watched (watch, state);
-
--- The runs that are held against what is known: one that was measured and is not among them is judged in the next night.
-CREATE TABLE watch_runs (run TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;

@@ -9,7 +9,7 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 16] = [
+const MIGRATIONS: [&str; 17] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; 16] = [
     include_str!("../migrations/0014_profiles.sql"),
     include_str!("../migrations/0015_counters_of_profiles.sql"),
     include_str!("../migrations/0016_watched.sql"),
+    include_str!("../migrations/0017_watch_told.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.

@@ -55,6 +55,16 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// The newest message of a change was delivered.
+    pub fn mark_told(&mut self, number: i64) -> Result<(), Error> {
+        self.flush()?;
+        self.store().sql("write that a message was delivered", |connection| {
+            connection.execute("UPDATE watched SET is_told = 1 WHERE watched_key = ?", [number]).map(|_| ())
+        })
+    }
+}
+
 impl Store {
     /// All changes of a watch, or of all watches, the oldest first.
     pub fn watched(&self, watch: Option<&str>) -> Result<Vec<Watched>, Error> {

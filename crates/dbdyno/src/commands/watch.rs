@@ -27,7 +27,7 @@ use store::Store;
 /// Measures and tells, or lists, or accepts.
 pub fn run(places: &Places, arguments: &Watch) -> anyhow::Result<Ending> {
     match (&arguments.plan, arguments.accept) {
-        (Some(plan), _) => Night::begin(places, arguments, run::read(plan)?)?.carry_out(),
+        (Some(plan), _) => Night::of(places, arguments, run::read(plan)?)?.carry_out(),
         (None, Some(number)) => accept(places, number),
         (None, None) => list(places, arguments),
     }
@@ -41,8 +41,7 @@ struct Night<'a> {
     /// The name of its runs.
     name: String,
     earlier: Earlier,
-    /// In the order of the plan, the base first.
-    subjects: Vec<Tonight>,
+    progress: Progress,
 }
 
 /// A subject of the plan.
@@ -56,8 +55,7 @@ struct Tonight {
 }
 
 impl<'a> Night<'a> {
-    /// Builds what has moved.
-    fn begin(places: &'a Places, arguments: &'a Watch, file: PlanFile) -> anyhow::Result<Night<'a>> {
+    fn of(places: &'a Places, arguments: &'a Watch, file: PlanFile) -> anyhow::Result<Night<'a>> {
         interrupt::listen()?;
         render::check(&arguments.output, true)?;
         ensure!(
@@ -66,113 +64,134 @@ impl<'a> Night<'a> {
         );
         let name = format!("watch/{}", file.name);
         let earlier = Earlier::of(places, &name, &file.subjects)?;
-        let subjects = tonight(places, &file.subjects)?;
-        Ok(Night { places, arguments, file, name, earlier, subjects })
+        Ok(Night { places, arguments, file, name, earlier, progress: Progress::new() })
     }
 
+    /// What nobody was told yet is sent whatever becomes of tonight's builds and runs.
     fn carry_out(self) -> anyhow::Result<Ending> {
-        let progress = Progress::new();
-        // Those of a night that ended after it had measured and before it had judged.
         let by_place = |plan: &Plan| written_by_place(plan, &self.file.subjects);
-        self.judge(&self.earlier.unjudged, &self.earlier.before_unjudged, &by_place, &progress)?;
+        let before = self.judge(&self.earlier.unjudged, &self.earlier.before_unjudged, &by_place)?;
+        let measured = self.measure();
+        if interrupt::requested() {
+            return measured;
+        }
+        match (measured, self.tell()) {
+            (Ok(ending), Ok(told)) => Ok(both(both(before, ending), told)),
+            (Err(error), Ok(_)) => Err(error),
+            (Err(error), Err(untold)) => {
+                self.progress.say(&format!("{untold:#}"));
+                Err(error)
+            }
+            (Ok(_), Err(untold)) => Err(untold),
+        }
+    }
+
+    /// Builds what has moved, measures it and judges it, unless nothing has.
+    fn measure(&self) -> anyhow::Result<Ending> {
+        let subjects = tonight(self.places, &self.file.subjects, &self.progress)?;
         if let Some((run, plan)) = &self.earlier.last
             && !self.arguments.again
-            && !self.subjects.iter().any(|subject| subject.is_new_since(plan))
+            && !subjects.iter().any(|subject| subject.is_new_since(plan))
         {
             // Standard output is for reports.
-            progress.say(&format!("nothing is new since run {run}"));
-            return self.tell(Ending::Done, &progress);
+            self.progress.say(&format!("nothing is new since run {run}"));
+            return Ok(Ending::Done);
         }
-        let subjects = self.subjects.iter().map(|subject| subject.built.clone()).collect();
-        let file = PlanFile { name: self.name.clone(), subjects, ..self.file.clone() };
+        let built = subjects.iter().map(|subject| subject.built.clone()).collect();
+        let file = PlanFile { name: self.name.clone(), subjects: built, ..self.file.clone() };
         let reported = Reported { output: &self.arguments.output, detail: false, gate: None };
         let ended = run::measure_file(self.places, &file, &self.arguments.speed, reported);
-        let is_cut_off = match &ended {
-            Ok(ending) => *ending == Ending::Interrupted,
-            Err(_) => interrupt::requested(),
-        };
-        if is_cut_off {
+        if interrupt::requested() {
             return ended;
         }
         // Also if the last of several workloads has failed: the others are judged.
         let runs = paths::open_store(self.places)?.store().runs_to_judge(&self.name)?;
-        let judged = self.judge(&runs, &self.earlier.before, &|plan| self.written(plan), &progress)?;
-        match ended {
-            Ok(ending) => self.tell(if judged == Ending::Done { ending } else { judged }, &progress),
-            Err(error) => self.tell(judged, &progress).and(Err(error)),
-        }
+        let judged = self.judge(&runs, &self.earlier.before, &|plan| Some(written(plan, &subjects)))?;
+        Ok(both(judged, ended?))
     }
 
     /// Holds runs against what is known, and keeps it. `before` is what each candidate was before them, `written` how the plan writes the sides of
-    /// a run. One that has not measured the plan's base, for which it took the next subject, is not judged, and the night has failed.
+    /// a run. A run that cannot be judged will not be later: it is said, and the night has failed.
     fn judge(
         &self,
         runs: &[String],
         before: &BTreeMap<String, String>,
-        written: &dyn Fn(&Plan) -> BTreeMap<Side, String>,
-        progress: &Progress,
+        written: &dyn Fn(&Plan) -> Option<BTreeMap<Side, String>>,
     ) -> anyhow::Result<Ending> {
-        let base = self.file.subjects[BASE].to_string();
         let mut writer = paths::open_store(self.places)?;
         let mut ending = Ending::Done;
         for run in runs {
-            let record = writer.store().load_run(run)?;
-            let written = written(&record.plan);
-            if written.get(&BASE) != Some(&base) {
-                progress.say(&format!(
-                    "run {run} did not measure {base}: it is not held against the nights before"
-                ));
+            let changes = self.changes(writer.store(), run, before, written);
+            if let Err(error) = &changes {
+                self.progress.say(&format!("run {run} is not held against the nights before: {error:#}"));
                 ending = Ending::RunFailed;
-                writer.write_watched(Some(run), &[])?;
-                continue;
             }
-            let compared = finding::compared(writer.store(), record, &Selection::default())?;
-            let seen = watch::seen(&compared, &self.file.name, &written);
-            let known = writer.store().watched(Some(&self.file.name))?;
-            writer.write_watched(Some(run), &watch::night(&known, &seen, run, before))?;
+            writer.write_watched(Some(run), &changes.unwrap_or_default())?;
         }
         Ok(ending)
     }
 
-    /// Sends what nobody was told yet, of nights before too. How the night ends: that something failed comes before a regression, as with a gate.
-    fn tell(&self, ending: Ending, progress: &Progress) -> anyhow::Result<Ending> {
+    /// What a run changes in what is known.
+    ///
+    /// # Errors
+    /// It cannot be read, or has not measured what the plan asks for: if the base could not be measured, the next subject was taken for it.
+    fn changes(
+        &self,
+        store: &Store,
+        run: &str,
+        before: &BTreeMap<String, String>,
+        written: &dyn Fn(&Plan) -> Option<BTreeMap<Side, String>>,
+    ) -> anyhow::Result<Vec<Watched>> {
+        let record = store.load_run(run)?;
+        let Some(written) = written(&record.plan) else {
+            bail!("its night was cut off, and it did not measure all subjects of the plan");
+        };
+        let base = self.file.subjects[BASE].to_string();
+        ensure!(written.get(&BASE) == Some(&base), "it did not measure {base}");
+        let compared = finding::compared(store, record, &Selection::default())?;
+        let seen = watch::seen(&compared, &self.file.name, &written);
+        Ok(watch::night(&store.watched(Some(&self.file.name))?, &seen, run, before))
+    }
+
+    /// Sends what nobody was told yet, of nights before too; whether any of it is slower. All of it goes into the file before any goes to the
+    /// address, which may not be there. What cannot be delivered is sent again by the next night.
+    fn tell(&self) -> anyhow::Result<Ending> {
         let known = paths::open_store(self.places)?.store().watched(Some(&self.file.name))?;
         let due: Vec<Watched> = known.into_iter().filter(|one| !one.is_told).collect();
         let messages: Vec<String> = due.iter().map(report::watch::message).collect();
-        messages.iter().for_each(|message| progress.say(message));
-        self.send(&due, &messages)?;
-        let told: Vec<Watched> = due.iter().map(|one| Watched { is_told: true, ..one.clone() }).collect();
-        paths::open_store(self.places)?.write_watched(None, &told)?;
-        let is_worse = |one: &Watched| one.state != WatchState::Gone && one.identity.is_slower;
-        Ok(if ending == Ending::Done && due.iter().any(is_worse) { Ending::Regression } else { ending })
-    }
-
-    /// How the plan writes each side of a run.
-    fn written(&self, plan: &Plan) -> BTreeMap<Side, String> {
-        let as_written = |reference: &SubjectRef| {
-            let subject = self.subjects.iter().find(|subject| subject.built == *reference)?;
-            Some(subject.written.to_string())
-        };
-        let sides = plan.subjects.iter().enumerate();
-        sides.filter_map(|(side, subject)| Some((side, as_written(&subject.reference)?))).collect()
-    }
-
-    /// All into the file before any goes to the address, which may not be there. What cannot be delivered is sent again by the next night.
-    fn send(&self, changes: &[Watched], messages: &[String]) -> anyhow::Result<()> {
+        messages.iter().for_each(|message| self.progress.say(message));
         let line = |(change, message): (&Watched, &String)| {
             json!({ "schema": 1, "text": message, "change": change }).to_string()
         };
-        let lines: Vec<String> = changes.iter().zip(messages).map(line).collect();
+        let lines: Vec<String> = due.iter().zip(messages.iter()).map(line).collect();
         if let Some(path) = self.arguments.message.as_ref().filter(|_| !lines.is_empty()) {
             append(path, &lines)
                 .with_context(|| format!("failed to write to `{}`; {LISTED}", path.display()))?;
         }
-        if let Some(url) = &self.arguments.webhook {
-            let posted = lines.iter().try_for_each(|line| webhook::post(url, line));
-            posted.with_context(|| format!("failed to post the message; {LISTED}"))?;
+        for (change, line) in due.iter().zip(&lines) {
+            if let Some(url) = &self.arguments.webhook {
+                webhook::post(url, line).with_context(|| format!("failed to post the message; {LISTED}"))?;
+            }
+            paths::open_store(self.places)?.mark_told(change.number)?;
         }
-        Ok(())
+        let is_worse = |one: &Watched| one.state != WatchState::Gone && one.identity.is_slower;
+        Ok(if due.iter().any(is_worse) { Ending::Regression } else { Ending::Done })
     }
+}
+
+/// How a night ends of which two parts ended so: that something failed comes before a regression, as with a gate.
+fn both(first: Ending, second: Ending) -> Ending {
+    if first == Ending::RunFailed || second == Ending::Done { first } else { second }
+}
+
+/// How the plan writes each side of a run of tonight.
+fn written(plan: &Plan, subjects: &[Tonight]) -> BTreeMap<Side, String> {
+    let as_written = |reference: &SubjectRef| {
+        let subject = subjects.iter().find(|subject| subject.built == *reference)?;
+        Some(subject.written.to_string())
+    };
+    let sides = plan.subjects.iter().enumerate();
+    sides.filter_map(|(side, subject)| Some((side, as_written(&subject.reference)?))).collect()
 }
 
 const LISTED: &str = "`dbdyno watch --list` has what is new, and the next night sends it again";
@@ -202,8 +221,7 @@ impl Tonight {
 ///
 /// # Errors
 /// The base cannot be built, or none of the others; the user has interrupted it.
-fn tonight(places: &Places, subjects: &[SubjectRef]) -> anyhow::Result<Vec<Tonight>> {
-    let progress = Progress::new();
+fn tonight(places: &Places, subjects: &[SubjectRef], progress: &Progress) -> anyhow::Result<Vec<Tonight>> {
     let mut tell = |text: &str| progress.say(text);
     let catalog = resources::catalog()?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
@@ -255,20 +273,26 @@ const MOST_NIGHTS: usize = 30;
 
 impl Earlier {
     fn of(places: &Places, name: &str, subjects: &[SubjectRef]) -> anyhow::Result<Earlier> {
-        let writer = paths::open_store(places)?;
+        let mut writer = paths::open_store(places)?;
+        let runs = writer.store().runs_below(name)?;
+        let mut unjudged = writer.store().runs_to_judge(name)?;
+        // One that was resumed after a later one was judged would be held against a night to come.
+        let judged = runs.iter().rposition(|run| !unjudged.contains(run)).map_or(0, |last| last + 1);
+        for late in &runs[..judged] {
+            if unjudged.contains(late) {
+                writer.write_watched(Some(late), &[])?;
+            }
+        }
+        unjudged.retain(|run| runs[judged..].contains(run));
         let store = writer.store();
-        let runs = store.runs_below(name)?;
-        let unjudged = store.runs_to_judge(name)?;
         let mut plans = Vec::new();
         for run in runs.iter().rev().take(MOST_NIGHTS) {
             plans.push(store.run_plan(run)?.0);
         }
         let last_of =
             |plans: &[Plan]| plans.iter().find_map(|plan| candidates_in(plan, subjects)).unwrap_or_default();
-        let is_judged = |run: &&String| !unjudged.contains(run);
-        let judged_before = runs.iter().take_while(is_judged).count();
-        let of_later = (runs.len() - judged_before).min(plans.len());
-        let (before, before_unjudged) = (last_of(&plans), last_of(&plans[of_later..]));
+        let of_unjudged = unjudged.len().min(plans.len());
+        let (before, before_unjudged) = (last_of(&plans), last_of(&plans[of_unjudged..]));
         let last = match runs.last() {
             Some(run) if is_whole(store, run, &runs)? => Some(run.clone()),
             Some(_) | None => None,
@@ -302,12 +326,10 @@ fn candidates_in(plan: &Plan, subjects: &[SubjectRef]) -> Option<BTreeMap<String
     are_same.then(|| pairs().skip(1).map(named).collect())
 }
 
-/// How the plan writes each side of a run of an earlier night; nothing if that has not measured the same subjects.
-fn written_by_place(plan: &Plan, subjects: &[SubjectRef]) -> BTreeMap<Side, String> {
-    match candidates_in(plan, subjects) {
-        Some(_) => subjects.iter().map(SubjectRef::to_string).enumerate().collect(),
-        None => BTreeMap::new(),
-    }
+/// How the plan writes each side of a run of an earlier night; absent if that has not measured the same subjects.
+fn written_by_place(plan: &Plan, subjects: &[SubjectRef]) -> Option<BTreeMap<Side, String>> {
+    candidates_in(plan, subjects)?;
+    Some(subjects.iter().map(SubjectRef::to_string).enumerate().collect())
 }
 
 fn list(places: &Places, arguments: &Watch) -> anyhow::Result<Ending> {

@@ -1,4 +1,4 @@
-//! What watches have found: a row for each change, those that somebody must look at first.
+//! What watches have found: a row for each change, new ones first.
 
 use super::cells::{headers, name, number_headers, table};
 use super::links;
@@ -39,9 +39,9 @@ fn rank(state: WatchState) -> u8 {
 fn head() -> Markup {
     html! {
         (number_headers(&["number"]))
-        (headers(&["state", "watch", "step", "candidate, base"]))
+        (headers(&["state", "watch", "step, workload", "candidate, base"]))
         (number_headers(&["over the base"]))
-        (headers(&["since, not in", "host", "runs"]))
+        (headers(&["first build with it, last without", "host", "runs"]))
     }
 }
 

@@ -44,6 +44,9 @@ fn a_change_keeps_its_number_whatever_becomes_of_it() {
     let again = writer.write_watched(None, &[known.clone(), change("a", "write")]).unwrap();
     assert_eq!((again[0].number, again[1].number), (2, 3));
     assert_eq!(writer.store().watched(Some("b")).unwrap(), [known]);
+    writer.mark_told(1).unwrap();
+    let told = writer.store().watched(None).unwrap().into_iter().map(|one| one.is_told);
+    assert_eq!(told.collect::<Vec<_>>(), [true, true, false]);
     let steps: Vec<String> =
         writer.store().watched(Some("a")).unwrap().into_iter().map(|one| one.identity.step).collect();
     assert_eq!(steps, ["read", "write"]);
