@@ -3,6 +3,7 @@
 use super::engines::{RELEASE, Releases, library_of};
 use super::processes::{self, Watch};
 use super::scratch::Scratch;
+use super::servers::{POSTGRES, WORKLOAD};
 use super::tool::Call;
 use super::{Case, Ending};
 use crate::workspace;
@@ -27,6 +28,7 @@ pub fn cases(releases: &Releases) -> Vec<Case> {
         Case::new("bisect releases", move |scratch| of_releases(scratch, &ci)),
         Case::new("bisect resume", move |scratch| resume(scratch, &ci_again)),
         Case::new("bisect commits", of_commits),
+        Case::new("bisect servers", of_servers),
         Case::new("bisect refused", refused).shares_host(),
         Case::new("bisect interrupt", interrupt).shares_host(),
     ]
@@ -250,6 +252,52 @@ fn of_commits(scratch: &Scratch) -> anyhow::Result<Ending> {
     let after = repository.git(&["status", "--porcelain", "--branch"])?;
     ensure!(before == after, "the user's checkout was `{before}`, is `{after}`");
     ensure!(repository.git(&["worktree", "list"])?.lines().count() == 1, "a worktree was left behind");
+    Ok(Ending::Passed)
+}
+
+/// A recipe that installs the Postgres which is here already, with a library that each commit has its own of.
+const RECIPE: &str = r#"
+engine = "postgres"
+[[recipe]]
+name = "copy"
+description = "installs what is there"
+needs = "change"
+build = ":"
+install = 'mkdir -p "$stage$prefix" && cp -a "ROOT/." "$stage$prefix/" && cp "$source/change" "$stage$prefix/lib/change.so"'
+"#;
+
+/// The first slow commit of a server: the versions between the ends have code of their own.
+fn of_servers(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let [_, release] = POSTGRES;
+    let info = Call::new(scratch, ["engine", "fetch", release])
+        .succeeds()
+        .and_then(|_| Call::new(scratch, ["engine", "info", release, "--json"]).succeeds()?.json())?;
+    let root = info["build"]["server"]["root"].as_str().with_context(|| format!("no root: {info}"))?;
+    scratch.write_config("recipes/copy.toml", &RECIPE.replace("ROOT", root))?;
+    let mut repository = Repository { path: scratch.path("repository"), commits: Vec::new() };
+    fs::create_dir(&repository.path)?;
+    repository.git(&["init", "--quiet"])?;
+    for number in 0..4 {
+        fs::write(repository.path.join("change"), number.to_string())?;
+        repository.git(&["add", "change"])?;
+        repository.git(&["commit", "--quiet", "-m", &number.to_string()])?;
+        repository.commits.push(repository.git(&["rev-parse", "HEAD"])?.trim().to_owned());
+    }
+    let slow = &repository.commits[2][..12];
+    let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
+    let found =
+        Call::new(scratch, ["bisect", "--good", &repository.commits[0], "--bad", "HEAD", "--step", "point"])
+            .and(["--engine", "postgres", "--budget", "3m", "--seed", "7", "--json"])
+            .and(["--plant-slowdown", SLOWDOWN, "--plant-from", slow, "--workload"])
+            .and([&workload])
+            .and(["--git".as_ref(), repository.path.as_os_str()])
+            .succeeds()?
+            .json()?;
+    found_and_confirmed(&found, &format!("postgres@{slow}"))?;
+    ensure!(
+        found["command"].as_str().is_some_and(|command| command.contains("--engine postgres --good ")),
+        "how it is searched again: {found}"
+    );
     Ok(Ending::Passed)
 }
 

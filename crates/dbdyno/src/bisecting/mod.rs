@@ -19,11 +19,11 @@ use anyhow::{Context, anyhow};
 use findings::bisection::VersionFacts;
 use findings::harness::Harness;
 use findings::judge::{Case, Evidence, judge_run};
-use model::block::Outcome;
+use model::block::{BASE, Outcome};
 use model::event::RunOutcome;
 use model::fingerprint::Fingerprint;
 use model::metric::Metric;
-use model::plan::{DecisionRule, Plan, Purpose, Subject};
+use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::planted::PlantedAs;
 use model::record::{BisectionRecord, RunRecord};
 use model::units::Nanos;
@@ -98,6 +98,8 @@ pub struct Session<'a> {
 struct Prepared {
     subject: Subject,
     written_options: Option<String>,
+    /// Of a server: the checksum of all its code.
+    code_sha256: Option<String>,
 }
 
 /// What became of a run.
@@ -121,11 +123,12 @@ impl<'a> Session<'a> {
         let build_noise = build_noise_of(writer.store(), &template, &host)?;
         let measured = template.steps.first().and_then(|step| build_noise.get(step)).copied();
         setup.search.layout_noise = setup.layout_noise.or(measured).unwrap_or(template.rule.tau);
-        let prepared = [0, last].into_iter().zip(template.subjects.iter().zip(written)).map(
-            |(version, (subject, written_options))| {
-                (version, Prepared { subject: subject.clone(), written_options })
-            },
-        );
+        let prepared =
+            [0, last].into_iter().zip(written).enumerate().map(|(side, (version, written_options))| {
+                let subject = template.subjects[side].clone();
+                let code_sha256 = template.layout.code_sha256.get(&side).cloned();
+                (version, Prepared { subject, written_options, code_sha256 })
+            });
         Ok(Session {
             prepared: prepared.collect(),
             facts: setup.versions.facts(),
@@ -341,9 +344,10 @@ impl<'a> Session<'a> {
         let subject = self.setup.versions.references[version].to_string();
         let (plan, written) =
             planning::plan(self.setup.places, &request(&self.setup, vec![subject]), &mut tell)?;
+        let code_sha256 = plan.layout.code_sha256.get(&BASE).cloned();
         let subject = plan.subjects.into_iter().next().context("the plan has no subject")?;
         let written_options = written.into_iter().flatten().next();
-        self.prepared.insert(version, Prepared { subject, written_options });
+        self.prepared.insert(version, Prepared { subject, written_options, code_sha256 });
         Ok(())
     }
 
@@ -357,8 +361,12 @@ impl<'a> Session<'a> {
             planted_slowdown_percent: planted(*version),
             ..prepared.subject.clone()
         });
+        // The template has that of the ends.
+        let code = sides.iter().enumerate().map(|(side, (_, prepared))| (side, prepared.code_sha256.clone()));
+        let code_sha256 = code.filter_map(|(side, sha256)| Some((side, sha256?))).collect();
         let plan = Plan {
             subjects: subjects.collect(),
+            layout: Layout { code_sha256, ..self.template.layout.clone() },
             rule,
             budget,
             seed: self.template.seed.wrapping_add(self.runs),
