@@ -11,6 +11,7 @@ use crate::toolchain::Toolchain;
 use analysis::change_points::{self, CriticalValues, Findings, Series};
 use analysis::rounds::{self, RoundValues, RoundsFit};
 use model::block::Side;
+use model::build::Made;
 use model::metric::{DeviceMetric, Metric};
 use model::plan::{Design, Plan};
 use model::record::RunRecord;
@@ -27,20 +28,30 @@ pub(super) struct ReleaseSeries {
     pub(super) versions: Vec<String>,
 }
 
-/// One for each configuration that at least two releases have, in the order of the plan. A subject that a user's
-/// db_bench ran is measured by another client, and stands in no series with others.
+/// What the subjects of a series have in common beside engine and configuration: whether a user's db_bench ran them, which is another
+/// client, and of builds from source by which recipe, settings and compiler they were made.
+type Common<'a> = (bool, Option<HowMade<'a>>);
+/// Recipe, settings, compiler.
+type HowMade<'a> = (&'a str, &'a BTreeMap<String, String>, Option<&'a str>);
+
+fn how_made(made: &Made) -> HowMade<'_> {
+    (&made.recipe, &made.settings, made.compiler.as_deref())
+}
+
+/// One for each configuration that at least two releases have, in the order of the plan. Builds of one release stand in the order of the plan.
 pub(super) fn series(plan: &Plan) -> Vec<ReleaseSeries> {
-    let mut found: Vec<(bool, ReleaseSeries)> = Vec::new();
+    let mut found: Vec<(Common<'_>, ReleaseSeries)> = Vec::new();
     for (side, subject) in plan.distinct_subjects().iter().enumerate() {
         let (build, config) = (&subject.reference.build, &subject.reference.config);
-        let db_bench = plan.layout.db_bench.contains_key(&side);
-        let place = found.iter_mut().find(|(by_db_bench, series)| {
-            *by_db_bench == db_bench && series.engine == build.engine && series.config == *config
+        let common: Common<'_> =
+            (plan.layout.db_bench.contains_key(&side), subject.build.made.as_deref().map(how_made));
+        let place = found.iter_mut().find(|(of_series, series)| {
+            *of_series == common && series.engine == build.engine && series.config == *config
         });
         match place {
             Some((_, series)) => series.sides.push(side),
             None => found.push((
-                db_bench,
+                common,
                 ReleaseSeries {
                     engine: build.engine.clone(),
                     config: config.clone(),
@@ -50,12 +61,13 @@ pub(super) fn series(plan: &Plan) -> Vec<ReleaseSeries> {
             )),
         }
     }
-    let version = |side: Side| plan.subjects[side].reference.build.version.as_str();
+    let release = |side: &Side| plan.subjects[*side].build.release();
+    let version = |side: &Side| plan.subjects[*side].reference.build.version.clone();
     found
         .into_iter()
         .map(|(_, mut series)| {
-            series.sides.sort_by(|left, right| compare_versions(version(*left), version(*right)));
-            series.versions = series.sides.iter().map(|side| version(*side).to_owned()).collect();
+            series.sides.sort_by(|left, right| compare_versions(release(left), release(right)));
+            series.versions = series.sides.iter().map(version).collect();
             series
         })
         .filter(|series| series.sides.len() >= 2)
@@ -189,4 +201,37 @@ fn of_cells(record: &RunRecord, cells: &Cells) -> Vec<CampaignSeries> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(compiler: &str, version: &str) -> Box<Made> {
+        Box::new(Made {
+            source: "/sources".into(),
+            is_commit: false,
+            id: version.to_owned(),
+            summary: String::new(),
+            recipe: "crate".to_owned(),
+            settings: BTreeMap::new(),
+            compiler: Some(compiler.to_owned()),
+            flags: Vec::new(),
+            version: Some(version.to_owned()),
+            ignored: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn builds_of_each_compiler_are_a_series_in_the_order_of_their_releases() {
+        let builds =
+            [("gcc", "8.10.0"), ("clang", "8.1.1"), ("gcc", "8.1.1"), ("clang", "8.10.0"), ("tcc", "8.1.1")];
+        let names = ["rocksdb@new", "rocksdb@old-clang", "rocksdb@old", "rocksdb@new-clang", "rocksdb@tcc"];
+        let mut plan = testing::plan(testing::SMALL_WORKLOAD, &names);
+        for (subject, (compiler, version)) in plan.subjects.iter_mut().zip(builds) {
+            subject.build.made = Some(made(compiler, version));
+        }
+        let found: Vec<Vec<Side>> = series(&plan).into_iter().map(|one| one.sides).collect();
+        assert_eq!(found, [vec![2, 0], vec![1, 3]]);
+    }
 }
