@@ -163,7 +163,7 @@ pub enum ConfigError {
     #[error("`{origin}` names the configuration `{name}` twice")]
     Duplicate { origin: String, name: String },
     #[error(
-        "`{origin}`: the configuration `{name}` extends `{extends}`, which is neither above it nor built in"
+        "`{origin}`: the configuration `{name}` extends `{extends}`, which is neither above it nor known already"
     )]
     Extends { origin: String, name: String, extends: String },
     #[error("`{origin}`, `storage` of the configuration `{name}`: {problem}")]
@@ -186,18 +186,19 @@ pub enum ConfigError {
 
 /// Reads all configurations of a file; `origin` names it in errors. Returns the engine and its configurations.
 pub fn parse(text: &str, origin: &str) -> Result<(String, Vec<EngineConfig>), ConfigError> {
-    parse_over(text, origin, |_| &[])
+    parse_over(text, origin, |_| Some(&[]))
 }
 
-/// The same of a file whose configurations may extend those that there are of an engine already.
+/// Like [`parse`]; a configuration may also extend one that `known` gives for the file's engine. Of an engine that is not known the
+/// configurations are none: whose engines they are says so.
 pub fn parse_over<'a>(
     text: &str,
     origin: &str,
-    known: impl Fn(&str) -> &'a [EngineConfig],
+    known: impl Fn(&str) -> Option<&'a [EngineConfig]>,
 ) -> Result<(String, Vec<EngineConfig>), ConfigError> {
     let file: ConfigFile = toml::from_str(text)
         .map_err(|source| ConfigError::Toml { origin: origin.to_owned(), source: Box::new(source) })?;
-    let known = known(&file.engine);
+    let Some(known) = known(&file.engine) else { return Ok((file.engine, Vec::new())) };
     let mut configs: Vec<EngineConfig> = Vec::new();
     for entry in file.configs {
         if configs.iter().any(|config| config.name == entry.name) {

@@ -11,7 +11,7 @@ pub struct Environment(BTreeMap<String, String>);
 /// That of a process of which a configuration says nothing.
 pub static NO_ENVIRONMENT: Environment = Environment(BTreeMap::new());
 
-/// The same for every process of an engine, so that none of them measures in another locale.
+/// Set by dbdyno, the same on all sides: locale, time zone, where programs and libraries are looked for.
 const OURS: [&str; 4] = ["LC_ALL", "LD_LIBRARY_PATH", "PATH", "TZ"];
 /// Libraries that ld.so loads before those of the program (ld.so(8)).
 const PRELOAD: &str = "LD_PRELOAD";
@@ -29,7 +29,12 @@ impl TryFrom<BTreeMap<String, String>> for Environment {
                 return Err(format!("`{name}` is no name of an environment variable"));
             }
             if OURS.contains(&name.as_str()) {
-                return Err(format!("dbdyno decides itself about the environment variable {name}"));
+                return Err(format!("the environment variable {name} is set by dbdyno itself"));
+            }
+            if name == PRELOAD
+                && let Some(library) = libraries(value).find(|one| one.contains('/') && !one.starts_with('/'))
+            {
+                return Err(format!("{PRELOAD}: name `{library}` by an absolute path, or by its name alone"));
             }
             if value.contains('\0') {
                 return Err(format!("the value of the environment variable {name} has a zero byte"));
@@ -58,9 +63,13 @@ impl Environment {
 
     /// The libraries that are preloaded, by path or by name.
     pub fn preloaded(&self) -> impl Iterator<Item = &str> {
-        let libraries = self.0.get(PRELOAD).map(String::as_str).unwrap_or_default();
-        libraries.split([':', ' ']).filter(|library| !library.is_empty())
+        libraries(self.0.get(PRELOAD).map(String::as_str).unwrap_or_default())
     }
+}
+
+/// Those in a value of `LD_PRELOAD`.
+fn libraries(value: &str) -> impl Iterator<Item = &str> {
+    value.split([':', ' ']).filter(|library| !library.is_empty())
 }
 
 #[cfg(test)]
@@ -87,6 +96,7 @@ mod tests {
             ("'a=b' = 'a'", "`a=b`"),
             ("'2a' = 'a'", "`2a`"),
             ("PATH = '/bin'", "PATH"),
+            ("LD_PRELOAD = 'libc.so.6 lib/a.so'", "`lib/a.so`"),
             ("a = \"x\\u0000\"", "zero byte"),
         ] {
             let error = read(text).unwrap_err();

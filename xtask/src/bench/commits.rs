@@ -1,5 +1,5 @@
 //! `cargo xtask bench commits`: does `bisect --git` find the commit of a server that made it slower? Thirty commits are made over real sources of Postgres,
-//! each to another file; one of them also burns CPU in the executor.
+//! each to a file that the seed draws; one of them also burns CPU in the executor.
 
 use super::{Ending, Here, Scratch, burnt_percent, printed, scrambled};
 use anyhow::{Context, ensure};
@@ -16,7 +16,7 @@ pub struct Arguments {
     #[arg(long)]
     source: PathBuf,
     /// Commits after the first
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     commits: u64,
     /// By how much one of them makes a statement slower
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
@@ -43,6 +43,7 @@ const BACKEND: &str = "src/backend";
 
 /// Builds of the whole search, both ends included.
 const GOAL_BUILDS: usize = 12;
+/// Of the search; the first two commits are built before it.
 const GOAL_SECONDS: f64 = 90.0 * 60.0;
 /// Time of building a neighbouring commit over that of the first.
 const GOAL_SECOND_BUILD: f64 = 0.25;
@@ -130,7 +131,7 @@ impl Repository {
         slow.context("no commit is slow")
     }
 
-    /// The C files of the server that have more than includes, in order.
+    /// The C files of some folders of the server, in order.
     fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
         let listed = self.git(["ls-files", "--", BACKEND])?;
         let is_code = |file: &&str| {
@@ -185,7 +186,7 @@ impl Bench {
         built["seconds"].as_f64().context("the commit was built before")
     }
 
-    /// Turns of the loop that make a statement slower by so much, from what a statement and what a turn take.
+    /// How many turns of the loop make a statement slower by this many percent: from the time of a statement and of a turn.
     fn turns_for(&self, slower: f64, commit: &str) -> anyhow::Result<f64> {
         let build = format!("postgres@{}", &commit[..12]);
         let compare = ["compare", &build, &build, "--workload", WORKLOAD, "--step", STEP, "--budget", "30s"];
@@ -194,7 +195,17 @@ impl Bench {
         let rate = rows.iter().find(|row| row["step"] == STEP && row["metric"] == "ops_per_s");
         let rate = rate.and_then(|row| row["base_value"].as_f64()).context("the step has no rate")?;
         let burnt = 1e9 / rate * burnt_percent(slower) / 100.0;
-        Ok((burnt / nanoseconds_of_a_turn()).round())
+        Ok((burnt / self.nanoseconds_of_a_turn()?).round())
+    }
+
+    /// Of the loop, compiled as Postgres is.
+    fn nanoseconds_of_a_turn(&self) -> anyhow::Result<f64> {
+        let (source, program) = (self.scratch.path("loop.c"), self.scratch.path("loop"));
+        fs::write(&source, LOOP).with_context(|| format!("failed to write `{}`", source.display()))?;
+        printed(Command::new("gcc").arg("-O2").arg("-o").arg(&program).arg(&source))?;
+        let watch = Instant::now();
+        printed(&mut Command::new(&program))?;
+        Ok(watch.elapsed().as_secs_f64() * 1e9 / TURNS)
     }
 
     fn bisect(&self, repository: &Repository, first: &str, arguments: &Arguments) -> anyhow::Result<Value> {
@@ -244,19 +255,10 @@ impl Bench {
     }
 }
 
-/// Of a loop as the compiler makes it of C's: the counter is in memory.
-fn nanoseconds_of_a_turn() -> f64 {
-    const TURNS: u32 = 200_000_000;
-    let mut turn: u32 = 0;
-    let place = &raw mut turn;
-    let watch = Instant::now();
-    // SAFETY: `place` is that of a variable which lives until the end of the function and is used by nobody else.
-    while unsafe { place.read_volatile() } < TURNS {
-        // SAFETY: as above.
-        unsafe { place.write_volatile(place.read_volatile() + 1) };
-    }
-    watch.elapsed().as_secs_f64() * 1e9 / f64::from(TURNS)
-}
+/// The loop with which a commit is slowed, as a program that is timed.
+const LOOP: &str =
+    "int main(void)\n{\n\tfor (volatile int turn = 0; turn < 500000000; turn++)\n\t\t;\n\treturn 0;\n}\n";
+const TURNS: f64 = 5e8;
 
 #[cfg(test)]
 mod tests {

@@ -203,11 +203,29 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
+/// Writes down in which directory it is loaded.
+const ALLOCATOR: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((constructor)) static void loaded(void) {
+    char directory[4096];
+    FILE *file = fopen("PATH", "a");
+    if (file != NULL) {
+        if (getcwd(directory, sizeof directory) != NULL) {
+            fprintf(file, "%s\n", directory);
+        }
+        fclose(file);
+    }
+}
+"#;
+
 /// A library that is preloaded into the worker differs and is said to; one that the worker does not have is refused.
 fn environment(scratch: &Scratch) -> anyhow::Result<Ending> {
     let sources = Sources::create(scratch)?;
     sources.build("HEAD").and(["--as", "fake"]).succeeds()?;
-    let source = scratch.write("allocator.c", "int an_allocator = 1;\n")?;
+    let where_loaded = scratch.path("where-loaded");
+    let source =
+        scratch.write("allocator.c", &ALLOCATOR.replace("PATH", &where_loaded.display().to_string()))?;
     let library = scratch.path("liballocator.so");
     let compiler = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
     ensure!(compiler.context("failed to start gcc")?.success(), "gcc failed");
@@ -229,6 +247,12 @@ fn environment(scratch: &Scratch) -> anyhow::Result<Ending> {
         call.and([&workload])
     };
     let report = compare("rocksdb@fake+other").run()?.expect_code(&[0, 2])?.json()?;
+    let run = report["run"].as_str().context("the report has no run")?;
+    let directories = fs::read_to_string(&where_loaded)?;
+    ensure!(
+        directories.contains(run),
+        "no worker of run {run} has the library, but those in:\n{directories}"
+    );
     let differences = report["differs"].to_string();
     for words in ["environment variable LD_PRELOAD", &path] {
         ensure!(differences.contains(words), "`{words}` is not among what differs: {differences}");
@@ -242,7 +266,7 @@ fn environment(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(listed["recipes"][1]["name"] == "deaf", "the recipes: {listed}");
     sources.call(["engine", "recipes", "fio"]).fails(&[2], &["no recipe to build fio"])?;
     write(&[config("ours", "LC_ALL", "C")])?;
-    compare("rocksdb@fake+ours").fails(&[2], &["dbdyno decides itself", "LC_ALL"])?;
+    compare("rocksdb@fake+ours").fails(&[2], &["is set by dbdyno itself", "LC_ALL"])?;
     Ok(Ending::Passed)
 }
 
@@ -279,9 +303,18 @@ fn nights(scratch: &Scratch) -> anyhow::Result<Ending> {
     let change = &first["change"];
     ensure!(change["first_with"] == format!("rocksdb@{}", &id[..12]), "first with: {first}");
     ensure!(change["last_without"].is_string() && change["candidate"] == "rocksdb@git:HEAD", "{first}");
+    // As if the night had been killed before it judged.
+    let store = rusqlite::Connection::open(scratch.data().join("dbdyno/dbdyno.sqlite"))?;
+    store.execute("DELETE FROM watched", [])?;
+    let run = change["first_run"].as_str().context("the change has no run")?;
+    ensure!(store.execute("DELETE FROM watch_runs WHERE run = ?", [run])? == 1, "run {run} was not judged");
+    drop(store);
+    let late = night(&[])?.expect_code(&[1])?;
+    late.expect_stderr(&["nothing is new since run", "is slower than rocksdb@base", &id[..12]])?;
+    ensure!(told() == 2 * steps, "the next night did not judge what the killed one had measured");
     sources.commit(&format!("{slow}\n// later\nint later = 1;\n"), "later")?;
     night(&[])?.expect_code(&[0])?;
-    ensure!(told() == steps, "what is known was told again:\n{}", fs::read_to_string(&messages)?);
+    ensure!(told() == 2 * steps, "what is known was told again:\n{}", fs::read_to_string(&messages)?);
     let list = sources.call(["watch", "--list", "--json"]).succeeds()?.json()?;
     let changes = list["changes"].as_array().context("changes is no array")?;
     ensure!(changes.len() == steps && changes.iter().all(|one| one["state"] == "known"), "the list: {list}");

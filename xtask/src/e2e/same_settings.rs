@@ -42,7 +42,7 @@ const SERVERS: [Server; 4] = [
 const RENAMED: [(&str, &str); 1] = [("transaction_isolation", "tx_isolation")];
 /// These are 1 in a server whose buffer pool is smaller than 1 GB.
 const OF_LARGE_POOLS: [&str; 2] = ["innodb_buffer_pool_instances", "innodb_page_cleaners"];
-/// An option whose value is a file, and the setting whether it is on.
+/// Given the name of a file; the server shows ON or OFF.
 const BY_FILE: &str = "log_bin";
 
 fn as_configured(scratch: &Scratch) -> anyhow::Result<Ending> {
@@ -144,7 +144,8 @@ fn is_same_amount(asked: &str, has: &str) -> bool {
     let in_units = |units: &[(&str, f64)]| {
         let number = |(unit, size): &(&str, f64)| Some(asked.strip_suffix(unit)?.parse::<f64>().ok()? * size);
         let amount = units.iter().find_map(number);
-        amount.is_some_and(|amount| units.iter().any(|(_, size)| (amount - has * size).abs() < *size))
+        let is_same = |amount: f64, size: f64| size <= amount && (amount - has * size).abs() < size;
+        amount.is_some_and(|amount| units.iter().any(|(_, size)| is_same(amount, *size)))
     };
     in_units(&MEMORY_UNITS) || in_units(&TIME_UNITS)
 }
@@ -173,6 +174,10 @@ mod tests {
             assert!(is_same(asked, has), "{asked} {has}");
         }
         for (asked, has) in [
+            ("256MB", "0"),
+            ("256MB", "1"),
+            ("100ms", "0"),
+            ("30s", "1"),
             ("on", "OFF"),
             ("256MB", "300000"),
             ("4", "8"),

@@ -81,7 +81,7 @@ pub fn print_recipes(engine: &str, as_json: bool) -> anyhow::Result<()> {
             "settings": BTreeMap::from(SETTINGS),
         }));
     }
-    let mut text = format!("recipes of {engine}; the first is taken whose file is in the sources:\n");
+    let mut text = format!("recipes of {engine}; the first whose file is in the sources is taken:\n");
     for recipe in recipes.recipes() {
         writeln!(text, "  {}, for sources with `{}`", recipe.name, recipe.needs.display())?;
         writeln!(text, "    {}", recipe.description)?;

@@ -13,6 +13,7 @@ use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, HostChange};
 use model::plan::{Design, Extension, Plan};
 use model::record::RunRecord;
+use model::units::Nanos;
 use model::warning::Warning;
 use model::workload::DatabaseKind;
 use runner::campaign::drive::{Schedule, drive};
@@ -27,7 +28,7 @@ use runner::real::world::RealWorld;
 use runner::real::{library_copy, memory_limit};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use store::{Resumed, ResumedBy, Retry, Writer};
+use store::{Resumed, ResumedBy, Retry, Store, Writer};
 
 /// As it is kept with each run.
 const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -228,16 +229,10 @@ fn open_run(
         }
     }
     opening.extend(ready.fingerprint.iter().map(|one| RunEvent::HostMeasured(Box::new(one.clone()))));
-    // The load average still has the run before in it.
-    let is_after_another = match origin {
-        Origin::Queue { campaign } => !writer.store().runs_of_campaign(campaign)?.is_empty(),
-        Origin::Unnamed | Origin::Named(_) => false,
-    };
     let mut warnings = host_warnings(plan, &stage.host, stage.directory.path());
-    warnings.retain(|event| {
-        let is_load = matches!(event, RunEvent::Warned { warning: Warning::BusyHost { .. }, .. });
-        !(is_after_another && is_load)
-    });
+    if follows_closely(origin, writer.store())? {
+        warnings.retain(|event| !matches!(event, RunEvent::Warned { warning: Warning::BusyHost { .. }, .. }));
+    }
     opening.extend(warnings);
     let mut recording = Recording::new(run, writer, progress);
     for event in &opening {
@@ -257,6 +252,19 @@ fn open_run(
         recording.end()?;
     }
     Ok(())
+}
+
+/// The load average of a minute still contains a run that ended; after so long 1 % of it is left.
+const LOAD_FADES: Nanos = Nanos::from_secs(5 * 60);
+
+/// Whether the run before it in its campaign has only just ended.
+fn follows_closely(origin: Origin<'_>, store: &Store) -> anyhow::Result<bool> {
+    let Origin::Queue { campaign } = origin else { return Ok(false) };
+    let before = store.runs_of_campaign(campaign)?;
+    let Some(last) = before.last() else { return Ok(false) };
+    let ended_at_us = store.run_head(last)?.and_then(|head| head.ended_at_us);
+    let since_us = |at_us: i64| u64::try_from(clock::epoch_us() - at_us).unwrap_or(0);
+    Ok(ended_at_us.is_some_and(|at_us| since_us(at_us) < LOAD_FADES.0 / 1000))
 }
 
 fn world(ready: &Ready, run: &str, stage: Stage) -> anyhow::Result<RealWorld> {

@@ -34,14 +34,14 @@ pub struct Compiler {
 
 /// The settings by name, with what each may be.
 pub const NAMES: [(&str, &str); 8] = [
-    ("compiler", "of C; that of C++ follows: gcc (default), gcc-11, clang"),
+    ("compiler", "the C compiler: gcc (default), gcc-11, clang; the C++ compiler follows from it"),
     ("optimisation", "-O2 (default), -O3"),
     ("lto", "link-time optimisation: no (default), yes"),
     ("frame-pointers", "no (default), yes"),
     ("allocator", "of servers: jemalloc, tcmalloc; default that of the C library"),
     ("layout", "0 (default) to 6: the same code elsewhere in the file"),
     ("flags", "further flags of the compiler: -march=native"),
-    ("options", "given to what configures the build: --with-icu"),
+    ("options", "passed to configure, meson, cmake or make"),
 ];
 
 /// Ways to lay the same code out elsewhere: flags of the compiler, and flags of the linker. Builds of these differ in nothing that the sources say.

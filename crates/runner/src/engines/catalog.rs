@@ -64,8 +64,7 @@ impl EngineCatalog {
         }
         let mut catalog = EngineCatalog { engines };
         for (origin, text) in files.configs {
-            let (engine, configs) =
-                config::parse_over(text, origin, |engine| catalog.configs(engine).unwrap_or_default())?;
+            let (engine, configs) = config::parse_over(text, origin, |engine| catalog.configs(engine).ok())?;
             let hint = names::hint(&engine, catalog.engines());
             let known =
                 catalog.engines.get_mut(&engine).ok_or_else(|| EngineError::ConfigOfUnknownEngine {
@@ -367,7 +366,10 @@ pub(super) mod tests {
         );
         let files = CatalogFiles {
             engines: &[("e.toml", ENGINE)],
-            configs: &[("c.toml", "engine = 'rockdb'\nconfig = []")],
+            configs: &[(
+                "c.toml",
+                "engine = 'rockdb'\n[[config]]\nname = 'a'\ndescription = ''\nextends = 'standard'",
+            )],
         };
         let error = EngineCatalog::parse(files).unwrap_err().to_string();
         assert!(error.contains("c.toml") && error.contains("did you mean `rocksdb`?"), "{error}");

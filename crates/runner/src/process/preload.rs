@@ -14,7 +14,7 @@ pub struct NotPreloaded {
 }
 
 /// # Errors
-/// The first library that a running process was to load and has not. One whose memory we may not read is believed.
+/// The first library that a running process was to load and has not. If its maps cannot be read, nothing is checked.
 pub fn check(environment: &Environment, pid: u32) -> Result<(), NotPreloaded> {
     if environment.preloaded().next().is_none() {
         return Ok(());
@@ -27,14 +27,16 @@ pub fn check(environment: &Environment, pid: u32) -> Result<(), NotPreloaded> {
 
 /// A file is listed by its own name, whatever link it was found by: `libtcmalloc.so.4` is `libtcmalloc.so.4.5.10`.
 fn check_maps(environment: &Environment, maps: &str) -> Result<(), NotPreloaded> {
-    let files = || maps.lines().filter_map(|line| Some(Path::new(line.split_ascii_whitespace().nth(5)?)));
+    let files = || maps.lines().filter_map(|line| Some(Path::new(line.splitn(6, ' ').nth(5)?.trim_start())));
     let is_loaded = |library: &str| {
         if library.contains('/') {
             let resolved = fs::canonicalize(library);
             return resolved.is_ok_and(|resolved| files().any(|file| file == resolved));
         }
-        let is_of_name =
-            |file: &Path| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(library));
+        let is_of_name = |file: &Path| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.strip_prefix(library).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
         files().any(is_of_name)
     };
     match environment.preloaded().find(|library| !is_loaded(library)) {
@@ -59,12 +61,13 @@ mod tests {
         fs::write(&file, "").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         let maps = format!(
-            "7f26c81c3000-7f26c81ca000 r-xp 00000000 08:01 22 {}\n7f26c81ca000-7f26c81cb000 rw-p 00000000 00:00 0\n",
+            "7f26c81c3000-7f26c81ca000 r-xp 00000000 08:01 22                         {}\n7f26c81ca000-7f26c81cb000 rw-p 00000000 00:00 0\n",
             file.canonicalize().unwrap().display()
         );
         for library in ["liba.so.4".to_owned(), link.display().to_string()] {
             assert_eq!(check_maps(&preloading(&library), &maps), Ok(()), "{library}");
         }
+        assert!(check_maps(&preloading("liba.so.4.5.1"), &maps).is_err(), "another version");
         let missing = NotPreloaded { library: "libb.so.1".to_owned() };
         assert_eq!(check_maps(&preloading("liba.so.4:libb.so.1"), &maps), Err(missing));
         assert!(check_maps(&preloading("/nowhere/liba.so.4"), &maps).is_err());

@@ -4,8 +4,9 @@ use super::*;
 use crate::clock::Stopwatch;
 use crate::marked_dir::create_marked_dir;
 use model::build::Initialise;
-use model::environment::NO_ENVIRONMENT;
+use model::environment::Environment;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::os::unix::net::UnixListener;
 
@@ -16,6 +17,7 @@ struct Scene {
     program: PathBuf,
     files: ServerFiles,
     options: Options,
+    environment: Environment,
 }
 
 impl Scene {
@@ -43,12 +45,13 @@ impl Scene {
             storage: None,
             arguments: Vec::new(),
         };
-        Scene { _scratch: scratch, directory, program, files, options: Options::new() }
+        let (options, environment) = (Options::new(), Environment::default());
+        Scene { _scratch: scratch, directory, program, files, options, environment }
     }
 
     fn command(&self) -> ServerCommand<'_> {
         ServerCommand {
-            environment: &NO_ENVIRONMENT,
+            environment: &self.environment,
             files: &self.files,
             program: &self.program,
             options: &self.options,
@@ -74,6 +77,10 @@ impl Scene {
     /// Starts it, and greets in its place as soon as it says that it can be stopped: before that its start may still
     /// remove what lies in the place of the socket, and a signal may still be ignored.
     fn start_greeted(&self) -> Server {
+        self.greeted().unwrap()
+    }
+
+    fn greeted(&self) -> Result<Server, ServerError> {
         let socket = self.directory.join("s/mysql.sock");
         let log = self.directory.join("log");
         let greeter = std::thread::spawn(move || {
@@ -86,7 +93,7 @@ impl Scene {
             let (mut client, _) = listener.accept().unwrap();
             client.write_all(&[2, 0, 0, 0, 10, 0]).unwrap();
         });
-        let server = self.start(&|| false).unwrap();
+        let server = self.start(&|| false);
         greeter.join().unwrap();
         server
     }
@@ -94,6 +101,18 @@ impl Scene {
 
 const WAITS: &str = "trap 'kill $!; exit 0' TERM; tail -f /dev/null & echo can be stopped; wait";
 const CAN_BE_STOPPED: &str = "can be stopped";
+
+#[test]
+fn a_server_has_the_environment_of_its_configuration_and_must_have_what_that_preloads() {
+    let set = |scene: Scene, name: &str, value: &str| {
+        let variables = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        Scene { environment: Environment::try_from(variables).unwrap(), ..scene }
+    };
+    let ended = set(Scene::new("echo X is $X; exit 3"), "X", "1").start(&|| false).err().unwrap();
+    assert!(ended.to_string().contains("X is 1"), "{ended}");
+    let missing = set(Scene::new(WAITS), "LD_PRELOAD", "libno-such.so.1").greeted().err().unwrap();
+    assert!(matches!(missing, ServerError::NotPreloaded(_)), "{missing}");
+}
 
 #[test]
 fn a_server_that_ends_at_its_start_is_an_error_with_the_end_of_its_log() {

@@ -22,7 +22,6 @@ use model::record::engine_text_name;
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, EngineText, FailureKind, Reply, Request};
 use model::workload::{Operation, Settle, Step};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -182,6 +181,8 @@ impl RealWorld {
         let directory = self.worker_directory(id);
         let program = self.plan.layout.db_bench.get(&id.side).cloned().unwrap_or_default();
         let output = directory.join("db_bench.txt");
+        let set = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let environment = self.plan.subjects[id.side].config.environment.iter().map(set).collect();
         let tool = Tool {
             program: &program,
             arguments,
@@ -189,7 +190,7 @@ impl RealWorld {
             output: &output,
             timeout,
             without: &[],
-            with: &BTreeMap::new(),
+            with: &environment,
         };
         let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(MeasuredSide::Device, device.as_deref());

@@ -297,6 +297,7 @@ impl RealWorld {
             .map(|id| Ok((*id, Request::Load { library: self.library(*id)? })))
             .collect::<Result<_, Failure>>()?;
         let loaded = self.ask(&requests, Nanos::from_secs(60), tell)?;
+        self.check_preloaded(workers)?;
         self.claim_tables(workers, tell)?;
         Ok(loaded)
     }

@@ -6,6 +6,7 @@ use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::Stopwatch;
 use crate::marked_dir;
+use crate::process::preload;
 use crate::process::tree;
 use crate::process::worker::WorkerError;
 use crate::real::reflink;
@@ -107,6 +108,18 @@ impl RealWorld {
             },
             (None, None) => Library::RocksDb { path: self.plan.subjects[id.side].build.library.clone() },
         })
+    }
+
+    /// Whether the workers that load a library have what its configuration preloads; servers are looked at when they start.
+    pub(super) fn check_preloaded(&mut self, workers: &[WorkerId]) -> Result<(), Failure> {
+        for id in workers {
+            let Some(worker) = self.workers.get(id).filter(|_| !self.servers.contains_key(id)) else {
+                continue;
+            };
+            preload::check(&self.plan.subjects[id.side].config.environment, worker.pid())
+                .map_err(|missing| self.fail(*id, "preloading a library", &missing))?;
+        }
+        Ok(())
     }
 
     /// Stops a worker, and then its server, to which nothing is sent any more. A server that is not ours goes on.
