@@ -264,6 +264,7 @@ description = "installs what is there"
 needs = "change"
 build = ":"
 install = 'mkdir -p "$stage$prefix" && cp -a "ROOT/." "$stage$prefix/" && cp "$source/change" "$stage$prefix/lib/change.so"'
+version = { file = "change", lines = ["VERSION="] }
 "#;
 
 /// The first slow commit of a server: the versions between the ends have code of their own.
@@ -278,7 +279,8 @@ fn of_servers(scratch: &Scratch) -> anyhow::Result<Ending> {
     fs::create_dir(&repository.path)?;
     repository.git(&["init", "--quiet"])?;
     for number in 0..4 {
-        fs::write(repository.path.join("change"), number.to_string())?;
+        let version = release.split('@').nth(1).unwrap_or_default();
+        fs::write(repository.path.join("change"), format!("VERSION={version}\nchange {number}\n"))?;
         repository.git(&["add", "change"])?;
         repository.git(&["commit", "--quiet", "-m", &number.to_string()])?;
         repository.commits.push(repository.git(&["rev-parse", "HEAD"])?.trim().to_owned());
