@@ -1,6 +1,7 @@
 //! Cases of bisections: releases and commits whose slowdown is planted, ends that do not differ, Ctrl-C.
 
 use super::engines::{RELEASE, Releases, library_of};
+use super::git_repository::GitRepository;
 use super::processes::{self, Watch};
 use super::scratch::Scratch;
 use super::servers::{POSTGRES, WORKLOAD};
@@ -11,8 +12,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Never published as a library; it lies between two releases of CI.
@@ -173,7 +173,7 @@ fn texts(value: &Value) -> Vec<&str> {
 
 /// A repository whose build copies the real library that its commits name; one commit names none.
 struct Repository {
-    path: PathBuf,
+    sources: GitRepository,
     commits: Vec<String>,
 }
 
@@ -183,31 +183,26 @@ const BUILD: &str = "mkdir -p out && cp \"$(cat library)\" out/engine.so";
 
 impl Repository {
     fn create(scratch: &Scratch, library: &Path) -> anyhow::Result<Repository> {
-        let path = scratch.path("repository");
-        fs::create_dir(&path)?;
-        let mut repository = Repository { path, commits: Vec::new() };
-        repository.git(&["init", "--quiet"])?;
-        for number in 0..COMMITS {
+        let of_commit = |number| {
             let library = if number == BROKEN { Path::new("no-such-library") } else { library };
-            fs::write(repository.path.join("library"), library.display().to_string())?;
-            repository.git(&["add", "library"])?;
-            let message = format!("change {number}");
-            repository.git(&["commit", "--quiet", "--allow-empty", "-m", &message])?;
-            let id = repository.git(&["rev-parse", "HEAD"])?;
-            repository.commits.push(id.trim().to_owned());
-        }
-        Ok(repository)
+            ("library", library.display().to_string())
+        };
+        Repository::of(scratch, COMMITS, of_commit)
     }
 
-    fn git(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = Command::new("git")
-            .args(["-c", "user.name=e2e", "-c", "user.email=e2e@dbdyno.example"])
-            .args(arguments)
-            .current_dir(&self.path)
-            .output()
-            .context("failed to start git")?;
-        ensure!(output.status.success(), "git failed: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).context("git printed no text")
+    /// One file, and what is in it in each commit.
+    fn of(
+        scratch: &Scratch,
+        commits: usize,
+        content: impl Fn(usize) -> (&'static str, String),
+    ) -> anyhow::Result<Repository> {
+        let sources = GitRepository::create(scratch.path("repository"))?;
+        let commit = |number| {
+            let (file, text) = content(number);
+            sources.commit(file, &text, &format!("change {number}"))
+        };
+        let commits = (0..commits).map(commit).collect::<anyhow::Result<_>>()?;
+        Ok(Repository { sources, commits })
     }
 
     /// The name of its build.
@@ -217,7 +212,7 @@ impl Repository {
 
     fn bisect<'a>(&self, scratch: &'a Scratch) -> anyhow::Result<Call<'a>> {
         let call = call(scratch, [&self.commits[0], "HEAD"])?.own_cache();
-        Ok(call.and(["--git".as_ref(), self.path.as_os_str()]).and([
+        Ok(call.and(["--git".as_ref(), self.sources.path.as_os_str()]).and([
             "--build",
             BUILD,
             "--library",
@@ -229,8 +224,8 @@ impl Repository {
 /// The first slow commit is found among commits that are built on demand and kept; the user's checkout is left alone.
 fn of_commits(scratch: &Scratch) -> anyhow::Result<Ending> {
     let repository = Repository::create(scratch, &library_of(scratch, RELEASE)?)?;
-    fs::write(repository.path.join("library"), "the user works on it")?;
-    let before = repository.git(&["status", "--porcelain", "--branch"])?;
+    fs::write(repository.sources.path.join("library"), "the user works on it")?;
+    let before = repository.sources.git(&["status", "--porcelain", "--branch"])?;
     let first_bad = 4;
     let bisect = || -> anyhow::Result<_> {
         let from = &repository.commits[first_bad][..12];
@@ -249,9 +244,12 @@ fn of_commits(scratch: &Scratch) -> anyhow::Result<Ending> {
     let (first, second) = (built(&finished.stderr), built(&again.stderr));
     let twice: Vec<&String> = first.intersection(&second).collect();
     ensure!(twice.len() <= 1, "built again: {twice:?}:\n{}", again.stderr);
-    let after = repository.git(&["status", "--porcelain", "--branch"])?;
+    let after = repository.sources.git(&["status", "--porcelain", "--branch"])?;
     ensure!(before == after, "the user's checkout was `{before}`, is `{after}`");
-    ensure!(repository.git(&["worktree", "list"])?.lines().count() == 1, "a worktree was left behind");
+    ensure!(
+        repository.sources.git(&["worktree", "list"])?.lines().count() == 1,
+        "a worktree was left behind"
+    );
     Ok(Ending::Passed)
 }
 
@@ -275,16 +273,9 @@ fn of_servers(scratch: &Scratch) -> anyhow::Result<Ending> {
         .and_then(|_| Call::new(scratch, ["engine", "info", release, "--json"]).succeeds()?.json())?;
     let root = info["build"]["server"]["root"].as_str().with_context(|| format!("no root: {info}"))?;
     scratch.write_config("recipes/copy.toml", &RECIPE.replace("ROOT", root))?;
-    let mut repository = Repository { path: scratch.path("repository"), commits: Vec::new() };
-    fs::create_dir(&repository.path)?;
-    repository.git(&["init", "--quiet"])?;
-    for number in 0..4 {
-        let version = release.split('@').nth(1).unwrap_or_default();
-        fs::write(repository.path.join("change"), format!("VERSION={version}\nchange {number}\n"))?;
-        repository.git(&["add", "change"])?;
-        repository.git(&["commit", "--quiet", "-m", &number.to_string()])?;
-        repository.commits.push(repository.git(&["rev-parse", "HEAD"])?.trim().to_owned());
-    }
+    let version = release.split('@').nth(1).unwrap_or_default();
+    let repository =
+        Repository::of(scratch, 4, |number| ("change", format!("VERSION={version}\nchange {number}\n")))?;
     let slow = &repository.commits[2][..12];
     let workload = scratch.write("tiny-sql.toml", WORKLOAD)?;
     let found =
@@ -292,7 +283,7 @@ fn of_servers(scratch: &Scratch) -> anyhow::Result<Ending> {
             .and(["--engine", "postgres", "--budget", "3m", "--seed", "7", "--json"])
             .and(["--plant-slowdown", SLOWDOWN, "--plant-from", slow, "--workload"])
             .and([&workload])
-            .and(["--git".as_ref(), repository.path.as_os_str()])
+            .and(["--git".as_ref(), repository.sources.path.as_os_str()])
             .succeeds()?
             .json()?;
     found_and_confirmed(&found, &format!("postgres@{slow}"))?;

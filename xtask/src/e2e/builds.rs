@@ -1,6 +1,7 @@
 //! Cases of builds from source: the fake engine is built from a git repository, a directory and an archive, by recipes of the user's.
 
 use super::fake_engine::{ENGINE, WORKLOAD};
+use super::git_repository::GitRepository;
 use super::scratch::Scratch;
 use super::serve::Served;
 use super::tool::Call;
@@ -55,16 +56,13 @@ fn engine(change: &str) -> String {
 /// The user's recipes, and a repository with two commits.
 struct Sources<'a> {
     scratch: &'a Scratch,
-    repository: PathBuf,
+    repository: GitRepository,
 }
 
 impl<'a> Sources<'a> {
     fn create(scratch: &'a Scratch) -> anyhow::Result<Sources<'a>> {
         scratch.write_config("recipes/fake.toml", RECIPES)?;
-        let repository = scratch.path("repository");
-        fs::create_dir(&repository)?;
-        let sources = Sources { scratch, repository };
-        sources.git(&["init", "--quiet"])?;
+        let sources = Sources { scratch, repository: GitRepository::create(scratch.path("repository"))? };
         for change in ["first", "second"] {
             sources.commit(&engine(change), change)?;
         }
@@ -72,24 +70,11 @@ impl<'a> Sources<'a> {
     }
 
     fn commit(&self, text: &str, message: &str) -> anyhow::Result<()> {
-        fs::write(self.repository.join("fake_engine.c"), text)?;
-        self.git(&["add", "--all"])?;
-        self.git(&["commit", "--quiet", "-m", message]).map(|_| ())
-    }
-
-    fn git(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = Command::new("git")
-            .args(["-c", "user.name=e2e", "-c", "user.email=e2e@dbdyno.example"])
-            .args(arguments)
-            .current_dir(&self.repository)
-            .output()
-            .context("failed to start git")?;
-        ensure!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).context("git printed no text")
+        self.repository.commit("fake_engine.c", text, message).map(|_| ())
     }
 
     fn id(&self, reference: &str) -> anyhow::Result<String> {
-        self.git(&["rev-parse", reference]).map(|id| id.trim().to_owned())
+        self.repository.id(reference)
     }
 
     fn call<const N: usize>(&self, arguments: [&str; N]) -> Call<'a> {
@@ -98,14 +83,14 @@ impl<'a> Sources<'a> {
 
     fn build(&self, reference: &str) -> Call<'a> {
         let build = self.call(["engine", "build", "rocksdb", "--json", "--ref", reference, "--git"]);
-        build.and([&self.repository])
+        build.and([&self.repository.path])
     }
 }
 
 /// A commit is built once for each recipe, the checkout stays as it is, and a comparison builds the commits that it names.
 fn commits(scratch: &Scratch) -> anyhow::Result<Ending> {
     let sources = Sources::create(scratch)?;
-    fs::write(sources.repository.join("fake_engine.c"), "not committed")?;
+    fs::write(sources.repository.path.join("fake_engine.c"), "not committed")?;
     let id = sources.id("HEAD")?;
     let built = sources.build("HEAD").succeeds()?.json()?;
     let made = &built["build"]["made"];
@@ -126,7 +111,7 @@ fn commits(scratch: &Scratch) -> anyhow::Result<Ending> {
     for words in ["script,frame-pointers by gcc", "lto no", &id] {
         ensure!(info.contains(words), "`{words}` is not said:\n{info}");
     }
-    sources.call(["engine", "add", "rocksdb", "--git"]).and([&sources.repository]).succeeds()?;
+    sources.call(["engine", "add", "rocksdb", "--git"]).and([&sources.repository.path]).succeeds()?;
     scratch.write("fake.toml", WORKLOAD)?;
     let plan = "name = \"commits\"\nworkloads = [\"fake.toml\"]\nseed = 7\nrounds = 1\ndesign = \"rounds\"\n\
                 subjects = [\"rocksdb@git:HEAD~1\", \"rocksdb@git:HEAD\"]\n";
@@ -138,10 +123,13 @@ fn commits(scratch: &Scratch) -> anyhow::Result<Ending> {
         ensure!(subjects.contains(&name), "{name} was not measured: {subjects}");
     }
     ensure!(
-        fs::read_to_string(sources.repository.join("fake_engine.c"))? == "not committed",
+        fs::read_to_string(sources.repository.path.join("fake_engine.c"))? == "not committed",
         "it was touched"
     );
-    ensure!(sources.git(&["worktree", "list"])?.lines().count() == 1, "a worktree was left behind");
+    ensure!(
+        sources.repository.git(&["worktree", "list"])?.lines().count() == 1,
+        "a worktree was left behind"
+    );
     Ok(Ending::Passed)
 }
 
@@ -162,13 +150,13 @@ fn archive(scratch: &Scratch) -> anyhow::Result<Ending> {
         call.and([path]).succeeds()?.json()
     };
     let of_archive = build(&archive, "archive")?;
-    let of_directory = build(&sources.repository, "directory")?;
+    let of_directory = build(&sources.repository.path, "directory")?;
     for built in [&of_archive, &of_directory] {
         ensure!(built["build"]["made"]["id"].as_str().is_some_and(|id| id.len() == 64), "{built}");
     }
     ensure!(build(&archive, "again")?["seconds"].is_null(), "the same archive was built twice");
     sources.commit(&engine("third"), "third")?;
-    let changed = build(&sources.repository, "changed")?;
+    let changed = build(&sources.repository.path, "changed")?;
     ensure!(changed["build"]["made"]["id"] != of_directory["build"]["made"]["id"], "a change was not seen");
     Ok(Ending::Passed)
 }
@@ -277,7 +265,7 @@ fn nights(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(ENGINE.contains(WRITE), "the fake engine writes by another function");
     let sources = Sources::create(scratch)?;
     sources.build("HEAD").and(["--as", "base"]).succeeds()?;
-    sources.call(["engine", "add", "rocksdb", "--git"]).and([&sources.repository]).succeeds()?;
+    sources.call(["engine", "add", "rocksdb", "--git"]).and([&sources.repository.path]).succeeds()?;
     scratch.write("fake.toml", &WORKLOAD.replace("keys = 100\n", "keys = 20_000\n"))?;
     let plan = "name = \"nightly\"\nworkloads = [\"fake.toml\"]\nseed = 7\nrounds = 5\ndesign = \"rounds\"\n\
                 subjects = [\"rocksdb@base\", \"rocksdb@git:HEAD\"]\n";

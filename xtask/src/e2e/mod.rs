@@ -18,6 +18,7 @@ mod fake_engine;
 mod faults;
 mod fio;
 mod formats;
+mod git_repository;
 mod histories;
 mod insert_benchmark;
 mod interleaved;
