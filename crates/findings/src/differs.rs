@@ -10,7 +10,7 @@ use model::plan::Subject;
 use model::planted::PlantedAs;
 use model::record::RunRecord;
 use model::wire::Endpoint;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,29 +111,27 @@ fn caches(base: &Subject, candidate: &Subject) -> Vec<Difference> {
 
 /// Options that the sides are given. What fio does with those that it is not given it tells nobody.
 fn set_options(base: &Subject, candidate: &Subject) -> Vec<Difference> {
-    let names: BTreeSet<&String> = base.options.keys().chain(candidate.options.keys()).collect();
-    let of = |name: &String| {
-        unequal(DifferenceKind::OptionInEffect, name, base.options.get(name), candidate.options.get(name))
-    };
-    names.into_iter().filter_map(of).collect()
+    in_effect(&base.options, &candidate.options)
 }
 
 /// Where the files of each side are, and what the device below is set to.
 fn storage(base: &Subject, candidate: &Subject) -> Vec<Difference> {
-    let (base, candidate) = (base.config.storage.facts(), candidate.config.storage.facts());
-    let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
-    let of =
-        |name: &String| unequal(DifferenceKind::OptionInEffect, name, base.get(name), candidate.get(name));
-    names.into_iter().filter_map(of).collect()
+    in_effect(&base.config.storage.facts(), &candidate.config.storage.facts())
 }
 
 fn environments(base: &Subject, candidate: &Subject) -> Vec<Difference> {
-    let (base, candidate) = (&base.config.environment, &candidate.config.environment);
-    let names: BTreeSet<&str> = base.iter().chain(candidate.iter()).map(|(name, _)| name).collect();
-    let of = |name: &str| {
-        let what = format!("environment variable {name}");
-        unequal(DifferenceKind::OptionInEffect, &what, base.get(name), candidate.get(name))
+    let named = |subject: &Subject| -> BTreeMap<String, String> {
+        let variables = subject.config.environment.iter();
+        variables.map(|(name, value)| (format!("environment variable {name}"), value.to_owned())).collect()
     };
+    in_effect(&named(base), &named(candidate))
+}
+
+/// What is set on one side only, or otherwise on the other.
+fn in_effect(base: &BTreeMap<String, String>, candidate: &BTreeMap<String, String>) -> Vec<Difference> {
+    let names: BTreeSet<&String> = base.keys().chain(candidate.keys()).collect();
+    let of =
+        |name: &String| unequal(DifferenceKind::OptionInEffect, name, base.get(name), candidate.get(name));
     names.into_iter().filter_map(of).collect()
 }
 

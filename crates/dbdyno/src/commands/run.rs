@@ -294,7 +294,8 @@ fn ending(outcome: RunOutcome, run: &ComparedRun) -> Ending {
     }
 }
 
-fn worse(left: Ending, right: Ending) -> Ending {
+/// How two parts end together: as the first that is not done.
+pub fn worse(left: Ending, right: Ending) -> Ending {
     if left == Ending::Done { right } else { left }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::building::with_commit_built;
 use crate::cli::{Places, Watch};
-use crate::commands::run::{self, Reported};
+use crate::commands::run::{self, Reported, worse};
 use crate::commands::{print, render};
 use crate::exit::{Ending, Usage, usage};
 use crate::progress::Progress;
@@ -67,7 +67,7 @@ impl<'a> Night<'a> {
         Ok(Night { places, arguments, file, name, earlier, progress: Progress::new() })
     }
 
-    /// What nobody was told yet is sent whatever becomes of tonight's builds and runs.
+    /// Messages that are due are sent even if tonight's builds or runs fail.
     fn carry_out(self) -> anyhow::Result<Ending> {
         let by_place = |plan: &Plan| written_by_place(plan, &self.file.subjects);
         let before = self.judge(&self.earlier.unjudged, &self.earlier.before_unjudged, &by_place)?;
@@ -76,7 +76,8 @@ impl<'a> Night<'a> {
             return measured;
         }
         match (measured, self.tell()) {
-            (Ok(ending), Ok(told)) => Ok(both(both(before, ending), told)),
+            // That something failed comes before a regression, as with a gate.
+            (Ok(ending), Ok(told)) => Ok(worse(worse(before, ending), told)),
             (Err(error), Ok(_)) => Err(error),
             (Err(error), Err(untold)) => {
                 self.progress.say(&format!("{untold:#}"));
@@ -107,7 +108,7 @@ impl<'a> Night<'a> {
         // Also if the last of several workloads has failed: the others are judged.
         let runs = paths::open_store(self.places)?.store().runs_to_judge(&self.name)?;
         let judged = self.judge(&runs, &self.earlier.before, &|plan| Some(written(plan, &subjects)))?;
-        Ok(both(judged, ended?))
+        Ok(worse(judged, ended?))
     }
 
     /// Holds runs against what is known, and keeps it. `before` is what each candidate was before them, `written` how the plan writes the sides of
@@ -153,8 +154,8 @@ impl<'a> Night<'a> {
         Ok(watch::night(&store.watched(Some(&self.file.name))?, &seen, run, before))
     }
 
-    /// Sends what nobody was told yet, of nights before too; whether any of it is slower. All of it goes into the file before any goes to the
-    /// address, which may not be there. What cannot be delivered is sent again by the next night.
+    /// Sends the messages that are due, those of earlier nights too; [`Ending::Regression`] if one of them is of something slower. All are
+    /// written to the file before any is posted: the address may not answer. A message that cannot be delivered is sent again by the next night.
     fn tell(&self) -> anyhow::Result<Ending> {
         let known = paths::open_store(self.places)?.store().watched(Some(&self.file.name))?;
         let due: Vec<Watched> = known.into_iter().filter(|one| !one.is_told).collect();
@@ -177,11 +178,6 @@ impl<'a> Night<'a> {
         let is_worse = |one: &Watched| one.state != WatchState::Gone && one.identity.is_slower;
         Ok(if due.iter().any(is_worse) { Ending::Regression } else { Ending::Done })
     }
-}
-
-/// How a night ends of which two parts ended so: that something failed comes before a regression, as with a gate.
-fn both(first: Ending, second: Ending) -> Ending {
-    if first == Ending::RunFailed || second == Ending::Done { first } else { second }
 }
 
 /// How the plan writes each side of a run of tonight.
@@ -258,7 +254,7 @@ fn tonight(places: &Places, subjects: &[SubjectRef], progress: &Progress) -> any
 
 /// The nights before.
 struct Earlier {
-    /// Their runs that nobody has judged.
+    /// Their runs that were measured and not judged.
     unjudged: Vec<String>,
     /// What each candidate was before these, as `before` has it.
     before_unjudged: BTreeMap<String, String>,
@@ -355,7 +351,7 @@ fn accept(places: &Places, number: i64) -> anyhow::Result<Ending> {
         return Err(usage(anyhow!("change {number} is gone: there is nothing to accept")));
     }
     writer.write_watched(None, &[Watched { state: WatchState::Accepted, is_told: true, ..found }])?;
-    print::text(&format!("change {number} is accepted: it is told again only if it grows\n"))?;
+    print::text(&format!("change {number} is accepted: there is another message only if it grows\n"))?;
     Ok(Ending::Done)
 }
 

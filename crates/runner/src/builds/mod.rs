@@ -12,7 +12,7 @@ mod source;
 
 pub use builder::{BUILD_TIMEOUT, Builder, Built};
 pub use recipe::{Product, Ready, Recipe, Recipes};
-pub use settings::{Compiler, LAYOUTS, NAMES as SETTINGS, Settings};
+pub use settings::{Compiler, LAYOUTS, SETTINGS, Settings};
 pub use source::Source;
 
 use crate::engines::EngineError;

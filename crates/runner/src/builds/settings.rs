@@ -33,7 +33,7 @@ pub struct Compiler {
 }
 
 /// The settings by name, with what each may be.
-pub const NAMES: [(&str, &str); 8] = [
+pub const SETTINGS: [(&str, &str); 8] = [
     ("compiler", "the C compiler: gcc (default), gcc-11, clang; the C++ compiler follows from it"),
     ("optimisation", "-O2 (default), -O3"),
     ("lto", "link-time optimisation: no (default), yes"),
@@ -104,7 +104,7 @@ impl Settings {
             _ => {
                 return Err(BuildError::NoSuchSetting {
                     name: name.to_owned(),
-                    known: NAMES.map(|(name, _)| name).join(", "),
+                    known: SETTINGS.map(|(name, _)| name).join(", "),
                 });
             }
         }
@@ -145,7 +145,8 @@ impl Settings {
             &self.flags,
             &self.options,
         ];
-        let all = NAMES.into_iter().map(|(name, _)| name).zip(values).filter(|(_, value)| !value.is_empty());
+        let all =
+            SETTINGS.into_iter().map(|(name, _)| name).zip(values).filter(|(_, value)| !value.is_empty());
         all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 

@@ -28,8 +28,8 @@ pub(super) struct ReleaseSeries {
     pub(super) versions: Vec<String>,
 }
 
-/// What the subjects of a series have in common beside engine and configuration: whether a user's db_bench ran them, which is another
-/// client, and of builds from source by which recipe, settings and compiler they were made.
+/// What all subjects of a series share, besides engine and configuration: whether the user's db_bench runs them (it is another client), and for
+/// builds from source the recipe, the settings and the compiler.
 type Common<'a> = (bool, Option<HowMade<'a>>);
 /// Recipe, settings, compiler.
 type HowMade<'a> = (&'a str, &'a BTreeMap<String, String>, Option<&'a str>);
