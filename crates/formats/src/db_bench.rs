@@ -12,6 +12,7 @@
 //! `micros/op` is time of one thread: with two threads it is twice the wall time per operation.
 
 use crate::ParseError;
+use crate::lines::last;
 use crate::number::{bytes, whole};
 use crate::rocksdb_stats::{self, RocksDbStats};
 use crate::rocksdb_tickers::{self, Tickers};
@@ -141,9 +142,9 @@ pub fn parse(text: &str) -> Result<DbBenchOutput, ParseError> {
         output.results[index].stats = found.into_iter().next_back();
     }
     if let Some((before, tickers)) = text.split_once("STATISTICS:\n") {
-        let lines_before = before.lines().count() + 1;
+        let lines_before = before.matches('\n').count() + 1;
         let tickers = rocksdb_tickers::parse(tickers)
-            .map_err(|error| ParseError { line: error.line + lines_before, ..error })?;
+            .map_err(|error| ParseError { line: (error.line + lines_before).min(last(text)), ..error })?;
         output.tickers = Some(tickers);
     }
     Ok(output)
@@ -361,6 +362,10 @@ mod tests {
         check(
             "a : 1 micros/op 5 ops/sec;\nSTATISTICS:\nrocksdb.x COUNT : y\n",
             "tickers of RocksDB at line 3: `y` of COUNT of rocksdb.x is no count",
+        );
+        check(
+            "a : 1 micros/op 5 ops/sec;\nSTATISTICS:\n",
+            "tickers of RocksDB at line 2: there is no line like `rocksdb.block.cache.miss COUNT : 5`",
         );
     }
 

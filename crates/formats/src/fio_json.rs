@@ -11,7 +11,7 @@
 //! A percentile of a direction that moved nothing is 0 there, and absent here.
 
 use crate::ParseError;
-use crate::lines::last;
+use crate::lines::{LineCount, last};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -103,21 +103,22 @@ pub fn parse(text: &str) -> Result<Vec<FioOutput>, ParseError> {
     let failed = |line, problem| ParseError { what: WHAT, line, problem };
     let mut outputs = Vec::new();
     let mut offset = 0;
+    let mut lines = LineCount::of(text);
     while let Some(begin) = begin_of_json(text, offset) {
-        let lines_before = text[..begin].matches('\n').count();
+        let first_line = lines.line_at(begin);
         let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<FioFile>();
         let Some(file) = values.next() else { break };
         let file = file.map_err(|error| {
             let said = error.to_string();
             let problem = said.split(" at line ").next().unwrap_or_default().to_owned();
-            failed((lines_before + error.line().max(1)).min(last(text)), problem)
+            failed((first_line - 1 + error.line().max(1)).min(last(text)), problem)
         })?;
         offset = begin + values.byte_offset();
         if file.jobs.is_empty() {
             let problem = "there are no `jobs` in it; what clients of fio measured is not read".to_owned();
-            return Err(failed(lines_before + 1, problem));
+            return Err(failed(first_line, problem));
         }
-        outputs.push(domain(file, &text[begin..offset], lines_before + 1));
+        outputs.push(domain(file, &text[begin..offset], first_line));
     }
     if outputs.is_empty() {
         return Err(failed(last(text), "there is no line that begins with `{`".to_owned()));
@@ -202,8 +203,9 @@ struct LatencyFile {
 
 fn domain(file: FioFile, json: &str, first_line: usize) -> FioOutput {
     let version = file.version.map(|version| version.trim_start_matches("fio-").to_owned());
+    let mut lines = LineCount::of(json);
     let lines: Vec<usize> =
-        json.match_indices(JOB_NAME).map(|(at, _)| first_line + json[..at].matches('\n').count()).collect();
+        json.match_indices(JOB_NAME).map(|(at, _)| first_line - 1 + lines.line_at(at)).collect();
     let line_of = |index: usize| lines.get(index).copied().unwrap_or(first_line);
     let jobs = file.jobs.into_iter().enumerate().map(|(index, file)| job(file, line_of(index)));
     FioOutput { version, jobs: jobs.collect() }
@@ -325,6 +327,23 @@ mod tests {
         let names: Vec<&str> = outputs.iter().map(|output| output.jobs[0].name.as_str()).collect();
         assert_eq!(names, ["mixed", "scan"]);
         assert!(outputs[1].jobs[0].line > MIXED.lines().count());
+    }
+
+    #[test]
+    fn each_of_many_jobs_has_its_line() {
+        let job = |number: usize| format!("{{\n\"jobname\": \"j{number}\"\n}}");
+        let output = |first: usize| {
+            let jobs: Vec<String> = (first..first + 100).map(job).collect();
+            format!("fio: starting\n{{ \"jobs\": [\n{}]}}\n", jobs.join(",\n"))
+        };
+        let text = [output(0), output(100), output(200)].concat();
+        let of_text: Vec<&str> = text.lines().collect();
+        let jobs: Vec<FioJob> = parse(&text).unwrap().into_iter().flat_map(|output| output.jobs).collect();
+        assert_eq!(jobs.len(), 300);
+        for (number, job) in jobs.iter().enumerate() {
+            assert_eq!(job.name, format!("j{number}"));
+            assert_eq!(of_text[job.line - 1], format!("\"jobname\": \"j{number}\""));
+        }
     }
 
     #[test]

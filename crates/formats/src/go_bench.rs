@@ -13,12 +13,17 @@
 
 use crate::ParseError;
 use crate::lines::{Line, last, numbered};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const WHAT: &str = "results of Go benchmarks";
 
 /// What every name of a benchmark begins with; left out in reports.
 const PREFIX: &str = "Benchmark";
+
+/// Keys of settings that say what was measured, the most exact one first.
+pub const SUBJECTS: [&str; 3] = ["commit", "version", "tag"];
+/// The key of the setting that says whose benchmark it was.
+const PACKAGE: &str = "pkg";
 
 /// Units that Go itself prints.
 const USUAL_UNITS: [&str; 4] = ["ns/op", "MB/s", "B/op", "allocs/op"];
@@ -43,7 +48,8 @@ pub struct GoBenchResult {
     pub iterations: u64,
     /// Values by unit, in their order.
     pub values: Vec<GoBenchValue>,
-    /// What lines of `key: value` said before it: `pkg` -> `example.com/kv`.
+    /// What lines of `key: value` said before it of the package and of what was measured: `pkg` -> `example.com/kv`. Others are not
+    /// kept: each result has them all, and a file may have as many as it has lines.
     pub configuration: BTreeMap<String, String>,
 }
 
@@ -61,7 +67,7 @@ pub struct GoBenchValue {
 impl GoBenchResult {
     /// The package of the benchmark; absent where the file does not say.
     pub fn package(&self) -> Option<&str> {
-        self.configuration.get("pkg").map(String::as_str)
+        self.configuration.get(PACKAGE).map(String::as_str)
     }
 }
 
@@ -72,7 +78,9 @@ pub fn parse(text: &str) -> Result<GoBenchOutput, ParseError> {
     for line in numbered(text) {
         let failed = |problem| ParseError { what: WHAT, line: line.number, problem };
         if let Some((key, value)) = setting(line.text) {
-            configuration.insert(key.to_owned(), value.to_owned());
+            if key == PACKAGE || SUBJECTS.contains(&key) {
+                configuration.insert(key.to_owned(), value.to_owned());
+            }
         } else if let Some(rest) = line.text.strip_prefix("Unit ") {
             unit(rest, &mut output.units);
         } else if let Some(result) = result(line, &output).transpose().map_err(failed)? {
@@ -122,11 +130,12 @@ fn result_of(name: &str, words: &[&str], line: Line<'_>, before: &GoBenchOutput)
     let iterations =
         words[0].parse().map_err(|_| format!("`{}` of {name} is no number of runs", words[0]))?;
     let mut values: Vec<GoBenchValue> = Vec::new();
+    let mut units = BTreeSet::new();
     for pair in words[1..].chunks(2) {
         let [number, unit] = pair else {
             return Err(format!("`{}` of {name} has no unit", pair.join(" ")));
         };
-        if values.iter().any(|value| value.unit == *unit) {
+        if !units.insert(*unit) {
             return Err(format!("{name} has `{unit}` twice"));
         }
         let value = value(number).ok_or_else(|| format!("`{number} {unit}` of {name} is no number"))?;
@@ -174,7 +183,7 @@ mod tests {
         assert_eq!(names, expected);
         for result in &output.results {
             assert_eq!(result.package(), Some("example.com/kv"));
-            assert_eq!(result.configuration["goos"], "linux");
+            assert_eq!(result.configuration.keys().collect::<Vec<_>>(), ["pkg"], "no `goos`");
             assert!(result.iterations > 1000 && result.values[0].unit == "ns/op");
             assert!(RECORDED.lines().nth(result.line - 1).unwrap().contains(&result.name));
         }

@@ -16,6 +16,7 @@ pub use sysbench::of_sysbench;
 
 use crate::benchmark_sh_report::{Block, Report, Row};
 use crate::db_bench::{BenchmarkResult, DbBenchOutput};
+use crate::lines::short_name;
 use crate::number::{Rounded, bytes, bytes_in};
 use crate::table::TableValue;
 use crate::{db_bench, iostat, vmstat};
@@ -175,10 +176,10 @@ impl Case<'_> {
     fn said(&self, metric: &str, unit: &str, value: Option<f64>, said: &str) -> ImportedValue {
         ImportedValue {
             file: self.file,
-            subject: self.subject.to_owned(),
-            step: self.step.to_owned(),
-            metric: metric.to_owned(),
-            unit: unit.to_owned(),
+            subject: short_name(self.subject).to_owned(),
+            step: short_name(self.step).to_owned(),
+            metric: short_name(metric).to_owned(),
+            unit: short_name(unit).to_owned(),
             value,
             said: said.to_owned(),
             place: self.place.to_owned(),
@@ -210,8 +211,8 @@ pub fn of_report(report: &Report, source: Source<'_>) -> Vec<ImportedValue> {
             };
             values.extend(of_row(block, row).map(|(column, said)| ImportedValue {
                 file: source.file,
-                subject: subject.to_owned(),
-                step: step.to_owned(),
+                subject: short_name(subject).to_owned(),
+                step: short_name(step).to_owned(),
                 metric: column.1.to_owned(),
                 unit: column.2.to_owned(),
                 value: number(said, column.3),

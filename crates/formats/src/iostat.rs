@@ -12,7 +12,7 @@
 //! was told to leave that out (`-y`): the text does not say, so that the caller has to.
 
 use crate::ParseError;
-use crate::lines::{last, numbered};
+use crate::lines::{check_name, last, numbered};
 use crate::samples::{FirstReport, Mean, Row, fit, means, row};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Reader {
         } else if words[0] == CPU_HEADER {
             self.begin(number);
             let columns = words[1..].iter().map(|word| (*word).to_owned()).collect();
-            self.table = Table::Cpu(self.shared(columns));
+            self.table = Table::Cpu(self.shared(columns)?);
         } else if let Some(device) = words.iter().position(|word| word.trim_end_matches(':') == "Device") {
             let goes_on = self.output.reports.last().is_some_and(|report| {
                 report.devices.is_empty() && !report.cpu.is_empty() && self.time.is_none()
@@ -160,7 +160,7 @@ impl Reader {
                 self.begin(number);
             }
             let all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let numbers = self.shared([&all[..device], &all[device + 1..]].concat());
+            let numbers = self.shared([&all[..device], &all[device + 1..]].concat())?;
             self.table = Table::Devices(DeviceColumns { all, device, numbers });
         } else {
             self.row(text, &words)?;
@@ -173,12 +173,13 @@ impl Reader {
         self.output.reports.push(report);
     }
 
-    fn shared(&mut self, columns: Vec<String>) -> Arc<[String]> {
+    fn shared(&mut self, columns: Vec<String>) -> Result<Arc<[String]>, String> {
+        columns.iter().try_for_each(|name| check_name(name))?;
         let known = self.columns.iter().find(|known| known[..] == columns[..]).cloned();
-        known.unwrap_or_else(|| {
+        Ok(known.unwrap_or_else(|| {
             self.columns.push(columns.into());
             self.columns[self.columns.len() - 1].clone()
-        })
+        }))
     }
 
     fn row(&mut self, text: &str, words: &[&str]) -> Result<(), String> {
@@ -302,6 +303,8 @@ mod tests {
         let comma = "2: `1,00` in column r/s is no number; decimal commas are not read: record with LC_ALL=C";
         check(&device("sda 1,00 2,00"), comma);
         check("avg-cpu: %user %idle\n 5.00\n", "2: 1 values below 2 columns: nothing in column %idle");
+        let long = format!("Device {}\nsda 1.00\n", "x".repeat(1001));
+        check(&long, "1: a name of 1001 bytes is longer than 1000: this is no table");
         let absent = parse(&device("sda nan 2.00")).unwrap();
         assert_eq!(absent.reports[0].devices[0].values.value("r/s"), None);
     }

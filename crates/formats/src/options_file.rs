@@ -46,6 +46,9 @@ pub struct OptionsPair<'a> {
     pub candidate: &'a OptionsFile,
 }
 
+/// No section has a longer name, and a value whose name is longer stays whole. RocksDB's are not half as long; a text that nests values
+/// without end would fill memory with their names.
+const LONGEST_NAME: usize = 200;
 /// The section that names the release: it always differs and is no option.
 const VERSION_SECTION: &str = "Version";
 /// The last section of every file, from 4.3 on.
@@ -92,7 +95,8 @@ pub fn parse(text: &str) -> Result<OptionsFile, OptionsError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        let name = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        if let Some(name) = name.filter(|name| name.len() <= LONGEST_NAME) {
             section = name.to_owned();
             file.sections.entry(section.clone()).or_default();
             continue;
@@ -160,8 +164,8 @@ impl OptionsFile {
 
 /// `{a=1;b={c=2;}}` becomes `name.a` and `name.b.c`.
 fn insert(options: &mut BTreeMap<String, String>, name: &str, value: &str) {
-    let members = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(members);
-    match members {
+    let nested = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    match nested.filter(|_| name.len() <= LONGEST_NAME).map(members) {
         Some(members) if !members.is_empty() => {
             for (member, value) in members {
                 insert(options, &format!("{name}.{member}"), value);
@@ -259,6 +263,17 @@ mod tests {
         assert_eq!(value("a.c.d"), Some("2"));
         assert_eq!(value("a.c.e"), Some(""));
         assert_eq!((value("f"), value("g"), value("a")), (Some("{}"), Some("{1:2;3}"), None));
+    }
+
+    #[test]
+    fn a_value_that_nests_without_end_is_taken_apart_only_so_far() {
+        let levels = 20_000;
+        let text = format!("[Settings]\nx={}{}\n", "{a=".repeat(levels), "}".repeat(levels));
+        let file = parse(&text).unwrap();
+        let names: Vec<usize> = file.sections["Settings"].keys().map(String::len).collect();
+        assert_eq!(names, [LONGEST_NAME + 1]);
+        let error = parse(&format!("[{}]\n", "x".repeat(LONGEST_NAME + 1))).unwrap_err();
+        assert!(matches!(error, OptionsError::Line { line: 1, .. }), "{error}");
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! number are metrics, and stay so.
 
 use crate::ParseError;
-use crate::lines::last;
+use crate::lines::{check_name, last};
+use std::collections::BTreeSet;
 
 const WHAT: &str = "table of Otava";
 
@@ -82,8 +83,10 @@ pub fn parse(text: &str) -> Result<OtavaTable, ParseError> {
     };
     let separator = SEPARATORS.into_iter().find(|separator| header.contains(*separator)).unwrap_or(',');
     let columns = cells(header, separator).map_err(|problem| failed(header_line, problem))?;
-    if let Some(twice) = columns.iter().enumerate().find(|(index, name)| columns[..*index].contains(name)) {
-        return Err(failed(header_line, format!("two columns are named `{}`", twice.1)));
+    columns.iter().try_for_each(|name| check_name(name)).map_err(|problem| failed(header_line, problem))?;
+    let mut names = BTreeSet::new();
+    if let Some(twice) = columns.iter().find(|name| !names.insert(name.as_str())) {
+        return Err(failed(header_line, format!("two columns are named `{twice}`")));
     }
     let mut rows: Vec<(usize, Vec<String>)> = Vec::new();
     for (line, number) in lines {
@@ -258,6 +261,13 @@ mod tests {
     }
 
     #[test]
+    fn a_table_may_have_many_columns() {
+        let names: Vec<String> = (0..10_000).map(|column| format!("metric{column}")).collect();
+        let table = parse(&format!("{}\n{}\n", names.join(","), vec!["1.5"; names.len()].join(","))).unwrap();
+        assert_eq!((&table.metrics, table.points[0].values.len()), (&names, names.len()));
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named_with_its_line() {
         let check = refused("table of Otava", parse);
         check("", "1: there is no header like `time,commit,metric1`");
@@ -265,11 +275,14 @@ mod tests {
         check("\u{0}\u{fffd}\n\u{1}\n", "1: no column holds numbers");
         check("time,commit\n1,2\n", "1: no column holds numbers");
         check("time,rate,rate\n1,2,3\n", "1: two columns are named `rate`");
+        check("time,rate,p99,rate,p99\n1,2,3,4,5\n", "1: two columns are named `rate`");
         check("time,rate\n1,2\n\n3\n", "4: 1 values below 2 columns: nothing in column rate");
         check("time,rate\n1,138,455\n", "2: 3 values below 2 columns");
         check("time,rate\n1,138\n2,\"138,455\"\n", "3: `138,455` in column rate is no number");
         check("time,rate\n1,2\n2,fast\n", "3: `fast` in column rate is no number");
         check("time,rate\n1,\"2\n", "2: the quote in `\"2` is not closed");
+        let long = format!("time,{}\n1,2\n", "x".repeat(1001));
+        check(&long, "1: a name of 1001 bytes is longer than 1000: this is no table");
         check("time,rate\n1,\"2\"3\n", "2: `3` stands between a quote and a separator");
     }
 

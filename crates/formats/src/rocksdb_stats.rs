@@ -105,7 +105,10 @@ const SUMS_FROM_8_1: [&str; 3] = ["total-delays", "total-stops", "write-buffer-m
 impl RocksDbStats {
     /// How often writes were held up, each time counted once; absent where the text does not say.
     pub fn stall_count(&self) -> Option<u64> {
-        let sum = |names: &[&str]| -> u64 { names.iter().filter_map(|name| self.stalls.get(*name)).sum() };
+        let sum = |names: &[&str]| -> u64 {
+            let counts = names.iter().filter_map(|name| self.stalls.get(*name));
+            counts.fold(0, |sum, count| sum.saturating_add(*count))
+        };
         if self.stalls.contains_key("total-delays") {
             return Some(sum(&SUMS_FROM_8_1));
         }
@@ -118,7 +121,7 @@ impl RocksDbStats {
     /// that a flush counts twice; posts of many years are written with this number.
     pub fn write_amplification(&self) -> Option<f64> {
         let ingest = self.ingest_bytes.filter(|bytes| *bytes > 0)?;
-        let written = self.compaction_write_bytes? + self.flush_bytes?;
+        let written = self.compaction_write_bytes?.saturating_add(self.flush_bytes?);
         Some(written as f64 / ingest as f64)
     }
 

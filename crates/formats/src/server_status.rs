@@ -73,12 +73,14 @@ impl ServerStatus {
     /// asked for, or the server says nothing of it.
     pub fn hit_percent_since(&self, before: &ServerStatus) -> Option<f64> {
         let since = |name: &str| self.get(name)?.checked_sub(before.get(name)?);
-        let mut asked = 0;
-        let mut missed = 0;
+        let mut asked: u64 = 0;
+        let mut missed: u64 = 0;
         for cache in &CACHES {
             if let (Some(of_cache), Some(missed_here)) = (since(cache.asked), since(cache.missed)) {
-                asked += if cache.asked_has_missed { of_cache } else { of_cache + missed_here };
-                missed += missed_here;
+                let of_cache =
+                    if cache.asked_has_missed { of_cache } else { of_cache.saturating_add(missed_here) };
+                asked = asked.saturating_add(of_cache);
+                missed = missed.saturating_add(missed_here);
             }
         }
         (asked > 0).then(|| 100.0 * (1.0 - missed as f64 / asked as f64))
@@ -105,6 +107,8 @@ mod tests {
             )),
             Some(99.0)
         );
+        let none_hit = status(u64::MAX, u64::MAX).hit_percent_since(&status(0, 0));
+        assert_eq!(none_hit, Some(0.0), "no server counts so far, and one that says so ends nothing");
     }
 
     #[test]

@@ -30,4 +30,5 @@ mod schema_check;
 mod tests;
 
 pub use comparison::found;
+pub use render::layout::{printable, printable_lines};
 pub use render::{document, json, kind, table};

@@ -1,12 +1,9 @@
 //! Results of Go benchmarks as values.
 
 use super::{Case, Source, shown, unit_of};
-use crate::go_bench::{GoBenchOutput, GoBenchResult};
+use crate::go_bench::{GoBenchOutput, GoBenchResult, SUBJECTS};
 use model::import::ImportedValue;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Keys of settings that say what was measured, the most exact one first.
-const SUBJECTS: [&str; 3] = ["commit", "version", "tag"];
 
 /// Words that a unit may end in, before the slash: what it is in our metrics, its unit, and the factor.
 const MEASURES: [(&str, &str, &str, f64); 9] = [

@@ -1,6 +1,7 @@
 //! Values of each format in our spelling and units, from the fixtures of its parser.
 
 use super::*;
+use crate::lines::LONGEST_NAME;
 use crate::samples::FirstReport;
 use crate::{
     benchmark_sh_report, db_bench, fio_json, go_bench, iostat, otava_csv, pgbench, pgbench_log, sysbench,
@@ -254,6 +255,18 @@ fn results_of_go_are_in_our_units_and_told_apart_by_their_lines() {
     assert_eq!(told(&values, "a.Get", "gc_per_s"), [("1/s", Some(3.0), "3")]);
     assert_eq!(told(&values, "a.Get", "l1_miss_us_per_op"), [("us", Some(0.005), "0.005")]);
     assert_eq!(told(&values, "b.Get", "us_per_op"), [("us", None, "NaN")]);
+}
+
+/// Each value has it: a text of some kilobytes would become gigabytes.
+#[test]
+fn a_very_long_name_is_cut() {
+    let long = "x".repeat(4000);
+    let report = format!("ops_sec\ttest\tversion\n5\t{long}\t{long}\n");
+    let report = of_report(&benchmark_sh_report::parse(&report).unwrap(), SOURCE);
+    assert_eq!((report[0].step.len(), report[0].subject.len()), (LONGEST_NAME, LONGEST_NAME));
+    let text = format!("{long} : 1 micros/op 5 ops/sec;\n");
+    let values = of_db_bench(&db_bench::parse(&text).unwrap(), SOURCE);
+    assert!(values.iter().all(|value| value.step.len() == LONGEST_NAME));
 }
 
 #[test]

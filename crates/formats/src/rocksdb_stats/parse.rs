@@ -257,7 +257,8 @@ impl Reader {
 
     fn stall(&mut self, name: &str, number: &str) -> Read<()> {
         let number: u64 = number.parse().map_err(|_| format!("`{number}` is no number of stalls"))?;
-        *self.current.stalls.entry(name.to_owned()).or_insert(0) += number;
+        let count = self.current.stalls.entry(name.to_owned()).or_insert(0);
+        *count = count.saturating_add(number);
         Ok(())
     }
 
@@ -320,7 +321,7 @@ fn parts(rest: &str) -> Read<Vec<Part<'_>>> {
 
 fn add(field: &mut Option<u64>, value: Option<u64>) {
     if let Some(value) = value {
-        *field = Some(field.unwrap_or(0) + value);
+        *field = Some(field.unwrap_or(0).saturating_add(value));
     }
 }
 

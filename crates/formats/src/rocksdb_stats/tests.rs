@@ -174,6 +174,21 @@ fn column_families_are_added_up() {
 }
 
 #[test]
+fn sums_that_no_number_holds_are_the_largest_there_is() {
+    let many = format!("1{}", "0".repeat(30));
+    let text = format!(
+        "** Compaction Stats [default] **\nLevel Files Size Comp(sec)\n\nFlush(GB): cumulative {many}\n\
+         Flush(GB): cumulative {many}\nCumulative compaction: {many} GB write, 0.0 GB read\n\
+         Stalls(count): {max} level0_slowdown, 1 level0_slowdown, 1 level0_numfiles\n** DB Stats **\n\
+         Cumulative writes: 1 writes, ingest: 1.00 GB, 1.0 MB/s\n",
+        max = u64::MAX
+    );
+    let stats = parse(&text).unwrap();
+    assert_eq!((stats.flush_bytes, stats.stall_count()), (Some(u64::MAX), Some(u64::MAX)));
+    assert_eq!(stats.write_amplification(), Some(u64::MAX as f64 / f64::from(1 << 30)));
+}
+
+#[test]
 fn what_cannot_be_read_is_named_with_its_line() {
     let check = refused("statistics of RocksDB", parse);
     check("", "1: there is no table `** Compaction Stats [..] **`");

@@ -3,6 +3,7 @@
 use super::lines::Lines;
 use super::{Cell, TableValue, number, wrong};
 use crate::ParseError;
+use crate::lines::check_name;
 use std::collections::BTreeSet;
 
 /// Where the releases stand.
@@ -108,6 +109,7 @@ pub(super) fn values_in_rows(lines: &Lines, layout: &RowLayout) -> Result<Vec<Ta
             ));
         }
         let step = joined(layout.labels.iter().map(|column| row.cells[*column].as_str()));
+        [release, &step].into_iter().try_for_each(|name| named(name, row.line))?;
         for column in &layout.metrics {
             let (name, said) = (&lines.header[*column], &row.cells[*column]);
             let cell = number(said, row.line, column + 1, name)?;
@@ -135,6 +137,7 @@ pub(super) fn values_in_columns(
     let names = row_names(lines, layout);
     let mut values = Vec::new();
     for (row, step) in lines.rows.iter().zip(names) {
+        named(&step, row.line)?;
         for column in &layout.releases {
             let (release, said) = (&lines.header[*column], &row.cells[*column]);
             let cell = number(said, row.line, column + 1, release)?;
@@ -168,6 +171,11 @@ fn row_names(lines: &Lines, layout: &ColumnLayout) -> Vec<String> {
     let by_words = named_by(&words);
     let different: BTreeSet<&String> = by_words.iter().collect();
     if !words.is_empty() && different.len() == lines.rows.len() { by_words } else { named_by(&layout.labels) }
+}
+
+/// Errors: it is too long for a name.
+fn named(name: &str, line: usize) -> Result<(), ParseError> {
+    check_name(name).map_err(|problem| wrong(line, problem))
 }
 
 fn joined<'a>(cells: impl Iterator<Item = &'a str>) -> String {

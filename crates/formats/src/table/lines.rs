@@ -2,6 +2,7 @@
 
 use super::{WHAT, wrong};
 use crate::ParseError;
+use crate::lines::check_name;
 
 /// A header and its rows.
 #[derive(Debug)]
@@ -45,12 +46,17 @@ impl Lines {
             let record = record.map_err(|error| cut_short(&error, above))?;
             let line =
                 above + record.position().map_or(1, |at| usize::try_from(at.line()).unwrap_or(usize::MAX));
-            let cells: Vec<String> = record.iter().map(str::to_owned).collect();
+            let cells: Vec<String> = record.iter().map(|cell| text_of(cell).to_owned()).collect();
             if cells.iter().all(String::is_empty) || cells == ["-"] {
                 continue;
             }
             match &header {
-                None => header = Some((line, named(cells, &legend, line)?)),
+                None => {
+                    let names = named(cells, &legend, line)?;
+                    let checked = names.iter().try_for_each(|name| check_name(name));
+                    checked.map_err(|problem| wrong(line, problem))?;
+                    header = Some((line, names));
+                }
                 Some((_, columns)) => rows.push(row(line, cells, columns.len())?),
             }
         }
@@ -59,6 +65,14 @@ impl Lines {
             return Err(wrong(line, "there is no row below the header".to_owned()));
         }
         Ok(Lines { line, header, rows })
+    }
+}
+
+/// A cell without the `'` that says to spreadsheets, and in our own tables, that it is no formula.
+fn text_of(cell: &str) -> &str {
+    match cell.strip_prefix('\'') {
+        Some(text) if text.trim_start().starts_with(['=', '+', '-', '@']) => text,
+        Some(_) | None => cell,
     }
 }
 

@@ -95,6 +95,11 @@ fn what_is_wrong_is_said_with_its_place() {
         problem("min,max\n1,2\n"),
         "1: the header names no column of releases (version, release, build, ..), and no two releases: min, max"
     );
+    let long = "x".repeat(1001);
+    let too_long = "a name of 1001 bytes is longer than 1000: this is no table";
+    assert_eq!(problem(&format!("version,{long}\n8.0,1\n")), format!("1: {too_long}"));
+    assert_eq!(problem(&format!("version,test,rps\n8.0,{long},1\n")), format!("2: {too_long}"));
+    assert_eq!(problem(&format!("test,8.0,8.1\n{long},1,2\n")), format!("2: {too_long}"));
     assert_eq!(problem("\u{7f}ELF\0\0\n"), "1: it holds a NUL byte: this is no text");
     assert!(
         problem("col-1 : a\ncol-1\tcol-2\n1\t2\tx\n").starts_with("2: the names above are of col-1 to col-1")
@@ -122,4 +127,10 @@ fn the_user_may_say_where_the_releases_are() {
     let choices = Choices { releases: Some(Releases::InRows), metric: None };
     let values = parse("when,rate\nmonday,5\ntuesday,6\n", &choices).unwrap();
     assert_eq!((values[1].release.as_str(), values[1].value), ("tuesday", Some(6.0)));
+}
+
+#[test]
+fn text_that_is_marked_as_no_formula_is_read_without_the_mark() {
+    let values = parse("version\tname\trps\n8.0\t'=x\t1\n8.1\t'quoted'\t2\n", &Choices::default()).unwrap();
+    assert_eq!(values.iter().map(|value| value.step.as_str()).collect::<Vec<_>>(), ["=x", "'quoted'"]);
 }

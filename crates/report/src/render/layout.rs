@@ -8,13 +8,18 @@ pub(crate) fn columns_of(text: &str) -> usize {
 }
 
 /// A text of unknown origin on one line, without anything that a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let visible = |character: char| match character {
         '\n' | '\r' | '\t' => ' ',
         character if character.is_control() => '?',
         character => character,
     };
     text.chars().map(visible).collect()
+}
+
+/// The same of a text of several lines, which it keeps.
+pub fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
 /// At most `width` characters; what is cut is marked, in the middle, because names differ at both ends.
@@ -83,6 +88,7 @@ mod tests {
     #[test]
     fn nothing_that_a_terminal_would_obey_gets_through() {
         assert_eq!(printable("a\x1b[31mb\nc"), "a?[31mb c");
+        assert_eq!(printable_lines("a\x1b]0;b\x07\n\r\nc\n"), "a?]0;b?\n \nc\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tables for spreadsheets: one line for each row, values separated by tabs or commas.
 
 use crate::document::Table;
+use std::borrow::Cow;
 
 /// A table as tab-separated values, under its headers.
 pub fn tsv(table: &Table) -> String {
@@ -34,8 +35,20 @@ pub(crate) fn line<S: AsRef<str>>(cells: &[S], separator: Separator) -> String {
         Separator::Tab => ("\t", |cell: &str| cell.replace(['\t', '\n', '\r'], " ")),
         Separator::Comma => (",", quoted),
     };
-    let cells: Vec<String> = cells.iter().map(|one| cell(one.as_ref())).collect();
+    let cells: Vec<String> = cells.iter().map(|one| cell(&no_formula(one.as_ref()))).collect();
     cells.join(between) + "\n"
+}
+
+/// A name that a spreadsheet would take for a formula, with a `'` before it: then it is text. Numbers and the dash of what is absent stay
+/// as they are. `formats::table` takes the `'` away again.
+fn no_formula(cell: &str) -> Cow<'_, str> {
+    let begins = cell.trim_start_matches(|letter: char| letter.is_whitespace() || letter.is_control());
+    let is_number = || cell.trim_end_matches([' ', '%']).parse::<f64>().is_ok();
+    if begins.starts_with(['=', '+', '-', '@']) && cell != "-" && !is_number() {
+        Cow::Owned(format!("'{cell}"))
+    } else {
+        Cow::Borrowed(cell)
+    }
 }
 
 /// A value as RFC 4180 has it.
@@ -71,6 +84,21 @@ mod tests {
             [Some(1_234_567.8), Some(1234.5), Some(2.0), Some(0.25), Some(0.0), Some(2.5e-6), Some(f64::NAN)];
         assert_eq!(values.map(number), ["1234568", "1234.5", "2", "0.25", "0", "2.50000e-6", "-"]);
         assert_eq!(number(None), "-");
+    }
+
+    #[test]
+    fn what_would_be_a_formula_is_text() {
+        let formulas = ["=1+2", "+SUM(A1)", "-1+1", "@x", "\t=1", "--", "-O2", " -x"];
+        for formula in formulas {
+            assert_eq!(no_formula(formula), format!("'{formula}"));
+        }
+        let harmless =
+            ["-", "-0.5", "+3", "-2.5e-6", "-19.3 %", "-4.10%", "a=b", "x@8.5.4", "'=1", "", "1-2"];
+        for plain in harmless {
+            assert_eq!(no_formula(plain), plain);
+        }
+        assert_eq!(line(&["=1,2", "-3"], Separator::Comma), "\"'=1,2\",-3\n");
+        assert_eq!(line(&["\t=1", "-3"], Separator::Tab), "' =1\t-3\n");
     }
 
     #[test]

@@ -48,6 +48,19 @@ fn csv_read_back_has_the_figures_of_the_view() {
     assert_eq!(failed, ["overwrite"]);
 }
 
+#[test]
+fn a_name_that_looks_like_a_formula_is_text_in_a_spreadsheet_and_read_back_as_it_was() {
+    let mut view = comparison();
+    let name = "=HYPERLINK(1)";
+    view.steps.iter_mut().find(|step| step.name == "readrandom").unwrap().name = name.to_owned();
+    let rows = csv_rows(&of(&view, "csv"));
+    assert_eq!(rows.iter().filter(|row| row["step"] == format!("'{name}")).count(), 2);
+    let sheet = of(&view, "sheet");
+    assert!(sheet.lines().any(|line| line.ends_with(&format!("\t'{name}"))), "{sheet}");
+    let read = formats::table::parse(&sheet, &formats::table::Choices::default()).unwrap();
+    assert_eq!(read.iter().filter(|value| value.step == name).count(), view.subjects.len());
+}
+
 /// The elements of this name, in document order.
 fn elements<'a, 'i>(document: &'a roxmltree::Document<'i>, name: &str) -> Vec<roxmltree::Node<'a, 'i>> {
     document.descendants().filter(|node| node.has_tag_name(name)).collect()
