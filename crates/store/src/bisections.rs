@@ -35,9 +35,15 @@ impl Writer {
         self.store().sql(format!("write bisection {id}"), |connection| {
             connection
                 .execute(
-                    "INSERT OR REPLACE INTO bisections
+                    // Not REPLACE: a row keeps its place among those that began before and after it.
+                    "INSERT INTO bisections
                          (id, began_at_us, ended_at_us, workload, step, good, bad, finding_json, request_json)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                     ON CONFLICT (id) DO UPDATE SET
+                         began_at_us = excluded.began_at_us, ended_at_us = excluded.ended_at_us,
+                         workload = excluded.workload, step = excluded.step, good = excluded.good,
+                         bad = excluded.bad, finding_json = excluded.finding_json,
+                         request_json = excluded.request_json",
                     params![
                         id,
                         began_at_us,
@@ -63,10 +69,10 @@ impl Store {
         })
     }
 
-    /// The id of the newest bisection.
+    /// The id of the bisection that began last.
     pub fn last_bisection(&self) -> Result<Option<String>, Error> {
         self.sql("look for the last bisection", |connection| {
-            let sql = "SELECT id FROM bisections ORDER BY began_at_us DESC, id DESC LIMIT 1";
+            let sql = "SELECT id FROM bisections ORDER BY rowid DESC LIMIT 1";
             connection.query_row(sql, [], |row| row.get(0)).optional()
         })
     }
@@ -78,7 +84,7 @@ impl Store {
             connection
                 .prepare_cached(
                     "SELECT id, name FROM runs WHERE name > ?1 || '/' AND name < ?1 || '0' AND outcome = 'done'
-                     ORDER BY started_at_us, run_key",
+                     ORDER BY run_key",
                 )?
                 .query_map([id], |row| Ok(NamedRun { id: row.get("id")?, name: row.get("name")? }))?
                 .collect()

@@ -92,7 +92,7 @@ pub(crate) const TRIAL_COUNTS: &str = "
     WHERE run_key = ? AND put_aside = 0 GROUP BY outcome";
 
 impl Store {
-    /// The runs, imports and bisections that a filter leaves, newest first: `limit` of them from the one at `offset` on.
+    /// The runs, imports and bisections that a filter leaves, the latest by the clock first: `limit` of them from the one at `offset` on.
     pub fn entries(&self, filter: &Filter, offset: u64, limit: u32) -> Result<EntryPage, Error> {
         self.sql("list runs, imports and bisections", |connection| {
             let text = filter.text.as_ref().map(|text| text.to_ascii_lowercase());
@@ -162,10 +162,10 @@ impl Store {
         })
     }
 
-    /// The newest runs of a workload, at most `limit`, newest first.
+    /// The runs of a workload that were stored last, at most `limit`, the last one first.
     pub fn runs_of(&self, workload: &str, limit: u32) -> Result<Vec<RunHead>, Error> {
         self.sql(format!("list the runs of {workload}"), |connection| {
-            let sql = format!("{HEADS} WHERE workload_name = ? ORDER BY started_at_us DESC, id DESC LIMIT ?");
+            let sql = format!("{HEADS} WHERE workload_name = ? ORDER BY run_key DESC LIMIT ?");
             connection.prepare_cached(&sql)?.query_map(params![workload, limit], head)?.collect()
         })
     }

@@ -43,6 +43,12 @@ pub enum Error {
         /// `process 123`
         holder: String,
     },
+    /// What stands in the place of the lock file is not written to.
+    #[error(
+        "`{path}` is no lock file of dbdyno: it is a link, or a second name of another file, or belongs to another user; look at \
+         what it is, and remove it if no dbdyno runs"
+    )]
+    NotALockFile { path: PathBuf },
     #[error("the store `{path}` is locked by another process; end that process, then try again")]
     Busy { path: PathBuf, source: rusqlite::Error },
     #[error("no permission to write the store `{path}`; change its permissions or use `--store FILE`")]
@@ -51,6 +57,23 @@ pub enum Error {
         "the disk of the store `{path}` is full: free some space; what was committed before is still there"
     )]
     DiskFull { path: PathBuf, source: rusqlite::Error },
+    /// Pages were overwritten, or the disk gives other bytes than it was given.
+    #[error(
+        "the store `{path}` is damaged, and nothing is written to it; move it away with its `-wal` and `-shm`, then copy a backup \
+         to its place (`dbdyno store backup` makes them) or save what can be read: `sqlite3 MOVED .recover | sqlite3 {path}`; \
+         `dbdyno store check` lists the damage"
+    )]
+    Damaged {
+        path: PathBuf,
+        /// The first of it that was found.
+        source: rusqlite::Error,
+    },
+    /// While it is compacted, a store is on its disk three times.
+    #[error(
+        "compacting the store `{path}` takes up to {needed_mb} MB of its disk until it has ended, and {free_mb} MB are free; free \
+         some space, nothing was changed"
+    )]
+    NoRoom { path: PathBuf, needed_mb: u64, free_mb: u64 },
     #[error("failed to {doing} in the store `{path}`")]
     Sql {
         path: PathBuf,
@@ -79,6 +102,19 @@ impl Error {
         matches!(self, Error::Busy { .. } | Error::DiskFull { .. })
     }
 
+    /// A store in which this was found.
+    pub fn damaged(path: &Path, found: &str) -> Error {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        let source = rusqlite::Error::SqliteFailure(code, Some(found.to_owned()));
+        Error::Damaged { path: path.to_path_buf(), source }
+    }
+
+    /// A store that another process keeps locked.
+    pub(crate) fn busy(path: &Path) -> Error {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+        Error::Busy { path: path.to_path_buf(), source: rusqlite::Error::SqliteFailure(code, None) }
+    }
+
     /// Sorts an error of SQLite by what the user can do about it.
     pub(crate) fn from_sqlite(path: &Path, doing: impl Into<String>, source: rusqlite::Error) -> Error {
         let path = path.to_path_buf();
@@ -87,6 +123,7 @@ impl Error {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path, source },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::ReadOnly { path, source },
             Some(ErrorCode::DiskFull) => Error::DiskFull { path, source },
+            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, source },
             Some(ErrorCode::CannotOpen) => Error::CannotOpen { path, source: Box::new(source) },
             Some(_) | None => Error::Sql { path, doing: doing.into(), source },
         }

@@ -1,9 +1,10 @@
 //! Reading a run row by row, for who hands on more than fits in memory: an hour of seconds of many subjects, and every
 //! reading of the host.
 
-use crate::columns::{from_json, small, unsigned};
+use crate::columns::{small, unsigned};
 use crate::error::Error;
 use crate::file::Store;
+use crate::host_samples::{HOST_SAMPLES, host_sample};
 use crate::load::{block_with_counters, planned_run, trial, trial_key};
 use model::block::{Block, Second, TrialKey};
 use model::host::{Host, HostSample};
@@ -102,11 +103,7 @@ impl Store {
         id: &str,
         each: impl FnMut(HostSample) -> Result<(), E>,
     ) -> Result<(), E> {
-        let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ? ORDER BY host_sample_key";
-        let read = |row: &Row<'_>| {
-            Ok(HostSample { at_us: row.get("at_us")?, readings: from_json(row, "readings_json")? })
-        };
-        self.each_row(id, "the samples", sql, read, each)
+        self.each_row(id, "the samples", HOST_SAMPLES, host_sample, each)
     }
 
     /// Reads row by row; the statement asks for the run's key.

@@ -24,6 +24,10 @@ const BROWSE_BUSY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Statements kept prepared: all of one writer, all of one reader.
 const PREPARED_STATEMENTS: usize = 64;
 
+/// What stays of the log on the disk when it has been moved into the file: a log that grew in a step of hours is cut to this, and an
+/// ordinary one is written over in its place.
+const MOST_OF_AN_EMPTY_LOG: u64 = 16 << 20;
+
 /// A store that is open for reading; [`crate::Writer`] writes.
 #[derive(Debug)]
 pub struct Store {
@@ -63,16 +67,27 @@ impl Store {
     /// Opens the store of a command that only reads: a missing file is an error, not a new store. It is brought up to date if it is
     /// older; else nothing is changed, so that it need not be writable.
     pub fn open_existing(path: &Path) -> Result<Store, Error> {
-        match Store::open_read_only(path, BUSY_TIMEOUT) {
-            Err(Error::Older { .. }) => Store::open(path),
-            opened => opened,
+        let store = Store::open_as_it_is(path)?;
+        match migrations::check_current(&store.connection, path) {
+            Err(Error::Older { .. }) => {
+                drop(store); // it may hold the lock
+                Store::open(path)
+            }
+            checked => checked.map(|()| store),
         }
     }
 
     /// Opens the store of a reader that changes nothing, not even an older schema, and that does not wait long for
     /// others: it says [`Error::Older`] and [`Error::Busy`] to the one who asked.
     pub fn open_to_browse(path: &Path) -> Result<Store, Error> {
-        Store::open_read_only(path, BROWSE_BUSY_TIMEOUT)
+        let store = Store::open_read_only(path, BROWSE_BUSY_TIMEOUT)?;
+        migrations::check_current(&store.connection, path)?;
+        Ok(store)
+    }
+
+    /// Opens the store of who looks at the file as such: it may be of any earlier schema, and stays so.
+    pub(crate) fn open_as_it_is(path: &Path) -> Result<Store, Error> {
+        Store::open_read_only(path, BUSY_TIMEOUT)
     }
 
     /// Opens the file for a writer, whatever its schema. A file of another program is refused unchanged.
@@ -95,7 +110,7 @@ impl Store {
             // SQLite makes files beside a store in WAL mode, which it may not do in a directory of another user. They are there
             // while somebody writes, and are not needed if that is excluded and the log is in the file.
             Err(Error::CannotOpen { .. } | Error::ReadOnly { .. })
-                if std::fs::File::open(path).is_ok() && !has_log(path) =>
+                if std::fs::File::open(path).is_ok() && log_bytes(path) == 0 =>
             {
                 let lock = Lock::of_reader(path)?;
                 let store = Store::read(path, &unchanging(path), OpenFlags::SQLITE_OPEN_URI, busy_bound)?;
@@ -113,7 +128,7 @@ impl Store {
         connection.set_prepared_statement_cache_capacity(PREPARED_STATEMENTS);
         connection.busy_timeout(busy_bound).map_err(failed)?;
         connection.pragma_update(None, "query_only", true).map_err(failed)?;
-        migrations::check_current(&connection, path)?;
+        migrations::check_ours(&connection, path)?;
         Ok(Store { connection, path: path.to_path_buf(), _lock: None })
     }
 
@@ -208,16 +223,17 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)?;
     // Readers and the writer do not wait for each other. The answer differs in memory, where WAL is not.
     connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
+    connection.pragma_update(None, "journal_size_limit", MOST_OF_AN_EMPTY_LOG.cast_signed())?;
     // A commit then needs no fsync, which would disturb the disk that is being measured. A killed process
     // loses nothing; a power failure may lose the last commits, never the file.
     connection.pragma_update(None, "synchronous", "NORMAL")
 }
 
-/// Whether there is something in SQLite's log of the store.
-fn has_log(path: &Path) -> bool {
+/// The size of SQLite's log of the store; 0 where there is none.
+pub(crate) fn log_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    std::fs::metadata(log).is_ok_and(|log| log.len() > 0)
+    std::fs::metadata(log).map_or(0, |log| log.len())
 }
 
 /// The URI of a file that does not change while it is read.

@@ -1,4 +1,6 @@
 //! What a word means: the id of a run, an import or a bisection by its id, its beginning or its name.
+//!
+//! The newest is what was stored last: a clock that is set back changes times, not keys.
 
 use crate::error::Error;
 use crate::file::Store;
@@ -51,8 +53,7 @@ impl Store {
 
     /// The id of the run that `wanted` means: `last` (of those that do not belong to another), an id, a name, or the beginning of one id.
     pub fn find_run(&self, wanted: &str) -> Result<String, Error> {
-        let runs =
-            self.listed("look for a run", "SELECT id, name FROM runs ORDER BY started_at_us DESC, id DESC")?;
+        let runs = self.listed("look for a run", "SELECT id, name FROM runs ORDER BY run_key DESC")?;
         let path = || self.path().to_path_buf();
         let Some((newest, _)) = runs.0.first() else { return Err(Error::NoRuns { path: path() }) };
         if wanted == "last" {
@@ -81,7 +82,7 @@ impl Store {
     /// The id of the import that has this id or name, or whose id alone begins with it; absent where there is none, or
     /// where several begin with it. A name means the newest import that has it.
     pub fn find_import(&self, wanted: &str) -> Result<Option<String>, Error> {
-        let sql = "SELECT id, iif(imported_at_us = max(imported_at_us) OVER (PARTITION BY name), name, NULL) AS name
+        let sql = "SELECT id, iif(import_key = max(import_key) OVER (PARTITION BY name), name, NULL) AS name
                    FROM imports";
         Ok(self.listed("look for an import", sql)?.only(wanted))
     }
@@ -97,7 +98,7 @@ impl Store {
     pub fn runs_named(&self, beginning: &str) -> Result<Vec<String>, Error> {
         self.sql("look for runs by their names", |connection| {
             let sql = "SELECT id FROM runs WHERE substr(name, 1, length(?1)) = ?1 AND outcome = 'done'
-                       ORDER BY started_at_us, id";
+                       ORDER BY run_key";
             connection.prepare_cached(sql)?.query_map([beginning], |row| row.get(0))?.collect()
         })
     }
@@ -109,7 +110,7 @@ impl Store {
                 .query_row(
                     "SELECT runs.id FROM runs JOIN hosts USING (host_key)
                      WHERE runs.name = ? AND outcome = 'done' AND hosts.name = ?
-                     ORDER BY started_at_us DESC, runs.id DESC LIMIT 1",
+                     ORDER BY run_key DESC LIMIT 1",
                     [name, host],
                     |row| row.get(0),
                 )

@@ -2,8 +2,8 @@
 
 use crate::columns::{block_kind_columns, json, leave_reason_json, reason_json, signed, warning_json};
 use crate::fingerprints::fingerprint_key;
-use crate::profiles;
 use crate::resume::{put_launch_aside, put_visit_aside};
+use crate::{host_samples, profiles};
 use model::block::{Block, Latency, Outcome, Side, TrialKey};
 use model::build::EngineBuild;
 use model::counter::Counter;
@@ -127,11 +127,7 @@ pub(crate) fn event(connection: &Connection, run: &mut CurrentRun, event: &RunEv
             "UPDATE runs SET fingerprint_key = ? WHERE run_key = ?",
             params![fingerprint_key(connection, fingerprint)?, run.key],
         ),
-        RunEvent::HostSampled(sample) => execute(
-            connection,
-            "INSERT INTO host_samples (run_key, at_us, readings_json) VALUES (?, ?, ?)",
-            params![run.key, sample.at_us, json(&sample.readings)?],
-        ),
+        RunEvent::HostSampled(sample) => host_samples::insert(connection, run.key, sample),
         RunEvent::Profiled(profile) => profiles::insert(connection, run.key, profile),
         RunEvent::RawOutput { launch, side, name, text } => execute(
             connection,

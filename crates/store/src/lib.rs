@@ -3,14 +3,18 @@
 //! The only SQL of results is in here; nothing in here starts a process, reads a clock or formats a report.
 //! The schema is described in docs/store.md.
 
+mod backup;
 mod bisections;
 mod browse;
+mod check;
 mod columns;
+mod compact;
 mod error;
 mod export;
 mod file;
 mod find;
 mod fingerprints;
+mod host_samples;
 mod imports;
 mod insert;
 mod load;
@@ -23,8 +27,11 @@ mod self_tests;
 mod watched;
 mod writer;
 
+pub use backup::back_up;
 pub use bisections::NamedRun;
 pub use browse::{EntryPage, Filter};
+pub use check::{Check, check};
+pub use compact::{Compacted, compact};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
 pub use file::Store;

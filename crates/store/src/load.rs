@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::export::{PlannedRun, second};
 use crate::file::Store;
 use crate::fingerprints::of_run;
+use crate::host_samples::{HOST_SAMPLES, host_sample};
 use model::block::{Block, Latency, Outcome, Second, Side, TrialKey};
 use model::counter::{Counter, Counters};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
@@ -31,11 +32,7 @@ impl Store {
     pub fn host_samples(&self, id: &str) -> Result<Vec<HostSample>, Error> {
         let key = self.run_key(id)?;
         self.sql(format!("read the samples of run {id}"), |connection| {
-            let sql = "SELECT at_us, readings_json FROM host_samples WHERE run_key = ?
-                       ORDER BY host_sample_key";
-            rows(connection, sql, key, |row| {
-                Ok(HostSample { at_us: row.get("at_us")?, readings: from_json(row, "readings_json")? })
-            })
+            rows(connection, HOST_SAMPLES, key, host_sample)
         })
     }
 

@@ -2,8 +2,10 @@
 //! SQLite is taken and let go with each batch: two writers would only delay each other.
 
 use crate::error::Error;
-use std::fs::{File, OpenOptions, TryLockError};
+use rustix::fs::OFlags;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,18 +30,13 @@ impl Lock {
     /// The lock of the one writer. The file says which process holds it.
     ///
     /// # Errors
-    /// [`Error::OtherWriter`] if another process holds it for longer than a second, and a file that cannot be written.
+    /// [`Error::OtherWriter`] if another process holds it for longer than a second, [`Error::NotALockFile`] if something else stands
+    /// in its place, and a file that cannot be written.
     pub fn of_writer(store: &Path) -> Result<Lock, Error> {
         let path = path_of(store);
         let failed =
             |source: std::io::Error| Error::CannotOpen { path: path.clone(), source: Box::new(source) };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(failed)?;
+        let mut file = open_own(&path, store)?;
         let mut tries = 1;
         loop {
             match file.try_lock() {
@@ -80,14 +77,34 @@ impl Lock {
         };
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
-            Err(TryLockError::WouldBlock) => Err(Error::from_sqlite(
-                store,
-                "read the file",
-                rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None),
-            )),
+            Err(TryLockError::WouldBlock) => Err(Error::busy(store)),
             Err(TryLockError::Error(source)) => Err(failed(source)),
         }
     }
+}
+
+/// Opens the lock file, or makes it. Who else may write in the directory could have put a link or a second name of another file there,
+/// which must not be written to. Besides ours it may be that of the store's owner: root may write to the store of a user.
+fn open_own(path: &Path, store: &Path) -> Result<File, Error> {
+    let not_ours = || Error::NotALockFile { path: path.to_path_buf() };
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink()) => return Err(not_ours()),
+        opened => opened,
+    };
+    let looked_at = file.and_then(|file| Ok((file.metadata()?, file)));
+    let failed = |source| Error::CannotOpen { path: path.to_path_buf(), source: Box::new(source) };
+    let (metadata, file) = looked_at.map_err(failed)?;
+    let owner = metadata.uid();
+    let is_own = owner == rustix::process::geteuid().as_raw()
+        || fs::metadata(store).is_ok_and(|store| store.uid() == owner);
+    if is_own && metadata.is_file() && metadata.nlink() == 1 { Ok(file) } else { Err(not_ours()) }
 }
 
 fn path_of(store: &Path) -> PathBuf {

@@ -9,7 +9,7 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 18] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
@@ -27,6 +27,7 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("../migrations/0015_counters_of_profiles.sql"),
     include_str!("../migrations/0016_watched.sql"),
     include_str!("../migrations/0017_watch_told.sql"),
+    include_str!("../migrations/0018_reading_names.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.
@@ -50,6 +51,16 @@ pub(crate) fn check_current(connection: &Connection, path: &Path) -> Result<(), 
             known: u32::try_from(known).unwrap_or(u32::MAX),
         }),
     }
+}
+
+/// The version of a store that this dbdyno makes.
+#[cfg(test)]
+pub(crate) const VERSIONS: usize = MIGRATIONS.len();
+
+/// Brings the schema to that of an earlier version.
+#[cfg(test)]
+pub(crate) fn migrate_to(connection: &mut Connection, path: &Path, version: usize) -> Result<(), Error> {
+    migrate_by(connection, path, &MIGRATIONS[..version])
 }
 
 fn migrate_by(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Result<(), Error> {

@@ -24,11 +24,14 @@ mod browse;
 mod campaigns;
 mod export;
 mod facts;
+mod host_samples;
 mod imports;
 mod opening;
 mod profiles;
 mod queue;
 mod self_tests;
+mod upkeep;
+mod versions;
 mod watched;
 
 const RUN: &str = "20261121-091500-3fa9";
@@ -467,6 +470,23 @@ fn a_run_is_found_by_id_beginning_name_or_as_the_last() {
         [("20261122-100000-cccc", None), ("20261121-091500-bbbb", Some("before upgrade"))]
     );
     assert_eq!(listed[0].subjects, ["rocksdb@8.5.4", "rocksdb@8.7.3"]);
+}
+
+#[test]
+fn the_last_run_is_the_one_that_was_stored_last_also_if_the_clock_was_set_back() {
+    let mut writer = Writer::in_memory().unwrap();
+    for (id, at_us) in [("20261122-100000-aaaa", 5_000_000), ("20261121-090000-bbbb", 1_000_000)] {
+        writer.write(id, &started(id, at_us, Purpose::Compare)).unwrap();
+        writer.write(id, &ended(at_us + 5)).unwrap();
+        writer.name_run(id, "nightly").unwrap();
+    }
+    let store = writer.store();
+    let (first, last) = ("20261122-100000-aaaa", "20261121-090000-bbbb");
+    assert_eq!(store.find_run("last").unwrap(), last);
+    assert_eq!(store.last_named("nightly", "bench-1").unwrap().as_deref(), Some(last));
+    assert_eq!(store.runs_named("night").unwrap(), [first, last]);
+    assert_eq!(store.runs_below("nightly").unwrap(), [first, last]);
+    assert_eq!(store.runs_of("small", 1).unwrap()[0].id, last);
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Store {
             // `0` is the character after `/`.
             let sql = "SELECT id FROM runs
                        WHERE (name = ?1 OR (name > ?1 || '/' AND name < ?1 || '0')) AND outcome = 'done'
-                       ORDER BY started_at_us, run_key";
+                       ORDER BY run_key";
             connection.prepare_cached(sql)?.query_map([name], |row| row.get(0))?.collect()
         })
     }

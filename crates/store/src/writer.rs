@@ -1,6 +1,7 @@
 //! The one writer: turns events into rows and commits them in batches. A batch stays in memory until it ends, so that the
 //! file is locked for no longer than it takes to write. It knows no statement and no clock: time comes with the events.
 
+use crate::check;
 use crate::error::Error;
 use crate::file::Store;
 use crate::insert::{self, CurrentRun};
@@ -39,10 +40,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Opens a store for writing, making it if there is none, and brings an older one up to date.
+    /// Opens a store for writing, making it if there is none, and brings an older one up to date. One that is damaged is refused.
     pub fn open(path: &Path) -> Result<Writer, Error> {
         let mut store = Store::connect(path)?;
         let lock = Lock::of_writer(path)?;
+        check::before_writing(&store)?;
         store.migrate()?;
         store.no_checkpoints_by_itself()?;
         Ok(Writer::of(store, Some(lock)))

@@ -20,6 +20,12 @@ use model::subject::SubjectRef;
 use model::units::{Bytes, Nanos};
 use model::workload::Workload;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// `certificate.pem`, which is for `localhost`, `bench.example` and 127.0.0.1 and signs itself; its `key.pem`; `other-key.pem`.
+pub fn tls_fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls").join(name)
+}
 
 /// A published release with no option set: `rocksdb@8.7.3`.
 pub fn subject(reference: &str) -> Subject {
@@ -165,4 +171,16 @@ pub fn import(format: &str, files: &[(&str, &str)], values: Vec<ImportedValue>) 
 /// The nearest whole number, which a count is.
 fn whole(value: f64) -> u64 {
     format!("{:.0}", value.max(0.0)).parse().expect("a whole number")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_tls_are_there() {
+        for name in ["certificate.pem", "key.pem", "other-key.pem"] {
+            assert!(tls_fixture(name).is_file(), "{name}");
+        }
+    }
 }

@@ -1,9 +1,11 @@
-//! A file that the user names by `-o`: it appears whole or not at all, and never in place of a store.
+//! Files that the user names: each appears whole or not at all. One that is named by `-o` never takes the place of a store, one that is a
+//! copy of a store takes that of another file only if the user says so.
 
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -18,7 +20,14 @@ pub struct OutputFile {
     replaces: Option<Replaces>,
 }
 
-/// The new file and what it is renamed to.
+/// A file that is written by its path, as SQLite does, and closed to other users. It is there under its own name when it is whole and on
+/// its disk.
+pub struct PrivateFile {
+    named: PathBuf,
+    replaces: Replaces,
+}
+
+/// The new file and what it is renamed to. If that does not come about, it is removed.
 struct Replaces {
     partial: PathBuf,
     target: PathBuf,
@@ -45,23 +54,67 @@ impl OutputFile {
 
     /// Writes what is left, and puts the file where it was wanted.
     pub fn finish(mut self) -> anyhow::Result<()> {
-        let finished = self.out.flush().and_then(|()| match self.replaces.take() {
-            Some(replaces) => fs::rename(&replaces.partial, &replaces.target).inspect_err(|_| {
-                self.replaces = Some(replaces);
-            }),
-            None => Ok(()),
-        });
+        let finished = self.out.flush().and_then(|()| self.replaces.map_or(Ok(()), Replaces::rename));
         finished.with_context(|| format!("failed to write to `{}`", self.named.display()))
     }
 }
 
-impl Drop for OutputFile {
-    fn drop(&mut self) {
-        if let Some(replaces) = &self.replaces {
-            // The error that was the reason for giving up is told; a file left over harms nobody.
-            let _ = fs::remove_file(&replaces.partial);
-        }
+impl PrivateFile {
+    /// Makes it, empty, under a name of its own.
+    ///
+    /// # Errors
+    /// A file that is there already, unless it may be replaced; what is no file, in any case.
+    pub fn create(path: &Path, may_replace: bool) -> anyhow::Result<PrivateFile> {
+        let named = path.display();
+        let target = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(path.to_path_buf()),
+            Ok(_) if !may_replace => {
+                return Err(usage(anyhow!(
+                    "`{named}` is there already; name another file, or replace it by --force"
+                )));
+            }
+            // A link stays: the file that it leads to is replaced.
+            Ok(_) if fs::metadata(path).is_ok_and(|there| there.is_file()) => fs::canonicalize(path),
+            Ok(_) => return Err(usage(anyhow!("`{named}` is no file and is not replaced; name another"))),
+            Err(error) => Err(error),
+        };
+        let made = target.and_then(|target| partial(target, FOR_OWNER_ONLY));
+        let (_, replaces) = made.with_context(|| format!("failed to write to `{named}`"))?;
+        Ok(PrivateFile { named: path.to_path_buf(), replaces })
     }
+
+    /// Where it is written.
+    pub fn path(&self) -> &Path {
+        &self.replaces.partial
+    }
+
+    /// Puts it where it was wanted, and that on the disk.
+    pub fn finish(self) -> anyhow::Result<()> {
+        let directory = directory_of(&self.replaces.target);
+        let finished = File::open(&self.replaces.partial)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| self.replaces.rename())
+            .and_then(|()| File::open(directory)?.sync_all());
+        finished.with_context(|| format!("failed to write to `{}`", self.named.display()))
+    }
+}
+
+impl Replaces {
+    fn rename(self) -> io::Result<()> {
+        fs::rename(&self.partial, &self.target)
+    }
+}
+
+impl Drop for Replaces {
+    fn drop(&mut self) {
+        // Where it was renamed there is none. Else the error that was the reason for giving up is told; a file left over harms nobody.
+        let _ = fs::remove_file(&self.partial);
+    }
+}
+
+fn directory_of(file: &Path) -> PathBuf {
+    let directory = file.parent().filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new(".")).to_path_buf()
 }
 
 /// Whether it is a file that begins as SQLite's do. Devices and pipes are not read.
@@ -78,7 +131,7 @@ fn open(path: &Path) -> io::Result<(File, Option<Replaces>)> {
         Ok(metadata) if !metadata.is_file() => Ok((OpenOptions::new().write(true).open(path)?, None)),
         Ok(metadata) => replace(path, &metadata),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let (file, replaces) = partial(path.to_path_buf())?;
+            let (file, replaces) = partial(path.to_path_buf(), FOR_ALL)?;
             Ok((file, Some(replaces)))
         }
         Err(error) => Err(error),
@@ -89,7 +142,7 @@ fn replace(path: &Path, metadata: &Metadata) -> io::Result<(File, Option<Replace
     // A link stays: the file that it leads to is replaced. One that we may not write is not replaced either.
     let target = fs::canonicalize(path)?;
     OpenOptions::new().write(true).open(&target)?;
-    match partial(target) {
+    match partial(target, FOR_ALL) {
         Ok((file, replaces)) => {
             file.set_permissions(metadata.permissions())?;
             Ok((file, Some(replaces)))
@@ -100,12 +153,16 @@ fn replace(path: &Path, metadata: &Metadata) -> io::Result<(File, Option<Replace
     }
 }
 
+/// Modes of new files; the user's umask takes from them.
+const FOR_ALL: u32 = 0o666;
+const FOR_OWNER_ONLY: u32 = 0o600;
+
 /// A new file in the same directory.
-fn partial(target: PathBuf) -> io::Result<(File, Replaces)> {
+fn partial(target: PathBuf, mode: u32) -> io::Result<(File, Replaces)> {
     let mut name = target.as_os_str().to_owned();
     name.push(format!(".{}.partial", process::id()));
     let partial = PathBuf::from(name);
-    let file = OpenOptions::new().write(true).create_new(true).open(&partial)?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial)?;
     Ok((file, Replaces { partial, target }))
 }
 
@@ -153,6 +210,28 @@ mod tests {
         let error = format!("{:#}", write(&path, "a report").unwrap_err());
         assert!(error.contains("dbdyno.sqlite` is a SQLite file") && error.contains("-o"), "{error}");
         assert_eq!(fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_private_file_replaces_another_only_if_it_may() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("backup.sqlite");
+        let write = |text: &str, may_replace: bool| -> anyhow::Result<()> {
+            let file = PrivateFile::create(&path, may_replace)?;
+            fs::write(file.path(), text).unwrap();
+            file.finish()
+        };
+        write("the first", false).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let error = format!("{:#}", write("the second", false).unwrap_err());
+        assert!(error.contains("backup.sqlite` is there already") && error.contains("--force"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the first");
+        drop(PrivateFile::create(&path, true).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the first");
+        write("the second", true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "the second");
+        assert_eq!(names(directory.path()), ["backup.sqlite"]);
+        assert!(PrivateFile::create(directory.path(), true).is_err());
     }
 
     #[test]

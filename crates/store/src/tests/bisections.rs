@@ -44,7 +44,10 @@ fn the_runs_of_a_bisection_are_those_that_were_named_after_it_and_ended() {
     for (id, began_at_us) in [("bisect-1", 10), ("bisect-12", 5)] {
         writer.write_bisection(&bisection(id, began_at_us)).unwrap();
     }
-    assert_eq!(writer.store().last_bisection().unwrap().as_deref(), Some("bisect-1"));
+    // The last is the one that began last, also if the clock was set back, or if another one ended after it.
+    assert_eq!(writer.store().last_bisection().unwrap().as_deref(), Some("bisect-12"));
+    writer.write_bisection(&bisection("bisect-1", 10)).unwrap();
+    assert_eq!(writer.store().last_bisection().unwrap().as_deref(), Some("bisect-12"));
     for (run, name) in
         [("c", "bisect-1/1-9/ends"), ("a", "bisect-1/1-9/2"), ("b", "bisect-12/1-9/ends"), ("d", "other")]
     {

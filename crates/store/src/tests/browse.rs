@@ -284,7 +284,7 @@ fn lists_and_lookups_go_by_an_index() {
     };
     check(TRIAL_COUNTS, "COVERING INDEX trials_by_step");
     check(STEP_RATES, "trials_by_step");
-    let newest = format!("{HEADS} WHERE workload_name = ? ORDER BY started_at_us DESC LIMIT 9");
+    let newest = format!("{HEADS} WHERE workload_name = ? ORDER BY run_key DESC LIMIT 9");
     check(&newest, "runs_by_workload");
     check(
         "SELECT id FROM runs JOIN hosts USING (host_key) WHERE purpose = 'calibrate' AND outcome = 'done'

@@ -1,7 +1,9 @@
 //! Opening a store while others write to it, and files of other programs.
 
+use super::{RUN, events};
 use crate::lock::Lock;
-use crate::{Error, Store, Writer};
+use crate::{Error, Filter, Store, Writer, back_up, check};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 /// A store as the version before this one left it.
@@ -46,6 +48,56 @@ fn a_store_of_another_program_is_refused_and_stays_as_it_is() {
     }
     assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "something was left beside the file");
+}
+
+#[test]
+fn a_link_in_the_place_of_the_lock_file_is_not_written_through() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s.sqlite");
+    drop(Writer::open(&path).unwrap());
+    let lock = directory.path().join("s.sqlite.writer");
+    let precious = directory.path().join("precious");
+    std::fs::write(&precious, "of somebody").unwrap();
+    let refused = || {
+        let error = Writer::open(&path).unwrap_err();
+        assert!(matches!(error, Error::NotALockFile { .. }), "{error}");
+        assert!(error.to_string().contains("s.sqlite.writer` is no lock file"), "{error}");
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "of somebody");
+        std::fs::remove_file(&lock).unwrap();
+    };
+    std::fs::remove_file(&lock).unwrap();
+    symlink(&precious, &lock).unwrap();
+    refused();
+    std::fs::hard_link(&precious, &lock).unwrap();
+    refused();
+    symlink(directory.path().join("not-there"), &lock).unwrap();
+    refused();
+    assert!(!directory.path().join("not-there").exists(), "a file was made where a link led");
+    drop(Writer::open(&path).unwrap());
+}
+
+#[test]
+fn readers_leave_every_byte_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("s.sqlite");
+    let mut writer = Writer::open(&path).unwrap();
+    events(1_000).iter().for_each(|event| writer.write(RUN, event).unwrap());
+    drop(writer);
+    let before = std::fs::read(&path).unwrap();
+    for store in [Store::open_existing(&path).unwrap(), Store::open_to_browse(&path).unwrap()] {
+        let head = store.run_head(RUN).unwrap().unwrap();
+        store.live(&head).unwrap();
+        store.load_run(RUN).unwrap();
+        store.host_samples(RUN).unwrap();
+        store.entries(&Filter::default(), 0, 9).unwrap();
+    }
+    check(&path).unwrap();
+    let copy = directory.path().join("copy");
+    std::fs::write(&copy, "").unwrap();
+    back_up(&path, &copy).unwrap();
+    assert!(std::fs::read(&path).unwrap() == before, "the file was changed");
+    let log = std::fs::metadata(directory.path().join("s.sqlite-wal")).map_or(0, |log| log.len());
+    assert_eq!(log, 0, "something was written to the log");
 }
 
 #[test]
