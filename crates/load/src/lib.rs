@@ -24,3 +24,5 @@ pub mod worker;
 
 // By it the end-to-end tests make users and tables on servers.
 pub use sql::connection::Connection;
+#[cfg(fuzzing)]
+pub use sql::fuzz;

@@ -374,12 +374,17 @@ fn kind_of(error: &SqlError) -> FailureKind {
         | SqlError::Login { .. }
         | SqlError::OtherProtocol { .. }
         | SqlError::TlsOnly { .. }
+        | SqlError::NoTls { .. }
+        | SqlError::Tls { .. }
         | SqlError::WrongPassword { .. }
         | SqlError::NoDatabase { .. }
         | SqlError::NoCreateRight { .. }
         | SqlError::ForeignTables { .. }
+        | SqlError::UnmarkedTables { .. }
         | SqlError::Claimed { .. }
         | SqlError::NoPassword { .. }
+        | SqlError::UnprotectedLogin { .. }
+        | SqlError::UnprovenServer { .. }
         | SqlError::Statement { .. } => FailureKind::Engine,
     }
 }

@@ -347,6 +347,25 @@ fn an_open_loop_keeps_its_rate() {
     }
 }
 
+/// They carry our mark; a worker that ends without dropping them is one that was killed.
+#[test]
+fn tables_that_were_left_are_dropped_by_the_next_claim() {
+    for address in servers() {
+        let claim = Request::ClaimTables { names: tables("left").names() };
+        let mut first = Worker::of(&address);
+        assert_eq!(first.ask(&claim), Reply::TablesClaimed);
+        load(&mut first, "left");
+        drop(first);
+        let mut second = Worker::of(&address);
+        // It takes the server a moment to see that the first one has let the lock go.
+        assert!((0..1000).any(|_| second.ask(&claim) == Reply::TablesClaimed));
+        let one = transaction(serde_json::json!({ "statements": [{ "sql": "SELECT k FROM {table}" }] }));
+        let reply = second.ask(&Request::Prepare(Box::new(setup("left", one, 1))));
+        assert!(matches!(reply, Reply::Failed { .. }), "the tables are there: {reply:?}");
+        assert_eq!(second.ask(&Request::DropTables), Reply::TablesDropped);
+    }
+}
+
 /// Queries with inserts and deletes beside them, in blocks that are shorter than the time between two inserts.
 #[test]
 fn streams_beside_a_step_keep_their_rate_and_follow_each_other() {

@@ -25,6 +25,12 @@ pub struct ServerElsewhere {
     pub storage: Option<String>,
     /// The file of the password, absolute; absent where none was named.
     pub password_file: Option<PathBuf>,
+    /// See [`ServerAddress::insecure_login`](crate::wire::ServerAddress::insecure_login).
+    #[serde(default)]
+    pub insecure_login: bool,
+    /// See [`ServerAddress::tls_ca`](crate::wire::ServerAddress::tls_ca).
+    #[serde(default)]
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// Why a text is not the address of a server.
@@ -63,10 +69,7 @@ pub enum DsnError {
     },
     #[error("the address names a host and a Unix socket; leave one of them out")]
     Both,
-    #[error(
-        "dbdyno does not speak TLS; allow this user to come without it, or use a Unix socket, or a tunnel that ends \
-         beside the server"
-    )]
+    #[error("leave the TLS mode out of the address: TLS is spoken if the server is added with --tls-ca FILE")]
     Tls,
 }
 
@@ -123,6 +126,8 @@ impl ServerElsewhere {
             database: named("database", database)?,
             storage: None,
             password_file: None,
+            insecure_login: false,
+            tls_ca: None,
         })
     }
 
@@ -258,7 +263,7 @@ mod tests {
         check("mysql://me@h/b?host=/run", "there are socket and ssl-mode");
         check("postgres://me@/b?host=run", "must begin with `/`");
         check("postgres://me@h/b?host=/run", "leave one of them out");
-        check("postgres://me@h/b?sslmode=require", "does not speak TLS");
+        check("postgres://me@h/b?sslmode=require", "--tls-ca");
     }
 
     #[test]
@@ -268,6 +273,16 @@ mod tests {
             assert_eq!(error, DsnError::Password, "{dsn}");
             assert!(!format!("{error} {error:?}").contains("s3"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_server_of_an_earlier_version_allows_no_insecure_login() {
+        let mut stored = serde_json::to_value(ServerElsewhere::parse("mysql://me@h/b").unwrap()).unwrap();
+        for key in ["insecure_login", "tls_ca"] {
+            stored.as_object_mut().unwrap().remove(key).unwrap();
+        }
+        let read: ServerElsewhere = serde_json::from_value(stored).unwrap();
+        assert_eq!((read.insecure_login, read.tls_ca), (false, None));
     }
 
     #[test]

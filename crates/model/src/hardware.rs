@@ -139,7 +139,7 @@ impl Workload {
     }
 
     fn with_tables(mut self, sizes: &TableSizes) -> Workload {
-        self.memory = Some(Bytes(sizes.memory_gb << 30));
+        self.memory = Some(Bytes::from_gib(sizes.memory_gb));
         let rows = match self.fits {
             Fits::Memory => sizes.rows_in_memory,
             Fits::Device => sizes.rows_on_device,
@@ -162,7 +162,7 @@ impl Workload {
             Fits::Device => class.keys_on_device,
         };
         if block_cache::size(&self.options).is_none_or(|own| own > SMALL_CACHE) {
-            block_cache::resize(&mut self.options, Bytes(class.cache_gb << 30));
+            block_cache::resize(&mut self.options, Bytes::from_gib(class.cache_gb));
         }
         self.options.insert("max_background_jobs".to_owned(), class.background_jobs.to_string());
         self.options.extend(class.options.iter().map(|(name, value)| (name.clone(), value.clone())));

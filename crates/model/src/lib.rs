@@ -17,6 +17,7 @@ pub mod fingerprint;
 pub mod hardware;
 pub mod host;
 pub mod import;
+pub mod limits;
 pub mod listing;
 pub mod loop_device;
 pub mod metric;

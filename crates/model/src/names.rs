@@ -1,14 +1,22 @@
 //! What to offer when a name is not known: the nearest of those that are.
 
+/// No name is like one of more bytes.
+const LONGEST: usize = 200;
+
 /// The names nearest to `wanted` by edit distance, best first, at most three and none much
 /// further than the best; empty where none is near.
 ///
 /// Near means at most half of the letters of `wanted` differ (two letters for short names), or one name is
 /// a part of the other.
 pub fn nearest<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    // Comparing takes time by the product of the lengths.
+    if wanted.len() > LONGEST {
+        return Vec::new();
+    }
     let bound = (wanted.chars().count() / 2).max(2);
     let mut near: Vec<(usize, &str)> = known
         .into_iter()
+        .filter(|name| name.len() <= LONGEST)
         .map(|name| (distance(wanted, name), name))
         .filter(|(distance, name)| {
             *distance <= bound || (wanted.len() >= 3 && (name.contains(wanted) || wanted.contains(name)))
@@ -57,5 +65,8 @@ mod tests {
         assert_eq!(nearest("zzzzzzz", steps), Vec::<&str>::new());
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(hint("seek", steps), "; did you mean `seekrandom`?");
+        let long = "x".repeat(LONGEST + 1);
+        assert!(nearest(&long, [&long[1..]]).is_empty() && nearest(&long[1..], [long.as_str()]).is_empty());
+        assert_eq!(nearest(&long[1..], [&long[2..]]), [&long[2..]]);
     }
 }

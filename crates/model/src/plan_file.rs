@@ -1,6 +1,7 @@
 //! Plan files: a matrix of builds, configurations and workloads as TOML, with every mistake named.
 
 use crate::config::Options;
+use crate::limits::{MOST_BUDGET_MINUTES, MOST_BYTES, MOST_CLIENTS, MOST_KEYS, MOST_SUBJECTS, MOST_TABLES};
 pub use crate::loop_device::LoopDeviceText;
 use crate::loop_device::{LoopDevice, LoopDeviceTextError};
 use crate::plan::{Design, MOST_BASE_PROCESSES};
@@ -225,9 +226,7 @@ impl PlanFile {
         if design != PlanDesign::Interleaved && !(1..=1000).contains(&rounds) {
             return Err(invalid("rounds", "must be 1 to 1000"));
         }
-        if file.scale.keys == Some(0) {
-            return Err(invalid("scale.keys", "must be at least 1"));
-        }
+        sizes(&file).map_err(|(place, problem)| invalid(place, &problem))?;
         clients(&file).map_err(|problem| invalid("clients", &problem))?;
         let positive = |seconds: Option<f64>| seconds.is_none_or(|seconds| seconds > 0.0 && seconds <= 1e6);
         if !(positive(file.scale.read_seconds) && positive(file.scale.write_seconds)) {
@@ -235,6 +234,11 @@ impl PlanFile {
                 "scale",
                 "read_seconds and write_seconds must be above 0 and at most 1000000",
             ));
+        }
+        let crossed = file.subjects.len().saturating_mul(file.configs.len().max(1));
+        if crossed > MOST_SUBJECTS {
+            let problem = format!("with all `configs` they are {crossed}, must be at most {MOST_SUBJECTS}");
+            return Err(invalid("subjects", &problem));
         }
         let subjects = subjects(&file.subjects, &file.configs)
             .map_err(|source| PlanFileError::Subject { origin: origin.to_owned(), source })?;
@@ -298,8 +302,31 @@ impl PlanFile {
     }
 }
 
-/// A step has 1 to so many clients.
-const MOST_CLIENTS: u32 = 1024;
+/// What is wrong with the sizes: the key and what is wrong with it.
+fn sizes(file: &PlanText) -> Result<(), (&'static str, String)> {
+    const MOST_MEGABYTES: u64 = MOST_BYTES.0 / 1_000_000;
+    let scale = &file.scale;
+    let (tables, threads) = (scale.tables.map(u64::from), scale.threads.map(u64::from));
+    let stated = [
+        ("scale.keys", scale.keys, MOST_KEYS),
+        ("scale.file_mb", scale.file_mb, MOST_MEGABYTES),
+        ("scale.tables", tables, u64::from(MOST_TABLES)),
+        ("scale.rows", scale.rows, MOST_KEYS),
+        ("scale.memory_mb", scale.memory_mb, MOST_MEGABYTES),
+        ("scale.threads", threads, u64::from(MOST_CLIENTS)),
+        ("budget_minutes", file.budget_minutes, MOST_BUDGET_MINUTES),
+    ];
+    for (key, value, most) in stated {
+        if let Some(value) = value.filter(|value| !(1..=most).contains(value)) {
+            return Err((key, format!("{value} is not 1 to {most}")));
+        }
+    }
+    let (tables, rows) = (tables.unwrap_or(1), scale.rows.unwrap_or(1));
+    if tables * rows > MOST_KEYS {
+        return Err(("scale", format!("{tables} tables of {rows} rows are more than {MOST_KEYS} rows")));
+    }
+    Ok(())
+}
 
 /// What is wrong with the numbers of clients.
 fn clients(file: &PlanText) -> Result<(), String> {
@@ -441,6 +468,8 @@ mod tests {
         };
         check("rocksdb@8.5.4", "rocksdb-8.5.4", "the `@` is missing");
         check("rocksdb@8.6.7", "rocksdb@8.5.4", "is there twice");
+        let many = format!("\"standard\"{}", ", \"x\"".repeat(400));
+        check("\"standard\"", &many, "with all `configs` they are 1206, must be at most 1000");
         check("400 MB", "400 megs", "400 megs");
         check("12 GB", "12 gigs", "loop_device.size: `12 gigs` is not a size");
         check("rounds = 2", "rounds = 0", "1 to 1000");
@@ -463,5 +492,40 @@ mod tests {
         assert!(error.contains("clients: exclude `threads`"), "{error}");
         check("[\"rocksdb.byrx\"]", "[]", "name one");
         check("read_seconds = 2.5", "read_seconds = -1", "above 0");
+    }
+
+    /// 9223372036854775807 is the largest integer of TOML: with units, or as rows of tables, it would not fit into 64 bits.
+    #[test]
+    fn sizes_that_no_host_has_room_for_are_refused() {
+        const LARGEST: &str = "9223372036854775807";
+        let parsed = |key: &str, value: &str| {
+            let plan = match key.strip_prefix("scale.") {
+                Some(key) => PLAN.replace("keys = 1000", &format!("{key} = {value}")),
+                None => PLAN.replace("rounds = 2", &format!("rounds = 2\n{key} = {value}")),
+            };
+            PlanFile::parse(&plan, "two.toml").map_err(|error| error.to_string())
+        };
+        for (key, most) in [
+            ("scale.keys", "1000000000000"),
+            ("scale.file_mb", "1000000000"),
+            ("scale.tables", "10000"),
+            ("scale.rows", "1000000000000"),
+            ("scale.memory_mb", "1000000000"),
+            ("scale.threads", "1024"),
+            ("budget_minutes", "527040"),
+        ] {
+            assert!(parsed(key, most).is_ok(), "{key} = {most}");
+            // The keys whose numbers have 32 bits.
+            let absurd = if matches!(key, "scale.tables" | "scale.threads") { "4294967295" } else { LARGEST };
+            for value in ["0", absurd] {
+                let expected = format!("plan `two.toml`, {key}: {value} is not 1 to {most}");
+                assert_eq!(parsed(key, value).unwrap_err(), expected);
+            }
+        }
+        let error = parsed("scale.tables = 10000, rows", "922337203685").unwrap_err();
+        assert_eq!(
+            error,
+            "plan `two.toml`, scale: 10000 tables of 922337203685 rows are more than 1000000000000 rows"
+        );
     }
 }

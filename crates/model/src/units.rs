@@ -10,14 +10,14 @@ use std::ops::{Add, AddAssign};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Whole milliseconds as nanoseconds.
+    /// Whole milliseconds as nanoseconds; the longest span there is if it is longer.
     pub const fn from_millis(millis: u64) -> Self {
-        Nanos(millis * 1_000_000)
+        Nanos(millis.saturating_mul(1_000_000))
     }
 
-    /// Whole seconds as nanoseconds.
+    /// Whole seconds as nanoseconds; the longest span there is if it is longer.
     pub const fn from_secs(secs: u64) -> Self {
-        Nanos(secs * 1_000_000_000)
+        Nanos(secs.saturating_mul(1_000_000_000))
     }
 
     /// Seconds, for statistics and reports.
@@ -131,9 +131,14 @@ fn number_and_unit(text: &str) -> (&str, &str) {
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// Mebibytes as bytes.
+    /// Mebibytes as bytes; the largest number there is if they are more.
     pub const fn from_mib(mib: u64) -> Self {
-        Bytes(mib << 20)
+        Bytes(mib.saturating_mul(1 << 20))
+    }
+
+    /// Gibibytes as bytes; the largest number there is if they are more.
+    pub const fn from_gib(gib: u64) -> Self {
+        Bytes(gib.saturating_mul(1 << 30))
     }
 
     /// Mebibytes, for reports.
@@ -177,6 +182,15 @@ impl std::str::FromStr for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_the_largest_there_is() {
+        assert_eq!(Nanos::from_secs(600), Nanos(600_000_000_000));
+        assert_eq!(Nanos::from_secs(u64::MAX / 1_000_000), Nanos(u64::MAX));
+        assert_eq!(Nanos::from_millis(u64::MAX / 1000), Nanos(u64::MAX));
+        assert_eq!((Bytes::from_mib(3), Bytes::from_gib(3)), (Bytes(3 << 20), Bytes(3 << 30)));
+        assert_eq!([Bytes::from_mib(1 << 45), Bytes::from_gib(1 << 35)], [Bytes(u64::MAX); 2]);
+    }
 
     #[test]
     fn sizes_are_read_as_people_write_them() {

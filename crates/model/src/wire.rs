@@ -74,11 +74,11 @@ pub enum Request {
     },
     /// Make a database that is not ours ready for tables of these names. What an earlier run of ours left there is
     /// dropped, and no other run of ours has the database until the worker ends. Refused where there are tables of
-    /// these names that are not ours.
+    /// these names, or of those of the earlier run, that are not ours.
     ClaimTables {
         names: Vec<String>,
     },
-    /// Drop the tables that were claimed, and what says that they are ours.
+    /// Drop the tables that were claimed and are ours, and what says that they were claimed.
     DropTables,
     /// Count what others ask of the server in this time.
     WatchOthers {
@@ -164,6 +164,12 @@ pub struct ServerAddress {
     pub database: String,
     /// The storage engine of the tables that are made, where the dialect has a choice: `InnoDB`, `ROCKSDB`.
     pub storage: Option<String>,
+    /// Whether the user allows the password to be sent over a network where others could read it.
+    #[serde(default)]
+    pub insecure_login: bool,
+    /// The file of those who may have signed the server's certificate, for a connection by TLS.
+    #[serde(default)]
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// A password: sent to workers, shown to nobody.
@@ -201,6 +207,16 @@ pub enum Endpoint {
         host: String,
         port: u16,
     },
+}
+
+impl Endpoint {
+    /// The name of the host, as the user wrote it; empty for a Unix socket.
+    pub fn host(&self) -> &str {
+        match self {
+            Endpoint::Tcp { host, .. } => host,
+            Endpoint::Socket { .. } => "",
+        }
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -247,7 +263,7 @@ pub struct StepSetup {
     /// that is not found is no wrong answer.
     #[serde(default = "crate::yes")]
     pub all_keys_exist: bool,
-    /// Whether the SQL server is ours and on this host, so that its thread may be kept on a CPU.
+    /// Whether the SQL server is ours and on this host, so that its thread may be kept on a CPU and its tables need no mark.
     #[serde(default)]
     pub server_is_ours: bool,
     /// What runs beside it, as long as it does.

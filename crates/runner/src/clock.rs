@@ -33,6 +33,11 @@ pub fn since_boot() -> Nanos {
     read(libc::CLOCK_MONOTONIC).unwrap_or_default()
 }
 
+/// For how long the host has been suspended since it was started; a virtual machine that is paused may not know of it.
+pub fn suspended() -> Nanos {
+    read(libc::CLOCK_BOOTTIME).unwrap_or_default().saturating_sub(since_boot())
+}
+
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Nanos {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()

@@ -1,11 +1,14 @@
 //! A blocking connection with one buffer for what was received: bytes are looked at where they lie, and what nobody
 //! wants is passed over. It knows no protocol.
 
+use super::tls;
 use model::wire::Endpoint;
+use rustix::net::sockopt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 /// Bytes of a buffer at first: more than the answers of nearly all statements, so that one read takes each.
@@ -17,11 +20,22 @@ pub const LONGEST_MESSAGE: usize = 64 << 20;
 /// An address that does not answer within this is passed over: the kernel's own timeout is minutes. Not tuned.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// If nothing has come for so long, the other host is asked whether it is still there, and again, so many times: a cut is
+/// noticed within a minute. Not tuned. It is no limit of a statement: the other host's kernel answers, however long the server
+/// is silent.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+const PROBE_INTERVAL: Duration = Duration::from_secs(10);
+const PROBES: u32 = 3;
+/// The same if something was sent that the other host has not taken in. Its kernel takes in some hundred kilobytes for a server
+/// that reads nothing; only a longer message to one that has read nothing for a minute is mistaken for a cut.
+const UNRECEIVED_TIMEOUT_MS: u32 = 60_000;
+
 /// A socket.
 #[derive(Debug)]
 enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(Box<tls::Encrypted>),
 }
 
 /// A connection.
@@ -37,22 +51,72 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Connects. TCP connections send at once what they are given.
+    /// Connects. TCP connections send at once what they are given, and end when the network is cut.
     pub fn connect(endpoint: &Endpoint) -> io::Result<Channel> {
         let stream = match endpoint {
             Endpoint::Socket { path } => Stream::Unix(UnixStream::connect(path)?),
             Endpoint::Tcp { host, port } => {
                 let stream = connect_tcp(host, *port)?;
                 stream.set_nodelay(true)?;
+                // On this host nothing is cut, and a server that is stopped for a while takes nothing in.
+                if !is_this_host(stream.peer_addr()?.ip()) {
+                    notice_cuts(&stream)?;
+                }
                 Stream::Tcp(stream)
             }
         };
-        Ok(Channel { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, waits_without_end: true })
+        Ok(Channel::over(stream))
+    }
+
+    /// One whose other end is held by a fuzz target.
+    #[cfg(fuzzing)]
+    pub fn of_pair(stream: UnixStream) -> Channel {
+        Channel::over(Stream::Unix(stream))
+    }
+
+    fn over(stream: Stream) -> Channel {
+        Channel { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, waits_without_end: true }
+    }
+
+    /// Goes on encrypted. Nothing that came before may be left: it came from whoever could write to the network.
+    pub fn encrypt(&mut self, host: &str, authorities: &Path) -> io::Result<()> {
+        let Stream::Tcp(stream) = &self.stream else {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "TLS is for TCP connections"));
+        };
+        if self.start != self.end {
+            let early = "the server sent more than its answer before TLS began";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, early));
+        }
+        let encrypted = tls::encrypted(stream.try_clone()?, host, authorities)?;
+        self.stream = Stream::Tls(Box::new(encrypted));
+        Ok(())
+    }
+
+    /// What binds a login to an encrypted connection.
+    pub fn end_point(&self) -> Option<Vec<u8>> {
+        match &self.stream {
+            Stream::Tls(stream) => tls::end_point(stream),
+            Stream::Unix(_) | Stream::Tcp(_) => None,
+        }
+    }
+
+    /// Whether nobody between both ends can read it.
+    pub fn is_encrypted(&self) -> bool {
+        matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// Whether it is a Unix socket.
+    pub fn is_local_socket(&self) -> bool {
+        matches!(self.stream, Stream::Unix(_))
     }
 
     /// Whether what is sent cannot leave the machine.
-    pub fn is_local_socket(&self) -> bool {
-        matches!(self.stream, Stream::Unix(_))
+    pub fn stays_on_host(&self) -> bool {
+        match &self.stream {
+            Stream::Unix(_) => true,
+            Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| is_this_host(peer.ip())),
+            Stream::Tls(stream) => stream.sock.peer_addr().is_ok_and(|peer| is_this_host(peer.ip())),
+        }
     }
 
     /// The process at the other end, where it is on this host: of a Unix socket the one that listened.
@@ -79,6 +143,7 @@ impl Channel {
         match &self.stream {
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
             Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+            Stream::Tls(stream) => stream.sock.set_read_timeout(timeout),
         }
     }
 
@@ -88,6 +153,10 @@ impl Channel {
         match &mut self.stream {
             Stream::Unix(stream) => stream.write_all(message),
             Stream::Tcp(stream) => stream.write_all(message),
+            Stream::Tls(stream) => {
+                stream.write_all(message)?;
+                stream.flush()
+            }
         }
     }
 
@@ -149,6 +218,7 @@ impl Channel {
                     stream.read(free)
                 }
                 Stream::Tcp(stream) => stream.read(free),
+                Stream::Tls(stream) => stream.read(free),
             };
             match received {
                 Ok(0) => {
@@ -174,6 +244,20 @@ fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+/// Whether it is the loopback, be it written as IPv4 or as IPv6.
+fn is_this_host(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+fn notice_cuts(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, PROBE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(stream, PROBES)?;
+    sockopt::set_tcp_user_timeout(stream, UNRECEIVED_TIMEOUT_MS)?;
+    Ok(())
 }
 
 /// Waits until there is something to read. A thread that is blocked in a read of a Unix socket is woken twice for each
@@ -205,6 +289,38 @@ mod tests {
         channel.skip(100_000).unwrap();
         let error = channel.need(1).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn only_the_loopback_is_this_host() {
+        for (address, expected) in [
+            ("127.0.0.1", true),
+            ("127.9.8.7", true),
+            ("::1", true),
+            ("::ffff:127.0.0.1", true),
+            ("10.0.0.1", false),
+            ("0.0.0.0", false),
+            ("::ffff:10.0.0.1", false),
+            ("fe80::1", false),
+        ] {
+            assert_eq!(is_this_host(address.parse().unwrap()), expected, "{address}");
+        }
+        let peer = Peer::answering_by_tcp(Vec::new(), Vec::new());
+        let channel = Channel::connect(&peer.endpoint()).unwrap();
+        assert!(channel.stays_on_host() && !channel.is_local_socket());
+    }
+
+    #[test]
+    fn a_cut_network_is_noticed_within_about_a_minute() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        notice_cuts(&stream).unwrap();
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        let silence = sockopt::tcp_keepidle(&stream).unwrap();
+        let interval = sockopt::tcp_keepintvl(&stream).unwrap();
+        let probes = sockopt::tcp_keepcnt(&stream).unwrap();
+        assert_eq!(silence + interval * probes, Duration::from_secs(60));
+        assert_eq!(sockopt::tcp_user_timeout(&stream).unwrap(), 60_000);
     }
 
     #[test]

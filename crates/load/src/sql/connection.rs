@@ -41,6 +41,24 @@ impl Rows {
     }
 }
 
+/// [`Rows`] are of at most so many bytes: a server could send them without end. Status texts of InnoDB reach 1 MiB.
+const LONGEST_ANSWER: usize = 64 << 20;
+
+/// How much of an answer is kept already.
+#[derive(Debug, Default)]
+pub struct Kept(usize);
+
+impl Kept {
+    /// Takes note of a row, or of the description of a column, of so many bytes. Errors: the answer becomes too long.
+    pub fn more(&mut self, bytes: usize) -> Result<(), WireError> {
+        self.0 += bytes + size_of::<Vec<Option<String>>>();
+        if self.0 > LONGEST_ANSWER {
+            return Err(WireError::Malformed("the rows of an answer are longer than 64 MiB"));
+        }
+        Ok(())
+    }
+}
+
 /// What a parameter is given as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterType {
@@ -123,9 +141,15 @@ enum Protocol {
 impl Connection {
     /// Connects and logs in.
     pub fn open(address: &ServerAddress) -> Result<Connection, SqlError> {
+        let channel = Channel::connect(&address.endpoint);
+        let refused = |source| SqlError::Connect { endpoint: address.endpoint.to_string(), source };
+        Connection::over(channel.map_err(refused)?, address)
+    }
+
+    /// Logs in.
+    pub(super) fn over(mut channel: Channel, address: &ServerAddress) -> Result<Connection, SqlError> {
         let endpoint = address.endpoint.to_string();
-        let refused = |source: std::io::Error| SqlError::Connect { endpoint: endpoint.clone(), source };
-        let mut channel = Channel::connect(&address.endpoint).map_err(refused)?;
+        let refused = |source| SqlError::Connect { endpoint: endpoint.clone(), source };
         channel.set_timeout(Some(LOGIN_TIMEOUT)).map_err(refused)?;
         let protocol = match address.dialect {
             Dialect::Postgres => postgres::Postgres::connect(channel, address).map(Protocol::Postgres),

@@ -179,8 +179,12 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
         }
         Draw::Constant { value } => Source::Constant { value: range(value.resolve(rows), GREATEST)?.0 },
         Draw::Digits { groups, of } => {
-            if groups == 0 || !(1..=MOST_DIGITS).contains(&of) {
-                return Err(format!("needs at least one group, of 1 to {MOST_DIGITS} digits"));
+            let length = u64::from(groups) * (u64::from(of) + 1);
+            if groups == 0 || !(1..=MOST_DIGITS).contains(&of) || length > u64::from(LONGEST_TEXT) {
+                return Err(format!(
+                    "needs at least one group, of 1 to {MOST_DIGITS} digits, and at most {LONGEST_TEXT} characters \
+                     in all"
+                ));
             }
             Source::Digits { groups, of }
         }

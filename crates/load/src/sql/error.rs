@@ -34,6 +34,14 @@ pub enum LoginFailure {
     NoPassword,
     /// The server wants what we cannot.
     Method(String),
+    /// The server wants this, which others could read on the way.
+    Unprotected(&'static str),
+    /// The server let us in before it had shown that it knows the password.
+    Unproven,
+    /// TLS was asked for, and the server does not speak it.
+    NoTls,
+    /// The handshake failed: the certificate is not what it should be, or a file.
+    Tls(io::Error),
 }
 
 impl From<WireError> for LoginFailure {
@@ -71,10 +79,20 @@ pub enum SqlError {
     )]
     OtherProtocol { endpoint: String, dialect: &'static str, source: WireError },
     #[error(
-        "the server at `{endpoint}` accepts the user `{user}` only over TLS, which dbdyno does not support; allow this user \
-         to connect without TLS from here, or use the server's Unix socket, or a tunnel that ends on its host"
+        "the server at `{endpoint}` accepts the user `{user}` only over TLS; add it with --tls-ca FILE, the certificate of the \
+         authority that signed the server's"
     )]
     TlsOnly { endpoint: String, user: String, source: WireError },
+    #[error(
+        "the server at `{endpoint}` does not speak TLS, which --tls-ca asks for; turn it on there (`ssl` of Postgres, `ssl_cert` and \
+         `ssl_key` of MySQL and MariaDB), or add it without --tls-ca"
+    )]
+    NoTls { endpoint: String },
+    #[error(
+        "TLS with the server at `{endpoint}` failed; see whether `{authorities}` has the authority that signed the server's \
+         certificate, and whether that is for this host"
+    )]
+    Tls { endpoint: String, authorities: String, source: io::Error },
     #[error("the server at `{endpoint}` does not accept the password of the user `{user}`")]
     WrongPassword { endpoint: String, user: String, source: WireError },
     #[error(
@@ -83,14 +101,21 @@ pub enum SqlError {
     NoDatabase { endpoint: String, database: String, source: WireError },
     #[error(
         "the user `{user}` may not make tables in the database `{database}` of the server at `{endpoint}`; grant it that \
-         (Postgres: CREATE on the schema; MySQL: CREATE, DROP, INDEX, INSERT, SELECT, UPDATE and DELETE on the database)"
+         (Postgres: CREATE on the schema; MySQL: ALTER, CREATE, DROP, INDEX, INSERT, SELECT, UPDATE and DELETE on the database)"
     )]
     NoCreateRight { endpoint: String, user: String, database: String, source: WireError },
     #[error(
-        "the database `{database}` of the server at `{endpoint}` has {names}, which dbdyno did not make and does not \
-         touch; name a database without them"
+        "the database `{database}` of the server at `{endpoint}` has {names}, which dbdyno did not make as the user \
+         `{user}` and does not touch; name a database without them"
     )]
-    ForeignTables { endpoint: String, database: String, names: String },
+    ForeignTables { endpoint: String, user: String, database: String, names: String },
+    /// They stand in the claim.
+    #[error(
+        "the database `{database}` of the server at `{endpoint}` has {names}, which `dbdyno_claim` names and dbdyno does not \
+         drop, as they belong to another user or do not have the comment of its tables; if they are of no use (an earlier \
+         version made them, or a run was killed while it did), drop them; if they are somebody's, drop `dbdyno_claim`"
+    )]
+    UnmarkedTables { endpoint: String, database: String, names: String },
     #[error(
         "another run of dbdyno has its tables in the database `{database}` of the server at `{endpoint}`; wait for its \
          end, or name another database"
@@ -98,6 +123,17 @@ pub enum SqlError {
     Claimed { endpoint: String, database: String },
     #[error("the server at `{endpoint}` asks the user `{user}` for a password, and none was given")]
     NoPassword { endpoint: String, user: String },
+    #[error(
+        "the server at `{endpoint}` wants the user `{user}` to send {secret}, which others on the network could read, or \
+         ask for in its place; give the user another kind of password (scram-sha-256 of Postgres, mysql_native_password), \
+         use the server's Unix socket or a tunnel that ends on its host, or add the server with --insecure-login"
+    )]
+    UnprotectedLogin { endpoint: String, user: String, secret: &'static str },
+    #[error(
+        "the server at `{endpoint}` did not prove that it knows the password of the user `{user}`, as SCRAM demands; see \
+         whether another server answers at this address"
+    )]
+    UnprovenServer { endpoint: String, user: String },
     #[error("`{statement}` failed on the server at `{endpoint}`")]
     Statement {
         /// The statement, cut where it is long.
@@ -148,6 +184,15 @@ impl SqlError {
         let source = match failure {
             LoginFailure::NoPassword => return SqlError::NoPassword { endpoint, user },
             LoginFailure::Method(method) => return SqlError::LoginMethod { endpoint, user, method },
+            LoginFailure::Unprotected(secret) => {
+                return SqlError::UnprotectedLogin { endpoint, user, secret };
+            }
+            LoginFailure::Unproven => return SqlError::UnprovenServer { endpoint, user },
+            LoginFailure::NoTls => return SqlError::NoTls { endpoint },
+            LoginFailure::Tls(source) => {
+                let authorities = address.tls_ca.as_deref().map(|path| path.display().to_string());
+                return SqlError::Tls { endpoint, authorities: authorities.unwrap_or_default(), source };
+            }
             LoginFailure::Wire(source) => source,
         };
         match &source {

@@ -8,9 +8,12 @@ mod draw;
 mod error;
 pub mod explain;
 pub mod facts;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod mysql;
 pub mod others;
 mod postgres;
+mod protection;
 pub mod rows;
 mod server;
 mod serving;
@@ -18,6 +21,7 @@ pub mod settle;
 mod statement;
 pub mod status;
 pub mod tables;
+mod tls;
 pub mod transaction;
 
 pub use error::{Retries, SqlError, WireError};

@@ -9,9 +9,12 @@ pub mod server;
 mod settle;
 
 use super::channel::Channel;
-use super::connection::{Answer, ParameterType, Rows};
+use super::connection::{Answer, Kept, ParameterType, Rows};
 use super::error::{LoginFailure, ServerMessage, WireError};
+use super::protection::Protection;
 use model::wire::ServerAddress;
+#[cfg(fuzzing)]
+pub use scramble::encrypted;
 
 /// A connection that is logged in.
 #[derive(Debug)]
@@ -172,8 +175,9 @@ pub fn end_text(out: &mut [u8], start: usize) {
 impl Mysql {
     /// Connects and logs in.
     pub fn connect(channel: Channel, address: &ServerAddress) -> Result<Mysql, LoginFailure> {
+        let protection = Protection::of(channel.stays_on_host(), address);
         let mut mysql = Mysql { channel, deprecate_eof: false, cache_metadata: false };
-        login::log_in(&mut mysql, address)?;
+        login::log_in(&mut mysql, address, protection)?;
         Ok(mysql)
     }
 
@@ -313,9 +317,11 @@ impl Mysql {
             _ => {}
         }
         let (columns, described) = self.columns(length)?;
+        let mut kept = Kept::default();
         if described {
             for _ in 0..columns {
                 let length = self.head()?;
+                kept.more(length)?;
                 let name = column_name(self.body(length)?)?;
                 self.channel.advance(length);
                 all.names.push(name);
@@ -331,6 +337,7 @@ impl Mysql {
                 }
                 ERR => return Err(self.error(length)?),
                 _ => {
+                    kept.more(length)?;
                     let row = values(self.body(length)?, columns)?;
                     self.channel.advance(length);
                     all.rows.push(row);

@@ -6,8 +6,9 @@ pub mod server;
 mod settle;
 
 use super::channel::Channel;
-use super::connection::{Answer, ParameterType, Rows};
+use super::connection::{Answer, Kept, ParameterType, Rows};
 use super::error::{LoginFailure, ServerMessage, WireError};
+use super::protection::Protection;
 use model::wire::ServerAddress;
 
 /// A connection that is logged in.
@@ -151,8 +152,9 @@ pub fn end_text(out: &mut Vec<u8>, start: usize) {
 impl Postgres {
     /// Connects and logs in.
     pub fn connect(channel: Channel, address: &ServerAddress) -> Result<Postgres, LoginFailure> {
+        let protection = Protection::of(channel.stays_on_host(), address);
         let mut postgres = Postgres { channel, prepared: 0 };
-        login::log_in(&mut postgres, address)?;
+        login::log_in(&mut postgres, address, protection)?;
         Ok(postgres)
     }
 
@@ -252,6 +254,7 @@ impl Postgres {
     pub fn read(&mut self, message: &[u8]) -> Result<Rows, WireError> {
         self.channel.send(message)?;
         let mut all = Rows::default();
+        let mut kept = Kept::default();
         let mut failure = None;
         loop {
             let (kind, length) = self.head()?;
@@ -261,6 +264,7 @@ impl Postgres {
                     self.channel.advance(length);
                 }
                 b'D' => {
+                    kept.more(length)?;
                     let row = values(self.body(length)?)?;
                     self.channel.advance(length);
                     all.rows.push(row);
@@ -332,16 +336,18 @@ fn tag_count(tag: &[u8]) -> u64 {
 /// Fields of an error: a letter and a text each, the last one a zero.
 fn error_fields(body: &[u8]) -> ServerMessage {
     let mut message = ServerMessage { code: String::new(), text: String::new() };
+    let mut more = String::new();
     for field in body.split(|byte| *byte == 0) {
         let Some((kind, text)) = field.split_first() else { continue };
         let text = String::from_utf8_lossy(text);
         match kind {
             b'C' => message.code = text.into_owned(),
-            b'M' => message.text.insert_str(0, &text),
-            b'D' | b'H' => message.text.push_str(&format!("; {text}")),
+            b'M' => message.text = text.into_owned(),
+            b'D' | b'H' => more.push_str(&format!("; {text}")),
             _ => {}
         }
     }
+    message.text.push_str(&more);
     message
 }
 

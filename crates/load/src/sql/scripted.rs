@@ -1,15 +1,18 @@
-//! A peer for tests: a thread on a Unix socket that speaks bytes written down beforehand. It answers each message that it gets by the
-//! next of its answers, and then closes the connection.
+//! A peer for tests: a thread on a Unix socket, or at a port, that speaks bytes written down beforehand. It answers each message
+//! that it gets by the next of its answers, and then closes the connection.
 
 use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 
 /// One peer, for one connection.
 pub struct Peer {
-    directory: tempfile::TempDir,
+    endpoint: Endpoint,
+    /// That of its socket, which goes with it.
+    _directory: Option<tempfile::TempDir>,
     thread: Option<JoinHandle<Vec<Vec<u8>>>>,
 }
 
@@ -32,6 +35,19 @@ impl Peer {
         })
     }
 
+    /// The same at a port of 127.0.0.1.
+    pub fn answering_by_tcp(greeting: Vec<u8>, answers: Vec<Vec<u8>>) -> Peer {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let thread = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let _ = stream.write_all(&greeting);
+            answered(stream, answers)
+        });
+        let endpoint = Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
+        Peer { endpoint, _directory: None, thread: Some(thread) }
+    }
+
     /// For each of some connections, one after another, an answer for each message; what they sent stands together.
     pub fn answering_each(connections: Vec<Vec<Vec<u8>>>) -> Peer {
         Peer::listen(move |listener| {
@@ -46,14 +62,15 @@ impl Peer {
 
     fn listen(speak: impl FnOnce(&UnixListener) -> Vec<Vec<u8>> + Send + 'static) -> Peer {
         let directory = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(directory.path().join("s")).unwrap();
+        let path = directory.path().join("s");
+        let listener = UnixListener::bind(&path).unwrap();
         let thread = std::thread::spawn(move || speak(&listener));
-        Peer { directory, thread: Some(thread) }
+        Peer { endpoint: Endpoint::Socket { path }, _directory: Some(directory), thread: Some(thread) }
     }
 
     /// Where it listens.
     pub fn endpoint(&self) -> Endpoint {
-        Endpoint::Socket { path: self.directory.path().join("s") }
+        self.endpoint.clone()
     }
 
     /// The same, for a user without a password.
@@ -65,6 +82,8 @@ impl Peer {
             password: None,
             database: "bench".to_owned(),
             storage: None,
+            insecure_login: false,
+            tls_ca: None,
         }
     }
 
@@ -75,7 +94,7 @@ impl Peer {
 }
 
 /// Sends one answer for each message; what was received.
-fn answered(mut stream: UnixStream, answers: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+fn answered(mut stream: impl Read + Write, answers: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut received = Vec::new();
     for answer in answers {
         let mut message = vec![0; 1 << 20];

@@ -12,6 +12,9 @@ use model::workload::Settle;
 use model::workload::sql::Dialect;
 use std::collections::BTreeMap;
 
+/// The comment of a table of ours in a database that is not ours: without it none is dropped there.
+pub const MARK: &str = "dbdyno made this table and drops it";
+
 /// A kind of SQL server.
 pub trait SqlServer: Sync {
     /// A name that cannot end what it stands in.
@@ -78,8 +81,22 @@ pub trait SqlServer: Sync {
     /// The schema, or the database, that tables of ours lie in.
     fn schema(&self, connection: &mut Connection, address: &ServerAddress) -> Result<String, SqlError>;
 
+    /// Makes a table of this name by these statements, and marks it as ours.
+    fn make_marked(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        create: &[String],
+    ) -> Result<(), SqlError>;
+
     /// The statement that returns those of a list of names that something has, be it a table or not.
     fn present(&self, list: &str) -> String;
+
+    /// The same of what belongs to the user that asks; of everything if the server knows no owners.
+    fn owned(&self, list: &str) -> String;
+
+    /// The same of what belongs to the user that asks and carries our mark.
+    fn marked(&self, list: &str) -> String;
 
     /// The statement that returns the bytes of the tables of this list with their indexes.
     fn size(&self, list: &str) -> String;

@@ -4,6 +4,7 @@
 use super::connection::Connection;
 use super::draw::Parameters;
 use super::error::{Retries, SqlError};
+use super::server;
 use super::statement::{Statement, Surroundings, TableName};
 use crate::clock;
 use crate::foreground::{BlockRunner, Manner, TellSecond, ThreadBlock};
@@ -22,7 +23,13 @@ const INSERT_BYTES: usize = 256 << 10;
 
 /// What is done to tables.
 enum Work {
-    Load { create: Vec<Statement>, insert: Statement, row: Statement },
+    Load {
+        create: Vec<Statement>,
+        /// Whether the tables have to say that they are ours.
+        marked: bool,
+        insert: Statement,
+        row: Statement,
+    },
     Index(Vec<Statement>),
 }
 
@@ -57,6 +64,7 @@ impl TableWork {
         TableWork::new(address, tables, setup, thread, |statements| {
             Ok(Work::Load {
                 create: create.iter().map(&mut *statements).collect::<Result<_, _>>()?,
+                marked: !setup.server_is_ours,
                 insert: statements(&tables.insert)?,
                 row: statements(&tables.row)?,
             })
@@ -112,9 +120,15 @@ impl TableWork {
             statements.iter().map(|statement| statement.with_placeholders(dialect, table)).collect()
         };
         match &self.work {
-            Work::Load { create, .. } => {
-                for text in texts(create) {
-                    self.run(&text)?;
+            Work::Load { create, marked, .. } => {
+                let (create, marked) = (texts(create), *marked);
+                if marked {
+                    let server = server::of(dialect);
+                    server.make_marked(&mut self.connection, &table.name, &create).map_err(Box::new)?;
+                } else {
+                    for text in create {
+                        self.run(&text)?;
+                    }
                 }
                 self.insert_all(table, progress)
             }

@@ -1,6 +1,8 @@
 //! How much a step does in one go: a time, or a number of operations.
 
+use super::file::StepEntry;
 use super::{DataSet, Step};
+use crate::limits::{MOST_OPERATIONS, MOST_OPERATIONS_PER_KEY};
 use crate::units::Nanos;
 use crate::wire::BlockLimit;
 use serde::{Deserialize, Serialize};
@@ -38,9 +40,32 @@ impl Extent {
                 #[expect(clippy::cast_possible_truncation, reason = "a share of a number of keys")]
                 #[expect(clippy::cast_sign_loss, reason = "the share was checked to be positive")]
                 let count = (data.keys as f64 * share).round() as u64;
-                BlockLimit::Operations { count: count.max(1) }
+                BlockLimit::Operations { count: count.clamp(1, MOST_OPERATIONS) }
             }
         }
+    }
+}
+
+/// What an entry states.
+pub(super) fn stated(entry: &StepEntry) -> Result<Extent, String> {
+    match (entry.seconds, entry.operations, entry.operations_per_key) {
+        (None, None, None) => Ok(Extent::Blocks),
+        (Some(seconds), None, None) if (0.001..=1e6).contains(&seconds) => {
+            let wall = std::time::Duration::from_secs_f64(seconds);
+            Ok(Extent::Time { wall: Nanos::from(wall) })
+        }
+        (None, Some(count), None) if (1..=MOST_OPERATIONS).contains(&count) => {
+            Ok(Extent::Operations { count })
+        }
+        (None, None, Some(share)) if share > 0.0 && share <= MOST_OPERATIONS_PER_KEY => {
+            Ok(Extent::PerKey { share })
+        }
+        (Some(seconds), None, None) => Err(format!("seconds is {seconds}, must be 0.001 to 1000000")),
+        (None, Some(count), None) => Err(format!("operations is {count}, must be 1 to {MOST_OPERATIONS}")),
+        (None, None, Some(share)) => Err(format!(
+            "operations_per_key is {share}, must be above 0 and at most {MOST_OPERATIONS_PER_KEY}"
+        )),
+        (_, _, _) => Err("`seconds`, `operations` and `operations_per_key` exclude each other".to_owned()),
     }
 }
 
@@ -58,8 +83,8 @@ pub(super) fn give_operations(
         if !matches!(step.extent, Extent::Operations { .. } | Extent::PerKey { .. }) {
             return Err(format!("step `{name}` does not end after a number of operations"));
         }
-        if *count == 0 {
-            return Err(format!("step `{name}` must have at least 1"));
+        if !(1..=MOST_OPERATIONS).contains(count) {
+            return Err(format!("step `{name}` has {count}, must be 1 to {MOST_OPERATIONS}"));
         }
         step.extent = Extent::PerKey { share: *count as f64 / data.keys as f64 };
     }

@@ -4,13 +4,13 @@ use super::fio::FioJob;
 use super::sequence::{Sequence, Sequences, without};
 use super::sql_file::{SchemaEntry, SqlParts, TablesEntry, TransactionEntry};
 use super::{
-    Codec, DataSet, DatabaseKind, Direction, Extent, Fits, Group, Operation, PerfLevel, Settle, Step,
-    Workload,
+    Codec, DataSet, DatabaseKind, Direction, Fits, Group, Operation, PerfLevel, Settle, Step, Workload,
 };
-use super::{DEFAULT_GRACE, companion, extent};
+use super::{DEFAULT_GRACE_SECONDS, companion, extent};
 use crate::config::Options;
+use crate::limits::{MOST_BUDGET_MINUTES, MOST_BYTES, MOST_CLIENTS, MOST_GRACE_SECONDS};
 use crate::names;
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, BytesError, Nanos};
 use crate::workload::sql::Parameter;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -105,9 +105,9 @@ pub(super) struct StepEntry {
     cycles: Option<u32>,
     #[serde(default = "no_settle")]
     settle: Settle,
-    seconds: Option<f64>,
-    operations: Option<u64>,
-    operations_per_key: Option<f64>,
+    pub(super) seconds: Option<f64>,
+    pub(super) operations: Option<u64>,
+    pub(super) operations_per_key: Option<f64>,
     #[serde(default)]
     same_process: bool,
     #[serde(default)]
@@ -149,6 +149,8 @@ pub enum WorkloadError {
         place: String,
         problem: String,
     },
+    #[error("workload `{workload}` at this size, data: {problem}")]
+    Data { workload: String, problem: String },
     #[error("workload `{workload}` has no step `{step}`{hint}; `dbdyno workload show {workload}` lists them")]
     UnknownStep { workload: String, step: String, hint: String },
     #[error(
@@ -190,8 +192,8 @@ impl Workload {
         };
         let tables = file.tables.map(|entry| sql.tables(&entry)).transpose();
         let tables = tables.map_err(|(place, problem)| invalid(&place, problem))?;
-        let bytes = file.file.as_deref().map(str::parse::<Bytes>).transpose();
-        let bytes = bytes.map_err(|error| invalid("file", error.to_string()))?;
+        let bytes = file.file.as_deref().map(bytes_of).transpose();
+        let bytes = bytes.map_err(|problem| invalid("file", problem))?;
         let data = match (file.data, &tables, bytes) {
             (Some(data), None, None) => data,
             (None, Some(tables), None) => DataSet::of_tables(tables),
@@ -204,8 +206,14 @@ impl Workload {
             }
         };
         data.check().map_err(|problem| invalid("data", problem))?;
-        let memory = file.memory.as_deref().map(str::parse::<Bytes>).transpose();
-        let memory = memory.map_err(|error| invalid("memory", error.to_string()))?;
+        let memory = file.memory.as_deref().map(bytes_of).transpose();
+        let memory = memory.map_err(|problem| invalid("memory", problem))?;
+        if let Some(minutes) = file.budget_minutes.map(u64::from)
+            && !(1..=MOST_BUDGET_MINUTES).contains(&minutes)
+        {
+            let problem = format!("{minutes} is not 1 to {MOST_BUDGET_MINUTES}");
+            return Err(invalid("budget_minutes", problem));
+        }
         let mut steps: Vec<Step> = Vec::new();
         for entry in entries {
             let place = format!("step `{}`", entry.name);
@@ -270,8 +278,16 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(text: &str, origin: &str) -> 
         .map_err(|source| WorkloadError::Toml { origin: origin.to_owned(), source: Box::new(source) })
 }
 
+fn bytes_of(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse().map_err(|error: BytesError| error.to_string())?;
+    if bytes > MOST_BYTES {
+        return Err(format!("`{text}` is {} bytes, must be at most {}", bytes.0, MOST_BYTES.0));
+    }
+    Ok(bytes)
+}
+
 fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Result<Step, String> {
-    let extent = extent_of(&entry)?;
+    let extent = extent::stated(&entry)?;
     let threads = entry.threads.unwrap_or(1);
     let cycles = entry.cycles.unwrap_or(DEFAULT_CYCLES);
     let block_ms = entry.block_ms.unwrap_or(workload_block_ms);
@@ -293,6 +309,10 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
     }
     let is_fio = operation.is_fio();
     let builds_files = matches!(operation, Operation::BuildFiles { .. });
+    let grace_seconds = entry.grace_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
+    if grace_seconds > MOST_GRACE_SECONDS {
+        return Err(format!("grace_seconds is {grace_seconds}, must be at most {MOST_GRACE_SECONDS}"));
+    }
     let step = Step {
         name: entry.name,
         group: entry.group,
@@ -318,7 +338,7 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
         options: if is_fio { Options::new() } else { entry.options },
         helper: entry.helper,
         uninterrupted: entry.uninterrupted,
-        grace: entry.grace_seconds.map_or(DEFAULT_GRACE, Nanos::from_secs),
+        grace: Nanos::from_secs(grace_seconds),
     };
     if step.writes() && step.database == DatabaseKind::Image {
         return Err(
@@ -358,10 +378,10 @@ fn step_of(entry: StepEntry, operation: Operation, workload_block_ms: u64) -> Re
 }
 
 fn check_threads(threads: u32) -> Result<(), String> {
-    if (1..=1024).contains(&threads) {
+    if (1..=MOST_CLIENTS).contains(&threads) {
         return Ok(());
     }
-    Err(format!("the number of threads is {threads}, must be 1 to 1024"))
+    Err(format!("the number of threads is {threads}, must be 1 to {MOST_CLIENTS}"))
 }
 
 /// It puts keys into files of its own, in one thread: what a database, a log or a writer beside it would do is not of it.
@@ -450,22 +470,6 @@ fn build_files(entry: &StepEntry) -> Result<Operation, String> {
         return Err(format!("file_bytes is {file}, must be {} to {}", FILE_BYTES.start(), FILE_BYTES.end()));
     }
     Ok(Operation::BuildFiles { codec, file: Bytes(file) })
-}
-
-fn extent_of(entry: &StepEntry) -> Result<Extent, String> {
-    match (entry.seconds, entry.operations, entry.operations_per_key) {
-        (None, None, None) => Ok(Extent::Blocks),
-        (Some(seconds), None, None) if (0.001..=1e6).contains(&seconds) => {
-            let wall = std::time::Duration::from_secs_f64(seconds);
-            Ok(Extent::Time { wall: Nanos::from(wall) })
-        }
-        (None, Some(count), None) if count > 0 => Ok(Extent::Operations { count }),
-        (None, None, Some(share)) if share > 0.0 && share.is_finite() => Ok(Extent::PerKey { share }),
-        (Some(_), None, None) => Err("seconds must be 0.001 to 1000000".to_owned()),
-        (None, Some(_), None) => Err("operations must be at least 1".to_owned()),
-        (None, None, Some(_)) => Err("operations_per_key must be above 0".to_owned()),
-        (_, _, _) => Err("`seconds`, `operations` and `operations_per_key` exclude each other".to_owned()),
-    }
 }
 
 /// The first step of an own database must fill it.

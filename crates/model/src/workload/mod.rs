@@ -21,6 +21,7 @@ pub use sequence::Sequences;
 
 use self::sql::Tables;
 use crate::config::Options;
+use crate::limits::{MOST_BYTES, MOST_KEYS};
 use crate::names;
 use crate::units::{Bytes, Nanos};
 use crate::wire::BlockLimit;
@@ -107,7 +108,7 @@ impl DataSet {
     fn of_tables(tables: &Tables) -> DataSet {
         const KEY_BYTES: usize = 8;
         DataSet {
-            keys: tables.rows * u64::from(tables.count),
+            keys: tables.rows.saturating_mul(u64::from(tables.count)),
             key_bytes: KEY_BYTES,
             value_bytes: tables.row_bytes.map_or(184, |bytes| bytes as usize - KEY_BYTES),
             value_compressible_percent: 0,
@@ -130,8 +131,8 @@ impl DataSet {
 
     /// What is wrong with the sizes.
     pub(super) fn check(&self) -> Result<(), String> {
-        if self.keys == 0 {
-            return Err("keys must be at least 1".to_owned());
+        if !(1..=MOST_KEYS).contains(&self.keys) {
+            return Err(format!("keys (rows of all tables) is {}, must be 1 to {MOST_KEYS}", self.keys));
         }
         if !(8..=1024).contains(&self.key_bytes) {
             return Err(format!(
@@ -148,6 +149,10 @@ impl DataSet {
                 self.value_compressible_percent
             ));
         }
+        let Bytes(bytes) = self.size();
+        if bytes > MOST_BYTES.0 {
+            return Err(format!("all keys and values have {bytes} bytes, must be at most {}", MOST_BYTES.0));
+        }
         Ok(())
     }
 
@@ -158,7 +163,7 @@ impl DataSet {
 
     /// Bytes of all keys and values.
     pub fn size(&self) -> Bytes {
-        Bytes(self.keys * self.row_bytes())
+        Bytes(self.keys.saturating_mul(self.row_bytes()))
     }
 }
 
@@ -232,10 +237,10 @@ pub struct Step {
 }
 
 /// The grace of Small Datum: each db_bench is killed 600 s after its time.
-const DEFAULT_GRACE: Nanos = Nanos::from_secs(600);
+const DEFAULT_GRACE_SECONDS: u64 = 600;
 
 fn default_grace() -> Nanos {
-    DEFAULT_GRACE
+    Nanos::from_secs(DEFAULT_GRACE_SECONDS)
 }
 
 impl Step {
@@ -432,6 +437,12 @@ impl Workload {
             judged_elsewhere.contains(&step.name) && !writes && step.settle == Settle::None && !goes_on(index)
         };
         up_to_last.iter().enumerate().filter(|step| !leaves_nothing(*step)).map(|(_, step)| step).collect()
+    }
+
+    /// Checks the size of its data, after a hardware class or a scale has changed it.
+    pub fn check_data(&self) -> Result<(), WorkloadError> {
+        let error = |problem| WorkloadError::Data { workload: self.name.clone(), problem };
+        self.data.check().map_err(error)
     }
 
     /// The step of this name.

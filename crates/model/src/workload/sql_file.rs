@@ -4,6 +4,7 @@ use super::Operation;
 use super::sql::{
     Counts, Dialect, Parameter, ROW, RowsExpected, Statement, TableChoice, Tables, Template, Transaction,
 };
+use crate::limits::{MOST_KEYS, MOST_TABLES};
 use crate::names;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -100,9 +101,12 @@ impl SqlParts {
                 "`tables` need a `schema` that says how to make them".to_owned(),
             ));
         };
-        if !(1..=10_000).contains(&entry.count) || entry.rows == 0 {
-            let problem = "count must be 1 to 10000, and rows at least 1".to_owned();
-            return Err(("tables".to_owned(), problem));
+        for (key, value, most) in
+            [("count", u64::from(entry.count), u64::from(MOST_TABLES)), ("rows", entry.rows, MOST_KEYS)]
+        {
+            if !(1..=most).contains(&value) {
+                return Err(("tables".to_owned(), format!("{key} is {value}, must be 1 to {most}")));
+            }
         }
         let templates = schema.create.values().flatten().chain(&schema.index);
         if let Some(name) = templates.flat_map(Template::parameters).next() {
@@ -331,7 +335,11 @@ with = { points = 10 }
         check("transaction = \"points\"", "transaction = \"point\"", "did you mean `points`?");
         check("transaction = \"points\"", "", "needs `transaction`");
         check("row = \"({v})\"", "row = \"({w})\"", "there is no parameter `w`");
-        check("rows = 1000", "rows = 0", "rows at least 1");
+        check("rows = 1000", "rows = 0", "rows is 0, must be 1 to 1000000000000");
+        check("rows = 1000", "rows = 1000000000001", "rows is 1000000000001, must be 1 to");
+        check("count = 2", "count = 10001", "count is 10001, must be 1 to 10000");
+        let many = "count = 3\nrows = 400000000000";
+        check("count = 2\nrows = 1000", many, "keys (rows of all tables) is 1200000000000");
         check("operation = \"load-tables\"", "operation = \"fill-random\"", "goes with `tables`");
         check("[tables]\ncount = 2\nrows = 1000", "", "either `data`");
         check("256 MB", "256 XB", "memory");

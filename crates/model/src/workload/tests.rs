@@ -43,12 +43,57 @@ fn mistakes_are_named_with_their_place() {
         assert!(text.contains("w.toml"), "{text}");
     };
     check("\"read-random\"", "\"read-randm\"", "did you mean `read-random`?");
-    check("keys = 1000", "keys = 0", "keys must be at least 1");
+    check("keys = 1000", "keys = 0", "keys (rows of all tables) is 0, must be 1 to 1000000000000");
     check("key_bytes = 20", "key_bytes = 4", "8 to 1024");
     check("fill-sequential", "overwrite", "must be fill-sequential");
     check("wal = false", "wal = false\nsync = true", "needs wal = true");
     check("name = \"readrandom\"", "name = \"fillseq\"", "taken by an earlier step");
     check("block_ms = 20", "block_msec = 20", "unknown field");
+}
+
+/// 9223372036854775807 is the largest integer of TOML: it times 1,000,000,000 or the bytes of a row would not fit into 64 bits.
+#[test]
+fn sizes_that_no_host_has_room_for_are_refused() {
+    let check = |from: &str, to: &str, expected: &str| {
+        assert!(SMALL.contains(from), "{from}");
+        let error = Workload::parse(&SMALL.replacen(from, to, 1), "w.toml").unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("w.toml"), "{error}");
+    };
+    const LARGEST: &str = "9223372036854775807";
+    for (key, value, expected) in [
+        ("operations", LARGEST, "operations is 9223372036854775807, must be 1 to 1000000000000000"),
+        ("operations_per_key", "1001", "operations_per_key is 1001, must be above 0 and at most 1000"),
+        ("seconds", "1000001", "seconds is 1000001, must be 0.001 to 1000000"),
+        ("grace_seconds", LARGEST, "grace_seconds is 9223372036854775807, must be at most 1000000"),
+        ("threads", "4294967295", "the number of threads is 4294967295, must be 1 to 1024"),
+    ] {
+        let read = "operation = \"read-random\"";
+        check(read, &format!("{read}\n{key} = {value}"), &format!("step `readrandom`: {expected}"));
+    }
+    for (key, value, expected) in [
+        ("budget_minutes", "4294967295", "budget_minutes: 4294967295 is not 1 to 527040"),
+        ("memory", "'1001 TB'", "memory: `1001 TB` is 1001000000000000 bytes, must be at most"),
+        ("file", "'99999999 TB'", "file: `99999999 TB` is 18446744073709551615 bytes, must be at most"),
+    ] {
+        check("block_ms = 20", &format!("block_ms = 20\n{key} = {value}"), expected);
+    }
+    check("keys = 1000", &format!("keys = {LARGEST}"), "is 9223372036854775807, must be 1 to 1000000000000");
+    let bytes = "data: all keys and values have 1100000000000000 bytes, must be at most 1000000000000000";
+    check("keys = 1000, key_bytes = 20", "keys = 1000000000000, key_bytes = 1000", bytes);
+}
+
+#[test]
+fn a_scale_that_makes_too_many_rows_with_what_the_workload_has_is_refused() {
+    let scaled = |tables: u32, rows: u64| {
+        let scale = Scale { tables: Some(tables), rows: Some(rows), ..Scale::default() };
+        let workload = Workload::parse(companion::tests::TEXT, "test").unwrap().scaled(&scale);
+        workload.check_data().map_err(|error| error.to_string())
+    };
+    assert_eq!(scaled(10_000, 1000), Ok(()));
+    let error = scaled(3, 400_000_000_000).unwrap_err();
+    let expected = "`streams` at this size, data: keys (rows of all tables) is 1200000000000";
+    assert!(error.contains(expected), "{error}");
+    assert!(scaled(10_000, u64::MAX / 1000).is_err(), "the product has more than 64 bits");
 }
 
 #[test]

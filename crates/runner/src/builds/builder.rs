@@ -7,7 +7,7 @@ use super::git::FOREIGN_VARIABLES;
 use super::recipe::{Product, Ready};
 use super::source::{Source, remove_file, remove_tree};
 use super::{BuildError, Version, io_error};
-use crate::engines::sha256;
+use crate::engines::{disk, sha256};
 use crate::marked_dir::create_marked_dir_below;
 use crate::process::file_lock::{FileLock, NotLocked};
 use crate::process::tool::{self, Tool, ToolError};
@@ -261,11 +261,14 @@ impl Builder {
             fs::write(&path, of_tree).map_err(io_error("write", &path))?;
         }
         let kept = self.kept(version);
-        if let Some(parent) = kept.parent() {
-            fs::create_dir_all(parent).map_err(io_error("create", parent))?;
-        }
+        let above = kept.parent().unwrap_or(&self.workshop);
+        fs::create_dir_all(above).map_err(io_error("create", above))?;
         remove_tree(&kept)?;
-        fs::rename(&fresh, &kept).map_err(io_error("rename", &fresh))
+        // What has that name is taken for whole: after a power cut too.
+        disk::sync_file_system(&fresh)
+            .and_then(|()| fs::rename(&fresh, &kept))
+            .and_then(|()| disk::sync_directory(above))
+            .map_err(io_error("rename", &fresh))
     }
 
     fn stage(&self) -> PathBuf {

@@ -143,6 +143,19 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Whether what it takes is a result.
+    pub fn is_measurement(&self) -> bool {
+        matches!(
+            self,
+            Action::RunBlock { .. }
+                | Action::Measure { .. }
+                | Action::Drain { .. }
+                | Action::RunDbBench { .. }
+        )
+    }
+}
+
 /// Where in a launch an action stands: what fails with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {

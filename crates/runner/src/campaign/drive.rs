@@ -1,9 +1,12 @@
 //! The loop that joins a schedule, a world and a listener.
 
 use super::action::Action;
-use super::world::{Failure, Performed, World};
+use super::world::{Failure, Performed, Severity, World};
 use model::event::{RunEvent, RunOutcome};
 use model::units::Nanos;
+
+/// To suspend a host and to wake it takes seconds; what is shorter is the time between two looks at its clocks.
+const MOST_SUSPENDED: Nanos = Nanos::from_millis(100);
 
 /// What is done next, decided from what happened; no clock, process or file of its own.
 pub trait Schedule {
@@ -40,7 +43,7 @@ pub fn drive(
             sink(event);
         }
         match next {
-            Next::Do(action) => event = Event::Ended(world.perform(&action, sink)),
+            Next::Do(action) => event = Event::Ended(perform(world, &action, sink)),
             Next::End(outcome) => break outcome,
         }
     };
@@ -50,4 +53,21 @@ pub fn drive(
     }
     sink(RunEvent::Ended { at_us: world.epoch_us(), outcome, cost: world.cost() });
     outcome
+}
+
+/// A measurement during which the host was suspended has failed, whatever came of it: caches, connections and the CPU are not
+/// afterwards what they were before.
+fn perform(
+    world: &mut impl World,
+    action: &Action,
+    sink: &mut dyn FnMut(RunEvent),
+) -> Result<Performed, Failure> {
+    let before = world.suspended();
+    let performed = world.perform(action, sink)?;
+    let suspended = world.suspended().saturating_sub(before);
+    if action.is_measurement() && suspended > MOST_SUSPENDED {
+        let reason = format!("the host was suspended for {:.1} s while this ran", suspended.as_secs_f64());
+        return Err(Failure::new(None, reason, Severity::Launch));
+    }
+    Ok(performed)
 }

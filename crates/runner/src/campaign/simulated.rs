@@ -1,6 +1,8 @@
 //! The simulated twin of the world: workers that answer at once, a clock that only actions move, and faults
 //! where a test wants them. It asserts what the real world could only suffer.
 
+mod trouble;
+
 use super::action::{Action, Role, WorkerId};
 use super::measured::{EngineIn, MeasuredBlock};
 use super::world::{DbBenchRun, Failure, Performed, Severity, World};
@@ -15,6 +17,8 @@ use model::wire::{BlockLimit, BlockReport, Reply, Request};
 use model::workload::Operation;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use trouble::Trouble;
+
 /// Something that goes wrong once.
 #[derive(Debug, Clone)]
 pub enum Fault {
@@ -28,6 +32,16 @@ pub enum Fault {
     FullDisk { launch: u32 },
     /// The user stops the run in this launch.
     Interrupt { launch: u32 },
+    /// The host is suspended for five seconds while a step runs.
+    Suspend { side: usize, step: String, launch: u32 },
+    /// In the action of this number, or in the next one that can suffer from it.
+    At {
+        /// From 1.
+        action: usize,
+        /// Which of its workers, counted round and round.
+        place: usize,
+        trouble: Trouble,
+    },
 }
 
 impl Fault {
@@ -42,6 +56,10 @@ impl Fault {
     pub fn interrupt(launch: u32) -> Fault {
         Fault::Interrupt { launch }
     }
+
+    pub fn suspend(side: usize, step: &str, launch: u32) -> Fault {
+        Fault::Suspend { side, step: step.to_owned(), launch }
+    }
 }
 
 /// A million operations a second, whatever they are.
@@ -54,10 +72,16 @@ struct SimulatedWorker {
     frozen: bool,
     open: bool,
     prepared: bool,
+    /// It has failed, and is good for nothing but to be removed.
+    dead: bool,
 }
+
 /// A world without processes in which faults happen on demand.
 pub struct SimulatedWorld {
     pub time: Nanos,
+    suspended: Nanos,
+    /// By how much the clock was set.
+    clock_step_us: i64,
     pub actions: Vec<Action>,
     pub blocks_run: u64,
     faults: Vec<Fault>,
@@ -75,6 +99,8 @@ impl SimulatedWorld {
     pub fn new(faults: Vec<Fault>) -> SimulatedWorld {
         SimulatedWorld {
             time: Nanos(0),
+            suspended: Nanos(0),
+            clock_step_us: 0,
             actions: Vec::new(),
             blocks_run: 0,
             faults,
@@ -101,7 +127,69 @@ impl SimulatedWorld {
     }
 
     fn worker(&mut self, id: WorkerId) -> &mut SimulatedWorker {
-        self.workers.get_mut(&id).unwrap_or_else(|| panic!("{id:?} was never started or has ended"))
+        let worker = self.workers.get_mut(&id);
+        let worker = worker.unwrap_or_else(|| panic!("{id:?} was never started or has ended"));
+        assert!(!worker.dead, "something is asked of {id:?}, which has failed");
+        worker
+    }
+
+    /// What befalls an action, and the worker that it befalls.
+    fn befall(&mut self, action: &Action) -> Option<(Option<WorkerId>, Failure)> {
+        let now = self.actions.len();
+        let due = |fault: &Fault| matches!(fault, Fault::At { action: at, trouble, .. } if *at <= now && trouble.befalls(action));
+        let position = self.faults.iter().position(due)?;
+        let Fault::At { place, trouble, .. } = self.faults.remove(position) else { return None };
+        self.clock_step_us += trouble.clock_step_us();
+        match trouble {
+            Trouble::Hang => self.time += trouble::timeout(action),
+            Trouble::Suspend => self.suspended += Nanos::from_secs(5),
+            _ => {}
+        }
+        let (reason, severity) = trouble.failure()?;
+        let workers = trouble::workers(action);
+        // Of an interrupt no worker is the cause.
+        let of_worker = severity != Severity::Interrupted;
+        let worker = of_worker.then(|| workers[place % workers.len()]);
+        Some((worker, Failure::new(worker.map(|id| id.side), reason.to_owned(), severity)))
+    }
+
+    /// What the real world has done of an action when one of its workers fails: all of it on the others where they are worked on at
+    /// the same time, else on those before it.
+    fn do_partly(&mut self, action: &Action, failed: WorkerId, failure: &mut Failure) {
+        let before = |workers: &[WorkerId]| -> Vec<WorkerId> {
+            workers.iter().copied().take_while(|id| *id != failed).collect()
+        };
+        match action {
+            Action::MakeDirectories { launch, workers } => {
+                self.launch = *launch;
+                self.directories.extend(before(workers));
+            }
+            Action::Start { workers } => {
+                workers.iter().filter(|id| **id != failed).for_each(|id| self.start(*id))
+            }
+            Action::Ask { requests, .. } => {
+                for (id, request) in requests.iter().filter(|(id, _)| *id != failed) {
+                    let reply = self.reply(*id, request);
+                    failure.others.push((*id, reply));
+                }
+            }
+            Action::Freeze { workers } => {
+                before(workers).into_iter().for_each(|id| self.worker(id).frozen = true)
+            }
+            Action::RemoveDirectories { workers } => {
+                before(workers).iter().for_each(|id| assert!(self.directories.remove(id)))
+            }
+            _ => {}
+        }
+        if let Some(worker) = self.workers.get_mut(&failed) {
+            worker.dead = true;
+        }
+    }
+
+    fn start(&mut self, id: WorkerId) {
+        assert!(self.directories.contains(&id), "{id:?} has no directory");
+        let worker = SimulatedWorker { open: self.of_servers, ..SimulatedWorker::default() };
+        assert!(self.workers.insert(id, worker).is_none(), "{id:?} was started twice");
     }
 
     fn crash(&mut self, id: WorkerId) -> Option<Failure> {
@@ -114,11 +202,22 @@ impl SimulatedWorld {
             Fault::FullDisk { .. }
             | Fault::Interrupt { .. }
             | Fault::Unsupported { .. }
-            | Fault::Refused { .. } => false,
+            | Fault::Refused { .. }
+            | Fault::Suspend { .. }
+            | Fault::At { .. } => false,
         };
         let position = self.faults.iter().position(due)?;
         self.faults.remove(position);
         Some(Failure::new(Some(id.side), "the worker was killed by signal 11".to_owned(), Severity::Launch))
+    }
+
+    fn suspend(&mut self, id: WorkerId) {
+        let now = (id.side, &self.step, self.launch);
+        let due = |fault: &Fault| matches!(fault, Fault::Suspend { side, step, launch } if (*side, step, *launch) == now);
+        if let Some(position) = self.faults.iter().position(due) {
+            self.faults.remove(position);
+            self.suspended += Nanos::from_secs(5);
+        }
     }
 
     /// The step that was just made ready is one that this side's release does not support.
@@ -228,12 +327,22 @@ impl World for SimulatedWorld {
     }
 
     fn epoch_us(&self) -> i64 {
-        i64::try_from(self.time.0 / 1000).unwrap_or(i64::MAX)
+        i64::try_from(self.time.0 / 1000).unwrap_or(i64::MAX).saturating_add(self.clock_step_us)
+    }
+
+    fn suspended(&self) -> Nanos {
+        self.suspended
     }
 
     fn perform(&mut self, action: &Action, _tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
         self.time += ACTION_TIME;
         self.actions.push(action.clone());
+        if let Some((worker, mut failure)) = self.befall(action) {
+            if let Some(worker) = worker {
+                self.do_partly(action, worker, &mut failure);
+            }
+            return Err(failure);
+        }
         match action {
             Action::MakeDirectories { launch, workers } => {
                 self.launch = *launch;
@@ -251,24 +360,14 @@ impl World for SimulatedWorld {
                         | Fault::Interrupt { .. }
                         | Fault::Crash { .. }
                         | Fault::Unsupported { .. }
-                        | Fault::Refused { .. } => {}
+                        | Fault::Refused { .. }
+                        | Fault::Suspend { .. }
+                        | Fault::At { .. } => {}
                     }
                 }
                 self.directories.extend(workers);
             }
-            Action::Start { workers } => {
-                for id in workers {
-                    assert!(self.directories.contains(id), "{id:?} has no directory");
-                    assert!(
-                        self.workers
-                            .insert(
-                                *id,
-                                SimulatedWorker { open: self.of_servers, ..SimulatedWorker::default() }
-                            )
-                            .is_none()
-                    );
-                }
-            }
+            Action::Start { workers } => workers.iter().for_each(|id| self.start(*id)),
             Action::Ask { requests, .. } => {
                 let (mut replies, mut failed) = (Vec::new(), Vec::new());
                 for (id, request) in requests {
@@ -306,6 +405,7 @@ impl World for SimulatedWorld {
                 if let Some(failure) = self.crash(*worker) {
                     return Err(failure);
                 }
+                self.suspend(*worker);
                 self.blocks_run += 1;
                 return Ok(measured(self.block(*limit)));
             }
@@ -325,6 +425,7 @@ impl World for SimulatedWorld {
                 if let Some(failure) = self.crash(*worker) {
                     return Err(failure);
                 }
+                self.suspend(*worker);
                 self.blocks_run += 1;
                 return Ok(measured(self.block(*limit)));
             }

@@ -17,6 +17,9 @@ pub trait World {
     /// Microseconds since the epoch.
     fn epoch_us(&self) -> i64;
 
+    /// For how long the host has been suspended since it was started.
+    fn suspended(&self) -> Nanos;
+
     /// Does one thing. If it takes long, `tell` gets what is measured meanwhile: samples of the host, seconds of a step.
     fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure>;
 

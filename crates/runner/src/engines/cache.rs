@@ -211,7 +211,15 @@ impl BuildCache {
             }
             None => None,
         };
-        let server = ServerElsewhere { storage: layout.storage.clone(), password_file, ..server };
+        let tls_ca = match &server.tls_ca {
+            Some(path) => {
+                fs::File::open(path).map_err(EngineError::io("open", path))?;
+                Some(path::absolute(path).map_err(EngineError::io("read", path))?)
+            }
+            None => None,
+        };
+        let storage = layout.storage.clone();
+        let server = ServerElsewhere { storage, password_file, tls_ca, ..server };
         self.keep(BuildRecord {
             schema: SCHEMA,
             reference: build,

@@ -3,13 +3,13 @@
 
 use super::error::EngineError;
 use crate::proc::signals;
-use crate::process::tree;
+use crate::process::{child, output, tree};
 use model::subject::BuildRef;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// How much of a client's own words goes into an error.
 const MESSAGE_CHARS_MAX: usize = 400;
+
+/// Of what a client says, so much of the beginning and the end is read: the reason stands in one or the other.
+const SAID_BYTES_MAX: u64 = 1 << 20;
 
 /// A program that fetches or unpacks what others have published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
@@ -77,7 +80,7 @@ pub(super) struct Runner<'a> {
 #[derive(Debug)]
 pub(super) struct Ended {
     pub status: ExitStatus,
-    /// All that it said.
+    /// What it said.
     pub said: String,
 }
 
@@ -104,9 +107,9 @@ impl Runner<'_> {
     ) -> Result<Ended, EngineError> {
         let output_path = directory.join(".client.out");
         let write = EngineError::io("write", &output_path);
-        let output = File::create(&output_path).map_err(&write)?;
-        let errors = output.try_clone().map_err(&write)?;
-        let mut command = Command::new(self.program);
+        let said = File::create(&output_path).map_err(&write)?;
+        let errors = said.try_clone().map_err(&write)?;
+        let mut command = child::command(self.program);
         command
             .args(arguments)
             // A pom.xml or package.json of the directory that the user stands in is none of our business.
@@ -114,15 +117,15 @@ impl Runner<'_> {
             // Their words are read below.
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
-            .stdout(output)
+            .stdout(said)
             .stderr(errors)
             .process_group(0);
         let child = command.spawn().map_err(|error| self.not_started(build, error))?;
         let (build, client, timeout) = (build.clone(), self.client, self.timeout);
         match wait(child, timeout).map_err(EngineError::io("wait for", self.program))? {
             Waited::Ended(status) => {
-                let said = fs::read(&output_path).map_err(EngineError::io("read", &output_path))?;
-                Ok(Ended { status, said: String::from_utf8_lossy(&said).into_owned() })
+                let said = output::head_and_tail(&output_path, SAID_BYTES_MAX);
+                Ok(Ended { status, said: said.map_err(EngineError::io("read", &output_path))? })
             }
             Waited::TooLong => Err(EngineError::ClientTimedOut { build, client, timeout }),
             Waited::Interrupted => Err(EngineError::ClientInterrupted { build, client }),
@@ -176,7 +179,7 @@ pub(super) fn output_of(program: &Path, timeout: Duration) -> Option<String> {
 
 /// The same of a program that is called with arguments.
 pub(crate) fn output_with(program: &Path, arguments: &[&str], timeout: Duration) -> Option<String> {
-    let mut child = Command::new(program)
+    let mut child = child::command(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -256,4 +259,22 @@ enum Waited {
     TooLong,
     /// The user stopped us.
     Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_client_that_says_much_the_beginning_and_the_end_are_read() {
+        let scratch = tempfile::tempdir().unwrap();
+        let timeout = Duration::from_secs(60);
+        let runner = Runner { client: Client::Npm, program: Path::new("sh"), timeout };
+        let script = "echo first; head -c 8000000 /dev/zero; echo last; exit 1";
+        let build = "mysql@8.4.2".parse().unwrap();
+        let ended = runner.run(&build, &["-c".to_owned(), script.to_owned()], scratch.path()).unwrap();
+        assert!(!ended.status.success());
+        assert!(ended.said.starts_with("first\n") && ended.said.ends_with("last\n"));
+        assert!(ended.said.len() < 2_000_000, "{}", ended.said.len());
+    }
 }

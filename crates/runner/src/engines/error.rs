@@ -1,5 +1,6 @@
 //! What can go wrong with engine builds, each as one sentence with the object and the next step.
 
+use super::archive_limits::TooMuch;
 use super::client::Client;
 use crate::marked_dir::MarkedDirError;
 use crate::server::elsewhere::PasswordError;
@@ -118,6 +119,8 @@ pub enum EngineError {
     JarDamaged { coordinates: String, problem: String },
     #[error("the archive of {coordinates} is damaged ({problem}); {again}")]
     ArchiveDamaged { coordinates: String, problem: String, again: &'static str },
+    #[error("{coordinates} was not unpacked: {problem}")]
+    NotUnpacked { coordinates: String, problem: TooMuch },
     #[error("`{}` is no {engine}: it has no {missing}; {}", .root.display(), next_for_server(*.own))]
     NotAServer { root: PathBuf, engine: String, missing: String, own: bool },
     #[error("`{}` is no program that can be run here ({problem}); give the install prefix of a build", .path.display())]

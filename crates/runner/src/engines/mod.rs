@@ -4,6 +4,7 @@
 //! A build is identified by the checksum of its library, or of the program where it is a server. Nothing in here
 //! loads a library or runs an engine.
 
+mod archive_limits;
 mod cache;
 mod catalog;
 mod client;
@@ -14,6 +15,8 @@ pub(crate) mod elf;
 mod error;
 mod fetch;
 mod file;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod jar;
 mod layout;
 mod loader;
@@ -26,6 +29,7 @@ mod server;
 pub(crate) mod sha256;
 mod unpack;
 
+pub use archive_limits::TooMuch;
 pub use cache::{BuildCache, CachedBuilds};
 pub use catalog::{CatalogFiles, EngineCatalog, Release, ReleaseStatus};
 pub use client::Client;

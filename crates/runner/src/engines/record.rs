@@ -8,8 +8,8 @@ use model::build::{BuildProbe, BuildSource, EngineBuild, Initialise, Made, Serve
 use model::subject::BuildRef;
 use model::units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -113,19 +113,9 @@ impl BuildRecord {
         let path = directory.join(RECORD_FILE);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let fresh = directory.join(format!(".{RECORD_FILE}.new-{}-{number}", std::process::id()));
-        let written = serde_json::to_string_pretty(self).map_err(io::Error::from).and_then(|text| {
-            let mut file = File::create(&fresh)?;
-            file.write_all(text.as_bytes())?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
-            fs::rename(&fresh, &path)?;
-            disk::sync_directory(directory)
-        });
-        written.map_err(|error| {
-            // Best effort: the first error is the one to tell.
-            let _ = fs::remove_file(&fresh);
-            EngineError::io("write", &path)(error)
-        })
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::from);
+        let written = text.and_then(|text| disk::replace_file(&path, &fresh, &(text + "\n")));
+        written.map_err(EngineError::io("write", &path))
     }
 
     /// What it is, where the user made it known: a library of theirs, or a server elsewhere.

@@ -1,5 +1,6 @@
 //! `repository.json`: where an engine's commits are, and how they are built, beside its builds in the cache.
 
+use super::disk;
 use super::error::EngineError;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -41,8 +42,7 @@ impl Repository {
         let path = engine_directory.join(FILE);
         let fresh = engine_directory.join(format!(".{FILE}.new-{}", std::process::id()));
         let text = serde_json::to_string_pretty(self).map_err(io::Error::from);
-        let written =
-            text.and_then(|text| fs::write(&fresh, text + "\n")).and_then(|()| fs::rename(&fresh, &path));
+        let written = text.and_then(|text| disk::replace_file(&path, &fresh, &(text + "\n")));
         written.map_err(EngineError::io("write", &path))
     }
 }

@@ -24,6 +24,8 @@ pub struct Stat {
     pub system_ticks: u64,
     /// Both of its children that have ended and that it has waited for, in ticks.
     pub waited_for_ticks: u64,
+    /// When it began, in ticks since the host was started: of two processes that had the same number, the later one has another.
+    pub began_at_ticks: Option<u64>,
 }
 
 /// Microseconds of one tick: USER_HZ is 100 on every Linux that we run on.
@@ -46,6 +48,7 @@ pub fn stat(text: &str) -> Option<Stat> {
         user_ticks: number(11)?,
         system_ticks: number(12)?,
         waited_for_ticks: number(13)? + number(14)?,
+        began_at_ticks: number(19),
     })
 }
 
@@ -258,7 +261,7 @@ mod tests {
     fn a_process_is_read_though_its_name_has_spaces() {
         let read = stat(STAT).unwrap();
         assert_eq!(read.state, 'S');
-        assert!(read.minor_faults > 0 && read.parent > 0);
+        assert!(read.minor_faults > 0 && read.parent > 0 && read.began_at_ticks > Some(0));
         let odd = stat("12 (a) b) T 7 1 1 0 -1 0 10 0 20 0 30 40 0 0").unwrap();
         assert_eq!((odd.state, odd.parent, odd.minor_faults, odd.major_faults), ('T', 7, 10, 20));
         assert!(!odd.kernel_thread);

@@ -1,8 +1,25 @@
-//! What every child process has in common: it dies with its controller, and what is said of its end.
+//! What every child process has in common: it does not get our passwords, it dies with its controller, and what is said of its end.
 
+use std::env;
+use std::ffi::OsStr;
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
+
+/// The names of all variables that have the password of an external server begin with this.
+pub const PASSWORD_VARIABLES: &str = "DBDYNO_PASSWORD_";
+
+/// A program to start, which does not get the passwords in our environment: only the run itself needs them.
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in env::vars_os() {
+        if name.as_encoded_bytes().starts_with(PASSWORD_VARIABLES.as_bytes()) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
 
 /// Has the child killed when the thread that starts it ends, as it does when this process dies, whatever that dies
 /// of. A change of user clears the wish; `Command` changes the user before this is carried out.
@@ -50,6 +67,14 @@ fn has_ended(process: &OwnedFd) -> bool {
     ended_within(process, 0)
 }
 
+/// Sends a signal to the process of [`pidfd`]; to no other, whatever has become of its number.
+pub fn send(process: &OwnedFd, signal: libc::c_int) -> io::Result<()> {
+    let (file, no_more) = (process.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
+    // SAFETY: pidfd_send_signal(2) with an open file, a number, and no more to tell.
+    let sent = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, file, signal, no_more, 0) };
+    if sent == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// -1 waits without end.
 fn ended_within(process: &OwnedFd, milliseconds: libc::c_int) -> bool {
     let mut look = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
@@ -70,5 +95,30 @@ pub fn how_it_ended(status: ExitStatus) -> String {
         (_, Some(signal)) => format!("was killed by signal {signal}"),
         (Some(code), None) => format!("exited with status {code}"),
         (None, None) => "ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_gets_our_environment_without_passwords() {
+        const PASSWORD: &str = "DBDYNO_PASSWORD_OF_A_TEST";
+        const OTHER: &str = "DBDYNO_OTHER_OF_A_TEST";
+        if env::var_os(PASSWORD).is_some() {
+            let printed = command("env").output().unwrap();
+            let printed = String::from_utf8_lossy(&printed.stdout);
+            assert!(printed.contains(OTHER) && !printed.contains("DBDYNO_PASSWORD"), "{printed}");
+            return;
+        }
+        // Other threads read the environment of this process, so it is not changed: the test runs again in one of its own.
+        let again = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "process::child::tests::a_child_gets_our_environment_without_passwords"])
+            .envs([(PASSWORD, "s3cret"), (OTHER, "1")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&again.stdout);
+        assert!(again.status.success() && said.contains("1 passed"), "{said}");
     }
 }

@@ -2,6 +2,9 @@
 
 pub(crate) mod child;
 pub(crate) mod file_lock;
+#[cfg(fuzzing)]
+pub mod fuzz;
+pub(crate) mod lines;
 pub mod open_files;
 pub mod output;
 pub mod preload;

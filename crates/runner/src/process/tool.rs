@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Why a program gave no result.
@@ -73,7 +73,7 @@ pub fn run(
 ) -> Result<ToolRun, ToolError> {
     let error = |source| ToolError::Start { program: tool.program.to_owned(), source };
     let into = File::create(tool.output).map_err(error)?;
-    let mut command = Command::new(tool.program);
+    let mut command = child::command(tool.program);
     command
         .args(tool.arguments)
         .current_dir(tool.directory)

@@ -3,8 +3,9 @@
 //! The idle side of a comparison is stopped by SIGSTOP to each of its processes: a signal to a process group
 //! would miss servers whose children have sessions of their own (statistics 1.9, rule 13).
 
+use super::child;
 use crate::clock::Stopwatch;
-use crate::proc::parse;
+use crate::proc::parse::{self, Stat};
 use model::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,18 +32,18 @@ pub fn freeze(root: u32) -> Result<(), FreezeError> {
     let mut stopped = BTreeSet::new();
     loop {
         // Listed again until no new process appears: one may have been forked before its parent stopped.
-        let tree = descendants(root);
+        let tree = listed(root);
         let mut grew = false;
-        for pid in &tree {
-            if stopped.insert(*pid) {
-                send(*pid, libc::SIGSTOP);
+        for process in &tree {
+            if stopped.insert(*process) {
+                signal(*process, libc::SIGSTOP);
                 grew = true;
             }
         }
         if tree.is_empty() {
             return Err(FreezeError::Gone { pid: root });
         }
-        if !grew && tree.iter().all(|pid| stands_still(*pid)) {
+        if !grew && tree.iter().all(|process| stands_still(process.pid)) {
             return if exists(root) { Ok(()) } else { Err(FreezeError::Gone { pid: root }) };
         }
         if watch.elapsed() > FREEZE_TIMEOUT {
@@ -57,31 +58,41 @@ pub fn freeze(root: u32) -> Result<(), FreezeError> {
 
 /// Lets all processes of a tree go on.
 pub fn thaw(root: u32) {
-    for pid in descendants(root) {
-        send(pid, libc::SIGCONT);
+    for process in listed(root) {
+        signal(process, libc::SIGCONT);
     }
 }
 
 /// Ends all processes of a tree at once, stopped ones too.
 pub fn kill(root: u32) {
-    for pid in descendants(root) {
-        send(pid, libc::SIGKILL);
+    for process in listed(root) {
+        signal(process, libc::SIGKILL);
     }
 }
 
 /// The process and everything below it, parents first; empty where it has ended.
 pub fn descendants(root: u32) -> Vec<u32> {
-    if !exists(root) {
-        return Vec::new();
-    }
+    listed(root).into_iter().map(|process| process.pid).collect()
+}
+
+/// A process when it was listed. It may end before it gets a signal, and another have its number then, which began later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Listed {
+    pid: u32,
+    began_at_ticks: Option<u64>,
+}
+
+/// [`descendants`], such that they can be told from others of the same number.
+fn listed(root: u32) -> Vec<Listed> {
+    let listed = |pid: u32, stat: &Stat| Listed { pid, began_at_ticks: stat.began_at_ticks };
+    let Some(stat) = stat_of(root).filter(lives) else { return Vec::new() };
     if !has_children(root) {
-        return vec![root];
+        return vec![listed(root, &stat)];
     }
-    let parents = numbers_in(Path::new("/proc")).into_iter().filter_map(|pid| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        Some((pid, parse::stat(&stat)?.parent))
-    });
-    with_descendants(root, parents)
+    let all = numbers_in(Path::new("/proc")).into_iter().filter_map(|pid| Some((pid, stat_of(pid)?)));
+    let all: BTreeMap<u32, Stat> = all.collect();
+    let tree = with_descendants(root, all.iter().map(|(pid, stat)| (*pid, stat.parent)));
+    tree.into_iter().filter_map(|pid| Some(listed(pid, all.get(&pid)?))).collect()
 }
 
 /// The processes whose parent is this one; zombies are among them.
@@ -124,10 +135,15 @@ fn has_children(pid: u32) -> bool {
 }
 
 fn exists(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .ok()
-        .and_then(|text| parse::stat(&text))
-        .is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    stat_of(pid).as_ref().is_some_and(lives)
+}
+
+fn lives(stat: &Stat) -> bool {
+    !matches!(stat.state, 'Z' | 'X')
+}
+
+fn stat_of(pid: u32) -> Option<Stat> {
+    parse::stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn stands_still(pid: u32) -> bool {
@@ -146,6 +162,22 @@ fn numbers_in(directory: &Path) -> Vec<u32> {
     numbers
 }
 
+/// Sends a signal to a process, and not to another that has its number by now.
+fn signal(process: Listed, signal: libc::c_int) {
+    // Of whichever has the number now, and from here on of that one.
+    let file = child::pidfd(process.pid);
+    if stat_of(process.pid).is_none_or(|stat| stat.began_at_ticks != process.began_at_ticks) {
+        return;
+    }
+    let sent = file.map(|file| child::send(&file, signal));
+    match sent {
+        Some(Ok(())) => {}
+        Some(Err(error)) if error.raw_os_error() == Some(libc::ESRCH) => {}
+        // Kernels before 5.3, and containers that forbid it.
+        Some(Err(_)) | None => send(process.pid, signal),
+    }
+}
+
 /// Sends a signal to one process.
 pub(super) fn send(pid: u32, signal: libc::c_int) {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return };
@@ -159,7 +191,17 @@ pub(super) fn send(pid: u32, signal: libc::c_int) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_signal_goes_to_the_process_that_was_listed_and_to_no_later_one_of_its_number() {
+        let mut later = Command::new("sleep").arg("60").spawn().unwrap();
+        let process = listed(later.id())[0];
+        signal(Listed { began_at_ticks: Some(0), ..process }, libc::SIGKILL);
+        signal(process, libc::SIGTERM);
+        assert_eq!(later.wait().unwrap().signal(), Some(libc::SIGTERM));
+    }
 
     #[test]
     fn a_tree_stops_as_a_whole_and_goes_on() {

@@ -2,7 +2,7 @@
 
 use super::child;
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Why a message was not delivered.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ const TIMEOUT_SECONDS: &str = "30";
 /// # Errors
 /// There is no curl, the address cannot be reached, or it answers with a status from 400 on.
 pub fn post(url: &str, json: &str) -> Result<(), WebhookError> {
-    let mut curl = Command::new("curl")
+    let mut curl = child::command("curl")
         .args(["--silent", "--show-error", "--fail", "--max-time", TIMEOUT_SECONDS])
         .args(["--header", "Content-Type: application/json", "--data-binary", "@-", "--url", url])
         .stdin(Stdio::piped())

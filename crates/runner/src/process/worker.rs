@@ -1,5 +1,6 @@
 //! One worker process: start, ask, freeze, end. It dies with its controller, whatever happens to that.
 
+use super::lines::{self, LINE_BYTES_MAX, Lines, NoLine};
 use super::preload::NotPreloaded;
 use super::tree::{self, FreezeError};
 use super::wait::Wait;
@@ -10,11 +11,11 @@ use model::environment::Environment;
 use model::units::Nanos;
 use model::wire::{FailureKind, Reply, Request, Stream};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// Why a worker did not answer as asked.
@@ -35,6 +36,8 @@ pub enum WorkerError {
     Refused { kind: FailureKind, message: String },
     #[error("the worker answered out of turn: {0}")]
     Protocol(String),
+    #[error("the worker was killed, as it wrote a line of more than {} MiB", LINE_BYTES_MAX >> 20)]
+    LineTooLong,
     /// It runs without a library that it was to have.
     #[error(transparent)]
     NotPreloaded(#[from] NotPreloaded),
@@ -75,7 +78,7 @@ pub enum Meanwhile {
 pub struct Worker {
     child: Child,
     requests: Option<ChildStdin>,
-    replies: Receiver<io::Result<String>>,
+    replies: Lines,
     stderr: PathBuf,
     frozen: bool,
 }
@@ -98,7 +101,7 @@ impl Worker {
     pub fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
         let error = |source| WorkerError::Start { program: command.program.clone(), source };
         let stderr = File::create(&command.stderr).map_err(error)?;
-        let mut process = Command::new(&command.program);
+        let mut process = child::command(&command.program);
         process
             .arg0("dbdyno")
             .arg("worker")
@@ -113,15 +116,8 @@ impl Worker {
         child::die_with_controller(&mut process);
         let mut child = process.spawn().map_err(error)?;
         let requests = child.stdin.take();
-        let stdout = child.stdout.take();
-        let (send, replies) = channel();
-        std::thread::spawn(move || {
-            for line in stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines()) {
-                if send.send(line).is_err() {
-                    break;
-                }
-            }
-        });
+        let stdout = child.stdout.take().ok_or_else(|| error(io::ErrorKind::BrokenPipe.into()))?;
+        let replies = lines::read(stdout);
         Ok(Worker { child, requests, replies, stderr: command.stderr.clone(), frozen: false })
     }
 
@@ -174,7 +170,13 @@ impl Worker {
                     }
                     reply => return Ok(reply),
                 },
-                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.crash()),
+                Ok(Err(NoLine::TooLong)) => {
+                    self.kill();
+                    return Err(WorkerError::LineTooLong);
+                }
+                Ok(Err(NoLine::Unreadable)) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.crash());
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if !go_on(Meanwhile::Waited) {
@@ -221,12 +223,16 @@ impl Worker {
     }
 
     fn crash(&mut self) -> WorkerError {
+        WorkerError::Crashed { how: self.kill(), stderr_tail: output::last_words(&self.stderr) }
+    }
+
+    /// Ends it if it has not ended; how it did.
+    fn kill(&mut self) -> String {
         tree::kill(self.pid());
-        let how = match self.child.wait() {
+        match self.child.wait() {
             Ok(status) => child::how_it_ended(status),
             Err(error) => format!("cannot be waited for: {error}"),
-        };
-        WorkerError::Crashed { how, stderr_tail: output::last_words(&self.stderr) }
+        }
     }
 }
 
@@ -239,7 +245,7 @@ impl Drop for Worker {
     }
 }
 
-fn parsed(line: &str) -> Result<Reply, WorkerError> {
+pub(super) fn parsed(line: &str) -> Result<Reply, WorkerError> {
     match serde_json::from_str(line) {
         Ok(Reply::Failed { kind, message }) => Err(WorkerError::Refused { kind, message }),
         Ok(reply) => Ok(reply),
@@ -298,6 +304,26 @@ mod tests {
         let last = worker.stop(&|| looks.replace(looks.get() + 1) > 200);
         assert_eq!(last, Some(Reply::Bye { heap_peak: Bytes(1) }));
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn a_worker_that_writes_without_pause_is_ended_at_its_timeout() {
+        let (_directory, mut worker) = scripted(
+            r#"read l; exec yes '{"reply":"second","second":0,"operations":1,"p50":1,"p99":1,"max":1}'"#,
+        );
+        let pid = worker.pid();
+        assert!(matches!(ask(&mut worker, Nanos::from_millis(50)), Err(WorkerError::TimedOut { .. })));
+        // It waits to write, and its reader for somebody who takes the lines.
+        drop(worker);
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn a_worker_that_writes_a_line_without_end_is_killed() {
+        let (_directory, mut endless) = scripted(r"read l; exec tr '\0' x </dev/zero");
+        let error = ask(&mut endless, Nanos::from_secs(60)).unwrap_err();
+        assert_eq!(error.to_string(), "the worker was killed, as it wrote a line of more than 64 MiB");
+        assert!(!Path::new(&format!("/proc/{}", endless.pid())).exists());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! forces on us: where our own group has been delegated to us, the controller moves itself into a group below
 //! it.
 
+use super::run_directory;
 use crate::clock::Stopwatch;
 use crate::proc::parse;
 use model::units::{Bytes, Nanos};
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 /// The controller that limits.
 const CONTROLLER: &str = "memory";
-/// Every group of ours is named after this, the controller's process and a name.
+/// Every group of ours is named after this, the controller's process and its run.
 const PREFIX: &str = "dbdyno-";
 /// A process that was killed leaves its group within this; it may have much memory to give back. Not tuned.
 const REMOVE_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -94,12 +95,12 @@ enum Version {
 }
 
 impl MemoryGroup {
-    /// Makes a group for this run, without swap. `name` must be no path and tell runs apart: a run's id.
+    /// Makes a group for the run of this id, without swap.
     ///
     /// The kernel rounds the limit down to whole pages.
-    pub fn create(name: &str, limit: Bytes) -> Result<MemoryGroup, MemoryLimitError> {
+    pub fn create(run: &str, limit: Bytes) -> Result<MemoryGroup, MemoryLimitError> {
         let hierarchy = Hierarchy::of_this_process()?;
-        let path = hierarchy.make_group(&format!("{PREFIX}{}-{name}", std::process::id()))?;
+        let path = hierarchy.make_group(&format!("{PREFIX}{}-{run}", std::process::id()))?;
         // From here on a failure removes the group.
         let group = MemoryGroup { path, version: hierarchy.version };
         group.set_limit(limit)?;
@@ -162,8 +163,9 @@ impl Drop for MemoryGroup {
     }
 }
 
-/// Removes empty groups of runs whose controllers are gone; returns how many.
-pub fn remove_stale() -> usize {
+/// Removes empty groups of runs whose controllers are gone; returns how many. To be called before the directories of these runs
+/// are removed, which tell whether a controller lives.
+pub fn remove_stale(work_dir: &Path) -> usize {
     let Ok(hierarchy) = Hierarchy::of_this_process() else { return 0 };
     let mut removed = 0;
     let mut groups = vec![(hierarchy.mount_point, 0)];
@@ -180,7 +182,7 @@ pub fn remove_stale() -> usize {
             }
             match controller_of(&entry.file_name().to_string_lossy()) {
                 // The kernel refuses to remove a group that has processes or groups below it.
-                Some(pid) if !Path::new(&format!("/proc/{pid}")).exists() => {
+                Some(controller) if !controller.is_live(work_dir) => {
                     removed += usize::from(fs::remove_dir(entry.path()).is_ok());
                 }
                 Some(_) => {}
@@ -191,9 +193,26 @@ pub fn remove_stale() -> usize {
     removed
 }
 
-/// The controller's process in the name of a group of ours.
-fn controller_of(group_name: &str) -> Option<u32> {
-    group_name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
+/// Who made a group of ours.
+#[derive(Debug, PartialEq, Eq)]
+struct Controller<'a> {
+    pid: u32,
+    run: &'a str,
+}
+
+/// The controller in the name of a group of ours.
+fn controller_of(group_name: &str) -> Option<Controller<'_>> {
+    let (pid, run) = group_name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some(Controller { pid: pid.parse().ok()?, run })
+}
+
+impl Controller<'_> {
+    /// Its number may be that of another process by now, or of one in another PID namespace: what is asked first is the lock of its
+    /// run, if that is one of this work directory.
+    fn is_live(&self, work_dir: &Path) -> bool {
+        let has_process = || Path::new(&format!("/proc/{}", self.pid)).exists();
+        run_directory::is_live(work_dir, self.run).unwrap_or_else(has_process)
+    }
 }
 
 /// The tree of groups that has the memory controller.
@@ -335,6 +354,8 @@ fn refused(action: &'static str, path: &Path) -> impl Fn(io::Error) -> MemoryLim
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::marked_dir;
+    use crate::real::run_directory::RunDirectory;
     use std::io::Write;
     use std::process::{Child, Command, Stdio};
 
@@ -416,10 +437,25 @@ mod tests {
         let named = |name: &str| make(live.path.with_file_name(name)).unwrap();
         let stale = named(&format!("{PREFIX}{}-stale", dead.id()));
         let foreign = named(&format!("not-{PREFIX}{}-stale", dead.id()));
-        assert!(remove_stale() >= 1);
+        assert!(remove_stale(Path::new("/nowhere")) >= 1);
         let found = (stale.exists(), foreign.exists(), live.path.exists());
         fs::remove_dir(&foreign).unwrap();
         assert_eq!(found, (false, true, true));
+    }
+
+    #[test]
+    fn a_controller_lives_as_long_as_the_lock_of_its_run_whatever_process_has_its_number() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let mut ended = Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let is_live = |pid: u32, run: &str| Controller { pid, run }.is_live(work_dir.path());
+        let run = RunDirectory::create(work_dir.path(), "live").unwrap();
+        assert!(is_live(ended.id(), "live"), "in another PID namespace");
+        let dead = run.path().with_file_name("dead");
+        marked_dir::create_marked_dir(&dead).unwrap();
+        fs::write(dead.join("controller.lock"), "").unwrap();
+        assert!(!is_live(std::process::id(), "dead"), "a number that was given again");
+        assert!(is_live(std::process::id(), "elsewhere") && !is_live(ended.id(), "elsewhere"));
     }
 
     #[test]
@@ -471,7 +507,8 @@ mod tests {
 
     #[test]
     fn the_controller_is_read_from_the_name_of_a_group() {
-        assert_eq!(controller_of("dbdyno-4711-0198c2"), Some(4711));
+        let run = "0198c2-9";
+        assert_eq!(controller_of("dbdyno-4711-0198c2-9"), Some(Controller { pid: 4711, run }));
         assert_eq!(controller_of("dbdyno-4711"), None);
         assert_eq!(controller_of("dbdyno-notes-1"), None);
         assert_eq!(controller_of("other-4711-0198c2"), None);

@@ -4,9 +4,12 @@
 use super::loop_device::{self, LoopDeviceError};
 use super::queue::QueueError;
 use super::storage;
+use crate::clock;
 use crate::marked_dir::{self, MARKER, MarkedDirError};
-use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File};
+use crate::process::file_lock::FileLock;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The name of the directory of all runs within the work directory.
@@ -15,12 +18,15 @@ const RUNS: &str = "runs";
 const INITIALISED: &str = "initialised";
 /// The file whose lock says that the run's controller lives.
 const LOCK: &str = "controller.lock";
+/// A run makes that file at once after its directory. A directory that is older than this many seconds, and has none, is of a run
+/// that was killed in between.
+const UNLOCKED_SECONDS_MAX: i64 = 24 * 3600;
 
 /// A run's directory; removed when dropped.
 pub struct RunDirectory {
     path: PathBuf,
     initialised: PathBuf,
-    _lock: File,
+    _lock: FileLock,
 }
 
 /// Why a run's directory could not be made.
@@ -36,7 +42,7 @@ pub enum RunDirectoryError {
     #[error(transparent)]
     Queue(#[from] QueueError),
     #[error("failed to lock `{}`", path.display())]
-    Lock { path: PathBuf, source: std::io::Error },
+    Lock { path: PathBuf, source: io::Error },
 }
 
 impl RunDirectory {
@@ -45,8 +51,10 @@ impl RunDirectory {
         let path = marked_dir::create_marked_dir_below(work_dir, &[RUNS, run])?;
         let lock_path = path.join(LOCK);
         let error = |source| RunDirectoryError::Lock { path: lock_path.clone(), source };
-        let lock = File::create(&lock_path).map_err(error)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| error(errno.into()))?;
+        let lock = FileLock::attempt(File::create(&lock_path).map_err(error)?).map_err(|why| match why {
+            TryLockError::WouldBlock => error(ErrorKind::WouldBlock.into()),
+            TryLockError::Error(source) => error(source),
+        })?;
         Ok(RunDirectory { path, initialised: initialised_below(work_dir), _lock: lock })
     }
 
@@ -80,13 +88,28 @@ pub fn remove_stale(work_dir: &Path) -> usize {
         return 0;
     }
     let Ok(entries) = fs::read_dir(work_dir.join(RUNS)) else { return 0 };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| {
-            let Ok(lock) = File::open(entry.path().join(LOCK)) else { return false };
-            flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && remove(&entry.path()).is_ok()
-        })
-        .count()
+    entries.filter_map(Result::ok).filter(|entry| remove_if_stale(&entry.path())).count()
+}
+
+fn remove_if_stale(path: &Path) -> bool {
+    match File::open(path.join(LOCK)) {
+        // The lock is held until the directory is gone.
+        Ok(file) => FileLock::attempt(file).is_ok_and(|_lock| remove(path).is_ok()),
+        Err(error) => error.kind() == ErrorKind::NotFound && is_old(path) && remove(path).is_ok(),
+    }
+}
+
+fn is_old(path: &Path) -> bool {
+    let now = clock::epoch_us() / 1_000_000;
+    let made = fs::symlink_metadata(path).map(|directory| directory.mtime());
+    made.is_ok_and(|made| now.saturating_sub(made) > UNLOCKED_SECONDS_MAX)
+}
+
+/// Whether the controller of a run lives; absent if this work directory has none of that name.
+pub(super) fn is_live(work_dir: &Path, run: &str) -> Option<bool> {
+    marked_dir::check_below(work_dir, &[RUNS]).ok()?;
+    let file = File::open(work_dir.join(RUNS).join(run).join(LOCK)).ok()?;
+    Some(FileLock::attempt(file).is_err())
 }
 
 /// What is mounted there is unmounted first, and where that fails nothing is deleted: deleting would go on in
@@ -106,16 +129,22 @@ mod tests {
     use model::plan::LoopDevice;
     use model::units::Bytes;
     use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    use std::time::SystemTime;
+
+    /// What is left of a run whose controller was killed: nobody holds the lock.
+    fn left(work_dir: &Path) -> PathBuf {
+        let path = marked_dir::create_marked_dir_below(work_dir, &[RUNS, "dead"]).unwrap();
+        fs::write(path.join(LOCK), "").unwrap();
+        path
+    }
 
     #[test]
     fn a_live_run_keeps_its_directory_and_a_dead_one_loses_it() {
         let work_dir = tempfile::tempdir().unwrap();
         let live = RunDirectory::create(work_dir.path(), "live").unwrap();
-        let dead = RunDirectory::create(work_dir.path(), "dead").unwrap();
-        let dead_path = dead.path().to_owned();
-        // As after SIGKILL: the lock is gone, the directory is not.
-        let RunDirectory { _lock, .. } = &dead;
-        flock(_lock, FlockOperation::Unlock).unwrap();
+        let dead_path = left(work_dir.path());
+        let are_live = ["live", "dead", "other"].map(|run| is_live(work_dir.path(), run));
+        assert_eq!(are_live, [Some(true), Some(false), None]);
         let foreign = work_dir.path().join("runs/foreign");
         fs::create_dir(&foreign).unwrap();
         fs::write(foreign.join(LOCK), "").unwrap();
@@ -126,13 +155,24 @@ mod tests {
         assert!(!path.exists());
     }
 
+    #[test]
+    fn a_run_that_was_killed_before_it_had_a_lock_loses_its_directory_after_a_day() {
+        let work_dir = tempfile::tempdir().unwrap();
+        let path = marked_dir::create_marked_dir_below(work_dir.path(), &[RUNS, "dead"]).unwrap();
+        let theirs = work_dir.path().join("runs/theirs");
+        fs::create_dir(&theirs).unwrap();
+        assert_eq!(remove_stale(work_dir.path()), 0, "it may be about to make its lock");
+        for directory in [&path, &theirs] {
+            File::open(directory).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        assert_eq!(remove_stale(work_dir.path()), 1);
+        assert!(!path.exists() && theirs.exists());
+    }
+
     /// A run whose controller was killed, with what `mount_something` mounted in its directory.
     fn dead_run<T>(work_dir: &Path, mount_something: impl FnOnce(&Path) -> Option<T>) -> Option<PathBuf> {
-        let dead = RunDirectory::create(work_dir, "dead").unwrap();
-        let path = dead.path().to_owned();
+        let path = left(work_dir);
         std::mem::forget(mount_something(&path)?);
-        flock(&dead._lock, FlockOperation::Unlock).unwrap();
-        std::mem::forget(dead);
         Some(path)
     }
 

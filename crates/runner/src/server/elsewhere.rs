@@ -1,6 +1,7 @@
 //! Reaching a server that is not ours: its password, looked up each time that somebody connects and kept nowhere.
 
 use crate::ownership::effective_user;
+use crate::process::child::PASSWORD_VARIABLES;
 use model::elsewhere::ServerElsewhere;
 use model::subject::BuildRef;
 use model::units::Nanos;
@@ -38,7 +39,7 @@ pub enum PasswordError {
 /// The environment variable of the password of the server of this name: `DBDYNO_PASSWORD_MY_SERVER` for `my-server`.
 pub fn password_variable(reference: &BuildRef) -> String {
     let name = reference.version.chars().map(|one| if one.is_ascii_alphanumeric() { one } else { '_' });
-    format!("DBDYNO_PASSWORD_{}", name.collect::<String>().to_ascii_uppercase())
+    format!("{PASSWORD_VARIABLES}{}", name.collect::<String>().to_ascii_uppercase())
 }
 
 /// How it is reached, its password included: that of the environment, else that of its file, else none.
@@ -58,6 +59,8 @@ pub fn address(reference: &BuildRef, server: &ServerElsewhere) -> Result<ServerA
         password,
         database: server.database.clone(),
         storage: server.storage.clone(),
+        insecure_login: server.insecure_login,
+        tls_ca: server.tls_ca.clone(),
     })
 }
 

@@ -62,6 +62,11 @@ pub enum ServerError {
     )]
     Port { port: u16, source: io::Error },
     #[error(
+        "`{}` cannot listen on its port, which another program took while it started; try again{}",
+        program.display(), tail_sentence(tail)
+    )]
+    PortTaken { program: PathBuf, tail: String },
+    #[error(
         "`{}` does not know the option `{option}`; take it out of the configuration, or give it there for the releases \
          that have it (`[[config.when]]`){}", program.display(), tail_sentence(tail)
     )]
@@ -140,6 +145,7 @@ impl ServerError {
             Some(Cause::OtherVersion) => ServerError::OtherVersion { program, tail },
             Some(Cause::MissingPlugin(plugin)) => ServerError::MissingPlugin { program, plugin, tail },
             Some(Cause::NotPermitted) => ServerError::NotPermitted { program, tail },
+            Some(Cause::PortTaken) => ServerError::PortTaken { program, tail },
             None => {
                 let how = match status {
                     Ok(status) => child::how_it_ended(status),

@@ -36,6 +36,16 @@ impl FreshServer<'_> {
         Server::begin(&self.command()?, started)
     }
 
+    /// Waits until what [`FreshServer::begin`] began is ready, as [`Server::until_ready`] does.
+    pub fn until_ready(
+        &self,
+        begun: Server,
+        started: impl Fn(u32) -> io::Result<()>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Server, ServerError> {
+        begun.until_ready(&self.command()?, started, interrupted)
+    }
+
     /// Makes and starts it, with no limit set to it.
     pub fn run(&self, interrupted: &dyn Fn() -> bool) -> Result<Server, ServerError> {
         self.make(interrupted)?;

@@ -6,10 +6,11 @@
 
 use super::account::Account;
 use super::error::ServerError;
+use crate::process::child;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 const SHELL: &str = "/bin/sh";
 /// Ends the processes of a program whose working directory is the server's data, for those whose parent is gone have no
@@ -31,7 +32,7 @@ pub(super) struct Guard {
 impl Guard {
     /// Sets a guard over the processes of a program in a directory, as the user that they run as.
     pub fn over(program: &Path, directory: &Path, account: Option<&Account>) -> Result<Guard, ServerError> {
-        let mut command = Command::new(SHELL);
+        let mut command = child::command(SHELL);
         command
             .args(["-c", SCRIPT, "dbdyno-guard"])
             .args([directory, program])

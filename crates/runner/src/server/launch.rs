@@ -140,7 +140,7 @@ pub(super) fn start(launch: &Launch<'_>) -> Result<Started, ServerError> {
     let program = fs::canonicalize(launch.program).map_err(error)?;
     let directory =
         fs::canonicalize(launch.directory).map_err(ServerError::file("find", launch.directory))?;
-    let mut command = Command::new(&program);
+    let mut command = child::command(&program);
     command
         .args(launch.arguments)
         .env_clear()

@@ -34,6 +34,8 @@ pub enum Cause {
     MissingPlugin(String),
     /// It may not use a file.
     NotPermitted,
+    /// Another program listens on its port.
+    PortTaken,
 }
 
 impl Log {
@@ -155,6 +157,11 @@ mod tests {
         );
         check(Dialect::Postgres, "LOG:  database system is shut down", None);
         check(
+            Dialect::Postgres,
+            "LOG:  could not bind IPv4 address \"127.0.0.1\": Address already in use",
+            Some(Cause::PortTaken),
+        );
+        check(
             Dialect::Mysql,
             "0 [ERROR] [MY-000067] [Server] unknown variable 'no-such=1'.",
             unknown("no_such"),
@@ -171,6 +178,12 @@ mod tests {
             "[ERROR] Can't open shared library 'ha_no.so' (errno: 2, cannot open shared object file)",
             plugin("ha_no.so"),
         );
+        for line in [
+            "[ERROR] [MY-010262] [Server] Can't start server: Bind on TCP/IP port: Address already in use",
+            "[ERROR] Can't start server: Bind on TCP/IP port. Got error: 98: Address already in use",
+        ] {
+            check(Dialect::Mysql, line, Some(Cause::PortTaken));
+        }
     }
 
     #[test]

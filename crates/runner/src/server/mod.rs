@@ -50,6 +50,8 @@ const DATABASE: &str = "bench";
 const USER: &str = "bench";
 /// The port in the name of a Postgres' socket that listens on no port.
 const NO_PORT: u16 = 5432;
+/// Free ports that are tried for one server: another program may take one before the server does. Not tuned.
+const PORTS_TRIED: u32 = 5;
 /// The longest path of a Unix socket, in bytes: unix(7), less the zero at its end.
 const SOCKET_PATH_BYTES: usize = 107;
 /// A start with recovery of a large redo log takes minutes.
@@ -106,15 +108,13 @@ impl Server {
     /// Starts a server as [`Server::begin`] does, and waits until it greets a client.
     pub fn start(
         command: &ServerCommand<'_>,
-        started: impl FnOnce(u32) -> io::Result<()>,
+        started: impl Fn(u32) -> io::Result<()>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Server, ServerError> {
-        let mut server = Server::begin(command, started)?;
-        server.wait_until_ready(interrupted)?;
-        Ok(server)
+        Server::begin(command, &started)?.until_ready(command, started, interrupted)
     }
 
-    /// Starts a server on the data directory that is there and does not wait for it ([`Server::wait_until_ready`] does). `started` is told its
+    /// Starts a server on the data directory that is there and does not wait for it ([`Server::until_ready`] does). `started` is told its
     /// process id at once, before it has children: to put it into a control group.
     pub fn begin(
         command: &ServerCommand<'_>,
@@ -139,7 +139,16 @@ impl Server {
         };
         let (dialect, storage) = (command.files.dialect, command.files.storage.clone());
         let (user, database) = (kind.user().to_owned(), DATABASE.to_owned());
-        let address = ServerAddress { dialect, endpoint, user, password: None, database, storage };
+        let address = ServerAddress {
+            dialect,
+            endpoint,
+            user,
+            password: None,
+            database,
+            storage,
+            insecure_login: false,
+            tls_ca: None,
+        };
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;
         let guard = running.guard(kind.shares_memory(), account.as_ref())?;
@@ -150,8 +159,30 @@ impl Server {
         Ok(server)
     }
 
-    /// Waits until it greets a client.
-    pub fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
+    /// Waits until a server that was begun by this command greets a client. One whose free port another program took meanwhile is
+    /// begun again, with another.
+    pub fn until_ready(
+        self,
+        command: &ServerCommand<'_>,
+        started: impl Fn(u32) -> io::Result<()>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Server, ServerError> {
+        let has_any_port = command.network == Network::Loopback { port: None };
+        let mut server = self;
+        for _ in 1..PORTS_TRIED {
+            match server.wait_until_ready(interrupted) {
+                Err(ServerError::PortTaken { .. }) if has_any_port => {
+                    // It cleans up behind itself, and would take its successor for its own.
+                    drop(server);
+                    server = Server::begin(command, &started)?;
+                }
+                ready => return ready.map(|()| server),
+            }
+        }
+        server.wait_until_ready(interrupted).map(|()| server)
+    }
+
+    fn wait_until_ready(&mut self, interrupted: &dyn Fn() -> bool) -> Result<(), ServerError> {
         // On its socket nobody is asked for a password, as one may be who comes over the network.
         let endpoint = Endpoint::Socket { path: self.socket.clone() };
         let address = ServerAddress { endpoint, ..self.address.clone() };

@@ -18,6 +18,7 @@ struct Scene {
     files: ServerFiles,
     options: Options,
     environment: Environment,
+    network: Network,
 }
 
 impl Scene {
@@ -45,8 +46,8 @@ impl Scene {
             storage: None,
             arguments: Vec::new(),
         };
-        let (options, environment) = (Options::new(), Environment::default());
-        Scene { _scratch: scratch, directory, program, files, options, environment }
+        let (options, environment, network) = (Options::new(), Environment::default(), Network::Socket);
+        Scene { _scratch: scratch, directory, program, files, options, environment, network }
     }
 
     fn command(&self) -> ServerCommand<'_> {
@@ -56,7 +57,7 @@ impl Scene {
             program: &self.program,
             options: &self.options,
             directory: &self.directory,
-            network: Network::Socket,
+            network: self.network,
         }
     }
 
@@ -125,6 +126,20 @@ fn a_server_that_ends_at_its_start_is_an_error_with_the_end_of_its_log() {
         matches!(&unknown, ServerError::UnknownOption { option, .. } if option == "no_such"),
         "{unknown}"
     );
+}
+
+#[test]
+fn a_server_whose_port_was_taken_meanwhile_is_started_with_another_unless_it_was_given() {
+    let taken = "0 [ERROR] Can't start server: Bind on TCP/IP port: Address already in use";
+    let script = format!("if [ -e tried ]; then {WAITS}; fi; touch tried; echo \"{taken}\"; exit 1");
+    let any = Scene { network: Network::Loopback { port: None }, ..Scene::new(&script) };
+    let server = any.start_greeted();
+    assert!(matches!(server.address().endpoint, Endpoint::Tcp { .. }));
+    server.stop(&|| false).unwrap();
+    let port = Some(free_port(0).unwrap());
+    let given = Scene { network: Network::Loopback { port }, ..Scene::new(&script) };
+    let error = given.start(&|| false).err().unwrap();
+    assert!(matches!(error, ServerError::PortTaken { .. }), "{error}");
 }
 
 #[test]

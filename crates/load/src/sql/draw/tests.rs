@@ -124,6 +124,10 @@ fn ranges_without_a_number_are_refused() {
     let empty = Draw::Uniform { low: Bound::number(8), high: Bound::number(7) };
     assert!(source(empty, 0).unwrap_err().contains("8 to 7"));
     assert!(source(Draw::Digits { groups: 1, of: 30 }, 0).is_err());
+    assert!(source(Draw::Digits { groups: 400, of: 9 }, 0).is_ok());
+    for groups in [401, u32::MAX] {
+        assert!(source(Draw::Digits { groups, of: 9 }, 0).is_err(), "{groups}");
+    }
     let flat = Draw::Zipfian { low: Bound::number(1), high: Bound::number(9), exponent: f64::NAN };
     assert!(source(flat, 0).is_err());
 }

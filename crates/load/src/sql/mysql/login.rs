@@ -3,6 +3,7 @@
 use super::scramble;
 use super::{ERR, HEADER, Mysql, OK, error_message, push_length, set_header, take};
 use crate::sql::error::{LoginFailure, WireError};
+use crate::sql::protection::Protection;
 use model::wire::{Password, ServerAddress};
 
 /// What a client and a server can.
@@ -11,6 +12,7 @@ const FOUND_ROWS: u32 = 1 << 1;
 const LONG_FLAG: u32 = 1 << 2;
 const CONNECT_WITH_DB: u32 = 1 << 3;
 const PROTOCOL_41: u32 = 1 << 9;
+const TLS: u32 = 1 << 11;
 const TRANSACTIONS: u32 = 1 << 13;
 const SECURE_CONNECTION: u32 = 1 << 15;
 const PLUGIN_AUTH: u32 = 1 << 19;
@@ -29,13 +31,20 @@ const OURS: u32 = LONG_PASSWORD
     | DEPRECATE_EOF;
 /// `utf8_general_ci`, which every release has.
 const CHARACTER_SET: u8 = 33;
+/// Bytes of a response before the user's name.
+const BEFORE_USER: usize = 32;
 /// The first byte of further messages of a login.
 const MORE_DATA: u8 = 1;
 const SWITCH: u8 = 0xfe;
+/// Kinds of passwords.
+const NATIVE: &str = "mysql_native_password";
+const SHA2: &str = "caching_sha2_password";
 /// What `caching_sha2_password` asks for.
 const SHA2_FAST_OK: u8 = 3;
 const SHA2_FULL: u8 = 4;
 const SHA2_KEY_PLEASE: u8 = 2;
+/// Bytes of the name of a kind of passwords; that of the longest known is 29.
+const LONGEST_PLUGIN: usize = 256;
 /// A server that asks for more than this does not come to an end.
 const MOST_MESSAGES: u32 = 16;
 
@@ -49,7 +58,11 @@ struct Greeting {
 }
 
 /// Says who we are, until the server is ready for statements.
-pub fn log_in(mysql: &mut Mysql, address: &ServerAddress) -> Result<(), LoginFailure> {
+pub fn log_in(
+    mysql: &mut Mysql,
+    address: &ServerAddress,
+    protection: Protection,
+) -> Result<(), LoginFailure> {
     let length = mysql.head()?;
     let body = mysql.body(length)?;
     if body[0] == ERR {
@@ -60,7 +73,7 @@ pub fn log_in(mysql: &mut Mysql, address: &ServerAddress) -> Result<(), LoginFai
     if greeting.capabilities & PROTOCOL_41 == 0 {
         return Err(LoginFailure::Method("the protocol of MySQL 4.0".to_owned()));
     }
-    let both = OURS & greeting.capabilities;
+    let mut both = OURS & greeting.capabilities;
     mysql.deprecate_eof = both & DEPRECATE_EOF != 0;
     let mariadb = if mysql.deprecate_eof { greeting.mariadb & MARIADB_CACHE_METADATA } else { 0 };
     mysql.cache_metadata = mariadb != 0;
@@ -70,12 +83,26 @@ pub fn log_in(mysql: &mut Mysql, address: &ServerAddress) -> Result<(), LoginFai
         Err(LoginFailure::Method(_)) if both & PLUGIN_AUTH != 0 => Vec::new(),
         Err(failure) => return Err(failure),
     };
+    if address.tls_ca.is_some() {
+        both |= TLS;
+    }
     let answer = response(address, &greeting.plugin, &proof, both, mariadb);
-    send(mysql, answer, 1)?;
+    let mut number = 1;
+    if let Some(authorities) = &address.tls_ca {
+        if greeting.capabilities & TLS == 0 {
+            return Err(LoginFailure::NoTls);
+        }
+        // What stands before the user's name, and nothing of that.
+        send(mysql, answer[..BEFORE_USER].to_vec(), number)?;
+        mysql.channel.encrypt(address.endpoint.host(), authorities).map_err(LoginFailure::Tls)?;
+        number += 1;
+    }
+    send(mysql, answer, number)?;
+    let mut key_asked_for = false;
     for _ in 0..MOST_MESSAGES {
         let number = number_of_next(mysql)?;
         let length = mysql.head()?;
-        let local = mysql.channel.is_local_socket();
+        let is_private = mysql.channel.is_local_socket() || mysql.channel.is_encrypted();
         let body = mysql.body(length)?.to_vec();
         mysql.channel.advance(length);
         let answer = match body[0] {
@@ -86,16 +113,20 @@ pub fn log_in(mysql: &mut Mysql, address: &ServerAddress) -> Result<(), LoginFai
                     return Err(LoginFailure::Method("mysql_old_password".to_owned()));
                 }
                 let mut rest = &body[1..];
-                greeting.plugin = take_terminated(&mut rest)?;
+                greeting.plugin = take_plugin(&mut rest)?;
                 greeting.nonce = rest.strip_suffix(&[0]).unwrap_or(rest).to_vec();
                 self::proof(&greeting, address)?
             }
-            MORE_DATA => match body.get(1) {
+            MORE_DATA if greeting.plugin == SHA2 => match body.get(1) {
                 Some(&SHA2_FAST_OK) => continue,
-                Some(&SHA2_FULL) if local => [password(address)?, &[0]].concat(),
-                Some(&SHA2_FULL) => vec![SHA2_KEY_PLEASE],
-                _ => scramble::encrypted(password(address)?, &greeting.nonce, &body[1..])
+                Some(&SHA2_FULL) => {
+                    protection.allow("the password, encrypted with a key that whoever answers may choose")?;
+                    key_asked_for = !is_private;
+                    if is_private { [password(address)?, &[0]].concat() } else { vec![SHA2_KEY_PLEASE] }
+                }
+                _ if key_asked_for => scramble::encrypted(password(address)?, &greeting.nonce, &body[1..])
                     .ok_or(WireError::Malformed("the server's public key cannot be read"))?,
+                _ => return Err(WireError::Malformed("the server sends a key that nobody asked for").into()),
             },
             _ => return Err(WireError::Malformed("a message of unknown kind while logging in").into()),
         };
@@ -129,8 +160,8 @@ fn proof(greeting: &Greeting, address: &ServerAddress) -> Result<Vec<u8>, LoginF
         return Ok(Vec::new());
     };
     match greeting.plugin.as_str() {
-        "mysql_native_password" => Ok(scramble::native(password.as_bytes(), &greeting.nonce).to_vec()),
-        "caching_sha2_password" => Ok(scramble::caching_sha2(password.as_bytes(), &greeting.nonce).to_vec()),
+        NATIVE => Ok(scramble::native(password.as_bytes(), &greeting.nonce).to_vec()),
+        SHA2 => Ok(scramble::caching_sha2(password.as_bytes(), &greeting.nonce).to_vec()),
         "unix_socket" | "auth_socket" => Ok(Vec::new()),
         other => Err(LoginFailure::Method(other.to_owned())),
     }
@@ -160,8 +191,8 @@ fn greeting(mut body: &[u8]) -> Result<Greeting, WireError> {
         let rest = take(&mut body, nonce_length.saturating_sub(8).max(13))?;
         nonce.extend_from_slice(rest.strip_suffix(&[0]).unwrap_or(rest));
     }
-    let plugin = if capabilities & PLUGIN_AUTH != 0 { take_terminated(&mut body)? } else { String::new() };
-    let plugin = if plugin.is_empty() { "mysql_native_password".to_owned() } else { plugin };
+    let plugin = if capabilities & PLUGIN_AUTH != 0 { take_plugin(&mut body)? } else { String::new() };
+    let plugin = if plugin.is_empty() { NATIVE.to_owned() } else { plugin };
     Ok(Greeting { capabilities, mariadb, nonce, plugin })
 }
 
@@ -171,6 +202,15 @@ fn take_terminated(body: &mut &[u8]) -> Result<String, WireError> {
     let text = take(body, end)?;
     *body = body.get(1..).unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
+}
+
+/// The name of a kind of passwords, which is sent back: one that fills a packet would make ours too long.
+fn take_plugin(body: &mut &[u8]) -> Result<String, WireError> {
+    let name = take_terminated(body)?;
+    if name.len() > LONGEST_PLUGIN {
+        return Err(WireError::Malformed("the name of a kind of passwords is longer than any"));
+    }
+    Ok(name)
 }
 
 fn response(address: &ServerAddress, plugin: &str, proof: &[u8], capabilities: u32, mariadb: u32) -> Vec<u8> {
@@ -219,6 +259,17 @@ mod tests {
         assert_ne!(read.mariadb & MARIADB_CACHE_METADATA, 0);
         assert_ne!(read.capabilities & DEPRECATE_EOF, 0);
         assert_eq!(read.capabilities & LONG_PASSWORD, 0);
+    }
+
+    #[test]
+    fn a_plugin_whose_name_would_not_fit_into_our_answer_is_refused() {
+        let before_plugin = written().len() - "mysql_native_password\0".len();
+        let named = |length: usize| {
+            let body = [&written()[..before_plugin], vec![b'x'; length].as_slice()].concat();
+            greeting(&body).map(|greeting| greeting.plugin.len())
+        };
+        assert_eq!(named(LONGEST_PLUGIN).unwrap(), LONGEST_PLUGIN);
+        assert!(matches!(named(LONGEST_PLUGIN + 1), Err(WireError::Malformed(_))));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use num_bigint::BigUint;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
+use std::ops::RangeInclusive;
 
 /// `mysql_native_password`: SHA1(password) xor SHA1(nonce, SHA1(SHA1(password))).
 pub fn native(password: &[u8], nonce: &[u8]) -> [u8; 20] {
@@ -73,6 +74,11 @@ fn fill_random(bytes: &mut [u8]) -> Option<()> {
     (usize::try_from(filled) == Ok(bytes.len())).then_some(())
 }
 
+/// Keys of servers have 2048 bits, and all have the exponent 65537. A modulus of nothing would be divided by; a server that sends one of a
+/// megabyte would have the power of it taken for hours.
+const MODULUS_BITS: RangeInclusive<u64> = 512..=16_384;
+const EXPONENT_BITS_MAX: u64 = 64;
+
 /// Modulus and exponent of a public key in PEM: a SubjectPublicKeyInfo.
 fn public_key(pem: &str) -> Option<(BigUint, BigUint)> {
     let base64: String = pem.lines().map(str::trim).filter(|line| !line.starts_with("-----")).collect();
@@ -84,8 +90,8 @@ fn public_key(pem: &str) -> Option<(BigUint, BigUint)> {
     let mut key = element(&mut bits.strip_prefix(&[0])?, SEQUENCE)?;
     let modulus = BigUint::from_bytes_be(element(&mut key, INTEGER)?);
     let exponent = BigUint::from_bytes_be(element(&mut key, INTEGER)?);
-    // A modulus of nothing would be divided by.
-    (modulus.bits() >= 512).then_some((modulus, exponent))
+    (MODULUS_BITS.contains(&modulus.bits()) && exponent.bits() <= EXPONENT_BITS_MAX)
+        .then_some((modulus, exponent))
 }
 
 /// DER tags.

@@ -5,7 +5,7 @@ use crate::sql::connection::Connection;
 use crate::sql::error::{Retry, SqlError};
 use crate::sql::explain::{Asked, Told};
 use crate::sql::facts::{if_there, owned};
-use crate::sql::server::SqlServer;
+use crate::sql::server::{MARK, SqlServer};
 use crate::sql::serving;
 use crate::sql::settle::Wait;
 use crate::sql::status::{line, sorted};
@@ -177,14 +177,46 @@ impl SqlServer for MysqlServer {
         Ok(address.database.clone())
     }
 
+    /// A kill between the statements leaves a table without its mark: there are no transactions of them.
+    fn make_marked(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        create: &[String],
+    ) -> Result<(), SqlError> {
+        for statement in create {
+            connection.run(statement)?;
+        }
+        let comment = connection.read(&tables("TABLE_COMMENT", &self.literal(table), ""))?;
+        // What the workload says there stays: MyRocks reads from it how long rows live.
+        let comment = match comment.first().unwrap_or_default() {
+            "" => MARK.to_owned(),
+            own => format!("{own};{MARK}"),
+        };
+        connection.run(&format!("ALTER TABLE {table} COMMENT = {}", self.literal(&comment))).map(drop)
+    }
+
     fn present(&self, list: &str) -> String {
-        format!(
-            "SELECT TABLE_NAME FROM information_schema.TABLES \
-             WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({list}) ORDER BY 1"
-        )
+        tables("TABLE_NAME", list, "")
+    }
+
+    fn owned(&self, list: &str) -> String {
+        self.present(list)
+    }
+
+    fn marked(&self, list: &str) -> String {
+        tables("TABLE_NAME", list, &format!("AND TABLE_COMMENT LIKE {}", self.literal(&format!("%{MARK}"))))
     }
 
     fn size(&self, list: &str) -> String {
         format!("{SIZE} AND table_name IN ({list})")
     }
+}
+
+/// The statement that returns a column of those of a list of tables of which this is true.
+fn tables(column: &str, list: &str, and: &str) -> String {
+    format!(
+        "SELECT {column} FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({list}) {and} ORDER BY 1"
+    )
 }

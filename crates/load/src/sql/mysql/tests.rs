@@ -3,6 +3,8 @@
 
 use super::super::scripted::Peer;
 use super::*;
+use crate::sql::connection::Connection;
+use crate::sql::server::{MARK, SqlServer};
 use model::wire::Password;
 use model::workload::sql::Dialect;
 
@@ -124,6 +126,19 @@ fn a_result_is_read_with_names_and_nulls() {
 }
 
 #[test]
+fn rows_without_end_are_given_up() {
+    let mut value = vec![0xfd, 0, 0, 0x10];
+    value.resize(value.len() + (1 << 20), b'x');
+    let answer = [packets(&[b"\x01", COLUMN]), packets(&[&value]).repeat(65)].concat();
+    let (mut mysql, _peer) = connected(Server::New, &[answer]);
+    let error = mysql.read(b"x").unwrap_err();
+    assert!(
+        matches!(error, WireError::Malformed("the rows of an answer are longer than 64 MiB")),
+        "{error:?}"
+    );
+}
+
+#[test]
 fn a_statement_is_prepared_with_and_without_eof_packets() {
     let made = b"\0\x05\0\0\0\x01\0\x01\0\0\0\0";
     for (server, payloads) in [
@@ -174,18 +189,29 @@ fn answers_that_lie_are_errors() {
     assert!(matches!(mysql.prepare("x", &[]), Err(WireError::Malformed(_))));
 }
 
-#[test]
-fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
+/// The packet of this number.
+fn later(payload: &[u8], number: u8) -> Vec<u8> {
+    let mut packet = packets(&[payload]);
+    packet[3] = number;
+    packet
+}
+
+/// What a server says first whose users have passwords of this kind.
+fn greeting(plugin: &str) -> Vec<u8> {
     let mut greeting = b"\x0a8.0.15\0\x05\0\0\0abcdefgh\0".to_vec();
     greeting.extend_from_slice(&[0xff, 0xff, 0x21, 2, 0, 0xff, 0xc1, 21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    greeting.extend_from_slice(b"ijklmnopqrst\0caching_sha2_password\0");
-    let later = |payload: &[u8], number: u8| {
-        let mut packet = packets(&[payload]);
-        packet[3] = number;
-        packet
-    };
-    let answers = vec![later(b"\x01\x04", 2), later(b"\0\0\0\x02\0\0\0", 4)];
-    let peer = Peer::answering(later(&greeting, 0), answers.clone());
+    greeting.extend_from_slice(format!("ijklmnopqrst\0{plugin}\0").as_bytes());
+    later(&greeting, 0)
+}
+
+const SHA2: &str = "caching_sha2_password";
+const LET_IN: &[u8] = b"\0\0\0\x02\0\0\0";
+const WHOLE_PASSWORD: &[u8] = b"\x01\x04";
+
+#[test]
+fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
+    let answers = vec![later(WHOLE_PASSWORD, 2), later(LET_IN, 4)];
+    let peer = Peer::answering(greeting(SHA2), answers.clone());
     let password = Some(Password::new("secret".to_owned()));
     let address = ServerAddress { password, ..peer.address(Dialect::Mysql) };
     let connect =
@@ -198,10 +224,99 @@ fn a_password_over_a_unix_socket_is_asked_for_and_sent() {
     assert!(received[0].ends_with(b"bench\0caching_sha2_password\0"), "{:?}", received[0]);
     assert_eq!(received[1], b"\x07\0\0\x03secret\0");
 
-    let peer = Peer::answering(later(&greeting, 0), answers);
+    let peer = Peer::answering(greeting(SHA2), answers);
     let without = ServerAddress { endpoint: peer.endpoint(), password: None, ..address.clone() };
     assert!(matches!(connect(&without), Err(LoginFailure::NoPassword)));
-    let peer = Peer::answering(later(&greeting, 0), vec![later(b"\xfedialog\0x\0", 2)]);
+    let peer = Peer::answering(greeting(SHA2), vec![later(b"\xfedialog\0x\0", 2)]);
     let other = ServerAddress { endpoint: peer.endpoint(), ..address };
     assert!(matches!(connect(&other), Err(LoginFailure::Method(method)) if method == "dialog"));
+}
+
+/// What a login with the password `secret` came to, and what the server got.
+fn logged_in(peer: Peer, protection: Protection) -> (Result<(), LoginFailure>, Vec<Vec<u8>>) {
+    let password = Some(Password::new("secret".to_owned()));
+    let address = ServerAddress { password, ..peer.address(Dialect::Mysql) };
+    let channel = Channel::connect(&address.endpoint).unwrap();
+    let mut mysql = Mysql { channel, deprecate_eof: false, cache_metadata: false };
+    let result = login::log_in(&mut mysql, &address, protection);
+    drop(mysql);
+    (result, peer.received())
+}
+
+/// A server's key, as it sends it.
+fn key() -> Vec<u8> {
+    [b"\x01".as_slice(), include_bytes!("scramble/public.pem")].concat()
+}
+
+#[test]
+fn over_a_network_a_password_is_encrypted_with_a_servers_key_only_if_the_user_allows_it() {
+    let answers = vec![later(WHOLE_PASSWORD, 2), later(&key(), 4), later(LET_IN, 6)];
+    let peer = || Peer::answering_by_tcp(greeting(SHA2), answers.clone());
+    let (result, received) = logged_in(peer(), Protection::Missing);
+    assert!(matches!(result, Err(LoginFailure::Unprotected(_))), "{result:?}");
+    assert_eq!(received.len(), 1, "the key was not asked for");
+    // The loopback is as good as a permission.
+    for protection in [Protection::Waived, Protection::Host] {
+        let (result, received) = logged_in(peer(), protection);
+        result.unwrap();
+        assert_eq!(received[1], b"\x01\0\0\x03\x02");
+        assert_eq!(received[2].len(), HEADER + 128, "as long as the key");
+    }
+}
+
+#[test]
+fn a_key_that_nobody_asked_for_gets_no_password() {
+    for plugin in [SHA2, "mysql_native_password"] {
+        let peer = Peer::answering(greeting(plugin), vec![later(&key(), 2), later(LET_IN, 4)]);
+        let (result, received) = logged_in(peer, Protection::Host);
+        assert!(matches!(result, Err(LoginFailure::Wire(WireError::Malformed(_)))), "{plugin}: {result:?}");
+        assert_eq!(received.len(), 1, "{plugin}");
+    }
+}
+
+#[test]
+fn a_password_in_full_is_for_the_kind_that_needs_it() {
+    let answers = vec![later(WHOLE_PASSWORD, 2), later(LET_IN, 4)];
+    let peer = Peer::answering(greeting("mysql_native_password"), answers);
+    let (result, received) = logged_in(peer, Protection::Host);
+    assert!(result.is_err() && received.len() == 1, "{result:?}");
+}
+
+#[test]
+fn a_mark_is_added_to_the_comment_of_a_table() {
+    let comment: [&[u8]; 4] = [b"\x01", COLUMN, b"\x0fttl_duration=1;", OK_END];
+    let answers = vec![later(LET_IN, 2), packets(&[LET_IN]), packets(&comment), packets(&[LET_IN])];
+    let peer = Peer::answering(greeting(SHA2), answers);
+    let mut connection = Connection::open(&peer.address(Dialect::Mysql)).unwrap();
+    let create = ["CREATE TABLE t (a INTEGER)".to_owned()];
+    server::MysqlServer.make_marked(&mut connection, "t", &create).unwrap();
+    drop(connection);
+    let sent = String::from_utf8_lossy(&peer.received()[3][HEADER + 1..]).into_owned();
+    assert_eq!(sent, format!("ALTER TABLE t COMMENT = 'ttl_duration=1;;{MARK}'"));
+}
+
+#[test]
+fn if_tls_is_wanted_nobody_is_named_before_it_stands() {
+    const TLS: usize = 1 << 11;
+    let connect = |greeting: Vec<u8>| {
+        let peer = Peer::answering_by_tcp(greeting, vec![later(LET_IN, 2)]);
+        let address = ServerAddress {
+            tls_ca: Some(testing::tls_fixture("certificate.pem")),
+            ..peer.address(Dialect::Mysql)
+        };
+        let result = Mysql::connect(Channel::connect(&address.endpoint).unwrap(), &address);
+        (result.map(drop), peer.received())
+    };
+    let (result, received) = connect(greeting(SHA2));
+    assert!(matches!(result, Err(LoginFailure::Tls(_))), "the answer is no TLS: {result:?}");
+    assert_eq!(received[0].len().min(HEADER + 32), HEADER + 32);
+    assert_eq!(usize::from(received[0][HEADER + 1]) << 8 & TLS, TLS);
+    assert!(!received.concat().windows(5).any(|window| window == b"bench"), "the user is named");
+    // The same server without the capability: its lower two bytes stand behind the version, the connection and the nonce.
+    let mut without = greeting(SHA2);
+    let place = without.windows(2).position(|window| window == [0xff, 0xff]).unwrap();
+    without[place + 1] &= !8;
+    let (result, received) = connect(without);
+    assert!(matches!(result, Err(LoginFailure::NoTls)), "{result:?}");
+    assert!(received.is_empty());
 }

@@ -2,8 +2,10 @@
 
 use super::{Postgres, error_fields, set_length};
 use crate::sql::error::{LoginFailure, WireError};
+use crate::sql::protection::Protection;
 use model::wire::ServerAddress;
 use postgres_protocol::authentication::{md5_hash, sasl};
+use std::path::Path;
 
 /// Kinds of the message `R`.
 const OK: u32 = 0;
@@ -14,13 +16,23 @@ const SASL_CONTINUE: u32 = 11;
 const SASL_FINAL: u32 = 12;
 
 /// Says who we are, until the server is ready for statements.
-pub fn log_in(postgres: &mut Postgres, address: &ServerAddress) -> Result<(), LoginFailure> {
+pub fn log_in(
+    postgres: &mut Postgres,
+    address: &ServerAddress,
+    protection: Protection,
+) -> Result<(), LoginFailure> {
+    if let Some(authorities) = &address.tls_ca {
+        begin_tls(postgres, address, authorities)?;
+    }
+    let end_point = postgres.channel.end_point();
     postgres.channel.send(&startup(address))?;
     let password = || {
         let given = address.password.as_ref().map(|password| password.reveal().as_bytes());
         given.ok_or(LoginFailure::NoPassword)
     };
     let mut scram = None;
+    // Only SCRAM has the server prove that it is the one which knows the password. One that began it must.
+    let mut proven = true;
     loop {
         let (kind, length) = postgres.head()?;
         let body = postgres.body(length)?;
@@ -29,21 +41,22 @@ pub fn log_in(postgres: &mut Postgres, address: &ServerAddress) -> Result<(), Lo
             b'R' => {
                 let (number, rest) = body.split_first_chunk().ok_or(super::CUT)?;
                 match u32::from_be_bytes(*number) {
+                    OK if !proven => return Err(LoginFailure::Unproven),
                     OK => None,
-                    CLEAR => Some(terminated(password()?)),
+                    CLEAR => {
+                        protection.allow("the password in clear text")?;
+                        Some(terminated(password()?))
+                    }
                     MD5 => {
+                        protection.allow("an MD5 of the password")?;
                         let salt = rest.first_chunk().ok_or(super::CUT)?;
                         Some(terminated(md5_hash(address.user.as_bytes(), password()?, *salt).as_bytes()))
                     }
                     SASL => {
-                        if !rest.split(|byte| *byte == 0).any(|name| name == sasl::SCRAM_SHA_256.as_bytes()) {
-                            return Err(LoginFailure::Method(
-                                String::from_utf8_lossy(rest).replace('\0', " "),
-                            ));
-                        }
-                        let begun = sasl::ScramSha256::new(password()?, sasl::ChannelBinding::unsupported());
-                        let answer = first_of(begun.message());
-                        scram = Some(begun);
+                        let (mechanism, binding) = mechanism(rest, end_point.as_deref())?;
+                        let begun = sasl::ScramSha256::new(password()?, binding);
+                        let answer = first_of(mechanism, begun.message());
+                        (scram, proven) = (Some(begun), false);
                         Some(answer)
                     }
                     SASL_CONTINUE => {
@@ -52,12 +65,15 @@ pub fn log_in(postgres: &mut Postgres, address: &ServerAddress) -> Result<(), Lo
                         Some(scram.message().to_vec())
                     }
                     SASL_FINAL => {
-                        scram.as_mut().ok_or(UNASKED)?.finish(rest).map_err(WireError::Lost)?;
+                        let scram = scram.as_mut().ok_or(UNASKED)?;
+                        scram.finish(rest).map_err(|_| LoginFailure::Unproven)?;
+                        proven = true;
                         None
                     }
                     other => return Err(LoginFailure::Method(format!("method {other}"))),
                 }
             }
+            b'Z' if !proven => return Err(LoginFailure::Unproven),
             b'Z' => {
                 postgres.channel.advance(length);
                 return Ok(());
@@ -81,9 +97,51 @@ fn terminated(text: &[u8]) -> Vec<u8> {
     [text, &[0]].concat()
 }
 
+/// SSLRequest: the server says whether it goes on encrypted.
+fn begin_tls(
+    postgres: &mut Postgres,
+    address: &ServerAddress,
+    authorities: &Path,
+) -> Result<(), LoginFailure> {
+    const REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+    const YES: u8 = b'S';
+    const NO: u8 = b'N';
+    postgres.channel.send(&REQUEST)?;
+    postgres.channel.need(1)?;
+    let answer = postgres.channel.unread()[0];
+    postgres.channel.advance(1);
+    match answer {
+        YES => postgres.channel.encrypt(address.endpoint.host(), authorities).map_err(LoginFailure::Tls),
+        NO => Err(LoginFailure::NoTls),
+        _ => Err(WireError::Malformed("neither yes nor no to TLS").into()),
+    }
+}
+
+/// Of the mechanisms that the server names the best: bound to the encrypted connection, so that nobody between can have answered in the
+/// server's place.
+pub fn mechanism(
+    named: &[u8],
+    end_point: Option<&[u8]>,
+) -> Result<(&'static str, sasl::ChannelBinding), LoginFailure> {
+    let is_named = |mechanism: &str| named.split(|byte| *byte == 0).any(|name| name == mechanism.as_bytes());
+    match end_point {
+        Some(hash) if is_named(sasl::SCRAM_SHA_256_PLUS) => {
+            Ok((sasl::SCRAM_SHA_256_PLUS, sasl::ChannelBinding::tls_server_end_point(hash.to_vec())))
+        }
+        // That we could, which a server that can too takes as a sign of somebody between.
+        Some(_) if is_named(sasl::SCRAM_SHA_256) => {
+            Ok((sasl::SCRAM_SHA_256, sasl::ChannelBinding::unrequested()))
+        }
+        None if is_named(sasl::SCRAM_SHA_256) => {
+            Ok((sasl::SCRAM_SHA_256, sasl::ChannelBinding::unsupported()))
+        }
+        _ => Err(LoginFailure::Method(String::from_utf8_lossy(named).replace('\0', " "))),
+    }
+}
+
 /// SASLInitialResponse: the mechanism, and the first message with its length.
-fn first_of(message: &[u8]) -> Vec<u8> {
-    let mut answer = terminated(sasl::SCRAM_SHA_256.as_bytes());
+fn first_of(mechanism: &str, message: &[u8]) -> Vec<u8> {
+    let mut answer = terminated(mechanism.as_bytes());
     let place = answer.len();
     answer.extend_from_slice(&[0; 4]);
     answer.extend_from_slice(message);

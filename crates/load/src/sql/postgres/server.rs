@@ -5,7 +5,7 @@ use crate::sql::connection::Connection;
 use crate::sql::error::{Retry, SqlError};
 use crate::sql::explain::{Asked, Told};
 use crate::sql::facts::{if_there, owned};
-use crate::sql::server::SqlServer;
+use crate::sql::server::{MARK, SqlServer};
 use crate::sql::serving;
 use crate::sql::settle::Wait;
 use crate::sql::status::{line, lines_of, sorted};
@@ -37,6 +37,9 @@ const VIEWS: [(&str, &str, &str); 8] = [
 
 /// How the key of a view ends that has a row for each table or index, and the table's name in `relname`.
 const TABLE_KEY: &str = "relname";
+
+/// Whoever may make a table in a schema may give it any name and comment, but not another owner.
+const OWNED: &str = "AND pg_catalog.pg_get_userbyid(c.relowner) = current_user";
 
 /// Transactions, which a statement by itself is one of.
 const STATEMENTS: &str = "SELECT SUM(xact_commit + xact_rollback)::bigint FROM pg_stat_database";
@@ -149,12 +152,28 @@ impl SqlServer for PostgresServer {
         Ok(schema.first().unwrap_or("public").to_owned())
     }
 
+    /// In one message, which is one transaction: a kill leaves no table without its mark.
+    fn make_marked(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        create: &[String],
+    ) -> Result<(), SqlError> {
+        let mark = format!("COMMENT ON TABLE {table} IS {}", self.literal(MARK));
+        connection.run(&format!("{};\n{mark}", create.join(";\n"))).map(drop)
+    }
+
     fn present(&self, list: &str) -> String {
-        format!(
-            "SELECT c.relname FROM pg_catalog.pg_class c \
-             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = current_schema() AND c.relname IN ({list}) ORDER BY 1"
-        )
+        relations(list, "")
+    }
+
+    fn owned(&self, list: &str) -> String {
+        relations(list, OWNED)
+    }
+
+    fn marked(&self, list: &str) -> String {
+        let mark = self.literal(MARK);
+        relations(list, &format!("{OWNED} AND pg_catalog.obj_description(c.oid, 'pg_class') = {mark}"))
     }
 
     fn size(&self, list: &str) -> String {
@@ -164,4 +183,13 @@ impl SqlServer for PostgresServer {
              WHERE n.nspname = current_schema() AND c.relname IN ({list})"
         )
     }
+}
+
+/// The statement that returns those of a list of names that something of our schema has, if this is true of it.
+fn relations(list: &str, and: &str) -> String {
+    format!(
+        "SELECT c.relname FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = current_schema() AND c.relname IN ({list}) {and} ORDER BY 1"
+    )
 }

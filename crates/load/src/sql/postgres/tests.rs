@@ -89,6 +89,24 @@ fn an_error_has_its_code_and_text_and_the_connection_lives_on() {
 }
 
 #[test]
+fn of_several_texts_of_an_error_the_last_one_counts_and_what_explains_it_follows() {
+    let message = error_fields(b"DWhere.\0MOne.\0C42P01\0MTwo.\0HWhat.\0\0");
+    assert_eq!((message.code.as_str(), message.text.as_str()), ("42P01", "Two.; Where.; What."));
+}
+
+#[test]
+fn rows_without_end_are_given_up() {
+    let mut row = b"D\0\x10\0\x0a\0\x01\0\x10\0\0".to_vec();
+    row.resize(row.len() + (1 << 20), b'x');
+    let (postgres, _peer) = connected(&[&row.repeat(65)]);
+    let error = postgres.unwrap().read(b"SELECT 1").unwrap_err();
+    assert!(
+        matches!(error, WireError::Malformed("the rows of an answer are longer than 64 MiB")),
+        "{error:?}"
+    );
+}
+
+#[test]
 fn a_result_is_read_with_names_and_nulls() {
     let columns = b"T\0\0\0\x30\0\x02a\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0b2\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
     let mut answer = columns.to_vec();
@@ -178,4 +196,90 @@ fn a_password_is_sent_as_the_server_asks() {
     assert_eq!(&received[0][..8], [0, 0, 0, 80, 0, 3, 0, 0]);
     // md5(md5("secretbench") + "salt")
     assert!(received[1].starts_with(b"p\0\0\0\x28md5") && received[1].len() == 41, "{:?}", received[1]);
+}
+
+/// After which the server is ready.
+const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+const CLEAR: &[u8] = b"R\0\0\0\x08\0\0\0\x03";
+const MD5: &[u8] = b"R\0\0\0\x0c\0\0\0\x05salt";
+const SCRAM: &[u8] = b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0";
+
+/// What a login with the password `secret` came to, and what the server got.
+fn logged_in(protection: Protection, answers: &[&[u8]]) -> (Result<(), LoginFailure>, Vec<Vec<u8>>) {
+    let peer = Peer::answering(Vec::new(), answers.iter().map(|answer| answer.to_vec()).collect());
+    let password = Some(Password::new("secret".to_owned()));
+    let address = ServerAddress { password, ..peer.address(Dialect::Postgres) };
+    let mut postgres = Postgres { channel: Channel::connect(&address.endpoint).unwrap(), prepared: 0 };
+    let result = login::log_in(&mut postgres, &address, protection);
+    drop(postgres);
+    (result, peer.received())
+}
+
+#[test]
+fn over_a_network_a_password_that_others_could_read_is_sent_only_if_the_user_allows_it() {
+    for asks in [CLEAR, MD5] {
+        let (result, received) = logged_in(Protection::Missing, &[asks, LET_IN]);
+        assert!(matches!(result, Err(LoginFailure::Unprotected(_))), "{result:?}");
+        assert_eq!(received.len(), 1, "only who we are was sent");
+        let (result, received) = logged_in(Protection::Waived, &[asks, LET_IN]);
+        assert!(result.is_ok() && received.len() == 2, "{result:?}");
+    }
+}
+
+#[test]
+fn over_the_loopback_a_password_is_sent_in_clear_text() {
+    let peer = Peer::answering_by_tcp(Vec::new(), vec![CLEAR.to_vec(), LET_IN.to_vec()]);
+    let password = Some(Password::new("secret".to_owned()));
+    let address = ServerAddress { password, ..peer.address(Dialect::Postgres) };
+    Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address).unwrap();
+    assert_eq!(peer.received()[1], b"p\0\0\0\x0bsecret\0");
+}
+
+#[test]
+fn a_server_that_begins_scram_has_to_prove_that_it_knows_the_password() {
+    let without_proof: [&[u8]; 3] = [LET_IN, b"Z\0\0\0\x05I", b"R\0\0\0\x0c\0\0\0\x0cv=AA"];
+    for answer in without_proof {
+        let (result, _) = logged_in(Protection::Host, &[SCRAM, answer]);
+        assert!(matches!(result, Err(LoginFailure::Unproven)), "{answer:?}: {result:?}");
+    }
+}
+
+/// What a server says to whether it speaks TLS, and what a login that demands it came to.
+fn asked_for_tls(answer: &[u8]) -> (Result<(), LoginFailure>, Vec<Vec<u8>>) {
+    let peer = Peer::answering_by_tcp(Vec::new(), vec![answer.to_vec(), LET_IN.to_vec()]);
+    let tls_ca = Some(testing::tls_fixture("certificate.pem"));
+    let password = Some(Password::new("secret".to_owned()));
+    let address = ServerAddress { password, tls_ca, ..peer.address(Dialect::Postgres) };
+    let result = Postgres::connect(Channel::connect(&address.endpoint).unwrap(), &address);
+    (result.map(drop), peer.received())
+}
+
+#[test]
+fn if_tls_is_wanted_nothing_is_said_without_it() {
+    let (result, received) = asked_for_tls(b"N");
+    assert!(matches!(result, Err(LoginFailure::NoTls)), "{result:?}");
+    assert_eq!(received, [[0, 0, 0, 8, 4, 210, 22, 47]]);
+    // Bytes behind the answer were not encrypted: somebody between may have put them there.
+    let (result, received) = asked_for_tls(&[b"S", LET_IN].concat());
+    assert!(matches!(result, Err(LoginFailure::Tls(_))), "{result:?}");
+    assert_eq!(received.len(), 1);
+    let (result, _) = asked_for_tls(b"E\0\0\0\x05x");
+    assert!(matches!(result, Err(LoginFailure::Wire(WireError::Malformed(_)))), "{result:?}");
+    // Who says yes and speaks no TLS.
+    let (result, received) = asked_for_tls(b"S");
+    assert!(matches!(result, Err(LoginFailure::Tls(_))), "{result:?}");
+    let sent = received.concat();
+    assert!(!sent.windows(5).any(|window| window == b"bench"), "who we are was said");
+}
+
+#[test]
+fn a_login_is_bound_to_the_connection_if_both_can() {
+    let chosen = |named: &[u8], end_point: Option<&[u8]>| {
+        login::mechanism(named, end_point).ok().map(|(mechanism, _)| mechanism)
+    };
+    let both = b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
+    assert_eq!(chosen(both, Some(&[7; 32])), Some("SCRAM-SHA-256-PLUS"));
+    assert_eq!(chosen(both, None), Some("SCRAM-SHA-256"));
+    assert_eq!(chosen(b"SCRAM-SHA-256\0\0", Some(&[7; 32])), Some("SCRAM-SHA-256"));
+    assert_eq!(chosen(b"SCRAM-SHA-256-PLUS\0\0", None), None);
 }

@@ -90,6 +90,9 @@ impl<R: Referee> Campaign<R> {
         let under_way = line.step.as_ref().is_none_or(|current| current == step);
         self.launch.failed.insert(step.to_owned());
         for side in self.launch.sides.clone() {
+            if self.launch.lost.contains(&(step.to_owned(), side)) {
+                continue; // its trial has ended, with a reason of its own
+            }
             let here = failure.side.is_none_or(|failed| failed == side);
             let outcome = if under_way && here {
                 Outcome::Failed { reason: failure.as_reason() }

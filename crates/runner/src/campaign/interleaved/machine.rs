@@ -105,6 +105,7 @@ impl<R: Referee> Schedule for Campaign<R> {
     fn next(&mut self, event: Event, now: Nanos, epoch_us: i64) -> (Next, Vec<RunEvent>) {
         self.epoch_us = epoch_us;
         match event {
+            Event::Begin if self.was_last => {}
             Event::Begin => self.script = script::pilot(&self.plan, &self.active).into(),
             Event::Ended(Ok(performed)) => {
                 if let Some(line) = self.current.take() {
@@ -158,6 +159,8 @@ impl<R: Referee> Campaign<R> {
         let mut campaign = Campaign::new(plan, referee);
         campaign.active.retain(|step| !before.left.contains(step));
         campaign.first_launch = before.launches + 1;
+        // Of one that was stopped after its last launch only the end is to come.
+        campaign.was_last = before.max_launches.is_some_and(|most| before.launches >= most);
         campaign.max_launches = before.max_launches;
         campaign.shares = before.shares;
         campaign

@@ -104,6 +104,20 @@ fn one_after_another_keeps_the_order_of_the_plan() {
 }
 
 #[test]
+fn a_turn_in_which_the_host_was_suspended_ends_there_with_that_reason() {
+    let told = run(&plan(Design::Rounds, 3), &BTreeSet::new(), vec![Fault::suspend(1, "overwrite", 2)]);
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let reason = Reason::Said("the host was suspended for 5.0 s while this ran".to_owned());
+    let suspended = Outcome::Failed { reason };
+    let skipped = Outcome::Skipped { reason: Reason::FailedBefore { step: STEPS[1].to_owned() } };
+    let expected = [(STEPS[0], &Outcome::Done), (STEPS[1], &suspended), (STEPS[2], &skipped)];
+    assert_eq!(told.outcomes(1, 2), expected);
+    for (side, launch) in [(0, 2), (2, 2), (1, 3)] {
+        assert!(told.outcomes(side, launch).iter().all(|(_, outcome)| **outcome == Outcome::Done));
+    }
+}
+
+#[test]
 fn a_step_is_one_block_and_what_it_left_behind_another() {
     let told = run(&plan(Design::Rounds, 1), &BTreeSet::new(), Vec::new());
     let of_base: Vec<(&str, BlockKind, u64)> = told

@@ -8,6 +8,9 @@ use rustix::mount::MountFlags;
 use std::ffi::CString;
 use std::path::Path;
 
+/// Nothing that an engine puts there is a device, or a program that runs as its owner.
+const ONLY_DATA: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
 /// Makes an empty one. What mkfs would leave to the kernel's background threads would fall into the measured steps.
 pub(super) fn make(
     file_system: FileSystem,
@@ -41,19 +44,17 @@ pub(super) fn mount(spec: &LoopDevice, node: &str, mount_point: &Path) -> Result
 ///
 /// To read a file must not write to the device, so a file system is mounted with `noatime` unless the options say otherwise.
 fn flags_of(options: &str) -> (MountFlags, String) {
-    let mut flags = MountFlags::NOATIME;
+    let mut flags = MountFlags::NOATIME | ONLY_DATA;
     let mut rest = Vec::new();
     for option in options.split(',').filter(|option| !option.is_empty()) {
         match option {
-            "defaults" | "noatime" | "rw" => {}
+            "defaults" | "noatime" | "rw" | "nodev" | "nosuid" => {}
             "relatime" => flags = (flags - MountFlags::NOATIME) | MountFlags::RELATIME,
             "atime" | "strictatime" => flags = (flags - MountFlags::NOATIME) | MountFlags::STRICTATIME,
             "nodiratime" => flags |= MountFlags::NODIRATIME,
             "lazytime" => flags |= MountFlags::LAZYTIME,
             "sync" => flags |= MountFlags::SYNCHRONOUS,
             "dirsync" => flags |= MountFlags::DIRSYNC,
-            "nodev" => flags |= MountFlags::NODEV,
-            "nosuid" => flags |= MountFlags::NOSUID,
             "noexec" => flags |= MountFlags::NOEXEC,
             _ => rest.push(option),
         }
@@ -68,6 +69,7 @@ mod tests {
     #[test]
     fn options_of_the_kernel_are_flags_and_those_of_the_file_system_stay_as_they_are() {
         let check = |options: &str, flags: MountFlags, rest: &str| {
+            let flags = flags | MountFlags::NOSUID | MountFlags::NODEV;
             assert_eq!(flags_of(options), (flags, rest.to_owned()), "{options}");
         };
         check("", MountFlags::NOATIME, "");
@@ -79,5 +81,6 @@ mod tests {
         );
         check("relatime,sync", MountFlags::RELATIME | MountFlags::SYNCHRONOUS, "");
         check("strictatime", MountFlags::STRICTATIME, "");
+        check("nodev,nosuid,noexec", MountFlags::NOATIME | MountFlags::NOEXEC, "");
     }
 }

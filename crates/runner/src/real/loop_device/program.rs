@@ -1,11 +1,12 @@
 //! Programs of the system that a loop device needs: within a timeout, out of reach of Ctrl-C, their words in the error.
 
 use super::LoopDeviceError;
+use crate::process::child;
 use crate::process::wait::{Unmet, Wait};
 use model::units::Nanos;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 /// mkfs writes all inode tables; on a disk of 12 GB that is 200 MB.
@@ -52,7 +53,7 @@ fn output_within_bound(
     interrupted: &dyn Fn() -> bool,
 ) -> io::Result<Result<Output, Unmet>> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut child = Command::new(program)
+    let mut child = child::command(program)
         .args(arguments)
         // Where these programs are, and where the PATH of a user who became root need not lead.
         .env("PATH", format!("{path}:/usr/sbin:/sbin"))

@@ -57,7 +57,7 @@ fn a_file_system_has_its_limits_and_leaves_nothing_behind() {
     assert_eq!(host::device_of(file_system.path()).unwrap(), device);
     let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mountinfo.lines().find(|line| line.contains(&*file_system.path().to_string_lossy())).unwrap();
-    assert!(line.contains("noatime") && line.contains(" ext4 "), "{line}");
+    assert!(line.contains("nosuid,nodev,noatime") && line.contains(" ext4 "), "{line}");
     drop(file_system);
     let left: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -16,17 +16,18 @@ mod tests;
 pub use serve::serve;
 
 use crate::clock::Stopwatch;
+use crate::process::lines::{self, Lines};
 use crate::process::wait::{Unmet, Wait};
 use crate::process::worker::OWN_PROGRAM;
 use crate::process::{child, output};
 use command::{DeviceCommand, DeviceReply};
 use model::units::Nanos;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// The hidden command of dbdyno that [`serve`]s.
@@ -80,7 +81,7 @@ pub enum SlowDeviceError {
 pub struct SlowDevice {
     child: Child,
     commands: Option<ChildStdin>,
-    replies: Receiver<String>,
+    replies: Lines,
     stderr: PathBuf,
 }
 
@@ -95,7 +96,7 @@ impl SlowDevice {
         can_serve()?;
         let errors = File::create(stderr).map_err(SlowDeviceError::Start)?;
         // It has no wish to die with its controller: it takes apart what lies on it when its input ends.
-        let mut child = Command::new(OWN_PROGRAM)
+        let mut child = child::command(OWN_PROGRAM)
             .arg0("dbdyno")
             .arg(COMMAND)
             .arg(file)
@@ -111,17 +112,9 @@ impl SlowDevice {
             .spawn()
             .map_err(SlowDeviceError::Start)?;
         let commands = child.stdin.take();
-        let stdout = child.stdout.take();
-        let (send, replies) = channel();
-        std::thread::spawn(move || {
-            for line in
-                stdout.into_iter().flat_map(|stdout| BufReader::new(stdout).lines().map_while(Result::ok))
-            {
-                if send.send(line).is_err() {
-                    break;
-                }
-            }
-        });
+        let stdout =
+            child.stdout.take().ok_or_else(|| SlowDeviceError::Start(ErrorKind::BrokenPipe.into()))?;
+        let replies = lines::read(stdout);
         let mut device = SlowDevice { child, commands, replies, stderr: stderr.to_owned() };
         device.receive(interrupted)?;
         Ok(device)
@@ -162,12 +155,12 @@ impl SlowDevice {
         let watch = Stopwatch::start();
         loop {
             match self.replies.recv_timeout(LOOK) {
-                Ok(line) => match serde_json::from_str(&line) {
+                Ok(Ok(line)) => match serde_json::from_str(&line) {
                     Ok(DeviceReply::Done) => return Ok(()),
                     Ok(DeviceReply::Refused(problem)) => return Err(SlowDeviceError::Refused(problem)),
                     Err(_) => return Err(SlowDeviceError::Refused(format!("it said `{line}`"))),
                 },
-                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
                 Err(RecvTimeoutError::Timeout) if interrupted() => return Err(SlowDeviceError::Interrupted),
                 Err(RecvTimeoutError::Timeout) if watch.elapsed() > REPLY_TIMEOUT => {
                     return Err(SlowDeviceError::TimedOut);

@@ -5,6 +5,7 @@ use super::*;
 use model::loop_device::SlowDevice as Slow;
 use model::units::{Bytes, Micros};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;

@@ -5,6 +5,7 @@ mod leaving;
 mod measuring;
 mod requests;
 mod servers;
+mod starting;
 mod storage;
 mod waiting;
 
@@ -15,7 +16,7 @@ use crate::clock::{self, Stopwatch};
 use crate::marked_dir;
 use crate::proc::{host, parse};
 use crate::process::wait::AfterInterrupt;
-use crate::process::worker::{Meanwhile, Worker, WorkerCommand, WorkerError};
+use crate::process::worker::{Meanwhile, Worker, WorkerError};
 use crate::real::client_cost;
 use crate::real::code_files::{self, CodeFiles};
 use crate::real::image::link_database;
@@ -32,7 +33,6 @@ use crate::real::storage::{SideStorage, StorageError};
 use crate::server::Server;
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use model::block::Side;
-use model::environment::Environment;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
@@ -54,6 +54,8 @@ use waiting::Waiting;
 const DIRTY_BOUND_BYTES: u64 = 32 << 20;
 /// What the system says of a full disk: ENOSPC, EDQUOT.
 const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
+/// EROFS: what a kernel makes of a file system whose device fails.
+const READ_ONLY: &str = "Read-only file system";
 /// A block longer than this hangs.
 const BLOCK_TIMEOUT: Nanos = Nanos::from_secs(600);
 /// A worker that waits up to a timeout says that it has given up within this.
@@ -108,6 +110,8 @@ pub struct RealWorld {
     storage: SideStorage,
     loop_file_system: Option<LoopFileSystem>,
     memory_group: Option<MemoryGroup>,
+    /// Processes of the group that the kernel killed, as far as they were told.
+    oom_kills: u64,
     directory: RunDirectory,
 }
 
@@ -168,6 +172,7 @@ impl RealWorld {
             drop_after_interrupt: AfterInterrupt::of(DROP_AFTER_INTERRUPT),
             loop_file_system,
             memory_group,
+            oom_kills: 0,
         })
     }
 
@@ -193,12 +198,15 @@ impl RealWorld {
             reason.push_str(&format!(": {error}"));
             cause = error.source();
         }
-        let severity = if disk_is_full(&reason) {
+        let (is_full, is_read_only) = (disk_is_full(&reason), reason.contains(READ_ONLY));
+        let severity = if is_full || is_read_only {
+            let state = if is_full { "full" } else { "read-only" };
             reason.push_str(&match self.elsewhere(worker.side) {
-                Some(server) => format!("; the disk of {server} is full"),
+                Some(server) => format!("; the disk of {server} is {state}"),
                 None => format!(
-                    "; its disk is full: free space on the file system of `{}`, or name another directory (--work-dir, \
-                     `storage` of the configuration)",
+                    "; its disk is {state}: {} the file system of `{}`, or name another directory (--work-dir, `storage` of the \
+                     configuration)",
+                    if is_full { "free space on" } else { "look into the kernel's log, then mount for writing" },
                     self.storage.root(worker.side).display()
                 ),
             });
@@ -216,9 +224,8 @@ impl RealWorld {
             // What the client saw of it is a consequence.
             failure = self.fail(worker, doing, &gone);
         }
-        let out_of_memory = self.memory_group.as_ref().and_then(MemoryGroup::oom_kills).unwrap_or(0) > 0;
-        if let (true, WorkerError::Crashed { .. }, Some(limit)) =
-            (out_of_memory, error, self.plan.layout.memory_limit)
+        if let (WorkerError::Crashed { .. }, Some(limit)) = (error, self.plan.layout.memory_limit)
+            && self.was_killed_for_memory()
         {
             failure.reason.push_str(&format!(
                 "; the kernel killed it for memory: the plan's memory_limit of {:.0} MB is too small for this step",
@@ -241,6 +248,12 @@ impl RealWorld {
             }
             _ => failure,
         }
+    }
+
+    /// Whether the kernel has killed a worker for memory since this was last asked.
+    fn was_killed_for_memory(&mut self) -> bool {
+        let kills = self.memory_group.as_ref().and_then(MemoryGroup::oom_kills).unwrap_or(0);
+        kills > std::mem::replace(&mut self.oom_kills, kills)
     }
 
     fn make_directories(&mut self, launch: u32, workers: &[WorkerId]) -> Result<Performed, Failure> {
@@ -268,38 +281,6 @@ impl RealWorld {
     fn place_code_anew(&mut self, workers: &[WorkerId]) {
         let files = workers.iter().flat_map(|worker| self.code.of(worker.side));
         page_cache::place_anew(files.map(Path::to_owned).collect(), &mut self.places);
-    }
-
-    fn start(&mut self, workers: &[WorkerId], tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
-        for id in workers {
-            self.set_storage(*id)?;
-        }
-        self.start_servers(workers)?;
-        for id in workers {
-            let directory = self.worker_directory(*id);
-            // That of a server is its own.
-            let environment = match self.servers.contains_key(id) {
-                true => Environment::default(),
-                false => self.plan.subjects[id.side].config.environment.clone(),
-            };
-            let (program, stderr) = (self.program.clone(), directory.join("stderr"));
-            let command = WorkerCommand { program, stderr, directory, environment };
-            let started = Worker::start(&command);
-            let worker = started.map_err(|error| self.fail_worker(*id, "starting its worker", &error))?;
-            // Of a server's client the memory does not count.
-            if !self.servers.contains_key(id) && self.elsewhere(id.side).is_none() {
-                self.limit_memory(*id, worker.pid())?;
-            }
-            self.workers.insert(*id, worker);
-        }
-        let requests: Vec<(WorkerId, Request)> = workers
-            .iter()
-            .map(|id| Ok((*id, Request::Load { library: self.library(*id)? })))
-            .collect::<Result<_, Failure>>()?;
-        let loaded = self.ask(&requests, Nanos::from_secs(60), tell)?;
-        self.check_preloaded(workers)?;
-        self.claim_tables(workers, tell)?;
-        Ok(loaded)
     }
 
     fn limit_memory(&self, id: WorkerId, pid: u32) -> Result<(), Failure> {
@@ -381,6 +362,10 @@ impl World for RealWorld {
 
     fn epoch_us(&self) -> i64 {
         clock::epoch_us()
+    }
+
+    fn suspended(&self) -> Nanos {
+        clock::suspended()
     }
 
     fn perform(&mut self, action: &Action, tell: &mut dyn FnMut(RunEvent)) -> Result<Performed, Failure> {
@@ -482,11 +467,8 @@ fn running<'a>(
     id: WorkerId,
 ) -> Result<&'a mut Worker, Failure> {
     let missing = || {
-        Failure::new(
-            Some(id.side),
-            format!("{}: its worker is not running", labels[id.side]),
-            Severity::Launch,
-        )
+        let reason = format!("{}: its worker is not running", labels[id.side]);
+        Failure::new(Some(id.side), reason, Severity::Launch)
     };
     workers.get_mut(&id).ok_or_else(missing)
 }

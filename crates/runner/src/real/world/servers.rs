@@ -2,6 +2,7 @@
 //! is done to a side that may be a server with its client, or a worker alone.
 
 use super::RealWorld;
+use super::starting::leave_out;
 use crate::campaign::action::{DATABASE, WorkerId};
 use crate::campaign::world::{Failure, Performed, Severity};
 use crate::clock::Stopwatch;
@@ -17,16 +18,19 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 impl RealWorld {
-    /// Makes and starts the servers of those workers that are clients of one.
-    pub(super) fn start_servers(&mut self, workers: &[WorkerId]) -> Result<(), Failure> {
+    /// Makes and starts the servers of those workers that are clients of one. A worker whose server cannot be started is left out of them.
+    pub(super) fn start_servers(&mut self, workers: &mut Vec<WorkerId>, failures: &mut Vec<Failure>) {
         let watch = Stopwatch::start();
-        let started = self.started_servers(workers)?;
+        let started = self.started_servers(workers, failures);
         self.servers.extend(started);
         self.pauses.engine_worked(watch.elapsed());
-        Ok(())
     }
 
-    fn started_servers(&self, workers: &[WorkerId]) -> Result<Vec<(WorkerId, Server)>, Failure> {
+    fn started_servers(
+        &self,
+        workers: &mut Vec<WorkerId>,
+        failures: &mut Vec<Failure>,
+    ) -> Vec<(WorkerId, Server)> {
         let fresh: Vec<(WorkerId, FreshServer<'_>)> =
             workers.iter().filter_map(|id| Some((*id, self.fresh_server(*id)?))).collect();
         let asked = &self.interrupted;
@@ -42,7 +46,8 @@ impl RealWorld {
             running.into_iter().filter_map(|(id, thread)| Some((id, thread.join().ok()?))).collect()
         });
         for (id, made) in made {
-            made.map_err(|error| self.fail_server(id, "making its data directory", &error))?;
+            let made = made.map_err(|error| self.fail_server(id, "making its data directory", &error));
+            leave_out(workers, failures, made);
         }
         let limited = |pid| match &self.memory_group {
             Some(group) => group.add(pid).map_err(io::Error::other),
@@ -50,15 +55,22 @@ impl RealWorld {
         };
         let failed = |id, error: ServerError| self.fail_server(id, "starting its server", &error);
         // They get ready at the same time, but are started by this thread, which they die with.
-        let begun: Result<Vec<_>, Failure> = fresh
-            .iter()
-            .map(|(id, server)| Ok((*id, server.begin(limited).map_err(|error| failed(*id, error))?)))
-            .collect();
-        let mut servers = begun?;
-        for (id, server) in &mut servers {
-            server.wait_until_ready(&interrupted).map_err(|error| failed(*id, error))?;
+        let with_data: Vec<_> = fresh.iter().filter(|(id, _)| workers.contains(id)).collect();
+        let mut begun = Vec::new();
+        for (id, server) in with_data {
+            match server.begin(limited) {
+                Ok(one) => begun.push((*id, server, one)),
+                Err(error) => leave_out(workers, failures, Err(failed(*id, error))),
+            }
         }
-        Ok(servers)
+        let mut started = Vec::new();
+        for (id, server, one) in begun {
+            match server.until_ready(one, limited, &interrupted) {
+                Ok(ready) => started.push((id, ready)),
+                Err(error) => leave_out(workers, failures, Err(failed(id, error))),
+            }
+        }
+        started
     }
 
     /// Gives sides clones of the data directory that one of them loaded, whose server has ended.
@@ -110,16 +122,12 @@ impl RealWorld {
         })
     }
 
-    /// Whether the workers that load a library have what its configuration preloads; servers are looked at when they start.
-    pub(super) fn check_preloaded(&mut self, workers: &[WorkerId]) -> Result<(), Failure> {
-        for id in workers {
-            let Some(worker) = self.workers.get(id).filter(|_| !self.servers.contains_key(id)) else {
-                continue;
-            };
-            preload::check(&self.plan.subjects[id.side].config.environment, worker.pid())
-                .map_err(|missing| self.fail(*id, "preloading a library", &missing))?;
-        }
-        Ok(())
+    /// Whether a worker that loads a library has what its configuration preloads; servers are looked at when they start.
+    pub(super) fn check_preloaded(&self, id: WorkerId) -> Result<(), Failure> {
+        let worker = self.workers.get(&id).filter(|_| !self.servers.contains_key(&id));
+        let Some(worker) = worker else { return Ok(()) };
+        preload::check(&self.plan.subjects[id.side].config.environment, worker.pid())
+            .map_err(|missing| self.fail(id, "preloading a library", &missing))
     }
 
     /// Stops a worker, and then its server, to which nothing is sent any more. A server that is not ours goes on.

@@ -192,6 +192,9 @@ impl ServerKind for Mysql {
         if other_version.iter().any(|words| said.contains(words)) {
             return Some(Cause::OtherVersion);
         }
+        if said.contains("Bind on TCP/IP port") && said.contains("Address already in use") {
+            return Some(Cause::PortTaken);
+        }
         let denied = [
             "Permission denied",
             "errno: 13",

@@ -159,6 +159,9 @@ impl ServerKind for Postgres {
         }) {
             return Some(Cause::BadValue(option));
         }
+        if said.contains("could not bind IPv4") && said.contains("Address already in use") {
+            return Some(Cause::PortTaken);
+        }
         if !line.contains("FATAL:") {
             return None;
         }

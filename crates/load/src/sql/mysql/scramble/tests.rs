@@ -62,6 +62,12 @@ fn an_encrypted_password_is_read_by_the_private_key() {
     assert_ne!(first, second, "the seed is random");
 }
 
+/// An element of DER.
+fn element_of(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(content.len()).unwrap().to_be_bytes();
+    [&[tag, 0x84], length.as_slice(), content].concat()
+}
+
 #[test]
 fn keys_that_are_none_are_refused() {
     let nonce = b"abcdefghijklmnopqrst";
@@ -69,6 +75,17 @@ fn keys_that_are_none_are_refused() {
     assert_eq!(encrypted(b"x", nonce, b"\xff\xfe"), None);
     assert_eq!(encrypted(b"x", b"", KEY.as_bytes()), None);
     assert_eq!(encrypted(&[b'x'; 200], nonce, KEY.as_bytes()), None, "it does not fit into the modulus");
+    let of_bits = |modulus: usize, exponent: usize| {
+        let number = |bits: usize| element_of(INTEGER, &[&[0], vec![0xff; bits / 8].as_slice()].concat());
+        let key = element_of(SEQUENCE, &[number(modulus), number(exponent)].concat());
+        let bits = element_of(BIT_STRING, &[&[0], key.as_slice()].concat());
+        STANDARD.encode(element_of(SEQUENCE, &[element_of(SEQUENCE, &[]), bits].concat()))
+    };
+    assert!(encrypted(b"x", nonce, of_bits(16_384, 64).as_bytes()).is_some());
+    for (modulus, exponent) in [(16_392, 64), (2048, 72), (504, 24)] {
+        let key = of_bits(modulus, exponent);
+        assert_eq!(encrypted(b"x", nonce, key.as_bytes()), None, "{modulus} {exponent}");
+    }
     let lines: Vec<&str> = KEY.lines().collect();
     let der = STANDARD.decode(lines[1..lines.len() - 1].concat()).unwrap();
     for length in 0..der.len() {

@@ -1,9 +1,9 @@
 //! Sides of a campaign that fail while the others go on.
 
 use super::super::tests::{ALL, LONG, Told, referee, run};
-use crate::campaign::action::Role;
+use crate::campaign::action::{Action, Role};
 use crate::campaign::samples::plan;
-use crate::campaign::simulated::Fault;
+use crate::campaign::simulated::{Fault, Trouble};
 use model::block::{Block, Outcome};
 use model::event::{RunEvent, RunOutcome};
 use model::plan::{Plan, Purpose};
@@ -57,6 +57,52 @@ fn a_side_of_which_nothing_is_measured_in_three_launches_leaves_the_run() {
     }
     assert_eq!(told.outcomes(3).len(), 4 * 3);
     assert_eq!(told.outcomes(4).len(), 3 * 3);
+}
+
+#[test]
+fn a_launch_in_which_the_host_was_suspended_has_failed_there_on_all_sides_and_no_side_is_blamed() {
+    let told = run(&campaign(), referee(3, &[]), vec![Fault::suspend(1, "overwrite", 2)]);
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let second = told.outcomes(2);
+    let reason = Reason::Said("the host was suspended for 5.0 s while this ran".to_owned());
+    for side in 0..4 {
+        let outcome = |step: &str| &second[&(step.to_owned(), side)];
+        assert_eq!(outcome("overwrite"), &Outcome::Failed { reason: reason.clone() }, "{side}");
+        assert_eq!([outcome("fillseq"), outcome("readrandom")], [&Outcome::Done; 2], "{side}");
+    }
+    assert!(told.outcomes(3).values().all(|outcome| *outcome == Outcome::Done));
+    assert_eq!(told.world.alive() + told.world.directories(), 0);
+}
+
+#[test]
+fn a_side_that_cannot_be_started_is_measured_in_the_next_launch() {
+    let undisturbed = run(&campaign(), referee(1, &[]), Vec::new()).world.actions;
+    let begins = |action: &Action| matches!(action, Action::MakeDirectories { launch: 1, .. });
+    let first = undisturbed.iter().position(begins);
+    let fault = Fault::At { action: first.unwrap() + 1, place: 2, trouble: Trouble::PortTaken };
+    let told = run(&campaign(), referee(2, &[]), vec![fault]);
+    assert_eq!(told.outcome, RunOutcome::Done);
+    let not_done = |launch| -> Vec<(String, usize)> {
+        let outcomes = told.outcomes(launch).into_iter();
+        outcomes.filter(|(_, outcome)| *outcome != Outcome::Done).map(|(trial, _)| trial).collect()
+    };
+    let failed = not_done(1);
+    let side = failed[0].1;
+    assert_eq!(failed, [("fillseq".to_owned(), side), ("overwrite".to_owned(), side)]);
+    assert_eq!(not_done(2), []);
+}
+
+#[test]
+fn a_trial_of_a_side_that_was_lost_does_not_end_again_with_its_launch() {
+    let faults = vec![Fault::crash(Role::Writer, 1, "fillseq", 2), Fault::suspend(2, "overwrite", 2)];
+    let told = run(&campaign(), referee(3, &[]), faults);
+    let of_lost = |event: &&RunEvent| {
+        matches!(event, RunEvent::TrialEnded { trial, .. }
+            if (trial.launch, trial.side, trial.step.as_str()) == (2, 1, "overwrite"))
+    };
+    assert_eq!(told.events.iter().filter(of_lost).count(), 1);
+    let reason = Reason::Said("the worker was killed by signal 11".to_owned());
+    assert_eq!(told.outcomes(2)[&("overwrite".to_owned(), 1)], Outcome::Failed { reason });
 }
 
 #[test]

@@ -19,9 +19,12 @@ impl Referee for Telling {
 
 /// Number and share of each launch of a run that had three, and has this much time for the others.
 fn launches(shares: Range<f64>, budget: Nanos, left: &[&str]) -> (RunOutcome, Vec<(u32, f64)>) {
-    let plan = plan(&TWO, &["readrandom"], LONG);
     let left = left.iter().map(|step| (*step).to_owned()).collect();
-    let before = Before { launches: 3, max_launches: Some(48), left, budget, shares };
+    launches_after(Before { launches: 3, max_launches: Some(48), left, budget, shares })
+}
+
+fn launches_after(before: Before) -> (RunOutcome, Vec<(u32, f64)>) {
+    let plan = plan(&TWO, &["readrandom"], LONG);
     let mut world = SimulatedWorld::of(&plan, Vec::new());
     let mut ended = Vec::new();
     let outcome = drive(Campaign::resumed(plan.clone(), Telling, before), &mut world, &mut |event| {
@@ -50,6 +53,19 @@ fn launches_go_on_with_the_next_number_and_shares_run_from_where_they_were_to_th
         assert!(ended.is_sorted_by(|left, right| left.1 < right.1), "{ended:?}");
         assert!((ended[ended.len() - 1].1 - shares.end).abs() < f64::EPSILON, "{ended:?}");
     }
+}
+
+#[test]
+fn a_run_that_was_stopped_after_its_last_launch_has_no_further_one() {
+    let before = |launches| Before {
+        launches,
+        max_launches: Some(48),
+        left: BTreeSet::new(),
+        budget: LONG,
+        shares: 0.9..1.0,
+    };
+    assert_eq!(launches_after(before(48)), (RunOutcome::Done, Vec::new()));
+    assert_eq!(launches_after(before(47)).1.len(), 1);
 }
 
 #[test]
