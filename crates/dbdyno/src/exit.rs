@@ -84,7 +84,8 @@ pub fn of_supervised(ended: io::Result<i32>) -> ExitCode {
     }
 }
 
-/// `eprintln!` panics if standard error cannot be written; the exit status must be the same then.
+/// `eprintln!` panics if standard error cannot be written; the exit status must be the same then. Errors quote files of others, which a
+/// terminal must not obey.
 fn eprint(text: &str) {
-    drop(writeln!(io::stderr(), "{text}"));
+    drop(writeln!(io::stderr(), "{}", report::printable_lines(text)));
 }

@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => commands::serve::run(&cli.places, &arguments),
         Command::Engine(arguments) => commands::engine::run(&cli.places, &arguments),
         Command::Device(arguments) => commands::device::run(&cli.places, &arguments),
+        Command::Store(arguments) => commands::store::run(&cli.places, &arguments),
         Command::Workload(arguments) => commands::workload::run(&arguments),
         Command::Completions { shell } => commands::completions::run(shell),
         Command::Man => commands::man::run(),

@@ -51,8 +51,9 @@ impl Progress {
         self.brief = brief;
     }
 
-    /// A sentence of its own.
+    /// A sentence of its own. It may quote what a program or a file says, which a terminal must not obey.
     pub fn say(&self, text: &str) {
+        let text = report::printable_lines(text);
         match &self.bar {
             Some(bar) => bar.println(text),
             // Where standard error is closed there is nobody to tell.
@@ -112,6 +113,7 @@ impl Progress {
             .checked_div(self.visited)
             .map(|left| format!(", about {}:{:02} min left", left / 60, left % 60))
             .unwrap_or_default();
+        let label = report::printable(&label);
         self.now = format!("round {launch}, {label}, turn {} of {}{left}", self.visited + 1, self.visits);
         self.visited += 1;
         match &self.bar {
@@ -130,7 +132,8 @@ impl Progress {
             RunEvent::VisitStarted { launch, side } => self.visit(*launch, *side, elapsed_s),
             RunEvent::BlockMeasured(block) if self.visits > 0 => {
                 if let Some(bar) = &self.bar {
-                    bar.set_message(format!("{}, {} done", self.now, block.trial.step));
+                    let step = report::printable(&block.trial.step);
+                    bar.set_message(format!("{}, {step} done", self.now));
                 }
             }
             RunEvent::LaunchEnded { .. } if self.visits > 0 => {}
@@ -196,6 +199,7 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.set_position(elapsed_s.min(self.budget_s));
             let most = self.max_launches.map_or("?".to_owned(), |most| most.to_string());
+            let step = report::printable(step);
             bar.set_message(format!(
                 "launch {}/{most} {step}, {}, {}",
                 self.launch,

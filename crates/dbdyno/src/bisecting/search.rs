@@ -1,6 +1,6 @@
 //! What a bisection is asked for, as it is kept with it: `--resume` goes on with the same.
 
-use crate::cli::{Bisect, Measuring};
+use crate::cli::{Bisect, MAX_BISECT_LAUNCHES, Measuring};
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
 use findings::again::word;
@@ -105,6 +105,9 @@ impl Search {
         self.engine.iter().for_each(|engine| option("engine", engine.clone()));
         self.recipe.iter().for_each(|name| option("recipe", name.clone()));
         self.set.iter().for_each(|setting| option("set", setting.clone()));
+        self.build_timeout
+            .iter()
+            .for_each(|timeout| option("build-timeout", format!("{}s", timeout.as_secs())));
         self.build.iter().for_each(|command| option("build", command.clone()));
         self.library.iter().for_each(|library| option("library", path(library)));
         option("good", self.good.clone());
@@ -113,6 +116,9 @@ impl Search {
         option("step", self.step.clone());
         option("budget", format!("{}s", self.budget.as_secs()));
         option("seed", seed.to_string());
+        if self.max_launches != MAX_BISECT_LAUNCHES {
+            option("max-launches", self.max_launches.to_string());
+        }
         let defaults = DecisionRule::default();
         for (name, percent, default) in
             [("margin", self.margin, defaults.margin), ("alpha", self.alpha, defaults.alpha)]
@@ -230,7 +236,7 @@ mod tests {
             build: None,
             library: None,
             budget: DEFAULT_BUDGET,
-            max_launches: 128,
+            max_launches: MAX_BISECT_LAUNCHES,
             own_image: false,
             margin: 2.0,
             alpha: 0.5,
@@ -244,6 +250,16 @@ mod tests {
             "dbdyno bisect --git '/home/a b/postgres' --engine postgres --recipe lto --good REL_16_0 --bad REL_17_0 \
              --workload sysbench-32.quick --step scan --budget 1800s --seed 7 --alpha 0.5 --improvement"
         );
+        let limited = Search {
+            build_timeout: Some(Duration::from_secs(7200)),
+            max_launches: 40,
+            set: vec!["optimisation=-O3".to_owned()],
+            ..search
+        };
+        let command = limited.command(7);
+        for part in [" --build-timeout 7200s ", " --max-launches 40 ", " --set optimisation=-O3 "] {
+            assert!(command.contains(part), "{part} in {command}");
+        }
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub enum EngineAction {
         #[arg(value_name = "PATH|ADDRESS", required_unless_present = "git")]
         path: Option<PathBuf>,
         /// The git repository of the engine NAME: subjects like postgres@git:REF are built from it, by --recipe and --set
-        #[arg(long, value_name = "DIR", conflicts_with_all = ["path", "password_file"])]
+        #[arg(long, value_name = "DIR", conflicts_with_all = ["path", "password_file", "insecure_login", "tls_ca"])]
         git: Option<PathBuf>,
         #[command(flatten)]
         recipe: Recipe,
@@ -106,6 +106,12 @@ pub enum EngineAction {
         /// DBDYNO_PASSWORD_NAME takes precedence
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
+        /// With an address: send the password over a network as the server asks, in clear text too, although others may read it
+        #[arg(long)]
+        insecure_login: bool,
+        /// With an address: speak TLS; the file has the certificates (PEM) of those who may have signed the server's
+        #[arg(long, value_name = "FILE", conflicts_with = "insecure_login")]
+        tls_ca: Option<PathBuf>,
     },
     /// Run a server of a build in a directory of its own, until Ctrl-C or the end of the input
     Start {
@@ -114,7 +120,7 @@ pub enum EngineAction {
         /// Memory that its configuration sizes its caches by
         #[arg(long, value_name = "SIZE", default_value = "1 GB")]
         memory: String,
-        /// Listen on a free port of 127.0.0.1, too
+        /// Listen on a free port of 127.0.0.1, too: every user of this host can log in then, as a superuser
         #[arg(long)]
         tcp: bool,
         /// How it is reached as one line of JSON, for a script

@@ -5,6 +5,7 @@ mod device;
 mod engine;
 mod imports;
 mod reports;
+mod store_file;
 mod watch;
 
 pub use compare::{Compare, DesignName};
@@ -12,12 +13,17 @@ pub use device::{Device, DeviceAction, StartDevice};
 pub use engine::{Engine, EngineAction, Recipe};
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
 pub use reports::{Explain, Export, ExportFormat, ExportTable, Gate, Output, Report};
+pub use store_file::{StoreAction, StoreFile};
 pub use watch::Watch;
 
 use clap::{Args, Parser, Subcommand};
+use model::limits::MOST_BUDGET_MINUTES;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Launches of a bisection's search, if no other number is given.
+pub const MAX_BISECT_LAUNCHES: u32 = 128;
 
 /// A dynamometer for database engines: is it slower, by how much, and how sure?
 #[derive(Debug, Parser)]
@@ -80,6 +86,8 @@ pub enum Command {
     Engine(Engine),
     /// A device that is slow on purpose, to try programs on
     Device(Device),
+    /// Check, back up or compact the file of results
+    Store(StoreFile),
     /// The workloads and their steps
     Workload(Workload),
     /// Print a completion script for a shell
@@ -112,6 +120,7 @@ impl Command {
             | Command::History(_)
             | Command::Doctor(_)
             | Command::Serve(_)
+            | Command::Store(_)
             | Command::Workload(_)
             | Command::Completions { .. }
             | Command::Man
@@ -234,7 +243,7 @@ pub struct Bisect {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub budget: Option<Duration>,
     /// Most launches of the search; those that compare the ends and confirm the change are not counted
-    #[arg(long, default_value_t = 128, value_name = "N")]
+    #[arg(long, default_value_t = MAX_BISECT_LAUNCHES, value_name = "N")]
     pub max_launches: u32,
     /// Let each build make the image that it reads
     #[arg(long)]
@@ -341,16 +350,26 @@ pub struct Serve {
     /// Address to listen on; any other than the loopback needs a token
     #[arg(long, default_value = "127.0.0.1:7117", value_name = "ADDR:PORT")]
     pub listen: SocketAddr,
-    /// File whose first line is the token [default: generated and printed once, if one is needed]
+    /// File whose first line is the token [default: if one is needed, an address for one browser is printed]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Answer by TLS, with the certificate of this file (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// File of the certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+    /// Name of this host by which browsers may ask, besides its address
+    #[arg(long, value_name = "HOST")]
+    pub name: Vec<String>,
 }
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
   dbdyno serve                                     then open http://127.0.0.1:7117/
   dbdyno serve --listen 127.0.0.1:0                any free port; the address is printed
-  dbdyno serve --listen 10.0.0.5:7117 --token-file ~/.config/dbdyno/token";
+  dbdyno serve --listen 10.0.0.5:7117 --token-file ~/.config/dbdyno/token
+  dbdyno serve --listen 0.0.0.0:443 --name bench.example --tls-certificate cert.pem --tls-key key.pem";
 
 #[derive(Debug, Args)]
 pub struct Workload {
@@ -376,11 +395,17 @@ pub enum WorkloadAction {
 
 /// `90s`, `5m`, `1h30m`, or seconds without a unit.
 fn duration(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Ok(Duration::from_secs(seconds));
+    let duration = if let Ok(seconds) = text.parse::<u64>() {
+        Duration::from_secs(seconds)
+    } else {
+        let span: jiff::SignedDuration =
+            text.parse().map_err(|_| "write it like 90s, 5m or 1h30m".to_owned())?;
+        Duration::try_from(span).map_err(|_| "it must not be negative".to_owned())?
+    };
+    if duration > Duration::from_secs(MOST_BUDGET_MINUTES * 60) {
+        return Err(format!("it must be at most {}h", MOST_BUDGET_MINUTES / 60));
     }
-    let span: jiff::SignedDuration = text.parse().map_err(|_| "write it like 90s, 5m or 1h30m".to_owned())?;
-    Duration::try_from(span).map_err(|_| "it must not be negative".to_owned())
+    Ok(duration)
 }
 
 #[cfg(test)]
@@ -400,5 +425,9 @@ mod tests {
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert_eq!(duration("1h30m"), Ok(Duration::from_secs(5400)));
         assert!(duration("soon").is_err() && duration("-5m").is_err());
+        assert_eq!(duration("8784h"), Ok(Duration::from_secs(366 * 86_400)));
+        for too_long in ["8785h", "18446744073709551615"] {
+            assert_eq!(duration(too_long), Err("it must be at most 8784h".to_owned()));
+        }
     }
 }

@@ -40,12 +40,25 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
         EngineAction::Add { recipe, .. } if recipe.is_given() => {
             Err(usage(anyhow!("--recipe, --set and --build-timeout are of commits, which --git names")))
         }
-        EngineAction::Add { name, path, password_file, .. } => {
+        EngineAction::Add { name, path, password_file, insecure_login, tls_ca, .. } => {
             let path = path.as_deref().unwrap_or(Path::new(""));
             match path.to_str().filter(|text| ServerElsewhere::is_meant_by(text)) {
-                Some(address) => add_elsewhere(&catalog, &cache, name, address, password_file.as_deref()),
-                None if password_file.is_some() => {
-                    Err(usage(anyhow!("--password-file is for the address of a server that runs already")))
+                Some(address) => {
+                    let server = ServerElsewhere::parse(address).map_err(usage)?;
+                    let (password_file, insecure_login) = (password_file.clone(), *insecure_login);
+                    if tls_ca.is_some() && server.endpoint.host().is_empty() {
+                        return Err(usage(anyhow!(
+                            "--tls-ca is for the address of a host; nobody can read what goes through a Unix socket"
+                        )));
+                    }
+                    let tls_ca = tls_ca.clone();
+                    let server = ServerElsewhere { password_file, insecure_login, tls_ca, ..server };
+                    add_elsewhere(&catalog, &cache, name, server)
+                }
+                None if password_file.is_some() || *insecure_login || tls_ca.is_some() => {
+                    Err(usage(anyhow!(
+                        "--password-file, --tls-ca and --insecure-login are for the address of a server that runs already"
+                    )))
                 }
                 None => add(&catalog, &cache, name, path),
             }
@@ -138,7 +151,7 @@ fn list(catalog: &EngineCatalog, cache: &BuildCache, as_json: bool) -> anyhow::R
     for problem in &cached.problems {
         writeln!(text, "  unreadable: {problem}")?;
     }
-    print::text(&text)
+    print::text(&report::printable_lines(&text))
 }
 
 /// Whether it is loaded or spoken to.
@@ -207,11 +220,8 @@ fn add_elsewhere(
     catalog: &EngineCatalog,
     cache: &BuildCache,
     name: &str,
-    address: &str,
-    password_file: Option<&Path>,
+    server: ServerElsewhere,
 ) -> anyhow::Result<()> {
-    let server = ServerElsewhere::parse(address).map_err(usage)?;
-    let server = ServerElsewhere { password_file: password_file.map(Path::to_owned), ..server };
     let build = cache.add_elsewhere(catalog, name, server).map_err(as_usage)?;
     let shown = build.elsewhere().map(ToString::to_string).unwrap_or_default();
     print::text(&format!(
@@ -231,7 +241,7 @@ fn info(catalog: &EngineCatalog, cache: &BuildCache, text: &str, as_json: bool) 
     if as_json {
         print::json(&json!({ "schema": 1, "build": build, "packages": packages }))
     } else {
-        print::text(&described(&build, &packages)?)
+        print::text(&report::printable_lines(&described(&build, &packages)?))
     }
 }
 
@@ -289,6 +299,15 @@ fn described_elsewhere(build: &EngineBuild, server: &ServerElsewhere) -> anyhow:
         writeln!(text, "  tables in  {storage}")?;
     }
     writeln!(text, "  password   {}", elsewhere::password_origin(&build.reference, server))?;
+    if let Some(authorities) = &server.tls_ca {
+        writeln!(text, "  TLS        with a certificate that `{}` has signed", authorities.display())?;
+    }
+    if server.insecure_login {
+        writeln!(
+            text,
+            "  login      insecure: in clear text over a network too, if the server asks for that"
+        )?;
+    }
     writeln!(text, "  external: dbdyno does not start, stop or freeze it, and does not read its counters")?;
     Ok(text)
 }

@@ -113,7 +113,15 @@ fn told(reference: &SubjectRef, address: &ServerAddress) -> String {
             format!("mariadb -h {host} -P {port} -u {} {}", address.user, address.database)
         }
     };
-    format!("{reference} runs; Ctrl-C stops it and removes its data\n  {place}\n")
+    let warning = match &address.endpoint {
+        Endpoint::Socket { .. } => String::new(),
+        Endpoint::Tcp { .. } => format!(
+            "  warning: every user of this host can log in as {}, a superuser without a password, and do what the server's own account may; \
+             without --tcp only you can\n",
+            address.user
+        ),
+    };
+    format!("{reference} runs; Ctrl-C stops it and removes its data\n  {place}\n{warning}")
 }
 
 /// Set when standard input has ended: whoever started us has ended too.
@@ -126,4 +134,32 @@ fn end_of_input() -> Arc<AtomicBool> {
         set.store(true, Ordering::Relaxed);
     });
     ended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_listens_says_who_can_log_in() {
+        let told_of = |endpoint: Endpoint| {
+            let address = ServerAddress {
+                dialect: Dialect::Postgres,
+                endpoint,
+                user: "bench".to_owned(),
+                password: None,
+                database: "bench".to_owned(),
+                storage: None,
+                insecure_login: false,
+                tls_ca: None,
+            };
+            told(&"postgres@16.3".parse().unwrap(), &address)
+        };
+        let by_tcp = told_of(Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 5433 });
+        assert!(by_tcp.contains("psql -h 127.0.0.1 -p 5433 -U bench bench\n"), "{by_tcp}");
+        let warning = "  warning: every user of this host can log in as bench, a superuser";
+        assert!(by_tcp.contains(warning), "{by_tcp}");
+        let by_socket = told_of(Endpoint::Socket { path: "/tmp/s/.s.PGSQL.5432".into() });
+        assert!(by_socket.contains("psql -h /tmp/s ") && !by_socket.contains("warning"), "{by_socket}");
+    }
 }

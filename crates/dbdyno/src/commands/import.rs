@@ -22,6 +22,9 @@ use model::import::{ImportRecord, ImportedFile, ImportedValue};
 use runner::clock;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Larger than any report; a database file named by mistake is not read into memory.
@@ -43,7 +46,8 @@ pub fn read_files(
     paths: &[PathBuf],
     name: Option<String>,
 ) -> anyhow::Result<ImportRecord> {
-    let files: Vec<ImportedFile> = paths.iter().map(|path| read(path)).collect::<anyhow::Result<_>>()?;
+    let files: Vec<ImportedFile> =
+        paths.iter().map(|path| read(path, MOST_BYTES)).collect::<anyhow::Result<_>>()?;
     let names = names(paths);
     let mut values = Vec::new();
     for ((file, name), index) in files.iter().zip(&names).zip(0..) {
@@ -69,17 +73,27 @@ pub fn read_files(
     })
 }
 
-fn read(path: &Path) -> anyhow::Result<ImportedFile> {
+/// Reads a file, a pipe or a device, which do not state how much comes: at most `most` bytes.
+fn read(path: &Path, most: u64) -> anyhow::Result<ImportedFile> {
     let reading = || format!("failed to read `{}`", path.display());
-    let bytes = std::fs::metadata(path).with_context(reading).map_err(usage)?.len();
-    if bytes > MOST_BYTES {
+    let kind = std::fs::metadata(path).with_context(reading).map_err(usage)?.file_type();
+    // Opening one waits for a program that writes into it, without end if none does. A pipe of the shell has no name in the file system.
+    if kind.is_fifo() && path.canonicalize().is_ok() {
         return Err(usage(anyhow!(
-            "`{}` has {} MB, more than any report: name a text file",
-            path.display(),
-            bytes >> 20
+            "`{}` is a named pipe: name a file, or the output of a command by `<(command)`",
+            path.display()
         )));
     }
-    let bytes = std::fs::read(path).with_context(reading).map_err(usage)?;
+    let mut bytes = Vec::new();
+    let file = File::open(path).with_context(reading).map_err(usage)?;
+    file.take(most + 1).read_to_end(&mut bytes).with_context(reading).map_err(usage)?;
+    if bytes.len() as u64 > most {
+        return Err(usage(anyhow!(
+            "`{}` has more than {} MB, more than any report: name a text file",
+            path.display(),
+            most >> 20
+        )));
+    }
     Ok(ImportedFile {
         file: path.display().to_string(),
         sha256: sha256(&bytes),
@@ -186,6 +200,31 @@ fn choices(reading: &Reading) -> Choices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn what_states_no_size_is_read_up_to_the_most() {
+        let piped = |text: &str, most: u64| {
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            writer.write_all(text.as_bytes()).unwrap();
+            drop(writer);
+            read(Path::new(&format!("/dev/fd/{}", reader.as_raw_fd())), most)
+        };
+        assert_eq!(piped("1234", 4).unwrap().text, "1234");
+        for error in [piped("12345", 4).unwrap_err(), read(Path::new("/dev/zero"), 4096).unwrap_err()] {
+            assert!(error.to_string().contains("more than any report"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_may_write_into_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = read(&pipe, 4096).unwrap_err().to_string();
+        assert!(error.contains("pipe` is a named pipe: name a file"), "{error}");
+    }
 
     #[test]
     fn files_are_named_by_what_tells_them_apart() {

@@ -201,8 +201,8 @@ struct Stage {
 
 fn stage(places: &Places, run: &str) -> anyhow::Result<Stage> {
     let work_dir = paths::work_dir(places)?;
+    memory_limit::remove_stale(&work_dir);
     run_directory::remove_stale(&work_dir);
-    memory_limit::remove_stale();
     let directory = RunDirectory::create(&work_dir, run)?;
     Ok(Stage { directory, host: host::describe(&work_dir) })
 }

@@ -24,6 +24,7 @@ pub mod report;
 pub mod run;
 pub mod serve;
 pub mod slow_device;
+pub mod store;
 pub mod watch;
 pub mod worker;
 pub mod workload;

@@ -9,9 +9,9 @@ use anyhow::{Context, anyhow};
 use findings::Finding;
 use findings::conditions::{Differing, RunConditions, host_warning};
 use findings::selection::{NoSuchPart, Selection};
+use model::listing::Entry;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord, RunWarning};
-use std::fmt::Write;
 use store::{Filter, Store};
 
 /// Finds the runs, shows them, and with --gate says whether they let a change through.
@@ -126,30 +126,33 @@ fn comparable(records: &[RunRecord]) -> anyhow::Result<()> {
 }
 
 fn list(store: &Store) -> anyhow::Result<Ending> {
-    let mut text = String::new();
-    for entry in store.entries(&Filter::default(), 0, u32::MAX)?.entries {
-        let began = jiff::Timestamp::from_microsecond(entry.began_at_us).context("a time is out of range")?;
-        writeln!(
-            text,
-            "{}  {}  {:<9} {:<11} {:<8} {}{}",
-            entry.id,
-            began.strftime("%Y-%m-%d %H:%M:%SZ"),
-            entry.kind.name(),
-            entry.status.name(),
-            entry.workload,
-            entry.subjects.join(" "),
-            entry.name.map(|name| format!("  ({name})")).unwrap_or_default(),
-        )?;
-    }
-    print::text(&text)?;
+    let entries = store.entries(&Filter::default(), 0, u32::MAX)?.entries;
+    let lines: Vec<String> = entries.iter().map(line_of).collect::<anyhow::Result<_>>()?;
+    print::text(&lines.concat())?;
     Ok(Ending::Done)
+}
+
+/// The line of a run, an import or a bisection; names come from files of others.
+fn line_of(entry: &Entry) -> anyhow::Result<String> {
+    let began = jiff::Timestamp::from_microsecond(entry.began_at_us).context("a time is out of range")?;
+    let line = format!(
+        "{}  {}  {:<9} {:<11} {:<8} {}{}",
+        entry.id,
+        began.strftime("%Y-%m-%d %H:%M:%SZ"),
+        entry.kind.name(),
+        entry.status.name(),
+        entry.workload,
+        entry.subjects.join(" "),
+        entry.name.as_ref().map(|name| format!("  ({name})")).unwrap_or_default(),
+    );
+    Ok(report::printable(&line) + "\n")
 }
 
 fn raw(store: &Store, id: &str, which: &str) -> anyhow::Result<Ending> {
     let names = store.load_run(id)?.raw_outputs;
     if which == "list" {
-        let lines: String =
-            names.iter().map(|name| format!("{}/{}/{}\n", name.launch, name.side, name.name)).collect();
+        let line = |name: &RawOutputName| format!("{}/{}/{}", name.launch, name.side, name.name);
+        let lines: String = names.iter().map(|name| report::printable(&line(name)) + "\n").collect();
         print::text(&lines)?;
         return Ok(Ending::Done);
     }
@@ -167,4 +170,34 @@ fn parse_raw_name(text: &str) -> Option<RawOutputName> {
     let (launch, rest) = text.split_once('/')?;
     let (side, name) = rest.split_once('/')?;
     Some(RawOutputName { launch: launch.parse().ok()?, side: side.parse().ok()?, name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::listing::{EntryKind, TrialCounts};
+    use model::record::RunStatus;
+
+    #[test]
+    fn an_entry_is_one_line_without_anything_that_a_terminal_would_obey() {
+        let entry = Entry {
+            id: "20261121-091500-3fa9".to_owned(),
+            name: Some("n\x1b]0;title\x07".to_owned()),
+            kind: EntryKind::Import,
+            status: RunStatus::Unfinished,
+            began_at_us: 1_795_252_500_000_000,
+            ended_at_us: None,
+            workload: "table".to_owned(),
+            host: None,
+            subjects: vec!["a\x1b[2J.tsv".to_owned(), "b\n20261121-100000-0000 c".to_owned()],
+            trials: TrialCounts::default(),
+            found: None,
+        };
+        let line = line_of(&entry).unwrap();
+        assert_eq!(
+            line,
+            "20261121-091500-3fa9  2026-11-21 09:15:00Z  import    unfinished  table    a?[2J.tsv b \
+             20261121-100000-0000 c  (n?]0;title?)\n"
+        );
+    }
 }

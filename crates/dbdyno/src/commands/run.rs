@@ -45,7 +45,8 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
                 true => last_interleaved(places, &workload.name, &host.name)?,
                 false => None,
             };
-            print::text(&campaign::describe(&file, &workload, &parts, host.memory_bytes, earlier.as_ref()))?;
+            let text = campaign::describe(&file, &workload, &parts, host.memory_bytes, earlier.as_ref());
+            print::text(&report::printable_lines(&text))?;
         }
         return Ok(Ending::Done);
     }

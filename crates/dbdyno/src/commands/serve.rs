@@ -11,23 +11,31 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use store::Store;
+use tokio_rustls::TlsAcceptor;
 
 /// Looks at the store, listens, says where, answers.
 pub fn run(places: &Places, arguments: &Serve) -> anyhow::Result<Ending> {
     let stop = interrupt::listen()?;
     let path = paths::store_file(places)?;
     brought_up_to_date(&path)?;
+    let tls = tls(arguments)?;
     let listener = listening(arguments.listen)?;
     let address = listener.local_addr().context("failed to read the address that is listened on")?;
-    let token = token(arguments, address)?;
-    // One line, which scripts read: it comes when the address answers.
-    print::text(&format!("http://{address}/\n"))?;
-    say(&format!("serving `{}`; Ctrl-C ends it", path.display()));
-    if let (Some(token), None) = (&token, &arguments.token_file) {
-        say(&format!("token, not shown again: {}", token.shown()));
-        say(&format!("open in a browser: http://{address}/?token={}", token.shown()));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let mut access = access(arguments, address)?;
+    if tls.is_some() {
+        access = access.encrypted();
     }
-    serving::run(listener, &Site::new(path, Access::new(address, token)), &stop)?;
+    // One line, which scripts read: it comes when the address answers.
+    print::text(&format!("{scheme}://{address}/\n"))?;
+    say(&format!("serving `{}`; Ctrl-C ends it", path.display()));
+    if arguments.token_file.is_none() && !address.ip().is_loopback() {
+        let code = Token::drawn()?;
+        say(&format!("for one browser, once: {scheme}://{address}/?token={}", code.shown()));
+        say("for more of them, and for scripts: --token-file");
+        access = access.with_code(code);
+    }
+    serving::run(listener, tls, Site::new(path, access), &stop)?;
     Ok(Ending::Done)
 }
 
@@ -64,19 +72,31 @@ fn listening(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// The one of the file; on another address than the loopback at least one that is drawn.
-fn token(arguments: &Serve, address: SocketAddr) -> anyhow::Result<Option<Token>> {
-    match &arguments.token_file {
+fn tls(arguments: &Serve) -> anyhow::Result<Option<TlsAcceptor>> {
+    let (Some(certificate), Some(key)) = (&arguments.tls_certificate, &arguments.tls_key) else {
+        return Ok(None);
+    };
+    warn_of_readers(key, "key of TLS");
+    serving::acceptor(certificate, key).map(Some).map_err(usage)
+}
+
+/// With the token of the file; on another address than the loopback at least with one that is drawn, and which nobody knows: a
+/// code leads to its cookie.
+fn access(arguments: &Serve, address: SocketAddr) -> anyhow::Result<Access> {
+    let token = match &arguments.token_file {
         Some(path) => {
-            let others_can_read =
-                std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0);
-            if others_can_read {
-                say(&format!("warning: others can read the token file `{0}`; chmod 600 {0}", path.display()));
-            }
-            Token::of_file(path).map(Some).map_err(usage)
+            warn_of_readers(path, "token file");
+            Some(Token::of_file(path).map_err(usage)?)
         }
-        None if address.ip().is_loopback() => Ok(None),
-        None => Token::drawn().map(Some),
+        None if address.ip().is_loopback() => None,
+        None => Some(Token::drawn()?),
+    };
+    Ok(Access::new(address, token).with_names(&arguments.name))
+}
+
+fn warn_of_readers(path: &Path, what: &str) {
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0) {
+        say(&format!("warning: others can read the {what} `{0}`; chmod 600 {0}", path.display()));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::exit::{Usage, usage};
 use crate::{paths, resources};
 use anyhow::anyhow;
 use model::block_cache;
+use model::limits::MOST_BUDGET_MINUTES;
 use model::loop_device::FileSystem;
 use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
 use model::plan_file::PlanFile;
@@ -30,7 +31,7 @@ pub struct Campaign {
 }
 
 /// A campaign lasts as long as it lasts where the user sets no budget.
-const NO_BUDGET: Nanos = Nanos::from_secs(366 * 86_400);
+const NO_BUDGET: Nanos = Nanos::from_secs(MOST_BUDGET_MINUTES * 60);
 
 /// The workloads of a plan file at their sizes, without anything fetched.
 pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
@@ -42,6 +43,7 @@ pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
             workload = workload.for_hardware(classes.class(hardware).map_err(usage)?);
         }
         workload = workload.scaled(&file.scale);
+        workload.check_data().map_err(usage)?;
         workload.options.extend(file.options.clone());
         for step in &file.steps {
             workload.step(step).map_err(usage)?;
@@ -415,4 +417,32 @@ fn extent(step: &Step, workload: &Workload) -> (String, f64) {
 
 fn span(seconds: f64) -> String {
     if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_plan_of_the_project_is_read_and_its_workloads_get_their_sizes() {
+        let plans = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans")).unwrap();
+        let mut names = Vec::new();
+        for path in plans.map(|entry| entry.unwrap().path()) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let file = PlanFile::parse(&text, &path.display().to_string()).unwrap();
+            assert_eq!(workloads(&file).unwrap().len(), file.workloads.len(), "{}", path.display());
+            names.push(file.name);
+        }
+        assert!(names.len() > 10, "{names:?}");
+    }
+
+    #[test]
+    fn rows_of_a_plan_in_all_tables_of_its_workload_have_a_bound() {
+        let text = "name = \"n\"\nworkloads = [\"sysbench.medium\"]\nsubjects = [\"postgres@16.3\"]\n\
+                    scale = { rows = 200_000_000_000 }\n";
+        let error = workloads(&PlanFile::parse(text, "n.toml").unwrap()).unwrap_err().to_string();
+        let expected =
+            "workload `sysbench.medium` at this size, data: keys (rows of all tables) is 1600000000000";
+        assert!(error.contains(expected), "{error}");
+    }
 }

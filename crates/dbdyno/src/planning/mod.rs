@@ -18,6 +18,7 @@ use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
 use model::block_cache;
 use model::config::Options;
+use model::limits::MOST_BYTES;
 use model::plan::{DecisionRule, Layout, Plan, Purpose, Subject};
 use model::plan_file::UnknownOptions;
 use model::planted::PlantedAs;
@@ -221,7 +222,8 @@ fn memory_of(workload: &Workload, options: &Options) -> u64 {
     // Indexes and filters are in the cache too. The image's pages are one file's for all sides.
     let reads = cache.min(data + data / 4);
     // RocksDB keeps two memtables by default and needs some for compaction; the files that it writes are in the page cache.
-    let writes = number("write_buffer_size").unwrap_or(64 << 20) * 4 + data;
+    let memtable = number("write_buffer_size").unwrap_or(64 << 20).min(MOST_BYTES.0);
+    let writes = memtable * 4 + data;
     EMPTY_PROCESS + reads.max(writes)
 }
 

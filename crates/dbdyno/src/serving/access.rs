@@ -1,5 +1,5 @@
-//! Who may ask: only by the address that is listened on, so that no name of a stranger leads here (DNS rebinding), and
-//! where that is not the loopback only with the token.
+//! Who may ask: only by the address that is listened on or a name that was given, so that no name of a stranger leads here (DNS
+//! rebinding), no page of another site, and where that is not the loopback only with the token.
 
 use super::asked::Asked;
 use super::router::{Query, encoded_pairs};
@@ -8,12 +8,13 @@ use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a token that we draw.
 const DRAWN_BYTES: usize = 16;
 /// A token of a file has at least as many characters: less can be guessed.
 const LEAST_CHARACTERS: usize = 16;
-/// The parameter that carries the token once, before it becomes a cookie.
+/// The parameter that carries the token or the code once, before it becomes a cookie.
 const PARAMETER: &str = "token";
 
 /// A secret that opens the door.
@@ -23,7 +24,13 @@ pub struct Token(String);
 /// Who may ask what is listened on at one address.
 pub struct Access {
     listening: SocketAddr,
+    /// Names of this host, besides the address.
+    names: Vec<String>,
+    is_encrypted: bool,
     token: Option<Token>,
+    /// Takes the place of the token in the first request that has it, and of no other: what is printed on a terminal or in a
+    /// journal opens nothing afterwards.
+    code: Mutex<Option<Token>>,
 }
 
 /// Whether somebody may ask.
@@ -32,6 +39,8 @@ pub enum Admission {
     Granted,
     /// By another address than the one that is listened on.
     Misdirected,
+    /// From a page of another site, as a part of it.
+    Embedded,
     NeedsToken,
     /// With the token in the address: a cookie takes its place.
     Welcome {
@@ -98,7 +107,22 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 impl Access {
     pub fn new(listening: SocketAddr, token: Option<Token>) -> Access {
-        Access { listening, token }
+        Access { listening, names: Vec::new(), is_encrypted: false, token, code: Mutex::new(None) }
+    }
+
+    /// Whoever asks may call the host by these names too.
+    pub fn with_names(self, names: &[String]) -> Access {
+        Access { names: names.to_vec(), ..self }
+    }
+
+    /// What is asked comes by TLS.
+    pub fn encrypted(self) -> Access {
+        Access { is_encrypted: true, ..self }
+    }
+
+    /// With a code for one browser.
+    pub fn with_code(self, code: Token) -> Access {
+        Access { code: Mutex::new(Some(code)), ..self }
     }
 
     /// Decides, from the headers and the address alone.
@@ -106,24 +130,39 @@ impl Access {
         if !self.is_own_address(&asked.hosts) {
             return Admission::Misdirected;
         }
+        if is_embedded(asked) {
+            return Admission::Embedded;
+        }
         let Some(token) = &self.token else { return Admission::Granted };
         if self.has_cookie(asked, token) || bearer(asked).is_some_and(|given| token.is(given)) {
             return Admission::Granted;
         }
         let (path, query) = asked.target.split_once('?').unwrap_or((asked.target.as_str(), ""));
         let query = Query::parse(query);
-        if token.is(query.get(PARAMETER)) {
+        let given = query.get(PARAMETER);
+        if token.is(given) || self.takes_code(given) {
             let left: Vec<(&str, &str)> = query.pairs().filter(|(name, _)| *name != PARAMETER).collect();
             return Admission::Welcome {
                 cookie: format!(
-                    "{}={}; Path=/; HttpOnly; SameSite=Strict",
+                    "{}={}; Path=/; HttpOnly; SameSite=Strict{}",
                     self.cookie_name(),
-                    token.cookie_value()
+                    token.cookie_value(),
+                    if self.is_encrypted { "; Secure" } else { "" }
                 ),
                 location: local(path, &encoded_pairs(&left)),
             };
         }
         Admission::NeedsToken
+    }
+
+    /// Whether it is the code, which is used up by that.
+    fn takes_code(&self, given: &str) -> bool {
+        let mut code = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_code = code.as_ref().is_some_and(|code| code.is(given));
+        if is_code {
+            *code = None;
+        }
+        is_code
     }
 
     /// Cookies know no ports: two servers of one host must not take each other's.
@@ -139,19 +178,22 @@ impl Access {
         own.any(|(_, value)| token.is_cookie(value))
     }
 
-    /// One `Host` header with our own address, or `localhost` where that leads here.
+    /// One `Host` header with our own address, `localhost` where that leads here, or a name that was given.
     fn is_own_address(&self, hosts: &[String]) -> bool {
         let [host] = hosts else { return false };
         let own = self.listening;
-        match Named::parse(host) {
+        match Named::parse(host, if self.is_encrypted { HTTPS } else { HTTP }) {
             Some(Named::Address(address)) => {
                 address.port() == own.port()
                     && (address.ip() == own.ip()
                         || own.ip().is_unspecified()
                         || address.ip().is_loopback() && own.ip().is_loopback())
             }
-            Some(Named::Localhost { port }) => {
-                port == own.port() && (own.ip().is_loopback() || own.ip().is_unspecified())
+            Some(Named::Name { name, port }) => {
+                let leads_here = own.ip().is_loopback() || own.ip().is_unspecified();
+                let is_local = leads_here && name.eq_ignore_ascii_case("localhost");
+                port == own.port()
+                    && (is_local || self.names.iter().any(|own| own.eq_ignore_ascii_case(name)))
             }
             None => false,
         }
@@ -169,27 +211,34 @@ fn bearer(asked: &Asked) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| given.trim())
 }
 
-/// What stands in a `Host` header, as far as it can be ours.
-enum Named {
-    Address(SocketAddr),
-    Localhost { port: u16 },
+/// A page of another site that has our pages in itself, as images or frames: they cannot be read there, but making them takes
+/// CPU on a host that may be measuring. A link from there is none. Browsers say so; other clients say nothing.
+fn is_embedded(asked: &Asked) -> bool {
+    asked.fetch_site.as_deref() == Some("cross-site") && asked.fetch_mode.as_deref() != Some("navigate")
 }
 
-impl Named {
-    /// A port that is not written is that of HTTP.
-    fn parse(host: &str) -> Option<Named> {
-        const HTTP: u16 = 80;
+/// The ports that are not written.
+const HTTP: u16 = 80;
+const HTTPS: u16 = 443;
+
+/// What stands in a `Host` header.
+enum Named<'a> {
+    Address(SocketAddr),
+    Name { name: &'a str, port: u16 },
+}
+
+impl Named<'_> {
+    fn parse(host: &str, default_port: u16) -> Option<Named<'_>> {
         if let Ok(address) = host.parse::<SocketAddr>() {
             return Some(Named::Address(address));
         }
         if let Ok(ip) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-            return Some(Named::Address(SocketAddr::new(ip, HTTP)));
+            return Some(Named::Address(SocketAddr::new(ip, default_port)));
         }
-        let (name, port) = match host.split_once(':') {
-            Some((name, port)) => (name, port.parse().ok()?),
-            None => (host, HTTP),
-        };
-        name.eq_ignore_ascii_case("localhost").then_some(Named::Localhost { port })
+        match host.split_once(':') {
+            Some((name, port)) => Some(Named::Name { name, port: port.parse().ok()? }),
+            None => Some(Named::Name { name: host, port: default_port }),
+        }
     }
 }
 
@@ -234,6 +283,63 @@ mod tests {
         let mut twice = asked("localhost:7117", "/");
         twice.hosts.push("localhost:7117".to_owned());
         assert_eq!(access("127.0.0.1:7117", None).admit(&twice), Admission::Misdirected);
+    }
+
+    #[test]
+    fn a_name_that_was_given_is_answered_and_https_has_its_own_port() {
+        let check = |host: &str, expected: Admission| {
+            let access = access("10.0.0.5:443", None).with_names(&["bench.example".to_owned()]).encrypted();
+            assert_eq!(access.admit(&asked(host, "/")), expected, "{host}");
+        };
+        for host in ["bench.example", "Bench.Example:443", "10.0.0.5", "10.0.0.5:443"] {
+            check(host, Admission::Granted);
+        }
+        for host in [
+            "bench.example:80",
+            "bench.example.evil.example",
+            "evil.example",
+            "bench.example:x",
+            "10.0.0.5:80",
+        ] {
+            check(host, Admission::Misdirected);
+        }
+    }
+
+    #[test]
+    fn a_page_of_another_site_may_link_here_and_have_nothing_of_ours_in_itself() {
+        let check = |site: Option<&str>, mode: Option<&str>, expected: Admission| {
+            let asked = Asked {
+                fetch_site: site.map(str::to_owned),
+                fetch_mode: mode.map(str::to_owned),
+                ..asked("127.0.0.1:7117", "/")
+            };
+            assert_eq!(access("127.0.0.1:7117", None).admit(&asked), expected, "{site:?} {mode:?}");
+        };
+        check(None, None, Admission::Granted);
+        check(Some("same-origin"), Some("cors"), Admission::Granted);
+        check(Some("none"), Some("navigate"), Admission::Granted);
+        check(Some("cross-site"), Some("navigate"), Admission::Granted);
+        check(Some("cross-site"), Some("no-cors"), Admission::Embedded);
+        check(Some("cross-site"), None, Admission::Embedded);
+    }
+
+    #[test]
+    fn the_code_opens_once() {
+        let code = Token("fedcba98765432100123".to_owned());
+        let access = access("10.0.0.5:7117", Some(SECRET)).with_code(code.clone()).encrypted();
+        let with_code = asked("10.0.0.5:7117", &format!("/?token={}", code.shown()));
+        let bearer =
+            Asked { authorization: Some(format!("Bearer {}", code.shown())), ..asked("10.0.0.5:7117", "/") };
+        assert_eq!(access.admit(&bearer), Admission::NeedsToken, "it is no token");
+        let Admission::Welcome { cookie, location } = access.admit(&with_code) else {
+            panic!("it is not taken")
+        };
+        assert_eq!(location, "/");
+        assert!(cookie.ends_with("; SameSite=Strict; Secure"), "{cookie}");
+        assert_eq!(access.admit(&with_code), Admission::NeedsToken);
+        let pair = cookie.split(';').next().unwrap().to_owned();
+        let with_cookie = Asked { cookies: vec![pair], ..asked("10.0.0.5:7117", "/") };
+        assert_eq!(access.admit(&with_cookie), Admission::Granted);
     }
 
     #[test]

@@ -76,27 +76,41 @@ impl Site {
     }
 
     /// Answers a request. Nothing is changed by any.
+    #[cfg(test)]
     pub fn answer(&self, asked: &Asked) -> Answer {
+        self.refused(asked).unwrap_or_else(|| self.page(asked))
+    }
+
+    /// What is answered without opening the store: to those who may not ask, that they may not.
+    pub fn refused(&self, asked: &Asked) -> Option<Answer> {
         if asked.target.len() > MOST_TARGET_BYTES {
-            return text(414, "the address is too long");
+            return Some(text(414, "the address is too long"));
         }
         match self.access.admit(asked) {
-            Admission::Granted => {}
+            Admission::Granted if asked.method == Method::Other => Some(
+                text(405, "nothing is changed here: only GET and HEAD are answered")
+                    .with("Allow", "GET, HEAD"),
+            ),
+            Admission::Granted => None,
             Admission::Misdirected => {
-                return text(421, "this server is asked for by another address than the one it listens on");
+                Some(text(421, "this server is asked for by another address than the one it listens on"))
             }
+            Admission::Embedded => Some(text(
+                403,
+                "a page of another site has this address in itself, as an image or a frame; open it by itself",
+            )),
             Admission::NeedsToken => {
                 let says = "a token is needed: `Authorization: Bearer TOKEN`, or once `?token=TOKEN` at the end of the address";
-                return text(401, says).with("WWW-Authenticate", "Bearer");
+                Some(text(401, says).with("WWW-Authenticate", "Bearer"))
             }
             Admission::Welcome { cookie, location } => {
-                return Answer::redirect(location).with("Set-Cookie", cookie);
+                Some(Answer::redirect(location).with("Set-Cookie", cookie))
             }
         }
-        if asked.method == Method::Other {
-            return text(405, "nothing is changed here: only GET and HEAD are answered")
-                .with("Allow", "GET, HEAD");
-        }
+    }
+
+    /// The page, for who may ask for it.
+    pub fn page(&self, asked: &Asked) -> Answer {
         self.routed(&asked.target).unwrap_or_else(|failure| self.told(failure))
     }
 
@@ -179,8 +193,11 @@ impl Site {
             | store::Error::NotAStore { .. }
             | store::Error::Newer { .. }
             | store::Error::OtherWriter { .. }
+            | store::Error::NotALockFile { .. }
             | store::Error::ReadOnly { .. }
             | store::Error::DiskFull { .. }
+            | store::Error::Damaged { .. }
+            | store::Error::NoRoom { .. }
             | store::Error::Sql { .. }
             | store::Error::DuplicateRun { .. }
             | store::Error::RunNotBegun { .. } => {

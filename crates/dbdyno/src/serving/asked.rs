@@ -15,6 +15,10 @@ pub struct Asked {
     pub authorization: Option<String>,
     /// The `Cookie` headers.
     pub cookies: Vec<String>,
+    /// The `Sec-Fetch-Site` header: whether a page of this site asks, or one of another.
+    pub fetch_site: Option<String>,
+    /// The `Sec-Fetch-Mode` header: whether what is asked for is to be looked at by itself, or is part of the page.
+    pub fetch_mode: Option<String>,
 }
 
 /// Nothing but the two that change nothing is answered.

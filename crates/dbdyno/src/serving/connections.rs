@@ -1,173 +1,188 @@
 //! The connections that are open: at most so many, and the oldest makes room for a new one, so that clients which keep theirs
 //! open without using it keep nobody out.
 
-use std::collections::BTreeMap;
-use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
-/// All of them.
+/// All of them. Dropping it closes them.
 pub struct Connections {
     most: usize,
-    open: Mutex<Open>,
-    closed: Condvar,
-}
-
-#[derive(Default)]
-struct Open {
-    next: u64,
+    tasks: JoinSet<()>,
     /// In the order in which they were accepted.
-    sockets: BTreeMap<u64, Socket>,
+    open: Vec<Open>,
 }
 
-struct Socket {
-    stream: Arc<TcpStream>,
-    has_asked: bool,
-}
-
-/// One of them, closed when dropped.
-pub struct Connection<'a> {
-    all: &'a Connections,
-    number: u64,
-    stream: Arc<TcpStream>,
+struct Open {
+    task: AbortHandle,
+    has_asked: Arc<AtomicBool>,
 }
 
 impl Connections {
     /// None yet, and never more than `most`.
     pub fn new(most: usize) -> Connections {
-        Connections { most, open: Mutex::default(), closed: Condvar::new() }
+        Connections { most, tasks: JoinSet::new(), open: Vec::new() }
     }
 
-    /// A new one; if there are as many as there may be, one is ended.
-    pub fn add(&self, stream: TcpStream) -> Connection<'_> {
-        let stream = Arc::new(stream);
-        let mut open = self.lock();
-        if open.sockets.len() >= self.most {
-            open.end_one();
+    /// A new one, which ends with what `converse` gives. That sets the flag as soon as the client's request has come. If there
+    /// are as many as there may be, one is closed.
+    pub fn add<Conversation>(&mut self, converse: impl FnOnce(Arc<AtomicBool>) -> Conversation)
+    where
+        Conversation: Future<Output = ()> + Send + 'static,
+    {
+        self.forget_ended();
+        if self.open.len() >= self.most {
+            self.close_one();
         }
-        let number = open.next;
-        open.next += 1;
-        open.sockets.insert(number, Socket { stream: Arc::clone(&stream), has_asked: false });
-        Connection { all: self, number, stream }
+        let has_asked = Arc::new(AtomicBool::new(false));
+        let task = self.tasks.spawn(converse(Arc::clone(&has_asked)));
+        self.open.push(Open { task, has_asked });
     }
 
-    /// Gives back file descriptors: ends the older half of those that have not asked. Who has just come is about to ask; `accept`
+    /// Gives back file descriptors: closes the older half of those that have not asked. Who has just come is about to ask; `accept`
     /// fails for want of a descriptor also when no other client waits.
-    pub fn make_room(&self) {
-        let mut open = self.lock();
-        let idle = open.sockets.values().filter(|socket| !socket.has_asked).count();
+    pub fn make_room(&mut self) {
+        self.forget_ended();
+        let idle = self.open.iter().filter(|open| !open.has_asked()).count();
         for _ in 0..(idle / 2).max(1) {
-            open.end_one();
+            self.close_one();
         }
     }
 
-    /// Ends those whose request has not come yet, and waits for the answers of the others for `timeout`; then ends all.
-    pub fn finish(&self, timeout: Duration) {
-        let mut open = self.lock();
-        for socket in open.sockets.values().filter(|socket| !socket.has_asked) {
-            socket.end();
+    /// Closes those whose request has not come yet, and waits for the answers of the others for `limit`; then closes all.
+    pub async fn finish(mut self, limit: Duration) {
+        for open in self.open.iter().filter(|open| !open.has_asked()) {
+            open.task.abort();
         }
-        let waited = self.closed.wait_timeout_while(open, timeout, |open| !open.sockets.is_empty());
-        open = waited.unwrap_or_else(PoisonError::into_inner).0;
-        open.sockets.values().for_each(Socket::end);
+        let ended = async { while self.tasks.join_next().await.is_some() {} };
+        // An error says that the time is over.
+        let _ = timeout(limit, ended).await;
+        self.tasks.shutdown().await;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn forget_ended(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        self.open.retain(|open| !open.task.is_finished());
+    }
+
+    /// The oldest that has not asked; if all have, the oldest: who asked last waits for an answer still.
+    fn close_one(&mut self) {
+        let has_not_asked = self.open.iter().position(|open| !open.has_asked());
+        if !self.open.is_empty() {
+            self.open.remove(has_not_asked.unwrap_or(0)).task.abort();
+        }
     }
 }
 
 impl Open {
-    /// The oldest that has not asked; if all have, the oldest: who asked last waits for an answer still.
-    fn end_one(&mut self) {
-        let has_not_asked = self.sockets.iter().find(|(_, socket)| !socket.has_asked);
-        let number = has_not_asked.or(self.sockets.first_key_value()).map(|(number, _)| *number);
-        if let Some(socket) = number.and_then(|number| self.sockets.remove(&number)) {
-            socket.end();
-        }
-    }
-}
-
-impl Socket {
-    /// Its thread is woken: reading and writing fail from now on.
-    fn end(&self) {
-        // An error says that the client was faster.
-        let _ = self.stream.shutdown(Shutdown::Both);
-    }
-}
-
-impl Connection<'_> {
-    pub fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    /// Its request has come.
-    pub fn has_asked(&self) {
-        if let Some(socket) = self.all.lock().sockets.get_mut(&self.number) {
-            socket.has_asked = true;
-        }
-    }
-}
-
-impl Drop for Connection<'_> {
-    fn drop(&mut self) {
-        self.all.lock().sockets.remove(&self.number);
-        self.all.closed.notify_all();
+    fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::Relaxed)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
-    use std::net::TcpListener;
 
-    /// The connections, and the ends of their clients.
-    fn opened<'a>(all: &'a Connections, count: usize) -> (Vec<Connection<'a>>, Vec<TcpStream>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut connections = Vec::new();
-        let mut clients = Vec::new();
-        for _ in 0..count {
-            clients.push(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
-            connections.push(all.add(listener.accept().unwrap().0));
-        }
-        (connections, clients)
+    fn within(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(test);
     }
 
-    fn check(all: &Connections, connections: &[Connection<'_>], open: &[bool]) {
-        let found: Vec<bool> =
-            connections.iter().map(|of| all.lock().sockets.contains_key(&of.number)).collect();
-        assert_eq!(found, open);
+    /// The flags of connections that end only when they are closed.
+    fn opened(all: &mut Connections, count: usize) -> Vec<Arc<AtomicBool>> {
+        let mut flags = Vec::new();
+        for _ in 0..count {
+            all.add(|has_asked| {
+                flags.push(Arc::clone(&has_asked));
+                async move {
+                    let _held = has_asked;
+                    std::future::pending().await
+                }
+            });
+        }
+        flags
+    }
+
+    fn asks(flag: &AtomicBool) {
+        flag.store(true, Ordering::Relaxed);
+    }
+
+    fn check(all: &Connections, flags: &[Arc<AtomicBool>], expected: &[bool]) {
+        let is_open = |flag| all.open.iter().any(|open| Arc::ptr_eq(&open.has_asked, flag));
+        assert_eq!(flags.iter().map(is_open).collect::<Vec<bool>>(), expected);
     }
 
     #[test]
     fn the_oldest_that_has_not_asked_makes_room_and_then_the_oldest() {
-        let all = Connections::new(3);
-        let (connections, clients) = opened(&all, 3);
-        connections[0].has_asked();
-        let (more, _clients) = opened(&all, 1);
-        check(&all, &connections, &[true, false, true]);
-        assert_eq!((&clients[1]).read(&mut [0]).unwrap(), 0, "its client is told");
-        connections[2].has_asked();
-        more[0].has_asked();
-        let (_last, _clients) = opened(&all, 1);
-        check(&all, &connections, &[false, false, true]);
-        drop((connections, more));
-        assert_eq!(all.lock().sockets.len(), 1);
+        within(async {
+            let mut all = Connections::new(3);
+            let flags = opened(&mut all, 3);
+            asks(&flags[0]);
+            let more = opened(&mut all, 1);
+            check(&all, &flags, &[true, false, true]);
+            tokio::task::yield_now().await;
+            assert_eq!(Arc::strong_count(&flags[1]), 1, "what it holds is given back");
+            asks(&flags[2]);
+            asks(&more[0]);
+            opened(&mut all, 1);
+            check(&all, &flags, &[false, false, true]);
+            assert_eq!(all.open.len(), 3);
+        });
     }
 
     #[test]
     fn who_has_just_come_stays_when_descriptors_run_out() {
-        let all = Connections::new(9);
-        let (connections, _clients) = opened(&all, 6);
-        connections[1].has_asked();
-        all.make_room();
-        check(&all, &connections, &[false, true, false, true, true, true]);
-        all.make_room();
-        all.make_room();
-        check(&all, &connections, &[false, true, false, false, false, true]);
-        connections[5].has_asked();
-        all.make_room();
-        check(&all, &connections, &[false, false, false, false, false, true]);
+        within(async {
+            let mut all = Connections::new(9);
+            let flags = opened(&mut all, 6);
+            asks(&flags[1]);
+            all.make_room();
+            check(&all, &flags, &[false, true, false, true, true, true]);
+            all.make_room();
+            all.make_room();
+            check(&all, &flags, &[false, true, false, false, false, true]);
+            asks(&flags[5]);
+            all.make_room();
+            check(&all, &flags, &[false, false, false, false, false, true]);
+        });
+    }
+
+    #[test]
+    fn those_that_ended_take_no_place() {
+        within(async {
+            let mut all = Connections::new(2);
+            all.add(|_| async {});
+            let flags = opened(&mut all, 1);
+            tokio::task::yield_now().await;
+            let more = opened(&mut all, 1);
+            check(&all, &flags, &[true]);
+            check(&all, &more, &[true]);
+        });
+    }
+
+    #[test]
+    fn who_asked_has_time_to_be_answered_at_the_end() {
+        within(async {
+            let mut all = Connections::new(3);
+            let idle = opened(&mut all, 1);
+            let answered = Arc::new(AtomicBool::new(false));
+            let answer = Arc::clone(&answered);
+            all.add(|has_asked| async move {
+                asks(&has_asked);
+                for _ in 0..10 {
+                    tokio::task::yield_now().await;
+                }
+                asks(&answer);
+            });
+            tokio::task::yield_now().await;
+            let late = opened(&mut all, 1);
+            asks(&late[0]);
+            all.finish(Duration::from_millis(200)).await;
+            assert!(answered.load(Ordering::Relaxed));
+            assert_eq!(Arc::strong_count(&idle[0]), 1);
+            assert_eq!(Arc::strong_count(&late[0]), 1, "closed when the time was over");
+        });
     }
 }

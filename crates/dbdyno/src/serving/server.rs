@@ -1,41 +1,40 @@
-//! Sockets and threads: each connection is read by a thread of its own, asks once, is answered and closed; a few threads make
-//! the pages. Connections, bytes and times are bounded, so that no client keeps others from being answered.
+//! Sockets: hyper reads each request and writes its answer, a connection carries one; two threads make the pages. Connections,
+//! bytes and times are bounded, so that no client keeps others from being answered.
 //!
-//! The only file that writes HTTP; `head` reads it. Why there is no library for that: ADR 018.
+//! The only file that knows HTTP's library: requests and answers are types of our own (ADR 058).
 
 use super::answers::Site;
-use super::asked::{Answer, Asked, Method};
-use super::connections::{Connection, Connections};
-use super::head;
+use super::asked::{Answer, Asked, Kind, Method};
+use super::connections::Connections;
 use anyhow::Context;
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimePrinter;
-use runner::clock;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use http_body_util::Full;
+use hyper::body::{Body, Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io::{ErrorKind, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 /// Threads that make pages: that takes CPU, and the host may be measuring.
 const WORKERS: usize = 2;
 /// Requests that wait for one of them; a browser asks for one page at a time.
 const MOST_WAITING: usize = 32;
-/// How long a request waits for its page; the slowest take less than a second.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Longer than the longest address that is answered, with the headers of a browser.
+const MOST_HEAD_BYTES: usize = 96 << 10;
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long what was asked is answered still after it is to stop.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a client has to close its side after an answer, and what it may send meanwhile: see [`close`].
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-const MOST_IGNORED_BYTES: u64 = 64 << 10;
-/// What is written between two looks at the clock.
-const PIECE_BYTES: usize = 64 << 10;
 /// After this a connection is tried to be accepted again if there was no room for it.
 const ROOM_PAUSE: Duration = Duration::from_millis(100);
 /// How often it is said that there is none.
@@ -44,225 +43,207 @@ const ROOM_NOTICE: Duration = Duration::from_secs(60);
 /// What one client may take.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// Each has a thread and a file descriptor.
+    /// Each has a file descriptor.
     connections: usize,
-    /// From the beginning of a connection until its request has come.
+    /// From the beginning of a connection until TLS stands, and from then until its request has come.
     head: Duration,
-    /// From the moment that an answer is made until the client has read it: some megabytes on a slow line.
-    answer: Duration,
+    /// From the beginning of a connection to its end: the page is made, and the client has read it, some megabytes on a slow
+    /// line.
+    whole: Duration,
 }
 
 const LIMITS: Limits =
-    Limits { connections: 64, head: Duration::from_secs(10), answer: Duration::from_secs(60) };
+    Limits { connections: 64, head: Duration::from_secs(10), whole: Duration::from_secs(120) };
 
 /// Answers until `stop` is set; then what was asked before is answered still.
-pub fn run(listener: TcpListener, site: &Site, stop: &AtomicBool) -> anyhow::Result<()> {
-    run_within(LIMITS, listener, site, stop)
+pub fn run(
+    listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    site: Site,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
+    run_within(LIMITS, listener, tls, site, stop)
 }
 
-fn run_within(limits: Limits, listener: TcpListener, site: &Site, stop: &AtomicBool) -> anyhow::Result<()> {
-    accept_for_a_moment_only(&listener).context("failed to set a timeout of the listening socket")?;
-    let (jobs, waiting) = sync_channel(MOST_WAITING);
-    let server = Server {
-        site,
-        limits,
-        connections: Connections::new(limits.connections),
-        waiting: Mutex::new(waiting),
-        is_over: AtomicBool::new(false),
-    };
-    thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| server.make_pages());
-        }
-        server.accept(scope, listener, jobs, stop);
-        server.connections.finish(END_TIMEOUT);
-        server.is_over.store(true, Ordering::Relaxed);
-    });
-    Ok(())
-}
-
-/// On Linux `accept` heeds the timeout for reading of its socket, which can be set on a `TcpStream` only.
-fn accept_for_a_moment_only(listener: &TcpListener) -> io::Result<()> {
-    let same_socket = TcpStream::from(OwnedFd::from(listener.try_clone()?));
-    same_socket.set_read_timeout(Some(LOOK))
-}
-
-struct Server<'a> {
-    site: &'a Site,
+fn run_within(
     limits: Limits,
-    connections: Connections,
-    waiting: Mutex<Receiver<Job>>,
-    /// Whether the time for the last answers is over.
-    is_over: AtomicBool,
+    listener: std::net::TcpListener,
+    tls: Option<TlsAcceptor>,
+    site: Site,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
+    // When it is dropped, a page that is being made is waited for.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(WORKERS)
+        .build()
+        .context("failed to get what connections are waited for with (epoll)")?;
+    let server = Arc::new(Server {
+        site: Arc::new(site),
+        tls,
+        limits,
+        pages: Arc::new(Semaphore::new(WORKERS + MOST_WAITING)),
+    });
+    runtime.block_on(async {
+        // A socket joins the runtime from within it only.
+        let listener = listener
+            .set_nonblocking(true)
+            .and_then(|()| TcpListener::from_std(listener))
+            .context("failed to wait for connections on the listening socket")?;
+        server.serve(listener, stop).await;
+        Ok(())
+    })
 }
 
-/// A page to be made.
-struct Job {
-    asked: Asked,
-    reply: SyncSender<Answer>,
+struct Server {
+    site: Arc<Site>,
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+    /// Places for pages that are made or wait to be.
+    pages: Arc<Semaphore>,
 }
 
-impl Server<'_> {
-    /// Begins to read each connection that comes. No error ends it: what is not ours to mend (no file descriptor, no memory)
-    /// may be over in a moment.
-    fn accept<'scope>(
-        &'scope self,
-        scope: &'scope Scope<'scope, '_>,
-        listener: TcpListener,
-        jobs: SyncSender<Job>,
+impl Server {
+    async fn serve(self: &Arc<Server>, listener: TcpListener, stop: &AtomicBool) {
+        let mut connections = Connections::new(self.limits.connections);
+        self.accept(&listener, &mut connections, stop).await;
+        drop(listener);
+        connections.finish(END_TIMEOUT).await;
+    }
+
+    /// Begins with each connection that comes. No error ends it: what is not ours to mend (no file descriptor, no memory) may be
+    /// over in a moment.
+    async fn accept(
+        self: &Arc<Server>,
+        listener: &TcpListener,
+        connections: &mut Connections,
         stop: &AtomicBool,
     ) {
         let mut noticed: Option<Instant> = None;
         while !stop.load(Ordering::Relaxed) {
-            match listener.accept() {
+            // An error of the outer kind says that it is time to look whether to stop.
+            let Ok(accepted) = timeout(LOOK, listener.accept()).await else { continue };
+            match accepted {
                 Ok((stream, _)) => {
-                    let connection = self.connections.add(stream);
-                    let jobs = jobs.clone();
-                    // If there can be no thread for it, the connection is closed.
-                    let _ =
-                        thread::Builder::new().spawn_scoped(scope, move || self.converse(&connection, &jobs));
+                    connections.add(|has_asked| Arc::clone(self).converse(stream, has_asked));
                 }
-                Err(error) if is_of_no_importance(error.kind()) => {}
+                // Its client has closed it already.
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
                 Err(error) => {
                     if noticed.is_none_or(|noticed| noticed.elapsed() >= ROOM_NOTICE) {
                         // Where standard error is closed there is nobody to tell.
                         let _ = writeln!(
-                            io::stderr(),
+                            std::io::stderr(),
                             "dbdyno serve: failed to accept a connection: {error}; trying again"
                         );
                         noticed = Some(Instant::now());
                     }
-                    self.connections.make_room();
-                    thread::sleep(ROOM_PAUSE);
+                    connections.make_room();
+                    sleep(ROOM_PAUSE).await;
                 }
             }
         }
     }
 
-    /// One request and its answer.
-    fn converse(&self, connection: &Connection<'_>, jobs: &SyncSender<Job>) {
-        let stream = connection.stream();
-        let (answer, with_body) = match head::read(&mut Timed::new(stream, self.limits.head)) {
-            Ok(asked) => {
-                connection.has_asked();
-                let with_body = asked.method != Method::Head;
-                (page(asked, jobs), with_body)
+    /// One request and its answer. However it fails, the client has gone or gets no more: there is nobody to tell.
+    async fn converse(self: Arc<Server>, stream: TcpStream, has_asked: Arc<AtomicBool>) {
+        // Head and body may be two writes: the second must not wait until the first is acknowledged.
+        let _ = stream.set_nodelay(true);
+        let exchange = async {
+            match &self.tls {
+                None => self.exchange(stream, &has_asked).await,
+                Some(tls) => {
+                    if let Ok(Ok(stream)) = timeout(self.limits.head, tls.accept(stream)).await {
+                        self.exchange(stream, &has_asked).await;
+                    }
+                }
             }
-            Err(refusal) => match refusal.answer() {
-                Some(answer) => (answer, true),
-                None => return,
-            },
         };
-        // Who asked may have gone: there is nobody left to tell.
-        if write(&mut Timed::new(stream, self.limits.answer), &answer, with_body).is_ok() {
-            close(stream);
+        let _ = timeout(self.limits.whole, exchange).await;
+    }
+
+    async fn exchange(&self, stream: impl AsyncRead + AsyncWrite + Unpin, has_asked: &AtomicBool) {
+        let answered = move |request: Request<Incoming>| {
+            has_asked.store(true, Ordering::Relaxed);
+            let asked = asked(&request);
+            async move {
+                let answer = match asked {
+                    Ok(asked) => self.page(asked).await,
+                    Err(refusal) => refusal,
+                };
+                Ok::<_, Infallible>(response(&answer))
+            }
+        };
+        let _ = http1::Builder::new()
+            .keep_alive(false)
+            .max_buf_size(MOST_HEAD_BYTES)
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head)
+            .title_case_headers(true)
+            .serve_connection(TokioIo::new(stream), service_fn(answered))
+            .await;
+    }
+
+    /// The page from one of the threads that make them. Who may not ask does not keep them busy.
+    async fn page(&self, asked: Asked) -> Answer {
+        if let Some(refusal) = self.site.refused(&asked) {
+            return refusal;
         }
-    }
-
-    fn make_pages(&self) {
-        while let Some(job) = self.next_job() {
-            let answer = if self.is_over.load(Ordering::Relaxed) {
-                Site::overloaded()
-            } else {
-                // A page that cannot be made must not take the thread with it.
-                catch_unwind(AssertUnwindSafe(|| self.site.answer(&job.asked)))
-                    .unwrap_or_else(|_| Site::broken())
-            };
-            // An error says that it was waited for too long.
-            let _ = job.reply.send(answer);
-        }
-    }
-
-    fn next_job(&self) -> Option<Job> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+        let Ok(place) = Arc::clone(&self.pages).try_acquire_owned() else { return Site::overloaded() };
+        let site = Arc::clone(&self.site);
+        let made = tokio::task::spawn_blocking(move || {
+            let _until_it_is_made = place;
+            site.page(&asked)
+        });
+        // An error says that making it ended in a panic, which took nothing but the page with it.
+        made.await.unwrap_or_else(|_| Site::broken())
     }
 }
 
-/// No connection within a moment, or one that its client has closed already.
-fn is_of_no_importance(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::ConnectionAborted)
-}
-
-/// The page from one of the threads that make them.
-fn page(asked: Asked, jobs: &SyncSender<Job>) -> Answer {
-    let (reply, answer) = sync_channel(1);
-    match jobs.try_send(Job { asked, reply }) {
-        Ok(()) => answer.recv_timeout(PAGE_TIMEOUT).unwrap_or_else(|_| Site::overloaded()),
-        Err(_) => Site::overloaded(),
+/// A request that carries a body is refused by its head: nothing of a body is read, kept or waited for.
+fn asked(request: &Request<Incoming>) -> Result<Asked, Answer> {
+    if !request.body().is_end_stream() {
+        let says = "nothing is changed here: a request must have no body\n";
+        return Err(Answer::new(413, Kind::TEXT, says.to_owned()));
     }
+    let all = |name: HeaderName| request.headers().get_all(name).iter().map(text).collect();
+    let one = |name: &str| request.headers().get(name).map(text);
+    Ok(Asked {
+        method: match *request.method() {
+            hyper::Method::GET => Method::Get,
+            hyper::Method::HEAD => Method::Head,
+            _ => Method::Other,
+        },
+        target: request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned(),
+        hosts: all(header::HOST),
+        authorization: one("authorization"),
+        cookies: all(header::COOKIE),
+        fetch_site: one("sec-fetch-site"),
+        fetch_mode: one("sec-fetch-mode"),
+    })
 }
 
-fn write(to: &mut Timed<'_>, answer: &Answer, with_body: bool) -> io::Result<()> {
-    // Head and body are two writes: the second must not wait until the first is acknowledged.
-    to.stream.set_nodelay(true)?;
-    to.write_all(&head_of(answer))?;
-    if with_body { to.write_all(&answer.body) } else { Ok(()) }
+/// What is no text is no value that anything is compared with.
+fn text(value: &HeaderValue) -> String {
+    value.to_str().unwrap_or_default().to_owned()
 }
 
-/// RFC 9112, chapter 4: the words after a status may be empty.
-fn head_of(answer: &Answer) -> Vec<u8> {
-    let mut head = format!("HTTP/1.1 {} \r\n", answer.status);
+fn response(answer: &Answer) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_owner(Arc::clone(&answer.body))));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    add_headers(response.headers_mut(), answer);
+    response
+}
+
+fn add_headers(headers: &mut HeaderMap, answer: &Answer) {
     for (name, value) in answer.all_headers() {
-        // A header that could end early is left out.
-        if !value.chars().any(|character| character.is_ascii_control()) {
-            head += &format!("{name}: {value}\r\n");
+        // A value that could end its header early is left out.
+        if let (Ok(name), Ok(value)) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value.as_bytes()))
+        {
+            headers.append(name, value);
         }
-    }
-    // RFC 9110, chapter 6.6.1: of a server that has a clock.
-    if let Some(date) = date(clock::epoch_us()) {
-        head += &format!("Date: {date}\r\n");
-    }
-    head += &format!("Content-Length: {}\r\nConnection: close\r\n\r\n", answer.body.len());
-    head.into_bytes()
-}
-
-/// `Tue, 24 Nov 2026 07:26:51 GMT`
-fn date(epoch_us: i64) -> Option<String> {
-    let now = Timestamp::from_microsecond(epoch_us).ok()?;
-    DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()
-}
-
-/// Lets the client close first. A socket that is closed while bytes of the client are unread, such as those of a body,
-/// resets the connection, and the client may lose the answer.
-fn close(stream: &TcpStream) {
-    if stream.shutdown(Shutdown::Write).is_ok() {
-        // What comes is thrown away, and an error is an end as well.
-        let _ = io::copy(&mut Timed::new(stream, CLOSE_TIMEOUT).take(MOST_IGNORED_BYTES), &mut io::sink());
-    }
-}
-
-/// A socket that is read or written until a deadline, however small the pieces are.
-struct Timed<'a> {
-    stream: &'a TcpStream,
-    deadline: Instant,
-}
-
-impl<'a> Timed<'a> {
-    fn new(stream: &'a TcpStream, timeout: Duration) -> Timed<'a> {
-        Timed { stream, deadline: Instant::now() + timeout }
-    }
-
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
-    }
-}
-
-impl Read for Timed<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Timed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(&bytes[..bytes.len().min(PIECE_BYTES)])
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
