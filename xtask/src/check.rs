@@ -24,7 +24,7 @@ pub fn run() -> anyhow::Result<()> {
         Ok(())
     };
     let silent = |()| String::new();
-    stage("fmt", &|| ci::cargo(ci::FORMAT).map(silent))?;
+    stage("fmt", &|| ci::cargo(ci::FORMAT).and_then(|()| ci::cargo(ci::FORMAT_FUZZ)).map(silent))?;
     stage("clippy", &|| ci::cargo(ci::CLIPPY).map(silent))?;
     stage("tidy", &|| tidy::run().map(silent))?;
     stage("tests", &tests)?;

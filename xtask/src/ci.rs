@@ -2,7 +2,7 @@
 //!
 //! Runs the tools and shows their own output unchanged; it judges nothing but their exit status.
 
-use crate::{e2e, tidy, workspace};
+use crate::{e2e, fuzz, tidy, workspace};
 use anyhow::{Context, bail};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(45 * 60);
 
 pub const FORMAT: &[&str] = &["fmt", "--all", "--check"];
+/// The targets of fuzz tests are no part of the workspace.
+pub const FORMAT_FUZZ: &[&str] = &["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"];
 pub const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
 const TEST: &[&str] = &["test", "--workspace"];
 
@@ -25,10 +27,11 @@ pub fn run() -> anyhow::Result<()> {
         took.push(format!("{name} {:.0} s", elapsed.as_secs_f64()));
         result
     };
-    stage("fmt", &|| cargo(FORMAT))?;
+    stage("fmt", &|| cargo(FORMAT).and_then(|()| cargo(FORMAT_FUZZ)))?;
     stage("clippy", &|| cargo(CLIPPY))?;
     stage("tidy", &tidy::run)?;
     stage("test", &|| cargo(TEST))?;
+    stage("fuzz", &|| fuzz::run(&fuzz::Arguments::default()))?;
     stage("e2e", &|| e2e::run(&e2e::Arguments::default()))?;
     let elapsed = began.elapsed();
     println!("ci: passed in {:.0} s ({})", elapsed.as_secs_f64(), took.join(", "));

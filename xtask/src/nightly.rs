@@ -26,15 +26,19 @@ const PARTS: &[Part] = &[
     Part { name: "simulate", arguments: &["simulate"] },
     Part { name: "e2e-nightly", arguments: &["e2e", "--nightly"] },
     Part { name: "e2e-all-releases", arguments: &["e2e", "--all-releases"] },
+    Part { name: "hostile", arguments: &["hostile"] },
+    Part { name: "fuzz", arguments: &["fuzz", "--nightly"] },
+    Part { name: "soak", arguments: &["soak", "--minutes", "30"] },
     Part { name: "bench-client", arguments: &["bench", "client"] },
     Part { name: "bench-sql", arguments: &["bench", "sql"] },
     Part { name: "bench-fidelity", arguments: &["bench", "fidelity"] },
     Part { name: "bench-insert", arguments: &["bench", "insert"] },
     Part { name: "bench-losses", arguments: &["bench", "losses"] },
     Part { name: "bench-power", arguments: &["bench", "power"] },
+    Part { name: "deny", arguments: &["deny"] },
 ];
 
-/// The exit status of a bench whose other program is not installed.
+/// The exit status of a bench, or of `deny`, whose other program is not installed.
 const NOT_INSTALLED: i32 = 2;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -84,7 +88,7 @@ fn chosen(wanted: &[String]) -> anyhow::Result<Vec<&'static Part>> {
 enum Outcome {
     Passed,
     Failed,
-    /// A program that it measures is not here. In CI that is a failure.
+    /// A program that it measures or asks is not here. In CI that is a failure.
     NotInstalled,
 }
 

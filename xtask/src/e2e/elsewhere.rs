@@ -13,8 +13,20 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const WORKLOAD: &str = include_str!("tiny-sql.toml");
+/// Servers on which nobody needs a password, and their engines.
+const OPEN_SERVERS: [(&str, &str); 2] = [(POSTGRES, "postgres"), (MARIADB, "mariadb")];
+/// The table of names of our tables.
+const CLAIM: &str =
+    "CREATE TABLE dbdyno_claim (name VARCHAR(64) NOT NULL PRIMARY KEY, made_by_dbdyno INTEGER NOT NULL)";
+/// The comment of our tables.
+const MARK: &str = "dbdyno made this table and drops it";
+const POLL: Duration = Duration::from_millis(10);
+/// A server knows within this that a client was killed.
+const UNLOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("servers elsewhere compare", compare).shares_host(),
@@ -25,6 +37,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("servers elsewhere refusals of mysql", refusals_of_mysql).shares_host(),
         Case::new("servers elsewhere addresses", addresses).shares_host(),
         Case::new("servers elsewhere foreign tables", foreign_tables).shares_host(),
+        Case::new("servers elsewhere killed", killed).shares_host(),
     ]
 }
 
@@ -50,7 +63,11 @@ fn plan(scratch: &Scratch, subject: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Measures one step on a subject, with the password in the environment where there is one.
-fn measure<'a>(scratch: &'a Scratch, subject: &str, password: Option<&str>) -> anyhow::Result<Call<'a>> {
+pub(super) fn measure<'a>(
+    scratch: &'a Scratch,
+    subject: &str,
+    password: Option<&str>,
+) -> anyhow::Result<Call<'a>> {
     let call = Call::new(scratch, ["run", "--json"]).and([plan(scratch, subject)?]);
     let name = subject.rsplit('@').next().unwrap_or_default().to_ascii_uppercase();
     Ok(match password {
@@ -236,7 +253,7 @@ fn refusals_of_postgres(scratch: &Scratch) -> anyhow::Result<Ending> {
         Some(PASSWORD),
         &["`weak` may not make tables in the database `bench`", "grant"],
     )?;
-    check("tls", &dsn("tls")?, None, &["only over TLS", "tunnel"])?;
+    check("tls", &dsn("tls")?, None, &["only over TLS", "--tls-ca"])?;
     let missing = dsn("trusted")?.replace("/bench", "/nowhere");
     check("missing", &missing, None, &["has no database `nowhere`", "CREATE DATABASE"])?;
     check(
@@ -284,7 +301,7 @@ fn refusals_of_mysql(scratch: &Scratch) -> anyhow::Result<Ending> {
     let other_dialect = format!("postgres://me@127.0.0.1:{}/bench", server.port()?);
     check("dialect", &other_dialect, None, &["does not answer as a server that speaks postgres"])?;
     server.run(["SET GLOBAL require_secure_transport = ON"])?;
-    check("tls", &native, Some(PASSWORD), &["only over TLS", "tunnel"])?;
+    check("tls", &native, Some(PASSWORD), &["only over TLS", "--tls-ca"])?;
     Ok(Ending::Passed)
 }
 
@@ -299,13 +316,14 @@ fn addresses(scratch: &Scratch) -> anyhow::Result<Ending> {
     wrong(&["x", "postgres://me:s3cr@h/b"], &["must not hold a password", "--password-file"])?;
     wrong(&["x", "postgres://h/b"], &["names no user"])?;
     wrong(&["x", "oracle://me@h/b"], &["postgres://USER@HOST:PORT/DATABASE"])?;
-    wrong(&["x", "mysql://me@h/b?ssl-mode=REQUIRED"], &["does not speak TLS"])?;
+    wrong(&["x", "mysql://me@h/b?ssl-mode=REQUIRED"], &["--tls-ca"])?;
     wrong(&["mysql@x", "postgres://me@h/b"], &["mysql@x does not speak postgres"])?;
     wrong(&["rocksdb@x", "postgres://me@h/b"], &["does not speak postgres"])?;
     wrong(&["16.3", "postgres://me@h/b"], &["is a published release"])?;
     let open = password_file(scratch, "open", "s3cr\n", 0o644)?.display().to_string();
     wrong(&["x", "postgres://me@h/b", "--password-file", &open], &["mode 644", "chmod 600"])?;
     wrong(&["x", "postgres://me@h/b", "--password-file", "/no/such/file"], &["/no/such/file"])?;
+    wrong(&["x", "/no/such/library", "--insecure-login"], &["--insecure-login", "the address of a server"])?;
     let good = password_file(scratch, "good", "s3cr\n", 0o600)?.display().to_string();
     add(&["my-prod", "postgres://me@db.example/b", "--password-file", &good]).succeeds()?;
     let call = |arguments: &[&str]| Call::new(scratch, arguments).own_cache();
@@ -313,6 +331,10 @@ fn addresses(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(list.contains("me@db.example:5432/b"), "it is not in the list: {list}");
     let info = call(&["engine", "info", "postgres@my-prod"]).succeeds()?.stdout;
     ensure!(info.contains("DBDYNO_PASSWORD_MY_PROD") && info.contains(&good), "{info}");
+    ensure!(!info.contains("insecure"), "{info}");
+    add(&["trusting", "postgres://me@db.example/b", "--insecure-login"]).succeeds()?;
+    let info = call(&["engine", "info", "postgres@trusting"]).succeeds()?.stdout;
+    ensure!(info.contains("insecure: in clear text"), "{info}");
     let json = call(&["engine", "info", "postgres@my-prod", "--json"]).succeeds()?;
     ensure!(json.json()?["build"].get("sha256").is_none(), "{}", json.stdout);
     ensure!(!format!("{list}{info}{}", json.stdout).contains("s3cr"), "the password is shown");
@@ -321,21 +343,30 @@ fn addresses(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
-/// Tables of somebody else are never dropped, whatever their names; those of a run that was killed are, and are the only
-/// ones.
+/// A server whose owner asks nobody for a password, and the name under which it was added.
+fn open_server(scratch: &Scratch, subject: &str, engine: &str) -> anyhow::Result<(Neighbour, String)> {
+    let server = Neighbour::start(scratch, subject)?;
+    let place = match engine {
+        "postgres" => format!("postgres://bench@127.0.0.1:{}/bench", server.port()?),
+        _ => format!("mysql://root@/bench?socket={}", server.socket.display()),
+    };
+    let build = format!("{engine}@theirs");
+    add(scratch, &build, &place)?;
+    Ok((server, build))
+}
+
+/// Tables of somebody else are never dropped, whatever their names, and whatever a claim, a comment or both say of them.
 fn foreign_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
-    for (subject, engine) in [(POSTGRES, "postgres"), (MARIADB, "mariadb")] {
-        let server = Neighbour::start(scratch, subject)?;
-        let user = if engine == "postgres" { "bench" } else { "root" };
-        let place = match engine {
-            "postgres" => format!("postgres://{user}@127.0.0.1:{}/bench", server.port()?),
-            _ => format!("mysql://{user}@/bench?socket={}", server.socket.display()),
-        };
-        let build = format!("{engine}@theirs");
-        add(scratch, &build, &place)?;
+    for (subject, engine) in OPEN_SERVERS {
+        let (server, build) = open_server(scratch, subject, engine)?;
         server.run(["CREATE TABLE sbtest2 (a INTEGER)", "INSERT INTO sbtest2 VALUES (42)"])?;
         let refused = |words: &[&str]| -> anyhow::Result<()> {
             measure(scratch, &build, None)?.fails(&[2, 3], words)?;
+            Ok(())
+        };
+        let has = |tables: &[&str]| -> anyhow::Result<()> {
+            let found = server.tables()?;
+            ensure!(found == tables, "there are {found:?}");
             Ok(())
         };
         refused(&["`sbtest2`", "did not make"])?;
@@ -345,16 +376,34 @@ fn foreign_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
         );
         server.run(["DROP TABLE sbtest2", "CREATE TABLE dbdyno_claim (a INTEGER)"])?;
         refused(&["`dbdyno_claim`", "did not make"])?;
-        // What a killed run leaves: its claim, a table, and one of somebody else beside it.
+        // Somebody planted the claim, or put other tables in the place of ours, or an earlier version left both.
         server.run([
             "DROP TABLE dbdyno_claim",
-            "CREATE TABLE dbdyno_claim (name VARCHAR(64) NOT NULL PRIMARY KEY, made_by_dbdyno INTEGER NOT NULL)",
-            "INSERT INTO dbdyno_claim VALUES ('sbtest1', 1), ('sbtest9', 1)",
-            "CREATE TABLE sbtest1 (left_over INTEGER)",
+            CLAIM,
+            "INSERT INTO dbdyno_claim VALUES ('sbtest1', 1), ('precious', 1), ('sbtest9', 1)",
+            "CREATE TABLE sbtest1 (theirs INTEGER)",
             "CREATE TABLE precious (a INTEGER)",
         ])?;
+        refused(&["`precious`, `sbtest1`", "drop `dbdyno_claim`"])?;
+        has(&["dbdyno_claim", "precious", "sbtest1"])?;
+        server.run(["DROP TABLE sbtest1", "DROP TABLE dbdyno_claim"])?;
         measure(scratch, &build, None)?.succeeds()?;
-        ensure!(server.tables()? == ["precious"], "there are {:?}", server.tables()?);
+        has(&["precious"])?;
+        if engine == "postgres" {
+            server.run([
+                "CREATE ROLE stranger",
+                CLAIM,
+                "INSERT INTO dbdyno_claim VALUES ('precious', 1)",
+                "ALTER TABLE dbdyno_claim OWNER TO stranger",
+            ])?;
+            refused(&["`dbdyno_claim`", "did not make"])?;
+            let mark = format!("COMMENT ON TABLE precious IS '{MARK}'");
+            let strangers = "ALTER TABLE precious OWNER TO stranger";
+            server.run(["ALTER TABLE dbdyno_claim OWNER TO bench", mark.as_str(), strangers])?;
+            refused(&["`precious`", "another user"])?;
+            has(&["dbdyno_claim", "precious"])?;
+            server.run(["DROP TABLE dbdyno_claim"])?;
+        }
         // Another run has the database.
         let mut other = server.owner("bench")?;
         other.read(match engine {
@@ -364,4 +413,49 @@ fn foreign_tables(scratch: &Scratch) -> anyhow::Result<Ending> {
         refused(&["another run of dbdyno"])?;
     }
     Ok(Ending::Passed)
+}
+
+/// What a killed run leaves carries our mark, and is all that the next one drops.
+fn killed(scratch: &Scratch) -> anyhow::Result<Ending> {
+    for (subject, engine) in OPEN_SERVERS {
+        let (server, build) = open_server(scratch, subject, engine)?;
+        server.run(["CREATE TABLE precious (a INTEGER)"])?;
+        let short = fs::read_to_string(plan(scratch, &build)?)?;
+        let long = scratch.write("long.toml", &format!("{short}scale = {{ read_seconds = 60 }}\n"))?;
+        let mut run = Call::new(scratch, ["run"]).and([long]).start()?;
+        // MySQL marks a table after it has made it, and before it has rows.
+        while !(has_rows(&server, "sbtest1")? && has_rows(&server, "sbtest2")?) {
+            ensure!(run.is_running()?, "it ended before it was killed: {}", run.stderr_so_far()?);
+            std::thread::sleep(POLL);
+        }
+        run.kill(true)?;
+        let (locked, comment) = match engine {
+            "postgres" => (
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'",
+                "SELECT obj_description('sbtest1'::regclass, 'pg_class')",
+            ),
+            _ => (
+                "SELECT 1 - IS_FREE_LOCK('dbdyno.bench')",
+                "SELECT TABLE_COMMENT FROM information_schema.TABLES \
+                 WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'sbtest1'",
+            ),
+        };
+        let mut owner = server.owner("bench")?;
+        let began = Instant::now();
+        while owner.read(locked)?.first() != Some("0") {
+            ensure!(began.elapsed() < UNLOCK_TIMEOUT, "the run that was killed has its lock still");
+            std::thread::sleep(POLL);
+        }
+        let found = owner.read(comment)?;
+        ensure!(found.first() == Some(MARK), "its comment is {:?}", found.first());
+        measure(scratch, &build, None)?.succeeds()?;
+        ensure!(server.tables()? == ["precious"], "there are {:?}", server.tables()?);
+    }
+    Ok(Ending::Passed)
+}
+
+/// False of a table that is not there.
+fn has_rows(server: &Neighbour, table: &str) -> anyhow::Result<bool> {
+    let rows = server.owner("bench")?.read(&format!("SELECT 1 FROM {table} LIMIT 1"));
+    Ok(rows.is_ok_and(|rows| rows.first().is_some()))
 }

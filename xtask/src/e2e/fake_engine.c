@@ -8,6 +8,8 @@
  *   slow-write N       takes N microseconds for each write
  *   refuse-open 1      fails to open a database
  *   data-bytes N       writes that many bytes to its directory with each write, and says as RocksDB does that the disk is full
+ *   sync 1             asks the disk to keep them
+ *   memory-bytes N     takes that much memory with its first write
  *   log-bytes N        makes its LOG that long, the reason of a crash at its end
  *   print 1            writes to standard output
  *   hang-at-exit 1     never ends
@@ -39,7 +41,8 @@ static long ordered(const char *word) {
   return 0;
 }
 
-static long crash_at, hang_at, slow_us, data_bytes, writes;
+static long crash_at, hang_at, slow_us, data_bytes, sync_data, memory_bytes, writes;
+static char *volatile memory;
 static FILE *log_file;
 static char data_path[4096 + 16];
 
@@ -48,6 +51,8 @@ __attribute__((constructor)) static void begin(void) {
   hang_at = ordered("hang-at-write");
   slow_us = ordered("slow-write");
   data_bytes = ordered("data-bytes");
+  sync_data = ordered("sync");
+  memory_bytes = ordered("memory-bytes");
 }
 
 __attribute__((destructor)) static void end(void) {
@@ -114,12 +119,18 @@ static char *write_data(void) {
   static char message[8192], zeros[4096];
   FILE *file = fopen(data_path, "a");
   long left = data_bytes;
-  while (file && left > 0 && fwrite(zeros, 1, sizeof zeros, file) == sizeof zeros) left -= sizeof zeros;
-  int failed = !file || left > 0;
-  if (file && fclose(file)) failed = 1;
-  if (!failed) return NULL;
-  snprintf(message, sizeof message, "IO error: No space left on device: While appending to file: %s: %s", data_path,
-           strerror(errno));
+  int why = file ? 0 : errno;
+  while (!why && left > 0) {
+    if (fwrite(zeros, 1, sizeof zeros, file) == sizeof zeros)
+      left -= sizeof zeros;
+    else
+      why = errno;
+  }
+  if (!why && sync_data && (fflush(file) || fsync(fileno(file)))) why = errno;
+  if (file && fclose(file) && !why) why = errno;
+  if (!why) return NULL;
+  snprintf(message, sizeof message, "IO error: %sWhile appending to file: %s: %s",
+           why == ENOSPC ? "No space left on device: " : "", data_path, strerror(why));
   return strdup(message);
 }
 
@@ -133,6 +144,10 @@ void rocksdb_write(handle database, handle options, handle batch, char **error) 
     abort();
   }
   while (writes == hang_at) pause();
+  if (writes == 1 && memory_bytes) {
+    memory = malloc(memory_bytes);
+    if (memory) memset(memory, 1, memory_bytes);
+  }
   if (data_bytes) *error = write_data();
   if (slow_us) usleep(slow_us);
 }

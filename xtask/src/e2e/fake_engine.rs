@@ -65,10 +65,20 @@ impl<'a> Fake<'a> {
         subjects: &[&str],
         rounds: u32,
     ) -> anyhow::Result<Call<'a>> {
+        self.campaign_with(workloads, subjects, &format!("rounds = {rounds}\n"))
+    }
+
+    /// A campaign whose plan ends with these lines.
+    pub fn campaign_with(
+        &self,
+        workloads: &[&Path],
+        subjects: &[&str],
+        lines: &str,
+    ) -> anyhow::Result<Call<'a>> {
         let workloads: Vec<String> =
             workloads.iter().map(|workload| format!("\"{}\"", workload.display())).collect();
         let text = format!(
-            "name = \"faults\"\nworkloads = [{}]\nsubjects = {subjects:?}\nseed = 7\nrounds = {rounds}\n",
+            "name = \"faults\"\nworkloads = [{}]\nsubjects = {subjects:?}\nseed = 7\n{lines}",
             workloads.join(", ")
         );
         let plan = self.scratch.write("plan.toml", &text)?;

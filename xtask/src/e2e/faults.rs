@@ -4,12 +4,12 @@ use super::engines::{RELEASE, library_of};
 use super::fake_engine::{Fake, POLL, STEPS, SUBJECT, TIMEOUT, WORKLOAD, done, runs, sound};
 use super::processes;
 use super::scratch::Scratch;
+use super::small_disk::{Access, SmallDisk};
 use super::tool::Call;
 use super::{Case, Ending};
 use anyhow::{Context, ensure};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 pub fn cases() -> Vec<Case> {
@@ -20,6 +20,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults locked store", locked_store),
         Case::new("faults full disk of the store", full_disk),
         Case::new("faults full disk of the work directory", full_work_disk),
+        Case::new("faults read-only work directory", read_only_work_directory),
         Case::new("faults replaced binary", replaced_binary),
         Case::new("faults process left behind", process_left_behind),
         Case::new("faults several workloads", several_workloads),
@@ -96,36 +97,35 @@ fn locked_store(scratch: &Scratch) -> anyhow::Result<Ending> {
 fn full_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     let disk = scratch.data();
-    on_a_small_disk(&disk, || on_a_full_disk(&fake, &disk))
+    on_a_small_disk(&disk, |disk| on_a_full_disk(&fake, disk))
 }
 
 /// With a file system of 4 MiB mounted in the place of this directory. It is unmounted whatever became of the case.
-fn on_a_small_disk(disk: &Path, case: impl FnOnce() -> anyhow::Result<Ending>) -> anyhow::Result<Ending> {
-    fs::create_dir_all(disk)?;
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(disk).output()?;
-    if !mounted.status.success() {
+fn on_a_small_disk(
+    disk: &Path,
+    case: impl FnOnce(&SmallDisk) -> anyhow::Result<Ending>,
+) -> anyhow::Result<Ending> {
+    let Some(mounted) = SmallDisk::mount(disk, "4m")? else {
         return Ok(Ending::NotHere { reason: "no file system of its own can be mounted".to_owned() });
-    }
-    let ended = case();
-    ensure!(Command::new("umount").arg(disk).status()?.success(), "failed to unmount `{}`", disk.display());
+    };
+    let ended = case(&mounted);
+    mounted.unmount()?;
     ended
 }
 
-fn on_a_full_disk(fake: &Fake<'_>, disk: &Path) -> anyhow::Result<Ending> {
+fn on_a_full_disk(fake: &Fake<'_>, disk: &SmallDisk) -> anyhow::Result<Ending> {
     // Each visit stores a LOG: the log of the store cannot stay within the room that it has.
     fake.order("slow-write 5000\nlog-bytes 300000\n")?;
     let mut run = fake.campaign(8)?.start()?;
     fake.until_rows("host_samples", 1, &mut run)?;
-    let ballast = disk.join("ballast");
-    // The whole of what is left; that it ends with an error is the point.
-    let _ = fs::write(&ballast, vec![0; 8 << 20]);
+    disk.fill();
     let began = Instant::now();
     while !run.stderr_so_far()?.contains("is full") {
         ensure!(run.is_running()?, "the run ended: {}", run.stderr_so_far()?);
         ensure!(began.elapsed() < TIMEOUT, "nothing was said of a full disk");
         std::thread::sleep(POLL);
     }
-    fs::remove_file(&ballast)?;
+    disk.make_room()?;
     let finished = run.finish(TIMEOUT)?.expect_code(&[0])?.expect_stderr(&["can be written again"])?;
     ensure!(done(&finished.json()?) == 8 * STEPS, "trials: {}", finished.json()?["trials"]);
     Ok(Ending::Passed)
@@ -137,7 +137,7 @@ fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
     let fake = Fake::new(scratch)?;
     let disk = scratch.path("work");
     let work_dir = disk.join("dbdyno");
-    on_a_small_disk(&disk, || {
+    on_a_small_disk(&disk, |_| {
         // The build that was added is known to its work directory only.
         let add = fake.call(["engine", "add", "fake"]).and([scratch.path("librocksdb.so")]);
         add.and([Path::new("--work-dir"), &work_dir]).succeeds()?;
@@ -163,6 +163,32 @@ fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
         again.succeeds()?;
         let report = fake.call(["report", "last", "--format", "json"]).succeeds()?.json()?;
         ensure!(done(&report) == 4 * STEPS, "trials: {}", report["trials"]);
+        Ok(Ending::Passed)
+    })
+}
+
+/// Where nothing can be written a run does not begin, and is what it was; it goes on as soon as something can.
+fn read_only_work_directory(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    let disk = scratch.path("work");
+    let work_dir = disk.join("dbdyno");
+    on_a_small_disk(&disk, |disk| {
+        let add = fake.call(["engine", "add", "fake"]).and([scratch.path("librocksdb.so")]);
+        add.and([Path::new("--work-dir"), &work_dir]).succeeds()?;
+        fake.order("slow-write 5000\n")?;
+        let mut run = fake.campaign(3)?.and([Path::new("--work-dir"), &work_dir]).start()?;
+        fake.until_rows("trials", STEPS, &mut run)?;
+        run.press_ctrl_c()?;
+        run.finish(TIMEOUT)?.expect_code(&[130])?;
+        let trials = fake.count("trials")?;
+        let resume = || fake.call(["run", "--resume", "last", "--work-dir"]).and([&work_dir]);
+        disk.set_access(Access::ReadOnly)?;
+        resume().fails(&[3], &["Read-only file system", &work_dir.display().to_string()])?;
+        ensure!(fake.count("trials")? == trials, "something was stored although nothing was measured");
+        disk.set_access(Access::ReadWrite)?;
+        resume().succeeds()?;
+        let report = fake.call(["report", "last", "--format", "json"]).succeeds()?.json()?;
+        ensure!(done(&report) == 3 * STEPS, "trials: {}", report["trials"]);
         Ok(Ending::Passed)
     })
 }

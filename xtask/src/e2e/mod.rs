@@ -11,10 +11,11 @@ mod campaigns;
 mod compare;
 mod doctor;
 mod elsewhere;
+mod elsewhere_tls;
 mod engines;
 mod expect;
 mod explain;
-mod fake_engine;
+pub mod fake_engine;
 mod faults;
 mod fio;
 mod formats;
@@ -32,13 +33,15 @@ pub mod processes;
 mod resumed_comparisons;
 mod same_options;
 mod same_settings;
-mod scratch;
+pub mod scratch;
 mod serve;
 mod servers;
 mod signals;
-mod slow_device;
-mod soak;
-mod tool;
+pub mod slow_device;
+pub mod small_disk;
+pub mod soak;
+mod store_file;
+pub mod tool;
 mod usage;
 
 use crate::workspace;
@@ -133,6 +136,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(resumed_comparisons::cases());
     cases.extend(servers::cases());
     cases.extend(elsewhere::cases());
+    cases.extend(elsewhere_tls::cases());
     cases.extend(slow_device::cases());
     cases.extend(soak::cases());
     // These judge nothing that they measure; of the others some cases say so themselves.
@@ -147,6 +151,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
         same_settings::cases(),
         signals::cases(),
         serve::cases(),
+        store_file::cases(),
         pages::cases(),
         usage::cases(),
     ];

@@ -29,20 +29,22 @@ const HBA: &str = "local all all trust\n\
     host all clear 127.0.0.1/32 password\n\
     host all weak 127.0.0.1/32 scram-sha-256\n\
     host all trusted 127.0.0.1/32 trust\n\
-    hostssl all tls 127.0.0.1/32 trust\n";
+    hostssl all tls 127.0.0.1/32 trust\n\
+    hostssl all bound 127.0.0.1/32 scram-sha-256\n";
 
-const USERS_OF_POSTGRES: [&str; 8] = [
+const USERS_OF_POSTGRES: [&str; 9] = [
     "SET password_encryption = 'scram-sha-256'",
     "CREATE USER scram PASSWORD 's3cr''et tOken'",
     "CREATE USER clear PASSWORD 's3cr''et tOken'",
     "CREATE USER weak PASSWORD 's3cr''et tOken'",
+    "CREATE USER bound PASSWORD 's3cr''et tOken'",
     "SET password_encryption = 'md5'",
     "CREATE USER md PASSWORD 's3cr''et tOken'",
     "CREATE USER trusted; CREATE USER tls",
     "CREATE DATABASE other",
 ];
 /// From 15 on nobody but its owner may make tables in `public`.
-const RIGHTS_OF_POSTGRES: &str = "GRANT CREATE ON SCHEMA public TO scram, md, clear, trusted";
+const RIGHTS_OF_POSTGRES: &str = "GRANT CREATE ON SCHEMA public TO scram, md, clear, trusted, tls, bound";
 
 /// A server that runs until this is dropped.
 pub struct Neighbour {
@@ -85,11 +87,17 @@ impl Neighbour {
 
     /// A Postgres whose users need passwords over TCP.
     pub fn guarded_postgres(scratch: &Scratch) -> anyhow::Result<Neighbour> {
+        Neighbour::guarded_postgres_with(scratch, &[])
+    }
+
+    /// The same with more options.
+    pub fn guarded_postgres_with(scratch: &Scratch, options: &[String]) -> anyhow::Result<Neighbour> {
         let hba = scratch.write("pg_hba.conf", HBA)?;
         let config = format!(
             "engine = \"postgres\"\n[[config]]\nname = \"guarded\"\ndescription = \"asks for passwords\"\n\
-             [config.options]\nhba_file = \"{}\"\n",
-            hba.display()
+             [config.options]\nhba_file = \"{}\"\n{}\n",
+            hba.display(),
+            options.join("\n")
         );
         scratch.write_config("configs/postgres.toml", &config)?;
         let server = Neighbour::start(scratch, &format!("{POSTGRES}+guarded"))?;

@@ -1,6 +1,7 @@
 //! Directories of the end-to-end cases: one shared cache of builds, one directory of results per case.
 //! All of them are below cargo's target directory.
 
+use super::small_disk;
 use crate::workspace;
 use anyhow::{Context, ensure};
 use rusqlite::{Connection, OpenFlags};
@@ -146,6 +147,7 @@ impl Scratch {
     pub fn new(shared: &Shared, case: &str) -> anyhow::Result<Scratch> {
         let directory = shared.cases.join(case.replace(' ', "-"));
         if directory.exists() {
+            small_disk::unmount_below(&directory)?;
             fs::remove_dir_all(&directory)
                 .with_context(|| format!("failed to empty `{}`", directory.display()))?;
         }

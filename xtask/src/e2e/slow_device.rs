@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("slow device latency", latency),
         Case::new("slow device errors", errors),
@@ -31,20 +31,25 @@ const SEEN_US: std::ops::RangeInclusive<f64> = ASKED_US..=2300.0;
 const TRIES: usize = 3;
 
 /// A `dbdyno device start`.
-struct Device {
+pub struct Device {
     running: Running,
-    path: PathBuf,
+    pub path: PathBuf,
     answers: usize,
 }
 
 impl Device {
-    /// Starts one; the reason where this host cannot have it.
+    /// Starts one for a case that looks at it by fio.
     fn start(scratch: &Scratch, arguments: &[&str]) -> anyhow::Result<Result<Device, Ending>> {
         if let Err(error) = Command::new("fio").arg("--version").output() {
             return Ok(Err(Ending::Skipped { reason: format!("no fio: {error}") }));
         }
-        let call =
-            Call::new(scratch, ["device", "start", "--size", "400MB", "--json"]).and(arguments).own_cache();
+        let call = Call::new(scratch, ["device", "start", "--size", "400MB", "--json"]);
+        let started = Device::started(call.and(arguments).own_cache())?;
+        Ok(started.map_err(|reason| Ending::NotHere { reason }))
+    }
+
+    /// Starts one, which tells what it is as JSON; the reason where this host cannot have it.
+    pub fn started(call: Call<'_>) -> anyhow::Result<Result<Device, String>> {
         let mut running = call.with_input().start()?;
         let began = Instant::now();
         loop {
@@ -59,7 +64,7 @@ impl Device {
                     ["needs CAP_SYS_ADMIN", "has no loop devices", "has no FUSE", "may not be opened here"];
                 let reason = said.trim().to_owned();
                 ensure!(missing.iter().any(|part| said.contains(part)), "there is no device: {reason}");
-                return Ok(Err(Ending::NotHere { reason }));
+                return Ok(Err(reason));
             }
             ensure!(began.elapsed() < TIMEOUT, "there is no device after {} s", TIMEOUT.as_secs());
             std::thread::sleep(POLL);
@@ -81,17 +86,23 @@ impl Device {
         }
     }
 
-    fn does(&mut self, line: &str) -> anyhow::Result<()> {
+    pub fn does(&mut self, line: &str) -> anyhow::Result<()> {
         let answer = self.tell(line)?;
         ensure!(answer == "done", "`{line}` was answered by `{answer}`");
         Ok(())
     }
 
     /// The end of its input ends it, and nothing is left.
-    fn end(mut self, scratch: &Scratch) -> anyhow::Result<()> {
+    fn end(self, scratch: &Scratch) -> anyhow::Result<()> {
+        self.taken_apart()?;
+        nothing_mounted(&scratch.directory)
+    }
+
+    /// The end of its input ends it.
+    pub fn taken_apart(mut self) -> anyhow::Result<()> {
         self.running.end_input();
         self.running.finish(TIMEOUT)?.expect_code(&[0])?;
-        nothing_mounted(scratch)
+        nothing_mounted(&self.path)
     }
 }
 
@@ -222,14 +233,14 @@ fn killed(scratch: &Scratch) -> anyhow::Result<Ending> {
                 Err(_) => bail!("there is no device after {what} was killed"),
             }
         }
-        nothing_mounted(scratch).with_context(|| format!("{what} killed"))?;
+        nothing_mounted(&scratch.directory).with_context(|| format!("{what} killed"))?;
     }
     Ok(Ending::Passed)
 }
 
-/// No file system below the directory of the case is mounted, and no loop device has a file there.
-fn nothing_mounted(scratch: &Scratch) -> anyhow::Result<()> {
-    let directory = scratch.directory.to_string_lossy().into_owned();
+/// No file system below this directory is mounted, and no loop device has a file there.
+fn nothing_mounted(directory: &Path) -> anyhow::Result<()> {
+    let directory = directory.to_string_lossy().into_owned();
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
     let mounted: Vec<&str> = mounts.lines().filter(|line| line.contains(&directory)).collect();
     ensure!(mounted.is_empty(), "still mounted: {}", mounted.join("; "));
@@ -273,6 +284,6 @@ fn below_rocksdb(scratch: &Scratch) -> anyhow::Result<Ending> {
     for part in ["scheduler mq-deadline", "slow on purpose: reads 2 ms"] {
         ensure!(text.contains(part), "the report does not say `{part}`");
     }
-    nothing_mounted(scratch)?;
+    nothing_mounted(&scratch.directory)?;
     Ok(Ending::Passed)
 }

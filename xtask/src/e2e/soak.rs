@@ -33,7 +33,7 @@ const MOST_OF_A_CORE_PERCENT: f64 = 0.5;
 const STEP: Duration = Duration::from_secs(60);
 const STEP_ORDERS: &str = "slow-write 600000\n";
 
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::new("soak memory and descriptors", |scratch| stays_flat(scratch, SOME, SOME_BEGIN)),
         Case::new("soak memory and descriptors over 10,000 trials", |scratch| {
@@ -80,8 +80,12 @@ fn stays_flat(scratch: &Scratch, trials: u64, begin: u64) -> anyhow::Result<Endi
         ensure!(began.elapsed() < LONGEST, "{ended} of {trials} trials in {} s", LONGEST.as_secs());
     }
     let took = began.elapsed();
-    let first = Window::of(readings.iter().filter(|reading| reading.trials <= begin))?;
-    let last = Window::of(readings.iter().filter(|reading| reading.trials >= trials - begin))?;
+    let of = |these: &dyn Fn(u64) -> bool| {
+        let readings = readings.iter().filter(|reading| these(reading.trials));
+        Window::of(readings.map(|reading| &reading.resources))
+    };
+    let first = of(&|ended| ended <= begin)?;
+    let last = of(&|ended| ended >= trials - begin)?;
     eprintln!(
         "e2e: {trials} trials in {:.0} s; up to trial {begin}: {first}; in the last {begin}: {last}",
         took.as_secs_f64()
@@ -89,29 +93,13 @@ fn stays_flat(scratch: &Scratch, trials: u64, begin: u64) -> anyhow::Result<Endi
     // The report of a thousand rounds takes minutes.
     let report = run.finish(LONGEST)?.expect_code(&[0])?.json()?;
     ensure!(done(&report) == trials, "trials: {}", report["trials"]);
-    let grown = last.most_resident.saturating_sub(first.most_resident);
-    ensure!(
-        grown <= MOST_GROWTH_BYTES,
-        "resident memory grew by {grown} bytes over {trials} trials, more than {MOST_GROWTH_BYTES}"
-    );
-    ensure!(
-        last.least_descriptors == first.least_descriptors,
-        "{} descriptors became {}",
-        first.least_descriptors,
-        last.least_descriptors
-    );
-    ensure!(
-        last.least_threads == first.least_threads,
-        "{} threads became {}",
-        first.least_threads,
-        last.least_threads
-    );
+    last.is_like(&first)?;
     Ok(Ending::Passed)
 }
 
 /// What a run took over some of its trials. Of descriptors and threads the least: that is between two visits, as a worker has
 /// some of its own.
-struct Window {
+pub struct Window {
     readings: usize,
     most_resident: u64,
     least_descriptors: usize,
@@ -119,15 +107,29 @@ struct Window {
 }
 
 impl Window {
-    fn of<'a>(readings: impl Iterator<Item = &'a Reading> + Clone) -> anyhow::Result<Window> {
-        let taken = || readings.clone().map(|reading| &reading.resources);
-        let none = "there is no reading of these trials";
+    pub fn of<'a>(readings: impl Iterator<Item = &'a Resources> + Clone) -> anyhow::Result<Window> {
+        let taken = || readings.clone();
+        let none = "nothing was read";
         Ok(Window {
             readings: taken().count(),
             most_resident: taken().map(|one| one.resident_bytes).max().context(none)?,
             least_descriptors: taken().map(|one| one.descriptors).min().context(none)?,
             least_threads: taken().map(|one| one.threads).min().context(none)?,
         })
+    }
+
+    /// An error if it took more than in this earlier one.
+    pub fn is_like(&self, first: &Window) -> anyhow::Result<()> {
+        let grown = self.most_resident.saturating_sub(first.most_resident);
+        ensure!(
+            grown <= MOST_GROWTH_BYTES,
+            "resident memory grew by {grown} bytes, more than {MOST_GROWTH_BYTES}"
+        );
+        let (before, now) = (first.least_descriptors, self.least_descriptors);
+        ensure!(now == before, "{before} descriptors became {now}");
+        let (before, now) = (first.least_threads, self.least_threads);
+        ensure!(now == before, "{before} threads became {now}");
+        Ok(())
     }
 }
 

@@ -68,6 +68,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// With this cache.
+    pub fn cache(mut self, path: &Path) -> Call<'a> {
+        path.clone_into(&mut self.cache);
+        self
+    }
+
     /// Of another copy of the binary.
     pub fn binary(mut self, path: &Path) -> Call<'a> {
         path.clone_into(&mut self.binary);
@@ -274,6 +280,11 @@ impl Finished {
         self.status.code().with_context(|| {
             format!("`dbdyno {}` was ended by signal {}", self.shown, self.status.signal().unwrap_or(0))
         })
+    }
+
+    /// The signal that ended it.
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
     }
 
     /// The exit status must be one of these.

@@ -35,6 +35,11 @@ const MISTAKES: &[Mistake] = &[
         says: &["readrandm", "readrandom"],
     },
     Mistake {
+        case: "control characters",
+        arguments: &["compare", RELEASE, RELEASE, "--step", "read\u{1b}[2Jrandom"],
+        says: &["read?[2Jrandom"],
+    },
+    Mistake {
         case: "workload",
         arguments: &["compare", RELEASE, RELEASE, "--workload", "quik"],
         says: &["quik", "quick"],

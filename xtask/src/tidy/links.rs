@@ -2,7 +2,8 @@
 
 use super::{SourceFile, Violation};
 
-const OUR_DIRECTORIES: &[&str] = &["crates/", "xtask/", "docs/", "engines/", "configs/", "workloads/"];
+const OUR_DIRECTORIES: &[&str] =
+    &["crates/", "xtask/", "docs/", "engines/", "configs/", "workloads/", "fuzz/"];
 
 /// Links and code spans of our Markdown files that name a path of the project which is not there.
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {

@@ -1,10 +1,11 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler and no lint holds.
 //!
-//! [`check`] is pure: the texts of the tracked files in, violations out. Only [`run`] reads the disk.
+//! [`check`] is pure: the texts of the tracked files in, violations out. Only [`run`] reads the disk and asks git and cargo.
 
 mod arrows;
 mod circles;
 mod citations;
+mod dependencies;
 mod docs;
 mod files;
 mod foreign;
@@ -70,7 +71,8 @@ impl fmt::Display for Violation {
 
 pub fn run() -> anyhow::Result<()> {
     let files = read_project()?;
-    let violations = check(&files);
+    let mut violations = check(&files);
+    violations.extend(dependencies::check_licences(&files, &dependencies::metadata()?));
     for violation in &violations {
         println!("{violation}");
     }
@@ -87,6 +89,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     violations.extend(arrows::check(files));
     violations.extend(circles::check(files));
     violations.extend(citations::check(files));
+    violations.extend(dependencies::check(files));
     violations.extend(docs::check(files));
     violations.extend(placement::check(files));
     violations.extend(files::check(files));

@@ -1,0 +1,23 @@
+//! Settings and state of servers and of RocksDB as texts: OPTIONS, `my.cnf`, `postgresql.conf`, counters, plans of queries.
+
+#![no_main]
+
+use formats::options_file::{self, OptionsFile, OptionsPair};
+use formats::server_status::{self, ServerStatus};
+use formats::server_config;
+use libfuzzer_sys::fuzz_target;
+use model::query_plan;
+
+fuzz_target!(|bytes: &[u8]| {
+    for read in [server_config::my_cnf, server_config::postgresql_conf] {
+        fuzz::import(bytes, |text| read(text).map(|_| Vec::new()));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(file) = options_file::parse(&text) {
+        let _ = options_file::differences(OptionsPair { base: &OptionsFile::default(), candidate: &file });
+    }
+    let status = server_status::parse(&text);
+    let _ = (status.hit_percent_since(&ServerStatus::default()), status.hit_percent_since(&status));
+    let _ = query_plan::of_text(&text);
+    let _ = query_plan::without_values(&text);
+});
