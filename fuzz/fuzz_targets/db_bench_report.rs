@@ -2,8 +2,10 @@
 
 #![no_main]
 
-use formats::import::of_report;
 use formats::benchmark_sh_report;
+use formats::import::of_report;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| fuzz::import(bytes, |text| Ok(of_report(&benchmark_sh_report::parse(text)?, fuzz::SOURCE))));
+fuzz_target!(|bytes: &[u8]| {
+    fuzz::import(bytes, |text| Ok(of_report(&benchmark_sh_report::parse(text)?, fuzz::SOURCE)));
+});

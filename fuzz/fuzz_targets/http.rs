@@ -41,7 +41,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let listening = SocketAddr::from((Ipv4Addr::LOCALHOST, 7117));
     let _ = Access::new(listening, None).admit(&asked);
-    let access = Access::new(listening, Some(SECRET.clone())).with_names(&["bench.example".to_owned()]).encrypted();
+    let access =
+        Access::new(listening, Some(SECRET.clone())).with_names(&["bench.example".to_owned()]).encrypted();
     if let Admission::Welcome { location, .. } = access.admit(&asked) {
         leads_here(&asked.target, &location);
     }

@@ -6,4 +6,6 @@ use formats::import::of_otava;
 use formats::otava_csv;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| fuzz::import(bytes, |text| Ok(of_otava(&otava_csv::parse(text)?, fuzz::SOURCE))));
+fuzz_target!(|bytes: &[u8]| {
+    fuzz::import(bytes, |text| Ok(of_otava(&otava_csv::parse(text)?, fuzz::SOURCE)));
+});

@@ -6,4 +6,6 @@ use formats::import::of_pgbench;
 use formats::pgbench;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| fuzz::import(bytes, |text| Ok(of_pgbench(&pgbench::parse(text)?, fuzz::SOURCE))));
+fuzz_target!(|bytes: &[u8]| {
+    fuzz::import(bytes, |text| Ok(of_pgbench(&pgbench::parse(text)?, fuzz::SOURCE)));
+});

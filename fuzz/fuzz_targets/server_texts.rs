@@ -3,8 +3,8 @@
 #![no_main]
 
 use formats::options_file::{self, OptionsFile, OptionsPair};
-use formats::server_status::{self, ServerStatus};
 use formats::server_config;
+use formats::server_status::{self, ServerStatus};
 use libfuzzer_sys::fuzz_target;
 use model::query_plan;
 

@@ -6,4 +6,6 @@ use formats::import::of_sysbench;
 use formats::sysbench;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| fuzz::import(bytes, |text| Ok(of_sysbench(&sysbench::parse(text)?, fuzz::SOURCE))));
+fuzz_target!(|bytes: &[u8]| {
+    fuzz::import(bytes, |text| Ok(of_sysbench(&sysbench::parse(text)?, fuzz::SOURCE)));
+});

@@ -3,8 +3,8 @@
 #![no_main]
 
 use formats::import::of_vmstat;
-use formats::vmstat;
 use formats::samples::FirstReport;
+use formats::vmstat;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

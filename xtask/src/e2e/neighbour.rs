@@ -111,7 +111,7 @@ impl Neighbour {
         let server = Neighbour::start(scratch, subject)?;
         for plugin in plugins {
             // MariaDB has one kind, and no word for it.
-            let with = if subject == MARIADB { String::new() } else { format!("WITH {plugin} ") };
+            let with = if subject.starts_with(MARIADB) { String::new() } else { format!("WITH {plugin} ") };
             server.run([
                 format!("CREATE USER {plugin}@'127.0.0.1' IDENTIFIED {with}BY 's3cr''et tOken'"),
                 format!("CREATE USER {plugin}@'localhost' IDENTIFIED {with}BY 's3cr''et tOken'"),
