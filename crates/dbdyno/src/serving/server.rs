@@ -31,6 +31,9 @@ const WORKERS: usize = 2;
 const MOST_WAITING: usize = 32;
 /// Longer than the longest address that is answered, with the headers of a browser.
 const MOST_HEAD_BYTES: usize = 96 << 10;
+/// Connections that the kernel keeps until they are accepted: if there are more, it drops them, and their clients try again after a
+/// second. The standard library has 128; the kernel takes what it allows (`net.core.somaxconn`).
+const MOST_NOT_ACCEPTED: i32 = 4096;
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long what was asked is answered still after it is to stop.
@@ -86,7 +89,8 @@ fn run_within(
         pages: Arc::new(Semaphore::new(WORKERS + MOST_WAITING)),
     });
     runtime.block_on(async {
-        // A socket joins the runtime from within it only.
+        // A socket joins the runtime from within it only. Called again, `listen` changes the length of the queue.
+        rustix::net::listen(&listener, MOST_NOT_ACCEPTED).context("failed to listen")?;
         let listener = listener
             .set_nonblocking(true)
             .and_then(|()| TcpListener::from_std(listener))
@@ -127,6 +131,8 @@ impl Server {
             match accepted {
                 Ok((stream, _)) => {
                     connections.add(|has_asked| Arc::clone(self).converse(stream, has_asked));
+                    // So that it reads its request, which is often there already, before others that come at once take its place.
+                    tokio::task::yield_now().await;
                 }
                 // Its client has closed it already.
                 Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
