@@ -40,9 +40,11 @@ const PRIVATE_EXPONENT: &str = include_str!("private_exponent.hex");
 fn decrypted(message: &[u8], nonce: &[u8]) -> Vec<u8> {
     let (modulus, _) = public_key(KEY).unwrap();
     let exponent = BigUint::parse_bytes(PRIVATE_EXPONENT.trim().as_bytes(), 16).unwrap();
-    let padded = BigUint::from_bytes_be(message).modpow(&exponent, &modulus).to_bytes_be();
-    // The first byte is a zero, which the number has not.
-    let (seed, block) = padded.split_at(20);
+    let number = BigUint::from_bytes_be(message).modpow(&exponent, &modulus).to_bytes_be();
+    // A number has no leading zeros: the first byte is always one, and of 256 random seeds one begins with another.
+    let mut padded = vec![0; message.len() - number.len()];
+    padded.extend_from_slice(&number);
+    let (seed, block) = padded[1..].split_at(20);
     let (mut seed, mut block) = (seed.to_vec(), block.to_vec());
     xor_mask(&mut seed, &block);
     xor_mask(&mut block, &seed);
@@ -60,6 +62,15 @@ fn an_encrypted_password_is_read_by_the_private_key() {
     assert_eq!(decrypted(&first, nonce), b"a password longer than the nonce\0");
     let second = encrypted(b"a password longer than the nonce", nonce, KEY.as_bytes()).unwrap();
     assert_ne!(first, second, "the seed is random");
+}
+
+#[test]
+fn a_masked_seed_that_begins_with_a_zero_is_read_too() {
+    let (modulus, exponent) = public_key(KEY).unwrap();
+    let mut padded = (0..=255).filter_map(|byte| oaep(b"x", 128, [byte; 20]));
+    let padded = padded.find(|padded| padded[1] == 0).unwrap();
+    let message = BigUint::from_bytes_be(&padded).modpow(&exponent, &modulus).to_bytes_be();
+    assert_eq!(decrypted(&message, &[0]), b"x");
 }
 
 /// An element of DER.
