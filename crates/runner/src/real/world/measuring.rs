@@ -1,8 +1,9 @@
 //! What is measured: blocks, whole steps and settling, each between two readings of its side's counters.
 
 use super::leaving::KEPT_BYTES;
+use super::unwritable::Unwritable;
 use super::waiting::Waiting;
-use super::{BLOCK_TIMEOUT, REPLY_GRACE, RealWorld, disk_is_full, request_name, running};
+use super::{BLOCK_TIMEOUT, REPLY_GRACE, RealWorld, request_name, running};
 use crate::campaign::action::WorkerId;
 use crate::campaign::measured::{EngineIn, MeasuredBlock};
 use crate::campaign::world::{Failure, Performed, Severity};
@@ -234,11 +235,11 @@ impl RealWorld {
         Ok(Performed::DbBench(Box::new(result)))
     }
 
-    /// Operations that failed are a warning of their trial, except on a full disk: those that follow would fail too, and at the
-    /// speed of failing.
+    /// Operations that failed are a warning of their trial, except on a disk that takes nothing more: those that follow would fail too,
+    /// and at the speed of failing.
     fn check_disk(&self, id: WorkerId, doing: &str, report: &BlockReport) -> Result<(), Failure> {
         match &report.first_error {
-            Some(message) if disk_is_full(message) => {
+            Some(message) if Unwritable::of(message).is_some() => {
                 let error = WorkerError::Refused { kind: FailureKind::Engine, message: message.clone() };
                 Err(self.fail(id, doing, &error))
             }

@@ -7,6 +7,7 @@ mod requests;
 mod servers;
 mod starting;
 mod storage;
+mod unwritable;
 mod waiting;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
@@ -47,15 +48,12 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use unwritable::Unwritable;
 use waiting::Waiting;
 
 /// More dirty bytes than this are written out before a step that writes: what a step before it left behind
 /// must not fall into its blocks.
 const DIRTY_BOUND_BYTES: u64 = 32 << 20;
-/// What the system says of a full disk: ENOSPC, EDQUOT.
-const DISK_FULL: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
-/// EROFS: what a kernel makes of a file system whose device fails.
-const READ_ONLY: &str = "Read-only file system";
 /// A block longer than this hangs.
 const BLOCK_TIMEOUT: Nanos = Nanos::from_secs(600);
 /// A worker that waits up to a timeout says that it has given up within this.
@@ -198,15 +196,13 @@ impl RealWorld {
             reason.push_str(&format!(": {error}"));
             cause = error.source();
         }
-        let (is_full, is_read_only) = (disk_is_full(&reason), reason.contains(READ_ONLY));
-        let severity = if is_full || is_read_only {
-            let state = if is_full { "full" } else { "read-only" };
+        let severity = if let Some(disk) = Unwritable::of(&reason) {
+            let (state, remedy) = (disk.state(), disk.remedy());
             reason.push_str(&match self.elsewhere(worker.side) {
                 Some(server) => format!("; the disk of {server} is {state}"),
                 None => format!(
-                    "; its disk is {state}: {} the file system of `{}`, or name another directory (--work-dir, `storage` of the \
-                     configuration)",
-                    if is_full { "free space on" } else { "look into the kernel's log, then mount for writing" },
+                    "; its disk is {state}: {remedy} the file system of `{}`, or name another directory (--work-dir, `storage` of \
+                     the configuration)",
                     self.storage.root(worker.side).display()
                 ),
             });
@@ -453,12 +449,6 @@ impl World for RealWorld {
             step_pauses: self.pauses.summary(),
         }
     }
-}
-
-/// Whether an error says that a disk is full.
-fn disk_is_full(message: &str) -> bool {
-    // Postgres says the same of shared memory, in a container that has 64 MB of it: other statements go on.
-    !message.contains("shared memory") && DISK_FULL.iter().any(|words| message.contains(words))
 }
 
 fn running<'a>(
