@@ -2,13 +2,12 @@
 //! honest client asks four times a second; it must be answered in time, and the server must stay small.
 
 use crate::e2e::processes;
-use crate::http;
-use crate::workspace;
+use crate::served::Serving;
+use crate::{http, workspace};
 use anyhow::{Context, bail, ensure};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,13 +84,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .with_context(|| format!("failed to make `{}`", directory.display()))?;
     let token_file = directory.join("token");
     std::fs::write(&token_file, TOKEN).context("failed to write the token")?;
-    let mut server = Server::start(
-        Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--token-file"])
-            .arg(&token_file)
-            .arg("--store")
-            .arg(directory.join("none-yet.sqlite")),
-    )?;
+    let store = directory.join("none-yet.sqlite");
+    let mut server = Serving::start(&program, &store, &["--token-file", &token_file.to_string_lossy()])?;
     let stop = AtomicBool::new(false);
     let connections = AtomicU64::new(0);
     let honest = thread::scope(|scope| {
@@ -107,7 +101,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 }
             });
         }
-        let honest = server.asked_for(Duration::from_secs(60 * arguments.minutes));
+        let honest = asked_for(&mut server, Duration::from_secs(60 * arguments.minutes));
         stop.store(true, Ordering::Relaxed);
         honest
     })?;
@@ -124,7 +118,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         // Below 2^53, so exact.
         peak as f64 / 1e6,
     );
-    server.end()?;
+    end(server)?;
     if let Some(first) = honest.failures.first() {
         bail!(
             "{} of {} requests of the honest client failed; the first: {first}",
@@ -136,77 +130,46 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The server; killed when dropped.
-struct Server {
-    child: Child,
-    address: SocketAddr,
+/// The honest client.
+fn asked_for(server: &mut Serving, duration: Duration) -> anyhow::Result<Honest> {
+    let began = Instant::now();
+    let mut honest = Honest::default();
+    let host = server.address.to_string();
+    let bearer = format!("Bearer {TOKEN}");
+    while began.elapsed() < duration {
+        if let Some(status) = server.child.try_wait().context("failed to look at the server")? {
+            bail!("the server ended after {:.0} s: {status}", began.elapsed().as_secs_f64());
+        }
+        let asked = Instant::now();
+        let answer = http::ask(server.address, "GET", "/", &[("Host", &host), ("Authorization", &bearer)]);
+        let took = asked.elapsed();
+        honest.answers += 1;
+        honest.longest = honest.longest.max(took);
+        match answer {
+            // There is no store, which its page says.
+            Ok(reply) if reply.status == 404 && reply.body.contains("dbdyno compare") => {}
+            Ok(reply) => honest.failures.push(format!("status {}: {:.200}", reply.status, reply.body)),
+            Err(error) => honest.failures.push(format!("{error:#}")),
+        }
+        if took > LONGEST_ANSWER {
+            honest.failures.push(format!("answered after {:.1} s", took.as_secs_f64()));
+        }
+        thread::sleep(INTERVAL.saturating_sub(took));
+    }
+    Ok(honest)
 }
 
-impl Server {
-    fn start(command: &mut Command) -> anyhow::Result<Server> {
-        let mut child =
-            command.stdout(Stdio::piped()).spawn().with_context(|| format!("failed to start {command:?}"))?;
-        let out = child.stdout.take().context("standard output is not piped")?;
-        // Any address, until its own is known.
-        let mut server = Server { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        let mut line = String::new();
-        BufReader::new(out).read_line(&mut line).context("failed to read the address")?;
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
-        server.address = address.parse().with_context(|| format!("`dbdyno serve` says {line:?}"))?;
-        Ok(server)
-    }
-
-    /// The honest client.
-    fn asked_for(&mut self, duration: Duration) -> anyhow::Result<Honest> {
-        let began = Instant::now();
-        let mut honest = Honest::default();
-        let host = self.address.to_string();
-        let bearer = format!("Bearer {TOKEN}");
-        while began.elapsed() < duration {
-            if let Some(status) = self.child.try_wait().context("failed to look at the server")? {
-                bail!("the server ended after {:.0} s: {status}", began.elapsed().as_secs_f64());
-            }
-            let asked = Instant::now();
-            let answer = http::ask(self.address, "GET", "/", &[("Host", &host), ("Authorization", &bearer)]);
-            let took = asked.elapsed();
-            honest.answers += 1;
-            honest.longest = honest.longest.max(took);
-            match answer {
-                // There is no store, which its page says.
-                Ok(reply) if reply.status == 404 && reply.body.contains("dbdyno compare") => {}
-                Ok(reply) => honest.failures.push(format!("status {}: {:.200}", reply.status, reply.body)),
-                Err(error) => honest.failures.push(format!("{error:#}")),
-            }
-            if took > LONGEST_ANSWER {
-                honest.failures.push(format!("answered after {:.1} s", took.as_secs_f64()));
-            }
-            thread::sleep(INTERVAL.saturating_sub(took));
+fn end(mut server: Serving) -> anyhow::Result<()> {
+    processes::signal(server.child.id(), libc::SIGTERM)?;
+    let began = Instant::now();
+    while began.elapsed() < END_TIMEOUT {
+        if let Some(status) = server.child.try_wait()? {
+            ensure!(status.success(), "the server ended with {status}");
+            return Ok(());
         }
-        Ok(honest)
+        thread::sleep(PAUSE);
     }
-
-    fn end(mut self) -> anyhow::Result<()> {
-        let pid = libc::pid_t::try_from(self.child.id())?;
-        // SAFETY: the child is ours and not waited for yet, so the number is its own.
-        ensure!(unsafe { libc::kill(pid, libc::SIGTERM) } == 0, "failed to end the server");
-        let began = Instant::now();
-        while began.elapsed() < END_TIMEOUT {
-            if let Some(status) = self.child.try_wait()? {
-                ensure!(status.success(), "the server ended with {status}");
-                return Ok(());
-            }
-            thread::sleep(PAUSE);
-        }
-        bail!("SIGTERM did not end the server within {} s", END_TIMEOUT.as_secs())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // One that has ended is waited for already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    bail!("SIGTERM did not end the server within {} s", END_TIMEOUT.as_secs())
 }
 
 impl Manner {

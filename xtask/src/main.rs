@@ -11,6 +11,7 @@
 mod bench;
 mod check;
 mod checksums;
+mod choice;
 mod ci;
 mod deny;
 mod e2e;
@@ -19,6 +20,7 @@ mod hostile;
 mod http;
 mod made_reports;
 mod nightly;
+mod served;
 mod simulate;
 mod soak;
 mod tidy;

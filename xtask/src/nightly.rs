@@ -3,7 +3,8 @@
 //!
 //! Each part is a chore of its own, run as one: nothing is measured or judged here.
 
-use anyhow::{Context, bail, ensure};
+use crate::choice;
+use anyhow::{Context, bail};
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
@@ -70,17 +71,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn chosen(wanted: &[String]) -> anyhow::Result<Vec<&'static Part>> {
-    let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-    for name in wanted {
-        let hint = model::names::hint(name, known.iter().copied());
-        ensure!(
-            known.contains(&name.as_str()),
-            "unknown part `{name}`{hint}; there are {}",
-            known.join(", ")
-        );
-    }
-    let is_wanted = |part: &&Part| wanted.is_empty() || wanted.iter().any(|name| name == part.name);
-    Ok(PARTS.iter().filter(is_wanted).collect())
+    choice::chosen(PARTS, |part| part.name, "part", wanted)
 }
 
 /// What became of a part.

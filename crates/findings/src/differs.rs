@@ -3,13 +3,13 @@
 
 use crate::elsewhere::NOT_OURS;
 use formats::options_file::{self, OptionDifference, OptionsFile, OptionsPair};
+use model::address::Endpoint;
 use model::block::Side;
 use model::block_cache::{BLOCK_CACHE, CACHE_TYPE};
 use model::build::{BuildProbe, EngineBuild};
 use model::plan::Subject;
 use model::planted::PlantedAs;
 use model::record::RunRecord;
-use model::wire::Endpoint;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One thing that differs.

@@ -4,10 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "what asks the worker panics like its assertions")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
+use model::address::ServerAddress;
 use model::units::Nanos;
 use model::wire::{
-    BlockLimit, BlockReport, CompanionSetup, EngineText, FailureKind, Library, Reply, Request, ServerAddress,
-    StepSetup, Stream,
+    BlockLimit, BlockReport, CompanionSetup, EngineText, FailureKind, Library, Reply, Request, StepSetup,
+    Stream,
 };
 use model::workload::sql::{Dialect, Tables, Transaction};
 use model::workload::{DataSet, Operation, Settle};
@@ -23,7 +24,7 @@ fn servers() -> Vec<ServerAddress> {
         match std::env::var(variable) {
             Ok(text) => given.push(serde_json::from_str(&text).unwrap()),
             Err(_) => {
-                println!("skipped: {variable} is not set; it is the JSON of a model::wire::ServerAddress")
+                println!("skipped: {variable} is not set; it is the JSON of a model::address::ServerAddress")
             }
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! Never in here: a password. One that stands in a DSN is refused, and no error repeats what was written there.
 
-use crate::wire::Endpoint;
+use crate::address::Endpoint;
 use crate::workload::sql::Dialect;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -25,10 +25,10 @@ pub struct ServerElsewhere {
     pub storage: Option<String>,
     /// The file of the password, absolute; absent where none was named.
     pub password_file: Option<PathBuf>,
-    /// See [`ServerAddress::insecure_login`](crate::wire::ServerAddress::insecure_login).
+    /// See [`ServerAddress::insecure_login`](crate::address::ServerAddress::insecure_login).
     #[serde(default)]
     pub insecure_login: bool,
-    /// See [`ServerAddress::tls_ca`](crate::wire::ServerAddress::tls_ca).
+    /// See [`ServerAddress::tls_ca`](crate::address::ServerAddress::tls_ca).
     #[serde(default)]
     pub tls_ca: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@
 //!
 //! Nothing in here does IO, reads a clock, starts a thread or speaks SQL.
 
+pub mod address;
 pub mod block;
 pub mod block_cache;
 pub mod build;

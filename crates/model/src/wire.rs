@@ -2,16 +2,16 @@
 //! one reply to each on its standard output. A block that is asked for its seconds is answered by one
 //! [`Reply::Second`] for each, then those of its companions, and then its [`Reply::Block`].
 
+use crate::address::ServerAddress;
 use crate::block::{Latency, Second};
 use crate::counter::Counters;
 use crate::planted::PlantedAs;
 use crate::shape::Shape;
 use crate::units::{Bytes, Nanos};
-use crate::workload::sql::{Dialect, Tables};
+use crate::workload::sql::Tables;
 use crate::workload::{DataSet, Operation, PerfLevel, Settle};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 /// What the runner asks of a worker.
@@ -150,83 +150,6 @@ pub enum Library {
     },
     /// An engine that does nothing and answers as expected: what remains is the client's own cost.
     Nothing,
-}
-
-/// How a SQL server is reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ServerAddress {
-    pub dialect: Dialect,
-    pub endpoint: Endpoint,
-    pub user: String,
-    /// The password, where it asks for one.
-    pub password: Option<Password>,
-    /// The database; it is there already.
-    pub database: String,
-    /// The storage engine of the tables that are made, where the dialect has a choice: `InnoDB`, `ROCKSDB`.
-    pub storage: Option<String>,
-    /// Whether the user allows the password to be sent over a network where others could read it.
-    #[serde(default)]
-    pub insecure_login: bool,
-    /// The file of those who may have signed the server's certificate, for a connection by TLS.
-    #[serde(default)]
-    pub tls_ca: Option<PathBuf>,
-}
-
-/// A password: sent to workers, shown to nobody.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Password(String);
-
-impl Password {
-    /// Keeps it.
-    pub fn new(text: String) -> Password {
-        Password(text)
-    }
-
-    /// The password itself, for a login.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Password(not shown)")
-    }
-}
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Endpoint {
-    /// A Unix socket: the file itself.
-    Socket {
-        path: PathBuf,
-    },
-    Tcp {
-        host: String,
-        port: u16,
-    },
-}
-
-impl Endpoint {
-    /// The name of the host, as the user wrote it; empty for a Unix socket.
-    pub fn host(&self) -> &str {
-        match self {
-            Endpoint::Tcp { host, .. } => host,
-            Endpoint::Socket { .. } => "",
-        }
-    }
-}
-
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Endpoint::Socket { path } => write!(f, "{}", path.display()),
-            Endpoint::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Endpoint::Tcp { host, port } => write!(f, "{host}:{port}"),
-        }
-    }
 }
 
 /// Everything a worker needs to know of a step.

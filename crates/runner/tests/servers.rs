@@ -278,7 +278,7 @@ fn a_server_listens_on_the_port_that_it_is_given_and_one_in_use_is_named() {
         let mut command =
             ServerCommand { network: Network::Loopback { port: None }, ..engine.command(&directory) };
         let server = Server::start(&command, |_| Ok(()), &|| false).unwrap();
-        let model::wire::Endpoint::Tcp { port, .. } = server.address().endpoint else { unreachable!() };
+        let model::address::Endpoint::Tcp { port, .. } = server.address().endpoint else { unreachable!() };
         command.network = Network::Loopback { port: Some(port) };
         let error = Server::start(&command, |_| Ok(()), &|| false).err().unwrap();
         assert!(matches!(error, ServerError::Port { port: named, .. } if named == port), "{error}");

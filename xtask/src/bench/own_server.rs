@@ -2,7 +2,7 @@
 
 use crate::e2e::processes;
 use anyhow::{Context, ensure};
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};

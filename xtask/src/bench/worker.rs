@@ -1,7 +1,8 @@
 //! The worker as a side of a race: it reads its requests from a file and writes its replies to one.
 
 use anyhow::{Context, bail, ensure};
-use model::wire::{BlockLimit, BlockReport, Library, Reply, Request, ServerAddress, StepSetup};
+use model::address::ServerAddress;
+use model::wire::{BlockLimit, BlockReport, Library, Reply, Request, StepSetup};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;

@@ -131,6 +131,13 @@ fn on_a_full_disk(fake: &Fake<'_>, disk: &SmallDisk) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
+/// The fake engine in a work directory of its own: a build that was added is known to its work directory only.
+fn prepare(fake: &Fake<'_>, work_dir: &Path) -> anyhow::Result<()> {
+    let add = fake.call(["engine", "add", "fake"]).and([fake.scratch.path("librocksdb.so")]);
+    add.and([Path::new("--work-dir"), work_dir]).succeeds()?;
+    fake.order("slow-write 5000\n")
+}
+
 /// A run whose work directory is on a disk that fills up ends with what it had measured, says which directory is full, and goes on
 /// where there is room again.
 fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
@@ -138,10 +145,7 @@ fn full_work_disk(scratch: &Scratch) -> anyhow::Result<Ending> {
     let disk = scratch.path("work");
     let work_dir = disk.join("dbdyno");
     on_a_small_disk(&disk, |_| {
-        // The build that was added is known to its work directory only.
-        let add = fake.call(["engine", "add", "fake"]).and([scratch.path("librocksdb.so")]);
-        add.and([Path::new("--work-dir"), &work_dir]).succeeds()?;
-        fake.order("slow-write 5000\n")?;
+        prepare(&fake, &work_dir)?;
         let run = fake.campaign(4)?.and([Path::new("--work-dir"), &work_dir]);
         let mut run = run.start()?;
         fake.until_rows("trials", STEPS, &mut run)?;
@@ -173,9 +177,7 @@ fn read_only_work_directory(scratch: &Scratch) -> anyhow::Result<Ending> {
     let disk = scratch.path("work");
     let work_dir = disk.join("dbdyno");
     on_a_small_disk(&disk, |disk| {
-        let add = fake.call(["engine", "add", "fake"]).and([scratch.path("librocksdb.so")]);
-        add.and([Path::new("--work-dir"), &work_dir]).succeeds()?;
-        fake.order("slow-write 5000\n")?;
+        prepare(&fake, &work_dir)?;
         let mut run = fake.campaign(3)?.and([Path::new("--work-dir"), &work_dir]).start()?;
         fake.until_rows("trials", STEPS, &mut run)?;
         run.press_ctrl_c()?;

@@ -4,8 +4,8 @@
 use super::scratch::Scratch;
 use anyhow::Context;
 use load::Connection;
+use model::address::{Endpoint, ServerAddress};
 use model::units::Bytes;
-use model::wire::{Endpoint, ServerAddress};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};

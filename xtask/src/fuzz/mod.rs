@@ -4,7 +4,7 @@
 mod seeds;
 mod targets;
 
-use crate::workspace;
+use crate::{choice, workspace};
 use anyhow::{Context, anyhow, bail, ensure};
 use std::fs::{self, File};
 use std::num::NonZero;
@@ -102,17 +102,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn chosen(wanted: &[String]) -> anyhow::Result<Vec<&'static Target>> {
-    let known: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-    for name in wanted {
-        let hint = model::names::hint(name, known.iter().copied());
-        ensure!(
-            known.contains(&name.as_str()),
-            "unknown target `{name}`{hint}; there are {}",
-            known.join(", ")
-        );
-    }
-    let is_wanted = |target: &&Target| wanted.is_empty() || wanted.iter().any(|name| name == target.name);
-    Ok(TARGETS.iter().filter(is_wanted).collect())
+    choice::chosen(TARGETS, |target| target.name, "target", wanted)
 }
 
 /// The time of each target that lets all of them end within the limit.
@@ -259,6 +249,7 @@ fn run_input(target: &Target, input: &Path, places: &Places) -> anyhow::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn all_targets_end_within_the_limit_of_ci() {
@@ -274,6 +265,26 @@ mod tests {
         assert_eq!(statistic(said, "number_of_executed_units"), Some(1234));
         assert_eq!((statistic(said, "peak_rss_mb"), statistic(said, "peak")), (Some(45), None));
         assert_eq!((left_input(said), left_input("stat::x: 1\n")), (Some("/t/crash-0a"), None));
+    }
+
+    #[test]
+    fn what_is_tested_is_what_ships() {
+        let packages = |lock: &str| -> BTreeSet<(String, String)> {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(lock);
+            let lock: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
+            let of = |package: &toml::Value, key: &str| package[key].as_str().unwrap().to_owned();
+            let packages = lock["package"].as_array().unwrap().iter();
+            packages.map(|package| (of(package, "name"), of(package, "version"))).collect()
+        };
+        let (ours, tested) = (packages("Cargo.lock"), packages("fuzz/Cargo.lock"));
+        for (name, version) in tested {
+            let known: Vec<&str> =
+                ours.iter().filter(|one| one.0 == name).map(|one| one.1.as_str()).collect();
+            assert!(
+                known.is_empty() || known.contains(&version.as_str()),
+                "{name} {version} is tested and {known:?} ships: copy Cargo.lock to fuzz/Cargo.lock and run `cargo xtask fuzz`"
+            );
+        }
     }
 
     #[test]

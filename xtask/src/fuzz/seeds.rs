@@ -3,12 +3,11 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use model::address::{Endpoint, ServerAddress};
 use model::block::{Latency, Second};
 use model::shape::Shape;
 use model::units::{Bytes, Nanos};
-use model::wire::{
-    BlockLimit, BlockReport, Endpoint, FailureKind, Library, Reply, Request, ServerAddress, StepSetup,
-};
+use model::wire::{BlockLimit, BlockReport, FailureKind, Library, Reply, Request, StepSetup};
 use model::workload::sql::Dialect;
 use model::workload::{DataSet, Operation, Settle};
 
@@ -49,16 +48,8 @@ pub fn worker() -> Vec<Vec<u8>> {
         Reply::Bye { heap_peak: Bytes(1) },
     ];
     let data = DataSet { keys: 300, key_bytes: 20, value_bytes: 100, value_compressible_percent: 50 };
-    let address = ServerAddress {
-        dialect: Dialect::Mysql,
-        endpoint: Endpoint::Tcp { host: "h".to_owned(), port: 3306 },
-        user: "u".to_owned(),
-        password: None,
-        database: "d".to_owned(),
-        storage: None,
-        insecure_login: false,
-        tls_ca: None,
-    };
+    let endpoint = Endpoint::Tcp { host: "h".to_owned(), port: 3306 };
+    let address = ServerAddress::new(Dialect::Mysql, endpoint, "u", "d");
     let requests = [
         Request::Load { library: Library::Server { address } },
         Request::Prepare(Box::new(StepSetup::plain(Operation::ReadRandom, data, 7))),

@@ -44,15 +44,12 @@ pub fn run(places: &Places, arguments: &Engine) -> anyhow::Result<Ending> {
             let path = path.as_deref().unwrap_or(Path::new(""));
             match path.to_str().filter(|text| ServerElsewhere::is_meant_by(text)) {
                 Some(address) => {
-                    let server = ServerElsewhere::parse(address).map_err(usage)?;
-                    let (password_file, insecure_login) = (password_file.clone(), *insecure_login);
-                    if tls_ca.is_some() && server.endpoint.host().is_empty() {
-                        return Err(usage(anyhow!(
-                            "--tls-ca is for the address of a host; nobody can read what goes through a Unix socket"
-                        )));
-                    }
-                    let tls_ca = tls_ca.clone();
-                    let server = ServerElsewhere { password_file, insecure_login, tls_ca, ..server };
+                    let server = ServerElsewhere {
+                        password_file: password_file.clone(),
+                        insecure_login: *insecure_login,
+                        tls_ca: tls_ca.clone(),
+                        ..ServerElsewhere::parse(address).map_err(usage)?
+                    };
                     add_elsewhere(&catalog, &cache, name, server)
                 }
                 None if password_file.is_some() || *insecure_login || tls_ca.is_some() => {
@@ -222,6 +219,11 @@ fn add_elsewhere(
     name: &str,
     server: ServerElsewhere,
 ) -> anyhow::Result<()> {
+    if server.tls_ca.is_some() && server.endpoint.host().is_empty() {
+        return Err(usage(anyhow!(
+            "--tls-ca is for the address of a host; nobody else can read what goes through a Unix socket"
+        )));
+    }
     let build = cache.add_elsewhere(catalog, name, server).map_err(as_usage)?;
     let shown = build.elsewhere().map(ToString::to_string).unwrap_or_default();
     print::text(&format!(

@@ -6,10 +6,10 @@ use crate::exit::usage;
 use crate::progress::Progress;
 use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
+use model::address::{Endpoint, ServerAddress};
 use model::config;
 use model::subject::SubjectRef;
 use model::units::Bytes;
-use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use runner::engines::{BuildCache, EngineCatalog};
 use runner::real::run_directory::{self, RunDirectory};
@@ -143,16 +143,7 @@ mod tests {
     #[test]
     fn a_server_that_listens_says_who_can_log_in() {
         let told_of = |endpoint: Endpoint| {
-            let address = ServerAddress {
-                dialect: Dialect::Postgres,
-                endpoint,
-                user: "bench".to_owned(),
-                password: None,
-                database: "bench".to_owned(),
-                storage: None,
-                insecure_login: false,
-                tls_ca: None,
-            };
+            let address = ServerAddress::new(Dialect::Postgres, endpoint, "bench", "bench");
             told(&"postgres@16.3".parse().unwrap(), &address)
         };
         let by_tcp = told_of(Endpoint::Tcp { host: "127.0.0.1".to_owned(), port: 5433 });

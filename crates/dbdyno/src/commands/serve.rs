@@ -23,9 +23,6 @@ pub fn run(places: &Places, arguments: &Serve) -> anyhow::Result<Ending> {
     let address = listener.local_addr().context("failed to read the address that is listened on")?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     let mut access = access(arguments, address)?;
-    if tls.is_some() {
-        access = access.encrypted();
-    }
     // One line, which scripts read: it comes when the address answers.
     print::text(&format!("{scheme}://{address}/\n"))?;
     say(&format!("serving `{}`; Ctrl-C ends it", path.display()));
@@ -91,7 +88,8 @@ fn access(arguments: &Serve, address: SocketAddr) -> anyhow::Result<Access> {
         None if address.ip().is_loopback() => None,
         None => Some(Token::drawn()?),
     };
-    Ok(Access::new(address, token).with_names(&arguments.name))
+    let access = Access::new(address, token).with_names(&arguments.name);
+    Ok(if arguments.tls_certificate.is_some() { access.encrypted() } else { access })
 }
 
 fn warn_of_readers(path: &Path, what: &str) {

@@ -2,7 +2,7 @@
 //! wants is passed over. It knows no protocol.
 
 use super::tls;
-use model::wire::Endpoint;
+use model::address::Endpoint;
 use rustix::net::sockopt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};

@@ -8,7 +8,7 @@
 use super::connection::Connection;
 use super::error::{SqlError, WireError};
 use super::server::{self, SqlServer};
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 
 /// The name of the table of names.
 const CLAIM: &str = "dbdyno_claim";

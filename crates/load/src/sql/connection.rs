@@ -4,7 +4,7 @@
 use super::channel::Channel;
 use super::error::{SqlError, WireError, shown};
 use super::{mysql, postgres};
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use model::workload::sql::Dialect;
 use std::time::Duration;
 

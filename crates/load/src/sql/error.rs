@@ -1,6 +1,6 @@
 //! What goes wrong between the client and a server, and which of the server's errors are met by sending again.
 
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use std::collections::BTreeMap;
 use std::io;
 

@@ -3,7 +3,7 @@
 use super::connection::{Connection, Rows};
 use super::error::SqlError;
 use super::server;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use std::collections::BTreeMap;
 
 /// Facts by name. An error where the storage engine that the address names is not there.

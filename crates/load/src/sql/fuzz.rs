@@ -10,7 +10,7 @@ use super::{mysql, server, status};
 use crate::keys::{Stream, generator};
 use formats::server_status::ServerStatus;
 use formats::{options_file, server_status};
-use model::wire::{Endpoint, Password, ServerAddress};
+use model::address::{Endpoint, Password, ServerAddress};
 use model::workload::sql::{Dialect, Tables};
 use std::io::Write;
 use std::net::Shutdown;
@@ -35,15 +35,10 @@ pub fn converse(dialect: Dialect, bytes: &[u8]) {
     if theirs.write_all(said).and_then(|()| theirs.shutdown(Shutdown::Write)).is_err() {
         return;
     }
+    let endpoint = Endpoint::Socket { path: "fuzzed".into() };
     let address = ServerAddress {
-        dialect,
-        endpoint: Endpoint::Socket { path: "fuzzed".into() },
-        user: "bench".to_owned(),
         password: Some(Password::new("secret".to_owned())),
-        database: "bench".to_owned(),
-        storage: None,
-        insecure_login: false,
-        tls_ca: None,
+        ..ServerAddress::new(dialect, endpoint, "bench", "bench")
     };
     let Ok(mut connection) = Connection::over(Channel::of_pair(ours), &address) else { return };
     for question in questions {

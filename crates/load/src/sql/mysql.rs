@@ -12,7 +12,7 @@ use super::channel::Channel;
 use super::connection::{Answer, Kept, ParameterType, Rows};
 use super::error::{LoginFailure, ServerMessage, WireError};
 use super::protection::Protection;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 #[cfg(fuzzing)]
 pub use scramble::encrypted;
 

@@ -4,8 +4,8 @@ use super::connection::Connection;
 use super::error::SqlError;
 use super::server;
 use crate::clock;
+use model::address::ServerAddress;
 use model::units::Nanos;
-use model::wire::ServerAddress;
 
 /// Statements of others in this time; absent where the server does not tell.
 pub fn watch(address: &ServerAddress, wall: Nanos) -> Result<Option<u64>, SqlError> {

@@ -9,7 +9,7 @@ use super::channel::Channel;
 use super::connection::{Answer, Kept, ParameterType, Rows};
 use super::error::{LoginFailure, ServerMessage, WireError};
 use super::protection::Protection;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 
 /// A connection that is logged in.
 #[derive(Debug)]

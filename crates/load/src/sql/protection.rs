@@ -1,7 +1,7 @@
 //! What keeps others from reading a login, or from answering in the server's place, and what may be sent without it.
 
 use super::error::LoginFailure;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 
 /// What protects a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,21 +40,13 @@ impl Protection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::wire::Endpoint;
+    use model::address::Endpoint;
     use model::workload::sql::Dialect;
 
     #[test]
     fn a_password_leaves_this_host_unprotected_only_if_the_user_allows_it() {
-        let plain = ServerAddress {
-            dialect: Dialect::Mysql,
-            endpoint: Endpoint::Tcp { host: "db.example".to_owned(), port: 3306 },
-            user: "me".to_owned(),
-            password: None,
-            database: "bench".to_owned(),
-            storage: None,
-            insecure_login: false,
-            tls_ca: None,
-        };
+        let endpoint = Endpoint::Tcp { host: "db.example".to_owned(), port: 3306 };
+        let plain = ServerAddress::new(Dialect::Mysql, endpoint, "me", "bench");
         let encrypted = ServerAddress { tls_ca: Some("/etc/ca.pem".into()), ..plain.clone() };
         let insecure = ServerAddress { insecure_login: true, ..plain.clone() };
         assert_eq!(Protection::of(true, &plain), Protection::Host);

@@ -3,7 +3,7 @@
 
 use super::connection::Connection;
 use super::error::SqlError;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use model::workload::sql::Tables;
 use std::sync::atomic::{AtomicU64, Ordering};
 

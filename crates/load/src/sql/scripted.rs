@@ -1,7 +1,7 @@
 //! A peer for tests: a thread on a Unix socket, or at a port, that speaks bytes written down beforehand. It answers each message
 //! that it gets by the next of its answers, and then closes the connection.
 
-use model::wire::{Endpoint, ServerAddress};
+use model::address::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -75,16 +75,7 @@ impl Peer {
 
     /// The same, for a user without a password.
     pub fn address(&self, dialect: Dialect) -> ServerAddress {
-        ServerAddress {
-            dialect,
-            endpoint: self.endpoint(),
-            user: "bench".to_owned(),
-            password: None,
-            database: "bench".to_owned(),
-            storage: None,
-            insecure_login: false,
-            tls_ca: None,
-        }
+        ServerAddress::new(dialect, self.endpoint(), "bench", "bench")
     }
 
     /// The messages that it got, once the connection is over.
@@ -108,4 +99,26 @@ fn answered(mut stream: impl Read + Write, answers: Vec<Vec<u8>>) -> Vec<Vec<u8>
         }
     }
     received
+}
+
+/// A Postgres that has let its client in.
+pub const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+/// One that has carried out a statement without rows.
+pub const DONE: &[u8] = b"C\0\0\0\x0bVACUUM\0Z\0\0\0\x05I";
+
+/// Rows of one column, as Postgres sends them.
+pub fn column(values: &[&str]) -> Vec<u8> {
+    let mut answer = Vec::new();
+    for value in values {
+        let length = u8::try_from(value.len()).unwrap();
+        answer.extend_from_slice(&[b'D', 0, 0, 0, 10 + length, 0, 1, 0, 0, 0, length]);
+        answer.extend_from_slice(value.as_bytes());
+    }
+    answer.extend_from_slice(DONE);
+    answer
+}
+
+/// The statement in a message to Postgres.
+pub fn statement(message: &[u8]) -> String {
+    String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned()
 }

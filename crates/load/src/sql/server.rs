@@ -7,7 +7,7 @@ use super::explain::{Asked, Told};
 use super::mysql::server::MysqlServer;
 use super::postgres::server::PostgresServer;
 use super::settle::Wait;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use model::workload::Settle;
 use model::workload::sql::Dialect;
 use std::collections::BTreeMap;

@@ -12,8 +12,9 @@ use crate::keys::{Stream, generator};
 use crate::latency::Recorder;
 use crate::operation::OperationError;
 use crate::seconds::Seconds;
+use model::address::ServerAddress;
 use model::units::Nanos;
-use model::wire::{BlockLimit, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, StepSetup};
 use model::workload::sql::{Tables, Template};
 use rand_xoshiro::Xoshiro256PlusPlus;
 

@@ -204,20 +204,17 @@ impl BuildCache {
                 return Err(EngineError::OtherDialect { build, dialect: server.dialect.name() });
             }
         };
-        let password_file = match &server.password_file {
-            Some(path) => {
-                read_password(path)?;
-                Some(path::absolute(path).map_err(EngineError::io("read", path))?)
-            }
-            None => None,
+        let absolute = |path: &Option<PathBuf>| {
+            let absolute = |path| path::absolute(path).map_err(EngineError::io("read", path));
+            path.as_deref().map(absolute).transpose()
         };
-        let tls_ca = match &server.tls_ca {
-            Some(path) => {
-                fs::File::open(path).map_err(EngineError::io("open", path))?;
-                Some(path::absolute(path).map_err(EngineError::io("read", path))?)
-            }
-            None => None,
-        };
+        if let Some(path) = &server.password_file {
+            read_password(path)?;
+        }
+        if let Some(path) = &server.tls_ca {
+            fs::File::open(path).map_err(EngineError::io("open", path))?;
+        }
+        let (password_file, tls_ca) = (absolute(&server.password_file)?, absolute(&server.tls_ca)?);
         let storage = layout.storage.clone();
         let server = ServerElsewhere { storage, password_file, tls_ca, ..server };
         self.keep(BuildRecord {

@@ -6,11 +6,12 @@ use crate::process::wait::AfterInterrupt;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use crate::server::{FreshServer, Network, Server, ServerError};
+use model::address::ServerAddress;
 use model::build::{EngineBuild, OTHERS_WATCHED};
 use model::config::Options;
 use model::environment::Environment;
 use model::units::Nanos;
-use model::wire::{EngineText, Library, Reply, Request, ServerAddress};
+use model::wire::{EngineText, Library, Reply, Request};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

@@ -2,10 +2,10 @@
 
 use crate::ownership::effective_user;
 use crate::process::child::PASSWORD_VARIABLES;
+use model::address::{Password, ServerAddress};
 use model::elsewhere::ServerElsewhere;
 use model::subject::BuildRef;
 use model::units::Nanos;
-use model::wire::{Password, ServerAddress};
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};

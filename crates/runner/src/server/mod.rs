@@ -31,11 +31,11 @@ use guard::Guard;
 use kind::{Port, ServerKind};
 use launch::{LOOK, Launch, Started};
 use log::Log;
+use model::address::{Endpoint, ServerAddress};
 use model::build::ServerFiles;
 use model::config::Options;
 use model::environment::Environment;
 use model::units::Nanos;
-use model::wire::{Endpoint, ServerAddress};
 use model::workload::sql::Dialect;
 use ready::{Greeting, Progress};
 use std::fs;
@@ -137,17 +137,9 @@ impl Server {
             input: None,
             log: &places.log,
         };
-        let (dialect, storage) = (command.files.dialect, command.files.storage.clone());
-        let (user, database) = (kind.user().to_owned(), DATABASE.to_owned());
         let address = ServerAddress {
-            dialect,
-            endpoint,
-            user,
-            password: None,
-            database,
-            storage,
-            insecure_login: false,
-            tls_ca: None,
+            storage: command.files.storage.clone(),
+            ..ServerAddress::new(command.files.dialect, endpoint, kind.user(), DATABASE)
         };
         let program = command.program.to_owned();
         let running = launch::start(&launch)?;

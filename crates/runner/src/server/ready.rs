@@ -2,7 +2,7 @@
 //! is accepted, says less: both come before recovery has ended.
 
 use super::kind;
-use model::wire::{Endpoint, ServerAddress};
+use model::address::{Endpoint, ServerAddress};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

@@ -19,8 +19,9 @@ use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scramb
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, OUR_SCRIPT, OURS};
 use counters::{Counters, measures};
+use model::address::ServerAddress;
 use model::units::Nanos;
-use model::wire::{BlockLimit, EngineText, Request, ServerAddress, StepSetup};
+use model::wire::{BlockLimit, EngineText, Request, StepSetup};
 use model::workload::sql::Transaction;
 use model::workload::{Operation, Settle, Workload};
 use rocksdb::Rocksdb;

@@ -3,13 +3,11 @@
 mod made;
 
 use super::Ending;
+use crate::served::Serving;
 use crate::{http, workspace};
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 #[derive(clap::Args)]
@@ -41,7 +39,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         .with_context(|| format!("failed to make `{}`", directory.display()))?;
     let path = directory.join(format!("{}.sqlite", arguments.measurements));
     let made = made::store(&path, arguments.measurements)?;
-    let server = Serving::start(&program, &path)?;
+    let server = Serving::start(&program, &path, &[])?;
     let mut rows = Vec::new();
     for page in pages(&made) {
         rows.push(measured(&page, server.address, arguments.requests)?);
@@ -57,45 +55,6 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         }
     }
     Ok(Ending::of(met))
-}
-
-/// A server of the store that is measured. Killed when dropped.
-struct Serving {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Serving {
-    fn start(program: &Path, store: &Path) -> anyhow::Result<Serving> {
-        let mut child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--store"])
-            .arg(store)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .with_context(|| format!("failed to start `{}`", program.display()))?;
-        let mut line = String::new();
-        let out = child.stdout.take().context("standard output is not piped")?;
-        let told = BufReader::new(out).read_line(&mut line);
-        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').parse();
-        match (told, address) {
-            (Ok(_), Ok(address)) => Ok(Serving { child, address }),
-            (_, _) => {
-                // It said nothing: it has ended, or is of no use.
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!("`dbdyno serve` told no address but {line:?}")
-            }
-        }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It changes nothing that could be left half done.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn pages(made: &made::Made) -> Vec<Page> {

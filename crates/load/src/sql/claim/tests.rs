@@ -1,23 +1,8 @@
 //! Claims on a Postgres that speaks from a script. Real servers are asked by the end-to-end cases `servers elsewhere`.
 
-use super::super::scripted::Peer;
+use super::super::scripted::{LOGGED_IN, Peer, column, statement};
 use super::*;
 use model::workload::sql::Dialect;
-
-const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
-const DONE: &[u8] = b"C\0\0\0\x0bVACUUM\0Z\0\0\0\x05I";
-
-/// Rows of one column.
-fn column(values: &[&str]) -> Vec<u8> {
-    let mut answer = Vec::new();
-    for value in values {
-        let length = u8::try_from(value.len()).unwrap();
-        answer.extend_from_slice(&[b'D', 0, 0, 0, 10 + length, 0, 1, 0, 0, 0, length]);
-        answer.extend_from_slice(value.as_bytes());
-    }
-    answer.extend_from_slice(DONE);
-    answer
-}
 
 /// What came of a claim on `sbtest1` and of what is done with it, and the statements that were sent once the database
 /// was locked.
@@ -30,8 +15,7 @@ fn claimed(
     let columns = first.iter().chain(answers).map(|values| column(values));
     let peer = Peer::answering(Vec::new(), [LOGGED_IN.to_vec()].into_iter().chain(columns).collect());
     let result = Claim::take(&peer.address(Dialect::Postgres), &["sbtest1".to_owned()]).and_then(then);
-    let text = |message: &Vec<u8>| String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned();
-    (result, peer.received().iter().skip(4).map(text).collect())
+    (result, peer.received().iter().skip(4).map(|message| statement(message)).collect())
 }
 
 #[test]

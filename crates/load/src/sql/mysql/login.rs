@@ -4,7 +4,7 @@ use super::scramble;
 use super::{ERR, HEADER, Mysql, OK, error_message, push_length, set_header, take};
 use crate::sql::error::{LoginFailure, WireError};
 use crate::sql::protection::Protection;
-use model::wire::{Password, ServerAddress};
+use model::address::{Password, ServerAddress};
 
 /// What a client and a server can.
 const LONG_PASSWORD: u32 = 1;

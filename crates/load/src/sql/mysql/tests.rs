@@ -5,7 +5,7 @@ use super::super::scripted::Peer;
 use super::*;
 use crate::sql::connection::Connection;
 use crate::sql::server::{MARK, SqlServer};
-use model::wire::Password;
+use model::address::Password;
 use model::workload::sql::Dialect;
 
 /// Packets of these payloads.

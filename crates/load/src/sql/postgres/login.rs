@@ -3,7 +3,7 @@
 use super::{Postgres, error_fields, set_length};
 use crate::sql::error::{LoginFailure, WireError};
 use crate::sql::protection::Protection;
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use postgres_protocol::authentication::{md5_hash, sasl};
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use crate::sql::server::{MARK, SqlServer};
 use crate::sql::serving;
 use crate::sql::settle::Wait;
 use crate::sql::status::{line, lines_of, sorted};
-use model::wire::ServerAddress;
+use model::address::ServerAddress;
 use model::workload::Settle;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 
 use super::super::scripted::Peer;
 use super::*;
-use model::wire::Password;
+use model::address::Password;
 use model::workload::sql::Dialect;
 
 /// A login that needs no password.

@@ -1,23 +1,8 @@
 //! Settling of a Postgres that speaks from a script; what real servers do is tried in `tests/servers.rs`.
 
-use super::super::scripted::Peer;
+use super::super::scripted::{DONE, LOGGED_IN, Peer, column, statement};
 use super::*;
 use model::workload::sql::Dialect;
-
-const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
-const DONE: &[u8] = b"C\0\0\0\x0bVACUUM\0Z\0\0\0\x05I";
-
-/// Rows of one column.
-fn column(values: &[&str]) -> Vec<u8> {
-    let mut answer = Vec::new();
-    for value in values {
-        let length = u8::try_from(value.len()).unwrap();
-        answer.extend_from_slice(&[b'D', 0, 0, 0, 10 + length, 0, 1, 0, 0, 0, length]);
-        answer.extend_from_slice(value.as_bytes());
-    }
-    answer.extend_from_slice(DONE);
-    answer
-}
 
 fn settled(
     to: Settle,
@@ -27,8 +12,7 @@ fn settled(
     let peer = Peer::answering(Vec::new(), [vec![LOGGED_IN.to_vec()], answers].concat());
     let address = peer.address(Dialect::Postgres);
     let result = settle(&address, to, Nanos::from_secs(20), claimed);
-    let text = |message: &Vec<u8>| String::from_utf8_lossy(&message[5..message.len() - 1]).into_owned();
-    (result, peer.received().iter().skip(1).map(text).collect())
+    (result, peer.received().iter().skip(1).map(|message| statement(message)).collect())
 }
 
 #[test]

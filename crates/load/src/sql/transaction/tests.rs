@@ -1,12 +1,11 @@
 //! The logic of transactions against a Postgres that speaks from a script.
 
-use super::super::scripted::Peer;
+use super::super::scripted::{LOGGED_IN, Peer};
 use super::*;
 use model::workload::DataSet;
 use model::workload::Operation;
 use model::workload::sql::Dialect;
 
-const LOGGED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 const DONE: &[u8] = b"C\0\0\0\x0aBEGIN\0Z\0\0\0\x05T";
 const ONE: &[u8] = b"C\0\0\0\x0dUPDATE 1\0Z\0\0\0\x05T";
 const NONE: &[u8] = b"C\0\0\0\x0dUPDATE 0\0Z\0\0\0\x05T";

@@ -6,9 +6,9 @@ mod postgres;
 use super::log::Cause;
 use super::ready::Progress;
 use super::{Places, ServerCommand};
+use model::address::ServerAddress;
 use model::build::ServerFiles;
 use model::config::Options;
-use model::wire::ServerAddress;
 use model::workload::sql::Dialect;
 use std::ffi::OsString;
 

@@ -4,9 +4,9 @@ use super::{Port, ServerKind, assignment};
 use crate::server::log::{Cause, quoted};
 use crate::server::ready::Progress;
 use crate::server::{DATABASE, Places, ServerCommand};
+use model::address::ServerAddress;
 use model::build::{Initialise, ServerFiles};
 use model::config::Options;
-use model::wire::ServerAddress;
 use std::ffi::OsString;
 
 /// MySQL, and what is started like it.

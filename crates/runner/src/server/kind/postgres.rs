@@ -4,9 +4,9 @@ use super::{Port, ServerKind, assignment};
 use crate::server::log::{Cause, quoted};
 use crate::server::ready::Progress;
 use crate::server::{Places, ServerCommand, USER};
+use model::address::ServerAddress;
 use model::build::ServerFiles;
 use model::config::Options;
-use model::wire::ServerAddress;
 use std::ffi::OsString;
 use std::path::Path;
 
