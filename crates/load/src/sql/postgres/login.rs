@@ -15,6 +15,9 @@ const SASL: u32 = 10;
 const SASL_CONTINUE: u32 = 11;
 const SASL_FINAL: u32 = 12;
 
+/// A server that says more than this does not come to an end; it tells some settings, and notices of whoever set it up.
+const MOST_MESSAGES: u32 = 1000;
+
 /// Says who we are, until the server is ready for statements.
 pub fn log_in(
     postgres: &mut Postgres,
@@ -33,14 +36,21 @@ pub fn log_in(
     let mut scram = None;
     // Only SCRAM has the server prove that it is the one which knows the password. One that began it must.
     let mut proven = true;
-    loop {
+    let mut asked = false;
+    for _ in 0..MOST_MESSAGES {
         let (kind, length) = postgres.head()?;
         let body = postgres.body(length)?;
         let answer = match kind {
             b'E' => return Err(WireError::Server(Box::new(error_fields(body))).into()),
             b'R' => {
                 let (number, rest) = body.split_first_chunk().ok_or(super::CUT)?;
-                match u32::from_be_bytes(*number) {
+                let number = u32::from_be_bytes(*number);
+                let asks = [CLEAR, MD5, SASL].contains(&number);
+                if asks && asked {
+                    return Err(WireError::Malformed("the server asked for the password again").into());
+                }
+                asked |= asks;
+                match number {
                     OK if !proven => return Err(LoginFailure::Unproven),
                     OK => None,
                     CLEAR => {
@@ -89,6 +99,7 @@ pub fn log_in(
             postgres.channel.send(&message)?;
         }
     }
+    Err(WireError::Malformed("the login does not come to an end").into())
 }
 
 const UNASKED: WireError = WireError::Malformed("the server went on with SCRAM before it began");

@@ -198,6 +198,27 @@ fn a_password_is_sent_as_the_server_asks() {
     assert!(received[1].starts_with(b"p\0\0\0\x28md5") && received[1].len() == 41, "{:?}", received[1]);
 }
 
+/// Found by the fuzz target: the client answered until nobody took its answers any more, and waited.
+#[test]
+fn a_login_without_end_is_given_up() {
+    let check = |answers: Vec<Vec<u8>>, expected: &str| {
+        let peer = Peer::answering(Vec::new(), answers);
+        let address = ServerAddress {
+            password: Some(Password::new("x".to_owned())),
+            ..peer.address(Dialect::Postgres)
+        };
+        let channel = Channel::connect(&address.endpoint).unwrap();
+        let error = Postgres::connect(channel, &address).unwrap_err();
+        assert!(
+            matches!(error, LoginFailure::Wire(WireError::Malformed(problem)) if problem == expected),
+            "{error:?}"
+        );
+    };
+    let asked = b"R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0".to_vec();
+    check(vec![asked.clone(), asked], "the server asked for the password again");
+    check(vec![b"S\0\0\0\x08a\0b\0".repeat(2000)], "the login does not come to an end");
+}
+
 /// After which the server is ready.
 const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 const CLEAR: &[u8] = b"R\0\0\0\x08\0\0\0\x03";
