@@ -20,6 +20,7 @@ mod serving;
 use clap::Parser;
 use cli::{Cli, Command};
 use runner::process::supervisor;
+use runner::rights;
 use std::process::ExitCode;
 
 /// Counts the worker's own heap; the controller has no use for the count and pays some nanoseconds.
@@ -28,8 +29,17 @@ static HEAP: load::heap::CountingAllocator = load::heap::CountingAllocator;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if cli.command.starts_processes() && !supervisor::is_supervised(interrupt::end_the_run) {
+    let is_run = cli.command.starts_processes();
+    if is_run && !supervisor::is_there() {
         return exit::of_supervised(supervisor::supervise());
+    }
+    if !cli.command.is_of_root()
+        && let Err(error) = rights::become_caller_of_sudo()
+    {
+        return exit::status(Err(error.into()));
+    }
+    if is_run {
+        supervisor::follow(interrupt::end_the_run);
     }
     let result = match cli.command {
         Command::Compare(arguments) => commands::compare::run(&cli.places, &arguments),

@@ -13,4 +13,5 @@ pub mod ownership;
 pub mod proc;
 pub mod process;
 pub mod real;
+pub mod rights;
 pub mod server;

@@ -87,7 +87,7 @@ handle rocksdb_open_column_families(handle options, const char *path, int count,
     *error = strdup("IO error: no LOG can be written");
     return NULL;
   }
-  fprintf(log_file, "RocksDB version: 0.0.0\n");
+  fprintf(log_file, "RocksDB version: 0.0.0\nthe engine runs as user %d, effectively %d\n", getuid(), geteuid());
   fflush(log_file);
   if (ordered("log-bytes")) {
     if (ftruncate(fileno(log_file), ordered("log-bytes"))) abort();

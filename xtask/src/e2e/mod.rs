@@ -41,6 +41,7 @@ pub mod slow_device;
 pub mod small_disk;
 pub mod soak;
 mod store_file;
+mod sudo;
 pub mod tool;
 mod usage;
 
@@ -152,6 +153,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
         signals::cases(),
         serve::cases(),
         store_file::cases(),
+        sudo::cases(),
         pages::cases(),
         usage::cases(),
     ];

@@ -158,6 +158,16 @@ impl Scratch {
         Ok(Scratch { shared: shared.clone(), directory, workload })
     }
 
+    /// For a case whose files lie elsewhere: the same binary and no builds.
+    pub fn elsewhere(&self, directory: &Path) -> anyhow::Result<Scratch> {
+        let binary = directory.join("dbdyno");
+        fs::copy(&self.shared.binary, &binary).context("failed to copy the binary")?;
+        let shared = Shared { binary, ..self.shared.clone() };
+        let workload = directory.join("tiny.toml");
+        fs::copy(&self.workload, &workload).context("failed to copy the workload file")?;
+        Ok(Scratch { shared, directory: directory.to_owned(), workload })
+    }
+
     /// The store of the case, while dbdyno may write to it.
     pub fn store(&self) -> anyhow::Result<Connection> {
         let path = self.data().join("dbdyno/dbdyno.sqlite");

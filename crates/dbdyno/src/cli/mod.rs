@@ -128,6 +128,11 @@ impl Command {
             | Command::SlowDevice { .. } => false,
         }
     }
+
+    /// Whether it stays root under sudo: it starts nothing that others wrote, and is called by sudo to set the kernel or to mount.
+    pub fn is_of_root(&self) -> bool {
+        matches!(self, Command::Doctor(_) | Command::SlowDevice { .. })
+    }
 }
 
 /// What is measured, and how it is judged.

@@ -8,6 +8,7 @@ use super::{child, tree};
 use crate::clock::Stopwatch;
 use crate::proc::signals;
 use crate::process::worker::OWN_PROGRAM;
+use crate::rights::as_root;
 use model::units::Nanos;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -59,28 +60,33 @@ pub fn supervise() -> io::Result<i32> {
     Ok(status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(BY_SIGNAL))
 }
 
-/// Whether this process is a run below a supervisor. If it is, the supervisor is followed from now on: if that is killed, so is
-/// everything that this process has started, and then this process. `before` is called first, so that nobody takes that for a
-/// failure of an engine.
-pub fn is_supervised(before: impl FnOnce() + Send + 'static) -> bool {
-    let supervisor = parent_id();
-    if !env::var(VARIABLE).is_ok_and(|pid| pid == supervisor.to_string()) {
-        return false;
-    }
+/// Whether this process is a run below a supervisor.
+pub fn is_there() -> bool {
+    env::var(VARIABLE).is_ok_and(|pid| pid == parent_id().to_string())
+}
+
+/// Follows the supervisor from now on: if that is killed, so is everything that this process has started, and then this process.
+/// `before` is called first, so that nobody takes that for a failure of an engine.
+pub fn follow(before: impl FnOnce() + Send + 'static) {
     adopt_orphans();
     SUPERVISED.store(true, Ordering::Relaxed);
     // Kernels before 5.3 have no such file: there a run goes on without a supervisor that was killed.
-    if let Some(supervisor) = child::pidfd(supervisor) {
+    let supervisor = child::pidfd(parent_id());
+    if !is_there() {
+        // It was killed meanwhile, and nothing has been started yet.
+        signal_hook::low_level::exit(BY_SIGNAL + libc::SIGKILL);
+    }
+    if let Some(supervisor) = supervisor {
         std::thread::spawn(move || {
             child::wait_for_end(&supervisor);
             before();
+            let _root = as_root();
             // The others see the end of this process.
             end_children(|pid| !ends_by_itself(pid));
             // At once, as if this process had been killed too.
             signal_hook::low_level::exit(BY_SIGNAL + libc::SIGKILL);
         });
     }
-    true
 }
 
 /// From now on nobody ends this process as long as its controller lives, and then it is given time: it ends when its input ends,

@@ -8,6 +8,7 @@
 use super::run_directory;
 use crate::clock::Stopwatch;
 use crate::proc::parse;
+use crate::rights::as_root;
 use model::units::{Bytes, Nanos};
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -99,6 +100,7 @@ impl MemoryGroup {
     ///
     /// The kernel rounds the limit down to whole pages.
     pub fn create(run: &str, limit: Bytes) -> Result<MemoryGroup, MemoryLimitError> {
+        let _root = as_root();
         let hierarchy = Hierarchy::of_this_process()?;
         let path = hierarchy.make_group(&format!("{PREFIX}{}-{run}", std::process::id()))?;
         // From here on a failure removes the group.
@@ -110,6 +112,7 @@ impl MemoryGroup {
     /// Puts a process into the group, with the processes that it starts from now on. Memory that it has
     /// touched before stays charged to its former group: add a worker before it opens a database.
     pub fn add(&self, pid: u32) -> Result<(), MemoryLimitError> {
+        let _root = as_root();
         write(&self.path.join("cgroup.procs"), &pid.to_string())
     }
 
@@ -154,6 +157,7 @@ impl MemoryGroup {
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
         let watch = Stopwatch::start();
+        let _root = as_root();
         // A group that cannot be removed now is removed by the next run.
         while fs::remove_dir(&self.path).is_err_and(|error| error.kind() == ErrorKind::ResourceBusy)
             && watch.elapsed() < REMOVE_TIMEOUT
@@ -183,6 +187,7 @@ pub fn remove_stale(work_dir: &Path) -> usize {
             match controller_of(&entry.file_name().to_string_lossy()) {
                 // The kernel refuses to remove a group that has processes or groups below it.
                 Some(controller) if !controller.is_live(work_dir) => {
+                    let _root = as_root();
                     removed += usize::from(fs::remove_dir(entry.path()).is_ok());
                 }
                 Some(_) => {}

@@ -4,6 +4,7 @@
 use crate::proc::facts::chosen;
 use crate::proc::host;
 use crate::process::file_lock::FileLock;
+use crate::rights::as_root;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -22,6 +23,8 @@ pub(super) const MAX_SECTORS: &str = "max_sectors_kb";
 pub(super) const READ_AHEAD: &str = "read_ahead_kb";
 /// Settings that a scheduler has for itself.
 const OF_SCHEDULER: &str = "iosched";
+/// Where the kernel has all of these, in the directory of the device.
+const QUEUE: &str = "queue";
 
 /// Why a queue is not set as it should be.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +57,7 @@ struct Record {
     changes: Vec<Change>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Change {
     path: PathBuf,
     before: String,
@@ -105,7 +108,7 @@ pub(super) fn set(record: &Path, device: &str, wanted: &BTreeMap<String, String>
         }
         changes.push(Change { path: path.clone(), before, set: Some(value.clone()) });
         write_record(record, &changes)?;
-        let written = fs::write(&path, value);
+        let written = write(&path, value);
         let found = read(&path);
         if chosen(&found) == *value {
             continue;
@@ -132,17 +135,15 @@ pub(super) fn set_back(record: &Path) -> Result<(), QueueError> {
         Ok(Record { boot_id, changes }) if boot_id == this_boot() => changes,
         Ok(_) | Err(_) => Vec::new(),
     };
-    let (ours, resets): (Vec<&Change>, Vec<&Change>) = changes
-        .iter()
-        .filter(|change| change.path.starts_with("/sys"))
-        .partition(|change| change.set.is_some());
-    for Change { path, before, set } in ours {
+    let (ours, resets): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.set.is_some());
+    for Change { path, before, set } in ours.into_iter().filter(|change| is_of_queue(&change.path)) {
         if set.as_ref().is_some_and(|set| chosen(&read(path)) == *set) {
             write_back(path, before)?;
         }
     }
     // The scheduler of before is there again, and with it its own settings.
-    for Change { path, before, .. } in resets.into_iter().filter(|reset| reset.path.is_file()) {
+    for Change { path, before, .. } in resets.into_iter().filter(|reset| is_of_queue(&reset.path)) {
         if chosen(&read(path)) != *before {
             write_back(path, before)?;
         }
@@ -151,12 +152,24 @@ pub(super) fn set_back(record: &Path) -> Result<(), QueueError> {
     Ok(())
 }
 
+/// Whether a file is a setting of a block device. The record lies where what ran as this user could have named others.
+fn is_of_queue(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| {
+        real.starts_with("/sys/devices") && real.components().any(|part| part.as_os_str() == QUEUE)
+    })
+}
+
 fn write_back(path: &Path, value: &str) -> Result<(), QueueError> {
-    fs::write(path, value).map_err(|source| QueueError::NotSetBack {
+    write(path, value).map_err(|source| QueueError::NotSetBack {
         path: path.to_owned(),
         value: value.to_owned(),
         source,
     })
+}
+
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    let _root = as_root();
+    fs::write(path, value)
 }
 
 /// What a change of the scheduler resets, as it is now.
@@ -190,9 +203,30 @@ pub(super) fn queue_file(device: &str, name: &str) -> PathBuf {
     let own = Path::new("/sys/class/block").join(device);
     let own = fs::canonicalize(&own).unwrap_or(own);
     let disk = if own.join("partition").is_file() { own.parent().unwrap_or(&own) } else { &own };
-    disk.join("queue").join(name)
+    disk.join(QUEUE).join(name)
 }
 
 pub(super) fn read(file: &Path) -> String {
     fs::read_to_string(file).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_names_another_file_changes_nothing() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (record, other) = (scratch.path().join("queue.json"), scratch.path().join("other"));
+        fs::write(&other, "ours").unwrap();
+        let by_sys = Path::new("/sys/..").join(other.strip_prefix("/").unwrap());
+        for path in [other.clone(), by_sys] {
+            let change = Change { path, before: "theirs".to_owned(), set: Some("ours".to_owned()) };
+            let reset = Change { set: None, ..change.clone() };
+            write_record(&record, &[change, reset]).unwrap();
+            set_back(&record).unwrap();
+            assert_eq!(read(&other), "ours");
+            assert!(!record.exists());
+        }
+    }
 }

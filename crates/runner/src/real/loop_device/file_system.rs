@@ -2,10 +2,13 @@
 
 use super::program::run_unless_interrupted;
 use super::{LoopDeviceError, io_error};
+use crate::ownership::effective_user;
+use crate::rights::as_root;
 use model::loop_device::{FileSystem, LoopDevice};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use std::ffi::CString;
+use std::os::unix::fs::chown;
 use std::path::Path;
 
 /// Nothing that an engine puts there is a device, or a program that runs as its owner.
@@ -25,19 +28,23 @@ pub(super) fn make(
     run_unless_interrupted(program, &[options, &[node]].concat(), interrupted).map(drop)
 }
 
-/// Mounts it with the options of the plan.
+/// Mounts it with the options of the plan. Its root is ours then.
 pub(super) fn mount(spec: &LoopDevice, node: &str, mount_point: &Path) -> Result<(), LoopDeviceError> {
     let file_system = spec.file_system;
     let refused = || LoopDeviceError::MountOptions { file_system, options: spec.mount_options.clone() };
     let (flags, rest) = flags_of(&spec.mount_options);
     let rest = CString::new(rest).map_err(|_| refused())?;
     let rest = (!rest.is_empty()).then_some(rest.as_c_str());
-    rustix::mount::mount(node, mount_point, file_system.to_string(), flags, rest).map_err(|errno| match errno
-    {
-        Errno::NODEV => LoopDeviceError::NoFileSystem { file_system },
-        _ if !spec.mount_options.is_empty() => refused(),
-        _ => io_error("mount", mount_point)(errno.into()),
-    })
+    let user = effective_user();
+    let _root = as_root();
+    rustix::mount::mount(node, mount_point, file_system.to_string(), flags, rest).map_err(
+        |errno| match errno {
+            Errno::NODEV => LoopDeviceError::NoFileSystem { file_system },
+            _ if !spec.mount_options.is_empty() => refused(),
+            _ => io_error("mount", mount_point)(errno.into()),
+        },
+    )?;
+    chown(mount_point, Some(user), None).map_err(io_error("give to its user", mount_point))
 }
 
 /// The options that are the kernel's own, as it wants them, and those that are the file system's.

@@ -16,6 +16,7 @@ pub use release::release;
 use super::page_cache;
 use super::slow_device::{self, SlowDevice, SlowDeviceError, command::DeviceCommand};
 use crate::marked_dir::MARKER;
+use crate::rights::as_root;
 use model::loop_device::{FileSystem, LoopDevice};
 use model::units::Bytes;
 use program::run;
@@ -167,6 +168,7 @@ impl LoopFileSystem {
     /// direct IO that would answer what misses in the cache of the file system above. Below a device that is slow on purpose
     /// the cache stays: it is the plan that says how long a read takes.
     pub fn evict(&self) -> io::Result<()> {
+        let _root = as_root(); // ext4 has a directory that is root's alone
         page_cache::evict(&self.mount_point)?;
         match self.slow {
             Some(_) => Ok(()),
@@ -258,7 +260,8 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
 }
 
 fn may_mount() -> Result<(), LoopDeviceError> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let _root = as_root();
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     if !has_capability(&status, CAP_SYS_ADMIN) {
         return Err(LoopDeviceError::NotPermitted);
     }

@@ -3,6 +3,7 @@
 use super::LoopDeviceError;
 use crate::process::child;
 use crate::process::wait::{Unmet, Wait};
+use crate::rights::as_root;
 use model::units::Nanos;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
@@ -53,7 +54,9 @@ fn output_within_bound(
     interrupted: &dyn Fn() -> bool,
 ) -> io::Result<Result<Output, Unmet>> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let mut child = child::command(program)
+    let root = as_root();
+    let mut child = root
+        .start(&mut child::command(program))
         .args(arguments)
         // Where these programs are, and where the PATH of a user who became root need not lead.
         .env("PATH", format!("{path}:/usr/sbin:/sbin"))

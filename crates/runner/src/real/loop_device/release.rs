@@ -9,6 +9,7 @@ use super::{LoopDeviceError, io_error, settings, sysfs};
 use crate::clock::Stopwatch;
 use crate::proc::parse::{self, Mount};
 use crate::real::slow_device;
+use crate::rights::as_root;
 use model::units::Nanos;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -87,6 +88,7 @@ fn kind_of(directory: &Path, mount: &Mount<'_>) -> Option<Kind> {
 
 fn unmount_one(mount_point: &Path) -> Result<(), LoopDeviceError> {
     let watch = Stopwatch::start();
+    let _root = as_root();
     loop {
         let flags = if watch.elapsed() < BUSY_TIMEOUT {
             UnmountFlags::NOFOLLOW

@@ -2,6 +2,7 @@
 //! followed, and of all that these begin.
 
 use super::threads;
+use crate::rights::as_root;
 use model::profile::{BRANCH_MISSES, CACHE_MISSES, CYCLES, INSTRUCTIONS, MIGRATIONS};
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter};
@@ -33,6 +34,7 @@ impl Event {
             Event::Kernel(_) if user_only => return Err(io::ErrorKind::PermissionDenied.into()),
             Event::Kernel(event) => Builder::new(event),
         };
+        let _root = as_root();
         builder.observe_pid(thread).any_cpu().inherit(true).exclude_kernel(user_only).enabled(true).build()
     }
 }

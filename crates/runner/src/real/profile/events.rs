@@ -3,6 +3,7 @@
 //! The timer of a thread's event is stopped and started each time that the thread leaves a CPU, which a server does for every statement. That of a
 //! CPU's event goes on.
 
+use crate::rights::as_root;
 use perf_event::data::Record;
 use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
@@ -147,6 +148,7 @@ impl Events {
             );
             builder.sample_regs_user(REGISTERS).sample_stack_user(STACK_BYTES).build()
         };
+        let _root = as_root();
         let mut last = None;
         for bytes in RING_BYTES {
             match build()?.sampled(bytes) {

@@ -1,5 +1,6 @@
 //! Names of the kernel's functions.
 
+use crate::rights::as_root;
 use std::fs;
 
 /// Where it is not said which.
@@ -10,6 +11,7 @@ pub struct KernelSymbols(Vec<(u64, String)>);
 
 impl KernelSymbols {
     pub fn read() -> KernelSymbols {
+        let _root = as_root();
         // Text of megabytes with bytes that need not be UTF-8.
         KernelSymbols::parse(&String::from_utf8_lossy(&fs::read("/proc/kallsyms").unwrap_or_default()))
     }

@@ -5,6 +5,7 @@
 //! parent has.
 
 use super::events::{STACK_BYTES, registers_of_waiting};
+use crate::rights::as_root;
 use model::profile::Wait;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -90,6 +91,7 @@ pub struct Watch {
 impl Watch {
     /// Looks at these threads from now on. Those that cannot be looked at are left out.
     pub fn begin(process_threads: &[(u32, u32)]) -> Watch {
+        let _root = as_root();
         let open = |(process, thread): &(u32, u32)| {
             let file = File::open(format!("/proc/{process}/task/{thread}/syscall")).ok()?;
             Some(Watched { process: *process, thread: *thread, file })
@@ -116,6 +118,7 @@ struct Watched {
 const LINE_BYTES: usize = 192;
 
 fn look(threads: &[Watched], ended: &Receiver<()>) -> Looks {
+    let _root = as_root();
     let mut looks = Looks { threads: threads.len() as u64, ..Looks::default() };
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(INTERVAL) {
         for watched in threads {

@@ -20,6 +20,7 @@ use crate::process::lines::{self, Lines};
 use crate::process::wait::{Unmet, Wait};
 use crate::process::worker::OWN_PROGRAM;
 use crate::process::{child, output};
+use crate::rights::as_root;
 use command::{DeviceCommand, DeviceReply};
 use model::units::Nanos;
 use std::fs::File;
@@ -96,7 +97,9 @@ impl SlowDevice {
         can_serve()?;
         let errors = File::create(stderr).map_err(SlowDeviceError::Start)?;
         // It has no wish to die with its controller: it takes apart what lies on it when its input ends.
-        let mut child = child::command(OWN_PROGRAM)
+        let root = as_root();
+        let mut child = root
+            .start(&mut child::command(OWN_PROGRAM))
             .arg0("dbdyno")
             .arg(COMMAND)
             .arg(file)
@@ -111,6 +114,7 @@ impl SlowDevice {
             .process_group(0)
             .spawn()
             .map_err(SlowDeviceError::Start)?;
+        drop(root);
         let commands = child.stdin.take();
         let stdout =
             child.stdout.take().ok_or_else(|| SlowDeviceError::Start(ErrorKind::BrokenPipe.into()))?;
@@ -188,6 +192,7 @@ impl SlowDevice {
         let child = &mut self.child;
         let ended = wait.until(&mut || false, || (!matches!(child.try_wait(), Ok(None))).then_some(()));
         if ended == Err(Unmet::TimedOut) {
+            let _root = as_root();
             // Ended meanwhile is as good.
             let _ = self.child.kill();
             let _ = self.child.wait();
@@ -206,6 +211,7 @@ impl Drop for SlowDevice {
 /// # Errors
 /// Why not.
 pub fn can_serve() -> Result<(), SlowDeviceError> {
+    let _root = as_root();
     match File::options().read(true).write(true).open(FUSE) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(SlowDeviceError::NotPermitted),
