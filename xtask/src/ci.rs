@@ -2,7 +2,7 @@
 //!
 //! Runs the tools and shows their own output unchanged; it judges nothing but their exit status.
 
-use crate::{e2e, tidy, workspace};
+use crate::{e2e, fuzz, tidy, workspace};
 use anyhow::{Context, bail};
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,7 @@ pub fn run() -> anyhow::Result<()> {
     stage("clippy", &|| cargo(CLIPPY))?;
     stage("tidy", &tidy::run)?;
     stage("test", &|| cargo(TEST))?;
+    stage("fuzz", &|| fuzz::run(&fuzz::Arguments::default()))?;
     stage("e2e", &|| e2e::run(&e2e::Arguments::default()))?;
     let elapsed = began.elapsed();
     println!("ci: passed in {:.0} s ({})", elapsed.as_secs_f64(), took.join(", "));

@@ -17,7 +17,7 @@ use targets::{TARGETS, Target};
 
 #[derive(clap::Args, Default)]
 pub struct Arguments {
-    /// Seconds for each target [default: what lets all of them end within three minutes on two cores]
+    /// Seconds for each target [default: what lets all of them end within 70 seconds on two cores]
     #[arg(long)]
     seconds: Option<u64>,
     /// Half an hour for each reader of what comes over a network, five minutes for each other one
@@ -30,8 +30,9 @@ pub struct Arguments {
     targets: Vec<String>,
 }
 
-/// All targets together may take this long on two cores; a unit test holds it.
-const CI_LIMIT: Duration = Duration::from_secs(3 * 60);
+/// All targets together may run this long on two cores; a unit test holds it. With the build, which takes two minutes on a fresh machine, that
+/// is three minutes of `cargo xtask ci`.
+const CI_LIMIT: Duration = Duration::from_secs(70);
 const CI_CORES: usize = 2;
 /// What starting a target and reading its first inputs takes, about.
 const START: Duration = Duration::from_secs(1);
@@ -255,7 +256,7 @@ mod tests {
     fn all_targets_end_within_the_limit_of_ci() {
         let rounds = u32::try_from(TARGETS.len().div_ceil(CI_CORES)).unwrap();
         let time = ci_time();
-        assert!((time + START) * rounds <= CI_LIMIT && time >= Duration::from_secs(10), "{time:?}");
+        assert!((time + START) * rounds <= CI_LIMIT && time >= Duration::from_secs(5), "{time:?}");
     }
 
     #[test]
