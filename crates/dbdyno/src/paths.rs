@@ -3,6 +3,7 @@
 use crate::cli::Places;
 use crate::exit::usage;
 use anyhow::{Context, anyhow};
+use runner::rights;
 use runner::server::we_are_root;
 use std::env;
 use std::fs::DirBuilder;
@@ -23,7 +24,10 @@ pub fn store_file(places: &Places) -> anyhow::Result<PathBuf> {
 pub fn work_dir(places: &Places) -> anyhow::Result<PathBuf> {
     let path = match &places.work_dir {
         Some(path) => path.clone(),
-        None if we_are_root() && env::var_os("XDG_CACHE_HOME").is_none() => PathBuf::from(CACHE_OF_ROOT),
+        None if we_are_root() && env::var_os("XDG_CACHE_HOME").is_none() => match rights::home_of_caller()? {
+            Some(home) => home.join(".cache/dbdyno"),
+            None => PathBuf::from(CACHE_OF_ROOT),
+        },
         None => xdg("XDG_CACHE_HOME", ".cache")?.join("dbdyno"),
     };
     std::path::absolute(&path).with_context(|| format!("failed to resolve `{}`", path.display()))

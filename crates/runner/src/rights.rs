@@ -7,23 +7,32 @@
 use nix::unistd::{User, getgrouplist};
 use rustix::fs::{Gid, Uid};
 use rustix::process::{DumpableBehavior, geteuid, getuid, set_dumpable_behavior};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{
+    clear_ambient_capability_set, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
 use std::env;
 use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io;
 use std::marker::PhantomData;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Why we could not become the caller of sudo: nothing is run with more rights instead.
 #[derive(Debug, thiserror::Error)]
 pub enum RightsError {
     #[error(
-        "${variable} is `{value}`, which is no user or group; call dbdyno by sudo, or unset it to run all as root"
+        "${variable} is `{value}`, which is no user or group; call dbdyno by sudo, or unset $SUDO_UID and $SUDO_GID to run all as root"
     )]
     NoNumber { variable: &'static str, value: String },
-    #[error("failed to become the caller of sudo (uid {uid}); unset $SUDO_UID to run all as root")]
+    #[error(
+        "of $SUDO_UID and $SUDO_GID only one is set; call dbdyno by sudo, or unset both to run all as root"
+    )]
+    Half,
+    #[error(
+        "failed to become the caller of sudo (uid {uid}); unset $SUDO_UID and $SUDO_GID to run all as root"
+    )]
     Failed { uid: u32, source: io::Error },
 }
 
@@ -33,13 +42,18 @@ pub fn become_caller_of_sudo() -> Result<(), RightsError> {
     let Some(caller) = Caller::of_sudo()? else { return Ok(()) };
     let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     assert_eq!(threads, 1, "a thread was started before the rights of root were given up");
-    let user = User::from_uid(nix::unistd::Uid::from_raw(caller.uid)).ok().flatten();
+    let user = caller.user();
     caller.become_it(user.as_ref().map(|user| user.name.as_str()))?;
     for (variable, value) in user.iter().flat_map(names_of) {
         // SAFETY: there is no other thread that could read the environment meanwhile.
         unsafe { env::set_var(variable, value) };
     }
     Ok(())
+}
+
+/// The home directory of the caller of sudo, for what is done as root; none if we are not root by sudo.
+pub fn home_of_caller() -> Result<Option<PathBuf>, RightsError> {
+    Ok(Caller::of_sudo()?.and_then(|caller| caller.user()).map(|user| user.dir))
 }
 
 /// What sudo sets to root's.
@@ -58,8 +72,16 @@ impl Caller {
         if !getuid().is_root() || !geteuid().is_root() {
             return Ok(None);
         }
-        let caller = number_in("SUDO_UID")?.zip(number_in("SUDO_GID")?);
-        Ok(caller.filter(|(uid, _)| *uid != 0).map(|(uid, gid)| Caller { uid, gid }))
+        match (number_in("SUDO_UID")?, number_in("SUDO_GID")?) {
+            (None, None) | (Some(0), Some(_)) => Ok(None),
+            (Some(uid), Some(gid)) => Ok(Some(Caller { uid, gid })),
+            _ => Err(RightsError::Half),
+        }
+    }
+
+    /// Its entry, wherever this host keeps its users.
+    fn user(&self) -> Option<User> {
+        User::from_uid(nix::unistd::Uid::from_raw(self.uid)).ok().flatten()
     }
 
     /// With the groups of the user of this name.
@@ -75,6 +97,8 @@ impl Caller {
         };
         let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
         let changed = set_thread_groups(&groups)
+            // What is started would get these whoever it is.
+            .and_then(|()| clear_ambient_capability_set())
             .and_then(|()| set_thread_res_gid(gid, gid, gid))
             .and_then(|()| set_thread_res_uid(uid, uid, Uid::ROOT));
         changed.map_err(|errno| failed(errno.into()))?;
@@ -86,7 +110,11 @@ impl Caller {
 fn number_in(variable: &'static str) -> Result<Option<u32>, RightsError> {
     let Some(value) = env::var_os(variable) else { return Ok(None) };
     let value = value.to_string_lossy().into_owned();
-    value.parse().map(Some).map_err(|_| RightsError::NoNumber { variable, value })
+    match value.parse() {
+        // To the kernel the greatest means "as it is".
+        Ok(u32::MAX) | Err(_) => Err(RightsError::NoNumber { variable, value }),
+        Ok(number) => Ok(Some(number)),
+    }
 }
 
 /// Root's rights for this thread, if it is of a process that sudo started, until this is dropped; else nothing.
@@ -110,11 +138,18 @@ pub(crate) fn as_root() -> AsRoot {
 }
 
 impl AsRoot {
-    /// What is started is root's alone: a program that finds two users distrusts its environment, and FUSE its mounts.
+    /// What is started is root's alone, and finds programs where only root puts them: the caller's environment is none of its business. A program
+    /// that finds two users distrusts its environment, and FUSE its mounts.
     pub(crate) fn start<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        if self.caller.is_some() { command.uid(0) } else { command }
+        match self.caller {
+            Some(_) => command.uid(0).env_clear().env("PATH", PATH_OF_ROOT).env("LC_ALL", "C"),
+            None => command,
+        }
     }
 }
+
+/// The last one is NixOS's.
+const PATH_OF_ROOT: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
 impl Drop for AsRoot {
     fn drop(&mut self) {
@@ -195,6 +230,7 @@ mod tests {
             let root = as_root();
             let users = users_of_child(|command| {
                 root.start(command);
+                assert!(command.get_envs().all(|(name, _)| name != "HOME"));
             });
             assert!(users.starts_with("Uid:\t0\t0\t0\t0\n"), "{users}");
         });

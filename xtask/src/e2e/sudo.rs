@@ -26,8 +26,8 @@ fn rights_of_the_caller(scratch: &Scratch) -> anyhow::Result<Ending> {
     let scratch = scratch.elsewhere(directory.path())?;
     let fake = Fake::new(&scratch)?;
     fake.order("print 1\n")?;
-    let lines =
-        "rounds = 2\nmemory_limit = \"200 MB\"\n[loop_device]\nsize = \"64 MB\"\nread_ahead_kb = 64\n";
+    let lines = "rounds = 2\nmemory_limit = \"200 MB\"\n[loop_device]\nsize = \"64 MB\"\nread_ahead_kb = 64\n\
+                 slow = { read_latency = \"100 us\" }\n";
     let run = fake.campaign_with(&[&scratch.path("fake.toml")], &[SUBJECT], lines)?;
     give(&scratch.directory)?;
     let uid = CALLER.to_string();

@@ -129,7 +129,7 @@ impl Command {
         }
     }
 
-    /// Whether it stays root under sudo: it starts nothing that others wrote, and is called by sudo to set the kernel or to mount.
+    /// Whether it begins as root under sudo: to set the kernel, and to serve a device to it.
     pub fn is_of_root(&self) -> bool {
         matches!(self, Command::Doctor(_) | Command::SlowDevice { .. })
     }

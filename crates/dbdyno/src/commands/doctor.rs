@@ -10,6 +10,7 @@ use model::fingerprint::Fingerprint;
 use runner::doctor::settings::{Done, Settings};
 use runner::doctor::{Moment, Needs, Patient, examine};
 use runner::proc::host;
+use runner::rights;
 use std::io::Write;
 use std::path::Path;
 
@@ -29,6 +30,8 @@ pub fn run(places: &Places, arguments: &Doctor) -> anyhow::Result<Ending> {
         ending = say_done(&settings.apply(&wanted)?, "set");
         examination = look(&work_dir, None);
     }
+    // What it wrote is root's, what it measures the caller's.
+    rights::become_caller_of_sudo()?;
     let measured = if arguments.bench { Some(measure_host(places, &work_dir)?) } else { None };
     if arguments.json {
         let mut json = serde_json::to_value(&examination).context("failed to render JSON")?;

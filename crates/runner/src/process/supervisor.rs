@@ -105,6 +105,7 @@ fn ends_by_itself(pid: u32) -> bool {
 /// which adopts nobody.
 pub fn end_orphans() {
     if SUPERVISED.load(Ordering::Relaxed) {
+        let _root = as_root();
         end_children(|pid| !ends_by_itself(pid));
     }
 }

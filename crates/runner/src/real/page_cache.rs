@@ -32,9 +32,13 @@ pub fn evict(directory: &Path) -> io::Result<()> {
 
 /// Writes one file out and asks the kernel to forget its pages.
 pub fn evict_file(file: &Path) -> io::Result<()> {
-    let file = File::open(file)?;
+    evict_open(&File::open(file)?)
+}
+
+/// The same of a file that is open.
+pub fn evict_open(file: &File) -> io::Result<()> {
     file.sync_all()?;
-    forget(&file)
+    forget(file)
 }
 
 /// Puts files out of the page cache and reads them again in an order drawn at random, so that which of them lies where in memory is
@@ -66,12 +70,23 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// The file system's own, which only root may read.
+const LOST_AND_FOUND: &str = "lost+found";
+
 /// Regular files only: to open a pipe or a device could wait or do something.
 fn files_below(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(&directory)? {
+        let entries = match fs::read_dir(&directory) {
+            Err(error)
+                if error.kind() == ErrorKind::PermissionDenied && directory.ends_with(LOST_AND_FOUND) =>
+            {
+                continue;
+            }
+            entries => entries?,
+        };
+        for entry in entries {
             let entry = entry?;
             let kind = match entry.file_type() {
                 Ok(kind) => kind,

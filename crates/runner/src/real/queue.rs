@@ -137,26 +137,32 @@ pub(super) fn set_back(record: &Path) -> Result<(), QueueError> {
     };
     let (ours, resets): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| change.set.is_some());
-    for Change { path, before, set } in ours.into_iter().filter(|change| is_of_queue(&change.path)) {
-        if set.as_ref().is_some_and(|set| chosen(&read(path)) == *set) {
-            write_back(path, before)?;
+    for Change { path, before, set } in ours {
+        if let Some(path) = of_queue(path)
+            && set.as_ref().is_some_and(|set| chosen(&read(&path)) == *set)
+        {
+            write_back(&path, before)?;
         }
     }
     // The scheduler of before is there again, and with it its own settings.
-    for Change { path, before, .. } in resets.into_iter().filter(|reset| is_of_queue(&reset.path)) {
-        if chosen(&read(path)) != *before {
-            write_back(path, before)?;
+    for Change { path, before, .. } in resets {
+        if let Some(path) = of_queue(path)
+            && chosen(&read(&path)) != *before
+        {
+            write_back(&path, before)?;
         }
     }
     let _ = fs::remove_file(record);
     Ok(())
 }
 
-/// Whether a file is a setting of a block device. The record lies where what ran as this user could have named others.
-fn is_of_queue(path: &Path) -> bool {
-    fs::canonicalize(path).is_ok_and(|real| {
-        real.starts_with("/sys/devices") && real.components().any(|part| part.as_os_str() == QUEUE)
-    })
+/// Where a file is, if it is a setting of a block device. The record lies where what ran as this user could have named others, and a link can lead
+/// elsewhere the next time: only what is returned is written to.
+fn of_queue(path: &Path) -> Option<PathBuf> {
+    let real = fs::canonicalize(path).ok()?;
+    let is_setting =
+        real.starts_with("/sys/devices") && real.components().any(|part| part.as_os_str() == QUEUE);
+    is_setting.then_some(real)
 }
 
 fn write_back(path: &Path, value: &str) -> Result<(), QueueError> {
@@ -167,9 +173,10 @@ fn write_back(path: &Path, value: &str) -> Result<(), QueueError> {
     })
 }
 
-fn write(path: &Path, value: &str) -> io::Result<()> {
+/// A file of the kernel, which is there.
+pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     let _root = as_root();
-    fs::write(path, value)
+    File::options().write(true).open(path)?.write_all(value.as_bytes())
 }
 
 /// What a change of the scheduler resets, as it is now.
@@ -228,5 +235,10 @@ mod tests {
             assert_eq!(read(&other), "ours");
             assert!(!record.exists());
         }
+        let gone = scratch.path().join("gone");
+        assert!(
+            write(&gone, "x").is_err() && !gone.exists(),
+            "a file that is not there is none of the kernel"
+        );
     }
 }

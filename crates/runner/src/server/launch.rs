@@ -14,6 +14,7 @@ use super::guard::Guard;
 use super::log::Log;
 use crate::process::wait::{Unmet, Wait};
 use crate::process::{child, tree};
+use crate::rights::as_root;
 use model::build::ServerFiles;
 use model::environment::Environment;
 use model::units::Nanos;
@@ -197,6 +198,7 @@ struct Namespace {
 impl Namespace {
     /// Leaves one; absent where we may not, or the kernel has none.
     fn leave(name: &str, kind: libc::c_int) -> Option<Namespace> {
+        let _root = as_root();
         let own = File::open(format!("/proc/thread-self/ns/{name}")).ok()?;
         // SAFETY: unshare(2) with a flag of a namespace changes where children of this thread go, and which shared
         // memory of System V it sees: we have none.
@@ -204,6 +206,7 @@ impl Namespace {
     }
 
     fn enter(&self) -> io::Result<()> {
+        let _root = as_root();
         // SAFETY: setns(2) with an open file of a namespace that this thread was in.
         let entered = unsafe { libc::setns(self.own.as_raw_fd(), self.kind) };
         if entered == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

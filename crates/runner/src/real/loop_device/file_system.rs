@@ -5,11 +5,15 @@ use super::{LoopDeviceError, io_error};
 use crate::ownership::effective_user;
 use crate::rights::as_root;
 use model::loop_device::{FileSystem, LoopDevice};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use std::ffi::CString;
-use std::os::unix::fs::chown;
-use std::path::Path;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::fchown;
+use std::path::{Path, PathBuf};
 
 /// Nothing that an engine puts there is a device, or a program that runs as its owner.
 const ONLY_DATA: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
@@ -35,16 +39,30 @@ pub(super) fn mount(spec: &LoopDevice, node: &str, mount_point: &Path) -> Result
     let (flags, rest) = flags_of(&spec.mount_options);
     let rest = CString::new(rest).map_err(|_| refused())?;
     let rest = (!rest.is_empty()).then_some(rest.as_c_str());
+    let opened = |flags| open_exactly(mount_point, flags).map_err(io_error("open", mount_point));
     let user = effective_user();
+    let below = opened(OFlags::PATH)?;
     let _root = as_root();
-    rustix::mount::mount(node, mount_point, file_system.to_string(), flags, rest).map_err(
-        |errno| match errno {
-            Errno::NODEV => LoopDeviceError::NoFileSystem { file_system },
-            _ if !spec.mount_options.is_empty() => refused(),
-            _ => io_error("mount", mount_point)(errno.into()),
-        },
-    )?;
-    chown(mount_point, Some(user), None).map_err(io_error("give to its user", mount_point))
+    let at = path_of(&below);
+    rustix::mount::mount(node, at, file_system.to_string(), flags, rest).map_err(|errno| match errno {
+        Errno::NODEV => LoopDeviceError::NoFileSystem { file_system },
+        _ if !spec.mount_options.is_empty() => refused(),
+        _ => io_error("mount", mount_point)(errno.into()),
+    })?;
+    let root = opened(OFlags::RDONLY)?;
+    fchown(root, Some(user), None).map_err(io_error("give to its user", mount_point))
+}
+
+/// A directory at this very path: what runs as the caller of sudo could put a link in the place of any part of it.
+fn open_exactly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty())?;
+    if fs::read_link(path_of(&opened))? == path { Ok(opened) } else { Err(ErrorKind::NotFound.into()) }
+}
+
+/// By which the kernel finds what is open, wherever its path leads by now.
+fn path_of(opened: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", opened.as_raw_fd()).into()
 }
 
 /// The options that are the kernel's own, as it wants them, and those that are the file system's.

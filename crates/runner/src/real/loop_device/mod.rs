@@ -16,12 +16,14 @@ pub use release::release;
 use super::page_cache;
 use super::slow_device::{self, SlowDevice, SlowDeviceError, command::DeviceCommand};
 use crate::marked_dir::MARKER;
+use crate::ownership::effective_user;
 use crate::rights::as_root;
 use model::loop_device::{FileSystem, LoopDevice};
 use model::units::Bytes;
 use program::run;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// The file below the device.
@@ -124,6 +126,7 @@ pub struct LoopFileSystem {
     directory: PathBuf,
     mount_point: PathBuf,
     device: String,
+    image: File,
     /// After the file system has been taken apart, which its process serves until then.
     slow: Option<SlowDevice>,
 }
@@ -168,11 +171,10 @@ impl LoopFileSystem {
     /// direct IO that would answer what misses in the cache of the file system above. Below a device that is slow on purpose
     /// the cache stays: it is the plan that says how long a read takes.
     pub fn evict(&self) -> io::Result<()> {
-        let _root = as_root(); // ext4 has a directory that is root's alone
         page_cache::evict(&self.mount_point)?;
         match self.slow {
             Some(_) => Ok(()),
-            None => page_cache::evict_file(&self.directory.join(IMAGE)),
+            None => page_cache::evict_open(&self.image),
         }
     }
 
@@ -200,8 +202,10 @@ fn make(
     interrupted: &dyn Fn() -> bool,
 ) -> Result<LoopFileSystem, LoopDeviceError> {
     let image = directory.join(IMAGE);
-    let file = File::create_new(&image).map_err(io_error("make", &image))?;
+    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&image);
+    let file = file.map_err(io_error("make", &image))?;
     file.set_len(spec.bytes.0).map_err(io_error("make", &image))?;
+    give_to_root(&file).map_err(io_error("give to root", &image))?;
     // If something fails from here on, its process ends and is gone before the rest is taken apart.
     let mut slow = spec
         .slow
@@ -220,13 +224,19 @@ fn make(
     if let (Some(slow), Some(wanted)) = (&mut slow, spec.slow) {
         slow.tell(&DeviceCommand::Slow(wanted), interrupted)?;
     }
-    Ok(LoopFileSystem { directory: directory.to_owned(), mount_point, device, slow })
+    Ok(LoopFileSystem { directory: directory.to_owned(), mount_point, device, image: file, slow })
+}
+
+/// Under sudo, what runs as the caller shall not change the bytes of a file system below the kernel.
+fn give_to_root(file: &File) -> io::Result<()> {
+    let _root = as_root();
+    if effective_user() == 0 { fchown(file, Some(0), None) } else { Ok(()) }
 }
 
 /// Attaches the image to a free device; the device is on record before it is taken.
 fn attach(directory: &Path, direct_io: bool) -> Result<String, LoopDeviceError> {
-    let image = directory.join(IMAGE);
-    let image = image.to_string_lossy();
+    let path = directory.join(IMAGE);
+    let image = path.to_string_lossy();
     let direct_io = if direct_io { "--direct-io=on" } else { "--direct-io=off" };
     let mut tries = 0;
     loop {
@@ -235,7 +245,14 @@ fn attach(directory: &Path, direct_io: bool) -> Result<String, LoopDeviceError> 
         let device = node.trim_start_matches("/dev/").to_owned();
         settings::write_record(directory, &device)?;
         match run("losetup", &[direct_io, &node, &image]) {
-            Ok(_) => return Ok(device),
+            Ok(_) if release::backing_file_of(&device).is_some_and(|found| found == path) => {
+                return Ok(device);
+            }
+            // Somebody has put a link in its place: what it leads to is not ours to write on.
+            Ok(_) => {
+                run("losetup", &["--detach", &node])?;
+                return Err(io_error("attach", &path)(ErrorKind::NotFound.into()));
+            }
             Err(LoopDeviceError::ProgramFailed { said, .. })
                 if said.contains("busy") && tries < ATTACH_TRIES => {}
             Err(error) => return Err(error),

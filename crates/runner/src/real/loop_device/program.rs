@@ -54,9 +54,8 @@ fn output_within_bound(
     interrupted: &dyn Fn() -> bool,
 ) -> io::Result<Result<Output, Unmet>> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let root = as_root();
-    let mut child = root
-        .start(&mut child::command(program))
+    let mut command = child::command(program);
+    command
         .args(arguments)
         // Where these programs are, and where the PATH of a user who became root need not lead.
         .env("PATH", format!("{path}:/usr/sbin:/sbin"))
@@ -65,11 +64,12 @@ fn output_within_bound(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // Ctrl-C is for the controller: it takes the device apart in order.
-        .process_group(0)
-        .spawn()?;
+        .process_group(0);
+    let mut child = as_root().start(&mut command).spawn()?;
     let wait = Wait { pause: LOOK_PAUSE, timeout: PROGRAM_TIMEOUT };
     // What these programs print fits into a pipe.
     if let Err(unmet) = wait.until(&mut || interrupted(), || child.try_wait().transpose()) {
+        let _root = as_root();
         child.kill()?;
         child.wait()?;
         return Ok(Err(unmet));

@@ -112,7 +112,12 @@ pub(super) fn devices_below(directory: &Path) -> Vec<String> {
 }
 
 fn lies_below(directory: &Path, device: &str) -> bool {
-    backing_file(&sysfs(device, "loop/backing_file")).is_some_and(|file| file.starts_with(directory))
+    backing_file_of(device).is_some_and(|file| file.starts_with(directory))
+}
+
+/// The file that a loop device lies on.
+pub(super) fn backing_file_of(device: &str) -> Option<PathBuf> {
+    backing_file(&sysfs(device, "loop/backing_file"))
 }
 
 fn backing_file(file: &Path) -> Option<PathBuf> {
@@ -123,7 +128,7 @@ fn backing_file(file: &Path) -> Option<PathBuf> {
 
 /// Where the file of a device lies, beside which is the record of its settings.
 fn directory_of(device: &str) -> Option<PathBuf> {
-    Some(backing_file(&sysfs(device, "loop/backing_file"))?.parent()?.to_owned())
+    Some(backing_file_of(device)?.parent()?.to_owned())
 }
 
 /// A device that is still in use (a lazy unmount) goes by itself with its last user.

@@ -3,11 +3,9 @@
 
 use super::{LoopDeviceError, RECORD, io_error, read_line, sysfs};
 use crate::proc::facts;
-use crate::real::queue::{MAX_SECTORS, NR_REQUESTS, ORDER, SCHEDULER};
-use crate::rights::as_root;
+use crate::real::queue::{self, MAX_SECTORS, NR_REQUESTS, ORDER, SCHEDULER};
 use model::loop_device::LoopDevice;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 /// Sets what a plan names.
@@ -32,7 +30,7 @@ pub(super) fn set_all(device: &str, spec: &LoopDevice) -> Result<(), LoopDeviceE
 fn set(device: &str, setting: &'static str, wanted: String) -> Result<(), LoopDeviceError> {
     let file = sysfs(device, &format!("queue/{setting}"));
     // A value that the kernel does not like is an error here or another value there: one look tells of both.
-    let _ = write(&file, &wanted);
+    let _ = queue::write(&file, &wanted);
     let found = read_line(&file).unwrap_or_else(|| "unknown".to_owned());
     if facts::chosen(&found) == wanted {
         return Ok(());
@@ -64,15 +62,10 @@ pub(super) fn restore(directory: &Path, device: &str) {
     {
         let file = sysfs(device, &format!("queue/{setting}"));
         // Newer kernels take 0 for "your own choice", which is more than the value that we found.
-        let chosen_by_kernel = setting == MAX_SECTORS && write(&file, "0").is_ok();
+        let chosen_by_kernel = setting == MAX_SECTORS && queue::write(&file, "0").is_ok();
         if !chosen_by_kernel {
             // Best effort: the device works, with another limit than before.
-            let _ = write(&file, value);
+            let _ = queue::write(&file, value);
         }
     }
-}
-
-fn write(file: &Path, value: &str) -> io::Result<()> {
-    let _root = as_root();
-    fs::write(file, value)
 }

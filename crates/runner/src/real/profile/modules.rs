@@ -2,6 +2,7 @@
 
 use super::events::Sample;
 use super::symbols::Symbols;
+use crate::rights::as_root;
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
 use object::elf::PF_X;
 use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
@@ -194,7 +195,11 @@ impl Files {
                 // By the process's own root; one that was deleted since is there all the same.
                 let rooted = format!("/proc/{process}/root{}", file.path);
                 let link = format!("/proc/{process}/map_files/{:x}-{:x}", range.start, range.end);
-                fs::read(rooted).or_else(|_| fs::read(link)).ok()?
+                let by_link = |_| {
+                    let _root = as_root();
+                    fs::read(link)
+                };
+                fs::read(rooted).or_else(by_link).ok()?
             };
             CodeFile::parse(&data, Path::new(&file.path)).map(Rc::new)
         };

@@ -97,9 +97,8 @@ impl SlowDevice {
         can_serve()?;
         let errors = File::create(stderr).map_err(SlowDeviceError::Start)?;
         // It has no wish to die with its controller: it takes apart what lies on it when its input ends.
-        let root = as_root();
-        let mut child = root
-            .start(&mut child::command(OWN_PROGRAM))
+        let mut command = child::command(OWN_PROGRAM);
+        command
             .arg0("dbdyno")
             .arg(COMMAND)
             .arg(file)
@@ -111,10 +110,8 @@ impl SlowDevice {
             .stdout(Stdio::piped())
             .stderr(errors)
             // Ctrl-C is for the controller.
-            .process_group(0)
-            .spawn()
-            .map_err(SlowDeviceError::Start)?;
-        drop(root);
+            .process_group(0);
+        let mut child = as_root().start(&mut command).spawn().map_err(SlowDeviceError::Start)?;
         let commands = child.stdin.take();
         let stdout =
             child.stdout.take().ok_or_else(|| SlowDeviceError::Start(ErrorKind::BrokenPipe.into()))?;

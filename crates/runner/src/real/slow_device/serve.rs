@@ -9,8 +9,10 @@ use super::file_system::{Answer, Behaviour, OneFile};
 use crate::clock::Stopwatch;
 use crate::process::supervisor;
 use fuser::{Config, MountOption, Session};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -55,7 +57,11 @@ pub fn serve(
 }
 
 fn cover(file: &Path, behaviour: &Arc<Mutex<Behaviour>>) -> io::Result<fuser::BackgroundSession> {
-    let below = File::options().read(true).write(true).open(file)?;
+    let below = File::options().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(file)?;
+    // It is opened as root, where what runs as the caller of sudo could have put a link to another.
+    if fs::read_link(format!("/proc/self/fd/{}", below.as_raw_fd()))? != file {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let bytes = below.metadata()?.len();
     let watch = Stopwatch::start();
     let answers = Arc::new(DueQueue::new(watch));
