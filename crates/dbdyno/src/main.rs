@@ -30,7 +30,7 @@ static HEAP: load::heap::CountingAllocator = load::heap::CountingAllocator;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let is_run = cli.command.starts_processes();
-    if is_run && !supervisor::is_there() {
+    if is_run && !supervisor::is_supervised() {
         return exit::of_supervised(supervisor::supervise());
     }
     if !cli.command.is_of_root()

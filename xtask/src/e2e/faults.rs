@@ -23,6 +23,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults read-only work directory", read_only_work_directory),
         Case::new("faults replaced binary", replaced_binary),
         Case::new("faults process left behind", process_left_behind),
+        Case::new("faults supervisor killed at once", supervisor_killed_at_once),
         Case::new("faults several workloads", several_workloads),
         Case::new("faults killed at any moment", |scratch| killed_at_moments(scratch, 40)),
         Case::new("faults killed at a hundred moments", |scratch| killed_at_moments(scratch, 100)).nightly(),
@@ -230,6 +231,16 @@ fn process_left_behind(scratch: &Scratch) -> anyhow::Result<Ending> {
         run.kill(supervisor)?;
         processes::all_gone(&scratch.shared.binary)?;
     }
+    Ok(Ending::Passed)
+}
+
+/// A run whose supervisor is gone before it looks does not begin again as a supervisor of its own, which nobody would know of.
+fn supervisor_killed_at_once(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let fake = Fake::new(scratch)?;
+    // The first process, which is not our parent.
+    let gone = fake.campaign(1)?.variable("DBDYNO_SUPERVISOR", "1").run()?;
+    ensure!(gone.code()? == 128 + libc::SIGKILL, "it ended with {}: {}", gone.code()?, gone.stderr);
+    ensure!(!scratch.data().join("dbdyno/dbdyno.sqlite").exists(), "it began");
     Ok(Ending::Passed)
 }
 

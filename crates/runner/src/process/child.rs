@@ -1,5 +1,6 @@
 //! What every child process has in common: it does not get our passwords, it dies with its controller, and what is said of its end.
 
+use super::supervisor;
 use std::env;
 use std::ffi::OsStr;
 use std::io;
@@ -10,9 +11,11 @@ use std::process::{Command, ExitStatus};
 /// The names of all variables that have the password of an external server begin with this.
 pub const PASSWORD_VARIABLES: &str = "DBDYNO_PASSWORD_";
 
-/// A program to start, which does not get the passwords in our environment: only the run itself needs them.
+/// A program to start, which does not get the passwords in our environment, for only the run itself needs them, and which has a supervisor of its
+/// own if it is another dbdyno.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
+    command.env_remove(supervisor::VARIABLE);
     for (name, _) in env::vars_os() {
         if name.as_encoded_bytes().starts_with(PASSWORD_VARIABLES.as_bytes()) {
             command.env_remove(name);
@@ -110,12 +113,13 @@ mod tests {
             let printed = command("env").output().unwrap();
             let printed = String::from_utf8_lossy(&printed.stdout);
             assert!(printed.contains(OTHER) && !printed.contains("DBDYNO_PASSWORD"), "{printed}");
+            assert!(!printed.contains(supervisor::VARIABLE), "{printed}");
             return;
         }
         // Other threads read the environment of this process, so it is not changed: the test runs again in one of its own.
         let again = Command::new(env::current_exe().unwrap())
             .args(["--exact", "process::child::tests::a_child_gets_our_environment_without_passwords"])
-            .envs([(PASSWORD, "s3cret"), (OTHER, "1")])
+            .envs([(PASSWORD, "s3cret"), (OTHER, "1"), (supervisor::VARIABLE, "1")])
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&again.stdout);

@@ -22,8 +22,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Tells the run which process is its supervisor.
-const VARIABLE: &str = "DBDYNO_SUPERVISOR";
+/// Tells the run which process is its supervisor; what the run starts does not get it.
+pub(super) const VARIABLE: &str = "DBDYNO_SUPERVISOR";
 /// Whether this process is a run below a supervisor.
 static SUPERVISED: AtomicBool = AtomicBool::new(false);
 /// What was killed is gone within this, unless it hangs in the kernel, where nothing can end it.
@@ -60,20 +60,19 @@ pub fn supervise() -> io::Result<i32> {
     Ok(status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(BY_SIGNAL))
 }
 
-/// Whether this process is a run below a supervisor.
-pub fn is_there() -> bool {
-    env::var(VARIABLE).is_ok_and(|pid| pid == parent_id().to_string())
+/// Whether this process was started as the run below a supervisor.
+pub fn is_supervised() -> bool {
+    env::var_os(VARIABLE).is_some()
 }
 
-/// Follows the supervisor from now on: if that is killed, so is everything that this process has started, and then this process.
-/// `before` is called first, so that nobody takes that for a failure of an engine.
+/// Follows the supervisor from now on: if that is killed, so is everything that this process has started, and then this process. One that was
+/// killed before is followed at once. `before` is called first, so that nobody takes that for a failure of an engine.
 pub fn follow(before: impl FnOnce() + Send + 'static) {
     adopt_orphans();
     SUPERVISED.store(true, Ordering::Relaxed);
     // Kernels before 5.3 have no such file: there a run goes on without a supervisor that was killed.
     let supervisor = child::pidfd(parent_id());
-    if !is_there() {
-        // It was killed meanwhile, and nothing has been started yet.
+    if !env::var(VARIABLE).is_ok_and(|pid| pid == parent_id().to_string()) {
         signal_hook::low_level::exit(BY_SIGNAL + libc::SIGKILL);
     }
     if let Some(supervisor) = supervisor {
