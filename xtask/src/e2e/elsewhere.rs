@@ -76,6 +76,13 @@ pub(super) fn measure<'a>(
     })
 }
 
+/// Measures one step on a subject for so many seconds.
+pub(super) fn measure_for<'a>(scratch: &'a Scratch, subject: &str, seconds: u32) -> anyhow::Result<Call<'a>> {
+    let short = fs::read_to_string(plan(scratch, subject)?)?;
+    let long = scratch.write("long.toml", &format!("{short}scale = {{ read_seconds = {seconds} }}\n"))?;
+    Ok(Call::new(scratch, ["run"]).and([long]))
+}
+
 /// Adds it, and has it refuse us with these words.
 fn refused(
     scratch: &Scratch,
@@ -420,9 +427,7 @@ fn killed(scratch: &Scratch) -> anyhow::Result<Ending> {
     for (subject, engine) in OPEN_SERVERS {
         let (server, build) = open_server(scratch, subject, engine)?;
         server.run(["CREATE TABLE precious (a INTEGER)"])?;
-        let short = fs::read_to_string(plan(scratch, &build)?)?;
-        let long = scratch.write("long.toml", &format!("{short}scale = {{ read_seconds = 60 }}\n"))?;
-        let mut run = Call::new(scratch, ["run"]).and([long]).start()?;
+        let mut run = measure_for(scratch, &build, 60)?.start()?;
         // MySQL marks a table after it has made it, and before it has rows.
         while !(has_rows(&server, "sbtest1")? && has_rows(&server, "sbtest2")?) {
             ensure!(run.is_running()?, "it ended before it was killed: {}", run.stderr_so_far()?);

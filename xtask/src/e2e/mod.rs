@@ -26,6 +26,7 @@ mod interleaved;
 mod lanes;
 mod leftovers;
 mod neighbour;
+mod network_cut;
 mod pages;
 mod places;
 mod power_loss;
@@ -138,6 +139,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(servers::cases());
     cases.extend(elsewhere::cases());
     cases.extend(elsewhere_tls::cases());
+    cases.extend(network_cut::cases());
     cases.extend(slow_device::cases());
     cases.extend(soak::cases());
     // These judge nothing that they measure; of the others some cases say so themselves.
