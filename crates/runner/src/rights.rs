@@ -19,6 +19,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Where only root puts programs; the last one is NixOS's.
+const PATH_OF_ROOT: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
+
 /// Why we could not become the caller of sudo: nothing is run with more rights instead.
 #[derive(Debug, thiserror::Error)]
 pub enum RightsError {
@@ -141,15 +144,14 @@ impl AsRoot {
     /// What is started is root's alone, and finds programs where only root puts them: the caller's environment is none of its business. A program
     /// that finds two users distrusts its environment, and FUSE its mounts.
     pub(crate) fn start<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        match self.caller {
-            Some(_) => command.uid(0).env_clear().env("PATH", PATH_OF_ROOT).env("LC_ALL", "C"),
-            None => command,
+        // Also if the rights were there before: then this holds none of its own.
+        if geteuid().is_root() && !getuid().is_root() {
+            command.uid(0).env_clear().env("PATH", PATH_OF_ROOT).env("LC_ALL", "C")
+        } else {
+            command
         }
     }
 }
-
-/// The last one is NixOS's.
-const PATH_OF_ROOT: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
 impl Drop for AsRoot {
     fn drop(&mut self) {
@@ -227,6 +229,7 @@ mod tests {
             let users = users_of_child(|_| ());
             let expected = format!("Uid:\t{NOBODY}\t{NOBODY}\t{NOBODY}\t{NOBODY}\nGroups:\t{NOBODY} \n");
             assert!(users.starts_with(&expected) && users.contains("CapPrm:\t0000000000000000"), "{users}");
+            let _before = as_root();
             let root = as_root();
             let users = users_of_child(|command| {
                 root.start(command);
