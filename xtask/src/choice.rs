@@ -2,22 +2,18 @@
 
 use anyhow::ensure;
 
-/// The parts of these names, in their own order; all of them if nothing is named. `what` is what one is called.
-pub fn chosen<T>(
-    all: &'static [T],
-    name_of: impl Fn(&T) -> &'static str,
+/// Those of these names, in their own order; all of them if nothing is named. `what` is what one is called.
+pub fn chosen<'a, T>(
+    all: &'a [T],
+    name_of: impl Fn(&T) -> String,
     what: &str,
     wanted: &[String],
-) -> anyhow::Result<Vec<&'static T>> {
-    let known: Vec<&str> = all.iter().map(&name_of).collect();
+) -> anyhow::Result<Vec<&'a T>> {
+    let known: Vec<String> = all.iter().map(&name_of).collect();
     for name in wanted {
-        let hint = model::names::hint(name, known.iter().copied());
-        ensure!(
-            known.contains(&name.as_str()),
-            "unknown {what} `{name}`{hint}; there are {}",
-            known.join(", ")
-        );
+        let hint = model::names::hint(name, known.iter().map(String::as_str));
+        ensure!(known.contains(name), "unknown {what} `{name}`{hint}; there are {}", known.join(", "));
     }
-    let is_wanted = |part: &&T| wanted.is_empty() || wanted.iter().any(|name| name == name_of(part));
+    let is_wanted = |one: &&T| wanted.is_empty() || wanted.contains(&name_of(one));
     Ok(all.iter().filter(is_wanted).collect())
 }

@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn chosen(wanted: &[String]) -> anyhow::Result<Vec<&'static Part>> {
-    choice::chosen(PARTS, |part| part.name, "part", wanted)
+    choice::chosen(PARTS, |part| part.name.to_owned(), "part", wanted)
 }
 
 /// What became of a part.

@@ -3,6 +3,7 @@
 
 use std::fs::{self, Metadata};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,16 @@ pub enum OwnershipError {
 /// How to make a directory that is trusted. Servers that root starts run as another user, who has to pass through.
 fn install() -> &'static str {
     if effective_user() == ROOT { "install -d -m 755 DIR" } else { "install -d -m 700 DIR" }
+}
+
+/// Whether what was opened lies at this very path, which has no links: somebody who may write on the way could have put one there.
+pub(crate) fn lies_at(opened: &impl AsRawFd, path: &Path) -> io::Result<bool> {
+    Ok(fs::read_link(by_descriptor(opened))? == path)
+}
+
+/// By which the kernel finds what is open, wherever its path leads by now.
+pub(crate) fn by_descriptor(opened: &impl AsRawFd) -> PathBuf {
+    format!("/proc/self/fd/{}", opened.as_raw_fd()).into()
 }
 
 /// The number of the user that this process acts as.

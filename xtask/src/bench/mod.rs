@@ -22,7 +22,7 @@ mod worker;
 
 pub use client::{library_of, same_options};
 
-use crate::workspace;
+use crate::{choice, workspace};
 use anyhow::{Context, ensure};
 use scratch::Scratch;
 use std::path::PathBuf;
@@ -130,13 +130,7 @@ pub fn scrambled(seed: u64, index: u64) -> u64 {
 
 /// The cases of these names, in their order; all of them where none is named.
 fn chosen<C: Clone>(cases: &[C], name: fn(&C) -> String, wanted: &[String]) -> anyhow::Result<Vec<C>> {
-    let known: Vec<String> = cases.iter().map(name).collect();
-    for one in wanted {
-        let hint = model::names::hint(one, known.iter().map(String::as_str));
-        ensure!(known.contains(one), "unknown case `{one}`{hint}; there are {}", known.join(", "));
-    }
-    let is_chosen = |case: &&C| wanted.is_empty() || wanted.contains(&name(case));
-    Ok(cases.iter().filter(is_chosen).cloned().collect())
+    Ok(choice::chosen(cases, name, "case", wanted)?.into_iter().cloned().collect())
 }
 
 /// How a bench that could run ended.

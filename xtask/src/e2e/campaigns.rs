@@ -242,8 +242,7 @@ fn loop_device(scratch: &Scratch) -> anyhow::Result<Ending> {
          [loop_device]\nsize = \"1 GB\"\nmax_sectors_kb = 128\nread_ahead_kb = 128\n",
     )?;
     let finished = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]).run()?;
-    if finished.code()? == 3 && finished.stderr.contains("skipped: this host cannot") {
-        let reason = finished.stderr.lines().last().unwrap_or_default().to_owned();
+    if let Some(reason) = finished.not_here()? {
         return Ok(Ending::NotHere { reason });
     }
     let report = finished.expect_code(&[0])?.json()?;

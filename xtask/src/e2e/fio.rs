@@ -119,7 +119,7 @@ fn by_depth(scratch: &Scratch) -> anyhow::Result<Ending> {
 /// Another directory, another file system and a device that is slow on purpose are subjects like any other; what could not be
 /// made is left out, and nothing is left behind.
 fn storage(scratch: &Scratch) -> anyhow::Result<Ending> {
-    if !is_root() {
+    if !processes::is_root() {
         return Ok(Ending::NotHere { reason: "loop devices need root".to_owned() });
     }
     for device in ["/dev/loop-control", "/dev/fuse"] {
@@ -185,7 +185,7 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     let odd = ["typo", "no-engine", "no-device", "deeper"].map(|config| format!("fio@installed+{config}"));
     let mut subjects = vec!["fio@installed", "fio@installed+small-target"];
     subjects.extend(odd.iter().map(String::as_str));
-    let has_queue = fs::metadata("/sys/class/block").is_ok() && is_root();
+    let has_queue = fs::metadata("/sys/class/block").is_ok() && processes::is_root();
     if has_queue {
         subjects.push("fio@installed+odd-scheduler");
     }
@@ -257,9 +257,4 @@ fn killed(scratch: &Scratch) -> anyhow::Result<Ending> {
     let failures = report["failures"].to_string();
     ensure!(failures.contains("depth-1") && failures.contains("signal 9"), "{failures}");
     Ok(Ending::Passed)
-}
-
-fn is_root() -> bool {
-    // SAFETY: geteuid(2) takes nothing and cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }

@@ -92,6 +92,12 @@ pub fn roots_below(directory: &Path) -> anyhow::Result<Vec<u32>> {
         .collect())
 }
 
+/// Whether this process may do what root may.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid(2) takes nothing and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// Waits until no program below this directory runs. One that stays is killed and is an error.
 pub fn none_below(directory: &Path) -> anyhow::Result<()> {
     all_gone_of(|| below(directory))

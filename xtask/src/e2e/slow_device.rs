@@ -261,8 +261,7 @@ fn below_rocksdb(scratch: &Scratch) -> anyhow::Result<Ending> {
          slow = { read_latency = \"2 ms\" }\n",
     )?;
     let finished = Call::new(scratch, ["run".as_ref(), plan.as_os_str(), "--json".as_ref()]).run()?;
-    if finished.code()? == 3 && finished.stderr.contains("skipped: this host cannot") {
-        let reason = finished.stderr.lines().last().unwrap_or_default().to_owned();
+    if let Some(reason) = finished.not_here()? {
         return Ok(Ending::NotHere { reason });
     }
     let report = finished.expect_code(&[0])?.json()?;

@@ -282,6 +282,12 @@ impl Finished {
         })
     }
 
+    /// Why nothing was measured, if the plan wants what this host cannot have.
+    pub fn not_here(&self) -> anyhow::Result<Option<String>> {
+        let skipped = self.code()? == 3 && self.stderr.contains("skipped: this host cannot");
+        Ok(skipped.then(|| self.stderr.lines().last().unwrap_or_default().to_owned()))
+    }
+
     /// The signal that ended it.
     pub fn signal(&self) -> Option<i32> {
         self.status.signal()

@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn chosen(wanted: &[String]) -> anyhow::Result<Vec<&'static Target>> {
-    choice::chosen(TARGETS, |target| target.name, "target", wanted)
+    choice::chosen(TARGETS, |target| target.name.to_owned(), "target", wanted)
 }
 
 /// The time of each target that lets all of them end within the limit.

@@ -80,8 +80,8 @@ impl<'a> Chain<'a> {
         let lines = format!("{}{lines}", self.lines);
         let finished = self.campaign(1, &lines)?.run()?;
         self.earlier = runs(&self.fake.store())?;
-        if finished.code()? == 3 && finished.stderr.contains("skipped: this host cannot") {
-            return Ok(Some(finished.stderr.lines().last().unwrap_or_default().to_owned()));
+        if let Some(reason) = finished.not_here()? {
+            return Ok(Some(reason));
         }
         finished.expect_code(&[0])?;
         self.lines = lines;

@@ -65,8 +65,8 @@ pub fn is_supervised() -> bool {
     env::var_os(VARIABLE).is_some()
 }
 
-/// Follows the supervisor from now on: if that is killed, so is everything that this process has started, and then this process. One that was
-/// killed before is followed at once. `before` is called first, so that nobody takes that for a failure of an engine.
+/// Follows the supervisor from now on: if that is killed, so is everything that this process has started, and then this process. If it
+/// has been killed already, this process ends at once. `before` is called first, so that nobody takes that for a failure of an engine.
 pub fn follow(before: impl FnOnce() + Send + 'static) {
     adopt_orphans();
     SUPERVISED.store(true, Ordering::Relaxed);

@@ -156,8 +156,8 @@ pub(super) fn set_back(record: &Path) -> Result<(), QueueError> {
     Ok(())
 }
 
-/// Where a file is, if it is a setting of a block device. The record lies where what ran as this user could have named others, and a link can lead
-/// elsewhere the next time: only what is returned is written to.
+/// The real path of a file, if it is a setting of a block device. What runs as this user can write to the record, and can change a link between two
+/// looks at it: only the returned path is written to.
 fn of_queue(path: &Path) -> Option<PathBuf> {
     let real = fs::canonicalize(path).ok()?;
     let is_setting =

@@ -15,7 +15,7 @@ const SASL: u32 = 10;
 const SASL_CONTINUE: u32 = 11;
 const SASL_FINAL: u32 = 12;
 
-/// A server that says more than this does not come to an end; it tells some settings, and notices of whoever set it up.
+/// Messages of a login. A server sends some twenty settings, and perhaps notices.
 const MOST_MESSAGES: u32 = 1000;
 
 /// Says who we are, until the server is ready for statements.

@@ -198,7 +198,7 @@ fn a_password_is_sent_as_the_server_asks() {
     assert!(received[1].starts_with(b"p\0\0\0\x28md5") && received[1].len() == 41, "{:?}", received[1]);
 }
 
-/// Found by the fuzz target: the client answered until nobody took its answers any more, and waited.
+/// Found by the fuzz target: the client answered each request until the buffers were full, and then waited.
 #[test]
 fn a_login_without_end_is_given_up() {
     let check = |answers: Vec<Vec<u8>>, expected: &str| {

@@ -2,18 +2,17 @@
 
 use super::program::run_unless_interrupted;
 use super::{LoopDeviceError, io_error};
-use crate::ownership::effective_user;
+use crate::ownership::{by_descriptor, effective_user, lies_at};
 use crate::rights::as_root;
 use model::loop_device::{FileSystem, LoopDevice};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use std::ffi::CString;
-use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::fchown;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Nothing that an engine puts there is a device, or a program that runs as its owner.
 const ONLY_DATA: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
@@ -43,7 +42,7 @@ pub(super) fn mount(spec: &LoopDevice, node: &str, mount_point: &Path) -> Result
     let user = effective_user();
     let below = opened(OFlags::PATH)?;
     let _root = as_root();
-    let at = path_of(&below);
+    let at = by_descriptor(&below);
     rustix::mount::mount(node, at, file_system.to_string(), flags, rest).map_err(|errno| match errno {
         Errno::NODEV => LoopDeviceError::NoFileSystem { file_system },
         _ if !spec.mount_options.is_empty() => refused(),
@@ -53,16 +52,11 @@ pub(super) fn mount(spec: &LoopDevice, node: &str, mount_point: &Path) -> Result
     fchown(root, Some(user), None).map_err(io_error("give to its user", mount_point))
 }
 
-/// A directory at this very path: what runs as the caller of sudo could put a link in the place of any part of it.
+/// What is no directory at this very path is not opened.
 fn open_exactly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty())?;
-    if fs::read_link(path_of(&opened))? == path { Ok(opened) } else { Err(ErrorKind::NotFound.into()) }
-}
-
-/// By which the kernel finds what is open, wherever its path leads by now.
-fn path_of(opened: &OwnedFd) -> PathBuf {
-    format!("/proc/self/fd/{}", opened.as_raw_fd()).into()
+    if lies_at(&opened, path)? { Ok(opened) } else { Err(ErrorKind::NotFound.into()) }
 }
 
 /// The options that are the kernel's own, as it wants them, and those that are the file system's.

@@ -7,11 +7,11 @@ use super::command::{DeviceCommand, DeviceReply};
 use super::due_queue::DueQueue;
 use super::file_system::{Answer, Behaviour, OneFile};
 use crate::clock::Stopwatch;
+use crate::ownership::lies_at;
 use crate::process::supervisor;
 use fuser::{Config, MountOption, Session};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,7 +59,7 @@ pub fn serve(
 fn cover(file: &Path, behaviour: &Arc<Mutex<Behaviour>>) -> io::Result<fuser::BackgroundSession> {
     let below = File::options().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(file)?;
     // It is opened as root, where what runs as the caller of sudo could have put a link to another.
-    if fs::read_link(format!("/proc/self/fd/{}", below.as_raw_fd()))? != file {
+    if !lies_at(&below, file)? {
         return Err(io::ErrorKind::NotFound.into());
     }
     let bytes = below.metadata()?.len();
