@@ -20,7 +20,11 @@ pub(super) fn settle(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
     }
 }
 
+/// Before it a commit that waits for the log: rows whose commit is not on the device yet, as with `synchronous_commit` off it may not be for half
+/// a second, are not known to all, and their pages would not be marked as visible to all. Index-only scans would look such rows up.
 pub(super) fn vacuum(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {
+    wait.run("SET synchronous_commit = on")?;
+    tables.iter().try_for_each(|table| wait.run(&format!("ANALYZE {table}")))?;
     let version = wait.column("SHOW server_version_num")?;
     let version: u32 = version.first().and_then(|version| version.parse().ok()).unwrap_or(0);
     let options = if version >= INDEX_CLEANUP_SINCE { "ANALYZE, INDEX_CLEANUP ON" } else { "ANALYZE" };

@@ -18,26 +18,24 @@ fn settled(
 #[test]
 fn each_table_is_vacuumed_as_its_release_can() {
     for (version, options) in [("110022", "ANALYZE"), ("120000", "ANALYZE, INDEX_CLEANUP ON")] {
-        let answers = vec![
-            column(&["sbtest1", "\"T\""]),
-            column(&[version]),
-            DONE.to_vec(),
-            DONE.to_vec(),
-            DONE.to_vec(),
-        ];
+        let before = vec![column(&["sbtest1", "\"T\""]), DONE.to_vec(), DONE.to_vec(), DONE.to_vec()];
+        let answers = [before, vec![column(&[version])], vec![DONE.to_vec(); 3]].concat();
         let (result, sent) = settled(Settle::Postwrite, answers, None);
         result.unwrap();
+        assert_eq!(sent[1..4], ["SET synchronous_commit = on", "ANALYZE sbtest1", "ANALYZE \"T\""]);
         let expected = [format!("VACUUM ({options}) sbtest1"), format!("VACUUM ({options}) \"T\"")];
-        assert_eq!(sent[2..], [expected.as_slice(), &["CHECKPOINT".to_owned()]].concat());
+        assert_eq!(sent[5..], [expected.as_slice(), &["CHECKPOINT".to_owned()]].concat());
     }
 }
 
 #[test]
 fn on_a_server_that_is_not_ours_only_our_tables_are_touched() {
     let ours = ["sbtest1".to_owned()];
-    let (result, sent) = settled(Settle::Postwrite, vec![column(&["160003"]), DONE.to_vec()], Some(&ours));
+    let answers = vec![DONE.to_vec(), DONE.to_vec(), column(&["160003"]), DONE.to_vec()];
+    let (result, sent) = settled(Settle::Postwrite, answers, Some(&ours));
     result.unwrap();
-    assert_eq!(sent, ["SHOW server_version_num", "VACUUM (ANALYZE, INDEX_CLEANUP ON) sbtest1"]);
+    assert_eq!(sent[..2], ["SET synchronous_commit = on", "ANALYZE sbtest1"]);
+    assert_eq!(sent[2..], ["SHOW server_version_num", "VACUUM (ANALYZE, INDEX_CLEANUP ON) sbtest1"]);
     let (result, sent) = settled(Settle::Drained, Vec::new(), Some(&ours));
     assert!(result.is_ok() && sent.is_empty(), "{result:?} {sent:?}");
 }
