@@ -34,7 +34,6 @@ const ONLY_DISTINCT: &[&str] =
     &["--range-size=1000", "--simple-ranges=0", "--sum-ranges=0", "--order-ranges=0", "--distinct-ranges=1"];
 const ONLY_SIMPLE: &[&str] =
     &["--range-size=1000", "--simple-ranges=1", "--sum-ranges=0", "--order-ranges=0", "--distinct-ranges=0"];
-const ZIPFIAN: &[&str] = &["--rand-type=zipfian", "--rand-zipfian-exp=1.0"];
 
 /// All of them.
 pub const CASES: [Case; 32] = [
@@ -65,7 +64,7 @@ pub const CASES: [Case; 32] = [
     case("update-index_range=100", "oltp_update_index", &[], 10_000),
     case("update-nonindex_range=100", "oltp_update_non_index", &[], 10_000),
     case("update-one_range=100", OURS, &["--benchmark=update-one"], 10_000),
-    case("update-zipf_range=100", "oltp_update_non_index", ZIPFIAN, 10_000),
+    case("update-zipf_range=100", OURS, &["--benchmark=update-zipf"], 10_000),
     case("write-only_range=10000", "oltp_write_only", &["--range-size=10000"], 3_000),
     case("read-write_range=10", "oltp_read_write", &["--range-size=10"], 2_000),
     case("read-write_range=100", "oltp_read_write", &["--range-size=100"], 1_500),

@@ -22,7 +22,7 @@ use counters::{Counters, measures};
 use model::address::ServerAddress;
 use model::units::Nanos;
 use model::wire::{BlockLimit, EngineText, Request, StepSetup};
-use model::workload::sql::Transaction;
+use model::workload::sql::{Dialect, Transaction};
 use model::workload::{Operation, Settle, Workload};
 use rocksdb::Rocksdb;
 use row::{Row, Side};
@@ -59,6 +59,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         rocksdb::CASES.iter().filter(|case| wanted.contains(&case.name())).collect();
     let dbdyno = arguments.here.dbdyno.path()?;
     let scratch = arguments.here.scratch()?;
+    let told = Told { as_json: arguments.json };
+    told.begin();
     let mut rows = Vec::new();
     if !of_rocksdb.is_empty() {
         let Some(db_bench) = on_search_path("db_bench") else {
@@ -70,7 +72,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         let programs = Programs { db_bench, library, dbdyno: dbdyno.clone(), db_bench_perf_level: 1 };
         let seed = arguments.here.seed;
         let sides = Rocksdb { programs: &programs, scratch: &scratch, seed };
-        rows.extend(sides.compare(&of_rocksdb)?);
+        let of_all = sides.compare(&of_rocksdb)?;
+        told.tell(&of_all);
+        rows.extend(of_all);
     }
     if !of_sql.is_empty() {
         let Some(sysbench) = on_search_path("sysbench") else {
@@ -91,11 +95,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
                 workload: &workload,
                 directory,
             };
+            sides.keep_still()?;
             for case in &of_sql {
                 let seed = scrambled(arguments.here.seed, u64::from(number));
                 let of_case = sides.compare(case, arguments.pairs, seed);
-                rows.extend(of_case.with_context(|| format!("{build}, {}", case.step))?);
-                eprintln!("{build}: {} is compared", case.step);
+                let of_case = of_case.with_context(|| format!("{build}, {}", case.step))?;
+                told.tell(&of_case);
+                rows.extend(of_case);
             }
             server.stop()?;
         }
@@ -103,13 +109,29 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     if arguments.json {
         let json_rows: Vec<serde_json::Value> = rows.iter().map(Row::json).collect();
         println!("{}", json!({ "bench": "fidelity", "seed": arguments.here.seed, "rows": json_rows }));
-    } else {
-        println!("{}", Row::heading());
-        rows.iter().for_each(|row| println!("{}", row.text()));
     }
     let differ = rows.iter().filter(|row| !row.is_same()).count();
     eprintln!("{differ} of {} counts differ", rows.len());
     Ok(Ending::of(differ == 0))
+}
+
+/// The table, told row by row: a step that fails an hour later does not take those before it away.
+struct Told {
+    as_json: bool,
+}
+
+impl Told {
+    fn begin(&self) {
+        if !self.as_json {
+            println!("{}", Row::heading());
+        }
+    }
+
+    fn tell(&self, rows: &[Row]) {
+        if !self.as_json {
+            rows.iter().for_each(|row| println!("{}", row.text()));
+        }
+    }
 }
 
 /// Both programs and what they are run on.
@@ -137,11 +159,26 @@ impl Sides<'_> {
         Ok(rows)
     }
 
+    /// Vacuums that the server begins by itself would leave other pages all-visible from load to load.
+    fn keep_still(&self) -> anyhow::Result<()> {
+        if self.address.dialect != Dialect::Postgres {
+            return Ok(());
+        }
+        let statements = ["ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()"];
+        let statements = statements.map(|sql| json!({ "sql": sql }));
+        let transaction = serde_json::from_value(json!({ "prepared": false, "statements": statements }))?;
+        let once = BlockLimit::Operations { count: 2 };
+        let requests = worker::step(self.setup(Operation::Transaction(transaction), 1), once);
+        worker::blocks(&self.ask(requests.into())?).map(drop)
+    }
+
     /// What the server counts while a client does so many events on a table that was just loaded.
     fn counted(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<Counters> {
         self.load()?;
         let before = self.status()?;
-        self.run(side, case, events, seed)?;
+        // A server that is behind with its purge takes new undo pages, which it logs and counts: at this rate it is never behind.
+        let writes = self.workload.step(case.step)?.operation.writes();
+        self.run(side, case, Work { events, seed, rate: writes.then_some(WRITES_PER_S) })?;
         let after = self.status()?;
         self.unload()?;
         Ok(after.since(&before))
@@ -176,7 +213,7 @@ impl Sides<'_> {
     fn cpu_ns(&self, side: Side, case: &Case, seed: u64) -> anyhow::Result<f64> {
         let used = |events| {
             let before = self.server.cpu_time()?;
-            self.run(side, case, events, seed)?;
+            self.run(side, case, Work { events, seed, rate: None })?;
             anyhow::Ok(self.server.cpu_time()?.saturating_sub(before))
         };
         let (long, short) = (used(case.events)?, used(case.short_events())?);
@@ -184,16 +221,16 @@ impl Sides<'_> {
     }
 
     /// So many events, and what the server does later for these, purge first.
-    fn run(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+    fn run(&self, side: Side, case: &Case, work: Work) -> anyhow::Result<()> {
         match side {
-            Side::Classic => self.run_sysbench(case, events, seed)?,
-            Side::Ours => self.run_worker(case, events, seed)?,
+            Side::Classic => self.run_sysbench(case, work)?,
+            Side::Ours => self.run_worker(case, work)?,
         }
         let settle = Request::Settle { to: Settle::Drained, timeout: SETTLE_TIMEOUT };
         worker::blocks(&self.ask(vec![settle])?).map(drop)
     }
 
-    fn run_sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+    fn run_sysbench(&self, case: &Case, Work { events, seed, rate }: Work) -> anyhow::Result<()> {
         let rows = self.workload.data.keys;
         let mut command = Command::new(self.sysbench);
         // Ours lies in the directory.
@@ -207,18 +244,21 @@ impl Sides<'_> {
                 "--time=0".to_owned(),
             ],
         );
+        command.args(rate.map(|rate| format!("--rate={rate}")));
         if !case.options.iter().any(|option| option.starts_with("--rand-type")) {
             command.arg("--rand-type=uniform");
         }
         printed(command.args(case.options).arg("run")).map(drop)
     }
 
-    fn run_worker(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+    fn run_worker(&self, case: &Case, Work { events, seed, rate }: Work) -> anyhow::Result<()> {
         let operation = &self.workload.step(case.step)?.operation;
         let transaction =
             transaction_of(operation).with_context(|| format!("{} has no statements", case.step))?;
-        let count = events * transaction.operations(self.address.dialect);
-        let setup = self.setup(operation.clone(), seed);
+        let per_event = transaction.operations(self.address.dialect);
+        let count = events * per_event;
+        let rate = rate.map(|rate| (u64::from(rate) * per_event) as f64);
+        let setup = StepSetup { rate, ..self.setup(operation.clone(), seed) };
         let output = self.ask(worker::step(setup, BlockLimit::Operations { count }).into())?;
         let done: u64 = worker::blocks(&output)?.iter().map(|block| block.operations).sum();
         ensure!(done == count, "the worker did {done} of {count} statements");
@@ -254,6 +294,18 @@ impl Sides<'_> {
         Ok(output)
     }
 }
+
+/// What a client is to do.
+#[derive(Clone, Copy)]
+struct Work {
+    events: u64,
+    seed: u64,
+    /// Events a second; as fast as the server answers if absent.
+    rate: Option<u32>,
+}
+
+/// Events of a write step a second while the server counts.
+const WRITES_PER_S: u32 = 1000;
 
 fn transaction_of(operation: &Operation) -> Option<&Transaction> {
     match operation {

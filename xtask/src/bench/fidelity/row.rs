@@ -50,8 +50,9 @@ impl Row {
 
     /// What has noise is the same if its interval reaches into the tolerance; without an interval its median has to lie within.
     pub fn is_same(&self) -> bool {
-        let Measure { little, tolerance, .. } = *self.measure;
-        let is_little = self.classic.abs() < little && self.ours.abs() < little;
+        let Measure { little, apart, tolerance, .. } = *self.measure;
+        let is_little = self.classic.abs() < little && self.ours.abs() < little
+            || (self.classic - self.ours).abs() < apart;
         let ratio = self.ratio();
         let (low, high) = self.interval().unwrap_or((ratio, ratio));
         is_little || (low <= 1.0 + tolerance && high >= 1.0 - tolerance)
