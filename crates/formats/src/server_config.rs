@@ -1,4 +1,4 @@
-//! Configuration files of servers: `my.cnf` of MySQL and MariaDB, `postgresql.conf` of Postgres.
+//! Configuration files of servers: `my.cnf` of MySQL and MariaDB, `postgresql.conf` of Postgres, `mongod.conf` of MongoDB.
 
 use crate::ParseError;
 use crate::lines::{Line, numbered};
@@ -6,7 +6,7 @@ use crate::lines::{Line, numbered};
 /// An option of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOption {
-    /// With `_` for `-`, as servers take either.
+    /// With `_` for `-`, as servers of SQL take either.
     pub name: String,
     /// Empty of a flag.
     pub value: String,
@@ -16,6 +16,7 @@ pub struct ServerOption {
 
 const MY_CNF: &str = "my.cnf";
 const POSTGRESQL_CONF: &str = "postgresql.conf";
+const MONGOD_CONF: &str = "mongod.conf";
 
 /// Groups that a server reads; a release of theirs may follow after a `-`.
 const SERVER_GROUPS: [&str; 4] = ["mysqld", "server", "mariadb", "mariadbd"];
@@ -143,6 +144,46 @@ fn quoted_value(text: &str) -> Option<String> {
     None
 }
 
+/// The options of a `mongod.conf`, with dots between the levels, in the order of the file; a later one counts. Of YAML it knows what such files are
+/// written in: levels by spaces, a name and a value a line, comments, quotes.
+///
+/// # Errors
+/// A line that is none of these: a list, a value of several lines, levels in braces.
+pub fn mongod_conf(text: &str) -> Result<Vec<ServerOption>, ParseError> {
+    let mut options = Vec::new();
+    // Each level with the spaces before its names.
+    let mut levels: Vec<(usize, String)> = Vec::new();
+    for Line { number, text: line, .. } in numbered(text) {
+        let error = |problem: String| ParseError { what: MONGOD_CONF, line: number, problem };
+        let content = line.trim();
+        if content.is_empty() || content.starts_with('#') || content == "---" || content == "..." {
+            continue;
+        }
+        let spaces = line.len() - line.trim_start().len();
+        if line[..spaces].contains('\t') {
+            return Err(error("a tab stands before it, where YAML has spaces".to_owned()));
+        }
+        while levels.last().is_some_and(|(of_level, _)| spaces <= *of_level) {
+            levels.pop();
+        }
+        let (name, value) = content
+            .split_once(':')
+            .filter(|(_, value)| value.is_empty() || value.starts_with(' '))
+            .ok_or_else(|| error(format!("`{content}` is no name with a value: write `name: value`")))?;
+        let (name, value) = (unquoted(name.trim()), without_comment(value).trim());
+        if value.starts_with(['[', '{', '|', '>', '&', '*']) || name.starts_with("- ") {
+            return Err(error(format!("`{content}` is a list, or more than a line: write one value a line")));
+        }
+        let path: Vec<&str> = levels.iter().map(|(_, level)| level.as_str()).chain([name.as_str()]).collect();
+        if value.is_empty() {
+            levels.push((spaces, name));
+        } else {
+            options.push(ServerOption { name: path.join("."), value: unquoted(value), series: None });
+        }
+    }
+    Ok(options)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +258,29 @@ mod tests {
                 let _ = my_cnf(&text[..end]);
                 let _ = postgresql_conf(&text[..end]);
             }
+        }
+    }
+
+    #[test]
+    fn levels_of_a_mongod_conf_are_joined() {
+        let text = "# one\nstorage:\n  dbPath: /data # here\n  wiredTiger:\n    engineConfig:\n      cacheSizeGB: 4\n\
+                    setParameter:\n  \"a\": 'x # y'\nnet:\n  port: 1\n";
+        let options = mongod_conf(text).unwrap();
+        let told: Vec<(&str, &str)> =
+            options.iter().map(|option| (option.name.as_str(), option.value.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                ("storage.dbPath", "/data"),
+                ("storage.wiredTiger.engineConfig.cacheSizeGB", "4"),
+                ("setParameter.a", "x # y"),
+                ("net.port", "1"),
+            ]
+        );
+        for (wrong, line) in
+            [("a:\n\tb: 1", 2), ("a: [1]", 1), ("- a", 1), ("a:\n  b", 2), ("a: |\n  text", 1)]
+        {
+            assert_eq!(mongod_conf(wrong).unwrap_err().line, line, "{wrong}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Streams that run beside a step, as long as its block lasts: on a schedule of their own, or one event after each
-//! event of another stream.
+//! Streams that run beside a step, as long as its block lasts: on a schedule of their own, one event after each
+//! event of another stream, or as fast as the server answers.
 
 use crate::clock;
 use crate::operation::{Operate, OperationError};
@@ -38,6 +38,8 @@ pub enum Turns {
     },
     /// After each event of another stream's thread.
     Following(Receiver<Told>),
+    /// One after another, until it is told that the block is over.
+    Free { ended: Receiver<()> },
 }
 
 impl Turns {
@@ -64,6 +66,7 @@ impl Turns {
                 Ok(Told::Event) => Some(clock::now()),
                 Ok(Told::End) | Err(_) => None,
             },
+            Turns::Free { ended } => matches!(ended.try_recv(), Err(TryRecvError::Empty)).then(clock::now),
         }
     }
 
@@ -79,7 +82,7 @@ impl Turns {
     pub fn block_ended(&mut self, start: Nanos, end: Nanos) {
         match self {
             Turns::Paced { ran, .. } => *ran += end.saturating_sub(start),
-            Turns::Following(_) => {}
+            Turns::Following(_) | Turns::Free { .. } => {}
         }
     }
 }

@@ -16,6 +16,11 @@ pub fn utc_seconds() -> i64 {
     i64::try_from(read(libc::CLOCK_REALTIME_COARSE).0 / 1_000_000_000).unwrap_or(i64::MAX)
 }
 
+/// Milliseconds since 1970.
+pub fn utc_ms() -> i64 {
+    i64::try_from(read(libc::CLOCK_REALTIME_COARSE).0 / 1_000_000).unwrap_or(i64::MAX)
+}
+
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Nanos {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -44,9 +44,6 @@ pub enum StepError {
     /// A test hook that cannot be had here.
     #[error("failed to make the injected slowdown ready")]
     NoSlowdown(#[source] std::io::Error),
-    /// A companion has neither a rate nor a stream that it follows.
-    #[error("concurrent step {0} has neither a rate nor a stream that it follows")]
-    NoTurns(usize),
     /// A table was left half loaded, or without an index.
     #[error("the tables are not complete: {0}")]
     Incomplete(String),
@@ -95,7 +92,7 @@ pub struct RunningStep {
 /// A step that runs beside the one in progress.
 struct Companion {
     threads: Vec<Foreground>,
-    /// Where it goes by a schedule: to say to each thread that the block is over.
+    /// If it follows nobody: to say to each thread that the block is over.
     ends: Vec<Sender<()>>,
 }
 
@@ -146,15 +143,19 @@ impl RunningStep {
             let (mut threads, mut ends) = (Vec::new(), Vec::new());
             let mut leaders = leaders.into_iter();
             for thread in 0..companion.step.threads {
-                let turns = match companion.step.rate {
-                    Some(rate) => {
-                        let (end, ended) = channel();
-                        ends.push(end);
+                let mut ended = || {
+                    let (end, ended) = channel();
+                    ends.push(end);
+                    ended
+                };
+                let turns = match (companion.step.rate, leaders.next()) {
+                    (Some(rate), _) => {
                         let schedule = Schedule::new(rate, companion.step.threads, thread);
                         let schedule = schedule.in_bursts(companion.step.in_bursts);
-                        Turns::Paced { schedule, ended, operations: 0, ran: Nanos(0) }
+                        Turns::Paced { schedule, ended: ended(), operations: 0, ran: Nanos(0) }
                     }
-                    None => leaders.next().map(Turns::Following).ok_or(StepError::NoTurns(number))?,
+                    (None, Some(leader)) => Turns::Following(leader),
+                    (None, None) => Turns::Free { ended: ended() },
                 };
                 let company = company.of_thread(Stream::Companion(number), thread);
                 let role = Role { thread, pace: Pace::Beside(turns), company };

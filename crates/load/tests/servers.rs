@@ -284,6 +284,7 @@ fn a_server_settles_and_says_what_it_is() {
             (Dialect::Postgres, _) => "pg_stat_user_tables[settles1].relname = settles1",
             (Dialect::Mysql, Some("ROCKSDB")) => "-- SHOW ENGINE ROCKSDB STATUS",
             (Dialect::Mysql, _) => "-- SHOW ENGINE INNODB STATUS",
+            (Dialect::Mongodb, _) => unreachable!("none is given"),
         };
         assert!(status.contains(expected), "{status}");
         assert_eq!(text(EngineText::Tickers), None);
@@ -315,6 +316,7 @@ fn a_server_explains_the_statements_of_a_step_and_may_refuse_one() {
             let by_key = match address.dialect {
                 Dialect::Postgres => "Index Scan using plans1_pkey on plans1",
                 Dialect::Mysql => "SIMPLE plans1: const of PRIMARY (4 bytes) by const",
+                Dialect::Mongodb => unreachable!("none is given"),
             };
             assert!(read.nodes[0].contains(by_key), "{read:?}");
             assert!(read.texts.iter().all(|one| !one.text.is_empty()) && !read.texts.is_empty());

@@ -146,6 +146,8 @@ pub enum Initialise {
     InitializeInsecure,
     /// By a copy of a directory that came with it: MySQL 5.6.
     CopyOf { directory: PathBuf },
+    /// By the server itself, when it starts in an empty directory: MongoDB.
+    EmptyDirectory,
     /// By SQL scripts that the server reads in bootstrap mode: MariaDB.
     Bootstrap {
         /// The scripts, in their order.

@@ -80,6 +80,9 @@ pub enum MemoryUnit {
     /// `256MB`, of 1024 * 1024 bytes.
     #[serde(rename = "MB")]
     Mebibytes,
+    /// `0.25`, of 1024 * 1024 * 1024 bytes.
+    #[serde(rename = "GB")]
+    Gibibytes,
 }
 
 impl MemoryShare {
@@ -90,6 +93,11 @@ impl MemoryShare {
             MemoryUnit::Bytes => bytes.to_string(),
             MemoryUnit::Kibibytes => format!("{}kB", bytes >> 10),
             MemoryUnit::Mebibytes => format!("{}MB", bytes >> 20),
+            // Rounded down to a thousandth.
+            MemoryUnit::Gibibytes => {
+                let thousandths = (bytes * 1000) >> 30;
+                format!("{}.{:03}", thousandths / 1000, thousandths % 1000)
+            }
         }
     }
 }

@@ -42,6 +42,10 @@ pub enum DsnError {
     )]
     Scheme,
     #[error(
+        "external servers of MongoDB are not supported: give the path of a `mongod`, which dbdyno starts itself"
+    )]
+    Mongodb,
+    #[error(
         "the address of a server must not hold a password (there is a `:` before the `@`): every user of this machine \
          can read arguments. Leave it out, and give it by --password-file or in the environment"
     )]
@@ -73,8 +77,32 @@ pub enum DsnError {
     Tls,
 }
 
-const POSTGRES_PORT: u16 = 5432;
-const MYSQL_PORT: u16 = 3306;
+/// What addresses that begin alike look like.
+struct Scheme {
+    names: [&'static str; 2],
+    dialect: Dialect,
+    example: &'static str,
+    port: u16,
+    parameters: &'static str,
+}
+
+const SCHEMES: [Scheme; 2] = [
+    Scheme {
+        names: ["postgres", "postgresql"],
+        dialect: Dialect::Postgres,
+        example: "postgres://USER@HOST:5432/DATABASE",
+        port: 5432,
+        parameters: "host, socket and sslmode",
+    },
+    Scheme {
+        names: ["mysql", "mariadb"],
+        dialect: Dialect::Mysql,
+        example: "mysql://USER@HOST:3306/DATABASE",
+        port: 3306,
+        parameters: "socket and ssl-mode",
+    },
+];
+const MONGODB: &str = "mongodb";
 
 impl ServerElsewhere {
     /// Whether a text is meant as the address of a server rather than as a path.
@@ -84,17 +112,12 @@ impl ServerElsewhere {
 
     /// Reads a DSN.
     pub fn parse(dsn: &str) -> Result<ServerElsewhere, DsnError> {
-        let (scheme, rest) = dsn.split_once("://").ok_or(DsnError::Scheme)?;
-        let dialect = match scheme {
-            "postgres" | "postgresql" => Dialect::Postgres,
-            "mysql" | "mariadb" => Dialect::Mysql,
-            _ => return Err(DsnError::Scheme),
-        };
-        let example = match dialect {
-            Dialect::Postgres => "postgres://USER@HOST:5432/DATABASE",
-            Dialect::Mysql => "mysql://USER@HOST:3306/DATABASE",
-        };
-        let missing = |part| DsnError::Missing { part, example };
+        let (name, rest) = dsn.split_once("://").ok_or(DsnError::Scheme)?;
+        if name.starts_with(MONGODB) {
+            return Err(DsnError::Mongodb);
+        }
+        let scheme = SCHEMES.iter().find(|scheme| scheme.names.contains(&name)).ok_or(DsnError::Scheme)?;
+        let missing = |part| DsnError::Missing { part, example: scheme.example };
         // Before anything else is looked at: a password may hold any of the characters that parts end at.
         if rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
             return Err(DsnError::Password);
@@ -103,12 +126,8 @@ impl ServerElsewhere {
         let (authority, database) = place.split_once('/').unwrap_or((place, ""));
         let (user, host_and_port) = authority.rsplit_once('@').ok_or(missing("user"))?;
         let (host, port) = split_port(host_and_port)?;
-        let default_port = match dialect {
-            Dialect::Postgres => POSTGRES_PORT,
-            Dialect::Mysql => MYSQL_PORT,
-        };
-        let port = port.unwrap_or(default_port);
-        let socket = socket(dialect, port, query)?;
+        let port = port.unwrap_or(scheme.port);
+        let socket = socket(scheme, port, query)?;
         let endpoint = match (socket, host) {
             (Some(path), "") => Endpoint::Socket { path },
             (Some(_), _) => return Err(DsnError::Both),
@@ -120,7 +139,7 @@ impl ServerElsewhere {
             text => Ok(text),
         };
         Ok(ServerElsewhere {
-            dialect,
+            dialect: scheme.dialect,
             endpoint,
             user: named("user", user)?,
             database: named("database", database)?,
@@ -176,15 +195,12 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), DsnError> {
 }
 
 /// The socket that the parameters name.
-fn socket(dialect: Dialect, port: u16, query: &str) -> Result<Option<PathBuf>, DsnError> {
-    let known = match dialect {
-        Dialect::Postgres => "host, socket and sslmode",
-        Dialect::Mysql => "socket and ssl-mode",
-    };
+fn socket(scheme: &Scheme, port: u16, query: &str) -> Result<Option<PathBuf>, DsnError> {
+    let known = scheme.parameters;
     let mut socket = None;
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').ok_or(DsnError::Parameter { known })?;
-        match (name, dialect) {
+        match (name, scheme.dialect) {
             ("host", Dialect::Postgres) => {
                 // Postgres does not let its name be chosen: it goes by the port.
                 socket = Some(absolute("host", value)?.join(format!(".s.PGSQL.{port}")));

@@ -146,6 +146,7 @@ impl Neighbour {
         let schema = match self.address.dialect {
             model::workload::sql::Dialect::Postgres => "'public'",
             model::workload::sql::Dialect::Mysql => "DATABASE()",
+            model::workload::sql::Dialect::Mongodb => anyhow::bail!("it has no tables"),
         };
         let sql = format!(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = {schema} ORDER BY 1"

@@ -326,7 +326,7 @@ fn describe_server(
     }
     let data = match &server.initialise {
         Initialise::Initdb { program } => format!("by {}", program.display()),
-        Initialise::InitializeInsecure => "by the server itself".to_owned(),
+        Initialise::InitializeInsecure | Initialise::EmptyDirectory => "by the server itself".to_owned(),
         Initialise::CopyOf { directory } => format!("a copy of {}", directory.display()),
         Initialise::Bootstrap { scripts } => {
             format!("by {} scripts in {}", scripts.len(), server.share.display())

@@ -112,6 +112,13 @@ fn told(reference: &SubjectRef, address: &ServerAddress) -> String {
         (Endpoint::Tcp { host, port }, Dialect::Mysql) => {
             format!("mariadb -h {host} -P {port} -u {} {}", address.user, address.database)
         }
+        (Endpoint::Socket { path }, Dialect::Mongodb) => {
+            let path = path.display().to_string().replace('/', "%2F");
+            format!("mongosh 'mongodb://{path}/{}'", address.database)
+        }
+        (Endpoint::Tcp { host, port }, Dialect::Mongodb) => {
+            format!("mongosh mongodb://{host}:{port}/{}", address.database)
+        }
     };
     let warning = match &address.endpoint {
         Endpoint::Socket { .. } => String::new(),

@@ -60,6 +60,7 @@ pub fn add(
         let options = match dialect {
             Dialect::Postgres => server_config::postgresql_conf(&text),
             Dialect::Mysql => server_config::my_cnf(&text),
+            Dialect::Mongodb => server_config::mongod_conf(&text),
         };
         let options = options.with_context(|| path.display().to_string()).map_err(usage)?;
         let (ours, theirs): (Vec<ServerOption>, Vec<ServerOption>) =

@@ -18,6 +18,7 @@ const OURS: &str = "made_by_dbdyno";
 /// Tables that are ours. Dropped without [`Claim::release`], it lets the lock go and leaves the tables.
 pub struct Claim {
     connection: Connection,
+    server: &'static dyn SqlServer,
     /// What messages say of it; without its password.
     address: ServerAddress,
     /// The schema, or on MySQL the database, quoted.
@@ -29,7 +30,7 @@ impl Claim {
     /// Drops what earlier runs of ours left, and takes these names. An error if something else has one of either.
     pub fn take(address: &ServerAddress, names: &[String]) -> Result<Claim, SqlError> {
         let mut connection = Connection::open(address)?;
-        let server = server::of(address.dialect);
+        let server = server::sql_of(address.dialect)?;
         // With the connection would go the lock.
         let _ = connection.run(server.stay_connected());
         if connection.read(&server.lock(address))?.first() != Some("1") {
@@ -39,7 +40,7 @@ impl Claim {
         let schema = server.quoted(&server.schema(&mut connection, address)?);
         let tables = names.iter().map(|name| server.as_written(name)).collect();
         let address = ServerAddress { password: None, ..address.clone() };
-        let mut claim = Claim { connection, address, schema, tables };
+        let mut claim = Claim { connection, server, address, schema, tables };
         let earlier = claim.earlier()?;
         let foreign: Vec<String> = claim
             .names(&server.present(&server.list(&claim.tables)))?
@@ -160,7 +161,7 @@ impl Claim {
     }
 
     fn server(&self) -> &'static dyn SqlServer {
-        server::of(self.connection.dialect())
+        self.server
     }
 }
 

@@ -1,9 +1,9 @@
-//! One connection to a SQL server of either dialect: what transactions, loads and questions do with it. What is in
+//! One connection to a server of any dialect: what transactions, loads and questions do with it. What is in
 //! the way of a query, encoding and sending, allocates nothing.
 
 use super::channel::Channel;
 use super::error::{SqlError, WireError, shown};
-use super::{mysql, postgres};
+use super::{mongodb, mysql, postgres};
 use model::address::ServerAddress;
 use model::workload::sql::Dialect;
 use std::time::Duration;
@@ -136,6 +136,7 @@ pub struct Connection {
 enum Protocol {
     Postgres(postgres::Postgres),
     Mysql(mysql::Mysql),
+    Mongodb(mongodb::Mongodb),
 }
 
 impl Connection {
@@ -154,6 +155,7 @@ impl Connection {
         let protocol = match address.dialect {
             Dialect::Postgres => postgres::Postgres::connect(channel, address).map(Protocol::Postgres),
             Dialect::Mysql => mysql::Mysql::connect(channel, address).map(Protocol::Mysql),
+            Dialect::Mongodb => mongodb::Mongodb::connect(channel, address).map(Protocol::Mongodb),
         };
         let protocol = protocol.map_err(|failure| SqlError::of_login(address, failure))?;
         let mut connection = Connection { protocol, endpoint };
@@ -166,27 +168,28 @@ impl Connection {
         match &self.protocol {
             Protocol::Postgres(_) => Dialect::Postgres,
             Protocol::Mysql(_) => Dialect::Mysql,
+            Protocol::Mongodb(_) => Dialect::Mongodb,
         }
     }
 
     /// The process that listened for this connection, where it is on this host.
     pub fn peer(&mut self) -> Option<i32> {
+        self.channel().peer()
+    }
+
+    fn channel(&mut self) -> &mut Channel {
         match &mut self.protocol {
-            Protocol::Postgres(postgres) => postgres.channel().peer(),
-            Protocol::Mysql(mysql) => mysql.channel().peer(),
+            Protocol::Postgres(postgres) => postgres.channel(),
+            Protocol::Mysql(mysql) => mysql.channel(),
+            Protocol::Mongodb(mongodb) => mongodb.channel(),
         }
     }
 
     /// How long an answer may take; without end where absent. An answer that does not come in time costs the
     /// connection.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) -> Result<(), SqlError> {
-        let channel = match &mut self.protocol {
-            Protocol::Postgres(postgres) => postgres.channel(),
-            Protocol::Mysql(mysql) => mysql.channel(),
-        };
-        channel
-            .set_timeout(timeout)
-            .map_err(|source| SqlError::Connect { endpoint: self.endpoint.clone(), source })
+        let set = self.channel().set_timeout(timeout);
+        set.map_err(|source| SqlError::Connect { endpoint: self.endpoint.clone(), source })
     }
 
     /// Sends what was encoded before, one execution or one text, and reads the whole answer.
@@ -195,6 +198,7 @@ impl Connection {
         match &mut self.protocol {
             Protocol::Postgres(postgres) => postgres.send(message),
             Protocol::Mysql(mysql) => mysql.send(message),
+            Protocol::Mongodb(mongodb) => mongodb.send(message),
         }
     }
 
@@ -204,7 +208,25 @@ impl Connection {
         match &self.protocol {
             Protocol::Postgres(_) => postgres::begin_text(out),
             Protocol::Mysql(_) => mysql::begin_text(out),
+            Protocol::Mongodb(_) => mongodb::begin(out),
         }
+    }
+
+    /// Goes on with a row of an INSERT that is sent as text: the first one, or another.
+    #[inline]
+    pub fn begin_row(&self, is_first: bool, out: &mut Vec<u8>) {
+        match &self.protocol {
+            Protocol::Postgres(_) | Protocol::Mysql(_) => {
+                out.extend_from_slice(if is_first { b" " } else { b", " });
+            }
+            Protocol::Mongodb(_) if is_first => mongodb::begin_documents(out, mongodb::OF_INSERT),
+            Protocol::Mongodb(_) => {}
+        }
+    }
+
+    /// Whether statements can be prepared; else their text is sent each time.
+    pub fn prepares(&self) -> bool {
+        !matches!(self.protocol, Protocol::Mongodb(_))
     }
 
     /// Ends the text that began at `start` of the buffer.
@@ -213,30 +235,35 @@ impl Connection {
         match &self.protocol {
             Protocol::Postgres(_) => postgres::end_text(out, start),
             Protocol::Mysql(_) => mysql::end_text(out, start),
+            Protocol::Mongodb(_) => mongodb::end(out, start),
         }
     }
 
-    /// A text as [`Self::send`] takes it.
-    pub fn encoded(&self, sql: &str) -> Vec<u8> {
+    /// A text as [`Self::send`] takes it; of MongoDB the JSON of a command.
+    pub fn encoded(&self, sql: &str) -> Result<Vec<u8>, SqlError> {
+        if let Protocol::Mongodb(mongodb) = &self.protocol {
+            return mongodb.encoded(sql);
+        }
         let mut message = Vec::with_capacity(sql.len() + 8);
         self.begin_text(&mut message);
         message.extend_from_slice(sql.as_bytes());
         self.end_text(&mut message, 0);
-        message
+        Ok(message)
     }
 
     /// Runs a statement; what it returns is only counted.
     pub fn run(&mut self, sql: &str) -> Result<Answer, SqlError> {
-        let message = self.encoded(sql);
+        let message = self.encoded(sql)?;
         self.send(&message).map_err(|source| self.failed(sql, source))
     }
 
     /// Runs a statement and gives what it returns.
     pub fn read(&mut self, sql: &str) -> Result<Rows, SqlError> {
-        let message = self.encoded(sql);
+        let message = self.encoded(sql)?;
         let rows = match &mut self.protocol {
             Protocol::Postgres(postgres) => postgres.read(&message),
             Protocol::Mysql(mysql) => mysql.read(&message),
+            Protocol::Mongodb(mongodb) => mongodb.read(&message),
         };
         rows.map_err(|source| self.failed(sql, source))
     }
@@ -246,8 +273,32 @@ impl Connection {
         let prepared = match &mut self.protocol {
             Protocol::Postgres(postgres) => postgres.prepare(sql, types).map(Prepared::Postgres),
             Protocol::Mysql(mysql) => mysql.prepare(sql, types).map(Prepared::Mysql),
+            Protocol::Mongodb(_) => unreachable!("no command is prepared"),
         };
         prepared.map_err(|source| self.failed(sql, source))
+    }
+
+    /// All that MongoDB answers to a command of JSON, as names with dots between them and values.
+    pub fn answer(&mut self, command: &str) -> Result<Vec<(String, String)>, SqlError> {
+        let Protocol::Mongodb(mongodb) = &mut self.protocol else {
+            unreachable!("only MongoDB answers with a document");
+        };
+        let answer = mongodb.answer(command)?;
+        answer.map_err(|source| self.failed(command, source))
+    }
+
+    /// Asks MongoDB a question that is about its database; `shown` stands for it in errors.
+    pub(super) fn read_answer<T>(
+        &mut self,
+        shown: &str,
+        question: impl FnOnce(&str) -> Vec<u8>,
+        read: impl FnOnce(mongodb::bson::Document<'_>) -> Result<T, WireError>,
+    ) -> Result<T, SqlError> {
+        let Protocol::Mongodb(mongodb) = &mut self.protocol else {
+            unreachable!("only MongoDB answers with a document");
+        };
+        let answer = mongodb.read_answer(question, read);
+        answer.map_err(|source| self.failed(shown, source))
     }
 
     /// The error of a statement.

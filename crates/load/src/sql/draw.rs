@@ -1,24 +1,57 @@
 //! The values of parameters: how one is drawn, and what all parameters hold at a moment of an event.
 
+mod zipf;
+
 use super::error::SqlError;
+use super::rows::TableRows;
 use crate::clock;
 use crate::keys::below;
 use model::workload::sql::{Draw, Holds, Parameter};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use zipf::{GREATEST_EXPONENT, Zipf};
 
 /// How the values of one parameter come about, for tables of a known size.
 #[derive(Debug, Clone, PartialEq)]
 enum Source {
-    Uniform { low: u64, count: u64 },
-    Zipfian { low: u64, high: u64, zipf: Zipf },
-    Constant { value: u64 },
-    Digits { groups: u32, of: u32 },
-    Text { least: u32, most: u32, random_percent: f64 },
+    Uniform {
+        low: u64,
+        count: u64,
+    },
+    Zipfian {
+        low: u64,
+        high: u64,
+        zipf: Zipf,
+    },
+    Constant {
+        value: u64,
+    },
+    Digits {
+        groups: u32,
+        of: u32,
+    },
+    Text {
+        least: u32,
+        most: u32,
+        random_percent: f64,
+    },
     Now,
     Oldest,
     Existing,
+    Next,
+    /// Of the parameter by its number.
+    Near {
+        of: usize,
+        times: u64,
+        low: u64,
+        count: u64,
+    },
+    NowMs,
+    EarlierMs {
+        start: i64,
+    },
 }
 
 impl Source {
@@ -46,21 +79,35 @@ pub struct Parameters {
     of_event: Vec<usize>,
     /// Ids of the oldest and the newest row of the event's table.
     rows: [u64; 2],
+    next: NextId,
+}
+
+/// Where the ids of new rows come from.
+#[derive(Debug, Clone)]
+enum NextId {
+    /// A load, which is alone with its table, counts.
+    Counted(u64),
+    /// Clients share the tables; the table of the event.
+    Shared { tables: Arc<Vec<TableRows>>, table: usize },
 }
 
 impl Parameters {
     /// For tables of so many rows.
     pub fn new(parameters: &BTreeMap<String, Parameter>, rows: u64) -> Parameters {
         let mut slots = Vec::new();
-        let names = parameters.iter().map(|(name, parameter)| {
-            let index = source(parameter.draw, rows).map(|source| {
-                slots.push(Slot { source, holds: parameter.per, number: 0, text: Vec::new() });
-                slots.len() - 1
-            });
-            (name.clone(), index)
-        });
-        let names = names.collect();
-        Parameters { slots, names, of_event: Vec::new(), rows: [1, 1] }
+        let mut names = BTreeMap::new();
+        // Those first that others are near.
+        let is_near = |parameter: &Parameter| matches!(parameter.draw, Draw::Near { .. });
+        for near in [false, true] {
+            for (name, parameter) in parameters.iter().filter(|(_, parameter)| is_near(parameter) == near) {
+                let index = source(&parameter.draw, rows, &names).map(|source| {
+                    slots.push(Slot { source, holds: parameter.per, number: 0, text: Vec::new() });
+                    slots.len() - 1
+                });
+                names.insert(name.clone(), index);
+            }
+        }
+        Parameters { slots, names, of_event: Vec::new(), rows: [1, 1], next: NextId::Counted(1) }
     }
 
     /// The number of a parameter, which is in use from now on.
@@ -72,10 +119,31 @@ impl Parameters {
             }
             None => return Err(SqlError::Workload(format!("there is no parameter `{name}`"))),
         };
-        if self.slots[index].holds == Holds::Transaction && !self.of_event.contains(&index) {
-            self.of_event.push(index);
+        for index in self.near(index).into_iter().chain([index]) {
+            if self.slots[index].holds == Holds::Transaction && !self.of_event.contains(&index) {
+                self.of_event.push(index);
+            }
         }
         Ok(index)
+    }
+
+    /// The same for a list of fresh values: an id that no row has is in none, nor what is near another value.
+    pub fn using_in_list(&mut self, name: &str) -> Result<usize, SqlError> {
+        let index = self.using(name)?;
+        match self.slots[index].source {
+            Source::Next | Source::Near { .. } => {
+                Err(SqlError::Workload(format!("the parameter `{name}` cannot be drawn as a list")))
+            }
+            _ => Ok(index),
+        }
+    }
+
+    /// The parameter that it is near, which must be drawn before it.
+    pub fn near(&self, index: usize) -> Option<usize> {
+        match self.slots[index].source {
+            Source::Near { of, .. } => Some(of),
+            _ => None,
+        }
     }
 
     /// Whether its values are numbers.
@@ -94,7 +162,12 @@ impl Parameters {
             Source::Uniform { low, count } => low + count - 1,
             Source::Zipfian { high, .. } => *high,
             Source::Constant { value } => value.saturating_add(u64::from(list)),
-            Source::Oldest | Source::Existing => GREATEST,
+            Source::Near { of, times, low, count } => {
+                self.greatest(*of, 0).saturating_mul(*times).saturating_add(low + count - 1)
+            }
+            Source::Oldest | Source::Existing | Source::Next | Source::NowMs | Source::EarlierMs { .. } => {
+                GREATEST
+            }
             Source::Digits { .. } | Source::Text { .. } | Source::Now => 0,
         }
     }
@@ -103,6 +176,24 @@ impl Parameters {
     #[inline]
     pub fn set_rows(&mut self, oldest_and_newest: [u64; 2]) {
         self.rows = oldest_and_newest;
+    }
+
+    /// From now on new rows get the ids that these tables have not given yet, which others ask too.
+    pub fn share_ids(&mut self, tables: Arc<Vec<TableRows>>) {
+        self.next = NextId::Shared { tables, table: 0 };
+    }
+
+    /// The next event is about this table of those that are shared.
+    #[inline]
+    pub fn set_table(&mut self, table: usize) {
+        if let NextId::Shared { table: current, .. } = &mut self.next {
+            *current = table;
+        }
+    }
+
+    /// A load begins with a table: its first row has the id 1.
+    pub fn count_ids(&mut self) {
+        self.next = NextId::Counted(1);
     }
 
     /// An event begins: what holds for all of it is drawn.
@@ -121,6 +212,13 @@ impl Parameters {
             source if source.is_text() => {
                 slot.text.clear();
                 push_text(&mut slot.text, source, random);
+            }
+            Source::Next => slot.number = i64::try_from(self.next.take()).unwrap_or(i64::MAX),
+            Source::Near { of, times, low, count } => {
+                let (of, times, beside) = (*of, *times, low + below(random, *count));
+                let base = self.slots[of].number;
+                self.slots[index].number =
+                    base.wrapping_mul(times.cast_signed()).wrapping_add(beside.cast_signed());
             }
             source => slot.number = number(source, random, 0, self.rows),
         }
@@ -154,7 +252,21 @@ impl Parameters {
 /// Ranges end here, so that every number has a sign's place left.
 const GREATEST: u64 = i64::MAX as u64;
 
-fn source(draw: Draw, rows: u64) -> Result<Source, String> {
+impl NextId {
+    #[inline]
+    fn take(&mut self) -> u64 {
+        match self {
+            NextId::Counted(next) => {
+                *next += 1;
+                *next - 1
+            }
+            NextId::Shared { tables, table } => tables.get(*table).map_or(0, TableRows::take_next),
+        }
+    }
+}
+
+/// `names` has the numbers of those that this one may be near.
+fn source(draw: &Draw, rows: u64, names: &BTreeMap<String, Result<usize, String>>) -> Result<Source, String> {
     let range = |low: u64, high: u64| {
         if low > high || high > GREATEST {
             return Err(format!(
@@ -163,7 +275,7 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
         }
         Ok((low, high - low + 1))
     };
-    Ok(match draw {
+    Ok(match *draw {
         Draw::Uniform { low, high } => {
             let (low, count) = range(low.resolve(rows), high.resolve(rows))?;
             Source::Uniform { low, count }
@@ -199,6 +311,16 @@ fn source(draw: Draw, rows: u64) -> Result<Source, String> {
         Draw::Now => Source::Now,
         Draw::Oldest => Source::Oldest,
         Draw::Existing => Source::Existing,
+        Draw::Next => Source::Next,
+        Draw::Near { ref of, times, low, high } => {
+            let (low, count) = range(u64::from(low), u64::from(high))?;
+            let Some(Ok(of)) = names.get(of) else {
+                return Err(format!("is near `{of}`, which has no value"));
+            };
+            Source::Near { of: *of, times: u64::from(times), low, count }
+        }
+        Draw::NowMs => Source::NowMs,
+        Draw::EarlierMs => Source::EarlierMs { start: clock::utc_ms() },
     })
 }
 
@@ -216,7 +338,13 @@ fn number(source: &Source, random: &mut Xoshiro256PlusPlus, place: u32, rows: [u
         Source::Oldest => rows[0],
         // An empty table has a newest row before its oldest.
         Source::Existing => rows[0] + below(random, (rows[1] + 1).saturating_sub(rows[0]).max(1)),
-        Source::Digits { .. } | Source::Text { .. } | Source::Now => 0,
+        Source::NowMs => return clock::utc_ms(),
+        Source::EarlierMs { start } => {
+            let passed = u64::try_from(clock::utc_ms() - start).unwrap_or_default();
+            return start + below(random, passed + 1) as i64;
+        }
+        // A fresh one would be near nothing, or take an id that no row gets.
+        Source::Digits { .. } | Source::Text { .. } | Source::Now | Source::Next | Source::Near { .. } => 0,
     };
     number as i64
 }
@@ -239,7 +367,11 @@ fn push_text(out: &mut Vec<u8>, source: &Source, random: &mut Xoshiro256PlusPlus
         | Source::Zipfian { .. }
         | Source::Constant { .. }
         | Source::Oldest
-        | Source::Existing => {}
+        | Source::Existing
+        | Source::Next
+        | Source::Near { .. }
+        | Source::NowMs
+        | Source::EarlierMs { .. } => {}
     }
 }
 
@@ -321,82 +453,6 @@ pub fn push_number(out: &mut Vec<u8>, value: i64) {
         out.push(b'-');
     }
     out.extend_from_slice(&digits[first..]);
-}
-
-/// Zipf's law is as good as a constant above this.
-const GREATEST_EXPONENT: f64 = 10.0;
-
-/// Ranks 1 to `count`, rank k with a weight of k to the power of minus `exponent`: rejection-inversion (Hörmann and
-/// Derflinger 1996, "Rejection-inversion to generate variates from monotone discrete distributions"). A draw takes
-/// about 1.1 tries whatever `count` is, and no table.
-///
-/// Names are the paper's: `h` is the weight continued to real numbers, `integral` that of it.
-#[derive(Debug, Clone, PartialEq)]
-struct Zipf {
-    count: f64,
-    exponent: f64,
-    integral_low: f64,
-    integral_high: f64,
-    /// Up to this far right of a rank no test is needed.
-    sure: f64,
-}
-
-impl Zipf {
-    /// `count` must be at least 1, `exponent` above 0.
-    fn new(count: u64, exponent: f64) -> Zipf {
-        let mut zipf =
-            Zipf { count: count as f64, exponent, integral_low: 0.0, integral_high: 0.0, sure: 0.0 };
-        zipf.integral_low = zipf.integral(1.5) - 1.0;
-        zipf.integral_high = zipf.integral(zipf.count + 0.5);
-        zipf.sure = 2.0 - zipf.integral_inverse(zipf.integral(2.5) - zipf.h(2.0));
-        zipf
-    }
-
-    #[inline]
-    fn rank(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
-        loop {
-            // 53 bits: every f64 from 0 to 1 that has them.
-            let share = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-            let area = self.integral_high + share * (self.integral_low - self.integral_high);
-            let x = self.integral_inverse(area);
-            let rank = (x + 0.5).floor().clamp(1.0, self.count);
-            if rank - x <= self.sure || area >= self.integral(rank + 0.5) - self.h(rank) {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "clamped to 1 to a count that was a u64"
-                )]
-                #[expect(clippy::cast_sign_loss, reason = "at least 1")]
-                return rank as u64;
-            }
-        }
-    }
-
-    fn h(&self, x: f64) -> f64 {
-        (-self.exponent * x.ln()).exp()
-    }
-
-    /// (x^(1-s) - 1) / (1-s), which is ln x for s = 1.
-    fn integral(&self, x: f64) -> f64 {
-        let log = x.ln();
-        exp_m1_over((1.0 - self.exponent) * log) * log
-    }
-
-    fn integral_inverse(&self, area: f64) -> f64 {
-        // Rounding may push it below its bound.
-        let t = (area * (1.0 - self.exponent)).max(-1.0);
-        (ln_1p_over(t) * area).exp()
-    }
-}
-
-/// Below this the quotients are 1 to within a rounding.
-const TINY: f64 = 1e-8;
-
-fn exp_m1_over(x: f64) -> f64 {
-    if x.abs() > TINY { x.exp_m1() / x } else { 1.0 + x / 2.0 }
-}
-
-fn ln_1p_over(x: f64) -> f64 {
-    if x.abs() > TINY { x.ln_1p() / x } else { 1.0 - x / 2.0 }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub enum WireError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text} ({code})")]
 pub struct ServerMessage {
-    /// SQLSTATE of Postgres (`40P01`), the number of MySQL (`1213`).
+    /// SQLSTATE of Postgres (`40P01`), the number of MySQL (`1213`) and of MongoDB (`11000`).
     pub code: String,
     pub text: String,
 }
@@ -38,6 +38,8 @@ pub enum LoginFailure {
     Unprotected(&'static str),
     /// The server let us in before it had shown that it knows the password.
     Unproven,
+    /// It is a server of the right kind that cannot be used, and why.
+    Unfit(String),
     /// TLS was asked for, and the server does not speak it.
     NoTls,
     /// The handshake failed: the certificate is not what it should be, or a file.
@@ -166,8 +168,8 @@ pub enum SqlError {
     TimedOut { timeout_s: f64, pending: String },
 }
 
-/// Codes of errors of a login, of Postgres and of MySQL.
-const WRONG_PASSWORD: [&str; 2] = ["28P01", "1045"];
+/// Codes of errors of a login, of Postgres, MySQL and MongoDB.
+const WRONG_PASSWORD: [&str; 3] = ["28P01", "1045", "18"];
 const NO_DATABASE: [&str; 2] = ["3D000", "1049"];
 /// Of Postgres where no line of `pg_hba.conf` lets the user in. Whether one would with TLS it does not tell; that the
 /// connection has none it says at the end.
@@ -186,6 +188,9 @@ impl SqlError {
             LoginFailure::Method(method) => return SqlError::LoginMethod { endpoint, user, method },
             LoginFailure::Unprotected(secret) => {
                 return SqlError::UnprotectedLogin { endpoint, user, secret };
+            }
+            LoginFailure::Unfit(why) => {
+                return SqlError::NotSupported(format!("the server at `{endpoint}` cannot be used: {why}"));
             }
             LoginFailure::Unproven => return SqlError::UnprovenServer { endpoint, user },
             LoginFailure::NoTls => return SqlError::NoTls { endpoint },

@@ -23,6 +23,8 @@ pub struct Asked {
     pub text: String,
     /// Values for its placeholders, with commas between them; those of lists are drawn once more.
     pub values: String,
+    /// As it is sent if it is not prepared: of a command its body.
+    pub sent: Vec<u8>,
     /// Whether the step has it prepared.
     pub prepared: bool,
 }
@@ -74,7 +76,7 @@ fn statements(
 ) -> Result<Vec<Asked>, SqlError> {
     let mut random = generator(seed, Stream::Foreground(0));
     let mut parameters = Parameters::new(&tables.parameters, tables.rows);
-    let surroundings = Surroundings { storage: address.storage.as_deref(), row: Some(&tables.row) };
+    let surroundings = Surroundings::of(address, Some(&tables.row));
     let table = TableName { name: tables.name(1), number: 1 };
     let all = transaction.statements_in(address.dialect);
     let all = all.map(|one| Statement::new(&one.sql, &mut parameters, surroundings));
@@ -101,15 +103,18 @@ fn asked(
     random: &mut Xoshiro256PlusPlus,
     prepared: bool,
 ) -> Asked {
-    let mut text = |of: &Statement| {
-        let mut text = Vec::new();
-        of.push_text(table, parameters, random, &mut text);
-        String::from_utf8_lossy(&text).into_owned()
+    let mut sent = |of: &Statement| {
+        let mut sent = Vec::new();
+        of.push_text(table, parameters, random, &mut sent);
+        sent
     };
+    let text = |sent: &[u8]| String::from_utf8_lossy(sent).into_owned();
+    let drawn = sent(statement);
     Asked {
         statement: statement.with_placeholders(address.dialect, table),
-        text: text(statement),
-        values: text(&statement.values()),
+        text: text(&drawn),
+        values: statement.values().map(|values| text(&sent(&values))).unwrap_or_default(),
+        sent: drawn,
         prepared,
     }
 }

@@ -1,4 +1,4 @@
-//! The clients of SQL servers: their protocols over blocking sockets, and what a worker does with a server through
+//! The clients of servers, of SQL and of MongoDB: their protocols over blocking sockets, and what a worker does with a server through
 //! them: tables and indexes, transactions, settling, and what the server says of itself.
 
 mod channel;
@@ -10,6 +10,7 @@ pub mod explain;
 pub mod facts;
 #[cfg(fuzzing)]
 pub mod fuzz;
+mod mongodb;
 mod mysql;
 pub mod others;
 mod postgres;

@@ -3,6 +3,7 @@
 
 use super::connection::Connection;
 use super::error::SqlError;
+use super::server;
 use model::address::ServerAddress;
 use model::workload::sql::Tables;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +13,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct TableRows {
     oldest: AtomicU64,
     newest: AtomicU64,
+    /// The id of the next row, if ids are ours to give.
+    next: AtomicU64,
 }
 
 impl TableRows {
     /// From the oldest to the newest id.
     pub fn between(oldest: u64, newest: u64) -> TableRows {
-        TableRows { oldest: AtomicU64::new(oldest), newest: AtomicU64::new(newest) }
+        let next = AtomicU64::new(newest + 1);
+        TableRows { oldest: AtomicU64::new(oldest), newest: AtomicU64::new(newest), next }
+    }
+
+    /// An id that no other row gets.
+    #[inline]
+    pub fn take_next(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The ids of the oldest and of the newest row; an empty table has the newest before the oldest.
@@ -46,14 +56,12 @@ pub fn read(address: &ServerAddress, tables: &Tables) -> Result<Vec<TableRows>, 
         .names()
         .iter()
         .map(|table| {
-            let found = connection.read(&format!("SELECT MIN({id}), MAX({id}) FROM {table}"))?;
-            // Of an empty table both are NULL.
-            let (oldest, newest) = match found.pairs().next() {
+            // An empty table has none.
+            let (oldest, newest) = match server::of(address.dialect).bounds(&mut connection, table, id)? {
                 None => (1, 0),
-                Some(pair) => parsed(pair).ok_or_else(|| {
+                Some([oldest, newest]) => parsed((&oldest, &newest)).ok_or_else(|| {
                     SqlError::Workload(format!(
-                        "`{id}` of {table} goes from `{}` to `{}`; the id of the schema must be a whole number",
-                        pair.0, pair.1
+                        "`{id}` of {table} goes from `{oldest}` to `{newest}`; the id of the schema must be a whole number"
                     ))
                 })?,
             };

@@ -1,9 +1,11 @@
-//! The seam at which a kind of SQL server joins, beside its protocol ([`super::connection`]): what is asked of it between steps, and how it
+//! The seam at which a kind of server joins, beside its protocol ([`super::connection`]): what is asked of it between steps, and how it
 //! writes names and texts. Nothing of it is in the way of a statement of a step.
 
 use super::connection::Connection;
 use super::error::{Retry, SqlError};
 use super::explain::{Asked, Told};
+use super::facts::owned;
+use super::mongodb::server::MongodbServer;
 use super::mysql::server::MysqlServer;
 use super::postgres::server::PostgresServer;
 use super::settle::Wait;
@@ -15,7 +17,53 @@ use std::collections::BTreeMap;
 /// The comment of a table of ours in a database that is not ours: without it none is dropped there.
 pub const MARK: &str = "dbdyno made this table and drops it";
 
-/// A kind of SQL server.
+/// A kind of server.
+pub trait Server: Sync {
+    /// Why an event is to be sent again, by an error's code; none if sending again is no answer to it.
+    fn retry(&self, code: &str) -> Option<Retry>;
+
+    /// What the server says of itself when somebody connects: its version, how it was built. An error if it has not what the address asks for.
+    fn facts(
+        &self,
+        connection: &mut Connection,
+        address: &ServerAddress,
+    ) -> Result<BTreeMap<String, String>, SqlError>;
+
+    /// All settings: names and values.
+    fn settings(&self, connection: &mut Connection) -> Result<Vec<(String, String)>, SqlError>;
+
+    /// What the server counts and tells of its state, as text. If only the `claimed` tables are ours, nothing that tells of others' tables
+    /// and statements.
+    fn status(&self, connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError>;
+
+    /// Statements that the server had from all clients since it was started; absent if it does not tell.
+    fn statements(&self, connection: &mut Connection) -> Result<Option<u64>, SqlError>;
+
+    /// How many of these between two such questions are the questions themselves.
+    fn statements_of_question(&self) -> u64;
+
+    /// The number in the system of the thread that serves a connection; absent if the server does not tell and it cannot be seen.
+    fn thread(&self, connection: &mut Connection) -> Result<Option<i32>, SqlError>;
+
+    /// How it would run a statement that is given with its values.
+    fn explain(&self, connection: &mut Connection, asked: &Asked) -> Result<Told, SqlError>;
+
+    /// Brings all tables of the database to a state.
+    fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError>;
+
+    /// Reads all rows of a table, and says how many there are.
+    fn read_all(&self, connection: &mut Connection, table: &str) -> Result<u64, SqlError>;
+
+    /// The least and the greatest value of a column; absent if the table is empty.
+    fn bounds(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        column: &str,
+    ) -> Result<Option<[String; 2]>, SqlError>;
+}
+
+/// One that speaks SQL, and can have tables of ours among those of others.
 pub trait SqlServer: Sync {
     /// A name that cannot end what it stands in.
     fn quoted(&self, name: &str) -> String;
@@ -36,38 +84,6 @@ pub trait SqlServer: Sync {
 
     /// As the server writes a name that stands without quotes.
     fn as_written(&self, name: &str) -> String;
-
-    /// Why an event is to be sent again, by an error's code; none if sending again is no answer to it.
-    fn retry(&self, code: &str) -> Option<Retry>;
-
-    /// What the server says of itself when somebody connects: its version, how it was built. An error if it has not what the address asks for.
-    fn facts(
-        &self,
-        connection: &mut Connection,
-        address: &ServerAddress,
-    ) -> Result<BTreeMap<String, String>, SqlError>;
-
-    /// The statement that reads all settings: names and values.
-    fn settings(&self) -> &'static str;
-
-    /// What the server counts and tells of its state, as text. If only the `claimed` tables are ours, nothing that tells of others' tables
-    /// and statements.
-    fn status(&self, connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError>;
-
-    /// Statements that the server had from all clients since it was started; absent if it does not tell.
-    fn statements(&self, connection: &mut Connection) -> Result<Option<u64>, SqlError>;
-
-    /// How many of these between two such questions are the questions themselves.
-    fn statements_of_question(&self) -> u64;
-
-    /// The number in the system of the thread that serves a connection; absent if the server does not tell and it cannot be seen.
-    fn thread(&self, connection: &mut Connection) -> Result<Option<i32>, SqlError>;
-
-    /// How it would run a statement that is given with its values.
-    fn explain(&self, connection: &mut Connection, asked: &Asked) -> Result<Told, SqlError>;
-
-    /// Brings all tables of the database to a state.
-    fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError>;
 
     /// What can be done to tables of ours among those of others after writes.
     fn settle_tables(&self, wait: &mut Wait, tables: &[String]) -> Result<(), SqlError>;
@@ -103,11 +119,45 @@ pub trait SqlServer: Sync {
 }
 
 /// What speaks a dialect.
-pub fn of(dialect: Dialect) -> &'static dyn SqlServer {
+pub fn of(dialect: Dialect) -> &'static dyn Server {
     match dialect {
         Dialect::Postgres => &PostgresServer,
         Dialect::Mysql => &MysqlServer,
+        Dialect::Mongodb => &MongodbServer,
     }
+}
+
+/// The same of what only SQL can do.
+pub fn sql_of(dialect: Dialect) -> Result<&'static dyn SqlServer, SqlError> {
+    match dialect {
+        Dialect::Postgres => Ok(&PostgresServer),
+        Dialect::Mysql => Ok(&MysqlServer),
+        Dialect::Mongodb => Err(SqlError::NotSupported(
+            "MongoDB has no SQL: its events have no `begin`, and a server of it is one that dbdyno starts"
+                .to_owned(),
+        )),
+    }
+}
+
+/// All rows of a table by SQL.
+pub fn select_all(connection: &mut Connection, table: &str) -> Result<u64, SqlError> {
+    Ok(connection.run(&format!("SELECT * FROM {table}"))?.rows)
+}
+
+/// [`Server::bounds`] by SQL.
+pub fn select_bounds(
+    connection: &mut Connection,
+    table: &str,
+    column: &str,
+) -> Result<Option<[String; 2]>, SqlError> {
+    let found = connection.read(&format!("SELECT MIN({column}), MAX({column}) FROM {table}"))?;
+    // Of an empty table both are NULL.
+    Ok(found.pairs().next().map(|(oldest, newest)| [oldest.to_owned(), newest.to_owned()]))
+}
+
+/// [`Server::settings`] by SQL.
+pub fn pairs(connection: &mut Connection, sql: &str) -> Result<Vec<(String, String)>, SqlError> {
+    Ok(connection.read(sql)?.pairs().map(owned).collect())
 }
 
 #[cfg(test)]
@@ -116,7 +166,7 @@ mod tests {
 
     #[test]
     fn names_cannot_end_what_they_stand_in() {
-        let [postgres, mysql] = [Dialect::Postgres, Dialect::Mysql].map(of);
+        let [postgres, mysql] = [Dialect::Postgres, Dialect::Mysql].map(|one| sql_of(one).unwrap());
         assert_eq!(postgres.quoted("a\"b"), "\"a\"\"b\"");
         assert_eq!(mysql.quoted("a`b"), "`a``b`");
         assert_eq!(postgres.literal("a'\\"), "'a''\\'");

@@ -1,11 +1,11 @@
 //! Bringing a server to rest after writes: what Small Datum does between loading, writing and reading, with conditions and
 //! a timeout instead of fixed sleeps.
 //!
-//! | | Postgres | InnoDB | MyRocks |
-//! | --- | --- | --- | --- |
-//! | flushed, drained | CHECKPOINT | old versions purged, dirty pages written | memtables flushed, no compaction left |
-//! | level0-compacted | - | - | and level 0 emptied |
-//! | postwrite | VACUUM (ANALYZE) of each table, CHECKPOINT | ANALYZE TABLE, old versions purged, dirty pages written | ANALYZE TABLE, level 0 emptied |
+//! | | Postgres | InnoDB | MyRocks | MongoDB |
+//! | --- | --- | --- | --- | --- |
+//! | flushed, drained | CHECKPOINT | old versions purged, dirty pages written | memtables flushed, no compaction left | fsync, which is a checkpoint; few dirty bytes in the cache |
+//! | level0-compacted | - | - | and level 0 emptied | - |
+//! | postwrite | VACUUM (ANALYZE) of each table, CHECKPOINT | ANALYZE TABLE, old versions purged, dirty pages written | ANALYZE TABLE, level 0 emptied | as flushed |
 
 use super::connection::Connection;
 use super::error::{SqlError, WireError};
@@ -30,10 +30,9 @@ pub fn settle(
     }
     let mut wait = Wait { connection: Connection::open(address)?, start: clock::now(), timeout };
     wait.connection.set_timeout(Some(Duration::from_nanos(timeout.0).max(Duration::from_millis(1))))?;
-    let server = server::of(address.dialect);
     match claimed {
-        Some(tables) => of_tables(server, &mut wait, to, tables)?,
-        None => server.settle(&mut wait, to)?,
+        Some(tables) => of_tables(server::sql_of(address.dialect)?, &mut wait, to, tables)?,
+        None => server::of(address.dialect).settle(&mut wait, to)?,
     }
     Ok(clock::now().saturating_sub(wait.start))
 }
@@ -48,18 +47,34 @@ pub struct Wait {
 impl Wait {
     /// Runs a statement that may take what is left of the timeout.
     pub fn run(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.set_timeout()?;
+        let answer = self.connection.run(sql);
+        self.or_timed_out(sql, answer).map(drop)
+    }
+
+    fn set_timeout(&mut self) -> Result<(), SqlError> {
         let left = self.timeout.saturating_sub(clock::now().saturating_sub(self.start));
         // A timeout of nothing would be one without end.
         let left = Duration::from_nanos(left.0).max(Duration::from_millis(1));
-        self.connection.set_timeout(Some(left))?;
-        match self.connection.run(sql) {
+        self.connection.set_timeout(Some(left))
+    }
+
+    fn or_timed_out<T>(&self, sql: &str, answer: Result<T, SqlError>) -> Result<T, SqlError> {
+        match answer {
             Err(SqlError::Statement { source: WireError::Lost(error), .. })
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
             {
                 Err(self.timed_out(format!("`{sql}` has not ended")))
             }
-            other => other.map(drop),
+            other => other,
         }
+    }
+
+    /// What MongoDB answers to a command that may take what is left of the timeout.
+    pub fn answer(&mut self, command: &str) -> Result<Vec<(String, String)>, SqlError> {
+        self.set_timeout()?;
+        let answer = self.connection.answer(command);
+        self.or_timed_out(command, answer)
     }
 
     /// Whether the timeout has passed.

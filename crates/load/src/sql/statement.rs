@@ -3,7 +3,9 @@
 use super::connection::{ParameterType, Prepared};
 use super::draw::{Parameters, push_number};
 use super::error::SqlError;
+use super::mongodb::command::Command;
 use super::server;
+use model::address::ServerAddress;
 use model::workload::sql::{Dialect, Piece, ROW, Template};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -17,7 +19,14 @@ pub struct TableName {
 
 /// A statement with places for what changes.
 #[derive(Debug, Clone)]
-pub struct Statement {
+pub enum Statement {
+    Sql(SqlStatement),
+    Command(Box<Command>),
+}
+
+/// One of SQL.
+#[derive(Debug, Clone)]
+pub struct SqlStatement {
     parts: Vec<Part>,
     /// Parameters that are drawn before the statement is sent.
     draws: Vec<usize>,
@@ -40,18 +49,28 @@ enum Part {
     },
     /// Rows of the load; only in text.
     Rows {
-        row: Statement,
+        row: SqlStatement,
         count: u32,
     },
 }
 
 /// What templates are about beside parameters.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
+    pub dialect: Dialect,
     /// The storage engine of the server, where it has a choice.
     pub storage: Option<&'a str>,
+    pub database: &'a str,
     /// One row of the load.
     pub row: Option<&'a Template>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of a server; `row` where a statement may have rows in it.
+    pub fn of(address: &'a ServerAddress, row: Option<&'a Template>) -> Surroundings<'a> {
+        let (dialect, storage, database) = (address.dialect, address.storage.as_deref(), &address.database);
+        Surroundings { dialect, storage, database, row }
+    }
 }
 
 /// How a value stands in a text.
@@ -70,13 +89,109 @@ pub struct Unfit {
 }
 
 impl Statement {
-    /// The template with parameters by their number. Quotes around a value belong to it: they stand where it is
-    /// written as text, and fall away where it is a placeholder.
+    /// The template for a server, with parameters by their number.
     pub fn new(
         template: &Template,
         parameters: &mut Parameters,
         surroundings: Surroundings<'_>,
     ) -> Result<Statement, SqlError> {
+        match surroundings.dialect {
+            Dialect::Postgres | Dialect::Mysql => {
+                SqlStatement::new(template, parameters, surroundings).map(Statement::Sql)
+            }
+            Dialect::Mongodb => {
+                Ok(Statement::Command(Box::new(Command::of(template, parameters, surroundings)?)))
+            }
+        }
+    }
+
+    /// The text with placeholders of the dialect; of a command the JSON.
+    pub fn with_placeholders(&self, dialect: Dialect, table: &TableName) -> String {
+        match self {
+            Statement::Sql(statement) => statement.with_placeholders(dialect, table),
+            Statement::Command(command) => command.text(table),
+        }
+    }
+
+    /// What its placeholders are given as, in order; a command has none.
+    pub fn types(&self, parameters: &Parameters) -> Vec<ParameterType> {
+        match self {
+            Statement::Sql(statement) => statement.types(parameters),
+            Statement::Command(_) => Vec::new(),
+        }
+    }
+
+    /// Draws its values, at the beginning of each execution.
+    #[inline]
+    pub fn draw(&self, parameters: &mut Parameters, random: &mut Xoshiro256PlusPlus) {
+        match self {
+            Statement::Sql(statement) => statement.draw(parameters, random),
+            Statement::Command(command) => command.draw(parameters, random),
+        }
+    }
+
+    /// An execution of the statement, which was prepared, at the end of a buffer.
+    #[inline]
+    pub fn push_execution(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        random: &mut Xoshiro256PlusPlus,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unfit> {
+        match self {
+            Statement::Sql(statement) => statement.push_execution(prepared, parameters, random, out),
+            Statement::Command(_) => unreachable!("no command is prepared"),
+        }
+    }
+
+    /// Its values alone, in the order of its placeholders, with commas between them; absent of a command.
+    pub fn values(&self) -> Option<Statement> {
+        match self {
+            Statement::Sql(statement) => Some(Statement::Sql(statement.values())),
+            Statement::Command(_) => None,
+        }
+    }
+
+    /// The statement with its values in it, at the end of a buffer.
+    #[inline]
+    pub fn push_text(
+        &self,
+        table: &TableName,
+        parameters: &mut Parameters,
+        random: &mut Xoshiro256PlusPlus,
+        out: &mut Vec<u8>,
+    ) {
+        match self {
+            Statement::Sql(statement) => statement.push_text(table, parameters, random, out),
+            Statement::Command(command) => command.push(table, parameters, random, out),
+        }
+    }
+
+    /// One row of a load, in the same way.
+    #[inline]
+    pub fn push_row(
+        &self,
+        table: &TableName,
+        parameters: &mut Parameters,
+        random: &mut Xoshiro256PlusPlus,
+        out: &mut Vec<u8>,
+    ) {
+        match self {
+            Statement::Sql(statement) => statement.push_text(table, parameters, random, out),
+            Statement::Command(command) => command.push_document(table, parameters, random, out),
+        }
+    }
+}
+
+impl SqlStatement {
+    /// The template with parameters by their number. Quotes around a value belong to it: they stand where it is
+    /// written as text, and fall away where it is a placeholder.
+    fn new(
+        template: &Template,
+        parameters: &mut Parameters,
+        surroundings: Surroundings<'_>,
+    ) -> Result<SqlStatement, SqlError> {
         let mut parts: Vec<Part> = Vec::new();
         let mut draws = Vec::new();
         let pieces = &template.0;
@@ -110,14 +225,21 @@ impl Statement {
                         SqlError::Workload(format!("there is no row for `{{{ROW}}}` in `{template}`"))
                     })?;
                     // A row has no rows in it.
-                    let row = Statement::new(row, parameters, Surroundings { row: None, ..surroundings })?;
+                    let row = SqlStatement::new(row, parameters, Surroundings { row: None, ..surroundings })?;
                     parts.push(Part::Rows { row, count: *count });
                     continue;
+                }
+                Piece::Fraction { .. } => {
+                    let problem = format!("only commands have fractions, not `{template}`");
+                    return Err(SqlError::Workload(problem));
                 }
                 Piece::Value { name, plus } => (name, None, *plus),
                 Piece::List { name, count } => (name, Some(*count), 0),
             };
-            let parameter = parameters.using(name)?;
+            let parameter = match list {
+                Some(_) => parameters.using_in_list(name)?,
+                None => parameters.using(name)?,
+            };
             let written = if parameters.is_number(parameter) { Written::Number } else { Written::Quoted };
             if plus != 0 && written == Written::Quoted {
                 let problem = format!("`{name}` is a text, to which nothing can be added, in `{template}`");
@@ -127,18 +249,20 @@ impl Statement {
                 Some(count) => parts.push(Part::List { parameter, count, written }),
                 None => {
                     parts.push(Part::Value { parameter, plus, written });
-                    if parameters.is_of_statement(parameter) && !draws.contains(&parameter) {
-                        draws.push(parameter);
+                    for parameter in parameters.near(parameter).into_iter().chain([parameter]) {
+                        if parameters.is_of_statement(parameter) && !draws.contains(&parameter) {
+                            draws.push(parameter);
+                        }
                     }
                 }
             }
         }
-        Ok(Statement { parts, draws })
+        Ok(SqlStatement { parts, draws })
     }
 
     /// The text with placeholders of the dialect.
-    pub fn with_placeholders(&self, dialect: Dialect, table: &TableName) -> String {
-        let server = server::of(dialect);
+    fn with_placeholders(&self, dialect: Dialect, table: &TableName) -> String {
+        let Ok(server) = server::sql_of(dialect) else { unreachable!("its statement is a command") };
         let mut text = String::new();
         let mut index = 0;
         let mut placeholder = |text: &mut String| {
@@ -166,7 +290,7 @@ impl Statement {
     }
 
     /// What its placeholders are given as, in order.
-    pub fn types(&self, parameters: &Parameters) -> Vec<ParameterType> {
+    fn types(&self, parameters: &Parameters) -> Vec<ParameterType> {
         let mut types = Vec::new();
         for part in &self.parts {
             let (parameter, plus, count, written) = match *part {
@@ -192,7 +316,7 @@ impl Statement {
 
     /// Draws its values, at the beginning of each execution.
     #[inline]
-    pub fn draw(&self, parameters: &mut Parameters, random: &mut Xoshiro256PlusPlus) {
+    fn draw(&self, parameters: &mut Parameters, random: &mut Xoshiro256PlusPlus) {
         for parameter in &self.draws {
             parameters.draw(*parameter, random);
         }
@@ -200,7 +324,7 @@ impl Statement {
 
     /// An execution of the statement at the end of a buffer.
     #[inline]
-    pub fn push_execution(
+    fn push_execution(
         &self,
         prepared: &Prepared,
         parameters: &Parameters,
@@ -248,7 +372,7 @@ impl Statement {
     }
 
     /// Its values alone, in the order of its placeholders, with commas between them.
-    pub fn values(&self) -> Statement {
+    fn values(&self) -> SqlStatement {
         let mut parts: Vec<Part> = Vec::new();
         for value in self.parts.iter().filter(|part| matches!(part, Part::Value { .. } | Part::List { .. })) {
             if !parts.is_empty() {
@@ -256,12 +380,12 @@ impl Statement {
             }
             parts.push(value.clone());
         }
-        Statement { parts, draws: Vec::new() }
+        SqlStatement { parts, draws: Vec::new() }
     }
 
     /// The statement with its values as text, at the end of a buffer.
     #[inline]
-    pub fn push_text(
+    fn push_text(
         &self,
         table: &TableName,
         parameters: &mut Parameters,

@@ -10,8 +10,8 @@ const SECRETS: [&str; 4] = ["password", "passphrase", "conninfo", "secret"];
 
 /// The settings, sorted by name.
 pub fn settings(connection: &mut Connection) -> Result<String, SqlError> {
-    let rows = connection.read(server::of(connection.dialect()).settings())?;
-    let shown = rows.pairs().filter(|(name, _)| !holds_secret(name));
+    let settings = server::of(connection.dialect()).settings(connection)?;
+    let shown = settings.iter().filter(|(name, _)| !holds_secret(name));
     Ok(sorted(shown.map(|(name, value)| line(name, value)).collect()))
 }
 

@@ -92,7 +92,7 @@ impl TableWork {
         work: impl FnOnce(&mut MakeStatement<'_>) -> Result<Work, SqlError>,
     ) -> Result<TableWork, SqlError> {
         let mut parameters = Parameters::new(&tables.parameters, tables.rows);
-        let surroundings = Surroundings { storage: address.storage.as_deref(), row: None };
+        let surroundings = Surroundings::of(address, None);
         let work = work(&mut |template| Statement::new(template, &mut parameters, surroundings))?;
         Ok(TableWork {
             connection: Connection::open(address)?,
@@ -124,7 +124,7 @@ impl TableWork {
             Work::Load { create, marked, .. } => {
                 let (create, marked) = (texts(create), *marked);
                 if marked {
-                    let server = server::of(dialect);
+                    let server = server::sql_of(dialect).map_err(Box::new)?;
                     server.make_marked(&mut self.connection, &table.name, &create).map_err(Box::new)?;
                 } else {
                     for text in create {
@@ -150,6 +150,7 @@ impl TableWork {
         progress: &mut Progress<'_, '_>,
     ) -> Result<(), OperationError> {
         let mut random = generator(self.seed, Stream::Rows(table.number));
+        self.parameters.count_ids();
         let mut message = Vec::with_capacity(INSERT_BYTES + 4096);
         let mut left = self.rows;
         while left > 0 {
@@ -183,10 +184,10 @@ impl TableWork {
         insert.push_text(table, &mut self.parameters, random, message);
         let mut rows = 0;
         while rows < left && message.len() < INSERT_BYTES {
-            message.extend_from_slice(if rows == 0 { b" " } else { b", " });
+            self.connection.begin_row(rows == 0, message);
             self.parameters.begin_event(random);
             row.draw(&mut self.parameters, random);
-            row.push_text(table, &mut self.parameters, random, message);
+            row.push_row(table, &mut self.parameters, random, message);
             rows += 1;
         }
         self.connection.end_text(message, 0);
@@ -199,7 +200,7 @@ pub fn scan(address: &ServerAddress, tables: &[String], rows: u64) -> Result<u64
     let mut connection = Connection::open(address).map_err(Box::new)?;
     let mut found = 0;
     for table in tables {
-        found += connection.run(&format!("SELECT * FROM {table}")).map_err(Box::new)?.rows;
+        found += server::of(address.dialect).read_all(&mut connection, table).map_err(Box::new)?;
     }
     if found != rows {
         return Err(OperationError::WrongAnswer(format!("{found} rows were loaded and not {rows}")));

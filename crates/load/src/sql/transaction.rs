@@ -94,6 +94,17 @@ enum Failed {
     Wrong { send: usize, rows: u64 },
 }
 
+impl Borders {
+    fn of(connection: &Connection) -> Result<Borders, SqlError> {
+        server::sql_of(connection.dialect())?;
+        Ok(Borders {
+            begin: connection.encoded("BEGIN")?,
+            commit: connection.encoded("COMMIT")?,
+            rollback: connection.encoded("ROLLBACK")?,
+        })
+    }
+}
+
 impl Client {
     /// Connects, and prepares every statement for every table.
     pub fn new(
@@ -108,12 +119,12 @@ impl Client {
         let mut parameters = Parameters::new(&tables.parameters, tables.rows);
         let names: Vec<TableName> =
             (1..=tables.count).map(|number| TableName { name: tables.name(number), number }).collect();
-        let surroundings = Surroundings { storage: address.storage.as_deref(), row: Some(&tables.row) };
+        let surroundings = Surroundings::of(address, Some(&tables.row));
         let mut statements = Vec::new();
         for each in transaction.statements_in(address.dialect) {
             let statement = Statement::new(&each.sql, &mut parameters, surroundings)?;
             let types = statement.types(&parameters);
-            let prepared = match transaction.prepared {
+            let prepared = match transaction.prepared && connection.prepares() {
                 true => prepare(&mut connection, &statement, &types, &names)?,
                 false => Vec::new(),
             };
@@ -132,11 +143,8 @@ impl Client {
             let dialect = address.dialect.name();
             return Err(SqlError::Workload(format!("the transaction has no statement for {dialect}")));
         }
-        let borders = transaction.begin.then(|| Borders {
-            begin: connection.encoded("BEGIN"),
-            commit: connection.encoded("COMMIT"),
-            rollback: connection.encoded("ROLLBACK"),
-        });
+        let borders = if transaction.begin { Some(Borders::of(&connection)?) } else { None };
+        parameters.share_ids(Arc::clone(&rows));
         Ok(Client {
             own_table: match transaction.table {
                 TableChoice::Any | TableChoice::Each => None,
@@ -183,15 +191,22 @@ impl Client {
         }
     }
 
+    /// What is drawn is for this table.
+    #[inline]
+    fn set_table(&mut self, table: usize) {
+        if let Some(rows) = self.rows.get(table) {
+            self.parameters.set_rows(rows.bounds());
+            self.parameters.set_table(table);
+        }
+    }
+
     /// Draws an event and encodes it.
     #[inline]
     fn draw_event(&mut self) -> Result<(), OperationError> {
         let mut table = self.own_table.unwrap_or_else(|| drawn_table(self.tables.len(), &mut self.random));
         self.buffer.clear();
         self.sends.clear();
-        if let Some(rows) = self.rows.get(table) {
-            self.parameters.set_rows(rows.bounds());
-        }
+        self.set_table(table);
         self.parameters.begin_event(&mut self.random);
         let only =
             if self.one_of { Some(below(&mut self.random, self.statements.len() as u64)) } else { None };
@@ -203,6 +218,7 @@ impl Client {
                 table = drawn_table(self.tables.len(), &mut self.random);
                 if let Some(rows) = self.rows.get(table) {
                     self.parameters.set_rows(rows.bounds());
+                    self.parameters.set_table(table);
                 }
             }
             for _ in 0..ready.repeat {

@@ -58,10 +58,8 @@ pub(super) fn check(step: &Step, before: &[Step]) -> Result<(), String> {
             .to_owned());
     }
     match (&step.follows, step.rate) {
-        (None, Some(_)) => Ok(()),
-        (None, None) => {
-            Err("a concurrent step (`beside`) needs a `rate`, or a stream that it `follows`".to_owned())
-        }
+        // Without either it runs as fast as the server answers.
+        (None, _) => Ok(()),
         (Some(_), Some(_)) => Err("`follows` and `rate` exclude each other".to_owned()),
         (Some(leader), None) => match streams.iter().find(|other| other.name == *leader) {
             None => Err(format!(
@@ -157,7 +155,6 @@ follows = "q.inserts"
             assert!(error.contains(expected), "{error}");
         };
         check("beside = \"q\"", "beside = \"load\"", "directly after that step");
-        check("rate = 100", "", "needs a `rate`");
         check("rate = 100", "rate = 100\nfollows = \"q\"", "exclude each other");
         check("rate = 100", "rate = 100\nseconds = 5", "begins and ends with the other");
         check("follows = \"q.inserts\"", "follows = \"q.insert\"", "neither `q` nor");

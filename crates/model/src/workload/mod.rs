@@ -198,7 +198,7 @@ pub struct Step {
     #[serde(default)]
     pub beside: Option<String>,
     /// The stream whose events a companion follows, one of its own after each, thread by thread: the step that it is
-    /// beside, or a companion before it. A companion that follows none has a rate.
+    /// beside, or a companion before it. A companion that follows none has a rate, or runs as fast as the server answers.
     #[serde(default)]
     pub follows: Option<String>,
     /// The step of the workload that it is at one of the numbers of clients that the plan asks for.

@@ -1,8 +1,11 @@
-//! Work on SQL servers as data: the tables, the statements of a transaction, and what is put into them.
+//! Work on servers as data: the tables, the statements of a transaction, and what is put into them.
 //!
 //! A statement is a template: text with places in braces. `{table}` is the table of the event, `{number}` its number;
 //! every other name is a parameter that the file defines: `{id}` one value, `{from+99}` the same value plus 99,
 //! `{id*10}` ten fresh values, separated by commas. `{row*10}` are ten fresh rows as the load inserts them.
+//!
+//! Of MongoDB a table is a collection, a row a document, and a statement a command as JSON, where a place is all of a string: `{"find":
+//! "{table}", "filter": {"_id": "{id}"}}`. `{id*10}` becomes an array there.
 
 mod template;
 
@@ -21,11 +24,13 @@ use std::fmt;
 pub enum Dialect {
     Postgres,
     Mysql,
+    /// Commands in place of SQL.
+    Mongodb,
 }
 
 impl Dialect {
     /// Every one.
-    pub const ALL: [Dialect; 2] = [Dialect::Postgres, Dialect::Mysql];
+    pub const ALL: [Dialect; 3] = [Dialect::Postgres, Dialect::Mysql, Dialect::Mongodb];
 
     /// The name in workload and engine files.
     pub fn name(self) -> &'static str {
@@ -76,7 +81,7 @@ impl Tables {
 }
 
 /// A value that is drawn for a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameter {
     #[serde(flatten)]
     pub draw: Draw,
@@ -86,7 +91,7 @@ pub struct Parameter {
 }
 
 /// How a value is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "draw")]
 pub enum Draw {
     /// A whole number, each of the range alike.
@@ -115,24 +120,36 @@ pub enum Draw {
     Oldest,
     /// An id between those of the oldest and of the newest row, each alike; the row may be gone meanwhile.
     Existing,
+    /// The id of the next row of the table, from 1 on: for servers that number no rows themselves.
+    Next,
+    /// The value that another parameter holds, times a number, and a whole number of the range added to it: the price of a customer.
+    Near { of: String, times: u32, low: u32, high: u32 },
+    /// This moment, in milliseconds since 1970.
+    NowMs,
+    /// A moment between the client's start and now, each alike, in milliseconds since 1970.
+    EarlierMs,
 }
 
 impl Draw {
     /// Whether the value is a number, else it is a text.
-    pub fn is_number(self) -> bool {
+    pub fn is_number(&self) -> bool {
         match self {
             Draw::Uniform { .. }
             | Draw::Zipfian { .. }
             | Draw::Constant { .. }
             | Draw::Oldest
-            | Draw::Existing => true,
+            | Draw::Existing
+            | Draw::Next
+            | Draw::Near { .. }
+            | Draw::NowMs
+            | Draw::EarlierMs => true,
             Draw::Digits { .. } | Draw::Text { .. } | Draw::Now => false,
         }
     }
 
     /// Whether it depends on which rows there are at that moment.
-    pub fn needs_id(self) -> bool {
-        matches!(self, Draw::Oldest | Draw::Existing)
+    pub fn needs_id(&self) -> bool {
+        matches!(self, Draw::Oldest | Draw::Existing | Draw::Next)
     }
 }
 
@@ -305,9 +322,9 @@ fn once() -> u32 {
 }
 
 impl Statement {
-    /// Whether it changes rows: it does not begin with SELECT.
+    /// Whether it changes rows: it does not begin with SELECT, nor is a command that reads.
     pub fn writes(&self) -> bool {
-        !self.begins_with("select")
+        !["select", "find", "aggregate", "count", "distinct"].iter().any(|word| self.begins_with(word))
     }
 
     /// Whether it makes rows, or takes them away.
@@ -323,7 +340,8 @@ impl Statement {
 
     fn begins_with(&self, word: &str) -> bool {
         let text = match self.sql.0.first() {
-            Some(Piece::Text(text)) => text.trim_start(),
+            // A command begins with its name as the first key.
+            Some(Piece::Text(text)) => text.trim_start_matches([' ', '\n', '{', '"']),
             _ => "",
         };
         text.get(..word.len()).is_some_and(|first| first.eq_ignore_ascii_case(word))

@@ -2,7 +2,8 @@
 
 use super::Operation;
 use super::sql::{
-    Counts, Dialect, Parameter, ROW, RowsExpected, Statement, TableChoice, Tables, Template, Transaction,
+    Counts, Dialect, Draw, Parameter, ROW, RowsExpected, Statement, TableChoice, Tables, Template,
+    Transaction,
 };
 use crate::limits::{MOST_KEYS, MOST_TABLES};
 use crate::names;
@@ -134,6 +135,18 @@ impl SqlParts {
             );
             return Err(("parameters".to_owned(), problem));
         }
+        for (name, parameter) in &self.parameters {
+            if let Draw::Near { of, .. } = &parameter.draw
+                && self.parameters.get(of).is_none_or(|of| {
+                    !of.draw.is_number() || matches!(of.draw, Draw::Near { .. }) || of.per != parameter.per
+                })
+            {
+                let problem = format!(
+                    "`{name}` is near `{of}`, which must be another parameter: a number that holds as long and is near no other"
+                );
+                return Err(("parameters".to_owned(), problem));
+            }
+        }
         Ok(Tables {
             count: entry.count,
             rows: entry.rows,
@@ -248,11 +261,16 @@ fn check_transaction(transaction: &Transaction) -> Result<(), String> {
     }
 }
 
-/// A text with what stands for each `$NAME` in its place.
+/// A text with what stands for each `$NAME` in its place. Behind a quotation mark it is a name of MongoDB's: `"$gte"`.
 fn filled_in(text: &str, with: &BTreeMap<String, u64>) -> Result<String, String> {
     let mut parts = text.split('$');
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        if filled.ends_with('"') {
+            filled.push('$');
+            filled.push_str(part);
+            continue;
+        }
         let end = part.find(|one: char| !(one.is_ascii_alphanumeric() || one == '_')).unwrap_or(part.len());
         let (name, rest) = part.split_at(end);
         let value = with

@@ -152,7 +152,7 @@ fn entries_of_server(program: &Path, server: &ServerFiles) -> BTreeMap<PathBuf, 
         Initialise::Bootstrap { scripts } => {
             entries.extend(scripts.iter().map(|script| (script.clone(), Kind::File)));
         }
-        Initialise::InitializeInsecure | Initialise::CopyOf { .. } => {}
+        Initialise::InitializeInsecure | Initialise::EmptyDirectory | Initialise::CopyOf { .. } => {}
     }
     let lib = server.root.join("lib");
     for directory in server.libraries.iter().chain(&server.plugins).chain([&lib]) {

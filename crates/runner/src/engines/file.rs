@@ -117,6 +117,8 @@ pub(super) enum InitialiseLayout {
         program: PathBuf,
     },
     InitializeInsecure,
+    /// By the server when it starts.
+    EmptyDirectory,
     /// By a copy of a directory.
     CopyOf {
         /// Its place below the build's directory.

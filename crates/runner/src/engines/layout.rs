@@ -69,6 +69,7 @@ impl Search<'_> {
                 Initialise::Initdb { program: self.there(program.with_file_name(name))? }
             }
             InitialiseLayout::InitializeInsecure => Initialise::InitializeInsecure,
+            InitialiseLayout::EmptyDirectory => Initialise::EmptyDirectory,
             InitialiseLayout::CopyOf { directory } => {
                 Initialise::CopyOf { directory: self.there(self.root.join(directory))? }
             }

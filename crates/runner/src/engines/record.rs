@@ -165,6 +165,7 @@ pub(super) fn below(files: ServerFiles, directory: &Path) -> ServerFiles {
         initialise: match files.initialise {
             Initialise::Initdb { program } => Initialise::Initdb { program: below(program) },
             Initialise::InitializeInsecure => Initialise::InitializeInsecure,
+            Initialise::EmptyDirectory => Initialise::EmptyDirectory,
             Initialise::CopyOf { directory: from } => Initialise::CopyOf { directory: below(from) },
             Initialise::Bootstrap { scripts } => {
                 Initialise::Bootstrap { scripts: scripts.into_iter().map(below).collect() }

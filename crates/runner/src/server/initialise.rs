@@ -67,6 +67,7 @@ impl Making<'_> {
             Initialise::InitializeInsecure => {
                 self.run(self.command.program, &arguments, None).and_then(|log| self.complete(&log))
             }
+            Initialise::EmptyDirectory => Ok(()),
             Initialise::CopyOf { .. } if !kind.may_be_incomplete() => Ok(()),
             Initialise::CopyOf { .. } => self.complete(&Log::from_here(places.making.clone(), files.dialect)),
             Initialise::Bootstrap { scripts } => {

@@ -38,8 +38,8 @@ pub(super) fn initialise(
     command: &ServerCommand<'_>,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(), ServerError> {
-    if let Initialise::CopyOf { .. } = command.files.initialise {
-        return initialise::initialise(command, interrupted); // that is a copy already
+    if let Initialise::CopyOf { .. } | Initialise::EmptyDirectory = command.files.initialise {
+        return initialise::initialise(command, interrupted); // that is a copy already, or nothing to copy
     }
     let kind = kind::of(command.files.dialect);
     let shaping = command.options.iter().filter(|(name, _)| kind.is_shaping(name));

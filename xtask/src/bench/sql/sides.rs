@@ -3,7 +3,7 @@
 use super::cases::{Case, DATA, ROWS, tables};
 use super::table;
 use crate::bench::worker;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use model::address::{Endpoint, ServerAddress};
 use model::units::Nanos;
 use model::wire::{BlockLimit, BlockReport, Request, StepSetup};
@@ -122,6 +122,7 @@ pub fn sysbench_connection(address: &ServerAddress) -> anyhow::Result<Vec<String
     let prefix = match address.dialect {
         Dialect::Postgres => "pgsql",
         Dialect::Mysql => "mysql",
+        Dialect::Mongodb => bail!("sysbench does not speak the protocol of MongoDB"),
     };
     let mut options = vec![
         format!("--db-driver={prefix}"),
@@ -141,6 +142,7 @@ pub fn sysbench_connection(address: &ServerAddress) -> anyhow::Result<Vec<String
             options.push(format!("--pgsql-host={}", directory.display()));
             options.push(format!("--pgsql-port={}", port.display()));
         }
+        (Endpoint::Socket { .. }, Dialect::Mongodb) => {}
         (Endpoint::Tcp { host, port }, _) => {
             options.push(format!("--{prefix}-host={host}"));
             options.push(format!("--{prefix}-port={port}"));

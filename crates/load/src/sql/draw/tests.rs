@@ -4,12 +4,17 @@ use super::*;
 use crate::keys::{Stream, generator};
 use model::workload::sql::Bound;
 
+/// One that is near no other.
+fn alone(draw: Draw, rows: u64) -> Result<Source, String> {
+    source(&draw, rows, &BTreeMap::new())
+}
+
 fn random() -> Xoshiro256PlusPlus {
     generator(11, Stream::Foreground(0))
 }
 
 fn zipfian_source(count: i64, exponent: f64) -> Source {
-    source(Draw::Zipfian { low: Bound::number(1), high: Bound::number(count), exponent }, 0).unwrap()
+    alone(Draw::Zipfian { low: Bound::number(1), high: Bound::number(count), exponent }, 0).unwrap()
 }
 
 /// Greatest distance of two cumulative distributions over ranks.
@@ -54,8 +59,7 @@ fn ranks_of_a_huge_range_stay_in_it() {
 #[test]
 fn the_most_frequent_numbers_are_the_first_of_the_range() {
     let source =
-        source(Draw::Zipfian { low: Bound::number(11), high: Bound::number(1010), exponent: 0.8 }, 0)
-            .unwrap();
+        alone(Draw::Zipfian { low: Bound::number(11), high: Bound::number(1010), exponent: 0.8 }, 0).unwrap();
     let (mut random, mut counts) = (random(), [0_u32; 1000]);
     for _ in 0..200_000 {
         counts[usize::try_from(number(&source, &mut random, 0, [1, 1]) - 11).unwrap()] += 1;
@@ -67,7 +71,7 @@ fn the_most_frequent_numbers_are_the_first_of_the_range() {
 
 #[test]
 fn uniform_numbers_fill_their_range_and_no_more() {
-    let source = source(Draw::Uniform { low: Bound::number(3), high: Bound::number(7) }, 0).unwrap();
+    let source = alone(Draw::Uniform { low: Bound::number(3), high: Bound::number(7) }, 0).unwrap();
     let mut random = random();
     let mut counts = [0_u32; 5];
     for _ in 0..50_000 {
@@ -78,7 +82,7 @@ fn uniform_numbers_fill_their_range_and_no_more() {
 
 #[test]
 fn a_constant_counts_up_in_a_list() {
-    let source = source(Draw::Constant { value: Bound::number(51) }, 0).unwrap();
+    let source = alone(Draw::Constant { value: Bound::number(51) }, 0).unwrap();
     let numbers: Vec<i64> = (0..3).map(|place| number(&source, &mut random(), place, [1, 1])).collect();
     assert_eq!(numbers, [51, 52, 53]);
 }
@@ -122,19 +126,19 @@ fn a_seed_gives_its_values() {
 #[test]
 fn ranges_without_a_number_are_refused() {
     let empty = Draw::Uniform { low: Bound::number(8), high: Bound::number(7) };
-    assert!(source(empty, 0).unwrap_err().contains("8 to 7"));
-    assert!(source(Draw::Digits { groups: 1, of: 30 }, 0).is_err());
-    assert!(source(Draw::Digits { groups: 400, of: 9 }, 0).is_ok());
+    assert!(alone(empty, 0).unwrap_err().contains("8 to 7"));
+    assert!(alone(Draw::Digits { groups: 1, of: 30 }, 0).is_err());
+    assert!(alone(Draw::Digits { groups: 400, of: 9 }, 0).is_ok());
     for groups in [401, u32::MAX] {
-        assert!(source(Draw::Digits { groups, of: 9 }, 0).is_err(), "{groups}");
+        assert!(alone(Draw::Digits { groups, of: 9 }, 0).is_err(), "{groups}");
     }
     let flat = Draw::Zipfian { low: Bound::number(1), high: Bound::number(9), exponent: f64::NAN };
-    assert!(source(flat, 0).is_err());
+    assert!(alone(flat, 0).is_err());
 }
 
 #[test]
 fn texts_have_their_lengths_and_their_random_part() {
-    let source = source(Draw::Text { least: 10, most: 20, random_percent: 37.5 }, 0).unwrap();
+    let source = alone(Draw::Text { least: 10, most: 20, random_percent: 37.5 }, 0).unwrap();
     let mut random = random();
     let mut lengths = [0_u32; 21];
     for _ in 0..5000 {
@@ -147,8 +151,8 @@ fn texts_have_their_lengths_and_their_random_part() {
     }
     assert!(lengths[..10].iter().all(|count| *count == 0));
     assert!(lengths[10..].iter().all(|count| (350..=560).contains(count)), "{lengths:?}");
-    assert!(super::source(Draw::Text { least: 2, most: 1, random_percent: 50.0 }, 0).is_err());
-    assert!(super::source(Draw::Text { least: 1, most: 2, random_percent: f64::NAN }, 0).is_err());
+    assert!(alone(Draw::Text { least: 2, most: 1, random_percent: 50.0 }, 0).is_err());
+    assert!(alone(Draw::Text { least: 1, most: 2, random_percent: f64::NAN }, 0).is_err());
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn a_moment_is_written_as_servers_read_it() {
     check(951_782_399, "2000-02-28 23:59:59");
     check(951_782_400, "2000-02-29 00:00:00");
     let mut now = Vec::new();
-    push_text(&mut now, &source(Draw::Now, 0).unwrap(), &mut random());
+    push_text(&mut now, &alone(Draw::Now, 0).unwrap(), &mut random());
     assert!(now.len() == 19 && now.starts_with(b"20"), "{now:?}");
 }
 

@@ -5,7 +5,7 @@ use crate::sql::connection::Connection;
 use crate::sql::error::{Retry, SqlError};
 use crate::sql::explain::{Asked, Told};
 use crate::sql::facts::{if_there, owned};
-use crate::sql::server::{MARK, SqlServer};
+use crate::sql::server::{self, MARK, Server, SqlServer};
 use crate::sql::serving;
 use crate::sql::settle::Wait;
 use crate::sql::status::{line, sorted};
@@ -56,24 +56,7 @@ fn engine_counters(connection: &mut Connection) -> Result<Vec<String>, SqlError>
     Ok(lines)
 }
 
-impl SqlServer for MysqlServer {
-    fn quoted(&self, name: &str) -> String {
-        format!("`{}`", name.replace('`', "``"))
-    }
-
-    /// A backslash is an escape.
-    fn literal(&self, text: &str) -> String {
-        format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"))
-    }
-
-    fn placeholder(&self, _index: usize) -> String {
-        "?".to_owned()
-    }
-
-    fn as_written(&self, name: &str) -> String {
-        name.to_owned()
-    }
-
+impl Server for MysqlServer {
     fn retry(&self, code: &str) -> Option<Retry> {
         match code {
             "1213" => Some(Retry::Deadlock),
@@ -107,8 +90,8 @@ impl SqlServer for MysqlServer {
         Ok(facts)
     }
 
-    fn settings(&self) -> &'static str {
-        "SHOW GLOBAL VARIABLES"
+    fn settings(&self, connection: &mut Connection) -> Result<Vec<(String, String)>, SqlError> {
+        server::pairs(connection, "SHOW GLOBAL VARIABLES")
     }
 
     fn status(&self, connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError> {
@@ -158,6 +141,38 @@ impl SqlServer for MysqlServer {
 
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
         settle::settle(wait, to)
+    }
+
+    fn read_all(&self, connection: &mut Connection, table: &str) -> Result<u64, SqlError> {
+        server::select_all(connection, table)
+    }
+
+    fn bounds(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        column: &str,
+    ) -> Result<Option<[String; 2]>, SqlError> {
+        server::select_bounds(connection, table, column)
+    }
+}
+
+impl SqlServer for MysqlServer {
+    fn quoted(&self, name: &str) -> String {
+        format!("`{}`", name.replace('`', "``"))
+    }
+
+    /// A backslash is an escape.
+    fn literal(&self, text: &str) -> String {
+        format!("'{}'", text.replace('\'', "''").replace('\\', "\\\\"))
+    }
+
+    fn placeholder(&self, _index: usize) -> String {
+        "?".to_owned()
+    }
+
+    fn as_written(&self, name: &str) -> String {
+        name.to_owned()
     }
 
     fn settle_tables(&self, wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {

@@ -5,7 +5,7 @@ use crate::sql::connection::Connection;
 use crate::sql::error::{Retry, SqlError};
 use crate::sql::explain::{Asked, Told};
 use crate::sql::facts::{if_there, owned};
-use crate::sql::server::{MARK, SqlServer};
+use crate::sql::server::{self, MARK, Server, SqlServer};
 use crate::sql::serving;
 use crate::sql::settle::Wait;
 use crate::sql::status::{line, lines_of, sorted};
@@ -44,23 +44,7 @@ const OWNED: &str = "AND pg_catalog.pg_get_userbyid(c.relowner) = current_user";
 /// Transactions, which a statement by itself is one of.
 const STATEMENTS: &str = "SELECT SUM(xact_commit + xact_rollback)::bigint FROM pg_stat_database";
 
-impl SqlServer for PostgresServer {
-    fn quoted(&self, name: &str) -> String {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-
-    fn literal(&self, text: &str) -> String {
-        format!("'{}'", text.replace('\'', "''"))
-    }
-
-    fn placeholder(&self, index: usize) -> String {
-        format!("${index}")
-    }
-
-    fn as_written(&self, name: &str) -> String {
-        name.to_ascii_lowercase()
-    }
-
+impl Server for PostgresServer {
     fn retry(&self, code: &str) -> Option<Retry> {
         match code {
             "40P01" => Some(Retry::Deadlock),
@@ -87,8 +71,8 @@ impl SqlServer for PostgresServer {
         Ok(facts)
     }
 
-    fn settings(&self) -> &'static str {
-        "SELECT name, setting FROM pg_settings"
+    fn settings(&self, connection: &mut Connection) -> Result<Vec<(String, String)>, SqlError> {
+        server::pairs(connection, "SELECT name, setting FROM pg_settings")
     }
 
     fn status(&self, connection: &mut Connection, claimed: Option<&[String]>) -> Result<String, SqlError> {
@@ -132,6 +116,37 @@ impl SqlServer for PostgresServer {
 
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
         settle::settle(wait, to)
+    }
+
+    fn read_all(&self, connection: &mut Connection, table: &str) -> Result<u64, SqlError> {
+        server::select_all(connection, table)
+    }
+
+    fn bounds(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        column: &str,
+    ) -> Result<Option<[String; 2]>, SqlError> {
+        server::select_bounds(connection, table, column)
+    }
+}
+
+impl SqlServer for PostgresServer {
+    fn quoted(&self, name: &str) -> String {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+
+    fn literal(&self, text: &str) -> String {
+        format!("'{}'", text.replace('\'', "''"))
+    }
+
+    fn placeholder(&self, index: usize) -> String {
+        format!("${index}")
+    }
+
+    fn as_written(&self, name: &str) -> String {
+        name.to_ascii_lowercase()
     }
 
     fn settle_tables(&self, wait: &mut Wait, tables: &[String]) -> Result<(), SqlError> {

@@ -36,8 +36,12 @@ fn row() -> Template {
 }
 
 fn surroundings(row: &Template) -> Surroundings<'_> {
-    Surroundings { storage: Some("InnoDB"), row: Some(row) }
+    Surroundings { dialect: Dialect::Mysql, storage: Some("InnoDB"), database: "bench", row: Some(row) }
 }
+
+/// Those of a server that has neither a storage engine nor a row.
+const NONE: Surroundings<'static> =
+    Surroundings { dialect: Dialect::Postgres, storage: None, database: "bench", row: None };
 
 fn table() -> TableName {
     TableName { name: "sbtest3".to_owned(), number: 3 }
@@ -95,9 +99,9 @@ fn what_cannot_be_said_is_refused() {
         let template = Template::try_from(template.to_owned()).unwrap();
         Statement::new(&template, &mut parameters(), storage).unwrap_err().to_string()
     };
-    assert!(refused("{c+1}", Surroundings::default()).contains("nothing can be added"));
-    assert!(refused("{storage}", Surroundings::default()).contains("storage engine"));
-    assert!(refused("{d}", Surroundings::default()).contains("no parameter `d`"));
+    assert!(refused("{c+1}", NONE).contains("nothing can be added"));
+    assert!(refused("{storage}", NONE).contains("storage engine"));
+    assert!(refused("{d}", NONE).contains("no parameter `d`"));
 }
 
 #[test]

@@ -20,6 +20,11 @@ pub enum Piece {
         name: String,
         plus: i64,
     },
+    /// The value of a parameter, divided by a number: with decimals.
+    Fraction {
+        name: String,
+        divisor: u32,
+    },
     /// Fresh values of a parameter, separated by commas.
     List {
         name: String,
@@ -35,7 +40,9 @@ impl Template {
     /// Names of the parameters in it.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Value { name, .. } | Piece::List { name, .. } => Some(name.as_str()),
+            Piece::Value { name, .. } | Piece::Fraction { name, .. } | Piece::List { name, .. } => {
+                Some(name.as_str())
+            }
             Piece::Text(_) | Piece::Table | Piece::Number | Piece::Storage | Piece::Rows { .. } => None,
         })
     }
@@ -52,7 +59,7 @@ impl TryFrom<String> for Template {
     fn try_from(text: String) -> Result<Template, String> {
         let mut pieces = Vec::new();
         let mut rest = text.as_str();
-        while let Some(open) = rest.find('{') {
+        while let Some(open) = place_in(rest) {
             let inner = &rest[open + 1..];
             let close = inner.find('}').ok_or_else(|| format!("a `{{` is not closed in `{text}`"))?;
             if open > 0 {
@@ -68,6 +75,12 @@ impl TryFrom<String> for Template {
     }
 }
 
+/// Where the next place begins. A brace before a quotation mark, a space or its end is text: JSON has such.
+fn place_in(text: &str) -> Option<usize> {
+    let is_place = |after: &str| !after.starts_with(['"', ' ', '\n', '\r', '}']);
+    text.match_indices('{').map(|(open, _)| open).find(|open| is_place(&text[open + 1..]))
+}
+
 /// Longer lists than this are a mistake: MySQL has at most 65,535 placeholders in a statement.
 const LONGEST_LIST: u32 = 65_535;
 
@@ -75,12 +88,18 @@ const LONGEST_LIST: u32 = 65_535;
 pub const ROW: &str = "row";
 
 fn place(text: &str) -> Result<Piece, String> {
-    let end = text.find(['+', '-', '*']).unwrap_or(text.len());
+    let end = text.find(['+', '-', '*', '/']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     if name.is_empty() || !name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_') {
         return Err(format!("`{{{text}}}` names no parameter"));
     }
     let name = name.to_owned();
+    if let Some(divisor) = rest.strip_prefix('/') {
+        return match divisor.parse() {
+            Ok(divisor @ 1..) => Ok(Piece::Fraction { name, divisor }),
+            _ => Err(format!("`{{{text}}}` divides by no whole number from 1 on")),
+        };
+    }
     if let Some(count) = rest.strip_prefix('*') {
         return match count.parse() {
             Ok(count @ 1..=LONGEST_LIST) if name == ROW => Ok(Piece::Rows { count }),
@@ -116,6 +135,7 @@ impl fmt::Display for Template {
                 Piece::Storage => f.write_str("{storage}")?,
                 Piece::Value { name, plus: 0 } => write!(f, "{{{name}}}")?,
                 Piece::Value { name, plus } => write!(f, "{{{name}{plus:+}}}")?,
+                Piece::Fraction { name, divisor } => write!(f, "{{{name}/{divisor}}}")?,
                 Piece::List { name, count } => write!(f, "{{{name}*{count}}}")?,
                 Piece::Rows { count } => write!(f, "{{{ROW}*{count}}}")?,
             }
@@ -138,11 +158,24 @@ mod tests {
         let read = template(text);
         assert_eq!(read.to_string(), text);
         assert_eq!(read.parameters().collect::<Vec<_>>(), ["from", "from", "id"]);
-        for (wrong, expected) in
-            [("{a", "not closed"), ("{}", "names no parameter"), ("{a*0}", "count"), ("{a+x}", "adds no")]
-        {
+        for (wrong, expected) in [
+            ("{a", "not closed"),
+            ("{*2}", "names no parameter"),
+            ("{a*0}", "count"),
+            ("{a+x}", "adds no"),
+            ("{a/0}", "divides by no"),
+        ] {
             let error = Template::try_from(wrong.to_owned()).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn braces_of_json_are_text() {
+        let text = r#"{"find": "{table}", "filter": {"_id": "{id}", "price": "{price/100}"}, "sort": {}}"#;
+        let read = template(text);
+        assert_eq!(read.to_string(), text);
+        assert_eq!(read.parameters().collect::<Vec<_>>(), ["id", "price"]);
+        assert_eq!(read.0.len(), 7);
     }
 }

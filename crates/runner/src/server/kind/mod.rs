@@ -1,5 +1,6 @@
 //! The seam at which a kind of server joins: how it is started, made, greeted and stopped, and what its log says of why it ended.
 
+mod mongodb;
 mod mysql;
 mod postgres;
 
@@ -37,7 +38,7 @@ pub trait ServerKind: Sync {
         places: &Places,
     ) -> Vec<OsString>;
 
-    /// Statements that it reads at each start, before clients; none if it reads none.
+    /// What it reads at each start, before clients: statements, or of MongoDB its configuration; none if it reads nothing.
     fn first_statements(&self, options: &Options) -> Option<String>;
 
     /// Whether a data directory may lack what the server needs to start although the program that made it ended well.
@@ -74,6 +75,7 @@ pub fn of(dialect: Dialect) -> &'static dyn ServerKind {
     match dialect {
         Dialect::Postgres => &postgres::Postgres,
         Dialect::Mysql => &mysql::Mysql,
+        Dialect::Mongodb => &mongodb::Mongodb,
     }
 }
 

@@ -1,0 +1,294 @@
+//! Against conversations that were recorded between PyMongo and FerretDB.
+
+use super::login::tests::payload_of;
+use super::*;
+use crate::keys::{Stream, generator};
+use crate::sql::connection::Connection;
+use crate::sql::draw::Parameters;
+use crate::sql::scripted::Peer;
+use crate::sql::statement::{Surroundings, TableName};
+use command::Command;
+use model::workload::sql::{Dialect, Parameter, Template};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// A recorded message and whether the server sent it.
+pub struct Recorded {
+    pub is_answer: bool,
+    pub bytes: Vec<u8>,
+}
+
+impl Recorded {
+    /// Whether it is of the kind that we speak: older drivers begin with another one.
+    fn is_of_ours(&self) -> bool {
+        self.bytes[12..16] == OP_MSG.to_le_bytes()
+    }
+
+    pub fn document(&self) -> Document<'_> {
+        body(&self.bytes[HEADER..]).unwrap()
+    }
+}
+
+/// A conversation by its name.
+pub fn recorded(name: &str) -> Vec<Recorded> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mongodb");
+    let text = fs::read_to_string(directory.join(name)).unwrap();
+    let byte = |hex: &str, place: usize| u8::from_str_radix(&hex[place..place + 2], 16).unwrap();
+    let message = |line: &str| {
+        let (direction, hex) = line.split_once(' ').unwrap();
+        let bytes = (0..hex.len()).step_by(2).map(|place| byte(hex, place)).collect();
+        Recorded { is_answer: direction == "<", bytes }
+    };
+    text.lines().filter(|line| !line.starts_with('#')).map(message).collect()
+}
+
+const NAMES: [&str; 20] = [
+    "aggregate.txt",
+    "create-indexes.txt",
+    "delete.txt",
+    "find.txt",
+    "get-more.txt",
+    "hello.txt",
+    "hello-api.txt",
+    "hello-op-query.txt",
+    "insert.txt",
+    "insert-duplicate.txt",
+    "scram-sha-1.txt",
+    "scram-sha-1-op-query.txt",
+    "scram-sha-256.txt",
+    "scram-sha-256-op-query.txt",
+    "scram-sha-256-refused.txt",
+    "server-status.txt",
+    "unauthorized.txt",
+    "unknown-command.txt",
+    "update.txt",
+    "update-missing.txt",
+];
+
+/// What another driver sent, with our number and without what we do not send: the session, and the server's own name of a command.
+fn as_ours(message: &[u8]) -> Vec<u8> {
+    let mut rest = &message[HEADER + FLAGS.len() + 1..];
+    let (document, after) = Document::split(rest).unwrap();
+    rest = after;
+    let mut out = Vec::new();
+    begin(&mut out);
+    let start = bson::open(&mut out);
+    let mut elements = document.elements();
+    loop {
+        let before = elements.rest();
+        let Some(element) = elements.next() else { break };
+        if element.unwrap().0 != "lsid" {
+            out.extend_from_slice(&before[..before.len() - elements.rest().len()]);
+        }
+    }
+    bson::close(&mut out, start);
+    out.extend_from_slice(rest);
+    bson::set_length(&mut out, 0);
+    out
+}
+
+/// A command of a template as it is sent, on the table `docs` of the database `f`.
+fn sent(template: &str, row: Option<&str>) -> Vec<u8> {
+    let parameters: BTreeMap<String, Parameter> =
+        serde_json::from_value(json!({ "id": { "draw": "next" } })).unwrap();
+    let mut parameters = Parameters::new(&parameters, 10);
+    let made = |text: &str| Template::try_from(text.to_owned()).unwrap();
+    let row = row.map(made);
+    let surroundings =
+        Surroundings { dialect: Dialect::Mongodb, storage: None, database: "f", row: row.as_ref() };
+    let command = Command::of(&made(template), &mut parameters, surroundings).unwrap();
+    let mut out = Vec::new();
+    begin(&mut out);
+    let table = TableName { name: "docs".to_owned(), number: 1 };
+    let mut random = generator(1, Stream::Foreground(0));
+    command.draw(&mut parameters, &mut random);
+    command.push(&table, &mut parameters, &mut random, &mut out);
+    end(&mut out, 0);
+    out
+}
+
+/// A connection to a peer that answers as it was recorded, after the greeting.
+fn connection(name: &str) -> (Connection, Peer) {
+    let answers = recorded(name).into_iter().filter(|message| message.is_answer);
+    let answers = answers.map(|message| {
+        let mut bytes = message.bytes;
+        bytes[8..12].copy_from_slice(&REQUEST.to_le_bytes());
+        bytes
+    });
+    let peer = Peer::answering(Vec::new(), answers.collect());
+    (Connection::open(&peer.address(Dialect::Mongodb)).unwrap(), peer)
+}
+
+#[test]
+fn commands_are_sent_as_another_driver_sends_them() {
+    let find = r#"{"find": "{table}", "filter": {"v": {"$gte": 0, "$lt": 100}, "_id": {"$lt": 5}}, "sort": {"k": 1, "v": -1},
+        "hint": "_id_", "projection": {"_id": 1, "v": 1}, "limit": 3}"#;
+    let aggregate = r#"{"aggregate": "{table}", "pipeline": [{"$match": {"v": {"$gte": 10}}}, {"$sort": {"k": 1, "v": -1}},
+        {"$limit": 2}], "cursor": {}}"#;
+    let indexes = r#"{"createIndexes": "{table}", "indexes": [{"name": "k_v", "key": {"k": 1, "v": -1}}, {"name": "v", "key": {"v": 1}}]}"#;
+    let insert = r#"{"insert": "{table}", "ordered": true, "writeConcern": {"j": true, "w": 1}, "documents": "{row*3}"}"#;
+    for (name, place, ours) in [
+        ("find.txt", 2, sent(find, None)),
+        (
+            "get-more.txt",
+            2,
+            sent(r#"{"find": "{table}", "filter": {"_id": {"$lt": 5}}, "batchSize": 2}"#, None),
+        ),
+        ("aggregate.txt", 2, sent(aggregate, None)),
+        ("create-indexes.txt", 2, sent(indexes, None)),
+        ("insert.txt", 2, sent(insert, Some(r#"{"_id": "{id+99}", "v": "{id-1}"}"#))),
+    ] {
+        assert_eq!(ours, as_ours(&recorded(name)[place].bytes), "{name}");
+    }
+}
+
+#[test]
+fn documents_in_the_body_are_those_of_the_section() {
+    let body =
+        sent(r#"{"delete": "{table}", "ordered": true, "deletes": [{"q": {"_id": 100}, "limit": 1}]}"#, None);
+    let theirs = recorded("delete.txt").swap_remove(2).bytes;
+    let document =
+        |bytes: &[u8]| Document::split(&bytes[HEADER + FLAGS.len() + 1..]).unwrap().0.bytes().to_vec();
+    let (ours, theirs_body) = (document(&body), document(&as_ours(&theirs)));
+    let ours = Document::split(&body[HEADER + FLAGS.len() + 1..]).map(|_| ours).unwrap();
+    assert!(ours.len() > theirs_body.len(), "they send them behind the body");
+    let deletes = &theirs[theirs.len() - 32..];
+    let first = deletes.windows(8).position(|bytes| bytes == b"\x03q\x00\x0e\x00\x00\x00\x10").unwrap();
+    assert!(ours.windows(20).any(|bytes| bytes == &deletes[first..first + 20]));
+}
+
+#[test]
+fn answers_say_how_many_rows_there_are() {
+    for (name, command, rows) in [
+        ("find.txt", r#"{"find": "docs"}"#, 3),
+        ("get-more.txt", r#"{"find": "docs", "batchSize": 2}"#, 5),
+        ("aggregate.txt", r#"{"aggregate": "docs"}"#, 2),
+        ("insert.txt", r#"{"insert": "docs"}"#, 3),
+        ("update.txt", r#"{"update": "docs"}"#, 1),
+        ("update-missing.txt", r#"{"update": "docs"}"#, 0),
+        ("delete.txt", r#"{"delete": "docs"}"#, 1),
+    ] {
+        let (mut connection, _peer) = connection(name);
+        assert_eq!(connection.run(command).unwrap().rows, rows, "{name}");
+    }
+}
+
+#[test]
+fn a_cursor_is_asked_until_its_end() {
+    let (mut connection, peer) = connection("get-more.txt");
+    connection.run(r#"{"find": "docs", "filter": {"_id": {"$lt": 5}}, "batchSize": 2}"#).unwrap();
+    drop(connection);
+    let received = peer.received();
+    assert_eq!(received.len(), 4, "hello, find, and twice getMore");
+    let (document, _) = Document::split(&received[2][HEADER + FLAGS.len() + 1..]).unwrap();
+    let get = |name: &str| document.get(name).unwrap().unwrap();
+    assert_eq!((get("getMore"), get("collection").text()), (Value::Int64(3_966_846_042), Some("docs")));
+}
+
+#[test]
+fn rows_are_read_with_their_names() {
+    let (mut connection, _peer) = connection("find.txt");
+    let rows = connection.read(r#"{"find": "docs"}"#).unwrap();
+    assert_eq!(rows.names, ["_id", "v"]);
+    let row = |id: &str, v: &str| vec![Some(id.to_owned()), Some(v.to_owned())];
+    assert_eq!(rows.rows, [row("4", "40"), row("2", "20"), row("0", "0")]);
+}
+
+#[test]
+fn the_status_becomes_names_with_dots() {
+    let (mut connection, _peer) = connection("server-status.txt");
+    let status = connection.answer(r#"{"serverStatus": 1}"#).unwrap();
+    let of = |wanted: &str| status.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
+    assert_eq!((of("metrics.commands.insert.total"), of("process")), (Some("3"), Some("ferretdb")));
+}
+
+#[test]
+fn what_the_server_refuses_is_told_with_its_code() {
+    for (name, code, words) in [
+        ("insert-duplicate.txt", "11000", "E11000 duplicate key error"),
+        ("unknown-command.txt", "59", "CommandNotFound: no such command"),
+        ("unauthorized.txt", "13", "Unauthorized"),
+    ] {
+        let (mut connection, _peer) = connection(name);
+        let error = connection.run(r#"{"insert": "docs"}"#).unwrap_err();
+        let message = error.server_message().unwrap();
+        assert!(message.code == code && message.text.contains(words), "{name}: {message:?}");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_named() {
+    let answering = |answer: serde_json::Value| {
+        let peer = Peer::answering(Vec::new(), vec![encoded(&answer, "admin").tap(|bytes| bytes[8] = 1)]);
+        Connection::open(&peer.address(Dialect::Mongodb)).unwrap_err().to_string()
+    };
+    let old = answering(json!({ "ismaster": true, "maxWireVersion": 5, "ok": 1 }));
+    assert!(old.contains("version 5") && old.contains("3.6"), "{old}");
+    let secondary = answering(json!({ "ismaster": false, "maxWireVersion": 21, "ok": 1 }));
+    assert!(secondary.contains("no primary"), "{secondary}");
+    for other in [&b"N\x00\x00\x00\x0fFATAL: not this server\x00"[..], b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
+        let peer = Peer::answering(Vec::new(), vec![other.to_vec()]);
+        let error = Connection::open(&peer.address(Dialect::Mongodb)).unwrap_err();
+        assert!(matches!(error, SqlError::OtherProtocol { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_message_that_is_cut_or_lies_is_refused() {
+    for message in
+        NAMES.into_iter().flat_map(recorded).filter(|message| message.is_answer && message.is_of_ours())
+    {
+        let content = &message.bytes[HEADER..];
+        body(content).unwrap();
+        for cut in 0..content.len() {
+            assert!(body(&content[..cut]).is_err(), "{cut} bytes");
+        }
+        for flags in [MORE_TO_COME, 1 << 2, 1 << 15] {
+            let flagged = [&flags.to_le_bytes()[..], &content[4..]].concat();
+            assert!(body(&flagged).is_err(), "{flags:#x}");
+        }
+        let with_checksum = [&CHECKSUM_PRESENT.to_le_bytes()[..], &content[4..], &[0; 4]].concat();
+        body(&with_checksum).unwrap();
+    }
+}
+
+#[test]
+fn a_cursor_without_an_end_is_not_asked_for_ever() {
+    let hello = recorded("find.txt")
+        .swap_remove(1)
+        .bytes
+        .tap(|bytes| bytes[8..12].copy_from_slice(&1_i32.to_le_bytes()));
+    let more = json!({ "cursor": { "nextBatch": [], "id": 7, "ns": "f.docs" }, "ok": 1 });
+    let more = encoded(&more, "f").tap(|bytes| bytes[8] = 1);
+    let peer = Peer::answering(Vec::new(), vec![hello, more.clone(), more]);
+    let mut connection = Connection::open(&peer.address(Dialect::Mongodb)).unwrap();
+    assert!(connection.run(r#"{"find": "docs"}"#).unwrap_err().is_lost());
+}
+
+/// The proofs that another driver sent, of its nonces.
+#[test]
+fn proofs_are_those_of_another_driver() {
+    for name in ["scram-sha-1.txt", "scram-sha-256.txt"] {
+        let messages = recorded(name);
+        let payloads: Vec<String> =
+            messages.iter().filter_map(|message| payload_of(message.document())).collect();
+        super::login::tests::replay(
+            &name.trim_end_matches(".txt").to_uppercase(),
+            "dbdyno",
+            "secret",
+            &payloads,
+        );
+    }
+}
+
+/// A value after a change of it.
+trait Tap: Sized {
+    fn tap(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+impl<T> Tap for T {}

@@ -1,0 +1,1 @@
+// Its presence lets auth.go declare functions without bodies.
