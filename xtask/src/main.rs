@@ -15,6 +15,7 @@ mod choice;
 mod ci;
 mod deny;
 mod e2e;
+mod ferretdb;
 mod fuzz;
 mod hostile;
 mod http;

@@ -84,6 +84,8 @@ pub enum Warning {
     },
     #[error("{subject}, at {server}, is {NOT_OURS}; its CPU, memory and IO are absent")]
     ServerElsewhere { subject: String, server: String },
+    #[error("{subject} is {server}, which speaks the protocol of {of}: its speed says nothing of {of}'s")]
+    OtherServer { subject: String, server: String, of: String },
     #[error("the columns of the device are absent: {reason}")]
     NoDevice { reason: String },
     #[error(

@@ -25,6 +25,7 @@ mod insert_benchmark;
 mod interleaved;
 mod lanes;
 mod leftovers;
+mod mongodb;
 mod neighbour;
 mod network_cut;
 mod pages;
@@ -134,6 +135,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(formats::cases());
     cases.extend(histories::cases());
     cases.extend(insert_benchmark::cases());
+    cases.extend(mongodb::cases());
     cases.extend(interleaved::cases());
     cases.extend(resumed_comparisons::cases());
     cases.extend(servers::cases());

@@ -95,6 +95,29 @@ pub fn postgres() -> Vec<Vec<u8>> {
     asked(&all)
 }
 
+/// What a server said in conversations that were recorded.
+const MONGODB: [&str; 5] = [
+    include_str!("../../../crates/load/tests/fixtures/mongodb/get-more.txt"),
+    include_str!("../../../crates/load/tests/fixtures/mongodb/insert-duplicate.txt"),
+    include_str!("../../../crates/load/tests/fixtures/mongodb/scram-sha-256.txt"),
+    include_str!("../../../crates/load/tests/fixtures/mongodb/server-status.txt"),
+    include_str!("../../../crates/load/tests/fixtures/mongodb/unknown-command.txt"),
+];
+
+/// The answers of each conversation, as answers to our requests.
+pub fn mongodb() -> Vec<Vec<u8>> {
+    let answer = |hex: &str| {
+        let byte = |place: usize| u8::from_str_radix(hex.get(place..place + 2)?, 16).ok();
+        let mut bytes: Vec<u8> = (0..hex.len()).step_by(2).filter_map(byte).collect();
+        // The number of the request.
+        bytes[8..12].copy_from_slice(&1_i32.to_le_bytes());
+        bytes
+    };
+    let answers =
+        |text: &&str| text.lines().filter_map(|line| line.strip_prefix("< ")).flat_map(answer).collect();
+    asked(&MONGODB.iter().map(answers).collect::<Vec<Vec<u8>>>())
+}
+
 const PUBLIC_KEY: &[u8] = include_bytes!("../../../crates/load/src/sql/mysql/scramble/public.pem");
 
 /// Logins of each kind, and answers of each kind of server; a public key.

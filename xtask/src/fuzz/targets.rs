@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     of_network("worker", seeds::worker),
     of_network("postgres", seeds::postgres),
     of_network("mysql", seeds::mysql),
+    of_network("mongodb", seeds::mongodb),
     of_network("http", seeds::http),
     Target { name: "archives", is_network: false, files: &[], made: seeds::archives },
     of_files("toml_files", &["configs", "engines", "hardware", "patterns", "plans", "recipes", "workloads"]),

@@ -7,6 +7,7 @@ use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::{finding, interrupt, paths, planning, referee};
 use anyhow::{Context, anyhow};
+use model::build::EngineBuild;
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
 use model::fingerprint::Fingerprint;
@@ -316,6 +317,12 @@ fn unfit(plan: &Plan, directory: &Path) -> Option<Warning> {
 /// More than this share of the CPUs busy before we begin: somebody else is at work.
 const BUSY_LOAD_PER_CPU: f64 = 0.5;
 
+/// Whether a server that speaks the protocol of MongoDB says of itself that it is another one.
+fn is_ferretdb(build: &EngineBuild) -> bool {
+    let facts = build.probe.iter().flat_map(|probe| probe.facts.keys());
+    facts.into_iter().any(|name| name.starts_with("ferretdb"))
+}
+
 /// What about this host and this plan a reader of the numbers must know.
 fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
     let mut warnings = Vec::new();
@@ -345,6 +352,10 @@ fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
             let (subject, server) = (subject.reference.to_string(), server.to_string());
             warn(Warning::ServerElsewhere { subject, server });
         }
+    }
+    for subject in plan.subjects.iter().filter(|subject| is_ferretdb(&subject.build)) {
+        let (server, of) = ("FerretDB".to_owned(), "MongoDB".to_owned());
+        warn(Warning::OtherServer { subject: subject.reference.to_string(), server, of });
     }
     if let Some(obstacle) = library_copy::obstacle(&plan.subjects, directory) {
         warn(Warning::LibrariesInPlace { reason: obstacle.to_string() });

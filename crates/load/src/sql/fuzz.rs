@@ -63,10 +63,12 @@ pub fn draw(tables: &Tables) {
 
 fn ask(connection: &mut Connection, address: &ServerAddress, question: u8) -> Result<(), SqlError> {
     let server = server::of(address.dialect);
+    let text = if address.dialect == Dialect::Mongodb { r#"{"find": "t"}"# } else { "SELECT 1" };
     match question % 8 {
-        0 => connection.run("SELECT 1").map(drop),
-        1 => connection.read("SELECT 1").map(drop),
-        2 => execute(connection, "SELECT $1, $2"),
+        0 => connection.run(text).map(drop),
+        1 => connection.read(text).map(drop),
+        2 if connection.prepares() => execute(connection, "SELECT $1, $2"),
+        2 => server.bounds(connection, "t", "_id").map(drop),
         3 => server.facts(connection, address).map(drop),
         4 => {
             let status = server_status::parse(&server.status(connection, None)?);
@@ -84,6 +86,7 @@ fn ask(connection: &mut Connection, address: &ServerAddress, question: u8) -> Re
                 statement: "SELECT $1".to_owned(),
                 text: "SELECT 1".to_owned(),
                 values: "1".to_owned(),
+                sent: b"\x15\0\0\0\x02find\0\x02\0\0\0t\0\x00".to_vec(),
                 prepared: true,
             };
             server.explain(connection, &asked).map(drop)

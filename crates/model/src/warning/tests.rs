@@ -56,6 +56,7 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
                 text("fsync_us: 110 then 308 (+180 %)"),
             ],
         },
+        Warning::OtherServer { subject: text("mongodb@mine"), server: text("FerretDB"), of: text("MongoDB") },
         Warning::ServerElsewhere { subject: text("postgres@there"), server: text("db:5432") },
         Warning::NoDevice { reason: text("no such file") },
         shared(Some(text("nvme0n1"))),

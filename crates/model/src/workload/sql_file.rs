@@ -116,6 +116,10 @@ impl SqlParts {
         }
         let of_schema = |problem: String| ("schema".to_owned(), problem);
         self.check_names(&schema.row).map_err(of_schema)?;
+        let created = schema.create.values().flatten();
+        for template in created.chain([&schema.row, &schema.insert]).chain(&schema.index) {
+            self.check_json(template).map_err(of_schema)?;
+        }
         if schema.row.has_rows() {
             return Err(of_schema(format!("`{{{ROW}}}` refers to itself")));
         }
@@ -199,6 +203,7 @@ impl SqlParts {
     fn statement(&self, entry: &StatementEntry, with: &BTreeMap<String, u64>) -> Result<Statement, String> {
         let sql = Template::try_from(filled_in(&entry.sql, with)?)?;
         self.check_names(&sql)?;
+        self.check_json(&sql)?;
         if entry.repeat == 0 {
             return Err(format!("`{sql}` is repeated 0 times; it must be at least 1"));
         }
@@ -217,6 +222,19 @@ impl SqlParts {
             }
         };
         Ok(Statement { sql, repeat: entry.repeat, only: entry.only, rows, same_table: entry.same_table })
+    }
+
+    /// Of a workload for MongoDB alone each text is a document of JSON.
+    fn check_json(&self, template: &Template) -> Result<(), String> {
+        let Some(schema) = &self.schema else { return Ok(()) };
+        if !schema.create.keys().eq([&Dialect::Mongodb]) {
+            return Ok(());
+        }
+        let text = template.to_string();
+        match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("`{text}` is no document of JSON: {error}")),
+        }
     }
 
     fn check_names(&self, template: &Template) -> Result<(), String> {
