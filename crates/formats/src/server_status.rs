@@ -1,4 +1,4 @@
-//! What a SQL server says of its state, as our client writes it down: one `name = value` a line, after the free texts of
+//! What a server says of its state, as our client writes it down: one `name = value` a line, after the free texts of
 //! storage engines. Three lines of a Postgres 16.3 and one of a MariaDB 10.11:
 //!
 //! ```text
@@ -24,8 +24,8 @@ struct Cache {
     asked_has_missed: bool,
 }
 
-/// Postgres' buffers, InnoDB's buffer pool, the block cache of RocksDB.
-const CACHES: [Cache; 3] = [
+/// Postgres' buffers, InnoDB's buffer pool, the block cache of RocksDB, the cache of WiredTiger.
+const CACHES: [Cache; 4] = [
     Cache {
         asked: "pg_stat_database.blks_hit",
         missed: "pg_stat_database.blks_read",
@@ -37,6 +37,11 @@ const CACHES: [Cache; 3] = [
         asked_has_missed: true,
     },
     Cache { asked: "rocksdb_block_cache_hit", missed: "rocksdb_block_cache_miss", asked_has_missed: false },
+    Cache {
+        asked: "wiredtiger.cache.pages requested from the cache",
+        missed: "wiredtiger.cache.pages read into cache",
+        asked_has_missed: true,
+    },
 ];
 
 /// Bytes of the database.

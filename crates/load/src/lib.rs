@@ -26,3 +26,5 @@ pub mod worker;
 pub use sql::connection::Connection;
 #[cfg(fuzzing)]
 pub use sql::fuzz;
+// By it a bench answers as a server of MongoDB.
+pub use sql::mongodb::encoded as mongodb_message;

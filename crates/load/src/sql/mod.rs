@@ -10,7 +10,7 @@ pub mod explain;
 pub mod facts;
 #[cfg(fuzzing)]
 pub mod fuzz;
-mod mongodb;
+pub mod mongodb;
 mod mysql;
 pub mod others;
 mod postgres;

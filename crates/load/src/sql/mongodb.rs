@@ -76,7 +76,7 @@ pub fn begin_documents(out: &mut Vec<u8>, name: &str) {
 pub const OF_INSERT: &str = "documents";
 
 /// A command of JSON as a message: its elements in their order, then the database if it names none itself.
-fn encoded(command: &Json, database: &str) -> Vec<u8> {
+pub fn encoded(command: &Json, database: &str) -> Vec<u8> {
     let mut out = Vec::new();
     begin(&mut out);
     let start = bson::open(&mut out);
