@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -33,7 +34,8 @@ func run() error {
 	var version bool
 	// Those of mongod, so that it is started as that is.
 	flags := flag.NewFlagSet("ferretdb", flag.ContinueOnError)
-	flags.StringVar(&config, "config", "", "configuration `FILE`, which is not read: it has no options")
+	flags.StringVar(&config, "config", "", "configuration `FILE`, of which only setParameter is looked at")
+	flags.Bool("nounixsocket", false, "make no socket by the port; it makes none")
 	flags.StringVar(&bind, "bind_ip", "127.0.0.1", "`ADDRESS` to listen at, or the path of a Unix socket")
 	flags.StringVar(&port, "port", "27017", "`PORT`; 0 takes a free one")
 	flags.StringVar(&prefix, "unixSocketPrefix", "", "`DIR` of a Unix socket beside the port")
@@ -56,6 +58,9 @@ func run() error {
 	}
 	if data == "" {
 		return errors.New("--dbpath is needed")
+	}
+	if err := checkParameters(config); err != nil {
+		return err
 	}
 	listen, unix := net.JoinHostPort(bind, port), ""
 	if strings.HasPrefix(bind, "/") {
@@ -99,6 +104,32 @@ func run() error {
 	}
 	fmt.Println("listening on", address)
 	return server.Run(ctx)
+}
+
+// Those that mongod has and this server needs not.
+var known = map[string]bool{"diagnosticDataCollectionEnabled": true, "ttlMonitorEnabled": true}
+
+// A parameter that is not known is refused in mongod's words.
+func checkParameters(config string) error {
+	if config == "" {
+		return nil
+	}
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	var file struct {
+		SetParameter map[string]string `json:"setParameter"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return err
+	}
+	for name := range file.SetParameter {
+		if !known[name] {
+			return fmt.Errorf("BadValue: Unknown --setParameter '%s'", name)
+		}
+	}
+	return nil
 }
 
 func moduleVersion() string {

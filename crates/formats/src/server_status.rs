@@ -112,6 +112,12 @@ mod tests {
             )),
             Some(99.0)
         );
+        let wired_tiger = |requested: u32, read: u32| {
+            parse(&format!(
+                "wiredTiger.cache.pages read into cache = {read}\nwiredTiger.cache.pages requested from the cache = {requested}\n"
+            ))
+        };
+        assert_eq!(wired_tiger(1200, 60).hit_percent_since(&wired_tiger(200, 10)), Some(95.0));
         let none_hit = status(u64::MAX, u64::MAX).hit_percent_since(&status(0, 0));
         assert_eq!(none_hit, Some(0.0), "no server counts so far, and one that says so ends nothing");
     }

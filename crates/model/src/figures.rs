@@ -39,9 +39,15 @@ pub fn ratio(value: f64) -> String {
     }
 }
 
-/// The ends of an interval of a ratio: `[0.948, 0.970]`; an end that is not bounded is a dash.
+/// The ends of an interval of a ratio: `[0.948, 0.970]`; an end that is not bounded is a dash. An end that says next to nothing has no
+/// digits: `[<0.001, >1,000]`.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let end = |end: Option<f64>| or_none(end, ratio);
+    let bounded = |end: f64| match end {
+        ..0.001 => "<0.001".to_owned(),
+        1000.0.. => ">1,000".to_owned(),
+        _ => ratio(end),
+    };
+    let end = |end: Option<f64>| or_none(end, bounded);
     format!("[{}, {}]", end(low), end(high))
 }
 
@@ -142,6 +148,7 @@ mod tests {
     fn ratios_and_changes_read_at_a_glance() {
         assert_eq!([0.9588, 1.0, 12.44, 1310.2].map(ratio), ["0.959", "1.000", "12.4", "1,310"]);
         assert_eq!(interval(Some(0.9482), None), "[0.948, -]");
+        assert_eq!(interval(Some(1e-9), Some(1e9)), "[<0.001, >1,000]");
         assert_eq!([0.9588, 1.2].map(change), ["-4.1 %", "+20.0 %"]);
         assert_eq!([0.04, 0.018, 0.123].map(percent), ["4.0 %", "1.8 %", "12 %"]);
         assert_eq!([0.02, 0.005, 0.99, 0.1].map(chosen_percent), ["2 %", "0.5 %", "99 %", "10 %"]);

@@ -5,10 +5,15 @@ use super::scratch::Scratch;
 use super::tool::Call;
 use super::{Case, Ending, expect};
 use crate::ferretdb;
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
+use load::Connection;
+use model::address::{Endpoint, Password, ServerAddress};
+use model::workload::sql::Dialect;
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 const PLAN: &str = include_str!("../../../plans/insert-benchmark-mongodb-small.toml");
 /// A second configuration: the garbage collector of its runtime runs four times as often.
@@ -96,9 +101,44 @@ fn compare(scratch: &Scratch) -> anyhow::Result<Ending> {
     Ok(Ending::Passed)
 }
 
+/// A server that asks for a password lets in who knows it, and nobody else.
+fn logins(scratch: &Scratch, program: &Path) -> anyhow::Result<()> {
+    let socket = scratch.path("s");
+    let mut command = Command::new(program);
+    command.arg("--dbpath").arg(scratch.path("users")).arg("--bind_ip").arg(&socket);
+    command.args(["--auth-user", "me", "--auth-password", "secret"]).stdout(Stdio::piped());
+    let mut server = Killed(command.spawn().context("failed to start FerretDB")?);
+    let output = server.0.stdout.take().context("FerretDB has no output")?;
+    BufReader::new(output).read_line(&mut String::new()).context("FerretDB does not say that it listens")?;
+    let address = |password: Option<&str>| ServerAddress {
+        password: password.map(|password| Password::new(password.to_owned())),
+        ..ServerAddress::new(Dialect::Mongodb, Endpoint::Socket { path: socket.clone() }, "me", "bench")
+    };
+    let insert = r#"{"insert": "t", "documents": [{"_id": 1}]}"#;
+    let mut connection = Connection::open(&address(Some("secret"))).context("the right password")?;
+    ensure!(connection.run(insert)?.rows == 1, "nothing was inserted");
+    let Err(wrong) = Connection::open(&address(Some("secret2"))) else {
+        bail!("a wrong password was accepted")
+    };
+    ensure!(wrong.to_string().contains("does not accept the password of the user `me`"), "{wrong}");
+    let Err(none) = Connection::open(&address(None))?.run(insert) else { bail!("nobody was let in") };
+    ensure!(format!("{:#}", anyhow::Error::from(none)).contains("Unauthorized"), "not told");
+    Ok(())
+}
+
+/// A server that is killed when it is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     let Some(program) = added(scratch)? else { return Ok(no_go()) };
-    // A statement that is no JSON, and one of SQL.
+    // A statement that is no JSON.
     let workload = include_str!("tiny-mongodb.toml");
     let broken =
         scratch.write("broken.toml", &workload.replace(r#"{"find": "{table}","#, r#"{"find" "{table}","#))?;
@@ -113,10 +153,19 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     .fails(&[2], &["mongodb"])?;
     Call::new(scratch, ["engine", "add", "mongodb@there", "mongodb://me@db:27017/bench"])
         .fails(&[2], &["external servers of MongoDB are not supported", "mongod"])?;
-    // What is no program, and a program that is no server.
+    // A directory without the program.
     let empty = scratch.path("empty");
     fs::create_dir(&empty).context("failed to make a directory")?;
     Call::new(scratch, ["engine", "add", "mongodb@none"]).and([&empty]).fails(&[2], &["mongod"])?;
-    ensure!(program.is_file(), "the program is gone");
+    // A parameter that the server does not know: its own words.
+    let config = format!(
+        "{CONFIG}[[config]]\nname = \"wrong\"\ndescription = \"d\"\n[config.options]\n\"setParameter.noSuchThing\" = \"1\"\n"
+    );
+    scratch.write_config("configs/mongodb.toml", &config)?;
+    let workload = scratch.write("tiny-mongodb.toml", workload)?;
+    Call::new(scratch, ["compare", "mongodb@mine", "mongodb@mine+wrong", "--workload"])
+        .and([&workload])
+        .fails(&[1, 2, 3], &["noSuchThing"])?;
+    logins(scratch, &program)?;
     Ok(Ending::Passed)
 }

@@ -194,6 +194,7 @@ impl Mongodb {
         message: &[u8],
         read: impl FnOnce(Document<'_>) -> Result<T, WireError>,
     ) -> Result<T, WireError> {
+        check_size(message)?;
         self.channel.send(message)?;
         self.channel.need(HEADER)?;
         let mut head = self.channel.unread();
@@ -213,6 +214,21 @@ impl Mongodb {
         self.channel.advance(length);
         answer
     }
+}
+
+/// What a server takes as a message; it hangs up on more.
+const LONGEST_SENT: usize = 48_000_000;
+
+/// An error as the server would report it if it said anything.
+fn check_size(message: &[u8]) -> Result<(), WireError> {
+    if message.len() <= LONGEST_SENT {
+        return Ok(());
+    }
+    let text = format!(
+        "the command has {} bytes, and a server takes {LONGEST_SENT}: send fewer documents at once",
+        message.len()
+    );
+    Err(WireError::Server(Box::new(ServerMessage { code: "message size".to_owned(), text })))
 }
 
 /// The document of a message whose header is gone.
@@ -343,13 +359,16 @@ fn flattened(document: Document<'_>) -> Result<Vec<(String, String)>, WireError>
         prefix: &str,
         levels: u32,
         all: &mut Vec<(String, String)>,
+        kept: &mut Kept,
     ) -> Result<(), WireError> {
         for element in document.elements() {
             let (name, value) = element?;
+            // Before it is made: a long name would stand before each of the many that it has below it.
+            kept.more(prefix.len() + name.len())?;
             let name = format!("{prefix}{name}");
             match value {
                 Value::Document(inner) | Value::Array(inner) if levels > 0 => {
-                    add(inner, &format!("{name}."), levels - 1, all)?;
+                    add(inner, &format!("{name}."), levels - 1, all, kept)?;
                 }
                 value => all.extend(shown(value).map(|value| (name, value))),
             }
@@ -357,7 +376,7 @@ fn flattened(document: Document<'_>) -> Result<Vec<(String, String)>, WireError>
         Ok(())
     }
     let mut all = Vec::new();
-    add(document, "", MOST_LEVELS, &mut all)?;
+    add(document, "", MOST_LEVELS, &mut all, &mut Kept::default())?;
     Ok(all)
 }
 

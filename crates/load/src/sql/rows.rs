@@ -20,7 +20,7 @@ pub struct TableRows {
 impl TableRows {
     /// From the oldest to the newest id.
     pub fn between(oldest: u64, newest: u64) -> TableRows {
-        let next = AtomicU64::new(newest + 1);
+        let next = AtomicU64::new(newest.saturating_add(1));
         TableRows { oldest: AtomicU64::new(oldest), newest: AtomicU64::new(newest), next }
     }
 
@@ -34,6 +34,11 @@ impl TableRows {
     #[inline]
     pub fn bounds(&self) -> [u64; 2] {
         [self.oldest.load(Ordering::Relaxed), self.newest.load(Ordering::Relaxed)]
+    }
+
+    /// The oldest row was looked for again.
+    pub fn set_oldest(&self, oldest: u64) {
+        self.oldest.store(oldest, Ordering::Relaxed);
     }
 
     /// So many rows were inserted, and so many of the oldest deleted.

@@ -36,6 +36,8 @@ pub struct Client {
     tables: Vec<TableName>,
     /// The rows of each table; empty where nobody asks.
     rows: Arc<Vec<TableRows>>,
+    /// The column that shows them.
+    id: Option<String>,
     /// The table of all events, where it goes with the client.
     own_table: Option<usize>,
     /// Whether each statement has a table of its own, and not each event.
@@ -158,6 +160,7 @@ impl Client {
             parameters,
             tables: names,
             rows,
+            id: tables.id.clone(),
             statements,
             one_of: transaction.one_of,
             borders,
@@ -191,22 +194,13 @@ impl Client {
         }
     }
 
-    /// What is drawn is for this table.
-    #[inline]
-    fn set_table(&mut self, table: usize) {
-        if let Some(rows) = self.rows.get(table) {
-            self.parameters.set_rows(rows.bounds());
-            self.parameters.set_table(table);
-        }
-    }
-
     /// Draws an event and encodes it.
     #[inline]
     fn draw_event(&mut self) -> Result<(), OperationError> {
         let mut table = self.own_table.unwrap_or_else(|| drawn_table(self.tables.len(), &mut self.random));
         self.buffer.clear();
         self.sends.clear();
-        self.set_table(table);
+        use_table(table, &self.rows, &mut self.parameters);
         self.parameters.begin_event(&mut self.random);
         let only =
             if self.one_of { Some(below(&mut self.random, self.statements.len() as u64)) } else { None };
@@ -216,10 +210,7 @@ impl Client {
             }
             if self.draws_each && !self.sends.is_empty() && !ready.same_table {
                 table = drawn_table(self.tables.len(), &mut self.random);
-                if let Some(rows) = self.rows.get(table) {
-                    self.parameters.set_rows(rows.bounds());
-                    self.parameters.set_table(table);
-                }
+                use_table(table, &self.rows, &mut self.parameters);
             }
             for _ in 0..ready.repeat {
                 ready.statement.draw(&mut self.parameters, &mut self.random);
@@ -327,6 +318,9 @@ impl Client {
                     return Err(self.error(Failed::Wire { send: None, error }));
                 }
             }
+            if let Failed::Wrong { send, .. } = failed {
+                self.find_oldest(send);
+            }
             let Some(kind) = kind.filter(|_| !hopeless) else { break };
             self.retries.count(kind);
             // What committed for itself before the failure stays; a transaction begins anew.
@@ -337,6 +331,23 @@ impl Client {
             }
         }
         Err(self.error(failed))
+    }
+
+    /// A delete by ids that found fewer rows than it should has met ids that no row has: the oldest row is looked for again, or each delete after
+    /// it would meet them too.
+    fn find_oldest(&mut self, send: usize) {
+        let Send { statement, table, .. } = self.sends[send];
+        if self.statements[statement].changes != Changes::Deletes {
+            return;
+        }
+        let (Some(rows), Some(id)) = (self.rows.get(table), &self.id) else { return };
+        let found =
+            server::of(self.connection.dialect()).bounds(&mut self.connection, &self.tables[table].name, id);
+        if let Ok(Some([oldest, _])) = found
+            && let Ok(oldest) = oldest.parse()
+        {
+            rows.set_oldest(oldest);
+        }
     }
 
     fn error(&self, failed: Failed) -> OperationError {
@@ -412,6 +423,15 @@ fn drawn_table(tables: usize, random: &mut Xoshiro256PlusPlus) -> usize {
     }
     let drawn = below(random, tables as u64);
     usize::try_from(drawn).unwrap_or_else(|_| unreachable!("it is below a length"))
+}
+
+/// What is drawn from now on is for this table.
+#[inline]
+fn use_table(table: usize, rows: &[TableRows], parameters: &mut Parameters) {
+    if let Some(rows) = rows.get(table) {
+        parameters.set_rows(rows.bounds());
+        parameters.set_table(table);
+    }
 }
 
 /// Tells the tables what was changed.

@@ -324,27 +324,28 @@ fn once() -> u32 {
 impl Statement {
     /// Whether it changes rows: it does not begin with SELECT, nor is a command that reads.
     pub fn writes(&self) -> bool {
-        !["select", "find", "aggregate", "count", "distinct"].iter().any(|word| self.begins_with(word))
+        !["select", "find", "aggregate", "count", "distinct"].contains(&self.first_word().as_str())
     }
 
     /// Whether it makes rows, or takes them away.
     pub fn changes(&self) -> Changes {
-        if self.begins_with("insert") {
-            Changes::Inserts
-        } else if self.begins_with("delete") {
-            Changes::Deletes
-        } else {
-            Changes::Nothing
+        match self.first_word().as_str() {
+            "insert" => Changes::Inserts,
+            "delete" => Changes::Deletes,
+            _ => Changes::Nothing,
         }
     }
 
-    fn begins_with(&self, word: &str) -> bool {
+    /// In lower case; of a command its name, which is its first key.
+    fn first_word(&self) -> String {
         let text = match self.sql.0.first() {
-            // A command begins with its name as the first key.
-            Some(Piece::Text(text)) => text.trim_start_matches([' ', '\n', '{', '"']),
+            Some(Piece::Text(text)) => {
+                text.trim_start_matches(|one: char| one.is_whitespace() || "{\"".contains(one))
+            }
             _ => "",
         };
-        text.get(..word.len()).is_some_and(|first| first.eq_ignore_ascii_case(word))
+        let end = text.find(|one: char| !one.is_ascii_alphanumeric()).unwrap_or(text.len());
+        text[..end].to_ascii_lowercase()
     }
 }
 
@@ -406,6 +407,29 @@ mod tests {
         assert_eq!(serde_json::from_str::<Bound>("7").unwrap(), Bound::number(7));
         assert!(serde_json::from_str::<Bound>("\"row\"").is_err());
         assert!(serde_json::from_str::<Bound>("\"rows/0\"").is_err());
+    }
+
+    #[test]
+    fn what_a_statement_changes_is_told_by_its_first_word() {
+        let of = |sql: &str| Statement {
+            sql: template(sql),
+            repeat: 1,
+            only: None,
+            rows: None,
+            same_table: false,
+        };
+        let changes =
+            ["\tINSERT INTO t", r#"{"insert": "t"}"#, "delete from t", r#"{ "delete": "t"}"#, "selected"];
+        use Changes::{Deletes, Inserts, Nothing};
+        assert_eq!(changes.map(|sql| of(sql).changes()), [Inserts, Inserts, Deletes, Deletes, Nothing]);
+        let writes = [
+            "\n SELECT 1",
+            r#"{"find": "t"}"#,
+            r#"{"findAndModify": "t"}"#,
+            r#"{"update": "t"}"#,
+            "(SELECT 1)",
+        ];
+        assert_eq!(writes.map(|sql| of(sql).writes()), [false, false, true, true, true]);
     }
 
     #[test]

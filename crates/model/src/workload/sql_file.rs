@@ -1,8 +1,8 @@
-//! What workload files and sequences say of SQL servers: schema, parameters, transactions; checked against each other.
+//! What workload files and sequences say of servers: schema, parameters, transactions; checked against each other.
 
 use super::Operation;
 use super::sql::{
-    Counts, Dialect, Draw, Parameter, ROW, RowsExpected, Statement, TableChoice, Tables, Template,
+    Counts, Dialect, Draw, Holds, Parameter, ROW, RowsExpected, Statement, TableChoice, Tables, Template,
     Transaction,
 };
 use crate::limits::{MOST_KEYS, MOST_TABLES};
@@ -82,7 +82,7 @@ enum Count {
     Text(String),
 }
 
-/// The parts of a workload that are of SQL servers only.
+/// The parts of a workload that are of servers only.
 pub(super) struct SqlParts {
     pub schema: Option<SchemaEntry>,
     pub parameters: BTreeMap<String, Parameter>,
@@ -140,6 +140,10 @@ impl SqlParts {
             return Err(("parameters".to_owned(), problem));
         }
         for (name, parameter) in &self.parameters {
+            if parameter.draw == Draw::Next && parameter.per == Holds::Transaction {
+                let problem = format!("`{name}` is the id of one row: it cannot hold for a transaction");
+                return Err(("parameters".to_owned(), problem));
+            }
             if let Draw::Near { of, .. } = &parameter.draw
                 && self.parameters.get(of).is_none_or(|of| {
                     !of.draw.is_number() || matches!(of.draw, Draw::Near { .. }) || of.per != parameter.per
@@ -232,6 +236,9 @@ impl SqlParts {
         }
         let text = template.to_string();
         match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text) {
+            Ok(_) if text.contains("\\u0000") => {
+                Err(format!("`{text}` has a zero, which no name or text of BSON can have"))
+            }
             Ok(_) => Ok(()),
             Err(error) => Err(format!("`{text}` is no document of JSON: {error}")),
         }
@@ -279,22 +286,21 @@ fn check_transaction(transaction: &Transaction) -> Result<(), String> {
     }
 }
 
-/// A text with what stands for each `$NAME` in its place. Behind a quotation mark it is a name of MongoDB's: `"$gte"`.
+/// A text with what stands for each `$NAME` in its place. In JSON a name that the step does not give is MongoDB's: `$gte`.
 fn filled_in(text: &str, with: &BTreeMap<String, u64>) -> Result<String, String> {
+    let is_json = text.trim_start().starts_with('{');
     let mut parts = text.split('$');
     let mut filled = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        if filled.ends_with('"') {
-            filled.push('$');
-            filled.push_str(part);
-            continue;
-        }
         let end = part.find(|one: char| !(one.is_ascii_alphanumeric() || one == '_')).unwrap_or(part.len());
         let (name, rest) = part.split_at(end);
-        let value = with
-            .get(name)
-            .ok_or_else(|| format!("`${name}` in `{text}` has no value: the step gives it under `with`"))?;
-        filled.push_str(&value.to_string());
+        match with.get(name) {
+            Some(value) => filled.push_str(&value.to_string()),
+            None if is_json => filled.push_str(&format!("${name}")),
+            None => {
+                return Err(format!("`${name}` in `{text}` has no value: the step gives it under `with`"));
+            }
+        }
         filled.push_str(rest);
     }
     Ok(filled)
@@ -356,6 +362,18 @@ with = { points = 10 }
         assert!(!workload.steps[1].writes() && workload.steps[0].writes());
         let wire = serde_json::to_string(&workload).unwrap();
         assert_eq!(serde_json::from_str::<Workload>(&wire).unwrap(), workload);
+    }
+
+    #[test]
+    fn in_json_only_names_that_the_step_gives_are_filled_in() {
+        let with = BTreeMap::from([("n".to_owned(), 5)]);
+        let filled = |text: &str| filled_in(text, &with);
+        assert_eq!(
+            filled(r#"{"a": {"$gte": "{id+$n}"}, "limit": $n}"#).unwrap(),
+            r#"{"a": {"$gte": "{id+5}"}, "limit": 5}"#
+        );
+        assert_eq!(filled(r#"{"a": "$$ROOT", "b.$[]": 1}"#).unwrap(), r#"{"a": "$$ROOT", "b.$[]": 1}"#);
+        assert!(filled("LIMIT $m").is_err());
     }
 
     #[test]

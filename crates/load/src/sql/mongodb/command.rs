@@ -1,7 +1,7 @@
 //! A template made ready for MongoDB: the bytes of a command, with places for what changes. What never changes is encoded once.
 
 use super::bson;
-use super::{begin_documents, push_database};
+use super::{DATABASE, begin_documents, push_database};
 use crate::sql::draw::Parameters;
 use crate::sql::error::SqlError;
 use crate::sql::statement::{Surroundings, TableName};
@@ -19,7 +19,8 @@ pub struct Command {
     documents: Option<Documents>,
     /// Parameters that are drawn before it is sent.
     draws: Vec<usize>,
-    database: String,
+    /// The database that it is about, if it does not name one itself.
+    database: Option<String>,
 }
 
 /// Documents of a command: `"documents": "{row*50}"`, or those of a load, which come one by one.
@@ -89,7 +90,7 @@ impl Command {
             parts: Vec::new(),
             documents: None,
             draws: Vec::new(),
-            database: surroundings.database.to_owned(),
+            database: (!elements.contains_key(DATABASE)).then(|| surroundings.database.to_owned()),
         };
         let mut maker = Maker { command: &mut made, parameters, surroundings };
         elements.iter().try_for_each(|(name, value)| maker.top_level(name, value))?;
@@ -121,7 +122,9 @@ impl Command {
     ) {
         let start = bson::open(out);
         self.push_elements(table, parameters, random, out);
-        push_database(out, &self.database);
+        if let Some(database) = &self.database {
+            push_database(out, database);
+        }
         bson::close(out, start);
         if let Some(documents) = &self.documents {
             begin_documents(out, &documents.name);

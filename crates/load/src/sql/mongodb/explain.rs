@@ -12,6 +12,9 @@ const PLANNED: [&str; 6] = ["find", "aggregate", "update", "delete", "count", "d
 /// Parts of an answer that hold plans which are not the one.
 const OTHER_PLANS: [&str; 3] = ["rejectedPlans", "slotBasedPlan", "command"];
 
+/// A plan of MongoDB has at most so many documents in documents: 100 are all that it allows anywhere.
+const MOST_DEPTH: usize = 100;
+
 /// Explains a command with its values. One that has no plan, as an insert, has none.
 pub fn explain(connection: &mut Connection, asked: &Asked) -> Result<Told, SqlError> {
     let failed = |connection: &Connection, source| connection.failed(&asked.statement, source);
@@ -42,17 +45,21 @@ fn question(command: Document<'_>, database: &str) -> Vec<u8> {
     out
 }
 
-fn told(answer: Document<'_>) -> Result<Told, WireError> {
+pub fn told(answer: Document<'_>) -> Result<Told, WireError> {
     let mut nodes = Vec::new();
-    add_nodes(answer, 0, &mut nodes)?;
+    add_nodes(answer, [0, 0], &mut nodes)?;
     let lines: Vec<String> =
         flattened(answer)?.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
     Ok(Told { nodes, texts: vec![PlanText { form: PlanForm::Text, text: lines.join("\n") }] })
 }
 
-/// A line for each stage, in the order of the plan: its name and its index.
-fn add_nodes(document: Document<'_>, level: usize, nodes: &mut Vec<String>) -> Result<(), WireError> {
-    if level > super::MOST_LEVELS as usize {
+/// A line for each stage, in the order of the plan: its name and its index. The depth is that of documents, and then that of stages.
+fn add_nodes(
+    document: Document<'_>,
+    [depth, level]: [usize; 2],
+    nodes: &mut Vec<String>,
+) -> Result<(), WireError> {
+    if depth > MOST_DEPTH {
         return Ok(());
     }
     let mut below = level;
@@ -65,7 +72,9 @@ fn add_nodes(document: Document<'_>, level: usize, nodes: &mut Vec<String>) -> R
     for element in document.elements() {
         match element? {
             (name, _) if OTHER_PLANS.contains(&name) => {}
-            (_, Value::Document(inner) | Value::Array(inner)) => add_nodes(inner, below, nodes)?,
+            (_, Value::Document(inner) | Value::Array(inner)) => {
+                add_nodes(inner, [depth + 1, below], nodes)?;
+            }
             _ => {}
         }
     }

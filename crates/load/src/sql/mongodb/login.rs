@@ -20,8 +20,9 @@ const LEAST_WIRE_VERSION: i64 = 6;
 const USERS: &str = "admin";
 /// Messages of a conversation; three are needed.
 const MOST_MESSAGES: u32 = 8;
-/// A server that asks for more rounds wants us to work for it. MongoDB's own are 10,000 and 15,000.
-const MOST_ROUNDS: u32 = 10_000_000;
+/// A server that asks for fewer rounds wants to guess the password (the specification's limit), and one that asks for more wants us to work for it.
+/// MongoDB's own are 10,000 and 15,000.
+const ROUNDS: std::ops::RangeInclusive<u32> = 4096..=10_000_000;
 
 /// Says who we are, until the server is ready for commands.
 pub fn log_in(
@@ -84,8 +85,8 @@ fn authenticate(mongodb: &mut Mongodb, user: &str, password: &str) -> Result<(),
     let is_named = |mechanism: &Mechanism| named.iter().any(|name| name == mechanism.name);
     let mechanism = match MECHANISMS.iter().find(|mechanism| is_named(mechanism)) {
         Some(mechanism) => mechanism,
-        // It says nothing of a user whom it does not know; what it answers then is what it answers to a wrong password.
-        None if named.is_empty() => &MECHANISMS[0],
+        // It says nothing of a user whom it does not know, and 3.6, which has this one alone, of nobody.
+        None if named.is_empty() => &MECHANISMS[1],
         None => return Err(LoginFailure::Method(named.join(" "))),
     };
     let password = (mechanism.prepared)(user, password);
@@ -234,6 +235,10 @@ impl Scram {
     }
 
     fn proof(&mut self, server_first: &str) -> Result<String, LoginFailure> {
+        // An extension that must be understood.
+        if server_first.starts_with("m=") {
+            return Err(NOT_SCRAM.into());
+        }
         let nonce = field(server_first, "r").ok_or(NOT_SCRAM)?;
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
             return Err(NOT_SCRAM.into());
@@ -241,7 +246,7 @@ impl Scram {
         let salt = field(server_first, "s").and_then(|salt| BASE64.decode(salt).ok()).ok_or(NOT_SCRAM)?;
         let rounds = field(server_first, "i").and_then(|rounds| rounds.parse::<u32>().ok());
         let rounds =
-            rounds.filter(|rounds| *rounds <= MOST_ROUNDS).and_then(NonZeroU32::new).ok_or(NOT_SCRAM)?;
+            rounds.filter(|rounds| ROUNDS.contains(rounds)).and_then(NonZeroU32::new).ok_or(NOT_SCRAM)?;
         let mut salted = vec![0; self.mechanism.digest.output_len()];
         pbkdf2::derive(self.mechanism.pbkdf2, rounds, &salt, self.password.as_bytes(), &mut salted);
         let salted = hmac::Key::new(self.mechanism.hmac, &salted);
@@ -333,6 +338,8 @@ pub mod tests {
             "r=other,s=QSXCR+Q6sek8bf92,i=4096",
             "r=nonce,s=QSXCR+Q6sek8bf92,i=4096",
             "r=nonceX,s=QSXCR+Q6sek8bf92,i=0",
+            "r=nonceX,s=QSXCR+Q6sek8bf92,i=4095",
+            "m=x,r=nonceX,s=QSXCR+Q6sek8bf92,i=4096",
             "r=nonceX,s=QSXCR+Q6sek8bf92,i=4000000000",
             "r=nonceX,i=4096",
             "",

@@ -53,10 +53,9 @@ pub(super) fn if_known(
 impl Server for MongodbServer {
     fn retry(&self, code: &str) -> Option<Retry> {
         match code {
-            // WriteConflict, LockTimeout, DuplicateKey.
+            // WriteConflict, LockTimeout.
             "112" => Some(Retry::Serialization),
             "24" => Some(Retry::LockTimeout),
-            "11000" => Some(Retry::DuplicateKey),
             _ => None,
         }
     }
@@ -109,6 +108,12 @@ impl Server for MongodbServer {
         // What its files take: documents, and indexes.
         if let (Some(documents), Some(indexes)) = (bytes("storageSize"), bytes("indexSize")) {
             lines.push(line("database_size", &format!("{:.0}", documents + indexes)));
+        }
+        for collection in collections(connection)? {
+            let told = if_known(connection.answer(&json!({ "collStats": collection }).to_string()))?;
+            lines.extend(
+                told.iter().map(|(name, value)| line(&format!("collStats[{collection}].{name}"), value)),
+            );
         }
         Ok(sorted(lines))
     }
@@ -163,6 +168,18 @@ impl Server for MongodbServer {
         };
         Ok(end(1)?.zip(end(-1)?).map(|(least, greatest)| [least, greatest]))
     }
+}
+
+/// A workload may have thousands; each tells some hundred numbers.
+const MOST_COLLECTIONS: usize = 16;
+
+/// The names of the first collections.
+fn collections(connection: &mut Connection) -> Result<Vec<String>, SqlError> {
+    let rows = connection.read(&json!({ "listCollections": 1, "nameOnly": true }).to_string())?;
+    let Some(place) = rows.names.iter().position(|name| name == "name") else { return Ok(Vec::new()) };
+    let names =
+        rows.rows.into_iter().filter_map(|mut row| (place < row.len()).then(|| row.swap_remove(place))?);
+    Ok(names.take(MOST_COLLECTIONS).collect())
 }
 
 /// The database of commands that are about the whole server.

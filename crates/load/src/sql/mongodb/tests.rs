@@ -145,6 +145,89 @@ fn commands_are_sent_as_another_driver_sends_them() {
 }
 
 #[test]
+fn each_kind_of_value_has_its_place() {
+    let parameters = json!({
+        "near": { "draw": "near", "of": "base", "times": 1000, "low": 7, "high": 7 },
+        "base": { "draw": "uniform", "low": 3, "high": 3 },
+        "many": { "draw": "constant", "value": 9 },
+        "text": { "draw": "digits", "groups": 2, "of": 1 },
+        "now": { "draw": "now-ms" },
+        "earlier": { "draw": "earlier-ms" },
+    });
+    let parameters: BTreeMap<String, Parameter> = serde_json::from_value(parameters).unwrap();
+    let mut parameters = Parameters::new(&parameters, 10);
+    let template = r#"{"find": "{table}", "a": {"b": [1, {"c": "{near/100}"}]}, "d": "{many*11}", "e": "{text}", "f": {"$date": "{now}"},
+        "g": "{earlier}", "h": "{base+1}", "i": "t{number}", "$db": "other"}"#;
+    let template = Template::try_from(template.to_owned()).unwrap();
+    let surroundings = Surroundings { dialect: Dialect::Mongodb, storage: None, database: "f", row: None };
+    let command = Command::of(&template, &mut parameters, surroundings).unwrap();
+    let table = TableName { name: "docs".to_owned(), number: 4 };
+    let mut random = generator(1, Stream::Foreground(0));
+    command.draw(&mut parameters, &mut random);
+    let mut out = Vec::new();
+    command.push(&table, &mut parameters, &mut random, &mut out);
+    let (document, rest) = Document::split(&out).unwrap();
+    assert!(rest.is_empty());
+    let told = flattened(document).unwrap();
+    let of = |wanted: &str| {
+        told.iter().find(|(name, _)| name == wanted).map_or("none", |(_, value)| value.as_str())
+    };
+    // 3 * 1000 + 7, drawn after the value that it is near, whatever their order of names.
+    assert_eq!((of("a.b.0"), of("a.b.1.c")), ("1", "30.07"));
+    assert_eq!((of("d.0"), of("d.10"), of("d.11")), ("9", "19", "none"));
+    assert_eq!((of("h"), of("i"), of("find"), of("$db")), ("4", "t4", "docs", "other"));
+    assert!(of("e").len() == 3 && of("e").contains('-'), "{}", of("e"));
+    let date = document.get("f").unwrap().unwrap();
+    assert!(matches!(date, Value::Date(now) if now >= of("g").parse().unwrap()), "{date:?}");
+    assert_eq!(told.iter().filter(|(name, _)| name == "$db").count(), 1);
+}
+
+#[test]
+fn clients_of_one_table_never_get_one_id() {
+    use crate::sql::rows::TableRows;
+    use std::sync::Arc;
+    let parameters: BTreeMap<String, Parameter> =
+        serde_json::from_value(json!({ "id": { "draw": "next" } })).unwrap();
+    let tables = Arc::new(vec![TableRows::between(1, 10), TableRows::between(1, 20)]);
+    let mut random = generator(1, Stream::Foreground(0));
+    let mut ids = Vec::new();
+    let mut clients: Vec<Parameters> = (0..2).map(|_| Parameters::new(&parameters, 10)).collect();
+    for turn in 0..4 {
+        for client in &mut clients {
+            let index = client.using("id").unwrap();
+            client.share_ids(Arc::clone(&tables));
+            client.set_table(turn % 2);
+            client.draw(index, &mut random);
+            ids.push(client.number(index));
+        }
+    }
+    assert_eq!(ids, [11, 12, 21, 22, 13, 14, 23, 24]);
+}
+
+#[test]
+fn an_answer_that_is_deep_or_has_long_names_is_bounded() {
+    let mut deep = Vec::new();
+    let starts: Vec<usize> = (0..200_000).map(|_| bson::open_document(&mut deep, "")).collect();
+    starts.into_iter().rev().for_each(|start| bson::close(&mut deep, start));
+    let mut whole = Vec::new();
+    let start = bson::open(&mut whole);
+    whole.extend_from_slice(&deep);
+    bson::close(&mut whole, start);
+    let document = Document::split(&whole).unwrap().0;
+    assert!(flattened(document).unwrap().is_empty());
+    assert!(explain::told(document).unwrap().nodes.is_empty());
+    let name = "n".repeat(1 << 20);
+    let mut out = Vec::new();
+    let start = bson::open(&mut out);
+    let inner = bson::open_document(&mut out, &name);
+    (0..200).for_each(|number| bson::push_number(&mut out, &number.to_string(), number));
+    bson::close(&mut out, inner);
+    bson::close(&mut out, start);
+    let error = flattened(Document::split(&out).unwrap().0).unwrap_err();
+    assert!(matches!(error, WireError::Malformed(_)), "{error}");
+}
+
+#[test]
 fn documents_in_the_body_are_those_of_the_section() {
     let body =
         sent(r#"{"delete": "{table}", "ordered": true, "deletes": [{"q": {"_id": 100}, "limit": 1}]}"#, None);
@@ -152,7 +235,6 @@ fn documents_in_the_body_are_those_of_the_section() {
     let document =
         |bytes: &[u8]| Document::split(&bytes[HEADER + FLAGS.len() + 1..]).unwrap().0.bytes().to_vec();
     let (ours, theirs_body) = (document(&body), document(&as_ours(&theirs)));
-    let ours = Document::split(&body[HEADER + FLAGS.len() + 1..]).map(|_| ours).unwrap();
     assert!(ours.len() > theirs_body.len(), "they send them behind the body");
     let deletes = &theirs[theirs.len() - 32..];
     let first = deletes.windows(8).position(|bytes| bytes == b"\x03q\x00\x0e\x00\x00\x00\x10").unwrap();
@@ -265,6 +347,25 @@ fn a_cursor_without_an_end_is_not_asked_for_ever() {
     let peer = Peer::answering(Vec::new(), vec![hello, more.clone(), more]);
     let mut connection = Connection::open(&peer.address(Dialect::Mongodb)).unwrap();
     assert!(connection.run(r#"{"find": "docs"}"#).unwrap_err().is_lost());
+}
+
+#[test]
+fn a_cursor_that_died_and_a_command_that_is_too_long_are_told() {
+    let hello = recorded("find.txt")
+        .swap_remove(1)
+        .bytes
+        .tap(|bytes| bytes[8..12].copy_from_slice(&1_i32.to_le_bytes()));
+    let first = json!({ "cursor": { "firstBatch": [{ "_id": 1 }], "id": 7, "ns": "f.docs" }, "ok": 1 });
+    let died =
+        json!({ "ok": 0, "code": 43, "codeName": "CursorNotFound", "errmsg": "cursor id 7 not found" });
+    let answer = |answer: &serde_json::Value| encoded(answer, "f").tap(|bytes| bytes[8] = 1);
+    let peer = Peer::answering(Vec::new(), vec![hello, answer(&first), answer(&died)]);
+    let mut connection = Connection::open(&peer.address(Dialect::Mongodb)).unwrap();
+    let error = connection.run(r#"{"find": "docs"}"#).unwrap_err();
+    assert_eq!(error.server_message().unwrap().code, "43");
+    let long = format!(r#"{{"insert": "docs", "documents": ["{}"]}}"#, "x".repeat(LONGEST_SENT));
+    let error = connection.run(&long).unwrap_err();
+    assert!(error.server_message().unwrap().text.contains("send fewer documents"), "{error}");
 }
 
 /// The proofs that another driver sent, of its nonces.

@@ -77,7 +77,7 @@ impl TryFrom<String> for Template {
 
 /// Where the next place begins. A brace before a quotation mark, a space or its end is text: JSON has such.
 fn place_in(text: &str) -> Option<usize> {
-    let is_place = |after: &str| !after.starts_with(['"', ' ', '\n', '\r', '}']);
+    let is_place = |after: &str| !after.starts_with(['"', ' ', '\t', '\n', '\r', '}']);
     text.match_indices('{').map(|(open, _)| open).find(|open| is_place(&text[open + 1..]))
 }
 

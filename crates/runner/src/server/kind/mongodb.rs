@@ -18,6 +18,7 @@ const OURS: &[&str] = &[
     "net.bindIp",
     "net.bindIpAll",
     "net.port",
+    "net.ssl",
     "net.tls",
     "net.unixDomainSocket",
     "processManagement.fork",
@@ -75,6 +76,8 @@ impl ServerKind for Mongodb {
             set("--unixSocketPrefix", places.sockets.clone().into());
         } else {
             set("--bind_ip", places.sockets.join(self.socket_name(number)).into());
+            // Else it makes another one in a public place, by the port alone.
+            arguments.push("--nounixsocket".into());
         }
         arguments.extend(command.files.arguments.iter().map(OsString::from));
         arguments
@@ -150,19 +153,22 @@ impl ServerKind for Mongodb {
         &[]
     }
 
-    /// Of its command line and file it tells on standard error; of the rest in JSON, a line each.
+    /// Of its command line and file it tells on standard error; of the rest in JSON, a line each, from 4.4 on.
     fn cause(&self, line: &str) -> Option<Cause> {
-        let unknown = quoted(line, "Unrecognized option: ", '\n')
+        let line = &line.replace("\\\"", "\"");
+        let rest = |words: &str| Some(line.split_once(words)?.1.trim().to_owned());
+        let unknown = rest("Unrecognized option: ")
             .or_else(|| quoted(line, "unrecognised option '--", '\''))
             .or_else(|| quoted(line, "Unknown --setParameter '", '\''))
-            .or_else(|| quoted(line, "unknown option: ", '\n'));
+            .or_else(|| quoted(line, "Illegal --setParameter parameter: \"", '"'));
         if let Some(option) = unknown {
-            return Some(Cause::UnknownOption(option.trim().to_owned()));
+            return Some(Cause::UnknownOption(option));
         }
-        if let Some(option) = quoted(line, "Bad value for parameter \"", '"')
-            .or_else(|| quoted(line, "Invalid value for option \"", '"'))
-            .or_else(|| quoted(line, "Error parsing option \"", '"'))
-        {
+        let bad = quoted(line, "Bad value for parameter \"", '"').or_else(|| {
+            let (before, _) = line.split_once(" must be greater than or equal to ")?;
+            before.rsplit([' ', '"']).next().map(str::to_owned)
+        });
+        if let Some(option) = bad {
             return Some(Cause::BadValue(option));
         }
         if line.contains("Address already in use") {
@@ -206,6 +212,25 @@ mod tests {
             "setParameter": { "a": "1" },
         });
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_its_log_tells_of_a_start_that_failed() {
+        let unknown = |option: &str| Some(Cause::UnknownOption(option.to_owned()));
+        let bad = |option: &str| Some(Cause::BadValue(option.to_owned()));
+        let size = "storage.wiredTiger.engineConfig.cacheSizeGB";
+        for (line, cause) in [
+            ("Unrecognized option: storage.journal.enabled", unknown("storage.journal.enabled")),
+            ("Error parsing command line: unrecognised option '--wrong'", unknown("wrong")),
+            (r#"Illegal --setParameter parameter: "wrong""#, unknown("wrong")),
+            ("BadValue: Unknown --setParameter 'wrong'", unknown("wrong")),
+            (r#"{"s":"E","msg":"x","attr":{"error":"Bad value for parameter \"a\": none"}}"#, bad("a")),
+            (&format!("{size} must be greater than or equal to 0.25"), bad(size)),
+            (r#"{"s":"E","msg":"bind","attr":{"error":"Address already in use"}}"#, Some(Cause::PortTaken)),
+            (r#"{"s":"I","msg":"Waiting for connections"}"#, None),
+        ] {
+            assert_eq!(Mongodb.cause(line), cause, "{line}");
+        }
     }
 
     #[test]
