@@ -45,6 +45,7 @@ fn question(command: Document<'_>, database: &str) -> Vec<u8> {
     out
 }
 
+/// What an answer to explain tells.
 pub fn told(answer: Document<'_>) -> Result<Told, WireError> {
     let mut nodes = Vec::new();
     add_nodes(answer, [0, 0], &mut nodes)?;
