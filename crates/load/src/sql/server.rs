@@ -51,16 +51,22 @@ pub trait Server: Sync {
     /// Brings all tables of the database to a state.
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError>;
 
-    /// Reads all rows of a table, and says how many there are.
-    fn read_all(&self, connection: &mut Connection, table: &str) -> Result<u64, SqlError>;
+    /// Reads all rows of a table, and says how many there are. By SQL if a kind has no other way.
+    fn read_all(&self, connection: &mut Connection, table: &str) -> Result<u64, SqlError> {
+        Ok(connection.run(&format!("SELECT * FROM {table}"))?.rows)
+    }
 
-    /// The least and the greatest value of a column; absent if the table is empty.
+    /// The least and the greatest value of a column; absent if the table is empty. By SQL if a kind has no other way.
     fn bounds(
         &self,
         connection: &mut Connection,
         table: &str,
         column: &str,
-    ) -> Result<Option<[String; 2]>, SqlError>;
+    ) -> Result<Option<[String; 2]>, SqlError> {
+        let found = connection.read(&format!("SELECT MIN({column}), MAX({column}) FROM {table}"))?;
+        // Of an empty table both are NULL.
+        Ok(found.pairs().next().map(|(oldest, newest)| [oldest.to_owned(), newest.to_owned()]))
+    }
 }
 
 /// One that speaks SQL, and can have tables of ours among those of others.
@@ -137,22 +143,6 @@ pub fn sql_of(dialect: Dialect) -> Result<&'static dyn SqlServer, SqlError> {
                 .to_owned(),
         )),
     }
-}
-
-/// All rows of a table by SQL.
-pub fn select_all(connection: &mut Connection, table: &str) -> Result<u64, SqlError> {
-    Ok(connection.run(&format!("SELECT * FROM {table}"))?.rows)
-}
-
-/// [`Server::bounds`] by SQL.
-pub fn select_bounds(
-    connection: &mut Connection,
-    table: &str,
-    column: &str,
-) -> Result<Option<[String; 2]>, SqlError> {
-    let found = connection.read(&format!("SELECT MIN({column}), MAX({column}) FROM {table}"))?;
-    // Of an empty table both are NULL.
-    Ok(found.pairs().next().map(|(oldest, newest)| [oldest.to_owned(), newest.to_owned()]))
 }
 
 /// [`Server::settings`] by SQL.

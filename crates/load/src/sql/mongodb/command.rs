@@ -120,12 +120,7 @@ impl Command {
         random: &mut Xoshiro256PlusPlus,
         out: &mut Vec<u8>,
     ) {
-        let start = bson::open(out);
-        self.push_elements(table, parameters, random, out);
-        if let Some(database) = &self.database {
-            push_database(out, database);
-        }
-        bson::close(out, start);
+        self.push_body(self.database.as_deref(), table, parameters, random, out);
         if let Some(documents) = &self.documents {
             begin_documents(out, &documents.name);
             for _ in 0..documents.count {
@@ -144,8 +139,23 @@ impl Command {
         random: &mut Xoshiro256PlusPlus,
         out: &mut Vec<u8>,
     ) {
+        self.push_body(None, table, parameters, random, out);
+    }
+
+    #[inline]
+    fn push_body(
+        &self,
+        database: Option<&str>,
+        table: &TableName,
+        parameters: &mut Parameters,
+        random: &mut Xoshiro256PlusPlus,
+        out: &mut Vec<u8>,
+    ) {
         let start = bson::open(out);
         self.push_elements(table, parameters, random, out);
+        if let Some(database) = database {
+            push_database(out, database);
+        }
         bson::close(out, start);
     }
 

@@ -117,19 +117,6 @@ impl Server for PostgresServer {
     fn settle(&self, wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
         settle::settle(wait, to)
     }
-
-    fn read_all(&self, connection: &mut Connection, table: &str) -> Result<u64, SqlError> {
-        server::select_all(connection, table)
-    }
-
-    fn bounds(
-        &self,
-        connection: &mut Connection,
-        table: &str,
-        column: &str,
-    ) -> Result<Option<[String; 2]>, SqlError> {
-        server::select_bounds(connection, table, column)
-    }
 }
 
 impl SqlServer for PostgresServer {
