@@ -67,7 +67,7 @@ fn plan(scratch: &Scratch) -> anyhow::Result<Ending> {
     let warnings = report["warnings"].to_string();
     ensure!(warnings.contains("other-server"), "nobody says that FerretDB is no MongoDB: {warnings}");
     let page = scratch.path("page.html");
-    Call::new(scratch, ["report", "last", "-o"]).and([&page]).succeeds()?;
+    Call::new(scratch, ["report", "last", "--format", "html", "-o"]).and([&page]).succeeds()?;
     let page = fs::read_to_string(&page).context("failed to read the page")?;
     for part in ["qp1000.inserts", "is FerretDB, which speaks the protocol of MongoDB"] {
         ensure!(page.contains(part), "the page does not show `{part}`");
