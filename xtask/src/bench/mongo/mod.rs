@@ -175,17 +175,14 @@ impl Sides<'_> {
         let mut pairs = Vec::new();
         for pair in 0..arguments.pairs {
             let seed = scrambled(arguments.here.seed, pair);
-            self.load()?;
-            let python = |events| self.python(event, events, seed);
-            let worker = |events| self.worker(event, events, seed);
-            // A collection that has grown would be slower for whoever comes second.
+            // Each finds the collection as it was loaded: one that has grown is slower.
+            let python = |events| self.load().and_then(|()| self.python(event, events, seed));
+            let worker = |events| self.load().and_then(|()| self.worker(event, events, seed));
             let both = if seed & 1 == 0 {
                 let python = took(events, &python)?;
-                self.load()?;
                 (python, took(events, &worker)?)
             } else {
                 let worker = took(events, &worker)?;
-                self.load()?;
                 (took(events, &python)?, worker)
             };
             pairs.push(both);
