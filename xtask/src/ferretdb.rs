@@ -2,8 +2,9 @@
 
 use crate::workspace;
 use anyhow::{Context, ensure};
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// Without the backends that nobody needs here.
@@ -34,4 +35,29 @@ fn build() -> anyhow::Result<Option<PathBuf>> {
         .context("failed to start go")?;
     ensure!(output.status.success(), "go build failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(Some(program))
+}
+
+/// A server on a Unix socket. Dropped, it is killed: nobody needs what it would write.
+pub struct Server(Child);
+
+impl Server {
+    /// Starts it with more arguments, and waits until it listens.
+    pub fn start(program: &Path, data: &Path, socket: &Path, more: &[&str]) -> anyhow::Result<Server> {
+        let mut command = Command::new(program);
+        command.arg("--dbpath").arg(data).arg("--bind_ip").arg(socket).args(more).stdout(Stdio::piped());
+        let mut child = command.spawn().context("failed to start FerretDB")?;
+        let output = child.stdout.take().context("FerretDB has no output")?;
+        let server = Server(child);
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line).context("failed to read from FerretDB")?;
+        ensure!(line.starts_with("listening"), "FerretDB did not start: {line}");
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

@@ -11,9 +11,7 @@ use model::address::{Endpoint, Password, ServerAddress};
 use model::workload::sql::Dialect;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 const PLAN: &str = include_str!("../../../plans/insert-benchmark-mongodb-small.toml");
 /// A second configuration: the garbage collector of its runtime runs four times as often.
@@ -104,12 +102,8 @@ fn compare(scratch: &Scratch) -> anyhow::Result<Ending> {
 /// A server that asks for a password lets in who knows it, and nobody else.
 fn logins(scratch: &Scratch, program: &Path) -> anyhow::Result<()> {
     let socket = scratch.path("s");
-    let mut command = Command::new(program);
-    command.arg("--dbpath").arg(scratch.path("users")).arg("--bind_ip").arg(&socket);
-    command.args(["--auth-user", "me", "--auth-password", "secret"]).stdout(Stdio::piped());
-    let mut server = Killed(command.spawn().context("failed to start FerretDB")?);
-    let output = server.0.stdout.take().context("FerretDB has no output")?;
-    BufReader::new(output).read_line(&mut String::new()).context("FerretDB does not say that it listens")?;
+    let users = ["--auth-user", "me", "--auth-password", "secret"];
+    let _server = ferretdb::Server::start(program, &scratch.path("users"), &socket, &users)?;
     let address = |password: Option<&str>| ServerAddress {
         password: password.map(|password| Password::new(password.to_owned())),
         ..ServerAddress::new(Dialect::Mongodb, Endpoint::Socket { path: socket.clone() }, "me", "bench")
@@ -124,16 +118,6 @@ fn logins(scratch: &Scratch, program: &Path) -> anyhow::Result<()> {
     let Err(none) = Connection::open(&address(None))?.run(insert) else { bail!("nobody was let in") };
     ensure!(format!("{:#}", anyhow::Error::from(none)).contains("Unauthorized"), "not told");
     Ok(())
-}
-
-/// A server that is killed when it is dropped.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {

@@ -73,7 +73,7 @@ impl Claim {
 
     /// The names that stand in the claim of an earlier run; none where there is no claim.
     fn earlier(&mut self) -> Result<Option<Vec<String>>, SqlError> {
-        let server = self.server();
+        let server = self.server;
         let name = server.literal(CLAIM);
         if self.names(&server.present(&name))?.is_empty() {
             return Ok(None);
@@ -98,7 +98,7 @@ impl Claim {
         let claim = self.qualified(CLAIM);
         let sql =
             format!("CREATE TABLE {claim} (name VARCHAR(64) NOT NULL PRIMARY KEY, {OURS} INTEGER NOT NULL)");
-        let made = self.server().make_marked(&mut self.connection, CLAIM, &[sql]);
+        let made = self.server.make_marked(&mut self.connection, CLAIM, &[sql]);
         made.map_err(|error| match error {
             SqlError::Statement { source: WireError::Server(message), .. }
                 if NO_RIGHT.contains(&message.code.as_str()) =>
@@ -121,7 +121,7 @@ impl Claim {
         if self.tables.is_empty() {
             return Ok(());
         }
-        let server = self.server();
+        let server = self.server;
         let row = |name: &String| format!("({}, 1)", server.literal(name));
         let rows: Vec<String> = self.tables.iter().map(row).collect();
         let sql = format!("INSERT INTO {claim} (name, {OURS}) VALUES {}", rows.join(", "));
@@ -130,7 +130,7 @@ impl Claim {
 
     /// Drops what is ours of these names, which stand in the claim. An error if something else has one of them.
     fn drop_ours(&mut self, names: &[String]) -> Result<(), SqlError> {
-        let server = self.server();
+        let server = self.server;
         let list = server.list(names);
         for name in self.names(&server.marked(&list))? {
             let table = self.qualified(&name);
@@ -157,11 +157,7 @@ impl Claim {
     }
 
     fn qualified(&self, name: &str) -> String {
-        format!("{}.{}", self.schema, self.server().quoted(name))
-    }
-
-    fn server(&self) -> &'static dyn SqlServer {
-        self.server
+        format!("{}.{}", self.schema, self.server.quoted(name))
     }
 }
 

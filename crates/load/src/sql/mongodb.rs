@@ -77,15 +77,22 @@ pub const OF_INSERT: &str = "documents";
 
 /// A command of JSON as a message: its elements in their order, then the database if it names none itself.
 pub fn encoded(command: &Json, database: &str) -> Vec<u8> {
+    message_of(|out| {
+        for (name, value) in command.as_object().into_iter().flatten() {
+            bson::push_json(out, name, value);
+        }
+        if command.get(DATABASE).is_none() {
+            push_database(out, database);
+        }
+    })
+}
+
+/// A message whose body has these elements, and nothing behind it.
+fn message_of(elements: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     begin(&mut out);
     let start = bson::open(&mut out);
-    for (name, value) in command.as_object().into_iter().flatten() {
-        bson::push_json(&mut out, name, value);
-    }
-    if command.get(DATABASE).is_none() {
-        push_database(&mut out, database);
-    }
+    elements(&mut out);
     bson::close(&mut out, start);
     end(&mut out, 0);
     out
@@ -102,7 +109,7 @@ fn push_database(out: &mut Vec<u8>, database: &str) {
 struct Said {
     /// Documents in it, else those that it says were found or changed.
     rows: u64,
-    /// A cursor that has more, and whether it gave any now.
+    /// A cursor that is not at its end.
     more: Option<More>,
 }
 
@@ -303,15 +310,11 @@ fn said_next(answer: Document<'_>) -> Result<Said, WireError> {
 
 #[cold]
 fn get_more(more: &More, database: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    begin(&mut out);
-    let start = bson::open(&mut out);
-    bson::push_long(&mut out, "getMore", more.cursor);
-    bson::push_text(&mut out, "collection", |out| out.extend_from_slice(more.collection.as_bytes()));
-    push_database(&mut out, database);
-    bson::close(&mut out, start);
-    end(&mut out, 0);
-    out
+    message_of(|out| {
+        bson::push_long(out, "getMore", more.cursor);
+        bson::push_text(out, "collection", |out| out.extend_from_slice(more.collection.as_bytes()));
+        push_database(out, database);
+    })
 }
 
 fn keep(rows: &mut Rows, kept: &mut Kept, answer: Document<'_>) -> Result<(), WireError> {

@@ -94,6 +94,30 @@ impl Wait {
     }
 }
 
+/// Tells when what is left becomes no less any more.
+pub struct Floor {
+    least: f64,
+    polls_at_it: u32,
+    most_polls: u32,
+}
+
+impl Floor {
+    /// It is reached if so many polls in a row found no less.
+    pub fn new(most_polls: u32) -> Floor {
+        Floor { least: f64::INFINITY, polls_at_it: 0, most_polls }
+    }
+
+    /// Whether so many polls in a row, this one included, found no less than an earlier one.
+    pub fn is_reached(&mut self, left: f64) -> bool {
+        if left < self.least {
+            (self.least, self.polls_at_it) = (left, 0);
+        } else {
+            self.polls_at_it += 1;
+        }
+        self.polls_at_it >= self.most_polls
+    }
+}
+
 /// The error of a state that a kind of server has not.
 pub fn not_supported(to: Settle, of: &str) -> SqlError {
     SqlError::NotSupported(format!(

@@ -18,9 +18,8 @@ use model::workload::{Operation, Workload};
 use serde_json::json;
 use sink::Sink;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// No median of the CPU of an event may be above.
@@ -106,7 +105,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         let message = "PyMongo is not installed: apt-get install python3-pymongo python3-bson-ext";
         return Ok(Ending::NotInstalled(message.to_owned()));
     };
-    let Some(ferretdb) = ferretdb::built()? else {
+    let Some(program) = ferretdb::built()? else {
         return Ok(Ending::NotInstalled(
             "FerretDB is built with go, which is not on the search path".to_owned(),
         ));
@@ -123,7 +122,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         let socket = directory.join(format!("{number}.sock"));
         let _server: Box<dyn std::any::Any> = match server {
             "sink" => Box::new(Sink::start(&socket)?),
-            _ => Box::new(Ferretdb::start(&ferretdb, &directory.join("data"), &socket)?),
+            _ => Box::new(ferretdb::Server::start(&program, &directory.join("data"), &socket, &[])?),
         };
         let sides = Sides { dbdyno: &dbdyno, workload: &workload, directory: &directory, socket };
         for event in &EVENTS {
@@ -310,29 +309,5 @@ impl Case {
         let more =
             json!({ "python_ns": self.python_ns, "worker_ns": self.worker_ns, "rate": self.rate.median });
         self.cpu.row(&format!("{} {}", self.server, self.event.name), GOAL_CPU, more)
-    }
-}
-
-/// FerretDB on a socket. Dropped, it is killed: nobody needs what it would write.
-struct Ferretdb(Child);
-
-impl Ferretdb {
-    fn start(program: &Path, data: &Path, socket: &Path) -> anyhow::Result<Ferretdb> {
-        let mut command = Command::new(program);
-        command.arg("--dbpath").arg(data).arg("--bind_ip").arg(socket).stdout(Stdio::piped());
-        let mut child = command.spawn().context("failed to start FerretDB")?;
-        let output = child.stdout.take().context("FerretDB has no output")?;
-        let server = Ferretdb(child);
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line).context("failed to read from FerretDB")?;
-        ensure!(line.starts_with("listening"), "FerretDB did not start: {line}");
-        Ok(server)
-    }
-}
-
-impl Drop for Ferretdb {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -1,7 +1,7 @@
 //! explain of MongoDB.
 
 use super::bson::{self, Document, Value};
-use super::{begin, end, flattened, push_database};
+use super::{flattened, message_of, push_database};
 use crate::sql::connection::Connection;
 use crate::sql::error::{SqlError, WireError};
 use crate::sql::explain::{Asked, Told};
@@ -32,17 +32,13 @@ fn question(command: Document<'_>, database: &str) -> Vec<u8> {
     let mut of_database = Vec::new();
     push_database(&mut of_database, database);
     let elements = command.bytes().strip_suffix(of_database.as_slice()).unwrap_or(command.bytes());
-    let mut out = Vec::new();
-    begin(&mut out);
-    let start = bson::open(&mut out);
-    let inner = bson::open_document(&mut out, "explain");
-    out.extend_from_slice(elements);
-    bson::close(&mut out, inner);
-    bson::push_text(&mut out, "verbosity", |out| out.extend_from_slice(b"queryPlanner"));
-    out.extend_from_slice(&of_database);
-    bson::close(&mut out, start);
-    end(&mut out, 0);
-    out
+    message_of(|out| {
+        let inner = bson::open_document(out, "explain");
+        out.extend_from_slice(elements);
+        bson::close(out, inner);
+        bson::push_text(out, "verbosity", |out| out.extend_from_slice(b"queryPlanner"));
+        out.extend_from_slice(&of_database);
+    })
 }
 
 /// What an answer to explain tells.

@@ -2,7 +2,7 @@
 //! password (RFC 5802 and 7677, and the MongoDB specification of authentication).
 
 use super::bson::{self, Value};
-use super::{Mongodb, begin, end, push_database};
+use super::{Mongodb, message_of, push_database};
 use crate::sql::error::{LoginFailure, WireError};
 use crate::sql::protection::Protection;
 use base64::Engine;
@@ -132,14 +132,10 @@ fn rest_of_conversation(conversation: i64, payload: &[u8]) -> Vec<u8> {
 }
 
 fn message(elements: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::new();
-    begin(&mut out);
-    let start = bson::open(&mut out);
-    elements(&mut out);
-    push_database(&mut out, USERS);
-    bson::close(&mut out, start);
-    end(&mut out, 0);
-    out
+    message_of(|out| {
+        elements(out);
+        push_database(out, USERS);
+    })
 }
 
 /// Eighteen random bytes, as text.

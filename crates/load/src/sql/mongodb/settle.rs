@@ -3,7 +3,7 @@
 use super::server::{ADMIN, if_known};
 use crate::clock;
 use crate::sql::error::SqlError;
-use crate::sql::settle::{Wait, not_supported};
+use crate::sql::settle::{Floor, Wait, not_supported};
 use model::units::Nanos;
 use model::workload::Settle;
 use serde_json::json;
@@ -32,16 +32,11 @@ pub(super) fn settle(wait: &mut Wait, to: Settle) -> Result<(), SqlError> {
 
 /// Returns at once if another storage engine counts no such bytes.
 fn until_few_are_dirty(wait: &mut Wait) -> Result<(), SqlError> {
-    let (mut least, mut polls_at_it) = (f64::INFINITY, 0);
+    let mut floor = Floor::new(POLLS_AT_FLOOR);
     loop {
         let status = if_known(wait.answer(&json!({ "serverStatus": 1 }).to_string()))?;
         let Some(share) = dirty_share(&status) else { return Ok(()) };
-        if share < least {
-            (least, polls_at_it) = (share, 0);
-        } else {
-            polls_at_it += 1;
-        }
-        if share <= FEW_DIRTY || polls_at_it >= POLLS_AT_FLOOR {
+        if share <= FEW_DIRTY || floor.is_reached(share) {
             return Ok(());
         }
         if wait.is_over() {

@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::sql::error::SqlError;
 use crate::sql::facts::if_there;
-use crate::sql::settle::{Wait, not_supported};
+use crate::sql::settle::{Floor, Wait, not_supported};
 use model::units::Nanos;
 use model::workload::Settle;
 use std::collections::BTreeMap;
@@ -66,29 +66,6 @@ pub(super) fn analyze(wait: &mut Wait, tables: &[String]) -> Result<(), SqlError
 const FEW_IN_HISTORY: f64 = 50.0;
 /// If none was purged in so many looks in a row, none is going to be: 1 s, in which purge, if it can, removes thousands.
 const POLLS_WITHOUT_PURGE: u32 = 4;
-
-/// Tells when what is left becomes no less any more.
-struct Floor {
-    least: f64,
-    polls_at_it: u32,
-    most_polls: u32,
-}
-
-impl Floor {
-    fn new(most_polls: u32) -> Floor {
-        Floor { least: f64::INFINITY, polls_at_it: 0, most_polls }
-    }
-
-    /// Whether so many polls in a row, this one included, found no less than an earlier one.
-    fn is_reached(&mut self, left: f64) -> bool {
-        if left < self.least {
-            (self.least, self.polls_at_it) = (left, 0);
-        } else {
-            self.polls_at_it += 1;
-        }
-        self.polls_at_it >= self.most_polls
-    }
-}
 
 /// Waits until InnoDB has purged the old versions of rows: reads beside purge would be slower, and for longer the slower a release purges.
 fn until_purged(wait: &mut Wait) -> Result<(), SqlError> {
