@@ -29,6 +29,7 @@ pub mod error;
 pub mod estimate;
 pub mod family;
 pub mod group;
+pub mod hosts;
 pub mod judgement;
 pub mod launch;
 pub mod layout;

@@ -9,6 +9,7 @@ mod exit;
 mod finding;
 mod fingerprints;
 mod interrupt;
+mod lab;
 mod paths;
 mod planning;
 mod progress;

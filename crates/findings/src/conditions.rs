@@ -91,6 +91,22 @@ impl RunConditions {
         }
     }
 
+    /// What keeps two runs from being one comparison on two hosts.
+    pub fn apart_but_for_hosts(&self, other: &RunConditions) -> Vec<Differing> {
+        let of_host = |what: &str| [HOST, CPU, MEMORY].contains(&what);
+        let mut apart = self.apart_in_all(other);
+        apart.retain(|one| !of_host(&one.what));
+        apart.extend(self.step_names.iter().filter_map(|step| self.defined_otherwise(other, step)));
+        // Candidates that one of them could not measure are no reason; another base is.
+        let base =
+            |of: &RunConditions| of.subjects.first().map(|one| one.reference.clone()).unwrap_or_default();
+        let (a, b) = (base(self), base(other));
+        if a != b {
+            apart.push(Differing { what: "base".to_owned(), a, b });
+        }
+        apart
+    }
+
     /// What keeps the rates of every step apart.
     pub fn apart_in_all(&self, other: &RunConditions) -> Vec<Differing> {
         differing(&self.must_be_same, &other.must_be_same)
@@ -163,6 +179,8 @@ fn differing(a: &[(&'static str, String)], b: &[(&'static str, String)]) -> Vec<
 }
 
 const HOST: &str = "host";
+const CPU: &str = "CPU";
+const MEMORY: &str = "memory";
 
 fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
     let layout = &plan.layout;
@@ -178,8 +196,8 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         ("memory limit", limit(layout.memory_limit)),
         ("device of its own", or_none(layout.loop_device.as_ref(), loop_device)),
         (HOST, host.name.clone()),
-        ("CPU", format!("{}, {}", host.cpu_model, cpus(host))),
-        ("memory", bytes(Bytes(host.memory_bytes))),
+        (CPU, format!("{}, {}", host.cpu_model, cpus(host))),
+        (MEMORY, bytes(Bytes(host.memory_bytes))),
     ]
 }
 

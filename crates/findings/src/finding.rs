@@ -6,6 +6,7 @@ use crate::calibration::CalibrationView;
 use crate::comparison::{Comparison, Repeats, interleaved, rounds, visible};
 use crate::explanation::ExplanationView;
 use crate::history::HistoryView;
+use crate::hosts::HostsView;
 use crate::import::ImportView;
 use crate::judge::Evidence;
 use model::host::HostSample;
@@ -28,6 +29,7 @@ pub enum Finding {
     Calibration(CalibrationView),
     BuildNoise(BuildNoiseView),
     History(HistoryView),
+    Hosts(HostsView),
     Bisection(BisectView),
     Explanation(ExplanationView),
     Import(ImportView),

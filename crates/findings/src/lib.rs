@@ -2,7 +2,7 @@
 //!
 //! The order of reading: [`judge`] says what may be said of one step and candidate, and is what a running comparison,
 //! `bisect` and every report ask, and `sides` of all of many that are there at once; [`comparison`] makes one view of a run, whatever its design; [`calibration`],
-//! [`build_noise`], [`history`], [`bisection`] and [`import`] make the other kinds. Nothing in here does IO, reads a clock
+//! [`build_noise`], [`history`], [`hosts`], [`bisection`] and [`import`] make the other kinds. Nothing in here does IO, reads a clock
 //! or knows a format.
 
 pub mod again;
@@ -21,6 +21,7 @@ mod finding;
 pub mod gate;
 pub mod harness;
 pub mod history;
+pub mod hosts;
 pub mod import;
 pub mod judge;
 pub mod labels;

@@ -18,6 +18,7 @@ pub mod fingerprint;
 pub mod hardware;
 pub mod host;
 pub mod import;
+pub mod job;
 pub mod limits;
 pub mod listing;
 pub mod loop_device;

@@ -22,7 +22,7 @@ pub struct Document {
     pub title: String,
     /// `comparison`, `campaign`, `calibration`, `history`, `bisection`, `import`
     pub kind: &'static str,
-    /// Ids of the runs that it shows; of a bisection what their names begin with.
+    /// Ids of the runs that it shows; of a bisection what their names begin with; none of what holds over runs that have a document each.
     pub runs: Vec<String>,
     /// What was found, the most important first: a sentence each.
     pub found: Vec<Sentence>,

@@ -1,7 +1,7 @@
 //! Reports: a [`findings::Finding`] in; text, Markdown, pages, posts, JSON, tables and charts out.
 //!
 //! Each kind of finding has a room that makes a [`document::Document`], a table and an object of JSON of it:
-//! [`comparison`], [`calibration`], [`build_noise`], [`history`], [`bisection`], [`import`], [`explanation`]. [`render`] makes any format of
+//! [`comparison`], [`calibration`], [`build_noise`], [`history`], [`hosts`], [`bisection`], [`import`], [`explanation`]. [`render`] makes any format of
 //! these; its layouts know documents alone. Nothing in here does IO, reads a clock, starts a process or speaks SQL.
 
 pub mod bisection;
@@ -16,6 +16,7 @@ mod documents;
 mod explanation;
 pub mod export;
 mod history;
+mod hosts;
 mod import;
 mod query_plans;
 pub mod render;

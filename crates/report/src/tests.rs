@@ -4,6 +4,7 @@ mod background_rates;
 mod clients;
 mod export;
 pub(crate) mod hostile;
+mod hosts;
 mod kinds;
 mod overlapping;
 mod read_back;

@@ -13,5 +13,6 @@ pub mod ownership;
 pub mod proc;
 pub mod process;
 pub mod real;
+pub mod remote;
 pub mod rights;
 pub mod server;

@@ -2,6 +2,7 @@
 
 use model::block::BlockKind;
 use model::event::{Moment, RunOutcome};
+use model::job::JobState;
 use model::plan::Purpose;
 use model::reason::{LeaveReason, Reason};
 use model::record::{RunWarning, StepExit};
@@ -12,6 +13,7 @@ use model::watched::WatchState;
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde_json::{from_str, to_string};
+use strum::VariantArray;
 
 /// SQLite has no unsigned 64-bit integers: two's complement keeps every value; only seeds get so large.
 pub(crate) fn signed(value: u64) -> i64 {
@@ -126,6 +128,10 @@ pub(crate) fn moment(row: &Row<'_>, column: &str) -> rusqlite::Result<Moment> {
 pub(crate) fn watch_state(row: &Row<'_>, column: &str) -> rusqlite::Result<WatchState> {
     let known = [WatchState::New, WatchState::Known, WatchState::Accepted, WatchState::Gone];
     one_of(row, column, &known, WatchState::name)
+}
+
+pub(crate) fn job_state(row: &Row<'_>, column: &str) -> rusqlite::Result<JobState> {
+    one_of(row, column, JobState::VARIANTS, JobState::name)
 }
 
 /// What a block is, as the columns `kind` and `cycle` hold it.

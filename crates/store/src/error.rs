@@ -74,6 +74,10 @@ pub enum Error {
          some space, nothing was changed"
     )]
     NoRoom { path: PathBuf, needed_mb: u64, free_mb: u64 },
+    #[error("`{path}` is the store itself: name the stores that are to be added to it")]
+    SameStore { path: PathBuf },
+    #[error("the directory `{path}` has no store in it: no file that ends in `.sqlite`")]
+    EmptySpool { path: PathBuf },
     #[error("failed to {doing} in the store `{path}`")]
     Sql {
         path: PathBuf,

@@ -33,6 +33,8 @@ const MOST_OF_AN_EMPTY_LOG: u64 = 16 << 20;
 pub struct Store {
     pub(crate) connection: Connection,
     path: PathBuf,
+    /// Whether SQLite may not make its files beside this one, as another connection would have to.
+    pub(crate) is_in_closed_directory: bool,
     /// Keeps writers away from a reader that could not notice them.
     _lock: Option<Lock>,
 }
@@ -114,7 +116,7 @@ impl Store {
             {
                 let lock = Lock::of_reader(path)?;
                 let store = Store::read(path, &unchanging(path), OpenFlags::SQLITE_OPEN_URI, busy_bound)?;
-                Ok(Store { _lock: lock, ..store })
+                Ok(Store { _lock: lock, is_in_closed_directory: true, ..store })
             }
             opened => opened,
         }
@@ -129,7 +131,7 @@ impl Store {
         connection.busy_timeout(busy_bound).map_err(failed)?;
         connection.pragma_update(None, "query_only", true).map_err(failed)?;
         migrations::check_ours(&connection, path)?;
-        Ok(Store { connection, path: path.to_path_buf(), _lock: None })
+        Ok(Store { connection, path: path.to_path_buf(), is_in_closed_directory: false, _lock: None })
     }
 
     /// An empty store in memory, for tests and trials.
@@ -188,7 +190,7 @@ impl Store {
         connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         migrations::check_ours(&connection, &path)?;
         settings(&connection).map_err(failed)?;
-        Ok(Store { connection, path, _lock: None })
+        Ok(Store { connection, path, is_in_closed_directory: false, _lock: None })
     }
 
     /// Brings the schema up to date; no other process may write meanwhile.
@@ -238,6 +240,11 @@ pub(crate) fn log_bytes(path: &Path) -> u64 {
 
 /// The URI of a file that does not change while it is read.
 fn unchanging(path: &Path) -> PathBuf {
+    uri(path, "immutable=1").into()
+}
+
+/// The URI of a file with a parameter of SQLite.
+pub(crate) fn uri(path: &Path, parameter: &str) -> String {
     let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    format!("file:{escaped}?immutable=1").into()
+    format!("file:{escaped}?{parameter}")
 }

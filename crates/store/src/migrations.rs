@@ -9,7 +9,7 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 18] = [
+const MIGRATIONS: [&str; 19] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
@@ -28,6 +28,7 @@ const MIGRATIONS: [&str; 18] = [
     include_str!("../migrations/0016_watched.sql"),
     include_str!("../migrations/0017_watch_told.sql"),
     include_str!("../migrations/0018_reading_names.sql"),
+    include_str!("../migrations/0019_several_hosts.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.
@@ -107,6 +108,11 @@ fn apply(connection: &mut Connection, path: &Path, migrations: &[&str]) -> Resul
 
 fn failed(path: &Path, source: rusqlite::Error) -> Error {
     Error::from_sqlite(path, "bring the schema up to date", source)
+}
+
+/// How many migrations the file has had: its schema. Refuses a file of another program, or of a later version.
+pub(crate) fn schema_of(connection: &Connection, path: &Path) -> Result<u32, Error> {
+    applied(connection, path, MIGRATIONS.len()).map(|found| u32::try_from(found).unwrap_or(u32::MAX))
 }
 
 /// How many migrations the file has had.

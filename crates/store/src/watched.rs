@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::file::Store;
 use crate::writer::Writer;
 use model::watched::{Identity, Watched};
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
 use std::collections::BTreeSet;
 
 impl Writer {
@@ -20,34 +20,7 @@ impl Writer {
             }
             let mut stored = Vec::new();
             for change in changes {
-                let Identity { watch, host, workload, step, base, candidate, is_slower } = &change.identity;
-                transaction.execute(
-                    "INSERT OR REPLACE INTO watched (watched_key, watch, host_name, workload, step, base,
-                         candidate, is_slower, ratio, low, high, last_without, first_with, is_told,
-                         state, first_run, last_run)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    params![
-                        // Without one SQLite gives the next.
-                        (change.number > 0).then_some(change.number),
-                        watch,
-                        host,
-                        workload,
-                        step,
-                        base,
-                        candidate,
-                        is_slower,
-                        change.ratio,
-                        change.low,
-                        change.high,
-                        change.last_without,
-                        change.first_with,
-                        change.is_told,
-                        change.state.name(),
-                        change.first_run,
-                        change.last_run,
-                    ],
-                )?;
-                stored.push(Watched { number: transaction.last_insert_rowid(), ..change.clone() });
+                stored.push(Watched { number: write(&transaction, change)?, ..change.clone() });
             }
             transaction.commit()?;
             Ok(stored)
@@ -68,12 +41,7 @@ impl Writer {
 impl Store {
     /// All changes of a watch, or of all watches, the oldest first.
     pub fn watched(&self, watch: Option<&str>) -> Result<Vec<Watched>, Error> {
-        self.sql("read what watches have found", |connection| {
-            connection
-                .prepare_cached("SELECT * FROM watched WHERE ?1 IS NULL OR watch = ?1 ORDER BY watched_key")?
-                .query_map([watch], watched)?
-                .collect()
-        })
+        self.sql("read what watches have found", |connection| read(connection, "main", watch))
     }
 
     /// Of the runs of [`Store::runs_below`] those that were not held against what is known.
@@ -97,6 +65,47 @@ impl Store {
             connection.prepare_cached(sql)?.query_map([name], |row| row.get(0))?.collect()
         })
     }
+}
+
+/// The changes of a watch, or of all watches, of an attached store.
+pub(crate) fn read(
+    connection: &Connection,
+    schema: &str,
+    watch: Option<&str>,
+) -> rusqlite::Result<Vec<Watched>> {
+    let sql = format!("SELECT * FROM {schema}.watched WHERE ?1 IS NULL OR watch = ?1 ORDER BY watched_key");
+    connection.prepare_cached(&sql)?.query_map([watch], watched)?.collect()
+}
+
+/// Writes a change in place of the one of its number; one of number 0 gets a row of its own. Its number.
+pub(crate) fn write(connection: &Connection, change: &Watched) -> rusqlite::Result<i64> {
+    let Identity { watch, host, workload, step, base, candidate, is_slower } = &change.identity;
+    connection.execute(
+        "INSERT OR REPLACE INTO main.watched (watched_key, watch, host_name, workload, step, base, candidate,
+             is_slower, ratio, low, high, last_without, first_with, is_told, state, first_run, last_run)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            // Without one SQLite gives the next.
+            (change.number > 0).then_some(change.number),
+            watch,
+            host,
+            workload,
+            step,
+            base,
+            candidate,
+            is_slower,
+            change.ratio,
+            change.low,
+            change.high,
+            change.last_without,
+            change.first_with,
+            change.is_told,
+            change.state.name(),
+            change.first_run,
+            change.last_run,
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
 }
 
 fn watched(row: &Row<'_>) -> rusqlite::Result<Watched> {

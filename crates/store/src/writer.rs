@@ -224,6 +224,12 @@ impl Writer {
         self.again = Some((run.to_owned(), again));
     }
 
+    /// Rows of runs were replaced: keys that were read before must not be used again.
+    pub(crate) fn forget_current(&mut self) {
+        self.current = None;
+        self.begun = None;
+    }
+
     fn again_of(&self, run: &str) -> BTreeSet<(u32, Side)> {
         self.again.as_ref().filter(|(of, _)| of == run).map(|(_, again)| again.clone()).unwrap_or_default()
     }

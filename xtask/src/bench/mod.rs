@@ -10,6 +10,7 @@ mod fidelity;
 mod insert;
 mod lifecycle;
 mod losses;
+mod merge;
 mod mongo;
 mod own_server;
 mod power;
@@ -61,6 +62,8 @@ enum Bench {
     Fidelity(fidelity::Arguments),
     /// Client CPU of each row of the Insert Benchmark against a client in Python, and how late its inserts begin; fails above the goals
     Insert(insert::Arguments),
+    /// Seconds to add a store of a thousand runs to another, and for the pages of `dbdyno serve` on it; fails above the goals
+    Merge(merge::Arguments),
     /// Client CPU and rate of commands of MongoDB against PyMongo, on FerretDB and on a server that costs nothing; fails outside the goals
     Mongo(mongo::Arguments),
     /// Seconds that dbdyno adds to making, starting and stopping each kind of server; fails above the goal
@@ -166,6 +169,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Sql(arguments) => sql::run(arguments),
         Bench::Fidelity(arguments) => fidelity::run(arguments),
         Bench::Insert(arguments) => insert::run(arguments),
+        Bench::Merge(arguments) => merge::run(arguments),
         Bench::Mongo(arguments) => mongo::run(arguments),
         Bench::Lifecycle(arguments) => lifecycle::run(arguments),
         Bench::Report(arguments) => report::run(arguments),

@@ -23,6 +23,7 @@ mod git_repository;
 mod histories;
 mod insert_benchmark;
 mod interleaved;
+mod lab;
 mod lanes;
 mod leftovers;
 mod mongodb;
@@ -150,6 +151,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
         builds::cases(),
         campaigns::cases(),
         faults::cases(),
+        lab::cases(),
         places::cases(),
         power_loss::cases(),
         same_options::cases(),

@@ -63,7 +63,7 @@ impl Shared {
 
     /// Copies builds and data directories that are kept. Builds are never written to, so that links do; what apt-get has, and a data
     /// directory with its lock, is each lane's own.
-    fn copy_kept(&self, work: &Path) -> anyhow::Result<()> {
+    pub fn copy_kept(&self, work: &Path) -> anyhow::Result<()> {
         for kept in ["engines", "initialised"] {
             let (from, to) = (self.cache.join("dbdyno").join(kept), work.join(kept));
             if !from.exists() {

@@ -16,6 +16,7 @@ pub use reports::{Explain, Export, ExportFormat, ExportTable, Gate, Output, Repo
 pub use store_file::{StoreAction, StoreFile};
 pub use watch::Watch;
 
+use crate::lab::JobHere;
 use clap::{Args, Parser, Subcommand};
 use model::limits::MOST_BUDGET_MINUTES;
 use std::net::SocketAddr;
@@ -293,7 +294,13 @@ pub struct Run {
     /// Show sizes, steps, subjects and the least time, and measure nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Resume a campaign that was stopped: a run's id, a unique prefix of it, its name, or `last`
+    /// Measure the plan on each of these hosts, as ssh calls them, and bring the runs together: lab-1,me@lab-2
+    #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with_all = ["resume", "db_bench", "plant"])]
+    pub hosts: Vec<String>,
+    /// What another dbdyno says that this host measures: CAMPAIGN:NUMBER:SEED
+    #[arg(long, value_name = "JOB", hide = true, conflicts_with_all = ["resume", "hosts"])]
+    pub job: Option<JobHere>,
+    /// Resume a campaign that was stopped: a run's id, a unique prefix of it, its name, or `last`; of one on several hosts its id
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run"])]
     pub resume: Option<String>,
     /// With --resume: measure again each turn in which a step failed or was skipped, also in a finished campaign
@@ -318,6 +325,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   dbdyno run plans/rocksdb-releases-small.toml --dry-run
   dbdyno run plans/rocksdb-releases-small.toml
+  dbdyno run plans/rocksdb-releases-small.toml --hosts lab-1,lab-2,lab-3
   dbdyno run --resume last
   dbdyno run --resume last --retry-failed
   dbdyno report last --format tsv -o columns.tsv";

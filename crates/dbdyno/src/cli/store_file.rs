@@ -7,6 +7,7 @@ const EXAMPLES: &str = "\
 Examples:
   dbdyno store check                                 is anything damaged? a run may write meanwhile
   dbdyno store backup results-$(date +%F).sqlite     a checked copy, also while a run writes
+  dbdyno store merge host-a.sqlite spool/            what other hosts have measured, each run once
   dbdyno store compact --store results.sqlite        give back to the disk what it does not need";
 
 #[derive(Debug, Args)]
@@ -30,4 +31,10 @@ pub enum StoreAction {
     },
     /// Write it again without gaps; takes three times its space until it has ended, and not while a run writes
     Compact,
+    /// Add what other stores hold, each run once; they stay as they are
+    Merge {
+        /// Stores, of this schema or an earlier one, or directories of them
+        #[arg(required = true, value_name = "STORE")]
+        from: Vec<PathBuf>,
+    },
 }

@@ -32,7 +32,7 @@ use std::sync::{Mutex, PoisonError};
 use store::{Resumed, ResumedBy, Retry, Store, Writer};
 
 /// As it is kept with each run.
-const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
+pub const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A plan that is about to be run.
 pub struct Ready {
@@ -53,6 +53,8 @@ pub enum Origin<'a> {
     /// It is the next of this campaign, which has its name.
     Queue {
         campaign: &'a str,
+        /// Of a campaign on several hosts, by its number: runs of two hosts that begin in the same second differ in their ids.
+        job: Option<u32>,
     },
 }
 
@@ -70,7 +72,12 @@ pub fn measure(
     writer: &mut Writer,
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
-    let run = new_run_id()?;
+    let run = match origin {
+        Origin::Queue { campaign, job: Some(job) } => {
+            run_id_of_job(campaign, job, writer.store().runs_of_campaign(campaign)?.len())?
+        }
+        Origin::Unnamed | Origin::Named(_) | Origin::Queue { .. } => new_run_id()?,
+    };
     let stage = stage(places, &run)?;
     open_run(ready, &run, origin, &stage, writer, progress)?;
     let cpus = stage.host.cpus;
@@ -243,7 +250,7 @@ fn open_run(
     match origin {
         Origin::Unnamed => {}
         Origin::Named(name) => writer.name_run(run, name)?,
-        Origin::Queue { campaign } => writer.begin_queued(campaign, run)?,
+        Origin::Queue { campaign, .. } => writer.begin_queued(campaign, run)?,
     }
     progress.begin(run, plan);
     // It takes a third of a second: the run is in the store before, so that it is gone on with if it is killed meanwhile.
@@ -260,7 +267,7 @@ const LOAD_FADES: Nanos = Nanos::from_secs(5 * 60);
 
 /// Whether the run before it in its campaign has only just ended.
 fn follows_closely(origin: Origin<'_>, store: &Store) -> anyhow::Result<bool> {
-    let Origin::Queue { campaign } = origin else { return Ok(false) };
+    let Origin::Queue { campaign, .. } = origin else { return Ok(false) };
     let before = store.runs_of_campaign(campaign)?;
     let Some(last) = before.last() else { return Ok(false) };
     let ended_at_us = store.run_head(last)?.and_then(|head| head.ended_at_us);
@@ -293,9 +300,18 @@ fn drive_to_end(
 
 /// `20261121-091500-3fa9`: sorts by time, and two runs of the same second differ.
 pub fn new_run_id() -> anyhow::Result<String> {
+    id_of_now(crate::planning::drawn_seed()?)
+}
+
+/// The same of a job, before which it has had so many runs: that of another job, or another of its runs, has another end.
+fn run_id_of_job(campaign: &str, job: u32, before: usize) -> anyhow::Result<String> {
+    let tail = campaign.rsplit('-').next().and_then(|tail| u64::from_str_radix(tail, 16).ok());
+    id_of_now(tail.unwrap_or(0) + u64::from(job) + ((before as u64) << 8))
+}
+
+fn id_of_now(number: u64) -> anyhow::Result<String> {
     let now = jiff::Timestamp::from_microsecond(clock::epoch_us()).context("the clock is out of range")?;
-    let tail = crate::planning::drawn_seed()? & 0xffff;
-    Ok(format!("{}-{tail:04x}", now.strftime("%Y%m%d-%H%M%S")))
+    Ok(format!("{}-{:04x}", now.strftime("%Y%m%d-%H%M%S"), number & 0xffff))
 }
 
 /// Checks with a warning of their own.

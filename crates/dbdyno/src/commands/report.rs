@@ -1,17 +1,20 @@
 //! `dbdyno report RUN`: a run again, from the store.
 
-use crate::cli::{Places, Report};
+use crate::cli::{Output, Places, Report};
 use crate::commands::render::{self, Wanted};
 use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
+use crate::progress::Progress;
 use crate::{finding, paths};
 use anyhow::{Context, anyhow};
-use findings::Finding;
 use findings::conditions::{Differing, RunConditions, host_warning};
+use findings::hosts::{self, NotOverHosts};
 use findings::selection::{NoSuchPart, Selection};
+use findings::{ComparedRun, Comparison, Finding};
 use model::listing::Entry;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord, RunWarning};
+use std::collections::BTreeMap;
 use store::{Filter, Store};
 
 /// Finds the runs, shows them, and with --gate says whether they let a change through.
@@ -35,11 +38,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         render::show(&[finding], wanted)?;
         return Ok(Ending::Done);
     }
-    let ids: Vec<String> = arguments
-        .runs
-        .iter()
-        .map(|wanted| store.find_run(wanted).map_err(usage))
-        .collect::<anyhow::Result<_>>()?;
+    let Meant { ids, is_campaign } = meant(&store, &arguments.runs)?;
     if let Some(which) = &arguments.raw {
         return raw(&store, &ids[0], which);
     }
@@ -52,6 +51,16 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     let selection = selection(arguments);
+    if is_campaign || hosts::are_of_several(&records) {
+        let (findings, problem) = of_hosts(&store, records, &selection)?;
+        problem.map_or(Ok(()), |problem| Err(usage(problem)))?;
+        show_hosts(&findings, wanted)?;
+        return Ok(if arguments.gate.gate {
+            gate::of_all(views(&findings), threshold)
+        } else {
+            Ending::Done
+        });
+    }
     let records = match &records[..] {
         [one] if selection.is_all() => with_other_part(&store, one.clone())?,
         _ => {
@@ -69,11 +78,89 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let findings: Vec<Finding> =
         records.into_iter().map(compared).collect::<anyhow::Result<_>>().map_err(of_part)?;
     render::show(&findings, wanted)?;
-    let views = findings.iter().filter_map(|finding| match finding {
+    Ok(if arguments.gate.gate { gate::of_all(views(&findings), threshold) } else { Ending::Done })
+}
+
+fn views(findings: &[Finding]) -> impl Iterator<Item = &Comparison> {
+    findings.iter().filter_map(|finding| match finding {
         Finding::Comparison(run) => Some(&run.view),
         _ => None,
-    });
-    Ok(if arguments.gate.gate { gate::of_all(views, threshold) } else { Ending::Done })
+    })
+}
+
+/// The runs that are meant.
+struct Meant {
+    ids: Vec<String>,
+    /// Whether they were named by their campaign: then they need not be comparable.
+    is_campaign: bool,
+}
+
+/// By a name or an id each, or all of a campaign by its id.
+fn meant(store: &Store, wanted: &[String]) -> anyhow::Result<Meant> {
+    let mut meant = Meant { ids: Vec::new(), is_campaign: false };
+    for wanted in wanted {
+        let of_campaign = store.runs_of_campaign(wanted)?;
+        if of_campaign.is_empty() {
+            meant.ids.push(store.find_run(wanted).map_err(usage)?);
+        } else {
+            meant.is_campaign = true;
+            meant.ids.extend(of_campaign);
+        }
+    }
+    Ok(meant)
+}
+
+/// The runs of a campaign on several hosts, as `dbdyno run --hosts` shows them at its end.
+pub fn of_campaign(places: &Places, campaign: &str, output: &Output, detail: bool) -> anyhow::Result<()> {
+    let store = Store::open_existing(&paths::store_file(places)?)?;
+    let ids = store.runs_of_campaign(campaign)?;
+    let records: Vec<RunRecord> = ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>()?;
+    let (findings, problem) = of_hosts(&store, records, &Selection::default())?;
+    if let Some(problem) = problem {
+        Progress::new().say(&problem.to_string());
+    }
+    show_hosts(&findings, Wanted { detail, ..Wanted::of(output) })
+}
+
+/// Runs of several hosts: of each workload and design what was found on how many of them, then each run. Why there is no such finding, if there
+/// should be one.
+fn of_hosts(
+    store: &Store,
+    records: Vec<RunRecord>,
+    selection: &Selection,
+) -> anyhow::Result<(Vec<Finding>, Option<NotOverHosts>)> {
+    let compared = |record: RunRecord| finding::compared(store, record, selection);
+    let runs: Vec<ComparedRun> =
+        records.into_iter().map(compared).collect::<anyhow::Result<_>>().map_err(of_part)?;
+    let mut by_kind: BTreeMap<(&str, &str), Vec<&ComparedRun>> = BTreeMap::new();
+    for run in &runs {
+        let plan = &run.record.plan;
+        by_kind.entry((&plan.workload.name, plan.layout.design.name())).or_default().push(run);
+    }
+    let (mut findings, mut problem) = (Vec::new(), None);
+    for of_kind in by_kind.values().filter(|of_kind| of_kind.len() > 1) {
+        let pairs: Vec<_> = of_kind.iter().map(|run| (&run.record, &run.view)).collect();
+        match hosts::build(&pairs) {
+            Ok(view) => findings.push(Finding::Hosts(view)),
+            Err(error) => problem = Some(error),
+        }
+    }
+    findings.extend(runs.into_iter().map(|run| Finding::Comparison(Box::new(run))));
+    Ok((findings, problem))
+}
+
+/// Formats of comparisons alone have no room for what holds over hosts, and a table is of one finding: that over hosts.
+fn show_hosts(findings: &[Finding], wanted: Wanted<'_>) -> anyhow::Result<()> {
+    let format = wanted.output.chosen_format();
+    let is_of_hosts = |finding: &&Finding| matches!(finding, Finding::Hosts(_));
+    let shown: Vec<Finding> = if format.is_of_comparisons() {
+        findings.iter().filter(|finding| !is_of_hosts(finding)).cloned().collect()
+    } else if format.is_table() && findings.iter().any(|finding| is_of_hosts(&finding)) {
+        findings.iter().filter(is_of_hosts).cloned().collect()
+    } else {
+        findings.to_vec()
+    };
+    render::show(&shown, wanted)
 }
 
 /// A run and the one that measured the other steps of its workload, if there is one, in the order in which they began.

@@ -5,16 +5,18 @@ use crate::commands::measure::{self, Measured, Origin, Ready, Resuming};
 use crate::commands::render::{self, Wanted};
 use crate::commands::{gate, print};
 use crate::exit::{Ending, usage};
+use crate::lab::JobHere;
 use crate::planning::campaign::{self, Campaign};
 use crate::planning::parts;
 use crate::progress::Progress;
-use crate::{finding, fingerprints, interrupt, paths};
+use crate::{finding, fingerprints, interrupt, lab, paths};
 use anyhow::{Context, anyhow};
 use findings::selection::Selection;
 use findings::{ComparedRun, Finding};
 use model::block::{Outcome, Side};
 use model::event::RunOutcome;
 use model::figures::count;
+use model::job::Job;
 use model::plan::{Design, Plan, Purpose};
 use model::plan_file::PlanFile;
 use model::reason::Reason;
@@ -34,7 +36,9 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         return resume(places, arguments, wanted);
     }
     let Some(path) = &arguments.plan else { return Err(usage(anyhow!("name a plan file"))) };
-    let file = with_planted(with_db_bench(read(path)?, &arguments.db_bench)?, &arguments.plant)?;
+    let text = read(path)?;
+    let file = parse(&text, path)?;
+    let mut file = with_planted(with_db_bench(file, &arguments.db_bench)?, &arguments.plant)?;
     db_bench_has_the_steps(&file)?;
     if arguments.dry_run {
         let host = runner::proc::host::describe(Path::new("/"));
@@ -50,7 +54,13 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         }
         return Ok(Ending::Done);
     }
-    measure_file(places, &file, &arguments.speed, reported(arguments))
+    if !arguments.hosts.is_empty() {
+        return lab::run(places, arguments, &text, &file);
+    }
+    if let Some(job) = &arguments.job {
+        file.seed = Some(job.seed);
+    }
+    measure_file(places, &file, &arguments.speed, reported(arguments), arguments.job.as_ref())
 }
 
 /// More runs than these are not looked at.
@@ -83,8 +93,10 @@ pub fn measure_file(
     file: &PlanFile,
     speed: &HostSpeed,
     reported: Reported<'_>,
+    job: Option<&JobHere>,
 ) -> anyhow::Result<Ending> {
     let mut session = Session::open(places, speed, reported)?;
+    session.job = job.map(|job| job.number);
     let campaigns = campaign::plans(places, file, &mut |text| session.progress.say(text))?;
     let runs: Vec<QueuedRun> = campaigns
         .into_iter()
@@ -94,7 +106,10 @@ pub fn measure_file(
             written_options,
         })
         .collect();
-    let campaign = measure::new_run_id()?;
+    let campaign = match job {
+        Some(job) => job.campaign.clone(),
+        None => measure::new_run_id()?,
+    };
     // Before anything is queued: a campaign of which no run has begun cannot be gone on with.
     fingerprints::before_run(places, speed, &session.progress)?;
     session.writer.queue(&campaign, &runs)?;
@@ -115,6 +130,10 @@ fn name_of_run(file: &PlanFile, plan: &Plan) -> String {
 
 /// Goes on with a run that was stopped, and then with those of its campaign that have not begun.
 fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Ending> {
+    let jobs = jobs_of(places, wanted)?;
+    if !jobs.is_empty() {
+        return lab::resume(places, arguments, jobs);
+    }
     let mut session = Session::open(places, &arguments.speed, reported(arguments))?;
     let run = session.writer.store().find_run(wanted).map_err(usage)?;
     let campaign = session.writer.store().campaign_of(&run)?.unwrap_or_default();
@@ -127,6 +146,21 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
     Ok(worse(resumed, session.measure_queue(&campaign)?))
 }
 
+/// The jobs of a campaign on several hosts, by its id or by one of its runs; none of a run of this host alone.
+fn jobs_of(places: &Places, wanted: &str) -> anyhow::Result<Vec<Job>> {
+    // Without a store there is nothing to resume, which is said by who opens it next.
+    let Ok(store) = Store::open_existing(&paths::store_file(places)?) else { return Ok(Vec::new()) };
+    let jobs = store.jobs(wanted)?;
+    if !jobs.is_empty() {
+        return Ok(jobs);
+    }
+    let Ok(run) = store.find_run(wanted) else { return Ok(Vec::new()) };
+    match store.campaign_of(&run)? {
+        Some(campaign) => Ok(store.jobs(&campaign)?),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// Measuring the runs of a campaign.
 struct Session<'a> {
     places: &'a Places,
@@ -134,12 +168,15 @@ struct Session<'a> {
     reported: Reported<'a>,
     writer: Writer,
     progress: Progress,
+    /// Of a campaign on several hosts, which of its jobs this is.
+    job: Option<u32>,
 }
 
 impl<'a> Session<'a> {
     fn open(places: &'a Places, speed: &'a HostSpeed, reported: Reported<'a>) -> anyhow::Result<Session<'a>> {
         interrupt::listen()?;
-        Ok(Session { places, speed, reported, writer: paths::open_store(places)?, progress: Progress::new() })
+        let writer = paths::open_store(places)?;
+        Ok(Session { places, speed, reported, writer, progress: Progress::new(), job: None })
     }
 
     /// Measures the runs of a campaign that have not begun, one after another. One that cannot be measured ends none of the others.
@@ -157,7 +194,7 @@ impl<'a> Session<'a> {
                 measured => measured?,
             };
             let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
-            let origin = Origin::Queue { campaign };
+            let origin = Origin::Queue { campaign, job: self.job };
             let ended = measure::measure(self.places, &ready, origin, &mut self.writer, &mut self.progress)
                 .and_then(|measured| show(&self.writer, &measured, self.reported));
             // A run that is still queued would fail again. If none follows, its error is that of the command.
@@ -300,12 +337,16 @@ pub fn worse(left: Ending, right: Ending) -> Ending {
     if left == Ending::Done { right } else { left }
 }
 
-/// A plan by its file.
-pub fn read(path: &Path) -> anyhow::Result<PlanFile> {
-    let text = std::fs::read_to_string(path)
+/// The text of a plan.
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path)
         .with_context(|| format!("failed to read the plan `{}`", path.display()))
-        .map_err(usage)?;
-    PlanFile::parse(&text, &path.display().to_string()).map_err(usage)
+        .map_err(usage)
+}
+
+/// What the text of a plan says.
+pub fn parse(text: &str, path: &Path) -> anyhow::Result<PlanFile> {
+    PlanFile::parse(text, &path.display().to_string()).map_err(usage)
 }
 
 /// db_bench builds no files outside of a database.

@@ -27,7 +27,7 @@ use store::Store;
 /// Measures and tells, or lists, or accepts.
 pub fn run(places: &Places, arguments: &Watch) -> anyhow::Result<Ending> {
     match (&arguments.plan, arguments.accept) {
-        (Some(plan), _) => Night::of(places, arguments, run::read(plan)?)?.carry_out(),
+        (Some(plan), _) => Night::of(places, arguments, run::parse(&run::read(plan)?, plan)?)?.carry_out(),
         (None, Some(number)) => accept(places, number),
         (None, None) => list(places, arguments),
     }
@@ -101,7 +101,7 @@ impl<'a> Night<'a> {
         let built = subjects.iter().map(|subject| subject.built.clone()).collect();
         let file = PlanFile { name: self.name.clone(), subjects: built, ..self.file.clone() };
         let reported = Reported { output: &self.arguments.output, detail: false, gate: None };
-        let ended = run::measure_file(self.places, &file, &self.arguments.speed, reported);
+        let ended = run::measure_file(self.places, &file, &self.arguments.speed, reported, None);
         if interrupt::requested() {
             return ended;
         }

@@ -198,6 +198,8 @@ impl Site {
             | store::Error::DiskFull { .. }
             | store::Error::Damaged { .. }
             | store::Error::NoRoom { .. }
+            | store::Error::SameStore { .. }
+            | store::Error::EmptySpool { .. }
             | store::Error::Sql { .. }
             | store::Error::DuplicateRun { .. }
             | store::Error::RunNotBegun { .. } => {

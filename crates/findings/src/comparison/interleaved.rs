@@ -4,8 +4,8 @@ use super::facts;
 use super::group::{self, JudgedStep};
 use super::rounds::{OverReleases, over_releases};
 use super::{
-    BothSides, ComparedMetric, ComparedStep, Comparison, MovedCounter, Repeats, StepView, SubjectView,
-    TimeParts, sweeps,
+    BothSides, ComparedMetric, ComparedStep, Comparison, LnError, MovedCounter, Repeats, StepView,
+    SubjectView, TimeParts, sweeps,
 };
 use crate::calibration::mean_launch_seconds;
 use crate::harness::Harness;
@@ -109,6 +109,10 @@ fn metric(estimate: &Estimate, repeats: u32) -> ComparedMetric {
             Method::SequentialSignedRank | Method::StudentT => Some(estimate.confidence),
             Method::RatioOnly => None,
         },
+        error: estimate.launch_sd.filter(|_| estimate.units > 1).map(|sd| LnError {
+            deviation: sd / f64::from(estimate.units).sqrt(),
+            freedom: estimate.units as usize - 1,
+        }),
         repeats,
         moved: None,
     }
@@ -136,6 +140,7 @@ fn counters(judged: &Judged) -> Vec<ComparedMetric> {
         low: finding.low,
         high: finding.high,
         confidence: finding.low.or(finding.high).map(|_| COUNTER_CONFIDENCE),
+        error: None,
         repeats: judged.judgement.launches,
         moved: Some(MovedCounter {
             moved: moved.contains(&finding.counter),

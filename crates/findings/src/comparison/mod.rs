@@ -15,7 +15,7 @@ pub use change::{Change, ChangedDefault, Drift, MovedWith, ReleaseTrend, Shift};
 pub use depths::{AtDepth, Depths, NO_MORE};
 pub use facts::{Conditions, OmittedView, RunFacts, TrialReason, Trials};
 pub use group::{GroupRow, Interval, Quoted, Worst};
-pub use step::{BothSides, ComparedMetric, ComparedStep, MovedCounter, TimeParts};
+pub use step::{BothSides, ComparedMetric, ComparedStep, LnError, MovedCounter, TimeParts};
 pub use sweeps::{AtClients, Dependence, OverFewest, Sweep};
 pub use visible::{VisibleChange, VisibleChanges};
 

@@ -50,10 +50,20 @@ pub struct ComparedMetric {
     pub high: Option<f64>,
     /// Confidence of the interval; absent without one.
     pub confidence: Option<f64>,
+    /// The standard error of ln of the ratio; absent if it has none.
+    pub error: Option<LnError>,
     /// Launches or rounds that have it on both sides.
     pub repeats: u32,
     /// Of a counter that was tested in addition to the rates.
     pub moved: Option<MovedCounter>,
+}
+
+/// A standard error of ln of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LnError {
+    pub deviation: f64,
+    /// Degrees of freedom that it was estimated with.
+    pub freedom: usize,
 }
 
 /// Whether a counter moved.

@@ -95,7 +95,7 @@ pub(super) fn groups_legend(repeats: Repeats) -> String {
         Repeats::Rounds => "with a sign if its interval excludes 1",
     };
     format!(
-        "Groups: mean is the geometric mean over the {} in which all steps of the group have a value, {tested}; slower, faster, same and open count the verdicts of its steps; the interval of the \
+        "Groups: mean is the geometric mean over the {} in which all steps of the group have a value, {tested}; slower, faster, same and inconcl. count the verdicts of its steps; the interval of the \
          worst step holds for all steps of the group at once. min, max, avg and median summarise the ratios of the single \
          steps, as Small Datum does: with more steps they spread further even if nothing changed.",
         repeats.many()

@@ -22,7 +22,7 @@ mod together;
 use crate::charts::{self, Chart};
 use crate::contract;
 use crate::document::{Block, Document, Figure, Table};
-use crate::{bisection, build_noise, calibration, comparison, explanation, history, import};
+use crate::{bisection, build_noise, calibration, comparison, explanation, history, hosts, import};
 use findings::{ComparedRun, Finding};
 use post::Illustration;
 use std::collections::BTreeSet;
@@ -200,6 +200,11 @@ impl Format {
         !self.is_of_comparisons() || matches!(finding, Finding::Comparison(_))
     }
 
+    /// Whether it is the table of one finding.
+    pub fn is_table(&self) -> bool {
+        matches!(self.make, Make::Table(_))
+    }
+
     /// Whether it always is several files.
     pub fn is_files(&self) -> bool {
         matches!(self.make, Make::Charts(..))
@@ -329,10 +334,18 @@ pub fn render(findings: &[Finding], format: &Format, options: &Options) -> Resul
     }))
 }
 
-/// Whether it is one of the two runs of a workload whose steps were measured by the design that suits each.
+/// Several documents as one.
+#[cfg(test)]
+pub(crate) fn joined(documents: Vec<Document>) -> Document {
+    together::document(documents)
+}
+
+/// Whether it is one of several whose tables have the same columns: the runs of a workload whose steps were measured by the design that suits
+/// each, and what was found on several hosts in each workload.
 fn is_part(finding: &Finding) -> bool {
     match finding {
         Finding::Comparison(run) => !run.view.conditions.steps_of_other_run.is_empty(),
+        Finding::Hosts(_) => true,
         _ => false,
     }
 }
@@ -344,6 +357,7 @@ pub fn kind(finding: &Finding) -> &'static str {
         Finding::Calibration(_) => "calibration",
         Finding::BuildNoise(_) => "build noise",
         Finding::History(_) => "history",
+        Finding::Hosts(_) => "comparison on several hosts",
         Finding::Bisection(_) => "bisection",
         Finding::Explanation(_) => "explanation",
         Finding::Import(_) => "import",
@@ -357,6 +371,7 @@ pub fn document(finding: &Finding) -> Document {
         Finding::Calibration(view) => calibration::document(view),
         Finding::BuildNoise(view) => build_noise::document(view),
         Finding::History(view) => history::document(view),
+        Finding::Hosts(view) => hosts::document(view),
         Finding::Bisection(view) => bisection::document(view),
         Finding::Explanation(view) => explanation::document(view),
         Finding::Import(view) => import::document(view),
@@ -383,6 +398,7 @@ pub fn json(finding: &Finding) -> Result<String, serde_json::Error> {
         Finding::Calibration(view) => calibration::json(view),
         Finding::BuildNoise(view) => build_noise::json(view),
         Finding::History(view) => history::json(view),
+        Finding::Hosts(view) => hosts::json(view),
         Finding::Bisection(view) => serde_json::to_value(&view.found)?,
         Finding::Explanation(view) => explanation::json(view),
         Finding::Import(view) => import::json(view),
@@ -396,6 +412,7 @@ pub fn table(finding: &Finding) -> Table {
         Finding::Calibration(view) => calibration::table(view),
         Finding::BuildNoise(view) => build_noise::table(view),
         Finding::History(view) => history::table(view),
+        Finding::Hosts(view) => hosts::table(view),
         Finding::Bisection(view) => bisection::table(view),
         Finding::Explanation(view) => explanation::table(view),
         Finding::Import(view) => import::table(view),

@@ -11,14 +11,14 @@ pub fn document(mut documents: Vec<Document>) -> Document {
     {
         return only;
     }
-    let mut joined = Document {
-        kind,
-        intro: vec![
+    let intro = match documents.first() {
+        // What holds over all of them.
+        Some(first) if first.runs.is_empty() => "Then each run by itself, one after another.",
+        Some(_) | None => {
             "Several runs, one after another. Each is compared with its own base; between runs nothing is."
-                .to_owned(),
-        ],
-        ..Document::default()
+        }
     };
+    let mut joined = Document { kind, intro: vec![intro.to_owned()], ..Document::default() };
     for (document, number) in documents.into_iter().zip(1..) {
         add(&mut joined, document, number);
     }
@@ -28,7 +28,7 @@ pub fn document(mut documents: Vec<Document>) -> Document {
 
 fn add(joined: &mut Document, document: Document, number: usize) {
     let run = document.runs.join(", ");
-    let of_run = |text: String| format!("{run}: {text}");
+    let of_run = |text: String| if run.is_empty() { text } else { format!("{run}: {text}") };
     if !joined.title.is_empty() {
         joined.title.push_str("; ");
     }
@@ -43,12 +43,15 @@ fn add(joined: &mut Document, document: Document, number: usize) {
         notice
     }));
     let commands = document.command.into_iter().map(Block::Verbatim);
-    let title = format!("Run {run}: {}", document.title);
+    let title = match run.as_str() {
+        "" => document.title.clone(),
+        run => format!("Run {run}: {}", document.title),
+    };
     let heading = Section::new(format!("run-{number}"), title, commands.collect());
     joined.sections.push(heading);
     joined.sections.extend(document.sections.into_iter().map(|section| Section {
         id: within(number, &section.id),
-        title: format!("{} (run {run})", section.title),
+        title: if run.is_empty() { section.title } else { format!("{} (run {run})", section.title) },
         blocks: section.blocks.into_iter().map(|block| of_document(block, number)).collect(),
         ..section
     }));

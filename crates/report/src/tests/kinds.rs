@@ -109,12 +109,13 @@ fn several_findings_are_an_array_of_json_and_no_table() {
 }
 
 /// One finding of each kind, in the order of the table.
-fn every_kind() -> [Finding; 7] {
+fn every_kind() -> [Finding; 8] {
     [
         super::finding(super::comparison()),
         Finding::Calibration(calibrated()),
         noisy_builds(),
         Finding::History(history::tests::iostat()),
+        super::hosts::three(),
         Finding::Bisection(bisection::tests::view()),
         Finding::Import(import::tests::of_summary()),
         Finding::Explanation(explanation::tests::view()),

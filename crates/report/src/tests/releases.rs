@@ -58,6 +58,7 @@ fn case(truth: &Truth, side: usize, like: &ComparedStep) -> ComparedStep {
         low: Some(low),
         high: Some(high),
         confidence: Some(0.99),
+        error: None,
         repeats: 9,
         moved: None,
     };

@@ -36,6 +36,7 @@ fn metric(metric: Metric, [base, candidate, low, high]: Measured) -> ComparedMet
         low: end(low),
         high: end(high),
         confidence: Some(0.99),
+        error: None,
         repeats: 0,
         moved: None,
     }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 /// Rows that a version could write and the one before it could not: by the version, so that a table that is made again later has some.
-const ROWS: [(usize, &str); 11] = [
+const ROWS: [(usize, &str); 12] = [
     (
         1,
         "INSERT INTO hosts VALUES (1, 'bench-1', 'boot-a', '6.8', 'cpu', 8, 64, '{}');
@@ -67,10 +67,11 @@ const ROWS: [(usize, &str); 11] = [
          VALUES ('w', 'bench-1', 'small', 'readrandom', 'a', 'b', 1, 0.9, 0.8, 0.95, 'c', 'new', 'first', 'first');",
     ),
     (17, "INSERT INTO watch_runs VALUES ('first');"),
+    (18, "INSERT INTO reading_names VALUES (1, '[\"stat.ctxt\"]');"),
 ];
 
 /// A store as a dbdyno of this version left it: it had come from the first one, and each had written its rows.
-fn of_version(path: &Path, version: usize) -> BTreeMap<String, i64> {
+pub(super) fn of_version(path: &Path, version: usize) -> BTreeMap<String, i64> {
     let mut connection = Connection::open(path).unwrap();
     connection.pragma_update(None, "foreign_keys", true).unwrap();
     connection.pragma_update(None, "synchronous", "OFF").unwrap();

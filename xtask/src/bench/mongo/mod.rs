@@ -140,8 +140,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
             "client of an event, dbdyno over PyMongo {version} (goals: CPU at most {GOAL_CPU}, rate at least {GOAL_RATE})"
         );
         println!(
-            "{:<10} {:<9} {:>6}  {:<16} {:>6} {:>12} {:>12}",
-            "server", "event", "CPU", "99 % interval", "rate", "PyMongo ns", "dbdyno ns"
+            "{:<10} {:<9} {:>6}  {:<16} {:>6}  {:<16} {:>11} {:>11}",
+            "server", "event", "CPU", "99 % interval", "rate", "99 % interval", "PyMongo ns", "dbdyno ns"
         );
         cases.iter().for_each(|case| println!("{}", case.text()));
     }
@@ -291,14 +291,18 @@ impl Case {
     }
 
     fn text(&self) -> String {
-        let Ratios { median, low, high, .. } = self.cpu;
-        let interval = low.zip(high).map(|(low, high)| format!("[{low:.3}, {high:.3}]")).unwrap_or_default();
+        let interval = |of: &Ratios| {
+            of.low.zip(of.high).map(|(low, high)| format!("[{low:.3}, {high:.3}]")).unwrap_or_default()
+        };
         let document = self.document_ns().map(|ns| format!("  {ns:.0} ns a document")).unwrap_or_default();
         format!(
-            "{:<10} {:<9} {median:>6.3}  {interval:<16} {:>6.2} {:>12.0} {:>12.0}{document}{}",
+            "{:<10} {:<9} {:>6.3}  {:<16} {:>6.2}  {:<16} {:>11.0} {:>11.0}{document}{}",
             self.server,
             self.event.name,
+            self.cpu.median,
+            interval(&self.cpu),
             self.rate.median,
+            interval(&self.rate),
             self.python_ns,
             self.worker_ns,
             if self.meets_goals() { "" } else { "  MISSED" },

@@ -5,7 +5,7 @@ use super::values::{Cells, judged, mean_of_side};
 use crate::background_rates;
 use crate::comparison::group::{self, GroupRow, Interval, Summary, Worst};
 use crate::comparison::visible::{self, OfCandidate, VisibleChanges};
-use crate::comparison::{ComparedMetric, ComparedStep, StepView, Values, facts};
+use crate::comparison::{ComparedMetric, ComparedStep, LnError, StepView, Values, facts};
 use crate::elsewhere;
 use analysis::Ceiling;
 use analysis::rounds::{self, BaseRule, Contrast, Difference, RoundValues, RoundsFit, VersionComparison};
@@ -182,6 +182,9 @@ fn of_version(
         low,
         high: finite(difference.and_then(|difference| difference.high)),
         confidence: low.and(difference.map(|difference| difference.confidence)),
+        error: difference
+            .and_then(|of| Some(LnError { deviation: of.ln_error?, freedom: of.df }))
+            .filter(|error| error.freedom > 0),
         repeats: difference
             .map_or(0, |of| u32::try_from(of.base_rounds.min(of.candidate_rounds)).unwrap_or(u32::MAX)),
         moved: None,

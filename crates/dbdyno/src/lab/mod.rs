@@ -1,0 +1,380 @@
+//! `dbdyno run PLAN --hosts a,b,c`: each host measures all of the plan, with a seed of its own, and its runs come into the store here.
+//! A round or launch with all its subjects stays on one host, so that the host is in no ratio.
+
+mod bundle;
+
+use crate::cli::{Places, Run};
+use crate::commands::measure::{TOOL_VERSION, new_run_id};
+use crate::commands::report;
+use crate::exit::{Ending, usage};
+use crate::planning::drawn_seed;
+use crate::progress::Progress;
+use crate::{interrupt, paths};
+use anyhow::{Context, anyhow};
+use model::figures::and_list;
+use model::job::{Job, JobState};
+use model::plan_file::PlanFile;
+use runner::clock;
+use runner::remote::job::{Ended, HostThere, JobOnHost, OwnProgram, PLAN};
+use runner::remote::{RemoteError, RemoteHost};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+use store::{MergedBy, Writer};
+
+/// What a clock may be off without a word.
+const CLOCK_OFF_S: i64 = 60;
+/// How often Ctrl-C is looked for while nothing is heard.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Measures a plan on hosts. `text` is that of the plan, `file` what it says.
+pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> anyhow::Result<Ending> {
+    let hosts = hosts(&arguments.hosts)?;
+    // Before anything is begun anywhere: what no host could be given.
+    bundle::files(text, file)?;
+    let writer = paths::open_store(places)?;
+    let campaign = new_run_id()?;
+    let first_seed = match file.seed {
+        Some(seed) => seed,
+        None => drawn_seed()?,
+    };
+    let job = |(host, number): (&RemoteHost, u32)| Job {
+        campaign: campaign.clone(),
+        number,
+        host: host.target().to_owned(),
+        state: JobState::Waiting,
+        message: None,
+        seed: first_seed.wrapping_add(u64::from(number)),
+        plan: text.to_owned(),
+        changed_at_us: clock::epoch_us(),
+    };
+    let jobs: Vec<Job> = hosts.iter().zip(1..).map(job).collect();
+    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs)
+}
+
+/// Goes on with the jobs of a campaign that are not done.
+pub fn resume(places: &Places, arguments: &Run, jobs: Vec<Job>) -> anyhow::Result<Ending> {
+    let Some(first) = jobs.first() else { return Ok(Ending::Done) };
+    let campaign = first.campaign.clone();
+    if jobs.iter().all(|job| job.state == JobState::Done) {
+        return Err(usage(anyhow!("all jobs of campaign {campaign} are done: there is nothing to resume")));
+    }
+    let writer = paths::open_store(places)?;
+    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs)
+}
+
+/// # Errors
+/// A text that names no host, or one twice.
+fn hosts(texts: &[String]) -> anyhow::Result<Vec<RemoteHost>> {
+    let mut seen = BTreeSet::new();
+    let mut hosts = Vec::new();
+    for text in texts {
+        let host = RemoteHost::new(text).map_err(usage)?;
+        if !seen.insert(host.clone()) {
+            return Err(usage(anyhow!(
+                "host {text} is named twice: two jobs would disturb each other there"
+            )));
+        }
+        hosts.push(host);
+    }
+    Ok(hosts)
+}
+
+/// What is heard of a job.
+enum Heard {
+    Line(String),
+    Running,
+    /// How it ended, and its store if there is one.
+    Ended(anyhow::Result<(Ended, Option<Vec<u8>>)>),
+}
+
+/// A campaign on several hosts.
+struct Lab {
+    writer: Writer,
+    progress: Progress,
+    campaign: String,
+}
+
+impl Lab {
+    fn carry_out(mut self, places: &Places, arguments: &Run, mut jobs: Vec<Job>) -> anyhow::Result<Ending> {
+        interrupt::listen()?;
+        self.writer.write_jobs(&jobs)?;
+        let program = OwnProgram::read()?;
+        let names: Vec<String> = jobs.iter().map(|job| job.host.clone()).collect();
+        self.progress.say(&format!("campaign {} on {}", self.campaign, and_list(&names)));
+        self.measure(&mut jobs, &Common::of(&program, arguments));
+        let left: Vec<&Job> = jobs.iter().filter(|job| job.state != JobState::Done).collect();
+        for job in &left {
+            let message = job.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+            self.progress.say(&format!("{}: {}{message}", job.host, job.state.name()));
+        }
+        if !left.is_empty() {
+            self.progress.say(&format!("`dbdyno run --resume {}` continues", self.campaign));
+        }
+        let ending = match jobs.iter().map(|job| job.state).max_by_key(|state| gravity(*state)) {
+            Some(JobState::Done) | None => Ending::Done,
+            Some(JobState::Interrupted) => Ending::Interrupted,
+            Some(_) => Ending::RunFailed,
+        };
+        if !self.writer.store().runs_of_campaign(&self.campaign)?.is_empty() {
+            drop(self.writer);
+            report::of_campaign(places, &self.campaign, &arguments.output, arguments.detail)?;
+        }
+        Ok(ending)
+    }
+
+    /// All hosts at the same time, until each has ended or cannot be heard any more.
+    fn measure(&mut self, jobs: &mut [Job], common: &Common<'_>) {
+        let on_hosts = jobs.to_vec();
+        let mut waiting: BTreeSet<usize> =
+            (0..jobs.len()).filter(|place| jobs[*place].state != JobState::Done).collect();
+        thread::scope(|scope| {
+            let (sender, heard) = mpsc::channel();
+            for place in waiting.clone() {
+                let (sender, job) = (sender.clone(), &on_hosts[place]);
+                scope.spawn(move || {
+                    let ended = carry_out(job, common, &|heard| tell(&sender, place, heard));
+                    tell(&sender, place, Heard::Ended(ended));
+                });
+            }
+            drop(sender);
+            let mut stopping = false;
+            loop {
+                match heard.recv_timeout(LOOK) {
+                    Ok((place, heard)) => {
+                        if matches!(heard, Heard::Ended(_)) {
+                            waiting.remove(&place);
+                        }
+                        self.on(&mut jobs[place], heard);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+                if interrupt::requested() && !stopping {
+                    stopping = true;
+                    self.progress.say("stopping the hosts");
+                    for place in &waiting {
+                        let job = &on_hosts[*place];
+                        scope.spawn(move || stop(job, common));
+                    }
+                }
+            }
+        });
+    }
+
+    /// What cannot be written is told, and keeps no other host waiting.
+    fn on(&mut self, job: &mut Job, heard: Heard) {
+        match heard {
+            Heard::Line(line) => return self.progress.say(&format!("{}: {line}", job.host)),
+            Heard::Running => (job.state, job.message) = (JobState::Running, None),
+            Heard::Ended(Ok((ended, store))) => {
+                (job.state, job.message) = match ended {
+                    Ended::Done => (JobState::Done, None),
+                    Ended::Interrupted => (JobState::Interrupted, None),
+                    Ended::Failed { message } => (JobState::Failed, Some(message)),
+                };
+                if let Some(store) = store
+                    && let Err(error) = self.merge(job, &store)
+                {
+                    (job.state, job.message) = (JobState::Failed, Some(format!("{error:#}")));
+                }
+            }
+            Heard::Ended(Err(error)) => {
+                let is_lost = error
+                    .chain()
+                    .filter_map(|cause| cause.downcast_ref::<RemoteError>())
+                    .any(RemoteError::is_of_connection);
+                job.state = if is_lost { JobState::Unreachable } else { JobState::Failed };
+                job.message = Some(format!("{error:#}"));
+            }
+        }
+        job.changed_at_us = clock::epoch_us();
+        if let Err(error) = self.writer.write_jobs(std::slice::from_ref(job)) {
+            self.progress.say(&format!("{}: {:#}", job.host, anyhow::Error::new(error)));
+        }
+    }
+
+    /// Adds what a host has measured to the store.
+    fn merge(&mut self, job: &Job, store: &[u8]) -> anyhow::Result<()> {
+        // Beside the store, where there has to be room for it anyway.
+        let beside = self.writer.store().path().parent().filter(|path| !path.as_os_str().is_empty());
+        let directory = tempfile::Builder::new()
+            .prefix(".dbdyno-job-")
+            .tempdir_in(beside.unwrap_or(Path::new(".")))
+            .context("failed to make a directory for the store of a host")?;
+        let file = directory.path().join("store.sqlite");
+        std::fs::write(&file, store).context("failed to write the store of a host")?;
+        let by = MergedBy { origin: &job.host, at_us: clock::epoch_us(), tool_version: TOOL_VERSION };
+        let merged = store::merge(&mut self.writer, &file, by)?;
+        match merged.parted.first() {
+            Some(run) => Err(anyhow!("run {run} is in the store already, and is not the one of the host")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A receiver that is gone has ended with an error of its own.
+fn tell(sender: &Sender<(usize, Heard)>, place: usize, heard: Heard) {
+    let _ = sender.send((place, heard));
+}
+
+/// What all jobs of a campaign share.
+struct Common<'a> {
+    program: &'a OwnProgram,
+    /// Beside the job itself.
+    begin: Vec<String>,
+    resume: Vec<String>,
+    /// The hosts that were looked at, by what they call themselves, with what ssh calls them.
+    names: Mutex<BTreeMap<String, String>>,
+}
+
+impl<'a> Common<'a> {
+    fn of(program: &'a OwnProgram, arguments: &Run) -> Common<'a> {
+        let speed: &[&str] = if arguments.speed.no_fingerprint { &["--no-fingerprint"] } else { &[] };
+        let retry: &[&str] = if arguments.retry_failed { &["--retry-failed"] } else { &[] };
+        let words = |all: &[&[&str]]| all.concat().into_iter().map(str::to_owned).collect();
+        Common {
+            program,
+            begin: words(&[&["run", PLAN], speed]),
+            resume: words(&[&["run", "--resume", "last"], speed, retry]),
+            names: Mutex::default(),
+        }
+    }
+
+    /// # Errors
+    /// Two hosts of one name: they are one machine, on which jobs would disturb each other, or nobody could tell their results apart.
+    fn register(&self, there: &HostThere, target: &str) -> anyhow::Result<()> {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        match names.insert(there.name.clone(), target.to_owned()) {
+            Some(other) if other != target => Err(anyhow!(
+                "it calls itself {}, as {other} does: name each host once, and give hosts names of their own",
+                there.name
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn carry_out(
+    job: &Job,
+    common: &Common<'_>,
+    tell: &dyn Fn(Heard),
+) -> anyhow::Result<(Ended, Option<Vec<u8>>)> {
+    let (name, begin) = (name_of(job), begin(job, common));
+    let on_host = on_host(job, common, &name, &begin)?;
+    let there = on_host.prepare()?;
+    common.register(&there, &job.host)?;
+    let off_s = there.clock_s - clock::epoch_us() / 1_000_000;
+    if off_s.abs() > CLOCK_OFF_S {
+        tell(Heard::Line(format!(
+            "warning: its clock is {off_s} s off: nothing is compared across clocks, but runs are sorted by when they began"
+        )));
+    }
+    if !on_host.has_files()? {
+        let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
+        on_host.put_files(&bundle::files(&job.plan, &file)?)?;
+    }
+    if interrupt::requested() {
+        return Ok((Ended::Interrupted, None));
+    }
+    on_host.start()?;
+    tell(Heard::Running);
+    if interrupt::requested() {
+        on_host.stop()?;
+    }
+    let ended = on_host.follow(|line| tell(Heard::Line(line.to_owned())))?;
+    match on_host.store() {
+        Ok(store) => Ok((ended, Some(store))),
+        Err(error) => match ended {
+            // It may have ended before it made one; why it did is the better message.
+            Ended::Failed { .. } | Ended::Interrupted => Ok((ended, None)),
+            Ended::Done => Err(error.into()),
+        },
+    }
+}
+
+/// A host that cannot be reached any more is told of by who follows it.
+fn stop(job: &Job, common: &Common<'_>) {
+    let name = name_of(job);
+    if let Ok(on_host) = on_host(job, common, &name, &[]) {
+        let _ = on_host.stop();
+    }
+}
+
+fn on_host<'a>(
+    job: &Job,
+    common: &'a Common<'_>,
+    name: &'a str,
+    begin: &'a [String],
+) -> Result<JobOnHost<'a>, RemoteError> {
+    let host = RemoteHost::new(&job.host)?;
+    Ok(JobOnHost { host, program: common.program, name, begin, resume: &common.resume })
+}
+
+fn name_of(job: &Job) -> String {
+    format!("{}-{}", job.campaign, job.number)
+}
+
+fn begin(job: &Job, common: &Common<'_>) -> Vec<String> {
+    let mut words = common.begin.clone();
+    words.extend(["--job".to_owned(), format!("{}:{}:{}", job.campaign, job.number, job.seed)]);
+    words
+}
+
+/// How a campaign ends is how the gravest of its jobs does.
+fn gravity(state: JobState) -> u8 {
+    match state {
+        JobState::Done => 0,
+        JobState::Interrupted => 1,
+        JobState::Waiting | JobState::Running | JobState::Unreachable => 2,
+        JobState::Failed => 3,
+    }
+}
+
+/// What a host was told of the job that it measures: `--job CAMPAIGN:NUMBER:SEED`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobHere {
+    pub campaign: String,
+    pub number: u32,
+    pub seed: u64,
+}
+
+impl std::str::FromStr for JobHere {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<JobHere, String> {
+        let mut parts = text.split(':');
+        let parsed = (|| {
+            let campaign = parts.next().filter(|campaign| !campaign.is_empty())?;
+            let number = parts.next()?.parse().ok()?;
+            let seed = parts.next()?.parse().ok()?;
+            parts.next().is_none().then(|| JobHere { campaign: campaign.to_owned(), number, seed })
+        })();
+        parsed.ok_or_else(|| "write it like 20261127-160000-3fa9:2:7".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_read_back_and_what_is_none_refused() {
+        let job = JobHere { campaign: "20261127-160000-3fa9".to_owned(), number: 2, seed: u64::MAX };
+        assert_eq!("20261127-160000-3fa9:2:18446744073709551615".parse(), Ok(job));
+        for text in ["", "a", "a:1", ":1:2", "a:x:2", "a:1:2:3"] {
+            assert!(text.parse::<JobHere>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_named_twice_is_refused() {
+        let named = |texts: &[&str]| hosts(&texts.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(named(&["a", "me@b"]).unwrap().len(), 2);
+        assert!(named(&["a", "b", "a"]).unwrap_err().to_string().contains("named twice"));
+        assert!(named(&["-x"]).is_err());
+    }
+}

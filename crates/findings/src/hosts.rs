@@ -1,0 +1,346 @@
+//! One comparison on several hosts: on how many of them a change was found, their mean if they are enough, and whether they disagree.
+//!
+//! Each host's verdicts are its own and stay as they are. Nothing is pooled: a host that is noisier, or of another class, changes the
+//! verdict of no other.
+
+use crate::comparison::{ComparedStep, Comparison, LnError, Repeats};
+use crate::conditions::{Differing, RunConditions, cpus};
+use analysis::hosts::{self, OnHost};
+use model::figures::bytes;
+use model::record::RunRecord;
+use model::units::Bytes;
+use model::verdict::Verdict;
+use serde::Serialize;
+use std::fmt;
+
+/// Share of means over hosts whose interval misses the truth, and of runs without any disagreement that show one.
+pub const ALPHA: f64 = 0.05;
+
+/// What was found on all hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostsView {
+    pub workload: String,
+    /// As the user named it.
+    pub base: String,
+    /// The candidates that some host has measured, as the user named them.
+    pub candidates: Vec<String>,
+    /// A change within plus or minus this share is no change.
+    pub margin: f64,
+    pub repeats: Repeats,
+    /// In the order of their names.
+    pub hosts: Vec<HostFacts>,
+    /// Every candidate in every step that some host has measured: by candidate, then in the order of the workload.
+    pub cases: Vec<HostsCase>,
+}
+
+/// A host, and what it measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostFacts {
+    pub name: String,
+    /// `AMD EPYC, 2 CPUs, 24 GB`: hosts of one class have the same.
+    pub class: String,
+    pub kernel: String,
+    /// The run.
+    pub run: String,
+    /// Launches or rounds that ended.
+    pub repeats: u32,
+}
+
+/// A candidate in a step on all hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostsCase {
+    pub step: String,
+    /// As the user named it.
+    pub candidate: String,
+    /// What each host says, in their order; absent if it has no ratio of it.
+    pub by_host: Vec<Option<ByHost>>,
+    /// The mean over hosts; absent if fewer than [`hosts::LEAST_HOSTS`] have a ratio.
+    pub mean: Option<MeanOverHosts>,
+    /// The two hosts that differ most clearly, if any do.
+    pub disagreement: Option<Disagreement>,
+}
+
+/// What one host says of a candidate in a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ByHost {
+    pub verdict: Verdict,
+    /// Whether a change holds after correction for all steps of the host's run, beyond the layout of code.
+    pub counts: bool,
+    pub ratio: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Of the interval.
+    pub confidence: Option<f64>,
+    /// The standard error of ln of the ratio; absent if it is not known.
+    pub error: Option<LnError>,
+    /// Launches or rounds that it rests on.
+    pub repeats: u32,
+    /// The smallest change that this host would have found with 90 % power (0.02 is 2 %).
+    pub visible_change: Option<f64>,
+}
+
+/// The mean of a ratio over hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MeanOverHosts {
+    pub ratio: f64,
+    pub low: f64,
+    pub high: f64,
+    /// How far hosts scatter around it beyond their own errors (0.02 is 2 %).
+    pub between: f64,
+    /// Hosts that it is of.
+    pub hosts: u32,
+}
+
+/// Two hosts that differ by more than the margin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Disagreement {
+    /// The place of the host on which the candidate does worse.
+    pub worse: usize,
+    /// The place of that on which it does better.
+    pub better: usize,
+    /// Corrected for all pairs of hosts and all cases.
+    pub p: f64,
+}
+
+/// Why runs are no comparison on several hosts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotOverHosts {
+    /// Both are of one host.
+    #[error("runs {first} and {second} are both of host {host}: name one run of each host")]
+    SameHost { host: String, first: String, second: String },
+    #[error(
+        "runs {first} and {second} cannot be compared: they differ in {}; report them one by one",
+        Listed(what)
+    )]
+    Apart { first: String, second: String, what: Vec<Differing> },
+}
+
+struct Listed<'a>(&'a [Differing]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(Differing::to_string).collect();
+        out.write_str(&all.join(", "))
+    }
+}
+
+/// Whether runs are of more than one host.
+pub fn are_of_several(records: &[RunRecord]) -> bool {
+    records.iter().any(|record| record.host.name != records[0].host.name)
+}
+
+/// The view of runs of several hosts, with what is said of each.
+///
+/// # Errors
+/// [`NotOverHosts`] if two runs are of one host, or differ in more than the host.
+pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHosts> {
+    let mut runs = runs.to_vec();
+    runs.sort_by(|left, right| left.0.host.name.cmp(&right.0.host.name));
+    for pair in runs.windows(2) {
+        if let [(one, _), (other, _)] = pair
+            && one.host.name == other.host.name
+        {
+            let host = one.host.name.clone();
+            return Err(NotOverHosts::SameHost { host, first: one.id.clone(), second: other.id.clone() });
+        }
+    }
+    let Some((first, view)) = runs.first().copied() else { return Ok(HostsView::default()) };
+    for (record, _) in &runs[1..] {
+        apart(first, record)?;
+    }
+    // What one host could not measure, others may have.
+    let mut candidates: Vec<&str> = Vec::new();
+    for name in runs.iter().flat_map(|(_, view)| view.candidates()).map(|one| one.subject.as_str()) {
+        if !candidates.contains(&name) {
+            candidates.push(name);
+        }
+    }
+    let steps = first.plan.chosen_steps().filter(|step| !step.helper).map(|step| step.name.as_str());
+    let steps: Vec<&str> = steps.collect();
+    let mut cases = Vec::new();
+    for candidate in &candidates {
+        for step in &steps {
+            let by_host: Vec<Option<ByHost>> =
+                runs.iter().map(|(_, view)| by_host(view, step, candidate)).collect();
+            if by_host.iter().any(Option::is_some) {
+                cases.push(HostsCase {
+                    step: (*step).to_owned(),
+                    candidate: (*candidate).to_owned(),
+                    mean: mean(&by_host),
+                    by_host,
+                    disagreement: None,
+                });
+            }
+        }
+    }
+    let all = cases.len();
+    for case in &mut cases {
+        case.disagreement = disagreement(&case.by_host, view.margin, all);
+    }
+    Ok(HostsView {
+        workload: view.run.workload.clone(),
+        base: view.base.clone(),
+        candidates: candidates.into_iter().map(str::to_owned).collect(),
+        margin: view.margin,
+        repeats: view.repeats,
+        hosts: runs.iter().map(|(record, view)| facts(record, view)).collect(),
+        cases,
+    })
+}
+
+/// Refuses runs that differ in more than their hosts.
+fn apart(first: &RunRecord, other: &RunRecord) -> Result<(), NotOverHosts> {
+    let conditions =
+        |record: &RunRecord| RunConditions::of(&record.plan, &record.host, record.fingerprint.as_ref());
+    let what = conditions(first).apart_but_for_hosts(&conditions(other));
+    match what.is_empty() {
+        true => Ok(()),
+        false => Err(NotOverHosts::Apart { first: first.id.clone(), second: other.id.clone(), what }),
+    }
+}
+
+fn facts(record: &RunRecord, view: &Comparison) -> HostFacts {
+    let host = &record.host;
+    HostFacts {
+        name: host.name.clone(),
+        class: format!("{}, {}, {}", host.cpu_model, cpus(host), bytes(Bytes(host.memory_bytes))),
+        kernel: host.kernel.clone(),
+        run: record.id.clone(),
+        repeats: view.run.launches,
+    }
+}
+
+fn by_host(view: &Comparison, step: &str, candidate: &str) -> Option<ByHost> {
+    let side = view.candidates().iter().find(|one| one.subject == candidate)?.side;
+    let case: &ComparedStep = view.steps.iter().find(|one| one.name == step)?.case(side)?;
+    let (deciding, ratio) = case.deciding_ratio()?;
+    Some(ByHost {
+        verdict: case.verdict,
+        counts: case.counts(),
+        ratio,
+        low: deciding.low,
+        high: deciding.high,
+        confidence: deciding.confidence,
+        error: deciding.error,
+        repeats: deciding.repeats,
+        visible_change: case.visible_change,
+    })
+}
+
+fn mean(by_host: &[Option<ByHost>]) -> Option<MeanOverHosts> {
+    let of = || by_host.iter().flatten();
+    let effects: Vec<f64> = of().map(|host| host.ratio.ln()).collect();
+    let errors: Vec<f64> = of().filter_map(|host| Some(host.error?.deviation)).collect();
+    let mean = hosts::mean(&effects, &errors, ALPHA)?;
+    Some(MeanOverHosts {
+        ratio: mean.effect.exp(),
+        low: mean.low.exp(),
+        high: mean.high.exp(),
+        between: mean.between,
+        hosts: u32::try_from(effects.len()).unwrap_or(u32::MAX),
+    })
+}
+
+/// Of so many cases, at a level that is corrected for all of them and for all pairs of hosts.
+fn disagreement(by_host: &[Option<ByHost>], margin: f64, cases: usize) -> Option<Disagreement> {
+    let known = by_host.iter().enumerate().filter_map(|(place, of)| {
+        let of = of.as_ref()?;
+        let LnError { deviation, freedom } = of.error?;
+        Some((place, OnHost { effect: of.ratio.ln(), error: deviation, freedom }))
+    });
+    let (places, effects): (Vec<usize>, Vec<OnHost>) = known.unzip();
+    let found = hosts::disagreement(&effects, margin.ln_1p(), ALPHA / cases as f64)?;
+    let p = (found.p * cases as f64).min(1.0);
+    Some(Disagreement { worse: places[found.smaller], better: places[found.larger], p })
+}
+
+impl Default for HostsView {
+    fn default() -> HostsView {
+        HostsView {
+            workload: String::new(),
+            base: String::new(),
+            candidates: Vec::new(),
+            margin: 0.0,
+            repeats: Repeats::Launches,
+            hosts: Vec::new(),
+            cases: Vec::new(),
+        }
+    }
+}
+
+impl HostsCase {
+    /// On how many hosts it has this verdict, and counts if it is a change.
+    pub fn hosts_with(&self, verdict: Verdict) -> usize {
+        let is_it = |one: &&ByHost| one.verdict == verdict && (one.counts || !verdict.is_directional());
+        self.by_host.iter().flatten().filter(is_it).count()
+    }
+
+    /// Hosts that have a ratio of it.
+    pub fn measured_on(&self) -> usize {
+        self.by_host.iter().flatten().count()
+    }
+
+    /// Whether a host found a change that counts, or hosts disagree.
+    pub fn is_worth_a_row(&self) -> bool {
+        self.hosts_with(Verdict::Regression) + self.hosts_with(Verdict::Improvement) > 0
+            || self.disagreement.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Evidence;
+    use testing::compared::{EQUAL, Truth, record};
+
+    fn on(host: &str, truth: &Truth) -> RunRecord {
+        let mut run = record(truth);
+        run.id = format!("run-{host}");
+        run.host.name = host.to_owned();
+        run
+    }
+
+    fn view(records: &[RunRecord]) -> Result<HostsView, NotOverHosts> {
+        let views: Vec<Comparison> =
+            records.iter().map(|record| Comparison::of(record, &Evidence::default())).collect();
+        let runs: Vec<(&RunRecord, &Comparison)> = records.iter().zip(&views).collect();
+        build(&runs)
+    }
+
+    const SLOW: Truth = Truth { write: 1.0, read: 0.93 };
+
+    #[test]
+    fn a_change_is_counted_by_host_and_hosts_that_differ_are_named() {
+        let records = [on("c", &EQUAL), on("a", &SLOW), on("b", &SLOW)];
+        let view = view(&records).unwrap();
+        let names: Vec<&str> = view.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        let case = view.cases.iter().find(|case| case.step == "readrandom").unwrap();
+        assert_eq!((case.hosts_with(Verdict::Regression), case.measured_on()), (2, 3));
+        assert_eq!(case.mean, None, "three hosts are too few");
+        let apart = case.disagreement.unwrap();
+        assert_eq!((apart.better, apart.p < 1e-3), (2, true));
+        let other = view.cases.iter().find(|case| case.step == "overwrite-after-fill").unwrap();
+        assert!(!other.is_worth_a_row());
+    }
+
+    #[test]
+    fn from_five_hosts_on_there_is_a_mean_and_its_interval_holds_what_was_planted() {
+        let records: Vec<RunRecord> = ["a", "b", "c", "d", "e"].map(|host| on(host, &SLOW)).into();
+        let view = view(&records).unwrap();
+        let case = view.cases.iter().find(|case| case.step == "readrandom").unwrap();
+        let mean = case.mean.unwrap();
+        assert!(mean.low < 0.93 && 0.93 < mean.high && mean.high < 0.94, "{mean:?}");
+        assert_eq!((mean.hosts, case.disagreement), (5, None));
+    }
+
+    #[test]
+    fn two_runs_of_a_host_and_runs_of_other_sizes_are_refused() {
+        let error = view(&[on("a", &EQUAL), on("a", &SLOW)]).unwrap_err();
+        assert!(matches!(&error, NotOverHosts::SameHost { host, .. } if host == "a"));
+        let mut larger = on("b", &EQUAL);
+        larger.plan.workload.data.keys *= 2;
+        let error = view(&[on("a", &EQUAL), larger]).unwrap_err().to_string();
+        assert!(error.contains("differ in rows (1000 and 2000)"), "{error}");
+    }
+}

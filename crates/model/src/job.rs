@@ -1,0 +1,49 @@
+//! A campaign on several hosts: what each of them has to do of it.
+
+use serde::Serialize;
+
+/// What one host measures of a campaign: all of its plan, from a seed of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// The text that all runs of the campaign share.
+    pub campaign: String,
+    /// From 1.
+    pub number: u32,
+    /// As ssh calls it.
+    pub host: String,
+    pub state: JobState,
+    /// Why it is not done; absent if there is no more to say.
+    pub message: Option<String>,
+    /// Of all random choices of its runs.
+    pub seed: u64,
+    /// The text of the plan.
+    pub plan: String,
+    /// Microseconds since the epoch.
+    pub changed_at_us: i64,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum JobState {
+    /// Nothing of it has begun.
+    Waiting,
+    /// It was begun, and nobody has seen its end.
+    Running,
+    /// All of it is measured, and its runs are in the store.
+    Done,
+    /// It ended otherwise; what it has measured is in the store.
+    Failed,
+    /// The user stopped it.
+    Interrupted,
+    /// The connection failed: it may go on there.
+    Unreachable,
+}
+
+impl JobState {
+    /// The name in JSON and in the store.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}

@@ -1,0 +1,77 @@
+//! What was found on several hosts, in every format.
+
+use super::{plain, shown};
+use crate::render::text::TextOptions;
+use crate::schema_check::check;
+use crate::{json, table};
+use findings::judge::Evidence;
+use findings::{Comparison, Finding, hosts};
+use model::record::RunRecord;
+use testing::compared::{EQUAL, Truth, record};
+
+const SLOW: Truth = Truth { write: 1.0, read: 0.93 };
+const FAST: Truth = Truth { write: 1.05, read: 0.93 };
+
+fn finding(of: &[(&str, &Truth)]) -> Finding {
+    let on = |(host, truth): &(&str, &Truth)| {
+        let mut run = record(truth);
+        run.id = format!("20261127-1600{host}");
+        run.host.name = (*host).to_owned();
+        run.host.cpu_model = if *host == "lab-3" { "Xeon".to_owned() } else { "EPYC".to_owned() };
+        run.host.cpus = 8;
+        run.host.memory_bytes = 32 << 30;
+        run.host.kernel = "6.12".to_owned();
+        run
+    };
+    let records: Vec<RunRecord> = of.iter().map(on).collect();
+    let views: Vec<Comparison> =
+        records.iter().map(|record| Comparison::of(record, &Evidence::default())).collect();
+    let runs: Vec<(&RunRecord, &Comparison)> = records.iter().zip(&views).collect();
+    Finding::Hosts(hosts::build(&runs).unwrap())
+}
+
+pub(super) fn three() -> Finding {
+    finding(&[("lab-1", &SLOW), ("lab-2", &SLOW), ("lab-3", &EQUAL)])
+}
+
+fn text(finding: &Finding, width: usize) -> String {
+    shown(finding, "text", TextOptions { detail: true, ..plain(width) })
+}
+
+#[test]
+fn three_hosts_in_text() {
+    insta::assert_snapshot!("hosts_three_at_80", text(&three(), 80));
+    insta::assert_snapshot!("hosts_three_at_120", text(&three(), 120));
+}
+
+#[test]
+fn seven_hosts_have_a_mean_and_no_column_each() {
+    let names: Vec<String> = (1..=7).map(|number| format!("lab-{number}")).collect();
+    let of: Vec<(&str, &Truth)> = names.iter().map(|name| (name.as_str(), &FAST)).collect();
+    insta::assert_snapshot!("hosts_seven_at_120", text(&finding(&of), 120));
+}
+
+#[test]
+fn scripts_have_every_host_of_every_case() {
+    let finding = three();
+    check("hosts", &json(&finding).unwrap());
+    let table = table(&finding);
+    assert_eq!(table.rows.len(), 2 * 3);
+    let page = shown(&finding, "html", plain(80));
+    assert!(page.contains("Relative rate by host"), "a page has the chart");
+}
+
+#[test]
+fn what_holds_over_hosts_stands_before_their_runs_and_is_of_none_of_them() {
+    let runs = [super::finding(super::comparison()), super::finding(super::comparison())];
+    let all: Vec<Finding> = std::iter::once(three()).chain(runs).collect();
+    let documents = all.iter().map(crate::document).collect();
+    let joined = crate::render::joined(documents);
+    assert!(joined.title.starts_with("2 runs: rocksdb@8.7.3 against"), "{}", joined.title);
+    assert!(
+        joined.found[0].text.starts_with("readrandom slower on 2 of 3 hosts"),
+        "{}",
+        joined.found[0].text
+    );
+    assert_eq!(joined.sections[0].title, "rocksdb@8.7.3 against rocksdb@8.5.4 on 3 hosts");
+}

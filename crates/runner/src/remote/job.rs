@@ -1,0 +1,231 @@
+//! A job on another host: dbdyno is brought there, measures by itself in a session of its own, and its store is fetched. The connection
+//! may be lost meanwhile: what was begun goes on, and is found again.
+//!
+//! All of a job is in one directory there: `plan.toml` and the files that it names, `log`, `report`, `store.sqlite`; `pid` of the dbdyno that
+//! measures, in the `boot` in which it does, and `ended`, its status, when it has.
+
+use super::{RemoteError, RemoteHost, quoted};
+use crate::process::worker::OWN_PROGRAM;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// The plan in the directory of a job. It comes last: if it is there, all files are.
+pub const PLAN: &str = "plan.toml";
+
+/// This program, as it is brought to other hosts.
+pub struct OwnProgram {
+    bytes: Vec<u8>,
+    /// The beginning of its SHA-256: the directory that it lies in there.
+    name: String,
+}
+
+impl OwnProgram {
+    /// # Errors
+    /// [`RemoteError::OwnProgram`] if it cannot be read.
+    pub fn read() -> Result<OwnProgram, RemoteError> {
+        let bytes = fs::read(OWN_PROGRAM).map_err(|source| RemoteError::OwnProgram { source })?;
+        let digest = Sha256::digest(&bytes);
+        let name = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        Ok(OwnProgram { bytes, name })
+    }
+}
+
+/// A host that can run this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostThere {
+    /// As it calls itself.
+    pub name: String,
+    /// Seconds since the epoch, by its clock.
+    pub clock_s: i64,
+}
+
+/// How a job ended on its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Done,
+    Interrupted,
+    /// With the end of what it said.
+    Failed {
+        message: String,
+    },
+}
+
+/// A job on its host.
+pub struct JobOnHost<'a> {
+    pub host: RemoteHost,
+    pub program: &'a OwnProgram,
+    /// Of its directory there: letters, digits and dashes.
+    pub name: &'a str,
+    /// What begins it, beside `--store`.
+    pub begin: &'a [String],
+    /// What resumes it if it has begun.
+    pub resume: &'a [String],
+}
+
+impl JobOnHost<'_> {
+    /// Looks whether this program can run there, and brings it if it is missing.
+    ///
+    /// # Errors
+    /// A host that cannot be reached, another architecture, a program that does not start there.
+    pub fn prepare(&self) -> Result<HostThere, RemoteError> {
+        let script = format!("echo {MARKER}; uname -s; uname -m; uname -n; date +%s");
+        let found = self.text("look at the host", &script)?;
+        // What a login says by itself comes before.
+        let mut lines = found.lines().skip_while(|line| *line != MARKER).skip(1);
+        let mut next = || lines.next().unwrap_or_default().to_owned();
+        let (system, machine, name) = (next(), next(), next());
+        if (system.as_str(), machine.as_str()) != ("Linux", std::env::consts::ARCH) {
+            return Err(RemoteError::OtherMachine {
+                target: self.target(),
+                found: format!("{system} {machine}"),
+            });
+        }
+        let clock_s = next().parse().unwrap_or(0);
+        let (program, directory) = (self.program(), self.directory_of_program());
+        if !self.has(&format!("-x {program}"))? {
+            // A connection that is lost ends the copy too early, which looks like its end.
+            let script = format!(
+                "umask 077; mkdir -p {directory} && new={program}.$$ && cat >\"$new\" && test \"$(wc -c <\"$new\")\" -eq {size} && \
+                 chmod 700 \"$new\" && mv \"$new\" {program}",
+                size = self.program.bytes.len()
+            );
+            self.host.output("copy dbdyno", &script, self.program.bytes.as_slice())?;
+        }
+        let version = self.text("start dbdyno", &format!("{program} --version"))?;
+        if !version.trim().ends_with(concat!("dbdyno ", env!("CARGO_PKG_VERSION"))) {
+            return Err(RemoteError::OtherVersion {
+                target: self.target(),
+                found: version.trim().to_owned(),
+            });
+        }
+        Ok(HostThere { name, clock_s })
+    }
+
+    /// Whether the files of the job are there.
+    pub fn has_files(&self) -> Result<bool, RemoteError> {
+        self.has(&format!("-f {}/{PLAN}", self.directory()))
+    }
+
+    /// Brings the files of the job, [`PLAN`] the last of them.
+    pub fn put_files(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), RemoteError> {
+        self.host.put(&self.directory(), files)
+    }
+
+    /// Begins the job, or resumes what was begun of it. One that still runs, or that is done, is left alone.
+    pub fn start(&self) -> Result<(), RemoteError> {
+        let program = self.program();
+        let words = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        // A session of its own, whose end is written down: neither a lost connection nor a signal to us reaches it. A signal to the
+        // session ends the wait, but not what it waits for.
+        let session = format!(
+            "export XDG_CONFIG_HOME=\"$PWD/config\"; trap : HUP INT TERM; \
+             {program} --store store.sqlite \"$@\" >report 2>>log </dev/null & pid=$!; echo $pid >pid; \
+             while :; do wait $pid; status=$?; kill -0 $pid 2>/dev/null || break; done; \
+             echo $status >ended.new; mv ended.new ended"
+        );
+        let script = format!(
+            "umask 077; {RUNS} && exit 0; test \"$(cat ended 2>/dev/null)\" = 0 && exit 0; set -- {begin}; \
+             if test -s store.sqlite && {program} --store store.sqlite report --list 2>/dev/null | grep -q .; then \
+             set -- {resume}; fi; \
+             rm -f ended pid; cat /proc/sys/kernel/random/boot_id >boot; : >>log; \
+             setsid sh -c {session} sh \"$@\" >/dev/null 2>&1 </dev/null & exit 0",
+            begin = words(self.begin),
+            resume = words(self.resume),
+            session = quoted(&session),
+        );
+        self.text("start the job", &self.there(&script)).map(|_| ())
+    }
+
+    /// Hands on what the job says until it ends.
+    pub fn follow(&self, on_line: impl FnMut(&str)) -> Result<Ended, RemoteError> {
+        let script = "for i in 1 2 3 4 5 6 7 8 9 10; do test -s pid || test -f ended && break; sleep 0.3; done; \
+                      if test -f ended; then exec cat log; else exec tail -n +1 -f --pid=\"$(cat pid)\" log; fi";
+        self.host.follow("follow the job", &self.there(script), on_line)?;
+        // Its status is written a moment after its end is seen.
+        let script = "for i in 1 2 3 4 5 6 7 8 9 10; do test -f ended && break; sleep 0.3; done; cat ended 2>/dev/null || echo killed";
+        let ended = self.text("look how the job ended", &self.there(script))?;
+        Ok(match ended.trim() {
+            "0" => Ended::Done,
+            "130" => Ended::Interrupted,
+            status => {
+                let said = self.text("read what the job said", &self.there("tail -n 3 log"))?;
+                Ended::Failed { message: format!("{}: {}", how_it_ended(status), said.trim()) }
+            }
+        })
+    }
+
+    /// Asks the job to end in order, as Ctrl-C does. One that does not run any more is left alone.
+    pub fn stop(&self) -> Result<(), RemoteError> {
+        let script = format!("if {RUNS}; then kill -TERM \"$(cat pid)\"; fi");
+        self.text("stop the job", &self.there(&script)).map(|_| ())
+    }
+
+    /// The store of the job, as of now.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoStore`] if it has made none.
+    pub fn store(&self) -> Result<Vec<u8>, RemoteError> {
+        let script = format!(
+            "test -f store.sqlite || exit 0; \
+             {program} --store store.sqlite store backup --force copy.sqlite >/dev/null && cat copy.sqlite; \
+             status=$?; rm -f copy.sqlite; exit $status",
+            program = self.program()
+        );
+        let bytes = self.host.output("fetch the store", &self.there(&script), io::empty())?;
+        if bytes.is_empty() {
+            return Err(RemoteError::NoStore { target: self.target() });
+        }
+        Ok(bytes)
+    }
+
+    fn target(&self) -> String {
+        self.host.target().to_owned()
+    }
+
+    /// Where all of the job is on its host, as a shell there writes it.
+    fn directory(&self) -> String {
+        format!("\"$HOME\"/.local/share/dbdyno/jobs/{}", self.name)
+    }
+
+    fn directory_of_program(&self) -> String {
+        format!("\"$HOME\"/.cache/dbdyno/bin/{}", self.program.name)
+    }
+
+    fn program(&self) -> String {
+        format!("{}/dbdyno", self.directory_of_program())
+    }
+
+    /// A script that runs in the directory of the job.
+    fn there(&self, script: &str) -> String {
+        let directory = self.directory();
+        format!("mkdir -p {directory} && cd {directory} && {{ {script}; }}")
+    }
+
+    /// Whether a test of the shell holds there.
+    fn has(&self, test: &str) -> Result<bool, RemoteError> {
+        let said = self.text("look for a file", &format!("if test {test}; then echo {MARKER}; fi"))?;
+        Ok(said.lines().any(|line| line == MARKER))
+    }
+
+    fn text(&self, doing: &str, script: &str) -> Result<String, RemoteError> {
+        let output = self.host.output(doing, script, io::empty())?;
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+}
+
+const MARKER: &str = "dbdyno-asks";
+
+/// Whether the job runs: of another boot, or if it has ended, its process id is that of another process.
+const RUNS: &str = "{ test ! -f ended && test \"$(cat boot 2>/dev/null)\" = \"$(cat /proc/sys/kernel/random/boot_id)\" && \
+                    kill -0 \"$(cat pid 2>/dev/null)\" 2>/dev/null; }";
+
+/// By the status that a shell has of it; of a job whose session was killed too there is none.
+fn how_it_ended(status: &str) -> String {
+    match status.parse::<u32>() {
+        Ok(status @ 129..) => format!("it was killed by signal {}", status - 128),
+        Ok(status) => format!("exit status {status}"),
+        Err(_) => "it was killed".to_owned(),
+    }
+}

@@ -1,0 +1,267 @@
+//! A host that is reached over ssh: commands there, files to and from it. Nothing is measured through it: what runs there is dbdyno itself,
+//! which goes on if the connection is lost.
+
+pub mod job;
+
+use crate::process::child;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread;
+
+/// The command that is used in place of `ssh`, with its arguments, as `$GIT_SSH_COMMAND` is for git.
+pub const SSH_VARIABLE: &str = "DBDYNO_SSH";
+
+/// How ssh ends if the connection and not the command has failed.
+const SSH_FAILED: i32 = 255;
+
+/// Never asks for a password, gives up a host that does not answer in ten seconds, and one that has not for a minute.
+const OPTIONS: [&str; 8] = [
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=15",
+    "-o",
+    "ServerAliveCountMax=4",
+];
+
+/// Of what a command says on its standard error so much is quoted.
+const MOST_SAID: usize = 2000;
+
+/// What went wrong with another host.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    #[error("`{target}` is no host: write it like lab-1 or me@lab-1, as ssh takes it")]
+    NoHost { target: String },
+    #[error("failed to start `{program}`; install ssh, or name it in ${SSH_VARIABLE}")]
+    Start { program: String, source: io::Error },
+    #[error("host {target} cannot be reached: {said}")]
+    Unreachable { target: String, said: String },
+    #[error("`{doing}` failed on host {target} (exit status {status}): {said}")]
+    Failed { target: String, doing: String, status: i32, said: String },
+    #[error("failed to talk to host {target}")]
+    Broken { target: String, source: io::Error },
+    #[error(
+        "host {target} is {found}, and this dbdyno is for Linux {}: build dbdyno there, and run the plan by it",
+        std::env::consts::ARCH
+    )]
+    OtherMachine {
+        target: String,
+        /// `Linux aarch64`
+        found: String,
+    },
+    #[error("the program that was copied to host {target} says that it is {found}")]
+    OtherVersion { target: String, found: String },
+    #[error("failed to read the program of this process")]
+    OwnProgram { source: io::Error },
+    #[error("host {target} has no store of the job")]
+    NoStore { target: String },
+}
+
+/// A host, by what ssh calls it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RemoteHost {
+    target: String,
+}
+
+impl RemoteError {
+    /// Whether the connection failed: what was begun there may go on.
+    pub fn is_of_connection(&self) -> bool {
+        matches!(self, RemoteError::Unreachable { .. } | RemoteError::Broken { .. })
+    }
+}
+
+impl RemoteHost {
+    /// # Errors
+    /// A text that ssh would take for an option, or that is none.
+    pub fn new(target: &str) -> Result<RemoteHost, RemoteError> {
+        let is_name = |letter: char| letter.is_ascii_graphic() && !"'\"`$;|&<>\\".contains(letter);
+        if target.is_empty() || target.starts_with('-') || !target.chars().all(is_name) {
+            return Err(RemoteError::NoHost { target: target.to_owned() });
+        }
+        Ok(RemoteHost { target: target.to_owned() })
+    }
+
+    /// As the user wrote it.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Runs a command of the shell there, with this as its standard input. What it wrote to its standard output.
+    ///
+    /// # Errors
+    /// [`RemoteError::Unreachable`] if there is no connection, [`RemoteError::Failed`] if the command fails.
+    pub fn output(
+        &self,
+        doing: &str,
+        script: &str,
+        mut input: impl Read + Send,
+    ) -> Result<Vec<u8>, RemoteError> {
+        let mut child = self.spawn(script, Stdio::piped())?;
+        let mut stdin = child.stdin.take();
+        let mut stderr = child.stderr.take();
+        let mut output = Vec::new();
+        let broken = |source| RemoteError::Broken { target: self.target.clone(), source };
+        let (read, said) = thread::scope(|scope| {
+            scope.spawn(move || {
+                // A command that ends early tells why itself.
+                if let Some(stdin) = &mut stdin {
+                    let _ = io::copy(&mut input, stdin).and_then(|_| stdin.flush());
+                }
+                drop(stdin);
+            });
+            let said = scope.spawn(move || {
+                let mut text = Vec::new();
+                if let Some(stderr) = &mut stderr {
+                    let _ = stderr.read_to_end(&mut text);
+                }
+                text
+            });
+            let read = child.stdout.take().map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut output));
+            (read, said.join().unwrap_or_default())
+        });
+        let status = child.wait().map_err(broken)?;
+        read.map_err(broken)?;
+        self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said)?;
+        Ok(output)
+    }
+
+    /// Runs a command of the shell there and hands on each line that it writes to its standard output, until it ends.
+    ///
+    /// # Errors
+    /// As those of [`RemoteHost::output`].
+    pub fn follow(
+        &self,
+        doing: &str,
+        script: &str,
+        mut on_line: impl FnMut(&str),
+    ) -> Result<(), RemoteError> {
+        let mut child = self.spawn(script, Stdio::null())?;
+        let broken = |source| RemoteError::Broken { target: self.target.clone(), source };
+        let mut stderr = child.stderr.take();
+        let said = thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(stderr) = &mut stderr {
+                let _ = stderr.read_to_end(&mut text);
+            }
+            text
+        });
+        if let Some(stdout) = child.stdout.take() {
+            for line in BufReader::new(stdout).split(b'\n') {
+                on_line(&String::from_utf8_lossy(&line.map_err(broken)?));
+            }
+        }
+        let status = child.wait().map_err(broken)?;
+        self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said.join().unwrap_or_default())
+    }
+
+    /// Puts files into a directory there, which is made if there is none; their names are relative to it.
+    ///
+    /// # Errors
+    /// As those of [`RemoteHost::output`].
+    pub fn put(&self, directory: &str, files: &[(PathBuf, Vec<u8>)]) -> Result<(), RemoteError> {
+        let archive =
+            archived(files).map_err(|source| RemoteError::Broken { target: self.target.clone(), source })?;
+        let script = format!("umask 077; mkdir -p {directory} && tar -xf - -C {directory}");
+        self.output("put files", &script, archive.as_slice()).map(|_| ())
+    }
+
+    fn spawn(&self, script: &str, input: Stdio) -> Result<Child, RemoteError> {
+        let ssh = std::env::var_os(SSH_VARIABLE).filter(|command| !command.is_empty());
+        let ssh = ssh.unwrap_or_else(|| OsString::from("ssh"));
+        let ssh = ssh.to_string_lossy();
+        let mut words = ssh.split_whitespace();
+        let program = words.next().unwrap_or("ssh");
+        let mut command = child::command(Path::new(program));
+        command
+            .args(words)
+            .args(OPTIONS)
+            .arg("--")
+            .arg(&self.target)
+            .arg(format!("exec sh -c {}", quoted(script)))
+            .stdin(input)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C on our terminal is for us: what is heard of a host until it has stopped is still wanted.
+            .process_group(0);
+        child::die_with_controller(&mut command);
+        command.spawn().map_err(|source| RemoteError::Start { program: program.to_owned(), source })
+    }
+
+    fn ended(&self, doing: &str, status: i32, said: &[u8]) -> Result<(), RemoteError> {
+        let said = String::from_utf8_lossy(said);
+        let said = said.trim();
+        let begin = said.char_indices().rev().nth(MOST_SAID).map_or(0, |(at, _)| at);
+        let said = said[begin..].to_owned();
+        let target = self.target.clone();
+        match status {
+            0 => Ok(()),
+            SSH_FAILED => Err(RemoteError::Unreachable { target, said }),
+            status => Err(RemoteError::Failed { target, doing: doing.to_owned(), status, said }),
+        }
+    }
+}
+
+fn archived(files: &[(PathBuf, Vec<u8>)]) -> io::Result<Vec<u8>> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (path, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o700); // among them may be programs
+        archive.append_data(&mut header, path, content.as_slice())?;
+    }
+    archive.into_inner()
+}
+
+/// A text as one word of a shell.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::output;
+    use std::fs;
+
+    #[test]
+    fn a_host_is_never_an_option_or_a_command() {
+        for target in ["", "-oProxyCommand=x", "a b", "a;b", "a$(b)", "a\n"] {
+            assert!(matches!(RemoteHost::new(target), Err(RemoteError::NoHost { .. })), "{target:?}");
+        }
+        for target in ["lab-1", "me@lab-1.example", "ssh://me@[::1]:2222"] {
+            assert_eq!(RemoteHost::new(target).unwrap().target(), target);
+        }
+    }
+
+    #[test]
+    fn a_quoted_text_is_one_word_of_a_shell_whatever_is_in_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let said = directory.path().join("said");
+        for text in ["plain", "it's", "a  b", "$HOME `x` \"y\"", "\\ \n'", ""] {
+            let script = format!("printf %s {} >{}", quoted(text), quoted(&said.display().to_string()));
+            let ended = std::process::Command::new("sh").arg("-c").arg(script).status().unwrap();
+            assert!(ended.success());
+            assert_eq!(fs::read_to_string(&said).unwrap(), text);
+        }
+        assert_eq!(output::last_words(&said), "");
+    }
+
+    #[test]
+    fn the_end_of_what_was_said_is_quoted_and_255_is_no_answer_of_the_command() {
+        let host = RemoteHost::new("lab-1").unwrap();
+        assert!(host.ended("look", 0, b"a warning").is_ok());
+        let long = format!("{}the end", "x".repeat(2 * MOST_SAID));
+        match host.ended("look", 3, long.as_bytes()) {
+            Err(RemoteError::Failed { status: 3, said, .. }) => {
+                assert!(said.ends_with("the end") && said.len() <= MOST_SAID + 1);
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(host.ended("look", 255, b"no route"), Err(RemoteError::Unreachable { .. })));
+    }
+}

@@ -1,0 +1,59 @@
+//! Campaigns on several hosts: a job for each of them, and how far it is.
+
+use crate::columns;
+use crate::error::Error;
+use crate::file::Store;
+use crate::writer::Writer;
+use model::job::Job;
+use rusqlite::{Row, params};
+
+impl Writer {
+    /// Writes jobs, each in place of the one of the same number; all of them or none.
+    pub fn write_jobs(&mut self, jobs: &[Job]) -> Result<(), Error> {
+        self.flush()?;
+        self.store().sql("write how far jobs are", |connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for job in jobs {
+                transaction.execute(
+                    "INSERT OR REPLACE INTO jobs (campaign, job, host, state, message, seed, plan_toml, changed_at_us)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    params![
+                        job.campaign,
+                        job.number,
+                        job.host,
+                        job.state.name(),
+                        job.message,
+                        job.seed.cast_signed(),
+                        job.plan,
+                        job.changed_at_us
+                    ],
+                )?;
+            }
+            transaction.commit()
+        })
+    }
+}
+
+impl Store {
+    /// The jobs of a campaign, by their numbers; none if it is measured on this host alone.
+    pub fn jobs(&self, campaign: &str) -> Result<Vec<Job>, Error> {
+        self.sql(format!("read the jobs of campaign {campaign}"), |connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT * FROM jobs WHERE campaign = ? ORDER BY job")?;
+            statement.query_map([campaign], job)?.collect()
+        })
+    }
+}
+
+fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
+    Ok(Job {
+        campaign: row.get("campaign")?,
+        number: row.get("job")?,
+        host: row.get("host")?,
+        state: columns::job_state(row, "state")?,
+        message: row.get("message")?,
+        seed: row.get::<_, i64>("seed")?.cast_unsigned(),
+        plan: row.get("plan_toml")?,
+        changed_at_us: row.get("changed_at_us")?,
+    })
+}
