@@ -8,6 +8,7 @@
 use super::run_directory;
 use crate::clock::Stopwatch;
 use crate::proc::parse;
+use crate::process::tree;
 use crate::rights::as_root;
 use model::units::{Bytes, Nanos};
 use std::fs;
@@ -114,6 +115,17 @@ impl MemoryGroup {
     pub fn add(&self, pid: u32) -> Result<(), MemoryLimitError> {
         let _root = as_root();
         write(&self.path.join("cgroup.procs"), &pid.to_string())
+    }
+
+    /// Puts a process and all that it has started so far into the group. One that ends meanwhile is none of them.
+    pub fn add_tree(&self, root: u32) -> Result<(), MemoryLimitError> {
+        for pid in tree::descendants(root) {
+            match self.add(pid) {
+                Err(error) if Path::new(&format!("/proc/{pid}")).exists() => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Most memory that was charged at any time; absent where the kernel does not tell (version 2 before
@@ -420,6 +432,22 @@ mod tests {
         assert!(shell.wait().unwrap().success());
         assert_eq!(group.oom_kills(), Some(0));
         assert!(group.peak().is_none_or(|peak| peak <= limit), "{:?}", group.peak());
+    }
+
+    #[test]
+    fn what_a_process_has_started_before_is_limited_too() {
+        let Some(group) = group("tree", Bytes::from_mib(64)) else { return };
+        let mut shell = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        while tree::descendants(shell.id()).len() < 2 {
+            std::thread::yield_now();
+        }
+        let all = tree::descendants(shell.id());
+        group.add_tree(shell.id()).unwrap();
+        let within = fs::read_to_string(group.path.join("cgroup.procs")).unwrap();
+        let within: Vec<u32> = within.lines().filter_map(|line| line.parse().ok()).collect();
+        tree::kill(shell.id());
+        shell.wait().unwrap();
+        assert!(all.iter().all(|pid| within.contains(pid)), "{all:?} of which {within:?}");
     }
 
     #[test]

@@ -114,6 +114,8 @@ mod tests {
     use std::sync::mpsc::channel;
 
     const PAGES: usize = 4000;
+    /// The allocator may have touched the pages at either end before.
+    const TOUCHED: f64 = PAGES as f64 - 2.0;
 
     /// Touches so many pages of memory, none of them huge.
     fn touch() {
@@ -142,11 +144,11 @@ mod tests {
         }
         touch();
         let before = counting.lap()["faults"].unwrap();
-        assert!(before >= PAGES as f64, "{before}");
+        assert!(before >= TOUCHED, "{before}");
         go.send(()).unwrap();
         touches.join().unwrap();
         let later = counting.lap()["faults"].unwrap();
-        assert!(later >= PAGES as f64, "{later}");
+        assert!(later >= TOUCHED, "{later}");
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl RealWorld {
             Some(group) => group.add(pid).map_err(io::Error::other),
             None => Ok(()),
         };
+        // What it started before it was put there would fill the page cache beside the limit: a checkpointer writes most of what is loaded.
+        let all_limited = |server: &Server| match &self.memory_group {
+            Some(group) => group.add_tree(server.pid()).map_err(io::Error::other),
+            None => Ok(()),
+        };
         let failed = |id, error: ServerError| self.fail_server(id, "starting its server", &error);
         // They get ready at the same time, but are started by this thread, which they die with.
         let with_data: Vec<_> = fresh.iter().filter(|(id, _)| workers.contains(id)).collect();
@@ -66,7 +71,13 @@ impl RealWorld {
         let mut started = Vec::new();
         for (id, server, one) in begun {
             match server.until_ready(one, limited, &interrupted) {
-                Ok(ready) => started.push((id, ready)),
+                Ok(ready) => match all_limited(&ready) {
+                    Ok(()) => started.push((id, ready)),
+                    Err(error) => {
+                        let failure = self.fail(id, "limiting the memory of its server", &error);
+                        leave_out(workers, failures, Err(failure));
+                    }
+                },
                 Err(error) => leave_out(workers, failures, Err(failed(id, error))),
             }
         }
