@@ -43,6 +43,15 @@ impl Store {
             statement.query_map([campaign], job)?.collect()
         })
     }
+
+    /// The jobs of the newest campaigns on several hosts, the newest campaign first: at most so many.
+    pub fn newest_jobs(&self, most: u32) -> Result<Vec<Job>, Error> {
+        self.sql("read the newest jobs", |connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT * FROM jobs ORDER BY campaign DESC, job LIMIT ?")?;
+            statement.query_map([most], job)?.collect()
+        })
+    }
 }
 
 fn job(row: &Row<'_>) -> rusqlite::Result<Job> {

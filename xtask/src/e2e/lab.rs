@@ -3,6 +3,8 @@
 use super::scratch::Scratch;
 use super::tool::{Call, Running};
 use super::{Case, Ending};
+use crate::http;
+use crate::served::Serving;
 use anyhow::{Context, bail, ensure};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -89,6 +91,18 @@ fn shown(scratch: &Scratch, campaign: &str) -> anyhow::Result<()> {
     let table = Call::new(scratch, ["report", campaign, "--format", "tsv"]).succeeds()?.stdout;
     ensure!(table.lines().filter(|line| line.contains("\tlab-b\t")).count() > 3, "the table: {table}");
     Call::new(scratch, ["report", campaign, "--format", "junit"]).succeeds()?;
+    let server = Serving::start(&scratch.shared.binary, &scratch.data().join("dbdyno/dbdyno.sqlite"), &[])?;
+    let got = |target: &str| -> anyhow::Result<String> {
+        let reply = http::get(server.address, target)?;
+        ensure!(reply.status == 200, "{target} is answered with {}: {:.300}", reply.status, reply.body);
+        Ok(reply.body)
+    };
+    let hosts = got("/hosts")?;
+    for part in ["Campaigns on several hosts", campaign, "lab-a", "lab-b", "done"] {
+        ensure!(hosts.contains(part), "the page of hosts does not show `{part}`");
+    }
+    ensure!(got(&format!("/campaigns/{campaign}"))?.contains("Changes by host"), "the page of the campaign");
+    ensure!(http::get(server.address, "/campaigns/none")?.status == 404, "a campaign that is not there");
     Ok(())
 }
 

@@ -8,13 +8,12 @@ use crate::progress::Progress;
 use crate::{finding, paths};
 use anyhow::{Context, anyhow};
 use findings::conditions::{Differing, RunConditions, host_warning};
-use findings::hosts::{self, NotOverHosts};
+use findings::hosts;
 use findings::selection::{NoSuchPart, Selection};
-use findings::{ComparedRun, Comparison, Finding};
+use findings::{Comparison, Finding};
 use model::listing::Entry;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord, RunWarning};
-use std::collections::BTreeMap;
 use store::{Filter, Store};
 
 /// Finds the runs, shows them, and with --gate says whether they let a change through.
@@ -52,7 +51,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     }
     let selection = selection(arguments);
     if is_campaign || hosts::are_of_several(&records) {
-        let (findings, problem) = of_hosts(&store, records, &selection)?;
+        let (findings, problem) = finding::of_hosts(&store, records, &selection).map_err(of_part)?;
         problem.map_or(Ok(()), |problem| Err(usage(problem)))?;
         show_hosts(&findings, wanted)?;
         return Ok(if arguments.gate.gate {
@@ -115,38 +114,11 @@ pub fn of_campaign(places: &Places, campaign: &str, output: &Output, detail: boo
     let store = Store::open_existing(&paths::store_file(places)?)?;
     let ids = store.runs_of_campaign(campaign)?;
     let records: Vec<RunRecord> = ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>()?;
-    let (findings, problem) = of_hosts(&store, records, &Selection::default())?;
+    let (findings, problem) = finding::of_hosts(&store, records, &Selection::default())?;
     if let Some(problem) = problem {
         Progress::new().say(&problem.to_string());
     }
     show_hosts(&findings, Wanted { detail, ..Wanted::of(output) })
-}
-
-/// Runs of several hosts: of each workload and design what was found on how many of them, then each run. Why there is no such finding, if there
-/// should be one.
-fn of_hosts(
-    store: &Store,
-    records: Vec<RunRecord>,
-    selection: &Selection,
-) -> anyhow::Result<(Vec<Finding>, Option<NotOverHosts>)> {
-    let compared = |record: RunRecord| finding::compared(store, record, selection);
-    let runs: Vec<ComparedRun> =
-        records.into_iter().map(compared).collect::<anyhow::Result<_>>().map_err(of_part)?;
-    let mut by_kind: BTreeMap<(&str, &str), Vec<&ComparedRun>> = BTreeMap::new();
-    for run in &runs {
-        let plan = &run.record.plan;
-        by_kind.entry((&plan.workload.name, plan.layout.design.name())).or_default().push(run);
-    }
-    let (mut findings, mut problem) = (Vec::new(), None);
-    for of_kind in by_kind.values().filter(|of_kind| of_kind.len() > 1) {
-        let pairs: Vec<_> = of_kind.iter().map(|run| (&run.record, &run.view)).collect();
-        match hosts::build(&pairs) {
-            Ok(view) => findings.push(Finding::Hosts(view)),
-            Err(error) => problem = Some(error),
-        }
-    }
-    findings.extend(runs.into_iter().map(|run| Finding::Comparison(Box::new(run))));
-    Ok((findings, problem))
 }
 
 /// Formats of comparisons alone have no room for what holds over hosts, and a table is of one finding: that over hosts.

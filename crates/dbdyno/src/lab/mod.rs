@@ -2,6 +2,7 @@
 //! A round or launch with all its subjects stays on one host, so that the host is in no ratio.
 
 mod bundle;
+mod job;
 
 use crate::cli::{Places, Run};
 use crate::commands::measure::{TOOL_VERSION, new_run_id};
@@ -11,22 +12,20 @@ use crate::planning::drawn_seed;
 use crate::progress::Progress;
 use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
+use job::{Common, Heard};
 use model::figures::and_list;
 use model::job::{Job, JobState};
 use model::plan_file::PlanFile;
 use runner::clock;
-use runner::remote::job::{Ended, HostThere, JobOnHost, OwnProgram, PLAN};
+use runner::remote::job::{Ended, OwnProgram};
 use runner::remote::{RemoteError, RemoteHost};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use store::{MergedBy, Writer};
 
-/// What a clock may be off without a word.
-const CLOCK_OFF_S: i64 = 60;
 /// How often Ctrl-C is looked for while nothing is heard.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -83,14 +82,6 @@ fn hosts(texts: &[String]) -> anyhow::Result<Vec<RemoteHost>> {
     Ok(hosts)
 }
 
-/// What is heard of a job.
-enum Heard {
-    Line(String),
-    Running,
-    /// How it ended, and its store if there is one.
-    Ended(anyhow::Result<(Ended, Option<Vec<u8>>)>),
-}
-
 /// A campaign on several hosts.
 struct Lab {
     writer: Writer,
@@ -136,7 +127,7 @@ impl Lab {
             for place in waiting.clone() {
                 let (sender, job) = (sender.clone(), &on_hosts[place]);
                 scope.spawn(move || {
-                    let ended = carry_out(job, common, &|heard| tell(&sender, place, heard));
+                    let ended = job::carry_out(job, common, &|heard| tell(&sender, place, heard));
                     tell(&sender, place, Heard::Ended(ended));
                 });
             }
@@ -158,7 +149,7 @@ impl Lab {
                     self.progress.say("stopping the hosts");
                     for place in &waiting {
                         let job = &on_hosts[*place];
-                        scope.spawn(move || stop(job, common));
+                        scope.spawn(move || job::stop(job, common));
                     }
                 }
             }
@@ -219,109 +210,6 @@ impl Lab {
 /// A receiver that is gone has ended with an error of its own.
 fn tell(sender: &Sender<(usize, Heard)>, place: usize, heard: Heard) {
     let _ = sender.send((place, heard));
-}
-
-/// What all jobs of a campaign share.
-struct Common<'a> {
-    program: &'a OwnProgram,
-    /// Beside the job itself.
-    begin: Vec<String>,
-    resume: Vec<String>,
-    /// The hosts that were looked at, by what they call themselves, with what ssh calls them.
-    names: Mutex<BTreeMap<String, String>>,
-}
-
-impl<'a> Common<'a> {
-    fn of(program: &'a OwnProgram, arguments: &Run) -> Common<'a> {
-        let speed: &[&str] = if arguments.speed.no_fingerprint { &["--no-fingerprint"] } else { &[] };
-        let retry: &[&str] = if arguments.retry_failed { &["--retry-failed"] } else { &[] };
-        let words = |all: &[&[&str]]| all.concat().into_iter().map(str::to_owned).collect();
-        Common {
-            program,
-            begin: words(&[&["run", PLAN], speed]),
-            resume: words(&[&["run", "--resume", "last"], speed, retry]),
-            names: Mutex::default(),
-        }
-    }
-
-    /// # Errors
-    /// Two hosts of one name: they are one machine, on which jobs would disturb each other, or nobody could tell their results apart.
-    fn register(&self, there: &HostThere, target: &str) -> anyhow::Result<()> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        match names.insert(there.name.clone(), target.to_owned()) {
-            Some(other) if other != target => Err(anyhow!(
-                "it calls itself {}, as {other} does: name each host once, and give hosts names of their own",
-                there.name
-            )),
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-fn carry_out(
-    job: &Job,
-    common: &Common<'_>,
-    tell: &dyn Fn(Heard),
-) -> anyhow::Result<(Ended, Option<Vec<u8>>)> {
-    let (name, begin) = (name_of(job), begin(job, common));
-    let on_host = on_host(job, common, &name, &begin)?;
-    let there = on_host.prepare()?;
-    common.register(&there, &job.host)?;
-    let off_s = there.clock_s - clock::epoch_us() / 1_000_000;
-    if off_s.abs() > CLOCK_OFF_S {
-        tell(Heard::Line(format!(
-            "warning: its clock is {off_s} s off: nothing is compared across clocks, but runs are sorted by when they began"
-        )));
-    }
-    if !on_host.has_files()? {
-        let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
-        on_host.put_files(&bundle::files(&job.plan, &file)?)?;
-    }
-    if interrupt::requested() {
-        return Ok((Ended::Interrupted, None));
-    }
-    on_host.start()?;
-    tell(Heard::Running);
-    if interrupt::requested() {
-        on_host.stop()?;
-    }
-    let ended = on_host.follow(|line| tell(Heard::Line(line.to_owned())))?;
-    match on_host.store() {
-        Ok(store) => Ok((ended, Some(store))),
-        Err(error) => match ended {
-            // It may have ended before it made one; why it did is the better message.
-            Ended::Failed { .. } | Ended::Interrupted => Ok((ended, None)),
-            Ended::Done => Err(error.into()),
-        },
-    }
-}
-
-/// A host that cannot be reached any more is told of by who follows it.
-fn stop(job: &Job, common: &Common<'_>) {
-    let name = name_of(job);
-    if let Ok(on_host) = on_host(job, common, &name, &[]) {
-        let _ = on_host.stop();
-    }
-}
-
-fn on_host<'a>(
-    job: &Job,
-    common: &'a Common<'_>,
-    name: &'a str,
-    begin: &'a [String],
-) -> Result<JobOnHost<'a>, RemoteError> {
-    let host = RemoteHost::new(&job.host)?;
-    Ok(JobOnHost { host, program: common.program, name, begin, resume: &common.resume })
-}
-
-fn name_of(job: &Job) -> String {
-    format!("{}-{}", job.campaign, job.number)
-}
-
-fn begin(job: &Job, common: &Common<'_>) -> Vec<String> {
-    let mut words = common.begin.clone();
-    words.extend(["--job".to_owned(), format!("{}:{}:{}", job.campaign, job.number, job.seed)]);
-    words
 }
 
 /// How a campaign ends is how the gravest of its jobs does.

@@ -47,6 +47,10 @@ pub enum Route {
     Host {
         name: String,
     },
+    /// A campaign on several hosts.
+    Campaign {
+        id: String,
+    },
     /// What watches have found.
     Watches,
     Live {
@@ -123,6 +127,7 @@ pub fn route(target: &str) -> Route {
         },
         ["hosts"] | ["hosts", ""] => Route::Hosts,
         ["hosts", name] => Route::Host { name: (*name).to_owned() },
+        ["campaigns", id] if !id.is_empty() => Route::Campaign { id: (*id).to_owned() },
         ["watches"] | ["watches", ""] => Route::Watches,
         ["live", run] if !run.is_empty() => match run.strip_suffix(".json") {
             Some(run) => Route::LiveJson { run: run.to_owned() },

@@ -1,13 +1,14 @@
 //! How fast a host was over time, apart from any engine: a chart of each figure, boots marked, and the table of all values. Nothing is
 //! judged but whether a figure differs from the one before by more than both repeat within.
 
-use super::cells::{headers, moment, name, number_headers, table, time};
+use super::cells::{headers, moment, name, number_headers, sentence, table, time};
 use super::links::{self, FilterFields};
 use super::shell::{self, Here};
 use crate::charts::{self, Band, Bands, Chart, Line, Point, Releases};
 use maud::{Markup, PreEscaped, html};
 use model::figures::{count, or_none, percent, quantity};
 use model::fingerprint::{Fingerprint, HostFigure};
+use model::job::Job;
 use std::collections::BTreeMap;
 
 /// The hosts that there are runs or fingerprints of.
@@ -66,8 +67,8 @@ const FIGURES: [Drawn; 5] = [
     },
 ];
 
-/// The page of all hosts.
-pub fn list(hosts: &[HostRow]) -> String {
+/// The page of all hosts, and of what is measured on several of them. Jobs of one campaign stand together.
+pub fn list(hosts: &[HostRow], jobs: &[Job]) -> String {
     let rows = html! {
         @for host in hosts {
             tr {
@@ -83,8 +84,31 @@ pub fn list(hosts: &[HostRow]) -> String {
     let body = html! {
         h1 { "Hosts" }
         @if hosts.is_empty() { p { "No run was measured yet, and no host." } } @else { (table(head, rows)) }
+        @if !jobs.is_empty() {
+            h2 { "Campaigns on several hosts" }
+            p { code { "dbdyno run --resume CAMPAIGN" } " resumes the jobs that are not done." }
+            (table(headers(&["campaign", "host", "job", "since (UTC)", "why"]), job_rows(jobs)))
+        }
     };
     shell::page("Hosts", Here::Hosts, body)
+}
+
+/// The campaign stands in the first row of its jobs.
+fn job_rows(jobs: &[Job]) -> Markup {
+    let of_same = |place: usize| place > 0 && jobs[place - 1].campaign == jobs[place].campaign;
+    html! {
+        @for (place, job) in jobs.iter().enumerate() {
+            tr {
+                th.site-whole scope="row" {
+                    @if !of_same(place) { a href=(links::campaign(&job.campaign)) { (name(&job.campaign)) } }
+                }
+                td { (name(&job.host)) }
+                td { (job.state.name()) }
+                td.site-whole { (time(job.changed_at_us)) }
+                td { @if let Some(message) = &job.message { (sentence(message)) } }
+            }
+        }
+    }
 }
 
 /// The page of one.

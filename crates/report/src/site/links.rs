@@ -56,6 +56,11 @@ pub fn report(id: &str) -> String {
     format!("/runs/{}", encoded(id))
 }
 
+/// What was found on all hosts of a campaign.
+pub fn campaign(id: &str) -> String {
+    format!("/campaigns/{}", encoded(id))
+}
+
 /// The same in another format: `json`.
 pub fn report_file(id: &str, ending: &str) -> String {
     format!("/runs/{}/report.{ending}", encoded(id))

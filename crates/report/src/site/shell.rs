@@ -48,6 +48,11 @@ pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)], host: Opt
     finished(&after_body_tag(report, &links.into_string()))
 }
 
+/// The report of a campaign on several hosts as a page of the site.
+pub fn framed_campaign(report: &str) -> String {
+    finished(&after_body_tag(report, &navigation(Here::Hosts).into_string()))
+}
+
 /// The content security policy of every page, for the response's header: that of reports, and our style and script.
 pub fn policy() -> String {
     let own = |policy: &str, directive: &str, text: &str| {

@@ -210,7 +210,7 @@ fn all_pages() -> Vec<String> {
         compare::page(&side("a", own.clone(), 100.0), &side("b", own, 90.0)),
         live::page(&live_view()),
         raw::page("a", &[NASTY.to_owned()], &[output]),
-        hosts::list(&[HostRow { name: NASTY.to_owned(), fingerprints: 0, last_at_us: None }]),
+        hosts::list(&[HostRow { name: NASTY.to_owned(), fingerprints: 0, last_at_us: None }], &[nasty_job()]),
         hosts::page(&host(vec![fingerprint(9, "b", 181.0), fingerprint(5, NASTY, 240.0)])),
         watch::page(&[watched(1, WatchState::New)]),
         message::page(&Message {
@@ -556,4 +556,18 @@ fn a_report_gets_its_frame_and_keeps_its_own_text() {
     }
     let (nav, text) = (framed.find("<nav").unwrap(), framed.find("the report").unwrap());
     assert!(framed.find("<body").unwrap() < nav && nav < text);
+}
+
+/// A job whose host and message a page must not obey.
+fn nasty_job() -> model::job::Job {
+    model::job::Job {
+        campaign: "20261127-160000-3fa9".to_owned(),
+        number: 1,
+        host: NASTY.to_owned(),
+        state: model::job::JobState::Failed,
+        message: Some(NASTY.to_owned()),
+        seed: 1,
+        plan: NASTY.to_owned(),
+        changed_at_us: 1_795_252_500_000_000,
+    }
 }

@@ -9,7 +9,7 @@ mod sink;
 use super::race::run_alone;
 use super::ratios::Ratios;
 use super::{Ending, Here, difference_ns, printed, scrambled, worker};
-use crate::ferretdb;
+use crate::{choice, ferretdb};
 use anyhow::{Context, ensure};
 use model::address::{Endpoint, ServerAddress};
 use model::wire::{BlockLimit, StepSetup};
@@ -38,6 +38,8 @@ const OF_INSERT: u64 = 100;
 
 #[derive(clap::Args)]
 pub struct Arguments {
+    /// Only these events: insert, find-one, find-ten
+    events: Vec<String>,
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -61,7 +63,7 @@ struct Event {
     on_ferretdb: u64,
 }
 
-const EVENTS: [Event; 3] = [
+static EVENTS: [Event; 3] = [
     Event {
         name: "insert",
         command: r#"{"insert": "{table}", "ordered": true, "documents": "{row*100}"}"#,
@@ -117,6 +119,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         Workload::parse(&printed(Command::new(&dbdyno).args(["workload", "show", WORKLOAD]))?, WORKLOAD)?;
     let directory = scratch.empty_directory("mongo")?;
     fs::write(directory.join("client.py"), CLIENT).context("failed to write the client in Python")?;
+    let name = |event: &Event| event.name.to_owned();
+    let events = choice::chosen(&EVENTS, name, "event", &arguments.events)?;
     let mut cases = Vec::new();
     for (server, number) in ["sink", "ferretdb"].into_iter().zip(0..) {
         let socket = directory.join(format!("{number}.sock"));
@@ -125,9 +129,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
             _ => Box::new(ferretdb::Server::start(&program, &directory.join("data"), &socket, &[])?),
         };
         let sides = Sides { dbdyno: &dbdyno, workload: &workload, directory: &directory, socket };
-        for event in &EVENTS {
-            let events = if server == "sink" { event.on_sink } else { event.on_ferretdb };
-            let case = sides.case(server, event, events, arguments);
+        for event in events.iter().copied() {
+            let count = if server == "sink" { event.on_sink } else { event.on_ferretdb };
+            let case = sides.case(server, event, count, arguments);
             cases.push(case.with_context(|| format!("{server}, {}", event.name))?);
             eprintln!("{server}: {} is measured", event.name);
         }

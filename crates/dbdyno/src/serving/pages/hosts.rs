@@ -10,6 +10,9 @@ use store::Store;
 /// Fingerprints on a page: the newest. Two months of a host that measures day and night.
 const MOST_FINGERPRINTS: u32 = 240;
 
+/// Jobs on the page of all hosts: the newest.
+const MOST_JOBS: u32 = 200;
+
 /// Those with runs, and those that were only measured.
 pub fn list(store: &Store) -> Result<Answer, Failure> {
     let unmeasured = |name: String| (name.clone(), HostRow { name, fingerprints: 0, last_at_us: None });
@@ -18,7 +21,8 @@ pub fn list(store: &Store) -> Result<Answer, Failure> {
         let (fingerprints, last_at_us) = (host.fingerprints, Some(host.last_at_us));
         rows.insert(host.name.clone(), HostRow { name: host.name, fingerprints, last_at_us });
     }
-    Ok(Answer::page(200, hosts::list(&rows.into_values().collect::<Vec<_>>())))
+    let jobs = store.newest_jobs(MOST_JOBS)?;
+    Ok(Answer::page(200, hosts::list(&rows.into_values().collect::<Vec<_>>(), &jobs)))
 }
 
 /// The page of one.

@@ -1,5 +1,6 @@
 //! One file for each kind of page: reads what it needs, gives it to `report`, and keeps what does not change.
 
+pub mod campaign;
 pub mod compare;
 pub mod history;
 pub mod hosts;
