@@ -87,8 +87,17 @@ impl<'a> Case<'a> {
         caps: &'b [Cap],
         tau: Option<f64>,
     ) -> analysis::Case<'b> {
+        let tau = if is_of_configurations(self.plan, self.candidate) { Some(0.0) } else { tau };
         analysis::Case { facts: StepFacts { tau, ..StepFacts::of(self.step, self.cpus, caps) }, launches }
     }
+}
+
+/// Whether a candidate runs the code of the base in another configuration: then nothing is laid out otherwise that could explain a change. A
+/// build against itself is no such case: what differs between its sides is what calibrations look for.
+pub(crate) fn is_of_configurations(plan: &Plan, candidate: Side) -> bool {
+    let (base, candidate) = (&plan.subjects[BASE], &plan.subjects[candidate]);
+    let is_same_code = base.build.checksum().is_some() && base.build.checksum() == candidate.build.checksum();
+    is_same_code && (base.config != candidate.config || base.options != candidate.options)
 }
 
 /// Launch and side of the trials of a step that have blocks and are not done.
@@ -268,4 +277,34 @@ fn ingested(case: Case<'_>, launch: u32) -> Bytes {
     });
     let written = if case.step.writes() { blocks.map(|block| block.operations * row).sum() } else { 0 };
     Bytes(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::verdict::Layout;
+    use testing::compared::{EQUAL, Truth, record};
+
+    /// Smaller than what builds of one source may differ by, and larger than the noise.
+    const SMALL: Truth = Truth { write: 1.0, read: 0.985 };
+
+    fn layout(record: &RunRecord) -> Option<Layout> {
+        let judged = judge_run(record, &Evidence::default());
+        judged.into_iter().find(|(step, ..)| step.name == "readrandom")?.2.judgement.layout
+    }
+
+    #[test]
+    fn code_layout_explains_no_change_between_two_configurations_of_one_build() {
+        let two_builds = record(&SMALL);
+        assert_eq!(layout(&two_builds), Some(Layout::MayBe));
+        let mut one_build = two_builds.clone();
+        one_build.plan.subjects[1].build = one_build.plan.subjects[BASE].build.clone();
+        one_build.plan.subjects[1].config = one_build.plan.subjects[BASE].config.clone();
+        one_build.plan.subjects[1].options = one_build.plan.subjects[BASE].options.clone();
+        assert_eq!(layout(&one_build), Some(Layout::MayBe), "a build against itself");
+        one_build.plan.subjects[1].options.insert("use_adaptive_mutex".to_owned(), "true".to_owned());
+        assert_eq!(layout(&one_build), Some(Layout::Beyond));
+        let equal = RunRecord { blocks: record(&EQUAL).blocks, ..one_build };
+        assert_eq!(layout(&equal), Some(Layout::Within));
+    }
 }

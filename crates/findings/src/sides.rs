@@ -154,12 +154,17 @@ impl Measured {
         cpus: u32,
         build_noise: &BTreeMap<String, f64>,
     ) -> Vec<SidesStep<'a>> {
-        let candidates = plan.candidate_sides().count();
+        let sides: Vec<Side> = plan.candidate_sides().collect();
+        let candidates = sides.len();
         let of = |(index, step): (usize, &'a Step)| {
-            let tau = build_noise.get(&step.name).copied();
-            let case = |place: usize| analysis::Case {
-                facts: StepFacts { tau, ..StepFacts::of(step, cpus, &self.caps[place]) },
-                launches: &self.pairs[place],
+            let measured = build_noise.get(&step.name).copied();
+            let case = |place: usize| {
+                let side = sides[place % candidates];
+                let tau = if judge::is_of_configurations(plan, side) { Some(0.0) } else { measured };
+                analysis::Case {
+                    facts: StepFacts { tau, ..StepFacts::of(step, cpus, &self.caps[place]) },
+                    launches: &self.pairs[place],
+                }
             };
             SidesStep {
                 facts: StepFacts::of(step, cpus, &[]),
