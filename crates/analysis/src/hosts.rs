@@ -5,7 +5,7 @@
 //!
 //! Source: Ibragimov and Mueller (2010). Student's t of a few effects holds its level whatever their variances are, as long as it is at most
 //! 8 % (Bakirov and Szekely, 2006). Weights by the inverse of estimated variances do not: with errors from six launches that differ fourfold,
-//! 95 % intervals of Hartung and Knapp missed 7 % in our simulation, and normal ones more.
+//! 95 % intervals of Hartung and Knapp missed 7 % in a simulation that was not kept.
 
 use crate::student::{self, mean as plain_mean, standard_deviation};
 
@@ -183,6 +183,9 @@ mod tests {
                 disagreed += u32::from(between <= 0.0 && disagreement(&hosts, 0.0, 0.05).is_some());
             }
             let case = format!("{count} hosts, {between} between, {unequal} times, {launches} launches");
+            // Where the scatter of hosts is most of it, the interval is no wider than it says.
+            let is_of_scatter = unequal <= 1.0 && between > 0.0;
+            assert!(!is_of_scatter || missed > RUNS * 35 / 1000, "{count} hosts: {missed} missed");
             assert!(missed < MOST && disagreed < MOST, "{case}: {missed} missed, {disagreed} disagreed");
             (most_missed, most_disagreed) = (most_missed.max(missed), most_disagreed.max(disagreed));
         }

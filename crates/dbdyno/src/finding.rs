@@ -69,8 +69,9 @@ pub fn other_parts(store: &Store, record: &RunRecord) -> anyhow::Result<Vec<RunR
     let Some(campaign) = store.campaign_of(&record.id)? else { return Ok(Vec::new()) };
     let mut parts = Vec::new();
     for id in store.runs_of_campaign(&campaign)? {
-        let (plan, _) = store.run_plan(&id)?;
-        if id != record.id && plan.workload.name == record.plan.workload.name {
+        let (plan, host) = store.run_plan(&id)?;
+        let is_of_this = plan.workload.name == record.plan.workload.name && host.name == record.host.name;
+        if id != record.id && is_of_this {
             parts.push(store.load_run(&id)?);
         }
     }

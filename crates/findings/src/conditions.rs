@@ -104,6 +104,13 @@ impl RunConditions {
         if a != b {
             apart.push(Differing { what: "base".to_owned(), a, b });
         }
+        let build =
+            |of: &RunConditions| of.subjects.first().map(|one| one.sha256.clone()).unwrap_or_default();
+        let (a, b) = (build(self), build(other));
+        if a != b {
+            let short = |sha256: String| format!("sha256 {sha256:.12}");
+            apart.push(Differing { what: "build of the base".to_owned(), a: short(a), b: short(b) });
+        }
         apart
     }
 

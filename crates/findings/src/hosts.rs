@@ -7,10 +7,12 @@ use crate::comparison::{ComparedStep, Comparison, LnError, Repeats};
 use crate::conditions::{Differing, RunConditions, cpus};
 use analysis::hosts::{self, OnHost};
 use model::figures::bytes;
+use model::metric::Metric;
 use model::record::RunRecord;
 use model::units::Bytes;
 use model::verdict::Verdict;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Share of means over hosts whose interval misses the truth, and of runs without any disagreement that show one.
@@ -52,6 +54,8 @@ pub struct HostsCase {
     pub step: String,
     /// As the user named it.
     pub candidate: String,
+    /// Whether all hosts ran the same build, byte for byte. If not there is neither a mean nor a disagreement.
+    pub is_one_build: bool,
     /// What each host says, in their order; absent if it has no ratio of it.
     pub by_host: Vec<Option<ByHost>>,
     /// The mean over hosts; absent if fewer than [`hosts::LEAST_HOSTS`] have a ratio.
@@ -71,8 +75,6 @@ pub struct ByHost {
     pub high: Option<f64>,
     /// Of the interval.
     pub confidence: Option<f64>,
-    /// The standard error of ln of the ratio; absent if it is not known.
-    pub error: Option<LnError>,
     /// Launches or rounds that it rests on.
     pub repeats: u32,
     /// The smallest change that this host would have found with 90 % power (0.02 is 2 %).
@@ -155,10 +157,15 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
             candidates.push(name);
         }
     }
-    let steps = first.plan.chosen_steps().filter(|step| !step.helper).map(|step| step.name.as_str());
-    let steps: Vec<&str> = steps.collect();
+    let mut steps: Vec<&str> = Vec::new();
+    for step in runs.iter().flat_map(|(record, _)| record.plan.chosen_steps()).filter(|step| !step.helper) {
+        if !steps.contains(&step.name.as_str()) {
+            steps.push(&step.name);
+        }
+    }
     let mut cases = Vec::new();
     for candidate in &candidates {
+        let is_one_build = is_one_build(&runs, candidate);
         for step in &steps {
             let by_host: Vec<Option<ByHost>> =
                 runs.iter().map(|(_, view)| by_host(view, step, candidate)).collect();
@@ -166,7 +173,8 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
                 cases.push(HostsCase {
                     step: (*step).to_owned(),
                     candidate: (*candidate).to_owned(),
-                    mean: mean(&by_host),
+                    is_one_build,
+                    mean: None,
                     by_host,
                     disagreement: None,
                 });
@@ -174,8 +182,11 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
         }
     }
     let all = cases.len();
-    for case in &mut cases {
-        case.disagreement = disagreement(&case.by_host, view.margin, all);
+    // Builds that differ are not one effect on several hosts.
+    for case in cases.iter_mut().filter(|case| case.is_one_build) {
+        let effects = of_one_metric(&runs, &case.step, &case.candidate);
+        case.mean = mean(&effects);
+        case.disagreement = disagreement(&effects, view.margin, all);
     }
     Ok(HostsView {
         workload: view.run.workload.clone(),
@@ -210,9 +221,13 @@ fn facts(record: &RunRecord, view: &Comparison) -> HostFacts {
     }
 }
 
-fn by_host(view: &Comparison, step: &str, candidate: &str) -> Option<ByHost> {
+fn case_of<'a>(view: &'a Comparison, step: &str, candidate: &str) -> Option<&'a ComparedStep> {
     let side = view.candidates().iter().find(|one| one.subject == candidate)?.side;
-    let case: &ComparedStep = view.steps.iter().find(|one| one.name == step)?.case(side)?;
+    view.steps.iter().find(|one| one.name == step)?.case(side)
+}
+
+fn by_host(view: &Comparison, step: &str, candidate: &str) -> Option<ByHost> {
+    let case = case_of(view, step, candidate)?;
     let (deciding, ratio) = case.deciding_ratio()?;
     Some(ByHost {
         verdict: case.verdict,
@@ -221,17 +236,45 @@ fn by_host(view: &Comparison, step: &str, candidate: &str) -> Option<ByHost> {
         low: deciding.low,
         high: deciding.high,
         confidence: deciding.confidence,
-        error: deciding.error,
         repeats: deciding.repeats,
         visible_change: case.visible_change,
     })
 }
 
-fn mean(by_host: &[Option<ByHost>]) -> Option<MeanOverHosts> {
-    let of = || by_host.iter().flatten();
-    let effects: Vec<f64> = of().map(|host| host.ratio.ln()).collect();
-    let errors: Vec<f64> = of().filter_map(|host| Some(host.error?.deviation)).collect();
-    let mean = hosts::mean(&effects, &errors, ALPHA)?;
+/// Whether a candidate is the same binary on all hosts that have it; external servers have none that could differ.
+fn is_one_build(runs: &[(&RunRecord, &Comparison)], candidate: &str) -> bool {
+    let of_candidate = |record: &RunRecord| {
+        let subject = record.plan.subjects.iter().find(|one| one.reference.to_string() == candidate)?;
+        subject.build.checksum().map(str::to_owned)
+    };
+    let checksums: BTreeSet<String> = runs.iter().filter_map(|(record, _)| of_candidate(record)).collect();
+    checksums.len() <= 1
+}
+
+/// The effect on each host that has one, by its place: of the contention-adjusted rate if that decides on all of them, else of the wall rate.
+fn of_one_metric(runs: &[(&RunRecord, &Comparison)], step: &str, candidate: &str) -> Vec<(usize, Effect)> {
+    let cases: Vec<Option<&ComparedStep>> =
+        runs.iter().map(|(_, view)| case_of(view, step, candidate)).collect();
+    let is_adjusted = cases.iter().flatten().all(|case| case.is_adjusted());
+    let metric = if is_adjusted { Metric::OpsPerSecondAdjusted } else { Metric::OpsPerSecond };
+    let effect = |(place, case): (usize, &Option<&ComparedStep>)| {
+        let measured = case.as_ref()?.metric(metric)?;
+        Some((place, Effect { ln_ratio: measured.ratio?.ln(), error: measured.error }))
+    };
+    cases.iter().enumerate().filter_map(effect).collect()
+}
+
+/// An effect on one host.
+#[derive(Debug, Clone, Copy)]
+struct Effect {
+    ln_ratio: f64,
+    error: Option<LnError>,
+}
+
+fn mean(effects: &[(usize, Effect)]) -> Option<MeanOverHosts> {
+    let ln_ratios: Vec<f64> = effects.iter().map(|(_, effect)| effect.ln_ratio).collect();
+    let errors: Vec<f64> = effects.iter().filter_map(|(_, effect)| Some(effect.error?.deviation)).collect();
+    let mean = hosts::mean(&ln_ratios, &errors, ALPHA)?;
     Some(MeanOverHosts {
         ratio: mean.effect.exp(),
         low: mean.low.exp(),
@@ -242,11 +285,10 @@ fn mean(by_host: &[Option<ByHost>]) -> Option<MeanOverHosts> {
 }
 
 /// Of so many cases, at a level that is corrected for all of them and for all pairs of hosts.
-fn disagreement(by_host: &[Option<ByHost>], margin: f64, cases: usize) -> Option<Disagreement> {
-    let known = by_host.iter().enumerate().filter_map(|(place, of)| {
-        let of = of.as_ref()?;
-        let LnError { deviation, freedom } = of.error?;
-        Some((place, OnHost { effect: of.ratio.ln(), error: deviation, freedom }))
+fn disagreement(effects: &[(usize, Effect)], margin: f64, cases: usize) -> Option<Disagreement> {
+    let known = effects.iter().filter_map(|(place, effect)| {
+        let LnError { deviation, freedom } = effect.error?;
+        Some((*place, OnHost { effect: effect.ln_ratio, error: deviation, freedom }))
     });
     let (places, effects): (Vec<usize>, Vec<OnHost>) = known.unzip();
     let found = hosts::disagreement(&effects, margin.ln_1p(), ALPHA / cases as f64)?;
@@ -332,6 +374,21 @@ mod tests {
         let mean = case.mean.unwrap();
         assert!(mean.low < 0.93 && 0.93 < mean.high && mean.high < 0.94, "{mean:?}");
         assert_eq!((mean.hosts, case.disagreement), (5, None));
+    }
+
+    #[test]
+    fn builds_that_differ_from_host_to_host_are_no_one_effect() {
+        let mut other = on("b", &EQUAL);
+        other.plan.subjects[1].build.sha256 = "ef".repeat(32);
+        let view = view(&[on("a", &SLOW), other.clone()]).unwrap();
+        let case = view.cases.iter().find(|case| case.step == "readrandom").unwrap();
+        assert_eq!(
+            (case.is_one_build, case.disagreement, case.hosts_with(Verdict::Regression)),
+            (false, None, 1)
+        );
+        other.plan.subjects[0].build.sha256 = "01".repeat(32);
+        let error = super::tests::view(&[on("a", &SLOW), other]).unwrap_err().to_string();
+        assert!(error.contains("differ in build of the base"), "{error}");
     }
 
     #[test]

@@ -92,12 +92,15 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a candidate runs the code of the base in another configuration: then nothing is laid out otherwise that could explain a change. A
-/// build against itself is no such case: what differs between its sides is what calibrations look for.
+/// Whether a candidate runs the code of the base with other options: then nothing is laid out otherwise that could explain a change. Another
+/// environment moves the stack, and may load other code (Mytkowicz et al., 2009). A build against itself is no such case: what differs between its
+/// sides is what calibrations look for.
 pub(crate) fn is_of_configurations(plan: &Plan, candidate: Side) -> bool {
     let (base, candidate) = (&plan.subjects[BASE], &plan.subjects[candidate]);
     let is_same_code = base.build.checksum().is_some() && base.build.checksum() == candidate.build.checksum();
-    is_same_code && (base.config != candidate.config || base.options != candidate.options)
+    is_same_code
+        && base.config.environment == candidate.config.environment
+        && (base.config != candidate.config || base.options != candidate.options)
 }
 
 /// Launch and side of the trials of a step that have blocks and are not done.

@@ -33,9 +33,9 @@ pub enum JobState {
     Running,
     /// All of it is measured, and its runs are in the store.
     Done,
-    /// It ended otherwise; what it has measured is in the store.
+    /// It ended otherwise; what it had measured is in the store, if it could be fetched.
     Failed,
-    /// The user stopped it.
+    /// It was stopped: by Ctrl-C here, or by a shutdown there.
     Interrupted,
     /// The connection failed: it may go on there.
     Unreachable,

@@ -114,6 +114,7 @@ fn on_hosts(view: &HostsView, case: &HostsCase, verdict: Verdict, words: &str) -
             None => format!("{} (not measured)", host.name),
         })
         .collect();
+    let builds = if case.is_one_build { "" } else { " (another build on each host)" };
     let mean = case.mean.map_or_else(String::new, |mean| {
         format!(", {} over hosts {}", change(mean.ratio), of_change(Some(mean.low), Some(mean.high)))
     });
@@ -123,7 +124,7 @@ fn on_hosts(view: &HostsView, case: &HostsCase, verdict: Verdict, words: &str) -
         format!(", not on {}", first_of(&without, MOST_NAMED))
     };
     format!(
-        "{} {words} on {} of {}{mean}: {}{not_on}",
+        "{}{builds} {words} on {} of {}{mean}: {}{not_on}",
         name(view, case),
         with.len(),
         count(view.hosts.len() as u64, "host", "hosts"),
@@ -168,7 +169,11 @@ fn of_change(low: Option<f64>, high: Option<f64>) -> String {
 fn said(of: &ByHost) -> String {
     match of.verdict {
         Verdict::NoChange => "no change".to_owned(),
-        Verdict::Regression | Verdict::Improvement | Verdict::Suspect => sized(of),
+        Verdict::Suspect => format!("suspect, {}", sized(of)),
+        Verdict::Regression | Verdict::Improvement if of.counts => sized(of),
+        Verdict::Regression | Verdict::Improvement => {
+            format!("significant alone or perhaps layout, {}", sized(of))
+        }
         Verdict::Inconclusive | Verdict::RatioOnly => match of.visible_change {
             Some(visible) => format!("inconclusive, would have seen {}", percent(visible)),
             None => "inconclusive".to_owned(),
@@ -195,7 +200,7 @@ fn what_hosts_can_show(view: &HostsView) -> String {
         );
     }
     format!(
-        "Every verdict is that of one host, by its own {}. {} bear no interval over hosts (from {LEAST_HOSTS} on there is one): if all of them \
+        "Every verdict is that of one host, by its own {}. With {} there is no interval for the mean (from {LEAST_HOSTS} on there is one): if all of them \
          agree, a sign test over hosts alone has p = {}.",
         view.repeats.many(),
         count(hosts as u64, "host", "hosts"),
@@ -214,14 +219,14 @@ fn changes(view: &HostsView, worth: &[&HostsCase]) -> Table {
     if has_columns {
         columns.extend(view.hosts.iter().map(|host| Column::new(host.name.clone(), Number)));
     } else {
-        columns.push(Column::new("least on", Word));
-        columns.push(Column::new("most on", Word));
+        columns.push(Column::new("lowest on", Word));
+        columns.push(Column::new("highest on", Word));
     }
     let has_mean = worth.iter().any(|case| case.mean.is_some());
     if has_mean {
         columns.push(Column::new("mean over\nhosts", Number));
         columns.push(Column::new("interval", Word));
-        columns.push(Column::new("hosts\nscatter", Number));
+        columns.push(Column::new("SD between\nhosts", Number));
     }
     let row = |case: &&HostsCase| {
         let mut cells = vec![Cell::plain(case.step.clone())];
@@ -257,8 +262,8 @@ fn on_how_many(view: &HostsView, case: &HostsCase) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(number, words)| format!("{words} {number}"))
         .collect();
-    let found = if parts.is_empty() { "found 0".to_owned() } else { parts.join(", ") };
-    let apart = if case.disagreement.is_some() { ", disagree" } else { "" };
+    let found = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
+    let apart = if case.disagreement.is_some() { "; hosts differ" } else { "" };
     format!("{found} of {}{apart}", view.hosts.len())
 }
 
@@ -292,7 +297,7 @@ fn legend(view: &HostsView, worth: &[&HostsCase]) -> Option<String> {
     let signs: BTreeSet<Sign> = of.filter_map(|of| Sign::of(of.verdict, of.counts)).collect();
     worth.first()?;
     let scatter = match worth.iter().any(|case| case.mean.is_some()) {
-        true => " Hosts scatter: the standard deviation between hosts beyond their own errors.",
+        true => " SD between hosts: their standard deviation beyond their own errors.",
         false => "",
     };
     Some(format!(
@@ -409,6 +414,7 @@ pub fn json(view: &HostsView) -> Value {
             "by_host": case.by_host.iter().zip(&view.hosts).filter_map(|(of, host)| Some(by_host(of.as_ref()?, &host.name)))
                 .collect::<Vec<_>>(),
             "mean": case.mean,
+            "is_one_build": case.is_one_build,
             "disagreement": case.disagreement.map(|apart| json!({
                 "worse_on": view.hosts[apart.worse].name,
                 "better_on": view.hosts[apart.better].name,

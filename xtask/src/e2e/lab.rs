@@ -1,5 +1,6 @@
 //! Cases of a campaign on several hosts. A host is a network namespace with a name, a home, builds and an sshd of its own.
 
+use super::network::{Cable, NoNamespace};
 use super::scratch::Scratch;
 use super::tool::{Call, Running};
 use super::{Case, Ending};
@@ -190,12 +191,6 @@ struct Host {
     _cable: Cable,
 }
 
-/// A network namespace and the cable to it, removed with this.
-struct Cable {
-    namespace: String,
-    end: String,
-}
-
 impl<'a> Lab<'a> {
     /// The inner error is a host that cannot have such a lab.
     fn set_up(scratch: &'a Scratch, names: &[&str]) -> anyhow::Result<Result<Lab<'a>, Ending>> {
@@ -251,18 +246,6 @@ fn address(number: usize) -> (String, String) {
     (format!("198.18.{net}.1"), format!("198.18.{net}.2"))
 }
 
-/// Network namespaces cannot be made here.
-#[derive(Debug)]
-struct NoNamespace(String);
-
-impl std::fmt::Display for NoNamespace {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(out)
-    }
-}
-
-impl std::error::Error for NoNamespace {}
-
 impl Host {
     fn start(scratch: &Scratch, name: &str, number: usize, keys: &[PathBuf; 2]) -> anyhow::Result<Host> {
         let home = scratch.path(name);
@@ -270,12 +253,11 @@ impl Host {
         fs::create_dir_all(cache.join("dbdyno"))?;
         scratch.shared.copy_kept(&cache.join("dbdyno"))?;
         scratch.shared.share_fingerprint(&cache)?;
+        // What a login prints is no part of an answer.
+        fs::write(home.join(".bashrc"), "echo Welcome to the lab\n")?;
         let public = format!("{}.pub", keys[1].display());
         fs::copy(public, home.join("authorized_keys"))?;
         let (here, there) = address(number);
-        let id = std::process::id() % 100_000;
-        let (namespace, end, far) =
-            (format!("dbdyno-{name}-{id}"), format!("lab{number}x{id}"), format!("far{number}x{id}"));
         let config = scratch.write(
             &format!("{name}.sshd"),
             &format!(
@@ -286,22 +268,11 @@ impl Host {
                 cache = cache.display(),
             ),
         )?;
-        ip(&["netns", "add", &namespace]).map_err(|error| NoNamespace(format!("{error:#}")))?;
-        let cable = Cable { namespace, end };
-        let (namespace, end) = (&cable.namespace, &cable.end);
-        let lay = || -> anyhow::Result<()> {
-            ip(&["link", "add", end, "type", "veth", "peer", "name", &far, "netns", namespace])?;
-            ip(&["addr", "add", &format!("{here}/30"), "dev", end])?;
-            ip(&["link", "set", end, "up"])?;
-            ip(&["-n", namespace, "addr", "add", &format!("{there}/30"), "dev", &far])?;
-            ip(&["-n", namespace, "link", "set", "lo", "up"])?;
-            ip(&["-n", namespace, "link", "set", &far, "up"])
-        };
-        lay()?;
+        let cable = Cable::lay(&format!("{number}{name}"), &here, &there)?;
         fs::create_dir_all("/run/sshd")?;
         let log = fs::File::create(scratch.path(&format!("{name}.sshd.log")))?;
         let sshd = Command::new("ip")
-            .args(["netns", "exec", namespace, "unshare", "--uts", "sh", "-c"])
+            .args(["netns", "exec", &cable.namespace, "unshare", "--uts", "sh", "-c"])
             .arg("hostname \"$1\" && exec \"$2\" -D -e -f \"$3\"")
             .args(["sh", name, SSHD])
             .arg(config)
@@ -369,19 +340,4 @@ impl Drop for Host {
         let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.sshd.wait();
     }
-}
-
-impl Drop for Cable {
-    fn drop(&mut self) {
-        // What was not made is not there.
-        let _ = ip(&["link", "delete", &self.end]);
-        let _ = ip(&["netns", "delete", &self.namespace]);
-    }
-}
-
-fn ip(arguments: &[&str]) -> anyhow::Result<()> {
-    let ended = Command::new("ip").args(arguments).output().context("failed to start `ip`")?;
-    let said = String::from_utf8_lossy(&ended.stderr);
-    ensure!(ended.status.success(), "`ip {}`: {}", arguments.join(" "), said.trim());
-    Ok(())
 }

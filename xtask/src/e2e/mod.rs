@@ -28,6 +28,7 @@ mod lanes;
 mod leftovers;
 mod mongodb;
 mod neighbour;
+mod network;
 mod network_cut;
 mod pages;
 mod places;

@@ -2,13 +2,13 @@
 
 use super::elsewhere::measure_for;
 use super::neighbour::{Neighbour, POSTGRES};
+use super::network::{Cable, ip};
 use super::scratch::Scratch;
 use super::tool::Call;
 use super::{Case, Ending};
 use anyhow::{Context, ensure};
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,8 @@ const TIMEOUT: Duration = Duration::from_secs(150);
 const POLL: Duration = Duration::from_millis(20);
 
 fn cut(scratch: &Scratch) -> anyhow::Result<Ending> {
-    let link = match Link::make() {
-        Ok(link) => link,
+    let link = match Cable::lay("cut", HERE, THERE) {
+        Ok(cable) => Link { cable },
         Err(error) => return Ok(Ending::NotHere { reason: format!("{error:#}") }),
     };
     let server = Neighbour::start(scratch, POSTGRES)?;
@@ -34,7 +34,7 @@ fn cut(scratch: &Scratch) -> anyhow::Result<Ending> {
     Call::new(scratch, ["engine", "add", "far", &address]).succeeds()?;
     // For longer than the case takes.
     let run = measure_for(scratch, "postgres@far", 600)?;
-    let mut run = run.through(["ip", "netns", "exec", &link.namespace]).start()?;
+    let mut run = run.through(["ip", "netns", "exec", &link.cable.namespace]).start()?;
     let began = Instant::now();
     while !server.tables()?.iter().any(|table| table == "sbtest2") {
         ensure!(run.is_running()?, "it ended before the network was cut: {}", run.stderr_so_far()?);
@@ -49,32 +49,14 @@ fn cut(scratch: &Scratch) -> anyhow::Result<Ending> {
     finished.expect_stderr(&["the connection was lost", "tables of this run are left on postgres@far"])?;
     cut_off(false)?;
     let again = measure_for(scratch, "postgres@far", 1)?;
-    again.through(["ip", "netns", "exec", &link.namespace]).succeeds()?;
+    again.through(["ip", "netns", "exec", &link.cable.namespace]).succeeds()?;
     ensure!(server.tables()?.is_empty(), "what the cut left is still there: {:?}", server.tables()?);
     Ok(Ending::Passed)
 }
 
-/// Two ends of a cable: one here, one in a namespace that is removed with this.
+/// A cable that is whole again in the end.
 struct Link {
-    namespace: String,
-    end: String,
-}
-
-impl Link {
-    fn make() -> anyhow::Result<Link> {
-        let id = std::process::id() % 100_000;
-        let link = Link { namespace: format!("dbdyno-{id}"), end: format!("dyno{id}") };
-        let (namespace, end, far) = (link.namespace.as_str(), link.end.as_str(), format!("far{id}"));
-        ip(&["netns", "add", namespace])?;
-        ip(&["link", "add", end, "type", "veth", "peer", "name", &far, "netns", namespace])?;
-        ip(&["addr", "add", &format!("{HERE}/30"), "dev", end])?;
-        ip(&["link", "set", end, "up"])?;
-        ip(&["-n", namespace, "addr", "add", &format!("{THERE}/30"), "dev", &far])?;
-        for device in ["lo", &far] {
-            ip(&["-n", namespace, "link", "set", device, "up"])?;
-        }
-        Ok(link)
-    }
+    cable: Cable,
 }
 
 /// Loses what this end sends to the other, or no more: a router that has died says nothing either.
@@ -84,18 +66,9 @@ fn cut_off(cut: bool) -> anyhow::Result<()> {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The link goes with either of them; what was not made is not there.
+        // If it was not cut there is nothing to mend.
         let _ = cut_off(false);
-        let _ = ip(&["link", "delete", &self.end]);
-        let _ = ip(&["netns", "delete", &self.namespace]);
     }
-}
-
-fn ip(arguments: &[&str]) -> anyhow::Result<()> {
-    let ended = Command::new("ip").args(arguments).output().context("failed to start `ip`")?;
-    let said = String::from_utf8_lossy(&ended.stderr);
-    ensure!(ended.status.success(), "`ip {}`: {}", arguments.join(" "), said.trim());
-    Ok(())
 }
 
 /// Takes what comes to a port of ours to the server, and back; the port. The threads end with their connections, the last with this process.

@@ -300,7 +300,7 @@ pub struct Run {
     /// What another dbdyno says that this host measures: CAMPAIGN:NUMBER:SEED
     #[arg(long, value_name = "JOB", hide = true, conflicts_with_all = ["resume", "hosts"])]
     pub job: Option<JobHere>,
-    /// Resume a campaign that was stopped: a run's id, a unique prefix of it, its name, or `last`; of one on several hosts its id
+    /// Resume a campaign that was stopped: a run's id, a unique prefix of it, its name, or `last`; for a campaign on several hosts, its id
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run"])]
     pub resume: Option<String>,
     /// With --resume: measure again each turn in which a step failed or was skipped, also in a finished campaign

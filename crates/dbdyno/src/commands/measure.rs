@@ -120,6 +120,12 @@ pub fn resume(
     progress: &mut Progress,
 ) -> anyhow::Result<Measured> {
     let run = record.id.clone();
+    if let Some(origin) = writer.store().origin_of(&run)? {
+        return Err(usage(anyhow!(
+            "run {run} was measured on {} and came here from {origin}: resume it there",
+            record.host.name
+        )));
+    }
     let stage = stage(places, &run)?;
     let warning = changes_since(&record, &stage.host, fingerprint.as_ref())?;
     let by = ResumedBy {

@@ -52,7 +52,11 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let selection = selection(arguments);
     if is_campaign || hosts::are_of_several(&records) {
         let (findings, problem) = finding::of_hosts(&store, records, &selection).map_err(of_part)?;
-        problem.map_or(Ok(()), |problem| Err(usage(problem)))?;
+        match problem {
+            Some(problem) if is_campaign => Progress::new().say(&problem.to_string()),
+            Some(problem) => return Err(usage(problem)),
+            None => {}
+        }
         show_hosts(&findings, wanted)?;
         return Ok(if arguments.gate.gate {
             gate::of_all(views(&findings), threshold)

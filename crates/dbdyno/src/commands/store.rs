@@ -40,7 +40,7 @@ fn merge(places: &Places, from: &[PathBuf]) -> anyhow::Result<Ending> {
         match store::merge(&mut writer, from, by) {
             Ok(merged) => {
                 print::text(&report::printable_lines(&told(from, &merged)))?;
-                if !merged.parted.is_empty() {
+                if !merged.diverged.is_empty() {
                     ending = Ending::RunFailed;
                 }
             }
@@ -72,7 +72,7 @@ fn told(from: &Path, merged: &Merged) -> String {
         }
     }
     text.push('\n');
-    for run in &merged.parted {
+    for run in &merged.diverged {
         text += &format!(
             "  run {run} went on here and there, or is another run of the same id: nothing was taken of it; `dbdyno report {run} \
              --store {}` shows the other\n",

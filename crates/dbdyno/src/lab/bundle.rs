@@ -12,16 +12,19 @@ use std::path::{Component, Path, PathBuf};
 /// The user's own definitions there, as `$XDG_CONFIG_HOME`.
 const CONFIG: &str = "config";
 
-/// The files, with their paths below the directory of a job, the plan the last of them. `text` is that of the plan.
+/// Files with their paths below the directory of a job.
+pub type Files = Vec<(PathBuf, Vec<u8>)>;
+
+/// The files, the plan the last of them. `text` is that of the plan.
 ///
 /// # Errors
 /// A plan that names a file which is not below the current directory, or that cannot be read.
-pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
+pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Files> {
     let mut files = Vec::new();
     for path in named_by(file) {
         if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(usage(anyhow!(
-                "the plan names `{}`, which has no place on another host: put it below the directory of the plan and name it from there",
+                "the plan names `{}`, which has no place on another host: put it below the current directory and name it from there",
                 path.display()
             )));
         }

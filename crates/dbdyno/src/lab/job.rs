@@ -1,7 +1,8 @@
 //! One job of a campaign, from a look at its host to its store: what is done is heard by the campaign, which alone writes.
 
-use super::bundle;
-use crate::cli::Run;
+use super::bundle::{self, Files};
+use crate::cli::{Places, Run};
+use crate::exit::usage;
 use crate::interrupt;
 use anyhow::anyhow;
 use model::job::Job;
@@ -14,6 +15,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// What a clock may be off without a word.
 const CLOCK_OFF_S: i64 = 60;
+/// As stat(1) names them.
+const NETWORK_FILE_SYSTEMS: [&str; 6] = ["nfs", "cifs", "smb2", "lustre", "gpfs", "ceph"];
 
 /// What is heard of a job.
 pub(super) enum Heard {
@@ -29,21 +32,37 @@ pub(super) struct Common<'a> {
     /// Beside the job itself.
     begin: Vec<String>,
     resume: Vec<String>,
+    files: Option<Files>,
     /// The hosts that were looked at, by what they call themselves, with what ssh calls them.
     names: Mutex<BTreeMap<String, String>>,
 }
 
 impl<'a> Common<'a> {
-    pub(super) fn of(program: &'a OwnProgram, arguments: &Run) -> Common<'a> {
+    /// # Errors
+    /// A work directory whose name is no UTF-8.
+    pub(super) fn of(
+        program: &'a OwnProgram,
+        places: &Places,
+        arguments: &Run,
+        files: Option<Files>,
+    ) -> anyhow::Result<Common<'a>> {
         let speed: &[&str] = if arguments.speed.no_fingerprint { &["--no-fingerprint"] } else { &[] };
         let retry: &[&str] = if arguments.retry_failed { &["--retry-failed"] } else { &[] };
+        let work_dir = match &places.work_dir {
+            Some(path) => {
+                let path = path.to_str().ok_or_else(|| usage(anyhow!("--work-dir is no UTF-8")))?;
+                vec!["--work-dir", path]
+            }
+            None => Vec::new(),
+        };
         let words = |all: &[&[&str]]| all.concat().into_iter().map(str::to_owned).collect();
-        Common {
+        Ok(Common {
             program,
-            begin: words(&[&["run", PLAN], speed]),
-            resume: words(&[&["run", "--resume", "last"], speed, retry]),
+            begin: words(&[&["run", PLAN], speed, &work_dir]),
+            resume: words(&[&["run", "--resume", "last"], speed, retry, &work_dir]),
+            files,
             names: Mutex::default(),
-        }
+        })
     }
 
     /// # Errors
@@ -76,9 +95,20 @@ pub(super) fn carry_out(
             "warning: its clock is {off_s} s off: nothing is compared across clocks, but runs are sorted by when they began"
         )));
     }
+    if NETWORK_FILE_SYSTEMS.contains(&there.file_system.as_str()) {
+        tell(Heard::Line(format!(
+            "warning: its home is on {}: what is measured must not lie there, so name a local directory by --work-dir",
+            there.file_system
+        )));
+    }
     if !on_host.has_files()? {
-        let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
-        on_host.put_files(&bundle::files(&job.plan, &file)?)?;
+        match &common.files {
+            Some(files) => on_host.put_files(files)?,
+            None => {
+                let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
+                on_host.put_files(&bundle::files(&job.plan, &file)?)?;
+            }
+        }
     }
     if interrupt::requested() {
         return Ok((Ended::Interrupted, None));
@@ -91,11 +121,9 @@ pub(super) fn carry_out(
     let ended = on_host.follow(|line| tell(Heard::Line(line.to_owned())))?;
     match on_host.store() {
         Ok(store) => Ok((ended, Some(store))),
-        Err(error) => match ended {
-            // It may have ended before it made one; why it did is the better message.
-            Ended::Failed { .. } | Ended::Interrupted => Ok((ended, None)),
-            Ended::Done => Err(error.into()),
-        },
+        // It may have ended before it made one; why it did is the better message.
+        Err(RemoteError::NoStore { .. }) if ended != Ended::Done => Ok((ended, None)),
+        Err(error) => Err(error.into()),
     }
 }
 

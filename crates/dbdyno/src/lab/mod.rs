@@ -12,6 +12,7 @@ use crate::planning::drawn_seed;
 use crate::progress::Progress;
 use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
+use bundle::Files;
 use job::{Common, Heard};
 use model::figures::and_list;
 use model::job::{Job, JobState};
@@ -32,8 +33,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Measures a plan on hosts. `text` is that of the plan, `file` what it says.
 pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> anyhow::Result<Ending> {
     let hosts = hosts(&arguments.hosts)?;
-    // Before anything is begun anywhere: what no host could be given.
-    bundle::files(text, file)?;
+    // Once: all hosts get the same, whatever is edited meanwhile.
+    let files = bundle::files(text, file)?;
     let writer = paths::open_store(places)?;
     let campaign = new_run_id()?;
     let first_seed = match file.seed {
@@ -51,7 +52,7 @@ pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> any
         changed_at_us: clock::epoch_us(),
     };
     let jobs: Vec<Job> = hosts.iter().zip(1..).map(job).collect();
-    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs)
+    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs, Some(files))
 }
 
 /// Goes on with the jobs of a campaign that are not done.
@@ -62,7 +63,7 @@ pub fn resume(places: &Places, arguments: &Run, jobs: Vec<Job>) -> anyhow::Resul
         return Err(usage(anyhow!("all jobs of campaign {campaign} are done: there is nothing to resume")));
     }
     let writer = paths::open_store(places)?;
-    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs)
+    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs, None)
 }
 
 /// # Errors
@@ -90,13 +91,20 @@ struct Lab {
 }
 
 impl Lab {
-    fn carry_out(mut self, places: &Places, arguments: &Run, mut jobs: Vec<Job>) -> anyhow::Result<Ending> {
+    /// `files` are those that each host needs; without, they are read for a host that has not got them.
+    fn carry_out(
+        mut self,
+        places: &Places,
+        arguments: &Run,
+        mut jobs: Vec<Job>,
+        files: Option<Files>,
+    ) -> anyhow::Result<Ending> {
         interrupt::listen()?;
         self.writer.write_jobs(&jobs)?;
         let program = OwnProgram::read()?;
         let names: Vec<String> = jobs.iter().map(|job| job.host.clone()).collect();
         self.progress.say(&format!("campaign {} on {}", self.campaign, and_list(&names)));
-        self.measure(&mut jobs, &Common::of(&program, arguments));
+        self.measure(&mut jobs, &Common::of(&program, places, arguments, files)?);
         let left: Vec<&Job> = jobs.iter().filter(|job| job.state != JobState::Done).collect();
         for job in &left {
             let message = job.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
@@ -105,7 +113,7 @@ impl Lab {
         if !left.is_empty() {
             self.progress.say(&format!("`dbdyno run --resume {}` continues", self.campaign));
         }
-        let ending = match jobs.iter().map(|job| job.state).max_by_key(|state| gravity(*state)) {
+        let ending = match jobs.iter().map(|job| job.state).max_by_key(|state| severity(*state)) {
             Some(JobState::Done) | None => Ending::Done,
             Some(JobState::Interrupted) => Ending::Interrupted,
             Some(_) => Ending::RunFailed,
@@ -200,7 +208,7 @@ impl Lab {
         std::fs::write(&file, store).context("failed to write the store of a host")?;
         let by = MergedBy { origin: &job.host, at_us: clock::epoch_us(), tool_version: TOOL_VERSION };
         let merged = store::merge(&mut self.writer, &file, by)?;
-        match merged.parted.first() {
+        match merged.diverged.first() {
             Some(run) => Err(anyhow!("run {run} is in the store already, and is not the one of the host")),
             None => Ok(()),
         }
@@ -212,8 +220,8 @@ fn tell(sender: &Sender<(usize, Heard)>, place: usize, heard: Heard) {
     let _ = sender.send((place, heard));
 }
 
-/// How a campaign ends is how the gravest of its jobs does.
-fn gravity(state: JobState) -> u8 {
+/// A campaign ends as the most severe of its jobs does.
+fn severity(state: JobState) -> u8 {
     match state {
         JobState::Done => 0,
         JobState::Interrupted => 1,

@@ -87,7 +87,7 @@ pub fn list(hosts: &[HostRow], jobs: &[Job]) -> String {
         @if !jobs.is_empty() {
             h2 { "Campaigns on several hosts" }
             p { code { "dbdyno run --resume CAMPAIGN" } " resumes the jobs that are not done." }
-            (table(headers(&["campaign", "host", "job", "since (UTC)", "why"]), job_rows(jobs)))
+            (table(headers(&["campaign", "host", "state", "since (UTC)", "message"]), job_rows(jobs)))
         }
     };
     shell::page("Hosts", Here::Hosts, body)

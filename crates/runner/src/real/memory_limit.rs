@@ -11,6 +11,7 @@ use crate::proc::parse;
 use crate::process::tree;
 use crate::rights::as_root;
 use model::units::{Bytes, Nanos};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -119,13 +120,21 @@ impl MemoryGroup {
 
     /// Puts a process and all that it has started so far into the group. One that ends meanwhile is none of them.
     pub fn add_tree(&self, root: u32) -> Result<(), MemoryLimitError> {
-        for pid in tree::descendants(root) {
-            match self.add(pid) {
-                Err(error) if Path::new(&format!("/proc/{pid}")).exists() => return Err(error),
-                Ok(()) | Err(_) => {}
+        let mut added = BTreeSet::new();
+        // What is started between a look and the end of it is in the next one.
+        loop {
+            let new: Vec<u32> =
+                tree::descendants(root).into_iter().filter(|pid| added.insert(*pid)).collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            for pid in new {
+                match self.add(pid) {
+                    Err(error) if Path::new(&format!("/proc/{pid}")).exists() => return Err(error),
+                    Ok(()) | Err(_) => {}
+                }
             }
         }
-        Ok(())
     }
 
     /// Most memory that was charged at any time; absent where the kernel does not tell (version 2 before

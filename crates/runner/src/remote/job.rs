@@ -11,14 +11,13 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// The plan in the directory of a job. It comes last: if it is there, all files are.
+/// The plan in the directory of a job: if it is there, all files are.
 pub const PLAN: &str = "plan.toml";
 
 /// This program, as it is brought to other hosts.
 pub struct OwnProgram {
     bytes: Vec<u8>,
-    /// The beginning of its SHA-256: the directory that it lies in there.
-    name: String,
+    sha256: String,
 }
 
 impl OwnProgram {
@@ -27,8 +26,8 @@ impl OwnProgram {
     pub fn read() -> Result<OwnProgram, RemoteError> {
         let bytes = fs::read(OWN_PROGRAM).map_err(|source| RemoteError::OwnProgram { source })?;
         let digest = Sha256::digest(&bytes);
-        let name = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        Ok(OwnProgram { bytes, name })
+        let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(OwnProgram { bytes, sha256 })
     }
 }
 
@@ -39,6 +38,8 @@ pub struct HostThere {
     pub name: String,
     /// Seconds since the epoch, by its clock.
     pub clock_s: i64,
+    /// Of the home directory, as stat(1) names it: `ext2/ext3`, `nfs`.
+    pub file_system: String,
 }
 
 /// How a job ended on its host.
@@ -70,10 +71,12 @@ impl JobOnHost<'_> {
     /// # Errors
     /// A host that cannot be reached, another architecture, a program that does not start there.
     pub fn prepare(&self) -> Result<HostThere, RemoteError> {
-        let script = format!("echo {MARKER}; uname -s; uname -m; uname -n; date +%s");
-        let found = self.text("look at the host", &script)?;
-        // What a login says by itself comes before.
-        let mut lines = found.lines().skip_while(|line| *line != MARKER).skip(1);
+        let script = "for tool in tar setsid grep tail sha256sum; do \
+                      command -v $tool >/dev/null || { echo \"$tool is not installed\" >&2; exit 9; }; done; \
+                      tail --version 2>/dev/null | grep -q GNU || { echo \"tail is not that of GNU\" >&2; exit 9; }; \
+                      uname -s; uname -m; uname -n; date +%s; stat -f -c %T \"$HOME\"";
+        let found = self.text("look at the host", script)?;
+        let mut lines = found.lines();
         let mut next = || lines.next().unwrap_or_default().to_owned();
         let (system, machine, name) = (next(), next(), next());
         if (system.as_str(), machine.as_str()) != ("Linux", std::env::consts::ARCH) {
@@ -82,14 +85,16 @@ impl JobOnHost<'_> {
                 found: format!("{system} {machine}"),
             });
         }
-        let clock_s = next().parse().unwrap_or(0);
+        let (clock_s, file_system) = (next().parse().unwrap_or(0), next());
         let (program, directory) = (self.program(), self.directory_of_program());
         if !self.has(&format!("-x {program}"))? {
-            // A connection that is lost ends the copy too early, which looks like its end.
+            // A connection that is lost ends the copy too early, which looks like its end. Hosts may share a home: one that runs a
+            // program already must not have it replaced.
             let script = format!(
-                "umask 077; mkdir -p {directory} && new={program}.$$ && cat >\"$new\" && test \"$(wc -c <\"$new\")\" -eq {size} && \
-                 chmod 700 \"$new\" && mv \"$new\" {program}",
-                size = self.program.bytes.len()
+                "umask 077; mkdir -p {directory} && new=$(mktemp {program}.XXXXXX) || exit 1; trap 'rm -f \"$new\"' EXIT; \
+                 cat >\"$new\" && echo \"{sha256}  $new\" | sha256sum --check --status && chmod 700 \"$new\" || exit 1; \
+                 ln \"$new\" {program} 2>/dev/null || test -x {program}",
+                sha256 = self.program.sha256
             );
             self.host.output("copy dbdyno", &script, self.program.bytes.as_slice())?;
         }
@@ -100,7 +105,7 @@ impl JobOnHost<'_> {
                 found: version.trim().to_owned(),
             });
         }
-        Ok(HostThere { name, clock_s })
+        Ok(HostThere { name, clock_s, file_system })
     }
 
     /// Whether the files of the job are there.
@@ -108,7 +113,7 @@ impl JobOnHost<'_> {
         self.has(&format!("-f {}/{PLAN}", self.directory()))
     }
 
-    /// Brings the files of the job, [`PLAN`] the last of them.
+    /// Brings the files of the job, [`PLAN`] among them: all or none.
     pub fn put_files(&self, files: &[(PathBuf, Vec<u8>)]) -> Result<(), RemoteError> {
         self.host.put(&self.directory(), files)
     }
@@ -121,16 +126,18 @@ impl JobOnHost<'_> {
         // session ends the wait, but not what it waits for.
         let session = format!(
             "export XDG_CONFIG_HOME=\"$PWD/config\"; trap : HUP INT TERM; \
-             {program} --store store.sqlite \"$@\" >report 2>>log </dev/null & pid=$!; echo $pid >pid; \
+             {program} --store store.sqlite \"$@\" >report 2>>log </dev/null & pid=$!; \
+             echo $pid >pid.new && mv pid.new pid || kill $pid; \
              while :; do wait $pid; status=$?; kill -0 $pid 2>/dev/null || break; done; \
-             echo $status >ended.new; mv ended.new ended"
+             echo $status >ended.new && mv ended.new ended"
         );
         let script = format!(
             "umask 077; {RUNS} && exit 0; test \"$(cat ended 2>/dev/null)\" = 0 && exit 0; set -- {begin}; \
              if test -s store.sqlite && {program} --store store.sqlite report --list 2>/dev/null | grep -q .; then \
              set -- {resume}; fi; \
-             rm -f ended pid; cat /proc/sys/kernel/random/boot_id >boot; : >>log; \
-             setsid sh -c {session} sh \"$@\" >/dev/null 2>&1 </dev/null & exit 0",
+             rm -f ended pid; rmdir stopping 2>/dev/null; cat /proc/sys/kernel/random/boot_id >boot; : >>log; \
+             setsid sh -c {session} sh \"$@\" >/dev/null 2>&1 </dev/null & \
+             for i in 1 2 3 4 5 6 7 8 9 10; do test -s pid || test -f ended && break; sleep 0.3; done; exit 0",
             begin = words(self.begin),
             resume = words(self.resume),
             session = quoted(&session),
@@ -140,8 +147,8 @@ impl JobOnHost<'_> {
 
     /// Hands on what the job says until it ends.
     pub fn follow(&self, on_line: impl FnMut(&str)) -> Result<Ended, RemoteError> {
-        let script = "for i in 1 2 3 4 5 6 7 8 9 10; do test -s pid || test -f ended && break; sleep 0.3; done; \
-                      if test -f ended; then exec cat log; else exec tail -n +1 -f --pid=\"$(cat pid)\" log; fi";
+        let script =
+            "if test -f ended; then exec cat log; else exec tail -n +1 -f --pid=\"$(cat pid)\" log; fi";
         self.host.follow("follow the job", &self.there(script), on_line)?;
         // Its status is written a moment after its end is seen.
         let script = "for i in 1 2 3 4 5 6 7 8 9 10; do test -f ended && break; sleep 0.3; done; cat ended 2>/dev/null || echo killed";
@@ -158,7 +165,8 @@ impl JobOnHost<'_> {
 
     /// Asks the job to end in order, as Ctrl-C does. One that does not run any more is left alone.
     pub fn stop(&self) -> Result<(), RemoteError> {
-        let script = format!("if {RUNS}; then kill -TERM \"$(cat pid)\"; fi");
+        // A second signal would end it at once.
+        let script = format!("if {RUNS} && mkdir stopping 2>/dev/null; then kill -TERM \"$(cat pid)\"; fi");
         self.text("stop the job", &self.there(&script)).map(|_| ())
     }
 
@@ -190,7 +198,7 @@ impl JobOnHost<'_> {
     }
 
     fn directory_of_program(&self) -> String {
-        format!("\"$HOME\"/.cache/dbdyno/bin/{}", self.program.name)
+        format!("\"$HOME\"/.cache/dbdyno/bin/{:.16}", self.program.sha256)
     }
 
     fn program(&self) -> String {
@@ -205,8 +213,8 @@ impl JobOnHost<'_> {
 
     /// Whether a test of the shell holds there.
     fn has(&self, test: &str) -> Result<bool, RemoteError> {
-        let said = self.text("look for a file", &format!("if test {test}; then echo {MARKER}; fi"))?;
-        Ok(said.lines().any(|line| line == MARKER))
+        let said = self.text("look for a file", &format!("if test {test}; then echo yes; fi"))?;
+        Ok(said.trim() == "yes")
     }
 
     fn text(&self, doing: &str, script: &str) -> Result<String, RemoteError> {
@@ -215,11 +223,9 @@ impl JobOnHost<'_> {
     }
 }
 
-const MARKER: &str = "dbdyno-asks";
-
-/// Whether the job runs: of another boot, or if it has ended, its process id is that of another process.
+/// Whether the job runs: of another boot, in another directory, or if the job has ended, its process id is that of another process.
 const RUNS: &str = "{ test ! -f ended && test \"$(cat boot 2>/dev/null)\" = \"$(cat /proc/sys/kernel/random/boot_id)\" && \
-                    kill -0 \"$(cat pid 2>/dev/null)\" 2>/dev/null; }";
+                    test \"$(readlink \"/proc/$(cat pid 2>/dev/null)/cwd\" 2>/dev/null)\" = \"$(pwd -P)\"; }";
 
 /// By the status that a shell has of it; of a job whose session was killed too there is none.
 fn how_it_ended(status: &str) -> String {

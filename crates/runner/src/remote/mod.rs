@@ -18,7 +18,7 @@ pub const SSH_VARIABLE: &str = "DBDYNO_SSH";
 const SSH_FAILED: i32 = 255;
 
 /// Never asks for a password, gives up a host that does not answer in ten seconds, and one that has not for a minute.
-const OPTIONS: [&str; 8] = [
+const OPTIONS: [&str; 12] = [
     "-o",
     "BatchMode=yes",
     "-o",
@@ -27,7 +27,15 @@ const OPTIONS: [&str; 8] = [
     "ServerAliveInterval=15",
     "-o",
     "ServerAliveCountMax=4",
+    // A connection that others share outlives ours and keeps our pipes open.
+    "-o",
+    "ControlMaster=no",
+    "-o",
+    "ControlPath=none",
 ];
+
+/// What a login prints comes before this line; what is asked for comes after it.
+const MARKER: &str = "dbdyno-begins";
 
 /// Of what a command says on its standard error so much is quoted.
 const MOST_SAID: usize = 2000;
@@ -127,7 +135,7 @@ impl RemoteHost {
         let status = child.wait().map_err(broken)?;
         read.map_err(broken)?;
         self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said)?;
-        Ok(output)
+        Ok(after_marker(output))
     }
 
     /// Runs a command of the shell there and hands on each line that it writes to its standard output, until it ends.
@@ -151,22 +159,31 @@ impl RemoteHost {
             text
         });
         if let Some(stdout) = child.stdout.take() {
+            let mut has_begun = false;
             for line in BufReader::new(stdout).split(b'\n') {
-                on_line(&String::from_utf8_lossy(&line.map_err(broken)?));
+                let line = line.map_err(broken)?;
+                if has_begun {
+                    on_line(&String::from_utf8_lossy(&line));
+                }
+                has_begun |= line == MARKER.as_bytes();
             }
         }
         let status = child.wait().map_err(broken)?;
         self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said.join().unwrap_or_default())
     }
 
-    /// Puts files into a directory there, which is made if there is none; their names are relative to it.
+    /// Makes a directory of these files there, all of them or none; their names are relative to it. An empty one is replaced.
     ///
     /// # Errors
     /// As those of [`RemoteHost::output`].
     pub fn put(&self, directory: &str, files: &[(PathBuf, Vec<u8>)]) -> Result<(), RemoteError> {
         let archive =
             archived(files).map_err(|source| RemoteError::Broken { target: self.target.clone(), source })?;
-        let script = format!("umask 077; mkdir -p {directory} && tar -xf - -C {directory}");
+        // What is there under its name is there in whole: a disk may be full, and a connection be lost.
+        let script = format!(
+            "umask 077; rm -rf {directory}.new; mkdir -p {directory}.new && tar -xf - -C {directory}.new && \
+             mkdir -p {directory} && rmdir {directory} && mv {directory}.new {directory}"
+        );
         self.output("put files", &script, archive.as_slice()).map(|_| ())
     }
 
@@ -182,7 +199,7 @@ impl RemoteHost {
             .args(OPTIONS)
             .arg("--")
             .arg(&self.target)
-            .arg(format!("exec sh -c {}", quoted(script)))
+            .arg(format!("exec sh -c {}", quoted(&format!("printf '\\n{MARKER}\\n'; {script}"))))
             .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -203,6 +220,17 @@ impl RemoteHost {
             SSH_FAILED => Err(RemoteError::Unreachable { target, said }),
             status => Err(RemoteError::Failed { target, doing: doing.to_owned(), status, said }),
         }
+    }
+}
+
+/// What was printed after the marker.
+fn after_marker(mut output: Vec<u8>) -> Vec<u8> {
+    let marker = format!("{MARKER}\n").into_bytes();
+    let at_line = |at: &usize| *at == 0 || output[at - 1] == b'\n';
+    let found = (0..output.len()).filter(at_line).find(|at| output[*at..].starts_with(&marker));
+    match found {
+        Some(at) => output.split_off(at + marker.len()),
+        None => Vec::new(),
     }
 }
 
@@ -236,6 +264,15 @@ mod tests {
         for target in ["lab-1", "me@lab-1.example", "ssh://me@[::1]:2222"] {
             assert_eq!(RemoteHost::new(target).unwrap().target(), target);
         }
+    }
+
+    #[test]
+    fn what_a_login_prints_is_no_part_of_an_answer() {
+        let after = |text: &str| String::from_utf8(after_marker(text.as_bytes().to_vec())).unwrap();
+        assert_eq!(after("dbdyno-begins\n0\n"), "0\n");
+        assert_eq!(after("Welcome\nnot dbdyno-begins\ndbdyno-begins\n\0binary\n"), "\0binary\n");
+        assert_eq!(after("dbdyno-begins\n"), "");
+        assert_eq!(after("Welcome\n"), "");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::file::Store;
 use crate::writer::Writer;
 use other::OtherStore;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use std::path::{Path, PathBuf};
 
 /// What was taken from another store, and what was not.
@@ -27,7 +27,7 @@ pub struct Merged {
     /// Runs that are the same in both, or had gone on here.
     pub known: u64,
     /// Runs that went on in both: nothing of the other's is taken.
-    pub parted: Vec<String>,
+    pub diverged: Vec<String>,
     /// Imports and bisections that the store had not.
     pub others: u64,
     /// Changes that a watch has found which are new here, or whose state is.
@@ -95,6 +95,20 @@ fn in_one_transaction<T>(
             store.roll_back();
             Err(error)
         }
+    }
+}
+
+impl Store {
+    /// Where a run that was measured into another store came from: what it passed first. Absent of one that was measured into this one.
+    pub fn origin_of(&self, run: &str) -> Result<Option<String>, Error> {
+        self.sql(format!("look where run {run} came from"), |connection| {
+            connection
+                .prepare_cached(
+                    "SELECT store FROM origins JOIN runs USING (run_key) WHERE id = ? ORDER BY merged_at_us LIMIT 1",
+                )?
+                .query_row([run], |row| row.get(0))
+                .optional()
+        })
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn choose(connection: &Connection) -> rusqlite::Result<Merged> {
                 merged.continued.push(pair.id);
             }
             Later::Ours => merged.known += 1,
-            Later::Neither => merged.parted.push(pair.id),
+            Later::Neither => merged.diverged.push(pair.id),
         }
     }
     Ok(merged)

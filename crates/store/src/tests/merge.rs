@@ -79,7 +79,10 @@ fn a_run_is_taken_with_all_that_it_has_and_only_once() {
 
     let first = merged(&lab, &host);
     assert_eq!(first.added, ["first", RUN]);
-    assert_eq!((first.known, first.parted.len(), first.schema as usize), (0, 0, crate::migrations::VERSIONS));
+    assert_eq!(
+        (first.known, first.diverged.len(), first.schema as usize),
+        (0, 0, crate::migrations::VERSIONS)
+    );
     let after = rows(&lab);
     let again = merged(&lab, &host);
     assert_eq!((again.added.len(), again.continued.len(), again.known), (0, 0, 2));
@@ -173,12 +176,12 @@ fn a_run_that_went_on_in_both_is_left_as_it_is_here() {
     with(&other, RUN, &[begun, &[block(1, Nanos(8))]].concat());
     let before = Store::open_existing(&lab).unwrap().load_run(RUN).unwrap();
     let taken = merged(&lab, &other);
-    assert_eq!((taken.parted, taken.added.len()), (vec![RUN.to_owned()], 0));
+    assert_eq!((taken.diverged, taken.added.len()), (vec![RUN.to_owned()], 0));
     assert_eq!(Store::open_existing(&lab).unwrap().load_run(RUN).unwrap(), before);
     // Nor is another run that happens to have the same id.
     let stranger = place.file("stranger.sqlite");
     with(&stranger, RUN, &events(2_000));
-    assert_eq!(merged(&lab, &stranger).parted, [RUN]);
+    assert_eq!(merged(&lab, &stranger).diverged, [RUN]);
 }
 
 #[test]
