@@ -116,7 +116,8 @@ fn on_hosts(view: &HostsView, case: &HostsCase, verdict: Verdict, words: &str) -
         .collect();
     let builds = if case.is_one_build { "" } else { " (another build on each host)" };
     let mean = case.mean.map_or_else(String::new, |mean| {
-        format!(", {} over hosts {}", change(mean.ratio), of_change(Some(mean.low), Some(mean.high)))
+        let interval = of_change(Some(mean.low), Some(mean.high));
+        format!(", {} over {} hosts {interval}", change(mean.ratio), mean.hosts)
     });
     let not_on = if without.is_empty() {
         String::new()
