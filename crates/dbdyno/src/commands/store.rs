@@ -39,7 +39,7 @@ fn merge(places: &Places, from: &[PathBuf]) -> anyhow::Result<Ending> {
         let by = MergedBy { origin: &origin, at_us: clock::epoch_us(), tool_version: TOOL_VERSION };
         match store::merge(&mut writer, from, by) {
             Ok(merged) => {
-                print::text(&report::printable_lines(&told(from, &merged)))?;
+                print::text(&report::printable_lines(&summary(from, &merged)))?;
                 if !merged.diverged.is_empty() {
                     ending = Ending::RunFailed;
                 }
@@ -58,7 +58,7 @@ fn merge(places: &Places, from: &[PathBuf]) -> anyhow::Result<Ending> {
 }
 
 /// What became of the runs of a store, and what is still to be done.
-fn told(from: &Path, merged: &Merged) -> String {
+fn summary(from: &Path, merged: &Merged) -> String {
     let runs = |number: usize| count(number as u64, "run", "runs");
     let mut text = format!("`{}`: {} added", from.display(), runs(merged.added.len()));
     for (number, what) in [

@@ -29,7 +29,7 @@ pub(super) enum Heard {
 /// What all jobs of a campaign share.
 pub(super) struct Common<'a> {
     program: &'a OwnProgram,
-    /// Beside the job itself.
+    /// What begins a job; which one is added to it.
     begin: Vec<String>,
     resume: Vec<String>,
     files: Option<Files>,
@@ -66,7 +66,7 @@ impl<'a> Common<'a> {
     }
 
     /// # Errors
-    /// Two hosts of one name: they are one machine, on which jobs would disturb each other, or nobody could tell their results apart.
+    /// Two hosts of one name: either it is one machine, on which two jobs would disturb each other, or their results could not be told apart.
     fn register(&self, there: &HostThere, target: &str) -> anyhow::Result<()> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         match names.insert(there.name.clone(), target.to_owned()) {
@@ -127,7 +127,7 @@ pub(super) fn carry_out(
     }
 }
 
-/// A host that cannot be reached any more is told of by who follows it.
+/// If the host cannot be reached, the thread that follows the job says so.
 pub(super) fn stop(job: &Job, common: &Common<'_>) {
     let name = name_of(job);
     if let Ok(on_host) = on_host(job, common, &name, &[]) {

@@ -164,7 +164,7 @@ impl Lab {
         });
     }
 
-    /// What cannot be written is told, and keeps no other host waiting.
+    /// An error of the store is printed; the other jobs go on.
     fn on(&mut self, job: &mut Job, heard: Heard) {
         match heard {
             Heard::Line(line) => return self.progress.say(&format!("{}: {line}", job.host)),
@@ -198,7 +198,7 @@ impl Lab {
 
     /// Adds what a host has measured to the store.
     fn merge(&mut self, job: &Job, store: &[u8]) -> anyhow::Result<()> {
-        // Beside the store, where there has to be room for it anyway.
+        // In the directory of the store, whose disk needs the room anyway.
         let beside = self.writer.store().path().parent().filter(|path| !path.as_os_str().is_empty());
         let directory = tempfile::Builder::new()
             .prefix(".dbdyno-job-")

@@ -58,7 +58,11 @@ pub fn merge(writer: &mut Writer, from: &Path, by: MergedBy<'_>) -> Result<Merge
     let other = OtherStore::open(from, writer.store().path())?;
     let store = writer.store();
     other.attach_to(store)?;
-    let merged = in_one_transaction(store, |connection| take(connection, by));
+    let merged = store.sql("merge another store", |connection| {
+        let transaction = connection.unchecked_transaction()?;
+        let merged = take(&transaction, by)?;
+        transaction.commit().map(|()| merged)
+    });
     let detached = other.detach_from(store);
     let merged = merged?;
     detached?;
@@ -82,20 +86,6 @@ fn take(connection: &Connection, by: MergedBy<'_>) -> rusqlite::Result<Merged> {
     merged.queued = connection.query_row(queued, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
     tables::drop_notes(connection)?;
     Ok(merged)
-}
-
-fn in_one_transaction<T>(
-    store: &Store,
-    run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-) -> Result<T, Error> {
-    store.begin(false)?;
-    match store.sql("merge another store", run).and_then(|done| store.commit().map(|()| done)) {
-        Ok(done) => Ok(done),
-        Err(error) => {
-            store.roll_back();
-            Err(error)
-        }
-    }
 }
 
 impl Store {

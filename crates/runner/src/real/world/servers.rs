@@ -49,13 +49,9 @@ impl RealWorld {
             let made = made.map_err(|error| self.fail_server(id, "making its data directory", &error));
             leave_out(workers, failures, made);
         }
+        // With all that it has started: a checkpointer that is left outside fills the page cache beside the limit with what it writes.
         let limited = |pid| match &self.memory_group {
-            Some(group) => group.add(pid).map_err(io::Error::other),
-            None => Ok(()),
-        };
-        // What it started before it was put there would fill the page cache beside the limit: a checkpointer writes most of what is loaded.
-        let all_limited = |server: &Server| match &self.memory_group {
-            Some(group) => group.add_tree(server.pid()).map_err(io::Error::other),
+            Some(group) => group.add_tree(pid).map_err(io::Error::other),
             None => Ok(()),
         };
         let failed = |id, error: ServerError| self.fail_server(id, "starting its server", &error);
@@ -71,7 +67,7 @@ impl RealWorld {
         let mut started = Vec::new();
         for (id, server, one) in begun {
             match server.until_ready(one, limited, &interrupted) {
-                Ok(ready) => match all_limited(&ready) {
+                Ok(ready) => match limited(ready.pid()) {
                     Ok(()) => started.push((id, ready)),
                     Err(error) => {
                         let failure = self.fail(id, "limiting the memory of its server", &error);
