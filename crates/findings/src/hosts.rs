@@ -107,6 +107,8 @@ pub struct Disagreement {
 /// Why runs are no comparison on several hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotOverHosts {
+    #[error("no run was named")]
+    NoRun,
     /// Both are of one host.
     #[error("runs {first} and {second} are both of host {host}: name one run of each host")]
     SameHost { host: String, first: String, second: String },
@@ -134,7 +136,7 @@ pub fn are_of_several(records: &[RunRecord]) -> bool {
 /// The view of runs of several hosts, with what is said of each.
 ///
 /// # Errors
-/// [`NotOverHosts`] if two runs are of one host, or differ in more than the host.
+/// [`NotOverHosts`] if there is no run, two are of one host, or they differ in more than the host.
 pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHosts> {
     let mut runs = runs.to_vec();
     runs.sort_by(|left, right| left.0.host.name.cmp(&right.0.host.name));
@@ -146,7 +148,7 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
             return Err(NotOverHosts::SameHost { host, first: one.id.clone(), second: other.id.clone() });
         }
     }
-    let Some((first, view)) = runs.first().copied() else { return Ok(HostsView::default()) };
+    let Some((first, view)) = runs.first().copied() else { return Err(NotOverHosts::NoRun) };
     for (record, _) in &runs[1..] {
         apart(first, record)?;
     }
@@ -294,20 +296,6 @@ fn disagreement(effects: &[(usize, Effect)], margin: f64, cases: usize) -> Optio
     let found = hosts::disagreement(&effects, margin.ln_1p(), ALPHA / cases as f64)?;
     let p = (found.p * cases as f64).min(1.0);
     Some(Disagreement { worse: places[found.smaller], better: places[found.larger], p })
-}
-
-impl Default for HostsView {
-    fn default() -> HostsView {
-        HostsView {
-            workload: String::new(),
-            base: String::new(),
-            candidates: Vec::new(),
-            margin: 0.0,
-            repeats: Repeats::Launches,
-            hosts: Vec::new(),
-            cases: Vec::new(),
-        }
-    }
 }
 
 impl HostsCase {

@@ -49,6 +49,10 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         render::show(&[finding], wanted)?;
         return Ok(Ending::Done);
     }
+    let ending = |findings: &[Finding]| match arguments.gate.gate {
+        true => gate::of_all(views(findings), threshold),
+        false => Ending::Done,
+    };
     let selection = selection(arguments);
     if is_campaign || hosts::are_of_several(&records) {
         let (findings, problem) = finding::of_hosts(&store, records, &selection).map_err(of_part)?;
@@ -58,11 +62,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
             None => {}
         }
         show_hosts(&findings, wanted)?;
-        return Ok(if arguments.gate.gate {
-            gate::of_all(views(&findings), threshold)
-        } else {
-            Ending::Done
-        });
+        return Ok(ending(&findings));
     }
     let records = match &records[..] {
         [one] if selection.is_all() => with_other_part(&store, one.clone())?,
@@ -81,7 +81,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     let findings: Vec<Finding> =
         records.into_iter().map(compared).collect::<anyhow::Result<_>>().map_err(of_part)?;
     render::show(&findings, wanted)?;
-    Ok(if arguments.gate.gate { gate::of_all(views(&findings), threshold) } else { Ending::Done })
+    Ok(ending(&findings))
 }
 
 fn views(findings: &[Finding]) -> impl Iterator<Item = &Comparison> {

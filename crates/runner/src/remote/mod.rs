@@ -5,10 +5,10 @@ pub mod job;
 
 use crate::process::child;
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::thread;
 
 /// The command that is used in place of `ssh`, with its arguments, as `$GIT_SSH_COMMAND` is for git.
@@ -103,38 +103,9 @@ impl RemoteHost {
     ///
     /// # Errors
     /// [`RemoteError::Unreachable`] if there is no connection, [`RemoteError::Failed`] if the command fails.
-    pub fn output(
-        &self,
-        doing: &str,
-        script: &str,
-        mut input: impl Read + Send,
-    ) -> Result<Vec<u8>, RemoteError> {
-        let mut child = self.spawn(script, Stdio::piped())?;
-        let mut stdin = child.stdin.take();
-        let mut stderr = child.stderr.take();
+    pub fn output(&self, doing: &str, script: &str, input: impl Read + Send) -> Result<Vec<u8>, RemoteError> {
         let mut output = Vec::new();
-        let broken = |source| RemoteError::Broken { target: self.target.clone(), source };
-        let (read, said) = thread::scope(|scope| {
-            scope.spawn(move || {
-                // A command that ends early tells why itself.
-                if let Some(stdin) = &mut stdin {
-                    let _ = io::copy(&mut input, stdin).and_then(|_| stdin.flush());
-                }
-                drop(stdin);
-            });
-            let said = scope.spawn(move || {
-                let mut text = Vec::new();
-                if let Some(stderr) = &mut stderr {
-                    let _ = stderr.read_to_end(&mut text);
-                }
-                text
-            });
-            let read = child.stdout.take().map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut output));
-            (read, said.join().unwrap_or_default())
-        });
-        let status = child.wait().map_err(broken)?;
-        read.map_err(broken)?;
-        self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said)?;
+        self.run(doing, script, input, |mut stdout| stdout.read_to_end(&mut output).map(|_| ()))?;
         Ok(after_marker(output))
     }
 
@@ -148,28 +119,50 @@ impl RemoteHost {
         script: &str,
         mut on_line: impl FnMut(&str),
     ) -> Result<(), RemoteError> {
-        let mut child = self.spawn(script, Stdio::null())?;
-        let broken = |source| RemoteError::Broken { target: self.target.clone(), source };
-        let mut stderr = child.stderr.take();
-        let said = thread::spawn(move || {
-            let mut text = Vec::new();
-            if let Some(stderr) = &mut stderr {
-                let _ = stderr.read_to_end(&mut text);
-            }
-            text
-        });
-        if let Some(stdout) = child.stdout.take() {
+        self.run(doing, script, io::empty(), |stdout| {
             let mut has_begun = false;
             for line in BufReader::new(stdout).split(b'\n') {
-                let line = line.map_err(broken)?;
+                let line = line?;
                 if has_begun {
                     on_line(&String::from_utf8_lossy(&line));
                 }
                 has_begun |= line == MARKER.as_bytes();
             }
-        }
+            Ok(())
+        })
+    }
+
+    /// Runs a command there to its end. Input and standard error have threads of their own, so that no pipe fills up.
+    fn run(
+        &self,
+        doing: &str,
+        script: &str,
+        mut input: impl Read + Send,
+        read: impl FnOnce(ChildStdout) -> io::Result<()>,
+    ) -> Result<(), RemoteError> {
+        let mut child = self.spawn(script)?;
+        let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+        let stdout = child.stdout.take();
+        let broken = |source| RemoteError::Broken { target: self.target.clone(), source };
+        let (read, said) = thread::scope(|scope| {
+            scope.spawn(move || {
+                // A command that ends early says why itself.
+                if let Some(mut stdin) = stdin {
+                    let _ = io::copy(&mut input, &mut stdin);
+                }
+            });
+            let said = scope.spawn(move || {
+                let mut text = Vec::new();
+                if let Some(mut stderr) = stderr {
+                    let _ = stderr.read_to_end(&mut text);
+                }
+                text
+            });
+            (stdout.map_or(Ok(()), read), said.join().unwrap_or_default())
+        });
         let status = child.wait().map_err(broken)?;
-        self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said.join().unwrap_or_default())
+        read.map_err(broken)?;
+        self.ended(doing, status.code().unwrap_or(SSH_FAILED), &said)
     }
 
     /// Makes a directory of these files there, all of them or none; their names are relative to it. An empty one is replaced.
@@ -187,7 +180,7 @@ impl RemoteHost {
         self.output("put files", &script, archive.as_slice()).map(|_| ())
     }
 
-    fn spawn(&self, script: &str, input: Stdio) -> Result<Child, RemoteError> {
+    fn spawn(&self, script: &str) -> Result<Child, RemoteError> {
         let ssh = std::env::var_os(SSH_VARIABLE).filter(|command| !command.is_empty());
         let ssh = ssh.unwrap_or_else(|| OsString::from("ssh"));
         let ssh = ssh.to_string_lossy();
@@ -200,7 +193,7 @@ impl RemoteHost {
             .arg("--")
             .arg(&self.target)
             .arg(format!("exec sh -c {}", quoted(&format!("printf '\\n{MARKER}\\n'; {script}"))))
-            .stdin(input)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Ctrl-C on our terminal is for us: what is heard of a host until it has stopped is still wanted.
