@@ -62,10 +62,7 @@ impl Kept {
 /// What a parameter is given as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterType {
-    /// A number that fits into 32 bits with its sign.
     Number,
-    /// A number that does not.
-    LargeNumber,
     Text,
 }
 
@@ -93,7 +90,10 @@ impl Prepared {
     pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) -> bool {
         match self {
             Prepared::Postgres(prepared) => prepared.number(out, index, value),
-            Prepared::Mysql(prepared) => prepared.number(out, index, value),
+            Prepared::Mysql(prepared) => {
+                prepared.number(out, index, value);
+                true
+            }
         }
     }
 

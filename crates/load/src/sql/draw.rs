@@ -156,22 +156,6 @@ impl Parameters {
         self.slots[index].holds == Holds::Statement
     }
 
-    /// The greatest number that it can have, of a list of so many.
-    pub fn greatest(&self, index: usize, list: u32) -> u64 {
-        match &self.slots[index].source {
-            Source::Uniform { low, count } => low + count - 1,
-            Source::Zipfian { high, .. } => *high,
-            Source::Constant { value } => value.saturating_add(u64::from(list)),
-            Source::Near { of, times, low, count } => {
-                self.greatest(*of, 0).saturating_mul(*times).saturating_add(low + count - 1)
-            }
-            Source::Oldest | Source::Existing | Source::Next | Source::NowMs | Source::EarlierMs { .. } => {
-                GREATEST
-            }
-            Source::Digits { .. } | Source::Text { .. } | Source::Now => 0,
-        }
-    }
-
     /// The next event is about a table whose oldest and newest rows have these ids.
     #[inline]
     pub fn set_rows(&mut self, oldest_and_newest: [u64; 2]) {

@@ -60,7 +60,7 @@ pub fn draw(tables: &Tables) {
     for name in tables.parameters.keys() {
         let Ok(index) = parameters.using(name) else { continue };
         parameters.draw(index, &mut random);
-        let _ = (parameters.greatest(index, 3), parameters.fresh(index, 3, &mut random));
+        let _ = parameters.fresh(index, 3, &mut random);
         parameters.push_fresh_text(index, &mut Vec::new(), &mut random);
     }
 }

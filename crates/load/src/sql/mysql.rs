@@ -40,7 +40,6 @@ const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
 /// Types of parameters.
-const LONG: u8 = 0x03;
 const LONGLONG: u8 = 0x08;
 const STRING: u8 = 0xfe;
 /// The first byte of answers.
@@ -71,18 +70,12 @@ impl Prepared {
             head.push(0);
             head_with_types.push(1);
             head_with_types.extend(types.iter().flat_map(|given| match given {
-                ParameterType::Number => [LONG, 0],
-                ParameterType::LargeNumber => [LONGLONG, 0],
+                // Also of a value that would fit into four bytes: sysbench sends eight.
+                ParameterType::Number => [LONGLONG, 0],
                 ParameterType::Text => [STRING, 0],
             }));
         }
         Prepared { head_with_types, head, types: types.to_vec(), executed: false }
-    }
-
-    /// One that no server has prepared.
-    #[cfg(test)]
-    pub fn for_tests(id: u32, types: &[ParameterType]) -> Prepared {
-        Prepared::new(id, types)
     }
 
     /// Begins an execution; the values follow in order.
@@ -91,23 +84,17 @@ impl Prepared {
         out.extend_from_slice(if self.executed { &self.head } else { &self.head_with_types });
     }
 
-    /// The value of parameter `index`, from 0; false where its type cannot hold it.
+    /// The value of parameter `index`, from 0.
     #[inline]
-    #[must_use]
-    pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) -> bool {
+    pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) {
         match self.types[index] {
-            ParameterType::Number => {
-                let Ok(value) = i32::try_from(value) else { return false };
-                out.extend_from_slice(&value.to_le_bytes());
-            }
-            ParameterType::LargeNumber => out.extend_from_slice(&value.to_le_bytes()),
+            ParameterType::Number => out.extend_from_slice(&value.to_le_bytes()),
             ParameterType::Text => {
                 let mut digits = Vec::new();
                 super::draw::push_number(&mut digits, value);
                 self.text(out, &digits);
             }
         }
-        true
     }
 
     /// A value that is text.

@@ -114,9 +114,9 @@ impl Statement {
     }
 
     /// What its placeholders are given as, in order; a command has none.
-    pub fn types(&self, parameters: &Parameters) -> Vec<ParameterType> {
+    pub fn types(&self) -> Vec<ParameterType> {
         match self {
-            Statement::Sql(statement) => statement.types(parameters),
+            Statement::Sql(statement) => statement.types(),
             Statement::Command(_) => Vec::new(),
         }
     }
@@ -290,24 +290,17 @@ impl SqlStatement {
     }
 
     /// What its placeholders are given as, in order.
-    fn types(&self, parameters: &Parameters) -> Vec<ParameterType> {
+    fn types(&self) -> Vec<ParameterType> {
         let mut types = Vec::new();
         for part in &self.parts {
-            let (parameter, plus, count, written) = match *part {
+            let (count, written) = match *part {
                 Part::Text(_) | Part::Table | Part::Number | Part::Rows { .. } => continue,
-                Part::Value { parameter, plus, written } => (parameter, plus, 1, written),
-                Part::List { parameter, count, written } => (parameter, 0, count, written),
+                Part::Value { written, .. } => (1, written),
+                Part::List { count, written, .. } => (count, written),
             };
             let given = match written {
                 Written::Quoted => ParameterType::Text,
-                Written::Number => {
-                    let greatest = parameters.greatest(parameter, count).saturating_add(plus.unsigned_abs());
-                    if i32::try_from(greatest).is_ok() {
-                        ParameterType::Number
-                    } else {
-                        ParameterType::LargeNumber
-                    }
-                }
+                Written::Number => ParameterType::Number,
             };
             types.extend(std::iter::repeat_n(given, count as usize));
         }

@@ -125,7 +125,7 @@ impl Client {
         let mut statements = Vec::new();
         for each in transaction.statements_in(address.dialect) {
             let statement = Statement::new(&each.sql, &mut parameters, surroundings)?;
-            let types = statement.types(&parameters);
+            let types = statement.types();
             let prepared = match transaction.prepared && connection.prepares() {
                 true => prepare(&mut connection, &statement, &types, &names)?,
                 false => Vec::new(),
@@ -185,7 +185,7 @@ impl Client {
     fn reconnect(&mut self) -> Result<(), SqlError> {
         self.connection = Connection::open(&self.address)?;
         for ready in self.statements.iter_mut().filter(|ready| !ready.prepared.is_empty()) {
-            let types = ready.statement.types(&self.parameters);
+            let types = ready.statement.types();
             ready.prepared = prepare(&mut self.connection, &ready.statement, &types, &self.tables)?;
         }
         match self.shared_cpu.take() {

@@ -38,7 +38,7 @@ fn an_execution_is_one_message_of_the_bytes_that_the_protocol_wants() {
     assert_eq!(postgres.send(&message).unwrap(), Answer { rows: 1 });
     let bind =
         b"B\0\0\0\x22\0s0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x04\0\0\x01\x02\0\0\0\x02xy\0\x01\0\x01".as_slice();
-    let expected = [bind, b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04"].concat();
+    let expected = [bind, b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04"].concat();
     assert_eq!(message, expected);
     drop(postgres);
     let received = peer.received();

@@ -1,6 +1,6 @@
 //! Templates as statements.
 
-use super::super::mysql;
+use super::super::postgres;
 use super::*;
 use crate::keys::{Stream, generator};
 use model::workload::sql::{Bound, Draw, Holds, Parameter};
@@ -67,9 +67,9 @@ fn placeholders_are_those_of_the_dialect() {
         between.with_placeholders(Dialect::Mysql, &table()),
         "SELECT c FROM sbtest3 WHERE id BETWEEN ? AND ? AND k IN (?, ?, ?)"
     );
-    assert_eq!(between.types(&parameters()), [ParameterType::Number; 5]);
-    let mixed = statement("UPDATE {table} SET c = '{c}', w = {wide} WHERE s = 'x'").types(&parameters());
-    assert_eq!(mixed, [ParameterType::Text, ParameterType::LargeNumber]);
+    assert_eq!(between.types(), [ParameterType::Number; 5]);
+    let mixed = statement("UPDATE {table} SET c = '{c}', w = {wide} WHERE s = 'x'").types();
+    assert_eq!(mixed, [ParameterType::Text, ParameterType::Number]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn what_cannot_be_said_is_refused() {
 #[test]
 fn a_value_beyond_the_type_of_the_server_is_an_error_with_its_place() {
     let statement = statement("SELECT {id}, {wide}");
-    let prepared = Prepared::Mysql(mysql::Prepared::for_tests(1, &[ParameterType::Number; 2]));
+    let prepared = Prepared::Postgres(postgres::Prepared::of_integers(2).unwrap());
     let (mut parameters, mut out) = (parameters(), Vec::new());
     let mut random = generator(1, Stream::Foreground(0));
     statement.draw(&mut parameters, &mut random);
