@@ -367,9 +367,7 @@ fn kind_of(error: &SqlError) -> FailureKind {
             FailureKind::NotSupported
         }
         // This server refuses this statement: other steps have others.
-        SqlError::Statement { source: WireError::Server(_), .. } | SqlError::Unfit { .. } => {
-            FailureKind::NotSupported
-        }
+        SqlError::Statement { source: WireError::Server(_), .. } => FailureKind::NotSupported,
         SqlError::Workload(_) => FailureKind::BadOption,
         SqlError::Connect { .. }
         | SqlError::Login { .. }

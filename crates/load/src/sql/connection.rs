@@ -84,16 +84,12 @@ impl Prepared {
         }
     }
 
-    /// The value of parameter `index`, from 0; false where the server's type cannot hold it.
+    /// The value of parameter `index`, from 0.
     #[inline]
-    #[must_use]
-    pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) -> bool {
+    pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) {
         match self {
-            Prepared::Postgres(prepared) => prepared.number(out, index, value),
-            Prepared::Mysql(prepared) => {
-                prepared.number(out, index, value);
-                true
-            }
+            Prepared::Postgres(prepared) => prepared.number(out, value),
+            Prepared::Mysql(prepared) => prepared.number(out, index, value),
         }
     }
 

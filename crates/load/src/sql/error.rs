@@ -144,15 +144,6 @@ pub enum SqlError {
         source: WireError,
     },
     #[error(
-        "the value {value} does not fit into parameter {index} of `{statement}`; lower the range that it is drawn from"
-    )]
-    Unfit {
-        value: i64,
-        /// The parameter's place in the statement, from 1.
-        index: usize,
-        statement: String,
-    },
-    #[error(
         "this server has no storage engine {wanted}; it has {present}; start it with the plugin of {wanted}"
     )]
     NoStorageEngine { wanted: String, present: String },

@@ -103,11 +103,10 @@ fn execute(connection: &mut Connection, sql: &str) -> Result<(), SqlError> {
     let mut prepared = connection.prepare(sql, &[ParameterType::Number, ParameterType::Text])?;
     let mut message = Vec::new();
     prepared.begin(&mut message);
-    if prepared.number(&mut message, 0, 7) {
-        prepared.text(&mut message, b"x");
-        prepared.end(&mut message, 0);
-        connection.send(&message).map_err(|source| connection.failed(sql, source))?;
-        prepared.was_executed();
-    }
+    prepared.number(&mut message, 0, 7);
+    prepared.text(&mut message, b"x");
+    prepared.end(&mut message, 0);
+    connection.send(&message).map_err(|source| connection.failed(sql, source))?;
+    prepared.was_executed();
     Ok(())
 }

@@ -19,30 +19,11 @@ pub struct Postgres {
     prepared: u32,
 }
 
-/// How a parameter is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Encoding {
-    /// `smallint`, two bytes.
-    Int2,
-    /// `integer`, four bytes.
-    Int4,
-    /// `bigint`, eight bytes.
-    Int8,
-    /// As text, which every type can be read from.
-    Text,
-}
-
 /// A statement that the server has prepared: Bind up to its first value, and all that follows its last one.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     head: Vec<u8>,
-    encodings: Vec<Encoding>,
 }
-
-/// Object identifiers of types, of `pg_type.dat`: the same in every release.
-const INT8: u32 = 20;
-const INT2: u32 = 21;
-const INT4: u32 = 23;
 
 /// Ends a Bind and goes on with Describe, Execute and Sync. Results are asked for in binary, as sysbench does: one format for all columns. Both of
 /// the unnamed portal; Execute of all rows. Nobody needs the description, but libpq asks for it at each execution, and a server's time for it is
@@ -53,35 +34,16 @@ const AFTER_VALUES: [u8; 26] =
 const END_OF_BIND: usize = 4;
 
 impl Prepared {
-    fn new(name: &str, encodings: Vec<Encoding>) -> Result<Prepared, WireError> {
-        let count = u16::try_from(encodings.len())
+    /// Its values are sent as text, as libpq's users do: the server reads them as the types that it found for them.
+    fn new(name: &str, count: usize) -> Result<Prepared, WireError> {
+        let count = u16::try_from(count)
             .map_err(|_| WireError::Malformed("a statement has more than 65,535 parameters"))?;
         let mut head = vec![b'B', 0, 0, 0, 0, 0];
         head.extend_from_slice(name.as_bytes());
-        head.push(0);
-        let format = |encoding: &Encoding| u16::from(*encoding != Encoding::Text);
-        match encodings.first().map(format) {
-            // No formats: all are text.
-            None | Some(0) if encodings.iter().all(|encoding| format(encoding) == 0) => {
-                head.extend_from_slice(&[0, 0]);
-            }
-            // One format for all.
-            Some(1) if encodings.iter().all(|encoding| format(encoding) == 1) => {
-                head.extend_from_slice(&[0, 1, 0, 1]);
-            }
-            _ => {
-                head.extend_from_slice(&count.to_be_bytes());
-                head.extend(encodings.iter().flat_map(|encoding| format(encoding).to_be_bytes()));
-            }
-        }
+        // No formats: all are text.
+        head.extend_from_slice(&[0, 0, 0]);
         head.extend_from_slice(&count.to_be_bytes());
-        Ok(Prepared { head, encodings })
-    }
-
-    /// One that no server has prepared, of so many numbers of 32 bits.
-    #[cfg(test)]
-    pub fn of_integers(count: usize) -> Result<Prepared, WireError> {
-        Prepared::new("s", vec![Encoding::Int4; count])
+        Ok(Prepared { head })
     }
 
     /// Begins an execution; the values follow in order.
@@ -90,33 +52,13 @@ impl Prepared {
         out.extend_from_slice(&self.head);
     }
 
-    /// The value of parameter `index`, from 0; false where the server's type cannot hold it.
+    /// A value that is a number.
     #[inline]
-    #[must_use]
-    pub fn number(&self, out: &mut Vec<u8>, index: usize, value: i64) -> bool {
-        match self.encodings[index] {
-            Encoding::Int4 => {
-                let Ok(value) = i32::try_from(value) else { return false };
-                out.extend_from_slice(&[0, 0, 0, 4]);
-                out.extend_from_slice(&value.to_be_bytes());
-            }
-            Encoding::Int8 => {
-                out.extend_from_slice(&[0, 0, 0, 8]);
-                out.extend_from_slice(&value.to_be_bytes());
-            }
-            Encoding::Int2 => {
-                let Ok(value) = i16::try_from(value) else { return false };
-                out.extend_from_slice(&[0, 0, 0, 2]);
-                out.extend_from_slice(&value.to_be_bytes());
-            }
-            Encoding::Text => {
-                let start = out.len();
-                out.extend_from_slice(&[0; 4]);
-                super::draw::push_number(out, value);
-                set_length(out, start, 4);
-            }
-        }
-        true
+    pub fn number(&self, out: &mut Vec<u8>, value: i64) {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        super::draw::push_number(out, value);
+        set_length(out, start, 4);
     }
 
     /// A value that is text.
@@ -228,7 +170,7 @@ impl Postgres {
             let (kind, length) = self.head()?;
             match kind {
                 b't' => {
-                    described = Some(parameter_types(self.body(length)?)?);
+                    described = Some(take_u16(&mut self.body(length)?)?);
                     self.channel.advance(length);
                 }
                 b'E' => failure = failure.or(Some(self.error(length)?)),
@@ -243,19 +185,12 @@ impl Postgres {
             return Err(WireError::Server(message));
         }
         let described = described.ok_or(WireError::Malformed("a prepared statement was not described"))?;
-        if described.len() != types.len() {
+        if usize::from(described) != types.len() {
             return Err(WireError::Malformed(
                 "a prepared statement has another number of parameters than its text",
             ));
         }
-        let encodings = described.iter().zip(types).map(|(oid, given)| match (given, *oid) {
-            (ParameterType::Text, _) => Encoding::Text,
-            (_, INT2) => Encoding::Int2,
-            (_, INT4) => Encoding::Int4,
-            (_, INT8) => Encoding::Int8,
-            _ => Encoding::Text,
-        });
-        Prepared::new(&name, encodings.collect())
+        Prepared::new(&name, types.len())
     }
 
     /// Sends a text that was encoded before, and gives all that is returned.
@@ -375,12 +310,6 @@ fn take_u16(body: &mut &[u8]) -> Result<u16, WireError> {
 fn take_u32(body: &mut &[u8]) -> Result<u32, WireError> {
     let bytes = take(body, 4)?;
     Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-}
-
-/// ParameterDescription.
-fn parameter_types(mut body: &[u8]) -> Result<Vec<u32>, WireError> {
-    let count = take_u16(&mut body)?;
-    (0..count).map(|_| take_u32(&mut body)).collect()
 }
 
 /// Names of columns in a RowDescription.

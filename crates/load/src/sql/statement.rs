@@ -81,13 +81,6 @@ enum Written {
     Quoted,
 }
 
-/// A value that the server's type cannot hold, and its place from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unfit {
-    pub value: i64,
-    pub index: usize,
-}
-
 impl Statement {
     /// The template for a server, with parameters by their number.
     pub fn new(
@@ -138,7 +131,7 @@ impl Statement {
         parameters: &Parameters,
         random: &mut Xoshiro256PlusPlus,
         out: &mut Vec<u8>,
-    ) -> Result<(), Unfit> {
+    ) {
         match self {
             Statement::Sql(statement) => statement.push_execution(prepared, parameters, random, out),
             Statement::Command(_) => unreachable!("no command is prepared"),
@@ -323,7 +316,7 @@ impl SqlStatement {
         parameters: &Parameters,
         random: &mut Xoshiro256PlusPlus,
         out: &mut Vec<u8>,
-    ) -> Result<(), Unfit> {
+    ) {
         let start = out.len();
         prepared.begin(out);
         let mut index = 0;
@@ -332,9 +325,7 @@ impl SqlStatement {
                 Part::Text(_) | Part::Table | Part::Number | Part::Rows { .. } => {}
                 Part::Value { parameter, plus, written: Written::Number } => {
                     let value = parameters.number(parameter).wrapping_add(plus);
-                    if !prepared.number(out, index, value) {
-                        return Err(Unfit { value, index: index + 1 });
-                    }
+                    prepared.number(out, index, value);
                     index += 1;
                 }
                 Part::Value { parameter, written: Written::Quoted, .. } => {
@@ -344,9 +335,7 @@ impl SqlStatement {
                 Part::List { parameter, count, written: Written::Number } => {
                     for place in 0..count {
                         let value = parameters.fresh(parameter, place, random);
-                        if !prepared.number(out, index, value) {
-                            return Err(Unfit { value, index: index + 1 });
-                        }
+                        prepared.number(out, index, value);
                         index += 1;
                     }
                 }
@@ -361,7 +350,6 @@ impl SqlStatement {
             }
         }
         prepared.end(out, start);
-        Ok(())
     }
 
     /// Its values alone, in the order of its placeholders, with commas between them.

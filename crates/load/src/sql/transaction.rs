@@ -8,7 +8,7 @@ use super::draw::Parameters;
 use super::error::{Retries, Retry, SqlError, WireError, shown};
 use super::rows::TableRows;
 use super::server;
-use super::statement::{Statement, Surroundings, TableName, Unfit};
+use super::statement::{Statement, Surroundings, TableName};
 use crate::cpus;
 use crate::keys::{Stream, below, generator};
 use crate::operation::{Operate, OperationError};
@@ -217,15 +217,12 @@ impl Client {
                 let start = self.buffer.len();
                 match ready.prepared.get(table) {
                     Some(prepared) => {
-                        let pushed = ready.statement.push_execution(
+                        ready.statement.push_execution(
                             prepared,
                             &self.parameters,
                             &mut self.random,
                             &mut self.buffer,
                         );
-                        if let Err(unfit) = pushed {
-                            return Err(self.unfit(unfit, index, table));
-                        }
                     }
                     None => {
                         self.connection.begin_text(&mut self.buffer);
@@ -367,12 +364,6 @@ impl Client {
                 ))
             }
         }
-    }
-
-    #[cold]
-    fn unfit(&self, unfit: Unfit, statement: usize, table: usize) -> OperationError {
-        let statement = shown(&self.text(statement, table));
-        Box::new(SqlError::Unfit { value: unfit.value, index: unfit.index, statement }).into()
     }
 
     fn text(&self, statement: usize, table: usize) -> String {

@@ -1,6 +1,5 @@
 //! Templates as statements.
 
-use super::super::postgres;
 use super::*;
 use crate::keys::{Stream, generator};
 use model::workload::sql::{Bound, Draw, Holds, Parameter};
@@ -102,18 +101,6 @@ fn what_cannot_be_said_is_refused() {
     assert!(refused("{c+1}", NONE).contains("nothing can be added"));
     assert!(refused("{storage}", NONE).contains("storage engine"));
     assert!(refused("{d}", NONE).contains("no parameter `d`"));
-}
-
-#[test]
-fn a_value_beyond_the_type_of_the_server_is_an_error_with_its_place() {
-    let statement = statement("SELECT {id}, {wide}");
-    let prepared = Prepared::Postgres(postgres::Prepared::of_integers(2).unwrap());
-    let (mut parameters, mut out) = (parameters(), Vec::new());
-    let mut random = generator(1, Stream::Foreground(0));
-    statement.draw(&mut parameters, &mut random);
-    let unfit = statement.push_execution(&prepared, &parameters, &mut random, &mut out).unwrap_err();
-    assert_eq!(unfit.index, 2);
-    assert!(unfit.value > i64::from(i32::MAX));
 }
 
 #[test]
