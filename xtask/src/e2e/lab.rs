@@ -45,6 +45,8 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
     let mut controller = lab.call(["run"]).and([&plan]).and(["--hosts", "lab-a,lab-b", "--json"]).start()?;
     let victim = &lab.hosts[1];
     until_trials(victim, 3, &mut controller)?;
+    // Others write to the store meanwhile; what they bring of a run that goes on is replaced.
+    Call::new(scratch, ["store", "merge"]).and([victim.store()?]).succeeds()?;
     victim.kill()?;
     let finished = controller.finish(TIMEOUT)?.expect_code(&[3])?;
     let finished =
@@ -70,6 +72,11 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
         ensure!(found[1..].contains(&here), "run {run} is not in the report of all hosts");
     }
     lab.call(["run", "--resume", &campaign]).fails(&[2], &["all jobs of campaign", "are done"])?;
+    let retried = lab.call(["run", "--resume", &campaign, "--retry-failed", "--json"]).succeeds()?;
+    ensure!(retried.json()? == resumed, "nothing failed, and the report is another one");
+    // Of what was heard before, the end.
+    let heard = retried.stderr.lines().filter(|line| line.starts_with("lab-a: ")).count();
+    ensure!(heard < 10, "{heard} lines are heard of a job that has nothing to do");
     // Each once, however often they come together.
     let stores: Vec<PathBuf> = lab.hosts.iter().map(Host::store).collect::<anyhow::Result<_>>()?;
     let merged = Call::new(scratch, ["store", "merge"]).and(&stores).succeeds()?.stdout;

@@ -17,7 +17,7 @@ pub use store_file::{StoreAction, StoreFile};
 pub use watch::Watch;
 
 use crate::lab::JobHere;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use model::limits::MOST_BUDGET_MINUTES;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -286,7 +286,7 @@ Examples:
   dbdyno bisect --resume last";
 
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = RUN_EXAMPLES, group(ArgGroup::new("goes_on").args(["resume", "job"])))]
 pub struct Run {
     /// The plan, a TOML file
     #[arg(value_name = "PLAN", required_unless_present = "resume")]
@@ -304,7 +304,7 @@ pub struct Run {
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "dry_run"])]
     pub resume: Option<String>,
     /// With --resume: measure again each turn in which a step failed or was skipped, also in a finished campaign
-    #[arg(long, requires = "resume")]
+    #[arg(long, requires = "goes_on")]
     pub retry_failed: bool,
     /// Run the steps by db_bench: SUBJECT=PROGRAM, for example rocksdb@8.7.3=./db_bench.873; may be given several times
     #[arg(long = "db-bench", value_name = "SUBJECT=PROGRAM")]

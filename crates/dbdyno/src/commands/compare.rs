@@ -41,7 +41,7 @@ pub fn run(places: &Places, arguments: &Compare) -> anyhow::Result<Ending> {
             )));
         }
         let wanted = Reported { output: &arguments.output, detail: false, gate: Some(arguments.gate) };
-        return run::measure_file(places, &plan_file(arguments)?, &arguments.speed, wanted, None);
+        return run::measure_file(places, &plan_file(arguments)?, &arguments.speed, wanted);
     }
     interrupt::listen()?;
     let mut progress = Progress::new();

@@ -113,10 +113,13 @@ fn meant(store: &Store, wanted: &[String]) -> anyhow::Result<Meant> {
     Ok(meant)
 }
 
-/// The runs of a campaign on several hosts, as `dbdyno run --hosts` shows them at its end.
+/// The runs of a campaign on several hosts, as `dbdyno run --hosts` shows them at its end; nothing of one without runs.
 pub fn of_campaign(places: &Places, campaign: &str, output: &Output, detail: bool) -> anyhow::Result<()> {
     let store = Store::open_existing(&paths::store_file(places)?)?;
     let ids = store.runs_of_campaign(campaign)?;
+    if ids.is_empty() {
+        return Ok(());
+    }
     let records: Vec<RunRecord> = ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>()?;
     let (findings, problem) = finding::of_hosts(&store, records, &Selection::default())?;
     if let Some(problem) = problem {

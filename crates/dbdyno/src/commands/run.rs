@@ -38,7 +38,7 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
     let Some(path) = &arguments.plan else { return Err(usage(anyhow!("name a plan file"))) };
     let text = read(path)?;
     let file = parse(&text, path)?;
-    let mut file = with_planted(with_db_bench(file, &arguments.db_bench)?, &arguments.plant)?;
+    let file = with_planted(with_db_bench(file, &arguments.db_bench)?, &arguments.plant)?;
     db_bench_has_the_steps(&file)?;
     if arguments.dry_run {
         let host = runner::proc::host::describe(Path::new("/"));
@@ -58,9 +58,24 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         return lab::run(places, arguments, &text, &file);
     }
     if let Some(job) = &arguments.job {
-        file.seed = Some(job.seed);
+        return measure_job(places, arguments, file, job);
     }
-    measure_file(places, &file, &arguments.speed, reported(arguments), arguments.job.as_ref())
+    measure_file(places, &file, &arguments.speed, reported(arguments))
+}
+
+/// Measures what another dbdyno wants of this host, or goes on with it.
+fn measure_job(places: &Places, arguments: &Run, file: PlanFile, job: &JobHere) -> anyhow::Result<Ending> {
+    let mut session = Session::open(places, &arguments.speed, reported(arguments))?;
+    session.job = Some(job.number);
+    let store = session.writer.store();
+    if store.runs_of_campaign(&job.campaign)?.is_empty() && store.queued(&job.campaign)? == 0 {
+        return session.measure_file(&PlanFile { seed: Some(job.seed), ..file }, &job.campaign);
+    }
+    session.resume_campaign(&job.campaign, retry(arguments))
+}
+
+fn retry(arguments: &Run) -> Retry {
+    if arguments.retry_failed { Retry::Failed } else { Retry::CutOff }
 }
 
 /// More runs than these are not looked at.
@@ -93,27 +108,9 @@ pub fn measure_file(
     file: &PlanFile,
     speed: &HostSpeed,
     reported: Reported<'_>,
-    job: Option<&JobHere>,
 ) -> anyhow::Result<Ending> {
     let mut session = Session::open(places, speed, reported)?;
-    session.job = job.map(|job| job.number);
-    let campaigns = campaign::plans(places, file, &mut |text| session.progress.say(text))?;
-    let runs: Vec<QueuedRun> = campaigns
-        .into_iter()
-        .map(|Campaign { plan, written_options }| QueuedRun {
-            name: name_of_run(file, &plan),
-            plan,
-            written_options,
-        })
-        .collect();
-    let campaign = match job {
-        Some(job) => job.campaign.clone(),
-        None => measure::new_run_id()?,
-    };
-    // Before anything is queued: a campaign of which no run has begun cannot be gone on with.
-    fingerprints::before_run(places, speed, &session.progress)?;
-    session.writer.queue(&campaign, &runs)?;
-    session.measure_queue(&campaign)
+    session.measure_file(file, &measure::new_run_id()?)
 }
 
 /// The plan's; with the workload if there are several, and with the design if the workload is measured by two.
@@ -137,8 +134,8 @@ fn resume(places: &Places, arguments: &Run, wanted: &str) -> anyhow::Result<Endi
     let mut session = Session::open(places, &arguments.speed, reported(arguments))?;
     let run = session.writer.store().find_run(wanted).map_err(usage)?;
     let campaign = session.writer.store().campaign_of(&run)?.unwrap_or_default();
-    let retry = if arguments.retry_failed { Retry::Failed } else { Retry::CutOff };
-    let resumed = session.resume_run(&run, retry, session.writer.store().queued(&campaign)? > 0)?;
+    let resumed =
+        session.resume_run(&run, retry(arguments), session.writer.store().queued(&campaign)? > 0)?;
     if resumed == Ending::Interrupted {
         session.say_what_is_left(&campaign)?;
         return Ok(resumed);
@@ -177,6 +174,53 @@ impl<'a> Session<'a> {
         interrupt::listen()?;
         let writer = paths::open_store(places)?;
         Ok(Session { places, speed, reported, writer, progress: Progress::new(), job: None })
+    }
+
+    /// Measures every workload of a plan.
+    fn measure_file(&mut self, file: &PlanFile, campaign: &str) -> anyhow::Result<Ending> {
+        let campaigns = campaign::plans(self.places, file, &mut |text| self.progress.say(text))?;
+        let runs: Vec<QueuedRun> = campaigns
+            .into_iter()
+            .map(|Campaign { plan, written_options }| QueuedRun {
+                name: name_of_run(file, &plan),
+                plan,
+                written_options,
+            })
+            .collect();
+        // Before anything is queued: a campaign of which no run has begun cannot be gone on with.
+        fingerprints::before_run(self.places, self.speed, &self.progress)?;
+        self.writer.queue(campaign, &runs)?;
+        self.measure_queue(campaign)
+    }
+
+    /// Goes on with all runs of a campaign that were stopped, then with those that have not begun. One that cannot be gone on with ends none of
+    /// the others.
+    fn resume_campaign(&mut self, campaign: &str, retry: Retry) -> anyhow::Result<Ending> {
+        let mut worst = Ending::Done;
+        for run in self.writer.store().runs_of_campaign(campaign)? {
+            let record = self.writer.store().load_run(&run)?;
+            // An interleaved run has no single turns to measure again.
+            let retry = if is_interleaved(&record) { Retry::CutOff } else { retry };
+            let ended = match (record.status, is_left(&record, retry)) {
+                (RunStatus::Ended(outcome), false) => {
+                    show(&self.writer, &Measured { run: run.clone(), outcome }, self.reported)
+                }
+                _ => self.go_on(record, retry),
+            };
+            let ending = match ended {
+                Err(error) if !interrupt::requested() => {
+                    self.progress.say(&format!("{run}: {error:#}"));
+                    Ending::RunFailed
+                }
+                ended => ended?,
+            };
+            if ending == Ending::Interrupted {
+                self.say_what_is_left(campaign)?;
+                return Ok(ending);
+            }
+            worst = worse(worst, ending);
+        }
+        Ok(worse(worst, self.measure_queue(campaign)?))
     }
 
     /// Measures the runs of a campaign that have not begun, one after another. One that cannot be measured ends none of the others.
@@ -232,23 +276,24 @@ impl<'a> Session<'a> {
                 "run {run} is not a campaign: if it is a comparison, resume it with `dbdyno compare --resume {run}`"
             )));
         }
-        let is_interleaved = record.plan.layout.design == Design::Interleaved;
-        if is_interleaved && retry == Retry::Failed {
+        if is_interleaved(&record) && retry == Retry::Failed {
             return Err(usage(anyhow!(
                 "run {run} is interleaved: every launch has all subjects, so there are no single turns to measure again; leave out --retry-failed"
             )));
         }
-        let failed = if is_interleaved { BTreeSet::new() } else { visits_with_failures(&record) };
-        let is_done = record.status == RunStatus::Ended(RunOutcome::Done);
-        if is_done && (failed.is_empty() || retry == Retry::CutOff) {
+        if !is_left(&record, retry) {
             if others {
                 return Ok(Ending::Done);
             }
             return Err(usage(anyhow!(
                 "run {run} is done: there is nothing to resume{}",
-                retry_hint(failed.len())
+                retry_hint(visits_with_failures(&record).len())
             )));
         }
+        self.go_on(record, retry)
+    }
+
+    fn go_on(&mut self, record: RunRecord, retry: Retry) -> anyhow::Result<Ending> {
         code_files::check(&record.plan).map_err(usage)?;
         let fingerprint = fingerprints::before_run(self.places, self.speed, &self.progress)?;
         let resuming = Resuming { record, retry, extension: None, fingerprint };
@@ -257,8 +302,22 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The visits that `--retry-failed` measures again: a step failed in them or was skipped, other than because the release lacks it.
+fn is_interleaved(record: &RunRecord) -> bool {
+    record.plan.layout.design == Design::Interleaved
+}
+
+/// Whether something of a run is still to be measured.
+fn is_left(record: &RunRecord, retry: Retry) -> bool {
+    record.status != RunStatus::Ended(RunOutcome::Done)
+        || retry == Retry::Failed && !visits_with_failures(record).is_empty()
+}
+
+/// The visits that `--retry-failed` measures again: a step failed in them or was skipped, other than because the release lacks it. An
+/// interleaved run has none: every launch has all subjects.
 fn visits_with_failures(record: &RunRecord) -> BTreeSet<(u32, Side)> {
+    if is_interleaved(record) {
+        return BTreeSet::new();
+    }
     let failed = record.trials.iter().filter(|ended| match &ended.outcome {
         Outcome::Done | Outcome::Failed { reason: Reason::NotSupported(_) } => false,
         Outcome::Failed { .. } | Outcome::Skipped { .. } => true,

@@ -101,7 +101,7 @@ impl<'a> Night<'a> {
         let built = subjects.iter().map(|subject| subject.built.clone()).collect();
         let file = PlanFile { name: self.name.clone(), subjects: built, ..self.file.clone() };
         let reported = Reported { output: &self.arguments.output, detail: false, gate: None };
-        let ended = run::measure_file(self.places, &file, &self.arguments.speed, reported, None);
+        let ended = run::measure_file(self.places, &file, &self.arguments.speed, reported);
         if interrupt::requested() {
             return ended;
         }

@@ -29,9 +29,9 @@ pub(super) enum Heard {
 /// What all jobs of a campaign share.
 pub(super) struct Common<'a> {
     program: &'a OwnProgram,
-    /// What begins a job; which one is added to it.
-    begin: Vec<String>,
-    resume: Vec<String>,
+    /// What begins or resumes a job; which one is added to it.
+    words: Vec<String>,
+    is_retried: bool,
     files: Option<Files>,
     /// The hosts that were looked at, by what they call themselves, with what ssh calls them.
     names: Mutex<BTreeMap<String, String>>,
@@ -55,14 +55,9 @@ impl<'a> Common<'a> {
             }
             None => Vec::new(),
         };
-        let words = |all: &[&[&str]]| all.concat().into_iter().map(str::to_owned).collect();
-        Ok(Common {
-            program,
-            begin: words(&[&["run", PLAN], speed, &work_dir]),
-            resume: words(&[&["run", "--resume", "last"], speed, retry, &work_dir]),
-            files,
-            names: Mutex::default(),
-        })
+        let words =
+            [&["run", PLAN], speed, retry, &work_dir].concat().into_iter().map(str::to_owned).collect();
+        Ok(Common { program, words, is_retried: arguments.retry_failed, files, names: Mutex::default() })
     }
 
     /// # Errors
@@ -85,8 +80,8 @@ pub(super) fn carry_out(
     common: &Common<'_>,
     tell: &dyn Fn(Heard),
 ) -> anyhow::Result<(Ended, Option<Vec<u8>>)> {
-    let (name, begin) = (name_of(job), begin(job, common));
-    let on_host = on_host(job, common, &name, &begin)?;
+    let (name, words) = (name_of(job), words(job, common));
+    let on_host = on_host(job, common, &name, &words)?;
     let there = on_host.prepare()?;
     common.register(&there, &job.host)?;
     let off_s = there.clock_s - clock::epoch_us() / 1_000_000;
@@ -113,12 +108,12 @@ pub(super) fn carry_out(
     if interrupt::requested() {
         return Ok((Ended::Interrupted, None));
     }
-    on_host.start()?;
+    let said = on_host.start()?;
     tell(Heard::Running);
     if interrupt::requested() {
         on_host.stop()?;
     }
-    let ended = on_host.follow(|line| tell(Heard::Line(line.to_owned())))?;
+    let ended = on_host.follow(said, |line| tell(Heard::Line(line.to_owned())))?;
     match on_host.store() {
         Ok(store) => Ok((ended, Some(store))),
         // It may have ended before it made one; why it did is the better message.
@@ -139,18 +134,18 @@ fn on_host<'a>(
     job: &Job,
     common: &'a Common<'_>,
     name: &'a str,
-    begin: &'a [String],
+    words: &'a [String],
 ) -> Result<JobOnHost<'a>, RemoteError> {
     let host = RemoteHost::new(&job.host)?;
-    Ok(JobOnHost { host, program: common.program, name, begin, resume: &common.resume })
+    Ok(JobOnHost { host, program: common.program, name, words, is_retried: common.is_retried })
 }
 
 fn name_of(job: &Job) -> String {
     format!("{}-{}", job.campaign, job.number)
 }
 
-fn begin(job: &Job, common: &Common<'_>) -> Vec<String> {
-    let mut words = common.begin.clone();
+fn words(job: &Job, common: &Common<'_>) -> Vec<String> {
+    let mut words = common.words.clone();
     words.extend(["--job".to_owned(), format!("{}:{}:{}", job.campaign, job.number, job.seed)]);
     words
 }

@@ -20,9 +20,9 @@ use model::plan_file::PlanFile;
 use runner::clock;
 use runner::remote::job::{Ended, OwnProgram};
 use runner::remote::{RemoteError, RemoteHost};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 use store::{MergedBy, Writer};
@@ -35,7 +35,6 @@ pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> any
     let hosts = hosts(&arguments.hosts)?;
     // Once: all hosts get the same, whatever is edited meanwhile.
     let files = bundle::files(text, file)?;
-    let writer = paths::open_store(places)?;
     let campaign = new_run_id()?;
     let first_seed = match file.seed {
         Some(seed) => seed,
@@ -52,18 +51,21 @@ pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> any
         changed_at_us: clock::epoch_us(),
     };
     let jobs: Vec<Job> = hosts.iter().zip(1..).map(job).collect();
-    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs, Some(files))
+    Lab::new(places, jobs).carry_out(arguments, Some(files))
 }
 
-/// Goes on with the jobs of a campaign that are not done.
-pub fn resume(places: &Places, arguments: &Run, jobs: Vec<Job>) -> anyhow::Result<Ending> {
-    let Some(first) = jobs.first() else { return Ok(Ending::Done) };
-    let campaign = first.campaign.clone();
-    if jobs.iter().all(|job| job.state == JobState::Done) {
-        return Err(usage(anyhow!("all jobs of campaign {campaign} are done: there is nothing to resume")));
+/// Goes on with the jobs of a campaign that are not done; to measure again what failed, with all of them.
+pub fn resume(places: &Places, arguments: &Run, mut jobs: Vec<Job>) -> anyhow::Result<Ending> {
+    if arguments.retry_failed {
+        jobs.iter_mut().for_each(|job| job.state = JobState::Waiting);
     }
-    let writer = paths::open_store(places)?;
-    Lab { writer, progress: Progress::new(), campaign }.carry_out(places, arguments, jobs, None)
+    if jobs.iter().all(|job| job.state == JobState::Done) {
+        let campaign = jobs.first().map(|job| job.campaign.clone()).unwrap_or_default();
+        return Err(usage(anyhow!(
+            "all jobs of campaign {campaign} are done: there is nothing to resume; --retry-failed measures again what failed in them"
+        )));
+    }
+    Lab::new(places, jobs).carry_out(arguments, None)
 }
 
 /// # Errors
@@ -83,53 +85,61 @@ fn hosts(texts: &[String]) -> anyhow::Result<Vec<RemoteHost>> {
     Ok(hosts)
 }
 
-/// A campaign on several hosts.
-struct Lab {
-    writer: Writer,
+/// A campaign on several hosts. The store is open only while something is written to it: it may be hours until a job ends, and others measure here
+/// meanwhile.
+struct Lab<'a> {
+    places: &'a Places,
     progress: Progress,
-    campaign: String,
+    jobs: Vec<Job>,
+    /// The jobs that the store does not have as they are now, with what was fetched of them.
+    unwritten: BTreeMap<usize, Option<Vec<u8>>>,
+    is_waiting_for_store: bool,
 }
 
-impl Lab {
+impl<'a> Lab<'a> {
+    fn new(places: &'a Places, jobs: Vec<Job>) -> Lab<'a> {
+        Lab {
+            places,
+            progress: Progress::new(),
+            jobs,
+            unwritten: BTreeMap::new(),
+            is_waiting_for_store: false,
+        }
+    }
+
     /// `files` are those that each host needs; without, they are read for a host that has not got them.
-    fn carry_out(
-        mut self,
-        places: &Places,
-        arguments: &Run,
-        mut jobs: Vec<Job>,
-        files: Option<Files>,
-    ) -> anyhow::Result<Ending> {
+    fn carry_out(mut self, arguments: &Run, files: Option<Files>) -> anyhow::Result<Ending> {
         interrupt::listen()?;
-        self.writer.write_jobs(&jobs)?;
+        paths::open_store(self.places)?.write_jobs(&self.jobs)?;
         let program = OwnProgram::read()?;
-        let names: Vec<String> = jobs.iter().map(|job| job.host.clone()).collect();
-        self.progress.say(&format!("campaign {} on {}", self.campaign, and_list(&names)));
-        self.measure(&mut jobs, &Common::of(&program, places, arguments, files)?);
-        let left: Vec<&Job> = jobs.iter().filter(|job| job.state != JobState::Done).collect();
+        let Some(campaign) = self.jobs.first().map(|job| job.campaign.clone()) else {
+            return Ok(Ending::Done);
+        };
+        let names: Vec<String> = self.jobs.iter().map(|job| job.host.clone()).collect();
+        self.progress.say(&format!("campaign {campaign} on {}", and_list(&names)));
+        self.measure(&Common::of(&program, self.places, arguments, files)?);
+        let left: Vec<&Job> = self.jobs.iter().filter(|job| job.state != JobState::Done).collect();
         for job in &left {
             let message = job.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
             self.progress.say(&format!("{}: {}{message}", job.host, job.state.name()));
         }
         if !left.is_empty() {
-            self.progress.say(&format!("`dbdyno run --resume {}` continues", self.campaign));
+            self.progress.say(&format!("`dbdyno run --resume {campaign}` continues"));
         }
-        let ending = match jobs.iter().map(|job| job.state).max_by_key(|state| severity(*state)) {
+        let ending = match self.jobs.iter().map(|job| job.state).max_by_key(|state| severity(*state)) {
             Some(JobState::Done) | None => Ending::Done,
             Some(JobState::Interrupted) => Ending::Interrupted,
             Some(_) => Ending::RunFailed,
         };
-        if !self.writer.store().runs_of_campaign(&self.campaign)?.is_empty() {
-            drop(self.writer);
-            report::of_campaign(places, &self.campaign, &arguments.output, arguments.detail)?;
-        }
+        report::of_campaign(self.places, &campaign, &arguments.output, arguments.detail)?;
         Ok(ending)
     }
 
-    /// All hosts at the same time, until each has ended or cannot be heard any more.
-    fn measure(&mut self, jobs: &mut [Job], common: &Common<'_>) {
-        let on_hosts = jobs.to_vec();
+    /// All hosts at the same time, until each has ended or cannot be heard any more, and the store has all of it.
+    fn measure(&mut self, common: &Common<'_>) {
+        let on_hosts = self.jobs.clone();
         let mut waiting: BTreeSet<usize> =
-            (0..jobs.len()).filter(|place| jobs[*place].state != JobState::Done).collect();
+            (0..on_hosts.len()).filter(|place| on_hosts[*place].state != JobState::Done).collect();
         thread::scope(|scope| {
             let (sender, heard) = mpsc::channel();
             for place in waiting.clone() {
@@ -139,19 +149,15 @@ impl Lab {
                     tell(&sender, place, Heard::Ended(ended));
                 });
             }
-            drop(sender);
             let mut stopping = false;
-            loop {
-                match heard.recv_timeout(LOOK) {
-                    Ok((place, heard)) => {
-                        if matches!(heard, Heard::Ended(_)) {
-                            waiting.remove(&place);
-                        }
-                        self.on(&mut jobs[place], heard);
+            while !waiting.is_empty() || !self.unwritten.is_empty() {
+                if let Ok((place, heard)) = heard.recv_timeout(LOOK) {
+                    if matches!(heard, Heard::Ended(_)) {
+                        waiting.remove(&place);
                     }
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => return,
+                    self.on(place, heard);
                 }
+                self.write();
                 if interrupt::requested() && !stopping {
                     stopping = true;
                     self.progress.say("stopping the hosts");
@@ -160,12 +166,17 @@ impl Lab {
                         scope.spawn(move || job::stop(job, common));
                     }
                 }
+                // What was fetched is on its host still.
+                if interrupt::requested() && waiting.is_empty() {
+                    return;
+                }
             }
         });
     }
 
-    /// An error of the store is printed; the other jobs go on.
-    fn on(&mut self, job: &mut Job, heard: Heard) {
+    fn on(&mut self, place: usize, heard: Heard) {
+        let job = &mut self.jobs[place];
+        let mut fetched = None;
         match heard {
             Heard::Line(line) => return self.progress.say(&format!("{}: {line}", job.host)),
             Heard::Running => (job.state, job.message) = (JobState::Running, None),
@@ -175,11 +186,7 @@ impl Lab {
                     Ended::Interrupted => (JobState::Interrupted, None),
                     Ended::Failed { message } => (JobState::Failed, Some(message)),
                 };
-                if let Some(store) = store
-                    && let Err(error) = self.merge(job, &store)
-                {
-                    (job.state, job.message) = (JobState::Failed, Some(format!("{error:#}")));
-                }
+                fetched = store;
             }
             Heard::Ended(Err(error)) => {
                 let is_lost = error
@@ -191,27 +198,59 @@ impl Lab {
             }
         }
         job.changed_at_us = clock::epoch_us();
-        if let Err(error) = self.writer.write_jobs(std::slice::from_ref(job)) {
-            self.progress.say(&format!("{}: {:#}", job.host, anyhow::Error::new(error)));
-        }
+        self.unwritten.insert(place, fetched);
     }
 
-    /// Adds what a host has measured to the store.
-    fn merge(&mut self, job: &Job, store: &[u8]) -> anyhow::Result<()> {
-        // In the directory of the store, whose disk needs the room anyway.
-        let beside = self.writer.store().path().parent().filter(|path| !path.as_os_str().is_empty());
-        let directory = tempfile::Builder::new()
-            .prefix(".dbdyno-job-")
-            .tempdir_in(beside.unwrap_or(Path::new(".")))
-            .context("failed to make a directory for the store of a host")?;
-        let file = directory.path().join("store.sqlite");
-        std::fs::write(&file, store).context("failed to write the store of a host")?;
-        let by = MergedBy { origin: &job.host, at_us: clock::epoch_us(), tool_version: TOOL_VERSION };
-        let merged = store::merge(&mut self.writer, &file, by)?;
-        match merged.diverged.first() {
-            Some(run) => Err(anyhow!("run {run} is in the store already, and is not the one of the host")),
-            None => Ok(()),
+    /// Brings the store up to date, unless another dbdyno writes to it. An error of the store is printed; the other jobs go on.
+    fn write(&mut self) {
+        if self.unwritten.is_empty() {
+            return;
         }
+        let mut writer = match paths::open_store(self.places) {
+            Ok(writer) => writer,
+            Err(error) => {
+                let is_in_use =
+                    matches!(error.downcast_ref::<store::Error>(), Some(store::Error::OtherWriter { .. }));
+                if !is_in_use {
+                    self.unwritten.clear();
+                }
+                if !is_in_use || !self.is_waiting_for_store {
+                    self.progress.say(&format!("what the hosts did is not in the store yet: {error:#}"));
+                }
+                self.is_waiting_for_store = is_in_use;
+                return;
+            }
+        };
+        self.is_waiting_for_store = false;
+        for (place, fetched) in std::mem::take(&mut self.unwritten) {
+            let job = &mut self.jobs[place];
+            if let Some(store) = fetched
+                && let Err(error) = merge(&mut writer, job, &store)
+            {
+                (job.state, job.message) = (JobState::Failed, Some(format!("{error:#}")));
+            }
+            if let Err(error) = writer.write_jobs(std::slice::from_ref(job)) {
+                self.progress.say(&format!("{}: {:#}", job.host, anyhow::Error::new(error)));
+            }
+        }
+    }
+}
+
+/// Adds what a host has measured to the store.
+fn merge(writer: &mut Writer, job: &Job, store: &[u8]) -> anyhow::Result<()> {
+    // In the directory of the store, whose disk needs the room anyway.
+    let beside = writer.store().path().parent().filter(|path| !path.as_os_str().is_empty());
+    let directory = tempfile::Builder::new()
+        .prefix(".dbdyno-job-")
+        .tempdir_in(beside.unwrap_or(Path::new(".")))
+        .context("failed to make a directory for the store of a host")?;
+    let file = directory.path().join("store.sqlite");
+    std::fs::write(&file, store).context("failed to write the store of a host")?;
+    let by = MergedBy { origin: &job.host, at_us: clock::epoch_us(), tool_version: TOOL_VERSION };
+    let merged = store::merge(writer, &file, by)?;
+    match merged.diverged.first() {
+        Some(run) => Err(anyhow!("run {run} is in the store already, and is not the one of the host")),
+        None => Ok(()),
     }
 }
 

@@ -59,10 +59,18 @@ pub struct JobOnHost<'a> {
     pub program: &'a OwnProgram,
     /// Of its directory there: letters, digits and dashes.
     pub name: &'a str,
-    /// What begins it, beside `--store`.
-    pub begin: &'a [String],
-    /// What resumes it if it has begun.
-    pub resume: &'a [String],
+    /// What begins it, beside `--store`, and resumes it if it has begun.
+    pub words: &'a [String],
+    /// Whether it is to go on although it was carried out: something in it may have failed.
+    pub is_retried: bool,
+}
+
+/// What a job has said before it is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    Nothing,
+    /// To an earlier follower.
+    Something,
 }
 
 impl JobOnHost<'_> {
@@ -119,9 +127,9 @@ impl JobOnHost<'_> {
     }
 
     /// Begins the job, or resumes what was begun of it. One that still runs, or that is done, is left alone.
-    pub fn start(&self) -> Result<(), RemoteError> {
+    pub fn start(&self) -> Result<Said, RemoteError> {
         let program = self.program();
-        let words = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
         // A session of its own, whose end is written down: neither a lost connection nor a signal to us reaches it. A signal to the
         // session ends the wait, but not what it waits for.
         let session = format!(
@@ -132,24 +140,28 @@ impl JobOnHost<'_> {
              echo $status >ended.new && mv ended.new ended"
         );
         let script = format!(
-            "umask 077; {RUNS} && exit 0; test \"$(cat ended 2>/dev/null)\" = 0 && exit 0; set -- {begin}; \
-             if test -s store.sqlite && {program} --store store.sqlite report --list 2>/dev/null | grep -q .; then \
-             set -- {resume}; fi; \
+            "umask 077; test -s log && echo said; {RUNS} && exit 0; {is_done} && exit 0; set -- {words}; \
              rm -f ended pid; rmdir stopping 2>/dev/null; cat /proc/sys/kernel/random/boot_id >boot; : >>log; \
              setsid sh -c {session} sh \"$@\" >/dev/null 2>&1 </dev/null & \
              for i in 1 2 3 4 5 6 7 8 9 10; do test -s pid || test -f ended && break; sleep 0.3; done; exit 0",
-            begin = words(self.begin),
-            resume = words(self.resume),
+            is_done = if self.is_retried { "false" } else { "test \"$(cat ended 2>/dev/null)\" = 0" },
+            words = words.join(" "),
             session = quoted(&session),
         );
-        self.text("start the job", &self.there(&script)).map(|_| ())
+        let output = self.text("start the job", &self.there(&script))?;
+        Ok(if output.is_empty() { Said::Nothing } else { Said::Something })
     }
 
-    /// Hands on what the job says until it ends.
-    pub fn follow(&self, on_line: impl FnMut(&str)) -> Result<Ended, RemoteError> {
-        let script =
-            "if test -f ended; then exec cat log; else exec tail -n +1 -f --pid=\"$(cat pid)\" log; fi";
-        self.host.follow("follow the job", &self.there(script), on_line)?;
+    /// Hands on what the job says until it ends; of what it has said to others the last lines.
+    pub fn follow(&self, said: Said, on_line: impl FnMut(&str)) -> Result<Ended, RemoteError> {
+        let from = match said {
+            Said::Nothing => "+1",
+            Said::Something => "3",
+        };
+        let script = format!(
+            "if test -f ended; then exec tail -n {from} log; else exec tail -n {from} -f --pid=\"$(cat pid)\" log; fi"
+        );
+        self.host.follow("follow the job", &self.there(&script), on_line)?;
         // Its status is written a moment after its end is seen.
         let script = "for i in 1 2 3 4 5 6 7 8 9 10; do test -f ended && break; sleep 0.3; done; cat ended 2>/dev/null || echo killed";
         let ended = self.text("look how the job ended", &self.there(script))?;
