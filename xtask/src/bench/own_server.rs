@@ -12,6 +12,13 @@ use std::time::Duration;
 /// The servers of a bench: one of each dialect, new enough to count the bytes of its log.
 pub const BUILDS: [&str; 2] = ["postgres@15.7", "mariadb@10.11.19"];
 
+/// How clients come to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    Socket,
+    Tcp,
+}
+
 /// A server that dbdyno runs for us until its input ends. Dropped, it is stopped too.
 pub struct OwnServer {
     child: Child,
@@ -21,8 +28,13 @@ pub struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts a server of this build, and waits until clients may come.
+    /// Starts a server of this build, and waits until clients may come by its socket.
     pub fn start(dbdyno: &Path, build: &str) -> anyhow::Result<OwnServer> {
+        OwnServer::start_for(dbdyno, build, Reached::Socket)
+    }
+
+    /// The same for clients that come as is said.
+    pub fn start_for(dbdyno: &Path, build: &str, reached: Reached) -> anyhow::Result<OwnServer> {
         let group = Group::make(build);
         let mut child = match &group {
             Some(group) => group.command(dbdyno),
@@ -30,6 +42,7 @@ impl OwnServer {
         };
         let mut child = child
             .args(["engine", "start", build, "--json"])
+            .args((reached == Reached::Tcp).then_some("--tcp"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -59,7 +59,7 @@ pub const CASES: [Case; 32] = [
     case("read-only-distinct_range=1000", "oltp_read_only", ONLY_DISTINCT, 1_000),
     // Its script adds one less than the length of the range, too.
     case("read-only-count_range=1000", OURS, &["--benchmark=read-only-count", "--range=999"], 5_000),
-    case("scan_range=100", OURS, &["--benchmark=scan"], 20),
+    case("scan_range=100", OURS, &["--benchmark=scan"], 60),
     case("update-inlist_range=100", OURS, &["--benchmark=update-inlist"], 3_000),
     case("update-index_range=100", "oltp_update_index", &[], 10_000),
     case("update-nonindex_range=100", "oltp_update_non_index", &[], 10_000),

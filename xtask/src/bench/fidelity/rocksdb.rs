@@ -1,6 +1,6 @@
 //! RocksDB: the worker beside Debian's db_bench on the library that it is linked with, with the same options, data and number of operations.
 
-use super::counters::{Counters, ROCKSDB};
+use super::counters::{self, Counters, ROCKSDB, ROCKSDB_READS};
 use super::row::{Row, Side};
 use crate::bench::client::cases::{DATA, DB_BENCH_FLAGS, WORKER_OPTIONS};
 use crate::bench::client::sides::Programs;
@@ -10,92 +10,153 @@ use model::wire::{BlockLimit, EngineText, Library, Request, StepSetup};
 use model::workload::{DataSet, Direction, Operation};
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
-/// A step of the sequences and its benchmark.
+/// Steps of the sequences and their benchmark.
 pub struct Case {
     pub name: &'static str,
     benchmark: &'static str,
     flags: &'static [&'static str],
     operation: Operation,
     wal: bool,
+    /// Bytes a second of a writer beside it.
+    writer: Option<u64>,
     /// Of the long run; the short one has a tenth of them.
     operations: u64,
 }
 
 /// Keys of a fill.
 const KEYS: u64 = 200_000;
+/// As the sequence of 2022 has it.
+const WRITER: Option<u64> = Some(2 << 20);
+/// As that of 2021 has it.
+const SLOWER_WRITER: Option<u64> = Some(1 << 20);
 
-const fn seeks(direction: Direction) -> Operation {
-    Operation::SeekRandom { nexts: 10, direction, among_keys: None }
+fn case(
+    name: &'static str,
+    benchmark: &'static str,
+    flags: &'static [&'static str],
+    operation: Operation,
+    operations: u64,
+) -> Case {
+    Case { name, benchmark, flags, operation, wal: true, writer: None, operations }
 }
 
-/// Steps of both sequences whose operations depend on no clock.
-pub static CASES: [Case; 8] = [
-    Case {
-        name: "fillseq",
-        benchmark: "fillseq",
-        flags: &[],
-        operation: Operation::FillSequential,
-        wal: false,
-        operations: KEYS,
-    },
-    Case {
-        name: "fillrandom",
-        benchmark: "fillrandom",
-        flags: &[],
-        operation: Operation::FillRandom,
-        wal: true,
-        operations: KEYS,
-    },
-    Case {
-        name: "overwrite",
-        benchmark: "overwrite",
-        flags: &[],
-        operation: Operation::Overwrite,
-        wal: true,
-        operations: 100_000,
-    },
-    Case {
-        name: "readrandom",
-        benchmark: "readrandom",
-        flags: &[],
-        operation: Operation::ReadRandom,
-        wal: true,
-        operations: 100_000,
-    },
-    Case {
-        name: "multireadrandom",
-        benchmark: "multireadrandom",
-        flags: &["--batch_size=10", "--multiread_batched=1"],
-        operation: Operation::MultiRead { batch: 10 },
-        wal: true,
-        operations: 100_000,
-    },
-    Case {
-        name: "fwdrange",
-        benchmark: "seekrandom",
-        flags: &["--seek_nexts=10"],
-        operation: seeks(Direction::Forward),
-        wal: true,
-        operations: 50_000,
-    },
-    Case {
-        name: "revrange",
-        benchmark: "seekrandom",
-        flags: &["--seek_nexts=10", "--reverse_iterator=1"],
-        operation: seeks(Direction::Reverse),
-        wal: true,
-        operations: 50_000,
-    },
-    Case {
-        name: "readseq",
-        benchmark: "readseq",
-        flags: &[],
-        operation: Operation::ReadSequential { one_pass: true },
-        wal: true,
-        operations: 150_000,
-    },
-];
+fn seeks(nexts: u32, direction: Direction, among_keys: Option<u32>) -> Operation {
+    Operation::SeekRandom { nexts, direction, among_keys }
+}
+
+/// The steps of both sequences. Of those that differ in their length or place alone there is one.
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case { wal: false, ..case("fillseq", "fillseq", &[], Operation::FillSequential, KEYS) },
+        case("fillrandom", "fillrandom", &[], Operation::FillRandom, KEYS),
+        case("overwrite", "overwrite", &[], Operation::Overwrite, 100_000),
+        case("readrandom", "readrandom", &[], Operation::ReadRandom, 100_000),
+        case(
+            "multireadrandom",
+            "multireadrandom",
+            &["--batch_size=10", "--multiread_batched=1"],
+            Operation::MultiRead { batch: 10 },
+            100_000,
+        ),
+        case("fwdrange", "seekrandom", &["--seek_nexts=10"], seeks(10, Direction::Forward, None), 50_000),
+        case(
+            "revrange",
+            "seekrandom",
+            &["--seek_nexts=10", "--reverse_iterator=1", "--num=100"],
+            seeks(10, Direction::Reverse, Some(100)),
+            50_000,
+        ),
+        case(
+            "seekrandom.nexts-0",
+            "seekrandom",
+            &["--seek_nexts=0"],
+            seeks(0, Direction::Forward, None),
+            50_000,
+        ),
+        case(
+            "seekrandom.nexts-1",
+            "seekrandom",
+            &["--seek_nexts=1"],
+            seeks(1, Direction::Forward, None),
+            50_000,
+        ),
+        case(
+            "seekrandom.nexts-100",
+            "seekrandom",
+            &["--seek_nexts=100"],
+            seeks(100, Direction::Forward, None),
+            20_000,
+        ),
+        case("readseq", "readseq", &[], Operation::ReadSequential { one_pass: true }, 150_000),
+        beside(WRITER, case("readwhilewriting", "readwhilewriting", &[], Operation::ReadRandom, 1_000_000)),
+        beside(
+            WRITER,
+            case(
+                "fwdrangewhilewriting",
+                "seekrandomwhilewriting",
+                &["--seek_nexts=10"],
+                seeks(10, Direction::Forward, None),
+                300_000,
+            ),
+        ),
+        beside(
+            WRITER,
+            case(
+                "revrangewhilewriting",
+                "seekrandomwhilewriting",
+                &["--seek_nexts=10", "--reverse_iterator=1"],
+                seeks(10, Direction::Reverse, None),
+                300_000,
+            ),
+        ),
+        beside(
+            SLOWER_WRITER,
+            case(
+                "seekrandomwhilewriting.nexts-0",
+                "seekrandomwhilewriting",
+                &["--seek_nexts=0"],
+                seeks(0, Direction::Forward, None),
+                500_000,
+            ),
+        ),
+        beside(
+            SLOWER_WRITER,
+            case(
+                "seekrandomwhilewriting.nexts-1",
+                "seekrandomwhilewriting",
+                &["--seek_nexts=1"],
+                seeks(1, Direction::Forward, None),
+                500_000,
+            ),
+        ),
+        beside(
+            SLOWER_WRITER,
+            case(
+                "seekrandomwhilewriting.nexts-10",
+                "seekrandomwhilewriting",
+                &["--seek_nexts=10"],
+                seeks(10, Direction::Forward, None),
+                300_000,
+            ),
+        ),
+        beside(
+            SLOWER_WRITER,
+            case(
+                "seekrandomwhilewriting.nexts-100",
+                "seekrandomwhilewriting",
+                &["--seek_nexts=100"],
+                seeks(100, Direction::Forward, None),
+                100_000,
+            ),
+        ),
+    ]
+}
+
+fn beside(writer: Option<u64>, case: Case) -> Case {
+    Case { writer, ..case }
+}
 
 impl Case {
     pub fn name(&self) -> String {
@@ -105,6 +166,35 @@ impl Case {
     fn fills(&self) -> bool {
         self.operation.fills()
     }
+
+    /// Of long and short runs of both sides. The clock on the wall counts what they differ by, too.
+    fn rows(&self, classic: (Counted, Counted), ours: (Counted, Counted)) -> anyhow::Result<Vec<Row>> {
+        let operations = (self.operations - self.operations / 10) as f64;
+        let sides = [&classic, &ours];
+        let seconds = sides.map(|(long, short)| long.seconds - short.seconds);
+        let of = |name: &str| {
+            sides.map(|(long, short)| {
+                let written = |counted: &Counted| counted.counters.sum(&[name]).unwrap_or(f64::NAN);
+                written(long) - written(short)
+            })
+        };
+        let written = of("rocksdb.bytes.written");
+        let measures = if self.writer.is_some() { ROCKSDB_READS } else { ROCKSDB };
+        let both = ((classic.0.counters, classic.1.counters), (ours.0.counters, ours.1.counters));
+        let mut rows = Row::of("rocksdb", self.name, measures, both, operations);
+        let a_second = |of: [f64; 2]| [of[0] / seconds[0], of[1] / seconds[1]];
+        if self.writer.is_some() {
+            rows.push(Row::of_pairs("rocksdb", self.name, &counters::WRITER, &[a_second(written)])?);
+        }
+        rows.push(Row::of_rate("rocksdb", self.name, &[a_second([operations; 2])])?);
+        Ok(rows)
+    }
+}
+
+/// What was counted while a process did so many operations, and how long it ran.
+struct Counted {
+    counters: Counters,
+    seconds: f64,
 }
 
 /// Both programs.
@@ -121,25 +211,25 @@ impl Rocksdb<'_> {
         race::run_alone(self.programs.template(&template, &files)?)?;
         let mut rows = Vec::new();
         for case in cases {
-            let counted = |side: Side| -> anyhow::Result<(Counters, Counters)> {
+            let counted = |side: Side| -> anyhow::Result<(Counted, Counted)> {
                 let of = |operations| self.counted(case, side, operations, &template);
                 Ok((of(case.operations)?, of(case.operations / 10)?))
             };
-            let both = (counted(Side::Classic).with_context(|| case.name())?, counted(Side::Ours)?);
-            let operations = (case.operations - case.operations / 10) as f64;
-            rows.extend(Row::of("rocksdb", case.name, ROCKSDB, both, operations));
+            let classic = counted(Side::Classic).with_context(|| case.name())?;
+            rows.extend(case.rows(classic, counted(Side::Ours).with_context(|| case.name())?)?);
         }
         Ok(rows)
     }
 
     /// The tickers of a process that opens a copy of the database and does so many operations.
-    fn counted(&self, case: &Case, side: Side, operations: u64, template: &Path) -> anyhow::Result<Counters> {
+    fn counted(&self, case: &Case, side: Side, operations: u64, template: &Path) -> anyhow::Result<Counted> {
         let directory = self.scratch.database("fidelity", (!case.fills()).then_some(template))?;
+        let began = Instant::now();
         let text = match side {
             Side::Classic => self.db_bench(case, operations, &directory)?,
             Side::Ours => self.worker(case, operations, &directory)?,
         };
-        Ok(Counters::parse(&text))
+        Ok(Counted { counters: Counters::parse(&text), seconds: began.elapsed().as_secs_f64() })
     }
 
     fn db_bench(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<String> {
@@ -157,12 +247,18 @@ impl Rocksdb<'_> {
             format!("--disable_wal={}", u8::from(!case.wal)),
             format!("--seed={}", self.seed),
         ]);
+        command.args(case.writer.map(|bytes| format!("--benchmark_write_rate_limit={bytes}")));
         printed(command.args(case.flags))
     }
 
     fn worker(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<String> {
         let data = if case.fills() { DataSet { keys: operations, ..DATA } } else { DATA };
-        let setup = StepSetup { wal: case.wal, ..StepSetup::plain(case.operation.clone(), data, self.seed) };
+        let background_write_bytes_per_s = case.writer;
+        let setup = StepSetup {
+            wal: case.wal,
+            background_write_bytes_per_s,
+            ..StepSetup::plain(case.operation.clone(), data, self.seed)
+        };
         let mut requests = vec![
             Request::Load { library: Library::RocksDb { path: self.programs.library.clone() } },
             Request::Open {
@@ -178,5 +274,35 @@ impl Rocksdb<'_> {
         worker::answered(&self.programs.dbdyno, &requests, &output)?;
         worker::blocks(&output)?;
         worker::text(&output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::workload::Workload;
+    use std::fs;
+
+    fn steps(workload: &str, sequence: &str) -> Workload {
+        let root = crate::workspace::root().unwrap();
+        let read = |path: &str| fs::read_to_string(root.join("workloads").join(path)).unwrap();
+        let text = read(&format!("sequences/{sequence}.toml"));
+        Workload::parse_with(&read(workload), "test", &[(sequence, &text)]).unwrap()
+    }
+
+    /// Settling is no operation, and has no counterpart.
+    #[test]
+    fn every_step_of_both_sequences_is_compared() {
+        for (workload, sequence) in
+            [("rocksdb.byrx.toml", "rocksdb-2022"), ("rocksdb.2021.toml", "rocksdb-2021")]
+        {
+            for step in steps(workload, sequence).steps {
+                let is_compared = cases().iter().any(|case| {
+                    case.operation == step.operation
+                        && case.writer.is_some() == step.background_write_bytes_per_s.is_some()
+                });
+                assert!(is_compared || step.operation == Operation::Settle, "{sequence}: {}", step.name);
+            }
+        }
     }
 }

@@ -1,8 +1,19 @@
 //! One count of a step, of both clients.
 
-use super::counters::{CPU, Counters, Measure};
+use super::counters::{CPU, Counters, Measure, RATE};
 use crate::bench::ratios::Ratios;
 use serde_json::json;
+
+/// What a row says of the two clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Same,
+    /// Another protocol, or what the server does by itself, of a known size.
+    Intended,
+    /// The interval reaches into the tolerance and beyond it.
+    Open,
+    Differs,
+}
 
 /// Which client.
 #[derive(Debug, Clone, Copy)]
@@ -25,10 +36,25 @@ pub struct Row {
 impl Row {
     /// The server's CPU time, in nanoseconds an event, of each pair of runs.
     pub fn of_cpu(engine: &'static str, step: &'static str, pairs: &[[f64; 2]]) -> anyhow::Result<Row> {
+        Row::of_pairs(engine, step, &CPU, pairs)
+    }
+
+    /// Events a second of each pair of runs: how fast the clients are beside each other is no fidelity, and judged by nothing.
+    pub fn of_rate(engine: &'static str, step: &'static str, pairs: &[[f64; 2]]) -> anyhow::Result<Row> {
+        Row::of_pairs(engine, step, &RATE, pairs)
+    }
+
+    /// What has noise, of each pair of runs.
+    pub fn of_pairs(
+        engine: &'static str,
+        step: &'static str,
+        measure: &'static Measure,
+        pairs: &[[f64; 2]],
+    ) -> anyhow::Result<Row> {
         let median_of = |side: usize| anyhow::Ok(Ratios::over(pairs, |pair| pair[side])?.median);
         let (classic, ours) = (median_of(0)?, median_of(1)?);
         let ratios = Ratios::over(pairs, |[classic, ours]| ours / classic)?;
-        Ok(Row { engine, step, measure: &CPU, classic, ours, ratios: Some(ratios) })
+        Ok(Row { engine, step, measure, classic, ours, ratios: Some(ratios) })
     }
 
     /// Those of a step, of long and short runs whose numbers of events differ by `events`; of what neither client does there is none.
@@ -48,14 +74,23 @@ impl Row {
         measures.iter().filter_map(row).collect()
     }
 
-    /// What has noise is the same if its interval reaches into the tolerance; without an interval its median has to lie within.
-    pub fn is_same(&self) -> bool {
+    /// What has noise is the same if its whole interval is within the tolerance, and differs if all of it is outside; without an interval its
+    /// median decides.
+    pub fn verdict(&self) -> Verdict {
         let Measure { little, apart, tolerance, .. } = *self.measure;
-        let is_little = self.classic.abs() < little && self.ours.abs() < little
-            || (self.classic - self.ours).abs() < apart;
         let ratio = self.ratio();
         let (low, high) = self.interval().unwrap_or((ratio, ratio));
-        is_little || (low <= 1.0 + tolerance && high >= 1.0 - tolerance)
+        if self.classic.abs() < little && self.ours.abs() < little
+            || (low >= 1.0 - tolerance && high <= 1.0 + tolerance)
+        {
+            Verdict::Same
+        } else if (self.classic - self.ours).abs() < apart {
+            Verdict::Intended
+        } else if low <= 1.0 + tolerance && high >= 1.0 - tolerance {
+            Verdict::Open
+        } else {
+            Verdict::Differs
+        }
     }
 
     fn ratio(&self) -> f64 {
@@ -83,14 +118,23 @@ impl Row {
             self.ours,
             self.ratio(),
             self.interval().map(|(low, high)| format!(" [{low:.3}, {high:.3}]")).unwrap_or_default(),
-            if self.is_same() { "" } else { "  DIFFERS" }
+            self.remark()
         )
+    }
+
+    fn remark(&self) -> String {
+        match self.verdict() {
+            Verdict::Same => String::new(),
+            Verdict::Intended => format!("  {}", self.measure.why_apart),
+            Verdict::Open => "  open: too much noise".to_owned(),
+            Verdict::Differs => "  DIFFERS".to_owned(),
+        }
     }
 
     pub fn json(&self) -> serde_json::Value {
         json!({
             "engine": self.engine, "step": self.step, "count": self.measure.name, "classic": self.classic, "ours": self.ours,
-            "ratio": self.ratio(), "interval": self.interval(), "tolerance": self.measure.tolerance, "same": self.is_same(),
+            "ratio": self.ratio(), "interval": self.interval(), "tolerance": self.measure.tolerance, "verdict": format!("{:?}", self.verdict()).to_lowercase(),
         })
     }
 }
@@ -110,10 +154,10 @@ mod tests {
 
     #[test]
     fn cpu_differs_if_all_of_its_interval_is_beyond_the_tolerance() {
-        assert!(cpu(1.02, 0.001).is_same() && cpu(0.98, 0.001).is_same());
-        assert!(!cpu(1.05, 0.001).is_same() && !cpu(0.95, 0.001).is_same());
+        assert_eq!([cpu(1.02, 0.001), cpu(0.98, 0.001)].map(|row| row.verdict()), [Verdict::Same; 2]);
+        assert_eq!([cpu(1.05, 0.001), cpu(0.95, 0.001)].map(|row| row.verdict()), [Verdict::Differs; 2]);
         // Runs that scatter by that much tell nothing of 5 %.
-        assert!(cpu(1.05, 0.02).is_same());
+        assert_eq!(cpu(1.05, 0.02).verdict(), Verdict::Open);
     }
 
     #[test]
