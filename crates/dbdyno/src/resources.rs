@@ -143,6 +143,8 @@ mod tests {
     use model::workload::sql::Dialect;
     use model::workload::{Group, Operation, Scale, Step};
 
+    mod posts;
+
     fn built_in_workload(name: &str) -> Workload {
         let (_, text) = embedded("workloads").find(|(known, _)| *known == name).unwrap();
         parse_workload(text, name).unwrap()
@@ -315,6 +317,28 @@ mod tests {
         assert_eq!(of_2021.iter().filter(|step| !step.helper).count(), 16);
         let processes = of_2021.iter().filter(|step| !step.same_process).count();
         assert_eq!(processes, 12, "invocations of db_bench");
+    }
+
+    /// Their options are held to db_bench's on one workload of each family (`cargo xtask e2e "same options"`).
+    #[test]
+    fn classic_workloads_of_a_family_differ_in_cache_or_codecs_alone() {
+        let but = |name: &str, prefixes: &[&str]| {
+            let mut options = built_in_workload(name).options;
+            options.retain(|option, _| !prefixes.iter().any(|prefix| option.starts_with(prefix)));
+            options
+        };
+        let cache = ["block_based_table_factory.block_cache"];
+        let codecs = ["compression", "bottommost_compression"];
+        let variants = ["none", "lz4", "zstd", "nnl", "nnz", "nlz"];
+        let of_codecs =
+            variants.map(|variant| ("rocksdb.iodir", format!("rocksdb.iodir_{variant}"), &codecs[..]));
+        let of_cache = [("rocksdb.byrx", "rocksdb.byos"), ("rocksdb.2021", "rocksdb.2021-not-cached")]
+            .map(|(name, other)| (name, other.to_owned(), &cache[..]));
+        for (name, other, prefixes) in of_codecs.into_iter().chain(of_cache) {
+            assert_eq!(but(name, prefixes), but(&other, prefixes), "{name} {other}");
+            let (whole, whole_other) = (built_in_workload(name), built_in_workload(&other));
+            assert_eq!((whole.data, whole.steps), (whole_other.data, whole_other.steps), "{name} {other}");
+        }
     }
 
     #[test]
