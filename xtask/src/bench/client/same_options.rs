@@ -98,12 +98,38 @@ fn table_options(log: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// All options that a LOG tells of, those of the table too. Lists are a line for each level, and so one option here; addresses are left out.
+/// RocksDB 7.8.3:
+///
+/// ```text
+/// 2026/11/27-20:55:02.504384 30220        Options.use_direct_reads: 1
+/// 2026/11/27-20:55:02.532284 30220        Options.compression[0]: LZ4
+/// ```
+pub fn of_log(log: &str) -> BTreeMap<String, String> {
+    let mut options = table_options(log);
+    let lines = log.lines().filter_map(|line| line.split_once(" Options.")?.1.split_once(':'));
+    for (name, value) in lines.filter(|(_, value)| !value.contains("0x")) {
+        let (name, value) = (name.trim(), value.trim());
+        match name.split_once('[') {
+            None => {
+                options.insert(format!("LOG Options.{name}"), value.to_owned());
+            }
+            Some((list, _)) => {
+                let all = options.entry(format!("LOG Options.{list}[]")).or_default();
+                *all = if all.is_empty() { value.to_owned() } else { format!("{all}:{value}") };
+            }
+        }
+    }
+    options
+}
+
 /// Options that are not the same, each as db_bench and as the worker has it; without the harmless ones.
 pub fn differing(
     db_bench: &BTreeMap<String, String>,
     worker: &BTreeMap<String, String>,
 ) -> BTreeMap<String, [String; 2]> {
-    let is_harmless = |name: &str| HARMLESS.iter().any(|harmless| name.ends_with(&format!(" {harmless}")));
+    let is_harmless =
+        |name: &str| name.rsplit([' ', '.']).next().is_some_and(|last| HARMLESS.contains(&last));
     let shown = |value: Option<&String>| value.map_or("absent", String::as_str).to_owned();
     let names = db_bench.keys().chain(worker.keys());
     names
@@ -124,8 +150,26 @@ mod tests {
             ))
         };
         assert!(differing(&file(2, true), &file(2, false)).is_empty());
+        let log = |create: u8| of_log(&format!("2026/11/27 30220  Options.create_if_missing: {create}\n"));
+        assert!(log(0) != log(1) && differing(&log(0), &log(1)).is_empty());
         let jobs = ("[DBOptions] max_background_jobs".to_owned(), ["2", "4"].map(str::to_owned));
         assert_eq!(differing(&file(2, true), &file(4, true)), BTreeMap::from([jobs]));
+    }
+
+    #[test]
+    fn all_options_are_read_from_the_log_with_lists_as_one() {
+        let log = "2026/11/27-20:55:02.504365 30220            Options.env: 0x7f95c80ed5a0\n\
+                   2026/11/27-20:55:02.504412 30220            Options.delayed_write_rate : 8388608\n\
+                   2026/11/27-20:55:02.532284 30220        Options.compression[0]: LZ4\n\
+                   2026/11/27-20:55:02.532285 30220        Options.compression[1]: ZSTD\n\
+                   2026/11/27-20:55:02.532299 30220 Compression algorithms supported:\n";
+        let options = of_log(log);
+        let pairs: Vec<(&str, &str)> =
+            options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(
+            pairs,
+            [("LOG Options.compression[]", "LZ4:ZSTD"), ("LOG Options.delayed_write_rate", "8388608")]
+        );
     }
 
     #[test]
