@@ -384,6 +384,7 @@ fn kind_of(error: &SqlError) -> FailureKind {
         | SqlError::NoPassword { .. }
         | SqlError::UnprotectedLogin { .. }
         | SqlError::UnprovenServer { .. }
+        | SqlError::Overtaken { .. }
         | SqlError::Statement { .. } => FailureKind::Engine,
     }
 }

@@ -10,6 +10,7 @@ use model::workload::sql::{Draw, Holds, Parameter};
 use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use zipf::{GREATEST_EXPONENT, Zipf};
 
@@ -85,10 +86,10 @@ pub struct Parameters {
 /// Where the ids of new rows come from.
 #[derive(Debug, Clone)]
 enum NextId {
-    /// A load, which is alone with its table, counts.
+    /// A load counts, from the first of the rows that it has reserved on.
     Counted(u64),
-    /// Clients share the tables; the table of the event.
-    Shared { tables: Arc<Vec<TableRows>>, table: usize },
+    /// Clients share the tables; the table of the event, and what was reserved of its ids for the statement.
+    Shared { tables: Arc<Vec<TableRows>>, table: usize, reserved: Range<u64> },
 }
 
 impl Parameters {
@@ -162,22 +163,36 @@ impl Parameters {
         self.rows = oldest_and_newest;
     }
 
+    /// The next statement is about rows from this one on, which nobody else deletes.
+    #[inline]
+    pub fn set_oldest(&mut self, oldest: u64) {
+        self.rows[0] = oldest;
+    }
+
     /// From now on new rows get the ids that these tables have not given yet, which others ask too.
     pub fn share_ids(&mut self, tables: Arc<Vec<TableRows>>) {
-        self.next = NextId::Shared { tables, table: 0 };
+        self.next = NextId::Shared { tables, table: 0, reserved: 0..0 };
     }
 
     /// The next event is about this table of those that are shared.
     #[inline]
     pub fn set_table(&mut self, table: usize) {
-        if let NextId::Shared { table: current, .. } = &mut self.next {
-            *current = table;
+        if let NextId::Shared { table: current, reserved, .. } = &mut self.next {
+            (*current, *reserved) = (table, 0..0);
         }
     }
 
-    /// A load begins with a table: its first row has the id 1.
-    pub fn count_ids(&mut self) {
-        self.next = NextId::Counted(1);
+    /// The next new rows get these ids, which nobody else has.
+    #[inline]
+    pub fn give_ids(&mut self, ids: Range<u64>) {
+        if let NextId::Shared { reserved, .. } = &mut self.next {
+            *reserved = ids;
+        }
+    }
+
+    /// A load goes on with the row of this number, which is its id; the first of a table is 1.
+    pub fn count_ids_from(&mut self, first: u64) {
+        self.next = NextId::Counted(first);
     }
 
     /// An event begins: what holds for all of it is drawn.
@@ -244,7 +259,9 @@ impl NextId {
                 *next += 1;
                 *next - 1
             }
-            NextId::Shared { tables, table } => tables.get(*table).map_or(0, TableRows::take_next),
+            NextId::Shared { tables, table, reserved } => {
+                reserved.next().unwrap_or_else(|| tables.get(*table).map_or(0, TableRows::take_next))
+            }
         }
     }
 }

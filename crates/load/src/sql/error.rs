@@ -150,6 +150,12 @@ pub enum SqlError {
     /// The workload says nothing for this dialect, or nothing that makes sense.
     #[error("{0}")]
     Workload(String),
+    /// The server was not asked.
+    #[error(
+        "{rows} rows of {table} were to be deleted and {left} are left: the deletes have overtaken the inserts; load more rows, or let deletes \
+         follow inserts (`follows`)"
+    )]
+    Overtaken { table: String, rows: u64, left: u64 },
     /// What was asked for does not exist on this kind of server.
     #[error("{0}")]
     NotSupported(String),

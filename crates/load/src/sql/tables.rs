@@ -150,7 +150,7 @@ impl TableWork {
         progress: &mut Progress<'_, '_>,
     ) -> Result<(), OperationError> {
         let mut random = generator(self.seed, Stream::Rows(table.number));
-        self.parameters.count_ids();
+        self.parameters.count_ids_from(1);
         let mut message = Vec::with_capacity(INSERT_BYTES + 4096);
         let mut left = self.rows;
         while left > 0 {

@@ -3,10 +3,12 @@
 //! All messages of an event are encoded before the first is sent. So what is drawn stays the same when the server asks
 //! for another try, and nothing is allocated once the buffers have grown.
 
+mod reserving;
+
 use super::connection::{Connection, ParameterType, Prepared};
 use super::draw::Parameters;
 use super::error::{Retries, Retry, SqlError, WireError, shown};
-use super::rows::TableRows;
+use super::rows::{self, Reservation, TableRows};
 use super::server;
 use super::statement::{Statement, Surroundings, TableName};
 use crate::cpus;
@@ -16,6 +18,7 @@ use model::address::ServerAddress;
 use model::wire::StepSetup;
 use model::workload::sql::{Changes, RowsExpected, TableChoice, Tables, Transaction};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use reserving::Reserving;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -62,6 +65,7 @@ struct Ready {
     repeat: u32,
     rows: Option<RowsExpected>,
     changes: Changes,
+    reserving: Option<Reserving>,
     same_table: bool,
     /// One for each table; empty where the text is sent.
     prepared: Vec<Prepared>,
@@ -79,6 +83,7 @@ struct Send {
     bytes: Range<usize>,
     statement: usize,
     table: usize,
+    reservation: Option<Reservation>,
 }
 
 /// How many rows a table has more, and how many less.
@@ -130,14 +135,14 @@ impl Client {
                 true => prepare(&mut connection, &statement, &types, &names)?,
                 false => Vec::new(),
             };
-            let changes = each.changes();
-            let same_table = each.same_table;
             statements.push(Ready {
                 statement,
                 repeat: each.repeat,
                 rows: each.rows,
-                changes,
-                same_table,
+                changes: each.changes(),
+                // Of tables whose rows nobody reads nothing is reserved.
+                reserving: if rows.is_empty() { None } else { Reserving::of(each, tables) },
+                same_table: each.same_table,
                 prepared,
             });
         }
@@ -194,9 +199,18 @@ impl Client {
         }
     }
 
-    /// Draws an event and encodes it.
+    /// Draws an event and encodes it. Nothing of it is reserved after an error.
     #[inline]
     fn draw_event(&mut self) -> Result<(), OperationError> {
+        let drawn = self.draw_statements();
+        if drawn.is_err() {
+            self.hand_back_unsent();
+        }
+        Ok(drawn.map_err(Box::new)?)
+    }
+
+    #[inline]
+    fn draw_statements(&mut self) -> Result<(), SqlError> {
         let mut table = self.own_table.unwrap_or_else(|| drawn_table(self.tables.len(), &mut self.random));
         self.buffer.clear();
         self.sends.clear();
@@ -213,6 +227,20 @@ impl Client {
                 use_table(table, &self.rows, &mut self.parameters);
             }
             for _ in 0..ready.repeat {
+                let reservation = match (ready.reserving, self.rows.get(table)) {
+                    (Some(reserving), Some(rows)) => {
+                        let reservation = match reserving.reserve(rows) {
+                            Some(reservation) => reservation,
+                            None => {
+                                let (name, id) = (&self.tables[table].name, self.id.as_deref());
+                                reserving.reserve_again(rows, &mut self.connection, name, id)?
+                            }
+                        };
+                        reserving.give(&reservation, &mut self.parameters);
+                        Some(reservation)
+                    }
+                    (_, _) => None,
+                };
                 ready.statement.draw(&mut self.parameters, &mut self.random);
                 let start = self.buffer.len();
                 match ready.prepared.get(table) {
@@ -232,7 +260,15 @@ impl Client {
                         self.connection.end_text(&mut self.buffer, start);
                     }
                 }
-                self.sends.push(Send { bytes: start..self.buffer.len(), statement: index, table });
+                if let (Some(_), Some(rows)) = (&reservation, self.rows.get(table)) {
+                    self.parameters.set_rows(rows.bounds());
+                }
+                self.sends.push(Send {
+                    bytes: start..self.buffer.len(),
+                    statement: index,
+                    table,
+                    reservation,
+                });
             }
         }
         Ok(())
@@ -247,24 +283,32 @@ impl Client {
         self.changed.clear();
         for (index, send) in self.sends.iter().enumerate().skip(first) {
             let message = &self.buffer[send.bytes.clone()];
-            let answer =
-                self.connection.send(message).map_err(|error| Failed::Wire { send: Some(index), error })?;
+            let rows = match self.connection.send(message) {
+                Ok(answer) => answer.rows,
+                Err(error) => match self.inserted_before(send, &error) {
+                    Some(rows) => rows,
+                    None => return Err(Failed::Wire { send: Some(index), error }),
+                },
+            };
             let ready = &mut self.statements[send.statement];
             if let Some(prepared) = ready.prepared.get_mut(send.table) {
                 prepared.was_executed();
             }
             if let Some(expected) = ready.rows
-                && !expected.allows(answer.rows)
+                && !expected.allows(rows)
+                && !send.may_find_fewer(ready.changes)
             {
-                return Err(Failed::Wrong { send: index, rows: answer.rows });
+                return Err(Failed::Wrong { send: index, rows });
             }
             if self.rows.is_empty() {
                 continue;
             }
             let (inserted, deleted) = match ready.changes {
                 Changes::Nothing => continue,
-                Changes::Inserts => (answer.rows, 0),
-                Changes::Deletes => (0, answer.rows),
+                Changes::Inserts => (rows, 0),
+                // What was reserved is gone since then.
+                Changes::Deletes if send.reservation.is_some() => continue,
+                Changes::Deletes => (0, rows),
             };
             self.changed.push(Changed { table: send.table, inserted, deleted });
             // What commits for itself is there, whatever becomes of the rest.
@@ -300,6 +344,7 @@ impl Client {
                     break;
                 }
                 self.retries.count(Retry::ConnectionLost);
+                self.hand_back(&failed);
                 self.draw_event()?;
                 match self.attempt(0) {
                     Ok(()) => return Ok(0),
@@ -312,11 +357,12 @@ impl Client {
                 // MySQL has rolled back after a deadlock, and then this does nothing; else it ends the transaction.
                 let rolled_back = self.connection.send(&borders.rollback);
                 if let Err(error) = rolled_back {
+                    self.hand_back(&failed);
                     return Err(self.error(Failed::Wire { send: None, error }));
                 }
             }
             if let Failed::Wrong { send, .. } = failed {
-                self.find_oldest(send);
+                self.look_again(send);
             }
             let Some(kind) = kind.filter(|_| !hopeless) else { break };
             self.retries.count(kind);
@@ -327,23 +373,20 @@ impl Client {
                 Err(error) => failed = error,
             }
         }
+        self.hand_back(&failed);
         Err(self.error(failed))
     }
 
     /// A delete by ids that found fewer rows than it should has met ids that no row has: the oldest row is looked for again, or each delete after
     /// it would meet them too.
-    fn find_oldest(&mut self, send: usize) {
+    fn look_again(&mut self, send: usize) {
         let Send { statement, table, .. } = self.sends[send];
         if self.statements[statement].changes != Changes::Deletes {
             return;
         }
         let (Some(rows), Some(id)) = (self.rows.get(table), &self.id) else { return };
-        let found =
-            server::of(self.connection.dialect()).bounds(&mut self.connection, &self.tables[table].name, id);
-        if let Ok(Some([oldest, _])) = found
-            && let Ok(oldest) = oldest.parse()
-        {
-            rows.set_oldest(oldest);
+        if let Ok(Some(found)) = rows::bounds(&mut self.connection, &self.tables[table].name, id) {
+            rows.found(found);
         }
     }
 

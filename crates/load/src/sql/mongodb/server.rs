@@ -56,6 +56,7 @@ impl Server for MongodbServer {
             // WriteConflict, LockTimeout.
             "112" => Some(Retry::Serialization),
             "24" => Some(Retry::LockTimeout),
+            "11000" => Some(Retry::DuplicateKey),
             _ => None,
         }
     }

@@ -49,8 +49,10 @@ fn run_events_on(
     events: u32,
 ) -> (Vec<Result<u64, OperationError>>, Retries, Vec<String>) {
     let tables: Tables = serde_json::from_value(serde_json::json!({
-        "count": count, "rows": 100, "prefix": "t", "create": {}, "insert": "", "row": "({id})", "index": [],
+        "count": count, "rows": 100, "prefix": "t", "create": {}, "insert": "", "row": "({next}, {id})", "index": [],
+        "id": "id",
         "parameters": {
+            "next": { "draw": "next" },
             "id": { "draw": "uniform", "low": 1, "high": "rows" },
             "oldest": { "draw": "oldest" },
         }
@@ -216,6 +218,154 @@ fn what_is_inserted_and_deleted_is_known_to_all_streams() {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     assert_eq!(sent, ["DELETE FROM t1 WHERE id >= 5 LIMIT 4", "DELETE FROM t1 WHERE id >= 9 LIMIT 4"]);
     assert_eq!(rows[0].bounds(), [13, 15]);
+}
+
+/// Deletes four of the oldest rows; in a transaction where it is to.
+fn deletes(begin: bool) -> Transaction {
+    serde_json::from_value(serde_json::json!({
+        "begin": begin, "prepared": false, "counts": "rows",
+        "statements": [{ "sql": "DELETE FROM {table} WHERE id >= {oldest} AND id < {oldest+4}", "rows": 4 }]
+    }))
+    .unwrap()
+}
+
+/// Inserts two rows with ids of ours.
+fn inserts() -> Transaction {
+    serde_json::from_value(serde_json::json!({
+        "prepared": false, "counts": "rows",
+        "statements": [{ "sql": "INSERT INTO {table} VALUES {row*2}", "rows": 2 }]
+    }))
+    .unwrap()
+}
+
+/// The ids at which deletes began, in the order in which they were sent.
+fn deleted_from(sent: &[String]) -> Vec<u64> {
+    let of =
+        |text: &String| text.strip_prefix("DELETE FROM t1 WHERE id >= ")?.split(' ').next()?.parse().ok();
+    sent.iter().filter_map(of).collect()
+}
+
+/// The ids of the rows of each insert that was sent.
+fn inserted(sent: &[String]) -> Vec<Vec<u64>> {
+    let ids = |text: &String| {
+        let rows = text.strip_prefix("INSERT INTO t1 VALUES ")?.split('(').skip(1);
+        rows.map(|row| row.split(',').next()?.parse().ok()).collect()
+    };
+    sent.iter().filter_map(ids).collect()
+}
+
+/// What a server answers that is asked for the oldest and the newest row.
+fn bounds_are(oldest: &str, newest: &str) -> Vec<u8> {
+    let mut answer = Vec::new();
+    let length = u8::try_from(4 + 2 + 4 + oldest.len() + 4 + newest.len()).unwrap();
+    answer.extend_from_slice(&[b'D', 0, 0, 0, length, 0, 2]);
+    for value in [oldest, newest] {
+        answer.extend_from_slice(&[0, 0, 0, u8::try_from(value.len()).unwrap()]);
+        answer.extend_from_slice(value.as_bytes());
+    }
+    answer.extend_from_slice(&tag("SELECT 1"));
+    answer
+}
+
+#[test]
+fn a_deleter_that_overtakes_the_inserts_says_so_and_goes_on_when_there_are_rows() {
+    let rows = Arc::new(vec![TableRows::between(5, 10)]);
+    let four = tag("DELETE 4");
+    // The server is asked whether it has more: at first it has not.
+    let answers = [four.clone(), bounds_are("9", "10"), bounds_are("9", "12"), four.clone()];
+    let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+    let (results, _, sent) = run_events(&deletes(false), Arc::clone(&rows), &answers, 3);
+    let error = results[1].as_ref().unwrap_err();
+    assert!(!error.ends_block());
+    assert_eq!(
+        error.to_string(),
+        "4 rows of t1 were to be deleted and 2 are left: the deletes have overtaken the inserts; load more rows, or let deletes follow \
+         inserts (`follows`)"
+    );
+    assert!(results[0].is_ok() && results[2].is_ok(), "{results:?}");
+    assert_eq!(deleted_from(&sent), [5, 9]);
+    assert_eq!(sent[1], "SELECT MIN(id), MAX(id) FROM t1");
+    assert_eq!(rows[0].bounds(), [13, 12]);
+}
+
+#[test]
+fn a_delete_that_finds_fewer_rows_fails_and_the_next_begins_where_there_are_some() {
+    // Rows that others have reserved may be there still: the second is not asked for again.
+    for (oldest, next) in [("30", 30), ("5", 9)] {
+        let rows = Arc::new(vec![TableRows::between(5, 100)]);
+        let (three, four) = (tag("DELETE 3"), tag("DELETE 4"));
+        let answers = [three, bounds_are(oldest, "100"), four];
+        let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+        let (results, _, sent) = run_events(&deletes(false), rows, &answers, 2);
+        let error = results[0].as_ref().unwrap_err().to_string();
+        assert!(error.contains("returned or changed 3 rows where 4 were expected"), "{error}");
+        assert!(results[1].is_ok(), "{results:?}");
+        assert_eq!(deleted_from(&sent), [5, next]);
+    }
+}
+
+#[test]
+fn rows_whose_delete_was_refused_are_deleted_by_the_next() {
+    let four = tag("DELETE 4");
+    let rows = Arc::new(vec![TableRows::between(1, 100)]);
+    let (results, _, sent) = run_events(&deletes(false), rows, &[&four, REFUSED, &four, &four], 4);
+    assert_eq!(results.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true, true]);
+    assert_eq!(deleted_from(&sent), [1, 5, 5, 9]);
+    // Between BEGIN and COMMIT as well; a deadlock is met with the same rows.
+    let rows = Arc::new(vec![TableRows::between(1, 100)]);
+    let answers =
+        [DONE, REFUSED, DONE, DONE, DEADLOCK, DONE, DONE, &four, DONE, DONE, &four, DONE].map(<[u8]>::to_vec);
+    let answers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+    let (results, _, sent) = run_events(&deletes(true), rows, &answers, 3);
+    assert_eq!(results.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(deleted_from(&sent), [1, 1, 1, 5]);
+}
+
+#[test]
+fn a_delete_that_was_lost_is_sent_again_and_may_find_nothing() {
+    let rows = Arc::new(vec![TableRows::between(1, 100)]);
+    let (none, four) = (tag("DELETE 0"), tag("DELETE 4"));
+    let answers = [&four, HANGS_UP, LOGGED_IN, &none, &four];
+    let (results, retries, sent) = run_events(&deletes(false), Arc::clone(&rows), &answers, 3);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert_eq!(retries, counted(&[Retry::ConnectionLost]));
+    // The peer hung up before it read the second for the first time.
+    assert_eq!(deleted_from(&sent), [1, 5, 9]);
+    assert_eq!(rows[0].bounds(), [13, 100]);
+    // A transaction that was lost before its COMMIT did not delete them: nothing else has.
+    let rows = Arc::new(vec![TableRows::between(1, 100)]);
+    let bounds = bounds_are("1", "100");
+    let answers = [DONE, HANGS_UP, LOGGED_IN, DONE, &none, DONE, &bounds];
+    let (results, _, sent) = run_events(&deletes(true), rows, &answers, 1);
+    let error = results[0].as_ref().unwrap_err().to_string();
+    assert!(error.contains("changed 0 rows where 4 were expected"), "{error}");
+    assert_eq!(deleted_from(&sent), [1]);
+    // At its COMMIT it may have.
+    let rows = Arc::new(vec![TableRows::between(1, 100)]);
+    let answers = [DONE, &four, HANGS_UP, LOGGED_IN, DONE, &none, DONE];
+    let (results, _, sent) = run_events(&deletes(true), rows, &answers, 1);
+    assert!(results[0].is_ok(), "{results:?}");
+    assert_eq!(deleted_from(&sent), [1, 1]);
+}
+
+#[test]
+fn an_insert_that_was_lost_is_sent_again_with_its_ids_and_may_find_them_taken() {
+    let two = tag("INSERT 0 2");
+    for (again, is_taken) in [(DUPLICATE, true), (two.as_slice(), false)] {
+        let rows = Arc::new(vec![TableRows::between(1, 10)]);
+        let answers = [&two, HANGS_UP, LOGGED_IN, again, &two];
+        let (results, retries, sent) = run_events(&inserts(), Arc::clone(&rows), &answers, 3);
+        assert!(results.iter().all(Result::is_ok), "taken: {is_taken}, {results:?}");
+        assert_eq!(retries, counted(&[Retry::ConnectionLost]));
+        assert_eq!(inserted(&sent), [[11, 12], [13, 14], [15, 16]]);
+        assert_eq!(rows[0].bounds(), [1, 16], "they are counted once");
+    }
+    // Without a loss it is an error; no row may lack its id afterwards.
+    let rows = Arc::new(vec![TableRows::between(1, 10)]);
+    let (results, _, sent) = run_events(&inserts(), Arc::clone(&rows), &[DUPLICATE, &two, REFUSED, &two], 4);
+    assert_eq!(results.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(inserted(&sent), [[11, 12], [11, 12], [13, 14], [13, 14]]);
+    assert_eq!(rows[0].bounds(), [1, 14]);
 }
 
 #[test]
