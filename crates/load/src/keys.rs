@@ -17,6 +17,11 @@ pub enum Stream {
     FileCuts,
     /// Rows of a table of this number.
     Rows(u32),
+    /// Those from one row of a table on, where several threads load it.
+    RowsFrom {
+        table: u32,
+        row: u64,
+    },
 }
 
 /// The generator of one stream of a seed.
@@ -28,6 +33,8 @@ pub fn generator(seed: u64, stream: Stream) -> Xoshiro256PlusPlus {
         Stream::Foreground(thread) => 16 + u64::from(thread),
         // After all threads.
         Stream::Rows(table) => (1 << 33) + u64::from(table),
+        // A table has fewer than 2^40 rows (`MOST_KEYS`), and there are fewer than 2^14 tables.
+        Stream::RowsFrom { table, row } => (1 << 63) + (u64::from(table) << 40) + row,
     };
     // `seed_from_u64` runs the number through SplitMix64, so that neighbouring seeds give unrelated streams.
     Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(offset))
@@ -92,6 +99,8 @@ mod tests {
         let first = |stream| generator(7, stream).next_u64();
         assert_ne!(first(Stream::Foreground(0)), first(Stream::Foreground(1)));
         assert_ne!(first(Stream::Values), first(Stream::FileCuts));
+        let of_row = |table, row| first(Stream::RowsFrom { table, row });
+        assert!(of_row(1, 1) != of_row(1, 101) && of_row(1, 1) != of_row(2, 1));
     }
 
     #[test]

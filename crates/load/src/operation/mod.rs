@@ -16,7 +16,7 @@ use crate::beside::{Followed, Told};
 use crate::keys::{Stream, below, generator};
 use crate::rocksdb::database::{Database, EngineError};
 use crate::sql::rows::TableRows;
-use crate::sql::tables::TableWork;
+use crate::sql::tables::{TableLoad, TableWork};
 use crate::sql::transaction::Client;
 use crate::sql::{Retries, SqlError};
 use build_files::BuildFiles;
@@ -120,6 +120,8 @@ pub trait Operate: Send {
 pub struct Company {
     /// The rows of each table; empty where nobody asks.
     pub rows: Arc<Vec<TableRows>>,
+    /// What is left to load of each table; empty in every other step.
+    pub loads: Arc<Vec<TableLoad>>,
     /// Threads of other streams that follow this one.
     pub followers: Vec<SyncSender<Told>>,
     /// The CPU that the thread stays on, and with it the server's thread that serves it.
@@ -149,7 +151,7 @@ fn of_server(
     let tables = tables_of(setup).map_err(Box::new)?;
     Ok(match &setup.operation {
         Operation::Transaction(transaction) => {
-            let Company { rows, followers, cpu } = company;
+            let Company { rows, loads: _, followers, cpu } = company;
             let mut client =
                 Client::new(address, tables, transaction, setup, thread, rows).map_err(Box::new)?;
             if let Some(cpu) = cpu {
@@ -161,7 +163,9 @@ fn of_server(
                 Box::new(Followed { operation: client, followers })
             }
         }
-        Operation::LoadTables => Box::new(TableWork::load(address, tables, setup, thread).map_err(Box::new)?),
+        Operation::LoadTables => {
+            Box::new(TableWork::load(address, tables, setup, thread, company.loads).map_err(Box::new)?)
+        }
         Operation::BuildIndexes => {
             Box::new(TableWork::index(address, tables, setup, thread).map_err(Box::new)?)
         }

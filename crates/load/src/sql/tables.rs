@@ -1,26 +1,47 @@
-//! Making tables and inserting their rows in key order, and building their indexes: all of it in one block, one thread
-//! at a table, whatever the block's limit.
+//! Making tables and inserting their rows in key order, and building their indexes: all of it in one block, whatever the
+//! block's limit. A thread has tables of its own; where a load has more threads than tables, several load one together.
 
 use super::connection::Connection;
 use super::draw::Parameters;
 use super::error::{Retries, SqlError};
+use super::rows::Reservations;
 use super::server;
 use super::statement::{Statement, Surroundings, TableName};
 use crate::clock;
 use crate::foreground::{BlockRunner, Manner, TellSecond, ThreadBlock};
 use crate::keys::{Stream, generator};
 use crate::latency::Recorder;
-use crate::operation::OperationError;
+use crate::operation::{OperationError, share_of};
 use crate::seconds::Seconds;
 use model::address::ServerAddress;
 use model::units::Nanos;
 use model::wire::{BlockLimit, StepSetup};
 use model::workload::sql::{Tables, Template};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// An INSERT ends with the row that makes it this long. Below what every release takes as a packet by default (1 MiB
 /// in MySQL 5.5), and more than enough rows that their number does not matter.
 const INSERT_BYTES: usize = 256 << 10;
+
+/// Where several threads load a table, each takes so many rows at a time, unless the schema says how many an INSERT has. Not tuned.
+const ROWS_AT_A_TIME: u64 = 1000;
+
+/// What the threads that load a table together have to do with each other.
+#[derive(Debug)]
+pub struct TableLoad {
+    /// Whether the table could be made: the first that comes makes it, the others wait for that.
+    made: OnceLock<bool>,
+    /// The rows by number, from 1 on.
+    rows: Reservations,
+}
+
+impl Default for TableLoad {
+    fn default() -> TableLoad {
+        TableLoad { made: OnceLock::new(), rows: Reservations::from(1) }
+    }
+}
 
 /// What is done to tables.
 enum Work {
@@ -30,6 +51,8 @@ enum Work {
         marked: bool,
         insert: Statement,
         row: Statement,
+        /// Of each table, the first first.
+        loads: Arc<Vec<TableLoad>>,
     },
     Index(Vec<Statement>),
 }
@@ -42,6 +65,10 @@ pub struct TableWork {
     connection: Connection,
     parameters: Parameters,
     seed: u64,
+    /// Threads of the step.
+    threads: u32,
+    /// Tables of the workload.
+    count: u32,
     rows: u64,
     /// Rows of one INSERT, where its length is not all that bounds it.
     insert_rows: u64,
@@ -51,23 +78,27 @@ pub struct TableWork {
 }
 
 impl TableWork {
-    /// Makes tables and loads them.
+    /// Makes tables and loads them, with the other threads of the load.
     pub fn load(
         address: &ServerAddress,
         tables: &Tables,
         setup: &StepSetup,
         thread: u32,
+        loads: Arc<Vec<TableLoad>>,
     ) -> Result<TableWork, SqlError> {
         let create = tables.create.get(&address.dialect).ok_or_else(|| {
             let dialect = address.dialect.name();
             SqlError::Workload(format!("the schema does not say how to make a table on {dialect}"))
         })?;
-        TableWork::new(address, tables, setup, thread, |statements| {
+        // With more threads than tables each has one table, from the first again after the last.
+        let groups = setup.threads.min(tables.count);
+        TableWork::new(address, tables, setup, [thread % groups, groups], |statements| {
             Ok(Work::Load {
                 create: create.iter().map(&mut *statements).collect::<Result<_, _>>()?,
                 marked: !setup.server_is_ours,
                 insert: statements(&tables.insert)?,
                 row: statements(&tables.row)?,
+                loads,
             })
         })
     }
@@ -79,16 +110,17 @@ impl TableWork {
         setup: &StepSetup,
         thread: u32,
     ) -> Result<TableWork, SqlError> {
-        TableWork::new(address, tables, setup, thread, |statements| {
+        TableWork::new(address, tables, setup, [thread, setup.threads], |statements| {
             Ok(Work::Index(tables.index.iter().map(&mut *statements).collect::<Result<_, _>>()?))
         })
     }
 
+    /// `group` of so many groups of threads has every so manyth table.
     fn new(
         address: &ServerAddress,
         tables: &Tables,
         setup: &StepSetup,
-        thread: u32,
+        [group, groups]: [u32; 2],
         work: impl FnOnce(&mut MakeStatement<'_>) -> Result<Work, SqlError>,
     ) -> Result<TableWork, SqlError> {
         let mut parameters = Parameters::new(&tables.parameters, tables.rows);
@@ -98,12 +130,14 @@ impl TableWork {
             connection: Connection::open(address)?,
             parameters,
             seed: setup.seed,
+            threads: setup.threads,
+            count: tables.count,
             rows: tables.rows,
             insert_rows: tables.insert_rows.unwrap_or(u64::MAX),
             // From the last to the first, as they are taken from the end.
             tables: (1..=tables.count)
                 .rev()
-                .filter(|number| (number - 1) % setup.threads == thread)
+                .filter(|number| (number - 1) % groups == group)
                 .map(|number| TableName { name: tables.name(number), number })
                 .collect(),
             work,
@@ -116,25 +150,32 @@ impl TableWork {
     }
 
     fn table(&mut self, table: &TableName, progress: &mut Progress<'_, '_>) -> Result<(), OperationError> {
-        let dialect = self.connection.dialect();
-        let texts = |statements: &[Statement]| -> Vec<String> {
-            statements.iter().map(|statement| statement.with_placeholders(dialect, table)).collect()
-        };
         match &self.work {
-            Work::Load { create, marked, .. } => {
-                let (create, marked) = (texts(create), *marked);
-                if marked {
-                    let server = server::sql_of(dialect).map_err(Box::new)?;
-                    server.make_marked(&mut self.connection, &table.name, &create).map_err(Box::new)?;
-                } else {
-                    for text in create {
-                        self.run(&text)?;
-                    }
+            Work::Load { loads, .. } => {
+                let loads = Arc::clone(loads);
+                let load = &loads[table.number as usize - 1];
+                let mut failure = Ok(());
+                let made = *load.made.get_or_init(|| {
+                    failure = self.make(table);
+                    failure.is_ok()
+                });
+                // Who could not make it says so; the others have nothing to load.
+                failure?;
+                if !made {
+                    return Ok(());
                 }
-                self.insert_all(table, progress)
+                let inserted = self.insert_all(table, &load.rows, progress);
+                if inserted.is_err() {
+                    // A load that is not complete is of no use: nobody goes on with it.
+                    load.rows.skip_to(self.rows + 1);
+                }
+                inserted
             }
             Work::Index(indexes) => {
-                for text in texts(indexes) {
+                let dialect = self.connection.dialect();
+                let texts: Vec<String> =
+                    indexes.iter().map(|index| index.with_placeholders(dialect, table)).collect();
+                for text in texts {
                     self.run(&text)?;
                 }
                 progress.done(self.rows);
@@ -143,19 +184,57 @@ impl TableWork {
         }
     }
 
-    /// The rows of a table go with the seed and its number, however many threads there are.
+    fn make(&mut self, table: &TableName) -> Result<(), OperationError> {
+        let Work::Load { create, marked, .. } = &self.work else { unreachable!("only a load makes tables") };
+        let dialect = self.connection.dialect();
+        let texts: Vec<String> =
+            create.iter().map(|statement| statement.with_placeholders(dialect, table)).collect();
+        if *marked {
+            let server = server::sql_of(dialect).map_err(Box::new)?;
+            server.make_marked(&mut self.connection, &table.name, &texts).map_err(Box::new)?;
+        } else {
+            for text in texts {
+                self.run(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a table go with the seed and its number: all of them, where one thread loads it, however many threads there are; those
+    /// that are reserved at a time, where several do, whoever reserves them.
     fn insert_all(
         &mut self,
         table: &TableName,
+        unloaded: &Reservations,
         progress: &mut Progress<'_, '_>,
     ) -> Result<(), OperationError> {
-        let mut random = generator(self.seed, Stream::Rows(table.number));
-        self.parameters.count_ids_from(1);
+        let loaders = share_of(self.threads.into(), u64::from(table.number) - 1, self.count.into());
+        let at_a_time = if loaders <= 1 { self.rows } else { self.insert_rows.min(ROWS_AT_A_TIME) };
         let mut message = Vec::with_capacity(INSERT_BYTES + 4096);
-        let mut left = self.rows;
+        while let Some(rows) = unloaded.take_up_to(at_a_time, self.rows + 1) {
+            let stream = match loaders {
+                0 | 1 => Stream::Rows(table.number),
+                _ => Stream::RowsFrom { table: table.number, row: rows.start },
+            };
+            let mut random = generator(self.seed, stream);
+            self.insert(table, rows, &mut random, &mut message, progress)?;
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        table: &TableName,
+        rows: Range<u64>,
+        random: &mut Xoshiro256PlusPlus,
+        message: &mut Vec<u8>,
+        progress: &mut Progress<'_, '_>,
+    ) -> Result<(), OperationError> {
+        self.parameters.count_ids_from(rows.start);
+        let mut left = rows.end - rows.start;
         while left > 0 {
-            let rows = self.push_insert(table, left.min(self.insert_rows), &mut random, &mut message);
-            let answer = self.connection.send(&message).map_err(|error| {
+            let rows = self.push_insert(table, left.min(self.insert_rows), random, message);
+            let answer = self.connection.send(message).map_err(|error| {
                 let statement = format!("INSERT of {rows} rows into {}", table.name);
                 Box::new(self.connection.failed(&statement, error))
             })?;
@@ -264,3 +343,6 @@ impl BlockRunner for TableWork {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

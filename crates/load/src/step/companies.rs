@@ -4,6 +4,7 @@ use super::StepError;
 use crate::beside::{FARTHEST_BEHIND, Told};
 use crate::operation::{Company, Target};
 use crate::sql::rows::{self, TableRows};
+use crate::sql::tables::TableLoad;
 use model::wire::{StepSetup, Stream};
 use model::workload::Operation;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 /// What the streams of a step have to do with each other, thread by thread.
 pub struct Companies {
     rows: Arc<Vec<TableRows>>,
+    loads: Arc<Vec<TableLoad>>,
     /// Whom each thread of a stream tells what it has done: stream, thread, channel.
     followers: Vec<(Stream, u32, SyncSender<Told>)>,
 }
@@ -32,6 +34,12 @@ impl Companies {
             }
             (Target::Server(_) | Target::Database(_), _) => Vec::new(),
         };
+        let loads = match (&setup.operation, &setup.tables) {
+            (Operation::LoadTables, Some(tables)) => {
+                (0..tables.count).map(|_| TableLoad::default()).collect()
+            }
+            (_, _) => Vec::new(),
+        };
         let mut followers = Vec::new();
         let leaders = setup.companions.iter().map(|companion| {
             let Some(stream) = companion.follows else { return Vec::new() };
@@ -43,7 +51,7 @@ impl Companies {
             (0..companion.step.threads).map(of_thread).collect()
         });
         let leaders = leaders.collect();
-        Ok((Companies { rows: Arc::new(rows), followers }, leaders))
+        Ok((Companies { rows: Arc::new(rows), loads: Arc::new(loads), followers }, leaders))
     }
 
     /// What this thread of a stream is given.
@@ -52,6 +60,7 @@ impl Companies {
         Company {
             followers: followers.map(|(_, _, follower)| follower).collect(),
             rows: Arc::clone(&self.rows),
+            loads: Arc::clone(&self.loads),
             cpu: None,
         }
     }
