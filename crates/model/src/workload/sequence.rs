@@ -1,5 +1,5 @@
-//! Sequences: the steps that several workloads share. What several sequences share in turn, tables and transactions, is a
-//! sequence without steps that they name as their `definitions`.
+//! Sequences: the steps that several workloads share. What several sequences share in turn, they name: a sequence with tables and
+//! transactions as their `definitions`, or one whose steps they have with transactions of their own, `steps_of`.
 
 use super::WorkloadError;
 use super::file::{StepEntry, read};
@@ -20,6 +20,8 @@ struct SequenceFile {
     _description: String,
     /// The name of the sequence that has the tables and transactions, instead of ones of its own.
     definitions: Option<String>,
+    /// The name of the sequence that has the steps, instead of ones of its own.
+    steps_of: Option<String>,
     schema: Option<SchemaEntry>,
     #[serde(default)]
     parameters: BTreeMap<String, Parameter>,
@@ -51,8 +53,19 @@ impl Sequence {
         invalid: &dyn Fn(&str, String) -> WorkloadError,
     ) -> Result<Sequence, WorkloadError> {
         let (text, mut file) = file_of("sequence", name, sequences, invalid)?;
-        let text = without(&without(text, "description"), "definitions");
-        let steps = std::mem::take(&mut file.steps);
+        let mut text = ["description", "definitions", "steps_of"]
+            .iter()
+            .fold(text.to_owned(), |text, key| without(&text, key));
+        let mut steps = std::mem::take(&mut file.steps);
+        if let Some(other) = file.steps_of.take() {
+            if !steps.is_empty() {
+                let problem = format!("the sequence `{name}` has steps of its own beside those of `{other}`");
+                return Err(invalid("steps_of", problem));
+            }
+            let (of_steps, other) = file_of("steps_of", &other, sequences, invalid)?;
+            steps = other.steps;
+            text = format!("{}\n\n{}", text.trim_end(), from_first_step(of_steps));
+        }
         let Some(shared) = file.definitions.take() else {
             return Ok(Sequence { steps, sql: file.sql(), text: text.trim_start().to_owned() });
         };
@@ -80,6 +93,12 @@ fn file_of<'a>(
         .find(|(known, _)| *known == name)
         .ok_or_else(|| invalid(key, format!("there is no sequence `{name}`{}", names::hint(name, known))))?;
     Ok((*text, read(text, &format!("sequence {name}"))?))
+}
+
+/// The part of a sequence's text that has its steps, which are its last part.
+fn from_first_step(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| line.trim() != "[[step]]");
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// A text without the line that has this key.

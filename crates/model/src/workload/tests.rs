@@ -145,6 +145,32 @@ fn sequences_share_definitions_and_what_is_shown_has_them() {
 }
 
 #[test]
+fn a_sequence_has_the_steps_of_another_with_transactions_of_its_own() {
+    const HEAD: &str = "name = 'w'\nengine = 'sql'\ndescription = 'd'\ntells = 't'\ndoes_not_tell = 'n'\nsequence = 'two'\n\
+                        [tables]\ncount = 1\nrows = 10\n";
+    const ONE: &str = "description = 'd'\n[schema]\nprefix = 'a'\ninsert = 'INSERT INTO {table} VALUES '\nrow = '(1)'\n\
+                       [schema.create]\npostgres = ['CREATE TABLE {table} (id INTEGER)']\n\
+                       [[transaction]]\nname = 'point'\nstatements = [{ sql = 'SELECT 1' }]\n\
+                       [[step]]\nname = 'load'\ngroup = 'writes'\noperation = 'load-tables'\n\
+                       [[step]]\nname = 'p'\ngroup = 'point'\noperation = 'transaction'\ntransaction = 'point'\nseconds = 1\n";
+    let two = ONE[..ONE.find("[[step]]").unwrap()].replace("prefix = 'a'", "prefix = 'b'");
+    let two = two.replace("SELECT 1", "SELECT 2").replace("[schema]", "steps_of = 'one'\n[schema]");
+    let parsed = |two: &str| Workload::parse_with(HEAD, "w.toml", &[("one", ONE), ("two", two)]);
+    let workload = parsed(&two).unwrap();
+    assert_eq!(workload.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>(), ["load", "p"]);
+    assert_eq!(workload.tables.as_ref().unwrap().prefix, "b");
+    let Operation::Transaction(point) = &workload.steps[1].operation else { panic!("{workload:?}") };
+    assert_eq!(point.statements[0].sql.to_string(), "SELECT 2");
+    let shown = Workload::parse(&workload.text, "shown").unwrap();
+    assert_eq!((shown.steps, shown.tables), (workload.steps, workload.tables));
+    let error = |two: &str| parsed(two).unwrap_err().to_string();
+    assert!(error(&two.replace("'one'", "'on'")).contains("did you mean `one`?"));
+    let twice = format!("{two}[[step]]\nname = 'x'\ngroup = 'writes'\noperation = 'load-tables'\n");
+    assert!(error(&twice).contains("steps of its own beside those of `one`"), "{}", error(&twice));
+    assert!(error(&two.replace("'point'", "'pint'")).contains("there is no transaction `point`"));
+}
+
+#[test]
 fn a_scale_changes_keys_and_the_time_of_timed_steps() {
     let scale = Scale {
         keys: Some(50),
