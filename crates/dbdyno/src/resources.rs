@@ -140,7 +140,7 @@ fn with_own(folder: &str) -> anyhow::Result<Files> {
 mod tests {
     use super::*;
     use model::wire::BlockLimit;
-    use model::workload::sql::Dialect;
+    use model::workload::sql::{Dialect, Transaction};
     use model::workload::{Group, Operation, Scale, Step};
 
     mod posts;
@@ -228,6 +228,38 @@ mod tests {
         let threads = |name: &str| of_2015.step(name).unwrap().threads;
         assert_eq!((threads("10i.1q"), threads("10i.1q.queries")), (10, 1));
         assert_eq!((threads("1i.10q"), threads("1i.10q.inserts")), (10, 1));
+    }
+
+    #[test]
+    fn where_clients_share_a_table_the_insert_benchmark_has_the_same_steps_and_queries() {
+        let (shared, own) = (built_in_workload("ibench-shared.quick"), built_in_workload("ibench.quick"));
+        let four = own.scaled(&Scale { threads: Some(4), ..Scale::default() });
+        assert_eq!(shared.tables.as_ref().unwrap().count, 1);
+        let mut queries = 0;
+        assert_eq!(shared.steps.len(), four.steps.len());
+        for (shared, own) in shared.steps.iter().zip(&four.steps) {
+            let (Operation::Transaction(of_shared), Operation::Transaction(of_own)) =
+                (&shared.operation, &own.operation)
+            else {
+                assert_eq!(shared, own, "as many clients load it");
+                continue;
+            };
+            // What differs are the statements of inserts and deletes.
+            assert_eq!(Step { operation: own.operation.clone(), ..shared.clone() }, *own);
+            let operations =
+                |transaction: &Transaction| Dialect::ALL.map(|dialect| transaction.operations(dialect));
+            assert_eq!(operations(of_shared), operations(of_own), "{}", shared.name);
+            assert_eq!(of_shared == of_own, !of_own.writes(), "{}", shared.name);
+            queries += u32::from(!of_own.writes());
+        }
+        assert_eq!(queries, 6);
+        let large = built_in_workload("ibench-shared.small-4");
+        let each = built_in_workload("ibench.small-4");
+        let told = |workload: &Workload| -> Vec<_> {
+            let steps = workload.steps.iter();
+            steps.map(|step| (step.name.clone(), step.threads, step.limit(&workload.data))).collect()
+        };
+        assert_eq!((large.data.keys, told(&large)), (each.data.keys, told(&each)));
     }
 
     #[test]

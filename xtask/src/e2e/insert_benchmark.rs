@@ -1,4 +1,5 @@
-//! The Insert Benchmark on real servers: queries with paced inserts and deletes beside them, in rounds and interleaved.
+//! The Insert Benchmark on real servers: queries with paced inserts and deletes beside them, in rounds and interleaved, and with one table for
+//! all clients.
 
 use super::scratch::Scratch;
 use super::tool::Call;
@@ -16,6 +17,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("insert benchmark rounds", rounds),
         Case::new("insert benchmark interleaved", interleaved).shares_host(),
+        Case::new("insert benchmark shared table", shared_table).shares_host(),
     ]
 }
 
@@ -81,5 +83,64 @@ fn interleaved(scratch: &Scratch) -> anyhow::Result<Ending> {
         ensure!(rate_of(rows, "l.i2", side)? > 100.0 && rate_of(rows, "qr500", side)? > 10.0, "{side}");
     }
     ensure!(rows.iter().all(|row| row["step"] != "qr500.deletes"), "what was not asked for is judged");
+    Ok(Ending::Passed)
+}
+
+/// After the shipped steps four clients insert, four delete, and then all rows are read.
+const INSERTED: u64 = 3000;
+const DELETED: u64 = 1600;
+const ROWS: u64 = 20_000;
+
+/// Four clients load one table, insert into it and delete from it until it has turned over: no row is missing or deleted twice, so that there are as many
+/// as were inserted less those that were deleted.
+fn shared_table(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let shown = Call::new(scratch, ["workload", "show", "ibench-shared.quick"]).succeeds()?.stdout;
+    // The queries after the first are like it.
+    let end = shown.find("[[step]]\nname = \"qp100\"").context("the workload has no qp100")?;
+    let left = ROWS + INSERTED - DELETED;
+    let step = |name: &str, transaction: &str, more: &str| {
+        format!(
+            "[[step]]\nname = \"{name}\"\ngroup = \"writes\"\noperation = \"transaction\"\ntransaction = \"{transaction}\"\n\
+             same_process = true\n{more}\n"
+        )
+    };
+    let text = [
+        &shown[..end],
+        &step("more", "insert", &format!("with = {{ rows = 50 }}\noperations = {INSERTED}")),
+        &step("fewer", "delete", &format!("with = {{ rows = 50 }}\noperations = {DELETED}")),
+        &step("all", "all rows", "threads = 1\noperations = 1"),
+        "[[transaction]]\nname = \"all rows\"\n",
+        &format!("statements = [{{ sql = \"SELECT transactionid FROM {{table}}\", rows = {left} }}]\n"),
+    ];
+    let text = text.concat().replace("operations_per_key = 0.4", "operations_per_key = 1.5");
+    let workload = scratch.write("shared.toml", &text)?;
+    let plan = scratch.write(
+        "plan.toml",
+        &format!(
+            "name = \"shared\"\nworkloads = [\"{}\"]\nrounds = 1\nseed = 7\nsubjects = [\"postgres@15.7\", \"mariadb@10.11.19\"]\n\
+             scale = {{ rows = {ROWS}, read_seconds = 1 }}\n",
+            workload.display(),
+        ),
+    )?;
+    let report = Call::new(scratch, ["run", "--json"]).and([plan]).succeeds()?.json()?;
+    let trials = expect::trials(&report)?;
+    // l.i0 to qr100 with their four streams of deletes and inserts, and the last three.
+    ensure!(
+        trials.done == 2 * (5 + 4 + 3) && trials.failed == 0,
+        "{} done, {} failed",
+        trials.done,
+        trials.failed
+    );
+    let warnings = report["warnings"].to_string();
+    ensure!(
+        !warnings.contains("failed"),
+        "a statement found another number of rows than it should: {warnings}"
+    );
+    let rows = report["comparisons"].as_array().context("comparisons is no array")?;
+    for side in ["base_value", "candidate_value"] {
+        for step in ["l.i0", "l.i1.deletes", "qr100.deletes", "fewer"] {
+            ensure!(rate_of(rows, step, side)? > 10.0, "{step} did nothing, {side}");
+        }
+    }
     Ok(Ending::Passed)
 }
