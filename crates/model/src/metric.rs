@@ -171,6 +171,8 @@ metrics! {
     RateIn95Percent => rate("ops_per_s_in_95_percent", "1/s").column(Throughput, "r95", 1.0, "rate in 95 % of the seconds"),
     RateIn99Percent => rate("ops_per_s_in_99_percent", "1/s").column(Throughput, "r99", 1.0, "rate in 99 % of the seconds"),
     /// The same of means over ten seconds.
+    RateIn50PercentOfTen => rate("ops_per_s_in_50_percent_of_10_s", "1/s")
+        .column(Throughput, "r50/10", 1.0, "rate in 50 % of ten seconds"),
     RateIn95PercentOfTen => rate("ops_per_s_in_95_percent_of_10_s", "1/s")
         .column(Throughput, "r95/10", 1.0, "rate in 95 % of ten seconds"),
     RateIn99PercentOfTen => rate("ops_per_s_in_99_percent_of_10_s", "1/s")

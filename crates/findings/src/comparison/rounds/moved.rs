@@ -12,12 +12,13 @@ use model::metric::{DeviceMetric, Metric};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Metrics that follow from the rate by arithmetic.
-pub(crate) const FOLLOW_THE_RATE: [Metric; 9] = [
+pub(crate) const FOLLOW_THE_RATE: [Metric; 10] = [
     Metric::OpsPerSecond,
     Metric::OpsPerSecondDrained, // a series of its own
     Metric::RateIn50Percent,
     Metric::RateIn95Percent,
     Metric::RateIn99Percent,
+    Metric::RateIn50PercentOfTen,
     Metric::RateIn95PercentOfTen,
     Metric::RateIn99PercentOfTen,
     Metric::BytesPerSecond,

@@ -32,7 +32,11 @@ pub(super) fn add(values: &mut Values, rates: &[f64]) {
     }
     let windows: Vec<f64> =
         rates.chunks_exact(WINDOW).map(|window| window.iter().sum::<f64>() / WINDOW as f64).collect();
-    for (metric, share) in [(Metric::RateIn95PercentOfTen, 0.95), (Metric::RateIn99PercentOfTen, 0.99)] {
+    for (metric, share) in [
+        (Metric::RateIn50PercentOfTen, 0.5),
+        (Metric::RateIn95PercentOfTen, 0.95),
+        (Metric::RateIn99PercentOfTen, 0.99),
+    ] {
         values.set(metric, reached(&windows, share));
     }
 }
@@ -86,6 +90,20 @@ mod tests {
             let count = |least: f64| rates.iter().filter(|rate| **rate >= least).count() as f64;
             assert!(count(rate) >= share * 100.0 && count(rate + 1.0) < share * 100.0, "{share}: {rate}");
         }
+    }
+
+    #[test]
+    fn rates_are_told_of_seconds_and_of_ten_at_a_time() {
+        let rates: Vec<f64> = (0..200).map(f64::from).collect();
+        let of = |rates: &[f64], metric: Metric| {
+            let mut values = Values::default();
+            add(&mut values, rates);
+            values.get(metric)
+        };
+        let tens = [Metric::RateIn50PercentOfTen, Metric::RateIn95PercentOfTen, Metric::RateIn99PercentOfTen];
+        assert_eq!(tens.map(|metric| of(&rates, metric)), [Some(104.5), Some(14.5), Some(4.5)]);
+        assert_eq!(of(&rates, Metric::RateIn50Percent), Some(100.0));
+        assert_eq!(tens.map(|metric| of(&rates[..99], metric)), [None; 3], "nine windows are few");
     }
 
     #[test]
