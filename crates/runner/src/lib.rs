@@ -16,3 +16,4 @@ pub mod real;
 pub mod remote;
 pub mod rights;
 pub mod server;
+mod unwritable;

@@ -39,6 +39,7 @@ mod same_options;
 mod same_settings;
 pub mod scratch;
 mod serve;
+mod server_disks;
 mod servers;
 mod signals;
 pub mod slow_device;
@@ -141,6 +142,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(interleaved::cases());
     cases.extend(resumed_comparisons::cases());
     cases.extend(servers::cases());
+    cases.extend(server_disks::cases());
     cases.extend(elsewhere::cases());
     cases.extend(elsewhere_tls::cases());
     cases.extend(network_cut::cases());

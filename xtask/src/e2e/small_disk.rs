@@ -49,11 +49,19 @@ impl SmallDisk {
         self.path.join("ballast")
     }
 
+    /// Gives it another size.
+    pub fn grow(&self, size: &str) -> anyhow::Result<()> {
+        self.remount(&format!("remount,size={size}"))
+    }
+
     pub fn set_access(&self, access: Access) -> anyhow::Result<()> {
-        let options = match access {
+        self.remount(match access {
             Access::ReadWrite => "remount,rw",
             Access::ReadOnly => "remount,ro",
-        };
+        })
+    }
+
+    fn remount(&self, options: &str) -> anyhow::Result<()> {
         let remounted = Command::new("mount").args(["-o", options]).arg(&self.path).output()?;
         let said = String::from_utf8_lossy(&remounted.stderr);
         ensure!(remounted.status.success(), "failed to {options} `{}`: {said}", self.path.display());

@@ -94,6 +94,23 @@ pub enum ServerError {
     /// The user that the server runs as may not use a file.
     #[error("`{}` lacks a permission{}", program.display(), tail_sentence(tail))]
     NotPermitted { program: PathBuf, tail: String },
+    #[error("`{}` ended {doing}: there is no space left on its disk{}", program.display(), tail_sentence(tail))]
+    DiskFull {
+        program: PathBuf,
+        /// `while starting`, `while running`.
+        doing: &'static str,
+        tail: String,
+    },
+    /// It would go on when there is space, and nobody is there to make some.
+    #[error(
+        "`{}` waits {doing} until there is space on its disk, and is ended: {line}", program.display()
+    )]
+    WaitsForSpace {
+        program: PathBuf,
+        doing: &'static str,
+        /// Of its log.
+        line: String,
+    },
     /// It ended, and not because we asked.
     #[error("`{}` {how} {doing}{}", program.display(), tail_sentence(tail))]
     Crashed {
@@ -146,6 +163,7 @@ impl ServerError {
             Some(Cause::MissingPlugin(plugin)) => ServerError::MissingPlugin { program, plugin, tail },
             Some(Cause::NotPermitted) => ServerError::NotPermitted { program, tail },
             Some(Cause::PortTaken) => ServerError::PortTaken { program, tail },
+            Some(Cause::DiskFull) => ServerError::DiskFull { program, doing, tail },
             None => {
                 let how = match status {
                     Ok(status) => child::how_it_ended(status),

@@ -225,16 +225,24 @@ pub(super) struct Errand<'a> {
 /// Runs it to its end; its log where it ends well.
 pub(super) fn run(errand: &Errand<'_>, interrupted: &dyn Fn() -> bool) -> Result<Log, ServerError> {
     let Launch { program, files, .. } = errand.launch;
-    let log = Log::from_here(errand.launch.log.to_owned(), files.dialect);
+    let mut log = Log::from_here(errand.launch.log.to_owned(), files.dialect);
     let mut started = start(&errand.launch)?;
     let wait = Wait { pause: LOOK, timeout: errand.timeout };
-    let ended = wait.until(&mut || interrupted(), || started.child.try_wait().transpose());
-    let status = ended.map_err(|unmet| match unmet {
+    let ended = wait.until(&mut || interrupted(), || match log.waits_for_space() {
+        Some(line) => Some(Err(line)),
+        None => started.child.try_wait().transpose().map(Ok),
+    });
+    let ended = ended.map_err(|unmet| match unmet {
         Unmet::Interrupted => ServerError::Interrupted,
         Unmet::TimedOut => {
             let (program, doing, timeout) = (program.to_owned(), errand.doing, errand.timeout);
             ServerError::TimedOut { program, doing, timeout, tail: log.tail() }
         }
+    })?;
+    let status = ended.map_err(|line| ServerError::WaitsForSpace {
+        program: program.to_owned(),
+        doing: errand.doing,
+        line,
     })?;
     if status.as_ref().is_ok_and(|status| status.success()) {
         return Ok(log);

@@ -18,6 +18,8 @@ pub struct Log {
     path: PathBuf,
     /// Where in the file this run begins.
     begins: u64,
+    /// What is behind this has not been searched for a wait.
+    searched: u64,
     dialect: Dialect,
 }
 
@@ -36,13 +38,15 @@ pub enum Cause {
     NotPermitted,
     /// Another program listens on its port.
     PortTaken,
+    /// Its disk is full.
+    DiskFull,
 }
 
 impl Log {
     /// A log that begins where the file ends now.
     pub fn from_here(path: PathBuf, dialect: Dialect) -> Log {
         let begins = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        Log { path, begins, dialect }
+        Log { path, begins, searched: begins, dialect }
     }
 
     /// The file.
@@ -72,6 +76,21 @@ impl Log {
             Some(Cause::MissingPlugin(plugin)) => Some(plugin),
             _ => None,
         })
+    }
+
+    /// The line in which it has said since this was last asked that it waits for free space on its disk. It goes on when there is some, and
+    /// until then no statement that writes there ends.
+    pub fn waits_for_space(&mut self) -> Option<String> {
+        let length = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        if length <= self.searched {
+            return None;
+        }
+        let bytes = read(&self.path, self.searched).unwrap_or_default();
+        // The rest of a line is yet to come.
+        let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        self.searched = length - (bytes.len() - whole_lines) as u64;
+        let text = String::from_utf8_lossy(&bytes[..whole_lines]);
+        text.lines().find(|line| kind::of(self.dialect).waits_for_space(line)).map(str::to_owned)
     }
 
     fn text(&self) -> String {
@@ -184,6 +203,43 @@ mod tests {
         ] {
             check(Dialect::Mysql, line, Some(Cause::PortTaken));
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_the_reason_of_an_end_and_of_no_failed_statement() {
+        let full = "could not write to file \"pg_wal/xlogtemp.12\": No space left on device";
+        check(Dialect::Postgres, &format!("[12] PANIC:  {full}"), Some(Cause::DiskFull));
+        check(Dialect::Postgres, &format!("initdb: error: {full}"), Some(Cause::DiskFull));
+        check(Dialect::Postgres, &format!("[12] ERROR:  {full}"), None);
+        let memory = "FATAL:  could not resize shared memory segment: No space left on device";
+        check(Dialect::Postgres, memory, None);
+        let innodb = "0 [ERROR] InnoDB: preallocating 12582912 bytes for file ./ibtmp1 failed with error 28";
+        check(Dialect::Mysql, innodb, Some(Cause::DiskFull));
+    }
+
+    #[test]
+    fn a_wait_for_space_is_told_once_and_as_a_whole_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let waits = "7 [Warning] mariadbd: Disk is full writing './bench/t.MYD' (Errcode: 28). Waiting for someone to free space...";
+        std::fs::write(&path, format!("{waits} of an earlier run\n")).unwrap();
+        let mut log = Log::from_here(path.clone(), Dialect::Mysql);
+        assert_eq!(log.waits_for_space(), None);
+        let mut append = |text: &str| {
+            let whole = std::fs::read_to_string(&path).unwrap() + text;
+            std::fs::write(&path, whole).unwrap();
+            log.waits_for_space()
+        };
+        assert_eq!(append("ready\n"), None);
+        assert_eq!(append(&waits[..100]), None);
+        assert_eq!(append(&waits[100..]), None);
+        assert_eq!(append("\nmore\n").as_deref(), Some(waits));
+        assert_eq!(append("7 [Warning] mariadbd: Retry in 60 secs.\n"), None);
+        let postgres = Log {
+            dialect: Dialect::Postgres,
+            ..Log::from_here(directory.path().join("log"), Dialect::Mysql)
+        };
+        assert_eq!(Log { searched: 0, ..postgres }.waits_for_space(), None);
     }
 
     #[test]

@@ -182,7 +182,9 @@ impl Server {
         let wait = Wait { pause: LOOK, timeout: START_TIMEOUT };
         let greeted = wait.until(&mut || interrupted(), || {
             let progress = greeting.look();
-            if let Err(error) = self.still_runs("while starting") {
+            if let Err(error) =
+                self.still_runs("while starting").and_then(|()| self.has_space("while starting"))
+            {
                 return Some(Err(error));
             }
             match progress {
@@ -231,6 +233,11 @@ impl Server {
         self.still_runs("while running")
     }
 
+    /// Whether it gets on: one that runs may wait until there is space on its disk, and its clients with it.
+    pub fn gets_on(&mut self) -> Result<(), ServerError> {
+        self.has_space("while running")
+    }
+
     /// The same when its client has failed: it may be about to end.
     pub fn check_after_failure(&mut self) -> Result<(), ServerError> {
         let wait = Wait { pause: LOOK, timeout: END_TIMEOUT };
@@ -256,6 +263,13 @@ impl Server {
         Err(launch::died(&self.program, doing, status, &self.log))
     }
 
+    fn has_space(&mut self, doing: &'static str) -> Result<(), ServerError> {
+        match self.log.waits_for_space() {
+            Some(line) => Err(ServerError::WaitsForSpace { program: self.program.clone(), doing, line }),
+            None => Ok(()),
+        }
+    }
+
     fn unmet(&self, unmet: Unmet, doing: &'static str, timeout: Nanos) -> ServerError {
         match unmet {
             Unmet::Interrupted => ServerError::Interrupted,
@@ -274,7 +288,7 @@ impl Server {
         let wait = Wait { pause: LOOK, timeout: STOP_TIMEOUT };
         let ended = wait.until(&mut || interrupted(), || match self.started.child.try_wait() {
             Ok(Some(status)) if status.success() => Some(Ok(())),
-            Ok(None) => None,
+            Ok(None) => self.has_space("while stopping").err().map(Err),
             Ok(Some(_)) | Err(_) => Some(self.still_runs("while stopping")),
         });
         // Of one that has not ended this was the last of its owners: it is killed.

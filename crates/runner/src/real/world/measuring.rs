@@ -1,7 +1,6 @@
 //! What is measured: blocks, whole steps and settling, each between two readings of its side's counters.
 
 use super::leaving::KEPT_BYTES;
-use super::unwritable::Unwritable;
 use super::waiting::Waiting;
 use super::{BLOCK_TIMEOUT, REPLY_GRACE, RealWorld, request_name, running};
 use crate::campaign::action::WorkerId;
@@ -46,18 +45,26 @@ impl RealWorld {
         let processes =
             profiler.map(|profiler| side.followed(profiler, cycle.is_multiple_of(2))).unwrap_or_default();
         self.thaw_side(id);
-        let worker = self.worker(id)?;
+        let worker = running(&mut self.workers, &self.labels, id)?;
+        let mut server = self.servers.get_mut(&id);
+        let mut stuck = None;
         let started_at_us = clock::epoch_us();
         let replied =
             worker.send(&Request::RunBlock { limit, warm_up: false, seconds: false }).and_then(|()| {
-                worker.receive("run-block", BLOCK_TIMEOUT, &|| interrupted.load(Ordering::Relaxed))
+                worker.receive_seconds("run-block", BLOCK_TIMEOUT, &mut |_| {
+                    stuck = server.as_mut().and_then(|server| server.gets_on().err());
+                    stuck.is_none() && !interrupted.load(Ordering::Relaxed)
+                })
             });
         if let Some(profiler) = &mut self.profiler {
             profiler.ended();
         }
         let frozen = self.freeze_side(id);
         let spent = side::difference(&before, &side.read(device.as_deref()));
-        let reply = replied.map_err(|error| self.fail_worker(id, "running a block", &error))?;
+        let reply = replied.map_err(|error| match &stuck {
+            Some(stuck) => self.fail_server(id, "running a block", stuck),
+            None => self.fail_worker(id, "running a block", &error),
+        })?;
         frozen.map_err(|error| self.fail_worker(id, "freezing it after a block", &error))?;
         let Reply::Block(report) = reply else {
             return Err(self.fail(id, "running a block", &WorkerError::Protocol(format!("{reply:?}"))));
@@ -88,8 +95,13 @@ impl RealWorld {
         let profiler = &mut self.profiler;
         let processes = profiler.as_mut().map(|profiler| side.followed(profiler, true)).unwrap_or_default();
         let worker = running(&mut self.workers, &self.labels, id)?;
-        let mut waiting =
-            Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
+        let mut waiting = Waiting {
+            sampler: &self.sampler,
+            interrupted: &self.interrupted,
+            tell: &mut *tell,
+            server: self.servers.get_mut(&id),
+            stuck: None,
+        };
         let streams: Vec<&str> = self.plan.workload.streams(&trial.step).collect();
         let began = Began::now(side, device.as_deref());
         let started_at_us = clock::epoch_us();
@@ -111,7 +123,11 @@ impl RealWorld {
             })
         });
         let spent = began.spent(device.as_deref());
-        let reply = replied.map_err(|error| self.fail_step(id, &trial.step, &error))?;
+        let stuck = waiting.stuck;
+        let reply = replied.map_err(|error| match stuck {
+            Some(stuck) => self.fail_server(id, &format!("running {}", trial.step), &stuck),
+            None => self.fail_step(id, &trial.step, &error),
+        })?;
         self.pauses.begin();
         let Reply::Block(mut report) = reply else {
             return Err(self.fail(id, "running a step", &WorkerError::Protocol(format!("{reply:?}"))));
@@ -195,8 +211,13 @@ impl RealWorld {
         };
         let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(MeasuredSide::Device, device.as_deref());
-        let mut waiting =
-            Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
+        let mut waiting = Waiting {
+            sampler: &self.sampler,
+            interrupted: &self.interrupted,
+            tell: &mut *tell,
+            server: None,
+            stuck: None,
+        };
         let ran = tool::run(
             &tool,
             |pid| match &self.memory_group {
@@ -239,7 +260,7 @@ impl RealWorld {
     /// and at the speed of failing.
     fn check_disk(&self, id: WorkerId, doing: &str, report: &BlockReport) -> Result<(), Failure> {
         match &report.first_error {
-            Some(message) if Unwritable::of(message).is_some() => {
+            Some(message) if self.unwritable(id.side, message).is_some() => {
                 let error = WorkerError::Refused { kind: FailureKind::Engine, message: message.clone() };
                 Err(self.fail(id, doing, &error))
             }

@@ -7,7 +7,6 @@ mod requests;
 mod servers;
 mod starting;
 mod storage;
-mod unwritable;
 mod waiting;
 
 use crate::campaign::action::{Action, DATABASE, Role, SCRATCH, WorkerId};
@@ -33,6 +32,7 @@ use crate::real::slow_device::SlowDevice;
 use crate::real::storage::{SideStorage, StorageError};
 use crate::server::Server;
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
+use crate::unwritable::Unwritable;
 use model::block::Side;
 use model::event::RunEvent;
 use model::host::HarnessCost;
@@ -48,7 +48,6 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use unwritable::Unwritable;
 use waiting::Waiting;
 
 /// More dirty bytes than this are written out before a step that writes: what a step before it left behind
@@ -196,7 +195,7 @@ impl RealWorld {
             reason.push_str(&format!(": {error}"));
             cause = error.source();
         }
-        let severity = if let Some(disk) = Unwritable::of(&reason) {
+        let severity = if let Some(disk) = self.unwritable(worker.side, &reason) {
             let (state, remedy) = (disk.state(), disk.remedy());
             reason.push_str(&match self.elsewhere(worker.side) {
                 Some(server) => format!("; the disk of {server} is {state}"),
@@ -212,6 +211,14 @@ impl RealWorld {
             Severity::Launch
         };
         Failure::new(Some(worker.side), reason, severity)
+    }
+
+    /// Whether a message says that the disk of a side takes nothing more.
+    fn unwritable(&self, side: Side, message: &str) -> Option<Unwritable> {
+        match self.elsewhere(side) {
+            Some(_) => Unwritable::of(message),
+            None => Unwritable::on(message, self.storage.root(side)),
+        }
     }
 
     fn fail_worker(&mut self, worker: WorkerId, doing: &str, error: &WorkerError) -> Failure {
@@ -307,15 +314,21 @@ impl RealWorld {
         for (id, request) in asked {
             let name = request_name(request);
             let worker = running(&mut self.workers, &self.labels, *id)?;
-            let mut waiting =
-                Waiting { sampler: &self.sampler, interrupted: &self.interrupted, tell: &mut *tell };
+            let mut waiting = Waiting {
+                sampler: &self.sampler,
+                interrupted: &self.interrupted,
+                tell: &mut *tell,
+                server: self.servers.get_mut(id),
+                stuck: None,
+            };
             let reply = worker.receive_seconds(name, timeout, &mut |meanwhile| match meanwhile {
                 Meanwhile::Second(..) => true,
                 Meanwhile::Waited => waiting.go_on(),
             });
-            match reply {
-                Ok(reply) => replies.push((*id, reply)),
-                Err(error) => failures.push(self.fail_worker(*id, name, &error)),
+            match (reply, waiting.stuck) {
+                (Ok(reply), _) => replies.push((*id, reply)),
+                (Err(_), Some(stuck)) => failures.push(self.fail_server(*id, name, &stuck)),
+                (Err(error), None) => failures.push(self.fail_worker(*id, name, &error)),
             }
         }
         let replies = Failure::replies_unless(failures, replies)?;

@@ -61,6 +61,11 @@ pub trait ServerKind: Sync {
 
     /// Why the server ended, if a line of its log tells.
     fn cause(&self, line: &str) -> Option<Cause>;
+
+    /// Whether a line of its log says that it waits until there is free space on its disk.
+    fn waits_for_space(&self, _line: &str) -> bool {
+        false
+    }
 }
 
 /// The port of a server, and whether clients may come there.

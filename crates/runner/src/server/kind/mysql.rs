@@ -4,6 +4,7 @@ use super::{Port, ServerKind, assignment};
 use crate::server::log::{Cause, quoted};
 use crate::server::ready::Progress;
 use crate::server::{DATABASE, Places, ServerCommand};
+use crate::unwritable::Unwritable;
 use model::address::ServerAddress;
 use model::build::{Initialise, ServerFiles};
 use model::config::Options;
@@ -192,6 +193,9 @@ impl ServerKind for Mysql {
         if other_version.iter().any(|words| said.contains(words)) {
             return Some(Cause::OtherVersion);
         }
+        if Unwritable::of(said) == Some(Unwritable::Full) {
+            return Some(Cause::DiskFull);
+        }
         if said.contains("Bind on TCP/IP port") && said.contains("Address already in use") {
             return Some(Cause::PortTaken);
         }
@@ -202,6 +206,11 @@ impl ServerKind for Mysql {
             "The error means mysqld does not have the access rights",
         ];
         denied.iter().any(|words| said.contains(words)).then_some(Cause::NotPermitted)
+    }
+
+    /// Of tables of MyISAM and Aria, sorts on disk and the binary log; InnoDB and MyRocks fail.
+    fn waits_for_space(&self, line: &str) -> bool {
+        line.contains("Waiting for someone to free space")
     }
 }
 

@@ -4,6 +4,7 @@ use super::{Port, ServerKind, assignment};
 use crate::server::log::{Cause, quoted};
 use crate::server::ready::Progress;
 use crate::server::{Places, ServerCommand, USER};
+use crate::unwritable::Unwritable;
 use model::address::ServerAddress;
 use model::build::ServerFiles;
 use model::config::Options;
@@ -146,6 +147,11 @@ impl ServerKind for Postgres {
     }
 
     fn cause(&self, line: &str) -> Option<Cause> {
+        // What is an ERROR fails a statement, and the server goes on.
+        let is_end = ["FATAL:", "PANIC:", "initdb: error:"].iter().any(|level| line.contains(level));
+        if is_end && Unwritable::of(line) == Some(Unwritable::Full) {
+            return Some(Cause::DiskFull);
+        }
         let (_, said) = line.split_once("FATAL:").or_else(|| line.split_once("LOG:"))?;
         if let Some(option) = quoted(said, "unrecognized configuration parameter \"", '"') {
             return Some(Cause::UnknownOption(option));
