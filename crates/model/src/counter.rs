@@ -17,7 +17,7 @@ const LEAST_BYTES: f64 = 65_536.0;
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident => $def:expr,)+) => {
         /// What was counted. All are sums over the processes of the side, except the `Disk*` ones, which are of the
-        /// whole device that the database lives on, the `Resident*` ones, which are levels read at the end, and
+        /// whole device that the database lives on, the `Resident*` ones and [`Counter::DirectoryBytes`], which are levels read at the end, and
         /// [`Counter::OtherCpuMicros`] and [`Counter::HostCpuMicros`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -89,6 +89,9 @@ counters! {
     ResidentBytes => level("resident_bytes", "B").in_steps_of(4096.0),
     /// Largest resident memory of the processes so far, in bytes: a level, not a delta.
     ResidentPeakBytes => level("resident_peak_bytes", "B").in_steps_of(4096.0).column(ColumnGroup::CpuAndMemory, "rss", GB, "resident memory"),
+    /// What the files of the database take on its device at the end, logs of changes included: a level, not a delta. Only of steps that are
+    /// measured in one go.
+    DirectoryBytes => level("directory_bytes", "B").in_steps_of(4096.0).column(ColumnGroup::CpuAndMemory, "dir_sz", GB, "size of the data directory"),
     /// Events that a SQL server wanted to be sent again: deadlocks, lock timeouts, and the like.
     Retries => per_op("retries_per_op", "1").column(ColumnGroup::PerOperation, "retries", 1.0, "events sent again/op"),
     /// CPU time that processes without a part in the run and other guests of the hypervisor took,

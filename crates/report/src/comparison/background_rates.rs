@@ -134,9 +134,8 @@ fn metrics_lines(view: &Comparison) -> Option<Section> {
         "The columns of Small Datum's reports of the Insert Benchmark. ips, qps: rows inserted and queries a second; rps, rmbps, wps, wmbps: \
          requests and MB a second of the device; rpq, rkbpq: its reads and KB read per query, of l.* per row; wpi, wkbpi: its writes and KB \
          written per row inserted; csps, cspq: context switches a second and per operation; cpups, cpupq: CPU in percent of all CPUs, and in \
-         microseconds per operation; dbgb1, rss: GB of tables and of memory; maxop: the longest operation in seconds; p50, p99: the rate that is \
-         reached in half and in 99 % of the seconds. Of servers and their client alone, where the scripts have the whole host. {NONE}: not known, \
-         as the size of the whole directory (dbgb2)."
+         microseconds per operation; dbgb1, dbgb2, rss: GB of tables, of the whole data directory and of memory; maxop: the longest operation in seconds; p50, p99: the rate that is \
+         reached in half and in 99 % of the seconds. Of servers and their client alone, where the scripts have the whole host. {NONE}: not known."
     )));
     let section = Section::new("metrics-lines", "Metrics lines", blocks);
     Some(section.at(Level::Folded).in_post(PostPart::Results))
@@ -191,7 +190,7 @@ fn line(view: &Comparison, step: &StepView, side: Side) -> Option<[Option<f64>; 
         cspq,
         cpupq,
         scaled(Metric::DatabaseBytes),
-        None,
+        scaled(Metric::Counter(Counter::DirectoryBytes)),
         scaled(Metric::Counter(Counter::ResidentPeakBytes)),
         values.get(Metric::LatencyMax).map(|micros| micros / MICROS_OF_SECOND),
         values.get(Metric::RateIn50Percent),

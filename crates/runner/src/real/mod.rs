@@ -2,7 +2,8 @@
 
 pub mod client_cost;
 pub mod code_files;
-pub mod db_bench;
+pub mod data_size;
+mod db_bench;
 pub mod image;
 pub mod library_copy;
 pub mod loop_device;

@@ -80,6 +80,8 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
         throughput(&mut values, measured, step, plan);
         device(&mut values, &Work { blocks: vec![measured] }, false);
         per_operation(&mut values, measured);
+        let level = |counter| measured.counters.get(&counter).map(|level| *level as f64);
+        values.set(Metric::Counter(Counter::DirectoryBytes), level(Counter::DirectoryBytes));
         if let Some(rates) = trial.rates() {
             seconds::add(&mut values, &rates);
         }

@@ -13,6 +13,7 @@ use crate::process::output;
 use crate::process::tool::{self, Tool, ToolError};
 use crate::process::tree;
 use crate::process::worker::{Meanwhile, WorkerError};
+use crate::real::data_size;
 use crate::real::db_bench;
 use crate::real::profile::{Profiler, Work};
 use model::block::TrialKey;
@@ -122,7 +123,7 @@ impl RealWorld {
                 }
             })
         });
-        let spent = began.spent(device.as_deref());
+        let mut spent = began.spent(device.as_deref());
         let stuck = waiting.stuck;
         let reply = replied.map_err(|error| match stuck {
             Some(stuck) => self.fail_server(id, &format!("running {}", trial.step), &stuck),
@@ -137,6 +138,10 @@ impl RealWorld {
             profiler.ended();
             profiler.take_block(trial, &processes, work(&report, &spent));
         }
+        let data = (!self.plan.workload.is_fio()).then(|| self.data_directory(id));
+        spent.counters.extend(
+            data.and_then(|data| data_size::allocated(&data)).map(|bytes| (Counter::DirectoryBytes, bytes.0)),
+        );
         // A device that is slow on purpose is no part of the host that is measured.
         if let Some(host) = report.counters.get_mut(&Counter::HostCpuMicros) {
             let slow = self.slow_device_cpu(id).saturating_sub(slow_before);

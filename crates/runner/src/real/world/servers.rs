@@ -15,6 +15,7 @@ use crate::server::{DATA, FreshServer, Network, Server, ServerError};
 use model::config::Transport;
 use model::wire::Library;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 impl RealWorld {
@@ -114,6 +115,12 @@ impl RealWorld {
             },
             kept: self.directory.initialised().to_owned(),
         })
+    }
+
+    /// Where the engine has its files; of a server without its sockets and temporary files.
+    pub(super) fn data_directory(&self, id: WorkerId) -> PathBuf {
+        let database = self.worker_directory(id).join(DATABASE);
+        if self.servers.contains_key(&id) { database.join(DATA) } else { database }
     }
 
     /// What a worker loads, or connects to.
