@@ -108,6 +108,7 @@ impl Selection {
         record.trials.retain_mut(|ended| stays(&mut ended.trial));
         record.shapes.retain_mut(|read| stays(&mut read.trial));
         record.engine_texts.retain_mut(|text| stays(&mut text.trial));
+        record.engine_works.retain_mut(|work| renumber(sides, &mut work.side));
         record.seconds = std::mem::take(&mut record.seconds)
             .into_iter()
             .filter_map(|(mut trial, seconds)| stays(&mut trial).then_some((trial, seconds)))

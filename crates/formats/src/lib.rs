@@ -1,10 +1,11 @@
 //! Texts of other programs to numbers: RocksDB's statistics and options, db_bench, benchmark.sh, sysbench, pgbench, fio,
-//! iostat, vmstat, Otava, Go benchmarks, tables; configuration files of servers.
+//! iostat, vmstat, Otava, Go benchmarks, tables; configuration files and logs of servers.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
 pub mod benchmark_sh_report;
 pub mod db_bench;
+pub mod engine_log;
 pub mod fio_histograms;
 pub mod fio_json;
 pub mod go_bench;

@@ -56,6 +56,8 @@ pub struct RunRecord {
     pub raw_outputs: Vec<RawOutputName>,
     /// What engines said of themselves before and after each trial in rounds or one after another, verbatim; of interleaved runs their query plans.
     pub engine_texts: Vec<EngineTextRecord>,
+    /// What the logs of engines tell of their work in rounds.
+    pub engine_works: Vec<EngineWorkRecord>,
     /// The seconds of each trial that was measured in one go.
     pub seconds: BTreeMap<TrialKey, Vec<Second>>,
 }
@@ -69,6 +71,19 @@ pub struct EngineTextRecord {
     pub what: EngineText,
     pub text: String,
 }
+
+/// What the log of an engine tells of its work: checkpoints, compactions, writes that it held up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineWorkRecord {
+    /// The round.
+    pub launch: u32,
+    pub side: Side,
+    /// As `formats::engine_log` writes it.
+    pub text: String,
+}
+
+/// The last part of the names among raw outputs of what an engine's log tells of its work: `write/engine-work`.
+pub const ENGINE_WORK_OUTPUT: &str = "engine-work";
 
 /// The name among raw outputs of an engine's text: `overwrite/settled/stats`.
 pub fn engine_text_name(step: &str, moment: Moment, what: EngineText) -> String {

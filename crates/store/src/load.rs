@@ -14,8 +14,8 @@ use model::counter::{Counter, Counters};
 use model::host::{HarnessCost, Host, HostSample, StepPauses};
 use model::plan::Extension;
 use model::record::{
-    EngineTextRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT, RawOutputName, RunRecord, RunStatus,
-    ShapeRecord, TrialRecord, engine_text_of,
+    ENGINE_WORK_OUTPUT, EngineTextRecord, EngineWorkRecord, ImageRecord, LaunchRecord, OPTIONS_OUTPUT,
+    RawOutputName, RunRecord, RunStatus, ShapeRecord, TrialRecord, engine_text_of,
 };
 use model::units::Nanos;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -160,8 +160,22 @@ fn run_record(connection: &Connection, key: i64) -> rusqlite::Result<RunRecord> 
         .into_iter()
         .flatten()
         .collect(),
+        engine_works: engine_works(connection, key)?,
         seconds: seconds(connection, key)?,
     })
+}
+
+fn engine_works(connection: &Connection, key: i64) -> rusqlite::Result<Vec<EngineWorkRecord>> {
+    let sql = "SELECT launch, side, text FROM raw_outputs
+               WHERE run_key = ?1 AND put_aside = 0 AND name LIKE '%/' || ?2 ORDER BY raw_output_key";
+    let work = |row: &Row<'_>| {
+        Ok(EngineWorkRecord {
+            launch: small(row, "launch")?,
+            side: side(row, "side")?,
+            text: row.get("text")?,
+        })
+    };
+    connection.prepare_cached(sql)?.query_map(params![key, ENGINE_WORK_OUTPUT], work)?.collect()
 }
 
 fn seconds(connection: &Connection, key: i64) -> rusqlite::Result<BTreeMap<TrialKey, Vec<Second>>> {

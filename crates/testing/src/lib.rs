@@ -146,6 +146,7 @@ pub fn record(plan: Plan, launches: u32) -> RunRecord {
         options_in_effect: BTreeMap::new(),
         raw_outputs: Vec::new(),
         engine_texts: Vec::new(),
+        engine_works: Vec::new(),
         seconds: BTreeMap::new(),
     }
 }

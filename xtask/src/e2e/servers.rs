@@ -174,11 +174,30 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
     ensure!(trials.failed == 0, "{} trials failed", trials.failed);
     // The load and the building of indexes are measured too.
     ensure!(trials.done == 2 * (STEPS.len() as u64 + 2), "{} trials are done", trials.done);
+    for (side, work) in [(0, "checkpoint"), (1, "flush")] {
+        work_is_kept(scratch, side, work)?;
+    }
     let text = Call::new(scratch, ["report", "last"]).succeeds()?.stdout;
     for part in ["broken", "shared_buffers", "point", "move"] {
         ensure!(text.contains(part), "the report does not show `{part}`:\n{text}");
     }
     Ok(Ending::Passed)
+}
+
+/// What a log tells of its engine's work, as the steps settle, is kept with times within the run.
+fn work_is_kept(scratch: &Scratch, side: usize, work: &str) -> anyhow::Result<()> {
+    let name = format!("1/{side}/write/engine-work");
+    let kept = Call::new(scratch, ["report", "last", "--raw", &name]).succeeds()?.stdout;
+    let line = kept.lines().find(|line| line.ends_with(&format!(" {work}")));
+    let line = line.with_context(|| format!("{name} tells of no {work}: {kept}"))?;
+    let began_us = line.split(' ').next().and_then(|at| at.parse::<i64>().ok());
+    let (from_us, to_us): (i64, i64) =
+        scratch.store()?.query_row("SELECT started_at_us, ended_at_us FROM runs", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let within = began_us.is_some_and(|began_us| (from_us..to_us).contains(&began_us));
+    ensure!(within, "the {work} is not within the run, {from_us} to {to_us}: {line}");
+    Ok(())
 }
 
 fn write_config(scratch: &Scratch, engine: &str, options: &str) -> anyhow::Result<()> {

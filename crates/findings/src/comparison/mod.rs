@@ -196,6 +196,8 @@ pub struct Stall {
     pub share: f64,
     /// In microseconds since the epoch; absent where a db_bench ran it.
     pub began_at_us: Option<i64>,
+    /// What the engine did meanwhile by its log, what took longest first; absent where the log does not tell of that time.
+    pub engine: Option<Vec<String>>,
 }
 
 /// How the rate of a subject goes on over the seconds of a step, over all rounds: at least one of the two is there.

@@ -4,14 +4,14 @@ use super::{case, step, view_of};
 use crate::Comparison;
 use crate::again;
 use crate::comparison::{Cause, Change, ComparedMetric, ComparedStep, Repeats};
-use model::block::{BlockKind, Outcome, TrialKey};
+use model::block::{BlockKind, Outcome, Second, TrialKey};
 use model::counter::Counter;
 use model::event::Moment;
 use model::metric::Metric;
 use model::plan::Design;
 use model::plan_file::PlanFile;
 use model::reason::Reason;
-use model::record::{EngineTextRecord, RunRecord, RunWarning};
+use model::record::{EngineTextRecord, EngineWorkRecord, RunRecord, RunWarning};
 use model::units::Nanos;
 use model::verdict::Verdict;
 use model::warning::{ApiCall, Warning};
@@ -343,6 +343,48 @@ fn an_engine_text_that_no_parser_knows_is_a_warning_and_no_number() {
     let told = view.warnings.iter().find(is_it).unwrap().warning.to_string();
     assert!(told.contains("rocksdb@8.4.4 (1 texts; the first: failed to parse"), "{told}");
     assert_eq!(view.steps[0].rows[0].mean.get(Metric::LsmBytes), None);
+}
+
+#[test]
+fn a_stall_has_what_the_logs_of_its_engine_tell_of_its_seconds() {
+    let key = TrialKey { launch: 2, step: LAST.to_owned(), side: 1 };
+    let began_at_us = 1_795_813_030_000_000;
+    let stalls = |works: &[(u32, usize, &str)]| {
+        let mut record = record();
+        let block =
+            record.blocks.iter_mut().find(|block| block.trial == key && block.kind == BlockKind::Whole);
+        let block = block.unwrap();
+        (block.started_at_us, block.wall) = (Some(began_at_us), Nanos::from_secs(20));
+        // The seconds 8 to 10 and the 15th have nothing.
+        let second = |second: u32| Second {
+            second,
+            operations: if matches!(second, 8..=10 | 15) { 0 } else { 1000 },
+            p50: Nanos(1),
+            p99: Nanos(1),
+            max: Nanos(1),
+        };
+        record.seconds.insert(key.clone(), (0..20).map(second).collect());
+        let work = |(launch, side, text): &(u32, usize, &str)| EngineWorkRecord {
+            launch: *launch,
+            side: *side,
+            text: (*text).to_owned(),
+        };
+        record.engine_works = works.iter().map(work).collect();
+        let stalls = view_of(&record).stalls;
+        stalls.into_iter().filter(|one| one.side == 1).map(|one| (one.from_s, one.engine)).collect::<Vec<_>>()
+    };
+    // The checkpoint ends in the second before the shorter stall.
+    let server = "known 1795813029000000 1795813060000000\n1795813037500000 1795813044500000 checkpoint\n";
+    let rocksdb = "known 1795813029000000 1795813042000000\n1795813040900000 1795813040950000 flush\n";
+    let of = |works: &[&str]| Some(works.iter().map(|work| (*work).to_owned()).collect::<Vec<_>>());
+    assert_eq!(stalls(&[(2, 1, server)]), [(8, of(&["checkpoint"])), (15, of(&[]))]);
+    assert_eq!(
+        stalls(&[(2, 1, server), (2, 1, rocksdb)]),
+        [(8, of(&["checkpoint", "flush"])), (15, of(&[]))]
+    );
+    assert_eq!(stalls(&[(2, 1, rocksdb)]), [(8, of(&["flush"])), (15, None)]);
+    let of_others = [(1, 1, server), (2, 0, server), (2, 1, "nothing known\n")];
+    assert_eq!(stalls(&of_others), [(8, None), (15, None)]);
 }
 
 #[test]

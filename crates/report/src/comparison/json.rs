@@ -295,14 +295,18 @@ fn conditions(conditions: &Conditions) -> Value {
 }
 
 fn stall(one: &Stall, view: &Comparison) -> Value {
-    json!({
+    let mut stall = json!({
         "step": one.step,
         "subject": view.name(one.side),
         "round": one.round,
         "from_s": one.from_s,
         "lasted_s": one.lasted_s,
         "share": one.share,
-    })
+    });
+    if let Some(works) = &one.engine {
+        stall["engine"] = json!(works);
+    }
+    stall
 }
 
 fn course(one: &Course, view: &Comparison) -> Value {

@@ -151,6 +151,7 @@ fn stalls_are_listed_with_what_is_known_of_them() {
         lasted_s: 3,
         share: 0.02,
         began_at_us: None,
+        engine: None,
     }];
     let text = shown_in_detail(&view);
     assert!(text.contains("Stalls") && text.contains("at most a tenth of the operations"), "{text}");
@@ -160,6 +161,38 @@ fn stalls_are_listed_with_what_is_known_of_them() {
         .unwrap_or_default();
     assert!(row.contains("3.0 s") && row.contains("2") && row.contains('-'), "{row}");
     assert_eq!(parsed(&view)["stalls"][0]["from_s"], 41);
+    assert!(parsed(&view)["stalls"][0].get("engine").is_none());
+}
+
+#[test]
+fn what_an_engine_did_in_a_stall_is_in_every_format() {
+    let mut view = view(&record());
+    let works =
+        ["writes stopped: level-0 files", "compaction", "flush", "checkpoint", "autovacuum of sbtest1"];
+    let stall = |from_s: u32, works: &[&str]| Stall {
+        step: "overwriteandwait".to_owned(),
+        side: 0,
+        round: 2,
+        from_s,
+        lasted_s: 3,
+        share: 0.02,
+        began_at_us: None,
+        engine: Some(works.iter().map(|work| (*work).to_owned()).collect()),
+    };
+    view.stalls = vec![stall(41, &works), stall(77, &works[3..]), stall(93, &[])];
+    assert_eq!(parsed(&view)["stalls"][0]["engine"][4], "autovacuum of sbtest1");
+    assert_eq!(parsed(&view)["stalls"][2]["engine"].as_array().map(Vec::len), Some(0));
+    let section = |columns: usize| {
+        let text = shown(&finding(view.clone()), "text", detailed(columns));
+        let from = text.find("\nStalls\n").unwrap_or_default();
+        text[from..].split("\n\nWhat changed").next().unwrap_or_default().to_owned()
+    };
+    insta::assert_snapshot!("stalls_at_80_columns", section(80));
+    insta::assert_snapshot!("stalls_at_120_columns", section(120));
+    let page = shown(&finding(view.clone()), "html", detailed(120));
+    for part in ["writes stopped: level-0 files", "and 1 more", "nothing logged"] {
+        assert!(page.contains(part), "the page does not show `{part}`");
+    }
 }
 
 fn shown_in_detail(view: &Comparison) -> String {

@@ -4,6 +4,7 @@ pub mod client_cost;
 pub mod code_files;
 pub mod data_size;
 mod db_bench;
+mod engine_work;
 pub mod image;
 pub mod library_copy;
 pub mod loop_device;

@@ -8,7 +8,7 @@ use model::event::{Moment, RunEvent, RunOutcome};
 use model::host::HarnessCost;
 use model::plan::{Design, Extension, Purpose};
 use model::reason::Reason;
-use model::record::{EngineTextRecord, RawOutputName, RunStatus, engine_text_name};
+use model::record::{EngineTextRecord, EngineWorkRecord, RawOutputName, RunStatus, engine_text_name};
 use model::units::Nanos;
 use model::warning::Warning;
 use model::wire::EngineText;
@@ -352,4 +352,27 @@ fn a_step_that_a_release_lacks_is_not_tried_again() {
 fn a_run_that_was_not_begun_cannot_be_gone_on_with() {
     let error = written(&opening(Purpose::Campaign)).resume("other", Retry::CutOff, &by()).unwrap_err();
     assert!(matches!(error, Error::RunNotBegun { .. }), "{error}");
+}
+
+#[test]
+fn what_logs_tell_of_an_engine_is_loaded_with_its_launch_and_side() {
+    let mut writer = Writer::in_memory().unwrap();
+    write(&mut writer, &opening(Purpose::Campaign));
+    write(&mut writer, &[launch(1)]);
+    let output = |name: &str, text: &str| RunEvent::RawOutput {
+        launch: 1,
+        side: 1,
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    let outputs = [
+        output("write/engine-work", "known 1 2"),
+        output("write/LOG", "text"),
+        output("write/engine-work", "known 3 4"),
+        output("write/some-engine-work", "of another"),
+    ];
+    write(&mut writer, &outputs);
+    let found = writer.store().load_run(RUN).unwrap().engine_works;
+    let work = |text: &str| EngineWorkRecord { launch: 1, side: 1, text: text.to_owned() };
+    assert_eq!(found, [work("known 1 2"), work("known 3 4")]);
 }

@@ -20,6 +20,7 @@ use super::{Comparison, Course, Disturbed, Repeats, Stall, StepView, SubjectRow,
 use super::{depths, facts, sweeps};
 use against_base::{Together, cases, groups, judge_together};
 use analysis::course;
+use formats::engine_log::EngineWork;
 use model::block::{Outcome, Side};
 use model::metric::Metric;
 use model::plan::Plan;
@@ -56,7 +57,7 @@ pub(crate) fn build(record: &RunRecord) -> Comparison {
         changes: over_releases.changes,
         trends: over_releases.trends,
         searched_series: over_releases.searched_series,
-        stalls: stalls(&done),
+        stalls: stalls(&done, record),
         courses: courses(&done, plan),
         warnings,
         ..facts::comparison(record, Repeats::Rounds)
@@ -138,23 +139,42 @@ fn other_calls_gathered(warnings: Vec<RunWarning>) -> Vec<RunWarning> {
 }
 
 /// The stalls of all trials that are done, the longest first.
-fn stalls(done: &[TrialData<'_>]) -> Vec<Stall> {
+fn stalls(done: &[TrialData<'_>], record: &RunRecord) -> Vec<Stall> {
+    let works = record.engine_works.iter();
+    let works: Vec<((u32, Side), EngineWork)> =
+        works.filter_map(|one| Some(((one.launch, one.side), EngineWork::parse(&one.text)?))).collect();
     let mut stalls = Vec::new();
     for trial in done {
         let began_at_us = trial.measured.and_then(|block| block.started_at_us);
         let found = trial.rates().map(|rates| seconds::stretches(&rates)).unwrap_or_default();
-        stalls.extend(found.into_iter().map(|(from_s, lasted_s, share)| Stall {
-            step: trial.key.step.clone(),
-            side: trial.key.side,
-            round: trial.key.launch,
-            from_s,
-            lasted_s,
-            share,
-            began_at_us: began_at_us.map(|at| at + i64::from(from_s) * 1_000_000),
+        stalls.extend(found.into_iter().map(|(from_s, lasted_s, share)| {
+            let began_at_us = began_at_us.map(|at| at + i64::from(from_s) * 1_000_000);
+            let of_trial = works.iter().filter(|(of, _)| *of == (trial.key.launch, trial.key.side));
+            Stall {
+                step: trial.key.step.clone(),
+                side: trial.key.side,
+                round: trial.key.launch,
+                from_s,
+                lasted_s,
+                share,
+                began_at_us,
+                engine: began_at_us.and_then(|from_us| {
+                    worked(of_trial.map(|(_, work)| work), from_us, from_us + i64::from(lasted_s) * 1_000_000)
+                }),
+            }
         }));
     }
     stalls.sort_by_key(|stall| std::cmp::Reverse(stall.lasted_s));
     stalls
+}
+
+/// What the logs of an engine tell of a stretch of time: a server with RocksDB has two. Absent where none tells of it.
+fn worked<'a>(works: impl Iterator<Item = &'a EngineWork>, from_us: i64, to_us: i64) -> Option<Vec<String>> {
+    let told = works.filter_map(|work| work.between(from_us, to_us));
+    told.map(|works| works.into_iter().map(str::to_owned).collect()).reduce(|mut all: Vec<String>, more| {
+        all.extend(more);
+        all
+    })
 }
 
 /// How the rates of each subject go on over the seconds of each step, in the order of the workload.

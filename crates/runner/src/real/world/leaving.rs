@@ -6,14 +6,24 @@ use crate::campaign::world::{Failure, Performed};
 use crate::clock::Stopwatch;
 use crate::marked_dir;
 use crate::process::{output, supervisor};
+use crate::real::engine_work;
 use crate::real::profile::Profiler;
+use formats::engine_log::LogOf;
 use model::event::RunEvent;
+use model::plan::Design;
+use model::record::ENGINE_WORK_OUTPUT;
 use model::wire::Reply;
+use model::workload::sql::Dialect;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Bytes that are kept of a text which an engine, a worker or a tool wrote.
 pub(super) const KEPT_BYTES: u64 = 128 << 10;
+
+/// The most that is kept of what the log of an engine tells of its work.
+const WORK_BYTES: usize = 512 << 10;
+/// Where MyRocks has its files: of MariaDB, and of others.
+const MYROCKS_DIRECTORIES: [&str; 2] = ["#rocksdb", ".rocksdb"];
 
 impl RealWorld {
     /// Ends workers that have done what they were there for, and the servers whose data is needed on.
@@ -61,7 +71,33 @@ impl RealWorld {
         let texts = [("LOG", log), ("stderr", directory.join("stderr"))].into_iter().map(|(name, path)| {
             (format!("{role}/{name}"), output::head_and_tail(&path, KEPT_BYTES).unwrap_or_default())
         });
-        texts.filter(|(_, text)| !text.is_empty()).collect()
+        let work =
+            self.engine_work(id).into_iter().map(|text| (format!("{role}/{ENGINE_WORK_OUTPUT}"), text));
+        texts.filter(|(_, text)| !text.is_empty()).chain(work).collect()
+    }
+
+    /// What the logs of an engine tell of its work: of a step in one go it shows what fell into it, of blocks nothing.
+    fn engine_work(&self, id: WorkerId) -> Vec<String> {
+        if self.plan.layout.design == Design::Interleaved || self.plan.workload.is_fio() {
+            return Vec::new();
+        }
+        let data = self.data_directory(id);
+        let logs = match self.servers.get(&id) {
+            Some(server) => {
+                let of_server = match server.address().dialect {
+                    Dialect::Postgres => Some(LogOf::Postgres),
+                    Dialect::Mysql => Some(LogOf::Mysql),
+                    Dialect::Mongodb => None,
+                };
+                let own = of_server.map(|of| (server.log_file().to_owned(), of));
+                let of_myrocks =
+                    MYROCKS_DIRECTORIES.map(|below| (data.join(below).join("LOG"), LogOf::RocksDb));
+                own.into_iter().chain(of_myrocks).collect()
+            }
+            None => vec![(data.join("LOG"), LogOf::RocksDb)],
+        };
+        let works = logs.into_iter().filter_map(|(path, of)| engine_work::of(&path, of));
+        works.map(|work| work.to_text(WORK_BYTES)).collect()
     }
 
     /// Tells what was written below the directories that are about to be removed: why it failed stands there.
