@@ -29,7 +29,8 @@ pub fn of_run(record: &RunRecord) -> Vec<SelfTestRecord> {
 
 /// The steps of a workload that can be tested, whichever of them a calibration measures: the level is fixed beforehand.
 fn family(plan: &Plan) -> u32 {
-    let steps = plan.workload.steps.iter().filter(|step| !step.operation.is_one_go());
+    let steps =
+        plan.workload.steps.iter().filter(|step| plan.workload.main_of(step).why_no_blocks().is_none());
     u32::try_from(steps.count()).unwrap_or(u32::MAX)
 }
 

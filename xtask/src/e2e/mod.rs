@@ -23,6 +23,7 @@ mod git_repository;
 mod histories;
 mod insert_benchmark;
 mod interleaved;
+mod io_bound;
 mod lab;
 mod lanes;
 mod leftovers;
@@ -140,6 +141,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(insert_benchmark::cases());
     cases.extend(mongodb::cases());
     cases.extend(interleaved::cases());
+    cases.extend(io_bound::cases());
     cases.extend(resumed_comparisons::cases());
     cases.extend(servers::cases());
     cases.extend(server_disks::cases());

@@ -25,13 +25,6 @@ pub(super) fn chosen_steps(workload: &Workload, named: &[String]) -> anyhow::Res
         )));
     }
     let steps = super::chosen_steps(workload, named)?;
-    let lacking = named.iter().find(|name| !steps.contains(name));
-    if let Some(step) = lacking {
-        bail!(usage(anyhow!(
-            "step `{step}` of `{}` is done in one go and cannot be cut into blocks: leave it out, or take `design = \"rounds\"`",
-            workload.name
-        )));
-    }
     if steps.is_empty() {
         bail!(usage(anyhow!(
             "no step of `{}` can be cut into blocks: take `design = \"rounds\"`",

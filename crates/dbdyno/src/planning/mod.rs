@@ -165,14 +165,26 @@ fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
     })
 }
 
+/// The steps to judge: those named, else all that can be cut into blocks and are no helpers.
+///
+/// # Errors
+/// A step that is named and is not there, or has no blocks.
 fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<String>> {
-    for step in wanted {
-        workload.step(step).map_err(usage)?;
+    // What runs beside a step is measured with it.
+    let why_no_blocks = |step: &Step| workload.main_of(step).why_no_blocks();
+    for name in wanted {
+        if let Some(why) = why_no_blocks(workload.step(name).map_err(usage)?) {
+            bail!(usage(anyhow!(
+                "step `{name}` of `{}` {why} and cannot be cut into blocks: leave it out, or measure it in rounds (`--design rounds`, \
+                 in a plan `design = \"rounds\"`)",
+                workload.name
+            )));
+        }
     }
     let chosen = |name: &String| wanted.is_empty() || wanted.contains(name);
-    // A step in one go has no blocks to interleave, and a helper only brings the tree into a state.
+    // A helper only brings the tree into a state.
     let is_judged =
-        |step: &&Step| !step.operation.is_one_go() && (!step.helper || wanted.contains(&step.name));
+        |step: &&Step| why_no_blocks(step).is_none() && (!step.helper || wanted.contains(&step.name));
     Ok(workload.steps.iter().filter(is_judged).map(|step| step.name.clone()).filter(chosen).collect())
 }
 

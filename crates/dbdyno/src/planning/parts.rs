@@ -89,8 +89,7 @@ pub fn of(file: &PlanFile, workload: &Workload, memory_bytes: u64) -> anyhow::Re
 
 /// What runs concurrently with a step is measured with it.
 fn suits_rounds(workload: &Workload, step: &Step) -> bool {
-    let main = step.beside.as_ref().and_then(|main| workload.steps.iter().find(|other| other.name == *main));
-    main.unwrap_or(step).suits_rounds()
+    workload.main_of(step).suits_rounds()
 }
 
 /// Those named, or all that measure something.
@@ -169,6 +168,20 @@ mod tests {
         assert_eq!(designs(&writes), [(Design::Rounds, 2, None)]);
         let error = parts("ibench.quick", "design = \"interleaved\"\nsteps = [\"l.x\"]", MEMORY).unwrap_err();
         assert!(error.to_string().contains("done in one go"), "{error}");
+    }
+
+    #[test]
+    fn a_step_that_begins_cold_is_measured_in_rounds_or_not_at_all() {
+        let both = parts("sysbench-cold.quick", "", MEMORY).unwrap();
+        assert_eq!(designs(&both), [(Design::Interleaved, 5, Some(300)), (Design::Rounds, 5, None)]);
+        assert!(both.parts[1].steps.iter().all(|step| step.contains(".cold")), "{:?}", both.parts[1].steps);
+        let interleaved = "design = \"interleaved\"";
+        assert_eq!(parts("sysbench-cold.quick", interleaved, MEMORY).unwrap().parts[0].steps.len(), 5);
+        let named = format!("{interleaved}\nsteps = [\"point-query.cold_range=100\"]");
+        let error = parts("sysbench-cold.quick", &named, MEMORY).unwrap_err().to_string();
+        let expected =
+            "begins with a fresh process and its files out of the page cache and cannot be cut into blocks";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]

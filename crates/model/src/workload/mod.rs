@@ -260,9 +260,19 @@ impl Step {
         self.operation == Operation::Settle
     }
 
+    /// Why it cannot be cut into blocks that take turns with those of other sides; absent if it can.
+    pub fn why_no_blocks(&self) -> Option<&'static str> {
+        match (self.operation.is_one_go(), self.cold) {
+            (true, _) => Some("is done in one go"),
+            // Its process would have to be started again in the middle of a launch, and only its first block would be cold.
+            (false, true) => Some("begins with a fresh process and its files out of the page cache"),
+            (false, false) => None,
+        }
+    }
+
     /// Whether rounds tell more of it than interleaved blocks.
     pub fn suits_rounds(&self) -> bool {
-        self.uninterrupted || self.operation.is_one_go() || self.operation.is_fio()
+        self.uninterrupted || self.why_no_blocks().is_some() || self.operation.is_fio()
     }
 
     /// When the step ends in rounds and one after another.
@@ -418,6 +428,12 @@ impl Workload {
     /// The steps that run beside this one, in their order.
     pub fn companions<'a>(&'a self, step: &'a str) -> impl Iterator<Item = &'a Step> {
         self.steps.iter().filter(move |other| other.beside.as_deref() == Some(step))
+    }
+
+    /// The step that this one is beside; itself if it is no companion.
+    pub fn main_of<'a>(&'a self, step: &'a Step) -> &'a Step {
+        let main = step.beside.as_ref().and_then(|main| self.steps.iter().find(|other| other.name == *main));
+        main.unwrap_or(step)
     }
 
     /// The names of a step and of its companions: all that is measured at once.

@@ -35,6 +35,15 @@ pub struct WorkerId {
     pub slot: usize,
 }
 
+/// What becomes of the data of workers that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataAfter {
+    /// Others, or the steps that follow, go on with it: a server writes what is dirty and ends in order.
+    Needed,
+    /// It is removed: a server is killed, which writes nothing.
+    Removed,
+}
+
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -45,9 +54,7 @@ pub enum Action {
         workers: Vec<WorkerId>,
     },
     /// Start workers in this order and have each load its library.
-    Start {
-        workers: Vec<WorkerId>,
-    },
+    Start { workers: Vec<WorkerId> },
     /// Send requests to several workers and wait for all replies.
     Ask {
         /// Who is asked what.
@@ -56,18 +63,11 @@ pub enum Action {
         timeout: Nanos,
     },
     /// Give readers the image: hard links to its files; of a server clones of them.
-    LinkImage {
-        builder: WorkerId,
-        readers: Vec<WorkerId>,
-    },
+    LinkImage { builder: WorkerId, readers: Vec<WorkerId> },
     /// Stop these workers; from now on only the one with a block runs.
-    Freeze {
-        workers: Vec<WorkerId>,
-    },
+    Freeze { workers: Vec<WorkerId> },
     /// Let them all go on.
-    Thaw {
-        workers: Vec<WorkerId>,
-    },
+    Thaw { workers: Vec<WorkerId> },
     /// Thaw one worker, run one block, freeze it, and read its counters on both edges.
     RunBlock {
         worker: WorkerId,
@@ -102,13 +102,9 @@ pub enum Action {
         timeout: Nanos,
     },
     /// Put the files of a database out of the page cache.
-    Evict {
-        worker: WorkerId,
-    },
+    Evict { worker: WorkerId },
     /// Remove the database of a worker that has ended, and keep its directory.
-    RemoveDatabase {
-        worker: WorkerId,
-    },
+    RemoveDatabase { worker: WorkerId },
     /// Run a step by the user's db_bench, on the database of the worker's directory.
     RunDbBench {
         /// Whose program and directory; no process of ours is in it.
@@ -125,22 +121,15 @@ pub enum Action {
     /// Wait until the kernel has little left to write for any side.
     DrainDevice,
     /// Copy texts that the engine wrote.
-    Collect {
-        worker: WorkerId,
-    },
-    Stop {
-        workers: Vec<WorkerId>,
-    },
+    Collect { worker: WorkerId },
+    /// End these workers, and their servers.
+    Stop { workers: Vec<WorkerId>, data: DataAfter },
     /// Remove the directories of workers that have ended.
-    RemoveDirectories {
-        workers: Vec<WorkerId>,
-    },
+    RemoveDirectories { workers: Vec<WorkerId> },
     /// Something failed: tell what the engines wrote, end all workers at once and remove their directories.
     Abandon,
     /// One side failed, and the others go on without it: tell what its engine wrote, end it and remove its directory.
-    AbandonSide {
-        worker: WorkerId,
-    },
+    AbandonSide { worker: WorkerId },
 }
 
 impl Action {

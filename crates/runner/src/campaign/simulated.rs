@@ -450,7 +450,7 @@ impl World for SimulatedWorld {
             }
             Action::DrainDevice => {}
             Action::Collect { .. } => return Ok(Performed::Texts(Vec::new())),
-            Action::Stop { workers } => {
+            Action::Stop { workers, .. } => {
                 for id in workers {
                     let worker = self.worker(*id);
                     assert!(!worker.open && !worker.frozen, "{id:?} is stopped only after it was closed");

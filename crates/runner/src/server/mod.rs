@@ -296,6 +296,20 @@ impl Server {
     }
 }
 
+/// Removes from the data directory of a server that has ended what it would fill its caches from at its next start.
+///
+/// # Errors
+/// A file that is there and cannot be removed.
+pub fn forget_caches(directory: &Path, dialect: Dialect) -> io::Result<()> {
+    for name in kind::of(dialect).kept_caches() {
+        match fs::remove_file(directory.join(DATA).join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// What dbdyno decides itself of the options of a server.
 pub fn is_ours(dialect: Dialect, option: &str) -> bool {
     kind::of(dialect).is_ours(option)

@@ -104,6 +104,29 @@ const WAITS: &str = "trap 'kill $!; exit 0' TERM; tail -f /dev/null & echo can b
 const CAN_BE_STOPPED: &str = "can be stopped";
 
 #[test]
+fn what_a_server_would_fill_its_caches_from_is_removed_and_nothing_else() {
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().join(DATA);
+    fs::create_dir(&data).unwrap();
+    for name in ["ib_buffer_pool", "autoprewarm.blocks", "ibdata1"] {
+        fs::write(data.join(name), "pages").unwrap();
+    }
+    let left = || {
+        let mut names: Vec<String> = fs::read_dir(&data)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    forget_caches(scratch.path(), Dialect::Mysql).unwrap();
+    assert_eq!(left(), ["autoprewarm.blocks", "ibdata1"]);
+    forget_caches(scratch.path(), Dialect::Postgres).unwrap();
+    forget_caches(scratch.path(), Dialect::Postgres).unwrap();
+    assert_eq!(left(), ["ibdata1"]);
+}
+
+#[test]
 fn a_server_has_the_environment_of_its_configuration_and_must_have_what_that_preloads() {
     let set = |scene: Scene, name: &str, value: &str| {
         let variables = BTreeMap::from([(name.to_owned(), value.to_owned())]);

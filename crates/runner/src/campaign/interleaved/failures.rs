@@ -130,7 +130,7 @@ impl<R: Referee> Campaign<R> {
             }
             Action::RunBlock { worker, .. } | Action::Collect { worker } => Some(*worker),
             Action::Freeze { workers }
-            | Action::Stop { workers }
+            | Action::Stop { workers, .. }
             | Action::MakeDirectories { workers, .. }
             | Action::Start { workers } => workers.iter().copied().find(|one| one.side == side),
             _ => None,
@@ -241,7 +241,7 @@ fn without(mut line: Line, side: Side, is_dead: bool) -> Option<Line> {
         | Action::Start { workers }
         | Action::Freeze { workers }
         | Action::Thaw { workers }
-        | Action::Stop { workers }
+        | Action::Stop { workers, .. }
         | Action::RemoveDirectories { workers } => {
             workers.retain(|worker| worker.side != side || worker.role == Role::Builder);
             workers.is_empty()

@@ -3,7 +3,7 @@
 
 use super::sizes::BlockSizes;
 use super::steps::{all_keys_exist, needed_own_steps, oldest_side};
-use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, SCRATCH, WorkerId};
+use crate::campaign::action::{Action, DATABASE, DataAfter, Line, Meaning, Part, Role, SCRATCH, WorkerId};
 use crate::campaign::draws::{generator, shuffle};
 use crate::campaign::query_plans;
 use crate::campaign::setup::step_setup;
@@ -136,7 +136,8 @@ impl<'a> Script<'a> {
         }
         self.ask_all(part, None, &[builder], LONG_TIMEOUT, &Request::Close);
         self.push(part, None, Meaning::Raw, Action::Collect { worker: builder });
-        self.push(part, None, Meaning::Done, Action::Stop { workers: vec![builder] });
+        let stop = Action::Stop { workers: vec![builder], data: DataAfter::Needed };
+        self.push(part, None, Meaning::Done, stop);
         self.make_directories(part, writers);
         let link = Action::LinkImage { builder, readers: writers.to_vec() };
         self.push(part, None, Meaning::Done, link);
@@ -307,7 +308,8 @@ impl<'a> Script<'a> {
         let shape = Action::Ask { requests: vec![(builder, Request::ReadShape)], timeout: REQUEST_TIMEOUT };
         self.push(part, None, Meaning::ImageShape, shape);
         self.ask_all(part, None, &workers, REQUEST_TIMEOUT, &Request::Close);
-        self.push(part, None, Meaning::Done, Action::Stop { workers: workers.to_vec() });
+        let stop = Action::Stop { workers: workers.to_vec(), data: DataAfter::Needed };
+        self.push(part, None, Meaning::Done, stop);
     }
 
     fn pilot_part(&mut self, active: &BTreeSet<String>) {
@@ -460,7 +462,8 @@ impl<'a> Script<'a> {
         for worker in workers {
             self.push(part, None, Meaning::Raw, Action::Collect { worker: *worker });
         }
-        self.push(part, None, Meaning::Done, Action::Stop { workers: workers.to_vec() });
+        let stop = Action::Stop { workers: workers.to_vec(), data: DataAfter::Removed };
+        self.push(part, None, Meaning::Done, stop);
         self.push(part, None, Meaning::Done, Action::RemoveDirectories { workers: workers.to_vec() });
     }
 

@@ -1,7 +1,7 @@
 //! What a campaign in rounds does, in which order, in a simulated world, with crashes.
 
 use super::machine::{Before, Rounds};
-use crate::campaign::action::{Action, Role};
+use crate::campaign::action::{Action, DataAfter, Role};
 use crate::campaign::drive::drive;
 use crate::campaign::samples;
 use crate::campaign::simulated::{Fault, SimulatedWorld};
@@ -147,6 +147,31 @@ fn every_step_has_a_process_of_its_own_unless_it_goes_on_in_the_one_before() {
     assert_eq!(starts(&plan), 9);
     plan.workload.steps[2].same_process = true;
     assert_eq!(starts(&plan), 6);
+}
+
+/// Whose files nobody must have dirty pages of, and whose server must not have to recover.
+#[test]
+fn a_cold_step_begins_on_files_that_its_process_has_left_in_order_and_that_are_out_of_the_page_cache() {
+    let mut plan = plan(Design::Rounds, 1);
+    plan.workload.steps[2].cold = true;
+    let told = run(&plan, &BTreeSet::new(), Vec::new());
+    let of_base = |action: &&Action| match action {
+        Action::Stop { workers, .. } | Action::Start { workers } => workers[0].side == 0,
+        Action::Evict { worker } => worker.side == 0,
+        _ => false,
+    };
+    let all: Vec<&Action> = told.world.actions.iter().filter(of_base).collect();
+    let order: Vec<&str> = all
+        .iter()
+        .map(|action| match action {
+            Action::Start { .. } => "start",
+            Action::Evict { .. } => "evict",
+            Action::Stop { data: DataAfter::Needed, .. } => "stop in order",
+            _ => "stop",
+        })
+        .collect();
+    let expected = ["start", "stop in order", "start", "stop in order", "evict", "start", "stop"];
+    assert_eq!(order, expected);
 }
 
 /// What the simulated world says of a crash.

@@ -2,7 +2,7 @@
 //! db_bench. Pure.
 
 use super::visits::Visit;
-use crate::campaign::action::{Action, DATABASE, Line, Meaning, Part, Role, WorkerId};
+use crate::campaign::action::{Action, DATABASE, DataAfter, Line, Meaning, Part, Role, WorkerId};
 use crate::campaign::draws::data_seed;
 use crate::campaign::query_plans;
 use crate::campaign::setup::step_setup;
@@ -35,7 +35,7 @@ pub fn script(plan: &Plan, visit: Visit) -> Vec<Line> {
         }
         script.step(step, all_keys_exist);
     }
-    script.end_process();
+    script.end_process(DataAfter::Removed);
     script.push(None, Meaning::Done, Action::RemoveDirectories { workers: vec![worker] });
     script.lines
 }
@@ -55,12 +55,13 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// A fresh process for the step, with an empty block cache, as each db_bench of Small Datum is.
+    /// A fresh process for the step, with an empty block cache, as each db_bench of Small Datum is; of a server, one that has been
+    /// stopped in order and started again.
     fn begin_process(&mut self, step: &Step, index: usize) {
-        if index > 0 {
-            self.end_process();
-        }
         let fills = step.operation.fills();
+        if index > 0 {
+            self.end_process(if fills { DataAfter::Removed } else { DataAfter::Needed });
+        }
         if fills && index > 0 {
             self.push(Some(step), Meaning::Done, Action::RemoveDatabase { worker: self.worker });
         }
@@ -84,17 +85,19 @@ impl Script<'_> {
         self.ask(Some(step), Meaning::Done, open, OPEN_TIMEOUT);
     }
 
-    fn end_process(&mut self) {
+    fn end_process(&mut self, data: DataAfter) {
         let worker = self.worker;
         self.ask(None, Meaning::Done, Request::Close, OPEN_TIMEOUT);
         self.push(None, Meaning::Raw, Action::Collect { worker });
-        self.push(None, Meaning::Done, Action::Stop { workers: vec![worker] });
+        self.push(None, Meaning::Done, Action::Stop { workers: vec![worker], data });
     }
 
     fn step(&mut self, step: &Step, all_keys_exist: bool) {
         let setup = self.setup(step, all_keys_exist);
-        // Outside of what is looked at before and after: the server counts these statements too.
-        self.explain(step, &setup, Moment::Before);
+        // Outside of what is looked at before and after: the server counts these statements too. A planner may read pages of indexes.
+        if !step.cold {
+            self.explain(step, &setup, Moment::Before);
+        }
         self.look(step, Moment::Before);
         let limit = step.limit(&self.plan.workload.data);
         if !step.only_settles() {

@@ -117,7 +117,7 @@ pub(super) fn workers(action: &Action) -> Vec<WorkerId> {
         | Action::Start { workers }
         | Action::Freeze { workers }
         | Action::Thaw { workers }
-        | Action::Stop { workers }
+        | Action::Stop { workers, .. }
         | Action::RemoveDirectories { workers } => workers.clone(),
         Action::Ask { requests, .. } => requests.iter().map(|(worker, _)| *worker).collect(),
         Action::LinkImage { readers, .. } => readers.clone(),

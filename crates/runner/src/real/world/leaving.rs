@@ -1,7 +1,7 @@
 //! The end of a part of a launch: what was written is kept, and nothing else stays behind.
 
 use super::RealWorld;
-use crate::campaign::action::{DATABASE, Role, WorkerId};
+use crate::campaign::action::{DATABASE, DataAfter, Role, WorkerId};
 use crate::campaign::world::{Failure, Performed};
 use crate::clock::Stopwatch;
 use crate::marked_dir;
@@ -26,10 +26,11 @@ const WORK_BYTES: usize = 512 << 10;
 const MYROCKS_DIRECTORIES: [&str; 2] = ["#rocksdb", ".rocksdb"];
 
 impl RealWorld {
-    /// Ends workers that have done what they were there for, and the servers whose data is needed on.
+    /// Ends workers that have done what they were there for, and their servers.
     pub(super) fn stop(
         &mut self,
         workers: &[WorkerId],
+        data: DataAfter,
         tell: &mut dyn FnMut(RunEvent),
     ) -> Result<Performed, Failure> {
         let interrupted = Arc::clone(&self.interrupted);
@@ -43,9 +44,9 @@ impl RealWorld {
             {
                 self.heap_peak = self.heap_peak.max(heap_peak.0);
             }
-            // The data of others is about to be removed: they are killed, which writes nothing.
+            // Dropping a server kills it.
             if let Some(server) = self.servers.remove(id)
-                && id.role == Role::Builder
+                && data == DataAfter::Needed
             {
                 let watch = Stopwatch::start();
                 let stopped = server.stop(&|| interrupted.load(Ordering::Relaxed));

@@ -422,7 +422,7 @@ impl World for RealWorld {
             }
             Action::DrainDevice => Ok(self.drain_device()),
             Action::Collect { worker } => Ok(Performed::Texts(self.texts(*worker))),
-            Action::Stop { workers } => self.stop(workers, tell),
+            Action::Stop { workers, data } => self.stop(workers, *data, tell),
             Action::RemoveDirectories { workers } => self.remove_directories(workers),
             Action::Abandon => {
                 self.tell_texts(tell);

@@ -6,6 +6,7 @@ use crate::campaign::world::{Failure, Performed};
 use crate::clock;
 use crate::real::loop_device::LoopFileSystem;
 use crate::real::page_cache;
+use crate::server;
 use model::units::Nanos;
 
 impl RealWorld {
@@ -22,8 +23,14 @@ impl RealWorld {
         pid.and_then(clock::process_cpu).unwrap_or_default()
     }
 
-    /// Puts a side's files out of the page cache; below a loop device its file may be in the page cache too.
+    /// Puts a side's files out of the page cache; below a loop device its file may be in the page cache too. A server would else read in
+    /// what its last process had cached as soon as it starts.
     pub(super) fn evict(&mut self, id: WorkerId) -> Result<Performed, Failure> {
+        if let Some(files) = &self.plan.subjects[id.side].build.server {
+            let forgotten = server::forget_caches(&self.database(id), files.dialect);
+            forgotten
+                .map_err(|error| self.fail(id, "removing what its server keeps of its caches", &error))?;
+        }
         let target = &self.plan.subjects[id.side].config.storage.target;
         let own = self.storage.file_system(id.side).map(|own| &*own);
         let evicted = match (own.or(self.loop_file_system.as_ref()), target) {

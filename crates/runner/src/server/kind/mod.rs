@@ -50,6 +50,9 @@ pub trait ServerKind: Sync {
     /// The signal that ends it, cuts clients off and writes what is dirty.
     fn stop_signal(&self) -> libc::c_int;
 
+    /// Files of its data directory from which it would fill its caches again after a start.
+    fn kept_caches(&self) -> &'static [&'static str];
+
     /// What a client says first; nothing if the server begins.
     fn first_message(&self, address: &ServerAddress) -> Vec<u8>;
 

@@ -124,6 +124,10 @@ impl ServerKind for Mongodb {
         libc::SIGTERM
     }
 
+    fn kept_caches(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn first_message(&self, _address: &ServerAddress) -> Vec<u8> {
         let body = [&length(IS_MASTER.len() + 4)[..], IS_MASTER].concat();
         let number = 1_i32.to_le_bytes();

@@ -141,6 +141,11 @@ impl ServerKind for Mysql {
         libc::SIGTERM
     }
 
+    /// Which pages InnoDB had, for `innodb_buffer_pool_load_at_startup`.
+    fn kept_caches(&self) -> &'static [&'static str] {
+        &["ib_buffer_pool"]
+    }
+
     fn first_message(&self, _address: &ServerAddress) -> Vec<u8> {
         Vec::new()
     }

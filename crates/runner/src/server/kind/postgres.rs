@@ -105,6 +105,11 @@ impl ServerKind for Postgres {
         true
     }
 
+    /// Of its extension pg_prewarm.
+    fn kept_caches(&self) -> &'static [&'static str] {
+        &["autoprewarm.blocks"]
+    }
+
     /// The usual SIGTERM waits for clients.
     fn stop_signal(&self) -> libc::c_int {
         libc::SIGINT
