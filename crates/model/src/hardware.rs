@@ -65,6 +65,9 @@ pub struct TableSizes {
 #[serde(deny_unknown_fields)]
 struct HardwareFile<Class> {
     engine: String,
+    /// The sequences that their sizes are of; all workloads of the engine where absent.
+    #[serde(default)]
+    sequences: Option<Vec<String>>,
     #[serde(rename = "class")]
     classes: Vec<Class>,
 }
@@ -75,7 +78,8 @@ impl<Class> HardwareFile<Class> {
             let (name, sizes) = named(class);
             HardwareClass { name, sizes }
         };
-        HardwareClasses { engine: self.engine, classes: self.classes.into_iter().map(class).collect() }
+        let classes = self.classes.into_iter().map(class).collect();
+        HardwareClasses { engine: self.engine, sequences: self.sequences, classes }
     }
 }
 
@@ -101,6 +105,7 @@ pub enum HardwareError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct HardwareClasses {
     engine: String,
+    sequences: Option<Vec<String>>,
     classes: Vec<HardwareClass>,
 }
 
@@ -115,6 +120,15 @@ impl HardwareClasses {
         }
         let file: HardwareFile<KeySizes> = toml::from_str(text).map_err(error)?;
         Ok(file.into_classes(|sizes| (sizes.name.clone(), Sizes::Keys(sizes))))
+    }
+
+    /// Whether their sizes are those of a workload of the engine. Another sequence has other tables, clients and times, and sizes that are not
+    /// its own would make it another benchmark under its name.
+    pub fn are_for(&self, workload: &Workload) -> bool {
+        let is_of = |sequences: &Vec<String>| {
+            workload.sequence.as_ref().is_some_and(|sequence| sequences.contains(sequence))
+        };
+        self.sequences.as_ref().is_none_or(is_of)
     }
 
     /// The class of this name.
@@ -225,6 +239,18 @@ mod tests {
         assert_eq!(read.threads, 4);
         let wall = crate::units::Nanos::from_secs(300);
         assert_eq!(read.limit(&sized.data), crate::wire::BlockLimit::Time { wall });
+    }
+
+    #[test]
+    fn classes_of_a_sequence_are_for_no_other() {
+        let of = |sequence: Option<&str>| Workload {
+            sequence: sequence.map(str::to_owned),
+            ..workload("memory", 1 << 30)
+        };
+        let classes = HardwareClasses::parse(&format!("sequences = ['a', 'b']\n{FILE}"), "test").unwrap();
+        assert_eq!(["a", "b", "c"].map(|name| classes.are_for(&of(Some(name)))), [true, true, false]);
+        assert!(!classes.are_for(&of(None)), "it has steps of its own");
+        assert!(HardwareClasses::parse(FILE, "test").unwrap().are_for(&of(None)));
     }
 
     #[test]

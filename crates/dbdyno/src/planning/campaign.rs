@@ -10,6 +10,8 @@ use crate::exit::{Usage, usage};
 use crate::{paths, resources};
 use anyhow::anyhow;
 use model::block_cache;
+use model::figures::and_list;
+use model::hardware::HardwareClasses;
 use model::limits::MOST_BUDGET_MINUTES;
 use model::loop_device::FileSystem;
 use model::plan::{DecisionRule, Design, Layout, LeftOut, OmittedOption, Plan, Purpose, Subject};
@@ -40,6 +42,7 @@ pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
         let mut workload = resources::workload(name)?;
         if let Some(hardware) = &file.hardware {
             let classes = resources::hardware(&workload.engine)?;
+            check_hardware(&classes, hardware, &workload)?;
             workload = workload.for_hardware(classes.class(hardware).map_err(usage)?);
         }
         workload = workload.scaled(&file.scale);
@@ -55,6 +58,23 @@ pub fn workloads(file: &PlanFile) -> anyhow::Result<Vec<Workload>> {
         sized.push(workload);
     }
     Ok(sized)
+}
+
+/// # Errors
+/// A workload that the classes have no sizes for.
+fn check_hardware(classes: &HardwareClasses, class: &str, workload: &Workload) -> anyhow::Result<()> {
+    if classes.are_for(workload) {
+        return Ok(());
+    }
+    let all = resources::workloads()?;
+    let is_theirs = |other: &&Workload| other.engine == workload.engine && classes.are_for(other);
+    let names: Vec<String> = all.iter().filter(is_theirs).map(|other| other.name.clone()).collect();
+    Err(usage(anyhow!(
+        "the hardware class `{class}` has sizes for {}, not for `{}`: leave `hardware` out, and change the sizes that its file states with \
+         `scale`",
+        and_list(&names),
+        workload.name
+    )))
 }
 
 /// # Errors
@@ -434,6 +454,24 @@ mod tests {
             names.push(file.name);
         }
         assert!(names.len() > 10, "{names:?}");
+    }
+
+    #[test]
+    fn a_hardware_class_is_refused_by_a_workload_that_it_has_no_sizes_for() {
+        let of = |workload: &str| {
+            let text = format!(
+                "name = \"n\"\nworkloads = [\"{workload}\"]\nsubjects = [\"postgres@16.3\"]\nhardware = \"c8r32\"\n"
+            );
+            workloads(&PlanFile::parse(&text, "n.toml").unwrap())
+        };
+        let tables = of("sysbench.medium").unwrap()[0].tables.clone().unwrap();
+        assert_eq!((tables.count, tables.rows), (1, 30_000_000));
+        for other in ["sysbench-32.small", "sysbench-27.small", "ibench.io-bound"] {
+            let error = of(other).unwrap_err().to_string();
+            let expected =
+                format!("sizes for sysbench.medium, sysbench.quick and sysbench.small, not for `{other}`");
+            assert!(error.contains(&expected), "{error}");
+        }
     }
 
     #[test]

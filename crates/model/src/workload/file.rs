@@ -261,6 +261,7 @@ impl Workload {
             fits: file.fits,
             options: file.options,
             perf_level: file.perf_level,
+            sequence: file.sequence,
             steps,
             text: whole_text,
         })

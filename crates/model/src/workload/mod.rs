@@ -60,6 +60,9 @@ pub struct Workload {
     /// What RocksDB counts in each thread that the workload has.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub perf_level: PerfLevel,
+    /// The name of the sequence that its steps are; absent of one that has steps of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
     /// The steps in their order.
     pub steps: Vec<Step>,
     /// The definition as it was read, that of its sequence included: its hash identifies the workload.
