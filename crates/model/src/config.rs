@@ -102,7 +102,7 @@ impl MemoryShare {
     }
 }
 
-/// Options of some releases.
+/// Options of some releases, or of servers with much memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct When {
@@ -112,6 +112,9 @@ pub struct When {
     /// The first release after it that they do not hold for; all newer ones too where absent.
     #[serde(default)]
     pub before: Option<String>,
+    /// The least memory of a server that they hold for, in GB of 2^30 bytes; any where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_from_gb: Option<u64>,
     #[serde(default)]
     pub options: Options,
     /// Options that are a share of the server's memory.
@@ -120,12 +123,15 @@ pub struct When {
 }
 
 impl When {
-    /// Whether they hold for a release. The name of one's own build that begins with no number is newer than every
-    /// release.
-    fn holds_for(&self, version: &str) -> bool {
+    /// Whether they hold for a release, and for a server with this much memory, if it is one. The name of one's own build that begins with
+    /// no number is newer than every release.
+    fn holds_for(&self, version: &str, memory: Option<Bytes>) -> bool {
         let not_older = |since: &String| compare_versions(version, since) != Ordering::Less;
         let older = |before: &String| compare_versions(version, before) == Ordering::Less;
-        self.since.as_ref().is_none_or(not_older) && self.before.as_ref().is_none_or(older)
+        let has = |gb: u64| memory.is_some_and(|memory| memory >= Bytes::from_gib(gb));
+        self.since.as_ref().is_none_or(not_older)
+            && self.before.as_ref().is_none_or(older)
+            && self.memory_from_gb.is_none_or(has)
     }
 }
 
@@ -177,7 +183,7 @@ pub enum ConfigError {
     #[error("`{origin}`, `storage` of the configuration `{name}`: {problem}")]
     Storage { origin: String, name: String, problem: String },
     #[error(
-        "`{origin}`: a `when` of the configuration `{name}` holds for {}: give `since`, `before`, or both in order", 
+        "`{origin}`: a `when` of the configuration `{name}` holds for {}: give `since`, `before`, or both in order, or `memory_from_gb`", 
         if *always { "every release" } else { "no release" }
     )]
     When {
@@ -235,7 +241,7 @@ const MOST_PERCENT: u16 = 400;
 
 fn check(entry: &ConfigEntry, origin: &str) -> Result<(), ConfigError> {
     for when in &entry.when {
-        let always = when.since.is_none() && when.before.is_none();
+        let always = when.since.is_none() && when.before.is_none() && when.memory_from_gb.is_none();
         let never = matches!((&when.since, &when.before), (Some(since), Some(before))
             if compare_versions(since, before) != Ordering::Less);
         if always || never {
@@ -299,7 +305,7 @@ pub fn for_server(config: &EngineConfig, version: &str, memory: Bytes) -> Option
         shares.iter().map(|(name, share)| (name.clone(), share.of(memory))).collect()
     };
     let mut options = overlaid(&overlaid(&config.pins, &shares(&config.memory)), &config.options);
-    for when in config.when.iter().filter(|when| when.holds_for(version)) {
+    for when in config.when.iter().filter(|when| when.holds_for(version, Some(memory))) {
         options = overlaid(&overlaid(&options, &shares(&when.memory)), &when.options);
     }
     options
@@ -309,7 +315,7 @@ pub fn for_server(config: &EngineConfig, version: &str, memory: Bytes) -> Option
 /// them the configuration's, over them those of the release in the order of the file.
 pub fn configured(workload: &Options, config: &EngineConfig, version: &str) -> Options {
     let options = overlaid(&overlaid(&config.pins, workload), &config.options);
-    let of_release = config.when.iter().filter(|when| when.holds_for(version));
+    let of_release = config.when.iter().filter(|when| when.holds_for(version, None));
     of_release.fold(options, |options, when| overlaid(&options, &when.options))
 }
 
@@ -400,6 +406,7 @@ mod tests {
         let when = When {
             since: Some("8.6".to_owned()),
             before: None,
+            memory_from_gb: None,
             options: options(&[("b", "release")]),
             memory: BTreeMap::new(),
         };
@@ -500,6 +507,15 @@ mod tests {
         let (old, new) = names_that_differ(postgres, "10.23", "18.6");
         assert_eq!(old.len(), 0);
         assert_eq!(new, ["hash_mem_multiplier", "io_method", "jit", "max_parallel_maintenance_workers"]);
+        // What the posts' configurations of the small server and of the largest one have.
+        let (_, configs) = parse(postgres, "test").unwrap();
+        let posts = configs.iter().find(|config| config.name == "posts").unwrap();
+        let of = |gb: u64| {
+            let options = for_server(posts, "17.11", Bytes::from_gib(gb));
+            ["max_wal_size", "min_wal_size", "autovacuum_max_workers"].map(|name| options[name].clone())
+        };
+        assert_eq!(of(24), ["41041MB", "20398MB", "4"]);
+        assert_eq!(of(96), ["96GB", "81592MB", "8"]);
         let (_, myrocks) = parse(include_str!("../../../configs/myrocks.toml"), "test").unwrap();
         let options = for_server(&myrocks[0], "10.11.19", Bytes::from_mib(1000));
         assert_eq!(options["rocksdb_block_cache_size"], (600_u64 << 20).to_string());

@@ -87,7 +87,7 @@ fn config(name: &str, path: &Path, options: Vec<ServerOption>) -> EngineConfig {
     }
     let when = |(series, options): (String, Options)| {
         let before = next_series(&series);
-        When { since: Some(series), before, options, memory: BTreeMap::new() }
+        When { since: Some(series), before, memory_from_gb: None, options, memory: BTreeMap::new() }
     };
     EngineConfig {
         name: name.to_owned(),
