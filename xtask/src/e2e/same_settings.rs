@@ -19,11 +19,20 @@ struct Server {
     passed_over: &'static [&'static str],
 }
 
-const SERVERS: [Server; 4] = [
+/// The first release that reads by worker processes.
+const POSTGRES_18: &str = "postgres@18.6";
+
+const SERVERS: [Server; 5] = [
     Server {
         build: POSTGRES,
         text: include_str!("../../../configs/postgres.toml"),
         passed_over: &["io-worker", "io-uring", "jemalloc"],
+    },
+    Server {
+        build: POSTGRES_18,
+        text: include_str!("../../../configs/postgres.toml"),
+        // It was built without liburing.
+        passed_over: &["io-uring", "jemalloc"],
     },
     Server { build: MYSQL, text: include_str!("../../../configs/mysql.toml"), passed_over: &["jemalloc"] },
     Server {
