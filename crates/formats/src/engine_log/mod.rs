@@ -102,7 +102,7 @@ impl LogReader {
         let stamped = stamp::of(line);
         if let Some((at_us, _)) = stamped {
             self.first_us.get_or_insert(at_us);
-            self.last_us = Some(at_us);
+            self.last_us = self.last_us.max(Some(at_us));
         }
         match (&mut self.lines, stamped) {
             (Lines::Postgres(lines), Some((at_us, said))) => lines.stamped(at_us, said, &mut self.found),
@@ -121,7 +121,12 @@ impl LogReader {
         if (ahead_us - zone_us).abs() > MOST_SKEW_US {
             return None;
         }
-        let end_us = times.read_at_us + zone_us;
+        let known_to_us = match self.lines {
+            Lines::Postgres(_) | Lines::Mysql => times.read_at_us,
+            // It may have lines that it has not written yet.
+            Lines::RocksDb(_) => times.written_at_us.max(last_us - zone_us),
+        };
+        let end_us = known_to_us + zone_us;
         match &mut self.lines {
             Lines::Postgres(lines) => lines.end(end_us, &mut self.found),
             Lines::RocksDb(lines) => lines.end(end_us, &mut self.found),
@@ -136,7 +141,7 @@ impl LogReader {
             }));
         }
         works.sort_by(|left, right| (left.from_us, &left.what).cmp(&(right.from_us, &right.what)));
-        Some(EngineWork { known_from_us: first_us - zone_us, known_to_us: times.read_at_us, works })
+        Some(EngineWork { known_from_us: first_us - zone_us, known_to_us, works })
     }
 }
 

@@ -11,6 +11,7 @@ use super::Found;
 /// What stands before the time that it took.
 const TOOK: [&str; 2] = ["Page cleaner took ", "page_cleaner: 1000ms intended loop took "];
 
+/// Takes in a line behind its time, in microseconds.
 pub fn stamped(at_us: i64, said: &str, found: &mut Found) {
     let took = TOOK.iter().find_map(|words| said.split_once(words));
     let took_ms = took.and_then(|(_, took)| took.split_once("ms")?.0.parse::<u32>().ok());

@@ -9,6 +9,7 @@
 
 use super::Found;
 
+/// What earlier lines have begun to tell; times are microseconds.
 #[derive(Debug, Default)]
 pub struct Lines {
     checkpoint_from_us: Option<i64>,

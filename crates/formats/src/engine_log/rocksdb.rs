@@ -13,6 +13,7 @@ use super::Found;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+/// What earlier lines have begun to tell; times are microseconds.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// When each job began; a job may be a flush or a compaction.

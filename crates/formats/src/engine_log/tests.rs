@@ -1,3 +1,5 @@
+//! Logs of real engines, whole and cut off, and what is kept of them.
+
 use super::*;
 
 const POSTGRES: &str = include_str!("../../fixtures/engine_log/postgres/16.3.txt");

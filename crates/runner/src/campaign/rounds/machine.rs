@@ -320,7 +320,7 @@ impl Rounds {
             Severity::Interrupted => return Some(RunOutcome::Interrupted),
             Severity::Run => {
                 // The other steps keep no outcome: the visit is not complete, and `--resume` measures it again.
-                if let Some(step) = line.step {
+                if let Some(step) = self.step_that_failed(&line) {
                     self.end_trial(step, Outcome::Failed { reason: failure.as_reason() }, None);
                 }
                 return Some(RunOutcome::Failed);
@@ -346,6 +346,15 @@ impl Rounds {
         None
     }
 
+    /// The step of the visit whose trial keeps why a line failed. A step that was not chosen has no trial: the first that was waiting for
+    /// it does.
+    fn step_that_failed(&self, line: &Line) -> Option<String> {
+        let current = self.current_visit.as_ref()?;
+        let has_trial = |step: &&String| self.plan.steps.contains(*step);
+        let waits = || self.plan.steps.iter().find(|step| !current.ended.contains(*step));
+        line.step.as_ref().filter(has_trial).or_else(waits).cloned()
+    }
+
     /// The step under way failed; what would have followed it in this visit is skipped.
     fn fail_visit(&mut self, line: &Line, failure: &Failure) {
         let Some(current) = &self.current_visit else { return };
@@ -356,9 +365,7 @@ impl Rounds {
         }
         let pending: Vec<String> =
             self.plan.steps.iter().filter(|step| !current.ended.contains(*step)).cloned().collect();
-        // A step that was not chosen has no trial to keep the reason: the first that was waiting for it does.
-        let has_trial = |step: &String| self.plan.steps.contains(step);
-        let at = line.step.clone().filter(has_trial).or_else(|| pending.first().cloned()).unwrap_or_default();
+        let at = self.step_that_failed(line).unwrap_or_default();
         let at_once = streams(&self.plan, &at);
         for step in pending {
             let outcome = if at_once.contains(&step) {

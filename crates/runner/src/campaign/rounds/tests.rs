@@ -301,6 +301,26 @@ fn a_full_disk_ends_the_run_and_an_interrupt_leaves_nothing() {
     assert_eq!((stopped.world.alive(), stopped.world.directories()), (0, 0));
 }
 
+#[test]
+fn a_full_disk_in_a_step_that_was_not_chosen_is_told_of_the_one_that_waited_for_it() {
+    let mut chosen = plan(Design::Rounds, 3);
+    chosen.steps.retain(|step| step == "readrandom");
+    let full = run(&chosen, &BTreeSet::new(), vec![Fault::full_disk(2)]);
+    let failed = full.events.iter().filter_map(|event| match event {
+        RunEvent::TrialEnded { trial, outcome: Outcome::Failed { reason }, .. } => {
+            Some((trial.step.as_str(), reason.to_string()))
+        }
+        _ => None,
+    });
+    let failed: Vec<(&str, String)> = failed.collect();
+    assert_eq!(
+        (full.outcome, failed.len(), failed[0].0),
+        (RunOutcome::Failed, 1, "readrandom"),
+        "{failed:?}"
+    );
+    assert!(failed[0].1.contains("no space left"), "{failed:?}");
+}
+
 /// One server for the whole sequence; the load is measured as every other step is.
 #[test]
 fn a_server_is_started_once_a_visit_and_tells_its_settings_once() {
