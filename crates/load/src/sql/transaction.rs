@@ -296,7 +296,7 @@ impl Client {
             }
             if let Some(expected) = ready.rows
                 && !expected.allows(rows)
-                && !send.may_find_fewer(ready.changes)
+                && !send.may_find(rows, ready.changes)
             {
                 return Err(Failed::Wrong { send: index, rows });
             }

@@ -40,7 +40,7 @@ impl Reserving {
         }
     }
 
-    /// Reservations it; none where the table has not so much.
+    /// Reserves it; none where the table has not so much.
     #[inline]
     pub(super) fn reserve(self, rows: &TableRows) -> Option<Reservation> {
         match self {
@@ -49,7 +49,7 @@ impl Reserving {
         }
     }
 
-    /// Reservations it of a table that seems not to have so much, which is asked first.
+    /// Reserves it of a table that seems not to have so much, which is asked first.
     #[cold]
     pub(super) fn reserve_again(
         self,
@@ -65,7 +65,7 @@ impl Reserving {
         }
         let (Reserving::New(count) | Reserving::Oldest(count)) = self;
         let [oldest, newest] = rows.bounds();
-        let left = (newest + 1).saturating_sub(oldest);
+        let left = newest.saturating_add(1).saturating_sub(oldest);
         self.reserve(rows).ok_or_else(|| SqlError::Overtaken { table: table.to_owned(), rows: count, left })
     }
 
@@ -87,11 +87,11 @@ impl Reserving {
 }
 
 impl Send {
-    /// Whether it deletes rows that an earlier statement, which was lost with its connection, may have deleted.
-    #[inline]
-    pub(super) fn may_find_fewer(&self, changes: Changes) -> bool {
-        changes == Changes::Deletes
-            && self.reservation.as_ref().is_some_and(|reservation| reservation.in_doubt)
+    /// Whether it may have deleted so few rows: an earlier statement, which was lost with its connection, may have deleted the others.
+    #[cold]
+    pub(super) fn may_find(&self, rows: u64, changes: Changes) -> bool {
+        let doubtful = self.reservation.as_ref().filter(|reservation| reservation.in_doubt);
+        changes == Changes::Deletes && doubtful.is_some_and(|one| rows < one.numbers.end - one.numbers.start)
     }
 }
 

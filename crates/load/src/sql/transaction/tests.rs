@@ -332,6 +332,13 @@ fn a_delete_that_was_lost_is_sent_again_and_may_find_nothing() {
     // The peer hung up before it read the second for the first time.
     assert_eq!(deleted_from(&sent), [1, 5, 9]);
     assert_eq!(rows[0].bounds(), [13, 100]);
+    // More than it asked for are wrong even then.
+    let rows = Arc::new(vec![TableRows::between(1, 100)]);
+    let (many, bounds) = (tag("DELETE 9"), bounds_are("1", "100"));
+    let answers = [&four, HANGS_UP, LOGGED_IN, &many, &bounds];
+    let (results, _, _) = run_events(&deletes(false), rows, &answers, 2);
+    let error = results[1].as_ref().unwrap_err().to_string();
+    assert!(error.contains("changed 9 rows where 4 were expected"), "{error}");
     // A transaction that was lost before its COMMIT did not delete them: nothing else has.
     let rows = Arc::new(vec![TableRows::between(1, 100)]);
     let bounds = bounds_are("1", "100");
