@@ -54,6 +54,11 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
     let campaign = finished.stderr.split("--resume ").nth(1).and_then(|rest| rest.split('`').next());
     let campaign = campaign.context("the command that resumes it names the campaign")?.to_owned();
 
+    let early = Call::new(scratch, ["report", &campaign]).succeeds()?.stderr;
+    ensure!(
+        early.contains("lab-b has not measured all of it: failed"),
+        "of the host that was killed: {early}"
+    );
     let resumed = lab.call(["run", "--resume", &campaign, "--json"]).succeeds()?.json()?;
     let found = resumed.as_array().context("a report of several hosts is an array")?;
     let names: Vec<&str> = super::expect::texts(&found[0]["hosts"], "name");

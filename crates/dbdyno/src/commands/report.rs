@@ -11,6 +11,7 @@ use findings::conditions::{Differing, RunConditions, host_warning};
 use findings::hosts;
 use findings::selection::{NoSuchPart, Selection};
 use findings::{Comparison, Finding};
+use model::job::JobState;
 use model::listing::Entry;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord, RunWarning};
@@ -108,9 +109,19 @@ fn meant(store: &Store, wanted: &[String]) -> anyhow::Result<Meant> {
         } else {
             meant.is_campaign = true;
             meant.ids.extend(of_campaign);
+            say_what_is_missing(store, wanted)?;
         }
     }
     Ok(meant)
+}
+
+/// A host that has not measured all of a campaign is in no count of its report, or with a part of its runs.
+fn say_what_is_missing(store: &Store, campaign: &str) -> anyhow::Result<()> {
+    let progress = Progress::new();
+    for job in store.jobs(campaign)?.iter().filter(|job| job.state != JobState::Done) {
+        progress.say(&format!("{} has not measured all of it: {}", job.host, job.state.name()));
+    }
+    Ok(())
 }
 
 /// The runs of a campaign on several hosts, as `dbdyno run --hosts` shows them at its end; nothing of one without runs.

@@ -207,13 +207,7 @@ impl<'a> Session<'a> {
                 }
                 _ => self.go_on(record, retry),
             };
-            let ending = match ended {
-                Err(error) if !interrupt::requested() => {
-                    self.progress.say(&format!("{run}: {error:#}"));
-                    Ending::RunFailed
-                }
-                ended => ended?,
-            };
+            let ending = self.or_said(&run, ended)?;
             if ending == Ending::Interrupted {
                 self.say_what_is_left(campaign)?;
                 return Ok(ending);
@@ -243,13 +237,7 @@ impl<'a> Session<'a> {
                 .and_then(|measured| show(&self.writer, &measured, self.reported));
             // A run that is still queued would fail again. If none follows, its error is that of the command.
             let others = (1..left).contains(&self.writer.store().queued(campaign)?);
-            let ending = match ended {
-                Err(error) if others && !interrupt::requested() => {
-                    self.progress.say(&format!("{name}: {error:#}"));
-                    Ending::RunFailed
-                }
-                ended => ended?,
-            };
+            let ending = if others { self.or_said(&name, ended)? } else { ended? };
             if ending == Ending::Interrupted {
                 self.say_what_is_left(campaign)?;
                 return Ok(ending);
@@ -257,6 +245,17 @@ impl<'a> Session<'a> {
             worst = worse(worst, ending);
         }
         Ok(worst)
+    }
+
+    /// The error of one of several runs is said, and the others go on, unless the user wants to stop.
+    fn or_said(&self, run: &str, ended: anyhow::Result<Ending>) -> anyhow::Result<Ending> {
+        match ended {
+            Err(error) if !interrupt::requested() => {
+                self.progress.say(&format!("{run}: {error:#}"));
+                Ok(Ending::RunFailed)
+            }
+            ended => ended,
+        }
     }
 
     fn say_what_is_left(&self, campaign: &str) -> anyhow::Result<()> {
