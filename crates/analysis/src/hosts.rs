@@ -1,7 +1,7 @@
 //! One change on several hosts: its mean over hosts, and whether hosts differ in it.
 //!
-//! Each host was measured by itself, so that an effect and its error are its own: hosts are never pooled. The mean is that over hosts like
-//! these, of which the measured ones are a sample: each counts once, and the interval includes the scatter between hosts.
+//! Each host was measured by itself, so that an effect and its error are its own: hosts are never pooled. The measured
+//! hosts are taken as a sample of all hosts of their kind: in the mean each counts once, and its interval includes the differences between hosts.
 //!
 //! Source: Ibragimov and Mueller (2010). Student's t of a few effects holds its level whatever their variances are, as long as it is at most
 //! 8 % (Bakirov and Szekely, 2006). Weights by the inverse of estimated variances do not: with errors from six launches that differ fourfold,

@@ -255,11 +255,11 @@ mod tests {
         assert_eq!(queries, 6);
         let large = built_in_workload("ibench-shared.small-4");
         let each = built_in_workload("ibench.small-4");
-        let told = |workload: &Workload| -> Vec<_> {
+        let sizes = |workload: &Workload| -> Vec<_> {
             let steps = workload.steps.iter();
             steps.map(|step| (step.name.clone(), step.threads, step.limit(&workload.data))).collect()
         };
-        assert_eq!((large.data.keys, told(&large)), (each.data.keys, told(&each)));
+        assert_eq!((large.data.keys, sizes(&large)), (each.data.keys, sizes(&each)));
     }
 
     #[test]

@@ -25,8 +25,7 @@ pub fn compact(path: &Path) -> Result<Compacted, Error> {
     }
     let writer = Writer::open(path)?;
     let store = writer.store();
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
+    let directory = store.directory();
     let space = rustix::fs::statvfs(directory);
     // Where that cannot be known, SQLite says it if there is too little.
     check_room(store, space.map_or(u64::MAX, |space| space.f_bavail.saturating_mul(space.f_frsize)))?;

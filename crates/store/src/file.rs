@@ -149,6 +149,12 @@ impl Store {
         &self.path
     }
 
+    /// The directory of the file.
+    pub fn directory(&self) -> &Path {
+        let named = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        named.unwrap_or(Path::new("."))
+    }
+
     /// Leaves checkpoints to [`Store::checkpoint`]: they sync the device, which may be the one that is measured.
     pub(crate) fn no_checkpoints_by_itself(&self) -> Result<(), Error> {
         self.sql("set up the connection", |connection| {

@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
                 written_options,
             })
             .collect();
-        // Before anything is queued: a campaign of which no run has begun cannot be gone on with.
+        // Before the queue is written: a campaign none of whose runs has started cannot be resumed.
         fingerprints::before_run(self.places, self.speed, &self.progress)?;
         self.writer.queue(campaign, &runs)?;
         self.measure_queue(campaign)

@@ -61,7 +61,8 @@ impl<'a> Common<'a> {
     }
 
     /// # Errors
-    /// Two hosts of one name: either it is one machine, on which two jobs would disturb each other, or their results could not be told apart.
+    /// Two targets with the same host name. They may be one machine, where two jobs would disturb each other; if they are two, the report could not
+    /// say which result is whose.
     fn register(&self, there: &HostThere, target: &str) -> anyhow::Result<()> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         match names.insert(there.name.clone(), target.to_owned()) {

@@ -21,7 +21,6 @@ use runner::clock;
 use runner::remote::job::{Ended, OwnProgram};
 use runner::remote::{RemoteError, RemoteHost};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
@@ -239,10 +238,9 @@ impl<'a> Lab<'a> {
 /// Adds what a host has measured to the store.
 fn merge(writer: &mut Writer, job: &Job, store: &[u8]) -> anyhow::Result<()> {
     // In the directory of the store, whose disk needs the room anyway.
-    let beside = writer.store().path().parent().filter(|path| !path.as_os_str().is_empty());
     let directory = tempfile::Builder::new()
         .prefix(".dbdyno-job-")
-        .tempdir_in(beside.unwrap_or(Path::new(".")))
+        .tempdir_in(writer.store().directory())
         .context("failed to make a directory for the store of a host")?;
     let file = directory.path().join("store.sqlite");
     std::fs::write(&file, store).context("failed to write the store of a host")?;

@@ -170,7 +170,7 @@ fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
 /// # Errors
 /// A step that is named and is not there, or has no blocks.
 fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<String>> {
-    // What runs beside a step is measured with it.
+    // A companion is measured together with the step that it runs beside.
     let why_no_blocks = |step: &Step| workload.main_of(step).why_no_blocks();
     for name in wanted {
         if let Some(why) = why_no_blocks(workload.step(name).map_err(usage)?) {

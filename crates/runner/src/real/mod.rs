@@ -2,7 +2,7 @@
 
 pub mod client_cost;
 pub mod code_files;
-pub mod data_size;
+mod data_size;
 mod db_bench;
 mod engine_work;
 pub mod image;

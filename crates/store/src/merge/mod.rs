@@ -55,7 +55,7 @@ pub struct MergedBy<'a> {
 pub fn merge(writer: &mut Writer, from: &Path, by: MergedBy<'_>) -> Result<Merged, Error> {
     writer.flush()?;
     writer.forget_current();
-    let other = OtherStore::open(from, writer.store().path())?;
+    let other = OtherStore::open(from, writer.store())?;
     let store = writer.store();
     other.attach_to(store)?;
     let merged = store.sql("merge another store", |connection| {

@@ -20,9 +20,9 @@ pub(super) struct OtherStore {
 
 impl OtherStore {
     /// `into` is the store that takes.
-    pub fn open(path: &Path, into: &Path) -> Result<OtherStore, Error> {
+    pub fn open(path: &Path, into: &Store) -> Result<OtherStore, Error> {
         let place = |path: &Path| std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
-        if place(path).is_some_and(|of_other| place(into) == Some(of_other)) {
+        if place(path).is_some_and(|of_other| place(into.path()) == Some(of_other)) {
             return Err(Error::SameStore { path: path.to_path_buf() });
         }
         if path.to_str().is_none() {
@@ -42,13 +42,11 @@ impl OtherStore {
     }
 
     /// A copy beside the store that takes, where there has to be room for it anyway.
-    fn of_copy(path: &Path, into: &Path, schema: u32) -> Result<OtherStore, Error> {
+    fn of_copy(path: &Path, into: &Store, schema: u32) -> Result<OtherStore, Error> {
         let cannot =
             |source: std::io::Error| Error::CannotOpen { path: path.to_path_buf(), source: Box::new(source) };
-        let beside =
-            into.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let directory =
-            tempfile::Builder::new().prefix(".dbdyno-merge-").tempdir_in(beside).map_err(cannot)?;
+        let directory = tempfile::Builder::new().prefix(".dbdyno-merge-").tempdir_in(into.directory());
+        let directory = directory.map_err(cannot)?;
         let file = directory.path().join("copy.sqlite");
         // The directory is for us alone, and so is what is in it.
         std::fs::File::create_new(&file).map_err(cannot)?;

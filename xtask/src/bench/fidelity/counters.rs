@@ -79,7 +79,7 @@ const fn bytes_of_log(of: &'static [&'static str]) -> Measure {
 
 /// All processes of a server, which is not one of its own counters.
 pub static CPU: Measure = Measure { little: 0.0, ..measure("CPU ns", &[], 0.03) };
-/// By the clock on the wall.
+/// By the clock on the wall: how fast the clients are beside each other is no fidelity, and judged by nothing.
 pub static RATE: Measure = Measure { little: 0.0, ..measure("events/s", &[], f64::INFINITY) };
 /// Bytes that a background writer writes in a second. db_bench's is given new bytes ten times a second, each time a little late, and writes 2 to 6 %
 /// less than it is told; ours catches up.

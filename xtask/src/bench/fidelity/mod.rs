@@ -18,7 +18,7 @@ use super::sql::{sysbench_connection, table};
 use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, OUR_SCRIPT, OURS};
-use counters::{Counters, measures};
+use counters::{CPU, Counters, RATE, measures};
 use load::Connection;
 use model::address::ServerAddress;
 use model::units::Nanos;
@@ -169,8 +169,8 @@ impl Sides<'_> {
         let mut rows = Row::of(dialect.name(), case.step, measures(dialect), both, case.events_between());
         if pairs > 0 {
             let Pairs { cpu_ns, per_s } = self.of_pairs(case, pairs, seed)?;
-            rows.push(Row::of_cpu(dialect.name(), case.step, &cpu_ns)?);
-            rows.push(Row::of_rate(dialect.name(), case.step, &per_s)?);
+            rows.push(Row::of_pairs(dialect.name(), case.step, &CPU, &cpu_ns)?);
+            rows.push(Row::of_pairs(dialect.name(), case.step, &RATE, &per_s)?);
         }
         Ok(rows)
     }

@@ -1,6 +1,6 @@
 //! RocksDB: the worker beside Debian's db_bench on the library that it is linked with, with the same options, data and number of operations.
 
-use super::counters::{self, Counters, ROCKSDB, ROCKSDB_READS};
+use super::counters::{Counters, RATE, ROCKSDB, ROCKSDB_READS, WRITER};
 use super::row::{Row, Side};
 use crate::bench::client::cases::{DATA, DB_BENCH_FLAGS, WORKER_OPTIONS};
 use crate::bench::client::sides::Programs;
@@ -27,10 +27,9 @@ pub struct Case {
 
 /// Keys of a fill.
 const KEYS: u64 = 200_000;
-/// As the sequence of 2022 has it.
-const WRITER: Option<u64> = Some(2 << 20);
-/// As that of 2021 has it.
-const SLOWER_WRITER: Option<u64> = Some(1 << 20);
+/// Bytes a second of the writer of the sequence of 2022.
+const WRITER_OF_2022: u64 = 2 << 20;
+const WRITER_OF_2021: u64 = 1 << 20;
 
 fn case(
     name: &'static str,
@@ -90,9 +89,12 @@ pub fn cases() -> Vec<Case> {
             20_000,
         ),
         case("readseq", "readseq", &[], Operation::ReadSequential { one_pass: true }, 150_000),
-        beside(WRITER, case("readwhilewriting", "readwhilewriting", &[], Operation::ReadRandom, 1_000_000)),
         beside(
-            WRITER,
+            WRITER_OF_2022,
+            case("readwhilewriting", "readwhilewriting", &[], Operation::ReadRandom, 1_000_000),
+        ),
+        beside(
+            WRITER_OF_2022,
             case(
                 "fwdrangewhilewriting",
                 "seekrandomwhilewriting",
@@ -102,7 +104,7 @@ pub fn cases() -> Vec<Case> {
             ),
         ),
         beside(
-            WRITER,
+            WRITER_OF_2022,
             case(
                 "revrangewhilewriting",
                 "seekrandomwhilewriting",
@@ -112,7 +114,7 @@ pub fn cases() -> Vec<Case> {
             ),
         ),
         beside(
-            SLOWER_WRITER,
+            WRITER_OF_2021,
             case(
                 "seekrandomwhilewriting.nexts-0",
                 "seekrandomwhilewriting",
@@ -122,7 +124,7 @@ pub fn cases() -> Vec<Case> {
             ),
         ),
         beside(
-            SLOWER_WRITER,
+            WRITER_OF_2021,
             case(
                 "seekrandomwhilewriting.nexts-1",
                 "seekrandomwhilewriting",
@@ -132,7 +134,7 @@ pub fn cases() -> Vec<Case> {
             ),
         ),
         beside(
-            SLOWER_WRITER,
+            WRITER_OF_2021,
             case(
                 "seekrandomwhilewriting.nexts-10",
                 "seekrandomwhilewriting",
@@ -142,7 +144,7 @@ pub fn cases() -> Vec<Case> {
             ),
         ),
         beside(
-            SLOWER_WRITER,
+            WRITER_OF_2021,
             case(
                 "seekrandomwhilewriting.nexts-100",
                 "seekrandomwhilewriting",
@@ -154,8 +156,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-fn beside(writer: Option<u64>, case: Case) -> Case {
-    Case { writer, ..case }
+fn beside(writer: u64, case: Case) -> Case {
+    Case { writer: Some(writer), ..case }
 }
 
 impl Case {
@@ -184,9 +186,9 @@ impl Case {
         let mut rows = Row::of("rocksdb", self.name, measures, both, operations);
         let a_second = |of: [f64; 2]| [of[0] / seconds[0], of[1] / seconds[1]];
         if self.writer.is_some() {
-            rows.push(Row::of_pairs("rocksdb", self.name, &counters::WRITER, &[a_second(written)])?);
+            rows.push(Row::of_pairs("rocksdb", self.name, &WRITER, &[a_second(written)])?);
         }
-        rows.push(Row::of_rate("rocksdb", self.name, &[a_second([operations; 2])])?);
+        rows.push(Row::of_pairs("rocksdb", self.name, &RATE, &[a_second([operations; 2])])?);
         Ok(rows)
     }
 }

@@ -1,6 +1,6 @@
 //! One count of a step, of both clients.
 
-use super::counters::{CPU, Counters, Measure, RATE};
+use super::counters::{Counters, Measure};
 use crate::bench::ratios::Ratios;
 use serde_json::json;
 
@@ -36,16 +36,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// The server's CPU time, in nanoseconds an event, of each pair of runs.
-    pub fn of_cpu(engine: &'static str, step: &'static str, pairs: &[[f64; 2]]) -> anyhow::Result<Row> {
-        Row::of_pairs(engine, step, &CPU, pairs)
-    }
-
-    /// Events a second of each pair of runs: how fast the clients are beside each other is no fidelity, and judged by nothing.
-    pub fn of_rate(engine: &'static str, step: &'static str, pairs: &[[f64; 2]]) -> anyhow::Result<Row> {
-        Row::of_pairs(engine, step, &RATE, pairs)
-    }
-
     /// What has noise, of each pair of runs.
     pub fn of_pairs(
         engine: &'static str,
@@ -151,14 +141,14 @@ const NOTHING: f64 = 1e-3;
 
 #[cfg(test)]
 mod tests {
-    use super::super::counters::measures;
+    use super::super::counters::{CPU, measures};
     use super::*;
     use model::workload::sql::Dialect;
 
     fn cpu(ratio: f64, spread: f64) -> Row {
         let pairs: Vec<[f64; 2]> =
             (-4..=4).map(|place| [1000.0, 1000.0 * (ratio + spread * f64::from(place))]).collect();
-        Row::of_cpu("postgres", "scan", &pairs).unwrap()
+        Row::of_pairs("postgres", "scan", &CPU, &pairs).unwrap()
     }
 
     #[test]

@@ -96,13 +96,8 @@ impl RealWorld {
         let profiler = &mut self.profiler;
         let processes = profiler.as_mut().map(|profiler| side.followed(profiler, true)).unwrap_or_default();
         let worker = running(&mut self.workers, &self.labels, id)?;
-        let mut waiting = Waiting {
-            sampler: &self.sampler,
-            interrupted: &self.interrupted,
-            tell: &mut *tell,
-            server: self.servers.get_mut(&id),
-            stuck: None,
-        };
+        let mut waiting =
+            Waiting::new(&self.sampler, &self.interrupted, &mut *tell, self.servers.get_mut(&id));
         let streams: Vec<&str> = self.plan.workload.streams(&trial.step).collect();
         let began = Began::now(side, device.as_deref());
         let started_at_us = clock::epoch_us();
@@ -216,13 +211,7 @@ impl RealWorld {
         };
         let device = self.storage.device(id.side).map(str::to_owned);
         let began = Began::now(MeasuredSide::Device, device.as_deref());
-        let mut waiting = Waiting {
-            sampler: &self.sampler,
-            interrupted: &self.interrupted,
-            tell: &mut *tell,
-            server: None,
-            stuck: None,
-        };
+        let mut waiting = Waiting::new(&self.sampler, &self.interrupted, &mut *tell, None);
         let ran = tool::run(
             &tool,
             |pid| match &self.memory_group {

@@ -314,13 +314,8 @@ impl RealWorld {
         for (id, request) in asked {
             let name = request_name(request);
             let worker = running(&mut self.workers, &self.labels, *id)?;
-            let mut waiting = Waiting {
-                sampler: &self.sampler,
-                interrupted: &self.interrupted,
-                tell: &mut *tell,
-                server: self.servers.get_mut(id),
-                stuck: None,
-            };
+            let mut waiting =
+                Waiting::new(&self.sampler, &self.interrupted, &mut *tell, self.servers.get_mut(id));
             let reply = worker.receive_seconds(name, timeout, &mut |meanwhile| match meanwhile {
                 Meanwhile::Second(..) => true,
                 Meanwhile::Waited => waiting.go_on(),

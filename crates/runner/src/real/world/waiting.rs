@@ -7,16 +7,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A wait that is under way.
 pub(super) struct Waiting<'a> {
-    pub sampler: &'a Sampler,
-    pub interrupted: &'a AtomicBool,
+    sampler: &'a Sampler,
+    interrupted: &'a AtomicBool,
     pub tell: &'a mut dyn FnMut(RunEvent),
-    /// That of the side, where it has one.
-    pub server: Option<&'a mut Server>,
+    server: Option<&'a mut Server>,
     /// Why the server does not get on.
     pub stuck: Option<ServerError>,
 }
 
-impl Waiting<'_> {
+impl<'a> Waiting<'a> {
+    /// `server` is that of the side that is waited for, if it has one.
+    pub fn new(
+        sampler: &'a Sampler,
+        interrupted: &'a AtomicBool,
+        tell: &'a mut dyn FnMut(RunEvent),
+        server: Option<&'a mut Server>,
+    ) -> Waiting<'a> {
+        Waiting { sampler, interrupted, tell, server, stuck: None }
+    }
+
     /// A moment has passed: whether to wait on. A server that waits for space would let it be for ever.
     pub fn go_on(&mut self) -> bool {
         for sample in self.sampler.take() {
