@@ -81,8 +81,8 @@ const fn bytes_of_log(of: &'static [&'static str]) -> Measure {
 pub static CPU: Measure = Measure { little: 0.0, ..measure("CPU ns", &[], 0.03) };
 /// By the clock on the wall: how fast the clients are beside each other is no fidelity, and judged by nothing.
 pub static RATE: Measure = Measure { little: 0.0, ..measure("events/s", &[], f64::INFINITY) };
-/// Bytes that a background writer writes in a second. db_bench's is given new bytes ten times a second, each time a little late, and writes 2 to 6 %
-/// less than it is told; ours catches up.
+/// Bytes that a background writer writes in a second. db_bench's is given new bytes ten times a second, each time a little late on a busy host, and
+/// writes 2 to 6 % less than it is told; ours catches up.
 pub static WRITER: Measure = Measure {
     little: 0.0,
     apart: 250_000.0,
