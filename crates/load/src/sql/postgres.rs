@@ -30,14 +30,17 @@ pub struct Prepared {
 /// part of what a program with libpq costs.
 const AFTER_VALUES: [u8; 26] =
     [0, 1, 0, 1, b'D', 0, 0, 0, 6, b'P', 0, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
+/// What these types are called in the protocol.
+const BIGINT: u32 = 20;
+const VARCHAR: u32 = 1043;
+const TOO_MANY: WireError = WireError::Malformed("a statement has more than 65,535 parameters");
 /// Bytes of [`AFTER_VALUES`] that are still of Bind.
 const END_OF_BIND: usize = 4;
 
 impl Prepared {
-    /// Its values are sent as text, as libpq's users do: the server reads them as the types that it found for them.
+    /// Its values are sent as text, as libpq's users do: the server reads them as the types that it was told or found.
     fn new(name: &str, count: usize) -> Result<Prepared, WireError> {
-        let count = u16::try_from(count)
-            .map_err(|_| WireError::Malformed("a statement has more than 65,535 parameters"))?;
+        let count = u16::try_from(count).map_err(|_| TOO_MANY)?;
         let mut head = vec![b'B', 0, 0, 0, 0, 0];
         head.extend_from_slice(name.as_bytes());
         // No formats: all are text.
@@ -145,8 +148,21 @@ impl Postgres {
         }
     }
 
-    /// Prepares a statement with `$1`, `$2` .. in it.
+    /// Prepares a statement with `$1`, `$2` .. in it. Its values are declared as `bigint` and `varchar`, as sysbench declares them;
+    /// if the server refuses that, since a function in it wants an `integer`, it finds the types itself.
     pub fn prepare(&mut self, sql: &str, types: &[ParameterType]) -> Result<Prepared, WireError> {
+        let declare = |of: &ParameterType| match of {
+            ParameterType::Number => BIGINT,
+            ParameterType::Text => VARCHAR,
+        };
+        let declared: Vec<u32> = types.iter().map(declare).collect();
+        match self.prepare_as(sql, types.len(), &declared) {
+            Err(WireError::Server(_)) if !types.is_empty() => self.prepare_as(sql, types.len(), &[]),
+            prepared => prepared,
+        }
+    }
+
+    fn prepare_as(&mut self, sql: &str, parameters: usize, declared: &[u32]) -> Result<Prepared, WireError> {
         let name = format!("s{}", self.prepared);
         self.prepared += 1;
         let mut message = Vec::new();
@@ -155,7 +171,10 @@ impl Postgres {
         message.extend_from_slice(name.as_bytes());
         message.push(0);
         message.extend_from_slice(sql.as_bytes());
-        message.extend_from_slice(&[0, 0, 0]);
+        message.push(0);
+        let count = u16::try_from(declared.len()).map_err(|_| TOO_MANY)?;
+        message.extend_from_slice(&count.to_be_bytes());
+        declared.iter().for_each(|of| message.extend_from_slice(&of.to_be_bytes()));
         set_length(&mut message, 1, 0);
         let start = message.len();
         message.extend_from_slice(&[b'D', 0, 0, 0, 0, b'S']);
@@ -185,12 +204,12 @@ impl Postgres {
             return Err(WireError::Server(message));
         }
         let described = described.ok_or(WireError::Malformed("a prepared statement was not described"))?;
-        if usize::from(described) != types.len() {
+        if usize::from(described) != parameters {
             return Err(WireError::Malformed(
                 "a prepared statement has another number of parameters than its text",
             ));
         }
-        Prepared::new(&name, types.len())
+        Prepared::new(&name, parameters)
     }
 
     /// Sends a text that was encoded before, and gives all that is returned.

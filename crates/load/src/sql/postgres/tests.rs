@@ -41,8 +41,25 @@ fn an_execution_is_one_message_of_the_bytes_that_the_protocol_wants() {
     assert_eq!(message, expected);
     drop(postgres);
     let received = peer.received();
-    assert_eq!(received[1], b"P\0\0\0\x17s0\0SELECT $1, $2\0\0\0D\0\0\0\x08Ss0\0S\0\0\0\x04");
+    let parse = b"P\0\0\0\x1fs0\0SELECT $1, $2\0\0\x02\0\0\0\x14\0\0\x04\x13".as_slice();
+    assert_eq!(received[1], [parse, b"D\0\0\0\x08Ss0\0S\0\0\0\x04"].concat());
     assert_eq!(received[2], expected);
+}
+
+#[test]
+fn a_statement_that_takes_no_bigint_or_varchar_is_prepared_without_types() {
+    let (postgres, peer) = connected(&[NO_TABLE, PREPARED]);
+    let mut postgres = postgres.unwrap();
+    let prepared = postgres.prepare("SELECT $1, $2", &TYPES).unwrap();
+    assert!(prepared.head.starts_with(b"B\0\0\0\0\0s1\0"), "{:?}", prepared.head);
+    drop(postgres);
+    assert_eq!(peer.received()[2], b"P\0\0\0\x17s1\0SELECT $1, $2\0\0\0D\0\0\0\x08Ss1\0S\0\0\0\x04");
+}
+
+#[test]
+fn a_statement_that_is_refused_with_and_without_types_is_refused() {
+    let (postgres, _peer) = connected(&[NO_TABLE, NO_TABLE]);
+    assert!(matches!(postgres.unwrap().prepare("SELECT $1, $2", &TYPES), Err(WireError::Server(_))));
 }
 
 #[test]
