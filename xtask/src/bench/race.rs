@@ -1,4 +1,4 @@
-//! Two processes that take turns, and what each used from its start to its end.
+//! Two processes that take turns, and what each used from its start to its end, or what a server used for it.
 //!
 //! While one runs the other is stopped: neither takes the other's CPU, and what the machine does meanwhile meets
 //! both alike. What they compute and print is not known here.
@@ -13,6 +13,14 @@ use std::time::{Duration, Instant};
 /// One turn. Long against the refill of the caches after a switch, short against what other processes of the
 /// machine do. Hardly tuned: with 20 ms the ratios of two cases scattered a little more over ten pairs.
 const TURN: Duration = Duration::from_millis(5);
+/// One turn of two clients of a server. Between turns the server is waited for, so that they are longer.
+const TURN_AT_SERVER: Duration = Duration::from_millis(25);
+/// How often the end of a client is looked for within its turn.
+const LOOK: Duration = Duration::from_millis(1);
+/// A server that used less than a twentieth of such a time is at rest. The kernel counts the time of a thread that runs once a tick of 4 ms.
+const REST: Duration = Duration::from_millis(5);
+/// Then the next turn begins though the server is not at rest.
+const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// No run takes a tenth of it.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -48,6 +56,56 @@ pub fn against(reference: Command, ours: Command, ours_first: bool) -> anyhow::R
         return Ok([reference, ours]);
     }
     race([reference, ours])
+}
+
+/// What a server used for one of two clients.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Served {
+    /// CPU time of the server in the client's turns, until it was at rest again.
+    pub cpu: Duration,
+    /// Of the client's turns alone.
+    pub took: Duration,
+}
+
+/// Runs two clients of one server to their ends, in turns from the first to the last: one whose other has ended is stopped as often as before. The
+/// meter tells the CPU time that the server has used.
+pub fn at_server(
+    clients: [Command; 2],
+    meter: impl Fn() -> anyhow::Result<Duration>,
+) -> anyhow::Result<[Served; 2]> {
+    let [first, second] = clients;
+    let mut racers = [Racer::start(first)?, Racer::start(second)?];
+    let mut served = [Served::default(); 2];
+    let began = Instant::now();
+    let mut used = meter()?;
+    while racers.iter().any(Racer::runs) {
+        for (racer, served) in racers.iter_mut().zip(&mut served) {
+            if !racer.runs() {
+                std::thread::sleep(TURN_AT_SERVER);
+                continue;
+            }
+            served.took += racer.turn_at_server()?;
+            let used_then = at_rest(&meter)?;
+            served.cpu += used_then.saturating_sub(used);
+            used = used_then;
+        }
+        ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
+    }
+    Ok(served)
+}
+
+/// What the meter tells once the server has done what it was asked for.
+fn at_rest(meter: impl Fn() -> anyhow::Result<Duration>) -> anyhow::Result<Duration> {
+    let began = Instant::now();
+    let mut used = meter()?;
+    loop {
+        std::thread::sleep(REST);
+        let used_then = meter()?;
+        if used_then.saturating_sub(used) * 20 < REST || began.elapsed() > REST_TIMEOUT {
+            return Ok(used_then);
+        }
+        used = used_then;
+    }
 }
 
 /// Runs one to its end.
@@ -119,6 +177,21 @@ impl Racer {
         self.look()
     }
 
+    /// Lets it run for a turn or until its end; how long that was.
+    fn turn_at_server(&mut self) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        self.signal(libc::SIGCONT)?;
+        while began.elapsed() < TURN_AT_SERVER {
+            std::thread::sleep(LOOK);
+            self.look()?;
+            if !self.runs() {
+                return Ok(began.elapsed());
+            }
+        }
+        self.signal(libc::SIGSTOP)?;
+        Ok(began.elapsed())
+    }
+
     fn signal(&self, signal: libc::c_int) -> anyhow::Result<()> {
         // SAFETY: kill takes plain numbers; the process is our child and not reaped, so the id is still its own.
         let sent = unsafe { libc::kill(self.pid, signal) };
@@ -168,6 +241,7 @@ fn duration(time: libc::timeval) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -184,6 +258,20 @@ mod tests {
             assert!(busy.cpu > Duration::from_millis(20), "{busy:?}");
             assert!(idle.cpu < busy.cpu, "{idle:?} {busy:?}");
         }
+    }
+
+    /// The server is a shell that counts whatever one of the clients asks for.
+    #[test]
+    fn what_a_server_used_is_told_for_each_of_its_clients() {
+        let turns = Cell::new(0_u32);
+        let meter = || {
+            turns.set(turns.get() + 1);
+            Ok(Duration::from_millis(u64::from(turns.get().min(40))) / 40)
+        };
+        let [first, second] = at_server([shell("sleep 0.12"), shell("sleep 0.01")], meter).unwrap();
+        assert!(first.took > second.took, "{first:?} {second:?}");
+        assert!(second.cpu > Duration::ZERO && first.cpu > second.cpu, "{first:?} {second:?}");
+        assert!(first.cpu + second.cpu <= Duration::from_millis(1), "{first:?} {second:?}");
     }
 
     #[test]

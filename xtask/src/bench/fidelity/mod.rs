@@ -1,7 +1,8 @@
 //! `cargo xtask bench fidelity`: the worker beside the classic programs, on the same engine and the same data: what the engine counts of each
 //! event. Counts depend on no noise. Of SQL servers the statements of the workload `sysbench-32.quick` beside Debian's sysbench, with its own
 //! scripts and with ours for what it has none; of RocksDB the steps of the sequences beside Debian's db_bench. The CPU time of a server has
-//! noise: it is the median of pairs of runs, with its 99 % interval.
+//! noise: it is the median of pairs of runs, with its 99 % interval; the programs of a pair are clients of the same server in turns of 25 ms, so
+//! that what the machine does meanwhile meets both alike.
 //!
 //! Each is (count of a long run - count of a short one) / (events of the long one - of the short one): what connecting, preparing and reading
 //! the counters cost falls out.
@@ -14,12 +15,13 @@ mod row;
 use super::client::library_of;
 use super::client::sides::Programs;
 use super::own_server::{OwnServer, Reached};
+use super::race::{self, Served};
 use super::sql::{sysbench_connection, table};
 use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
 use cases::{CASES, Case, OUR_SCRIPT, OURS};
 use counters::{CPU, Counters, RATE, measures};
-use load::Connection;
+use load::{Connection, cpus};
 use model::address::ServerAddress;
 use model::units::Nanos;
 use model::wire::{BlockLimit, EngineText, Request, StepSetup};
@@ -31,7 +33,6 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 /// How long the server is waited for after a load or a run.
 const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
@@ -91,10 +92,17 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         };
         let text = printed(Command::new(&dbdyno).args(["workload", "show", WORKLOAD]))?;
         let workload = Workload::parse(&text, WORKLOAD)?;
+        // One for servers and another for clients: what the kernel's choice of CPUs costs is not in the counts, and what a client's own code takes of the
+        // caches is least there.
+        let allowed = cpus::allowed();
+        // This thread, and so all that it starts from now on.
+        let stay_on = |cpu: Option<&usize>| cpu.copied().into_iter().for_each(cpus::stay_on);
         for (build, number) in BUILDS.iter().zip(0_u32..) {
+            stay_on(allowed.first());
             let reached = if arguments.tcp { Reached::Tcp } else { Reached::Socket };
             let server =
                 OwnServer::start_for(&dbdyno, build, reached).with_context(|| (*build).to_owned())?;
+            stay_on(allowed.last());
             let directory = scratch.empty_directory(&format!("server-{number}"))?;
             fs::write(directory.join(OURS), OUR_SCRIPT).context("failed to write the script")?;
             let sides = Sides {
@@ -212,50 +220,59 @@ impl Sides<'_> {
         Ok(Some(connection))
     }
 
-    /// The server's CPU time, in nanoseconds an event, and events a second, with sysbench and with the worker; which of them is first is drawn. Each
-    /// writes to tables that were just loaded.
+    /// The server's CPU time, in nanoseconds an event, and events a second, with sysbench and with the worker, which are its clients in turns; which of
+    /// them is first is drawn. Those that write do it to tables that were just loaded.
     fn of_pairs(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Pairs> {
         let writes = self.workload.step(case.step)?.operation.writes();
         let mut pairs_done = Pairs::default();
         self.load()?;
         for pair in 0..pairs {
+            if writes && pair > 0 {
+                self.unload()?;
+                self.load()?;
+            }
+            let purge_is_held = self.hold_purge()?;
             let seed = scrambled(seed, pair);
-            let mut sides = [Side::Classic, Side::Ours];
-            if seed & 1 == 0 {
-                sides.reverse();
-            }
-            let (mut cpu, mut rates) = ([0.0; 2], [0.0; 2]);
-            for side in sides {
-                (cpu[side as usize], rates[side as usize]) = self.cpu_and_rate(side, case, seed)?;
-                if writes {
-                    self.unload()?;
-                    self.load()?;
-                }
-            }
-            pairs_done.cpu_ns.push(cpu);
-            pairs_done.per_s.push(rates);
+            // Half of the events that are counted: in turns they take twice their time.
+            let (long, short) =
+                (self.race(case, case.events / 2, seed)?, self.race(case, case.short_events() / 2, seed)?);
+            drop(purge_is_held);
+            let both = [Side::Classic as usize, Side::Ours as usize];
+            let between = case.events_between() / 2.0;
+            pairs_done.cpu_ns.push(both.map(|side| difference_ns(long[side].cpu, short[side].cpu) / between));
+            pairs_done
+                .per_s
+                .push(both.map(|side| between / difference_ns(long[side].took, short[side].took) * 1e9));
         }
         self.unload()?;
         Ok(pairs_done)
     }
 
-    fn cpu_and_rate(&self, side: Side, case: &Case, seed: u64) -> anyhow::Result<(f64, f64)> {
-        let _purge_is_held = self.hold_purge()?;
-        let used = |events| {
-            let (began, before) = (Instant::now(), self.server.cpu_time()?);
-            self.run(side, case, events, seed)?;
-            let took = began.elapsed();
-            anyhow::Ok((self.server.cpu_time()?.saturating_sub(before), took))
+    /// Both on the same tables, in turns.
+    fn race(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<[Served; 2]> {
+        let mut sysbench = self.sysbench(case, events, seed)?;
+        sysbench.stdout(worker::create(&self.directory.join("sysbench.out"))?);
+        let ours = self.worker(case, events, seed)?;
+        let meter = || self.server.cpu_time();
+        let served = if seed & 1 == 0 {
+            let [ours, classic] = race::at_server([ours.command, sysbench], meter)?;
+            [classic, ours]
+        } else {
+            race::at_server([sysbench, ours.command], meter)?
         };
-        let (long, short) = (used(case.events)?, used(case.short_events())?);
-        let cpu_ns = difference_ns(long.0, short.0) / case.events_between();
-        Ok((cpu_ns, case.events_between() / difference_ns(long.1, short.1) * 1e9))
+        self.check(ours.operations)?;
+        Ok(served)
     }
 
     fn run(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
         match side {
-            Side::Classic => self.run_sysbench(case, events, seed),
-            Side::Ours => self.run_worker(case, events, seed),
+            Side::Classic => printed(&mut self.sysbench(case, events, seed)?).map(drop),
+            Side::Ours => {
+                let mut worker = self.worker(case, events, seed)?;
+                let status = worker.command.status().context("failed to start the worker")?;
+                ensure!(status.success(), "the worker failed ({status})");
+                self.check(worker.operations)
+            }
         }
     }
 
@@ -265,7 +282,7 @@ impl Sides<'_> {
         worker::blocks(&self.ask(vec![settle])?).map(drop)
     }
 
-    fn run_sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+    fn sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<Command> {
         let rows = self.workload.data.keys;
         let mut command = Command::new(self.sysbench);
         // Ours lies in the directory.
@@ -282,18 +299,26 @@ impl Sides<'_> {
         if !case.options.iter().any(|option| option.starts_with("--rand-type")) {
             command.arg("--rand-type=uniform");
         }
-        printed(command.args(case.options).arg("run")).map(drop)
+        command.args(case.options).arg("run");
+        Ok(command)
     }
 
-    fn run_worker(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
+    fn worker(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<WorkerRun> {
         let operation = &self.workload.step(case.step)?.operation;
         let transaction =
             transaction_of(operation).with_context(|| format!("{} has no statements", case.step))?;
-        let count = events * transaction.operations(self.address.dialect);
+        let operations = events * transaction.operations(self.address.dialect);
         let setup = self.setup(operation.clone(), seed);
-        let output = self.ask(worker::step(setup, BlockLimit::Operations { count }).into())?;
-        let done: u64 = worker::blocks(&output)?.iter().map(|block| block.operations).sum();
-        ensure!(done == count, "the worker did {done} of {count} statements");
+        let steps = worker::step(setup, BlockLimit::Operations { count: operations });
+        let requests = worker::on_server(self.address, steps.into());
+        let command = worker::command(self.dbdyno, &requests, &self.output())?;
+        Ok(WorkerRun { command, operations })
+    }
+
+    /// Whether the worker did so many operations in its last run.
+    fn check(&self, operations: u64) -> anyhow::Result<()> {
+        let done: u64 = worker::blocks(&self.output())?.iter().map(|block| block.operations).sum();
+        ensure!(done == operations, "the worker did {done} of {operations} statements");
         Ok(())
     }
 
@@ -321,10 +346,21 @@ impl Sides<'_> {
 
     /// The file with the worker's replies.
     fn ask(&self, steps: Vec<Request>) -> anyhow::Result<PathBuf> {
-        let output = self.directory.join("worker.out");
+        let output = self.output();
         worker::answered(self.dbdyno, &worker::on_server(self.address, steps), &output)?;
         Ok(output)
     }
+
+    fn output(&self) -> PathBuf {
+        self.directory.join("worker.out")
+    }
+}
+
+/// The worker before its run.
+struct WorkerRun {
+    command: Command,
+    /// As many as its statements.
+    operations: u64,
 }
 
 /// Of each pair of runs what was found with sysbench and with the worker.

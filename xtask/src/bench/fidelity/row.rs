@@ -123,7 +123,9 @@ impl Row {
             Verdict::Intended => {
                 format!("  {}", self.measure.known.map_or(self.measure.why_apart, |known| known.why))
             }
-            Verdict::Open => "  open: too much noise".to_owned(),
+            Verdict::Open => {
+                format!("  open: may differ by more than {:.0} %", self.measure.tolerance * 100.0)
+            }
             Verdict::Differs => "  DIFFERS".to_owned(),
         }
     }
