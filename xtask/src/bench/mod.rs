@@ -60,6 +60,9 @@ enum Bench {
     Sql(sql::Arguments),
     /// What a server counts of each event, of the worker and of sysbench's own scripts; fails if they differ
     Fidelity(fidelity::Arguments),
+    /// Sends to a server what `fidelity` has recorded of a client
+    #[command(hide = true)]
+    Replay(fidelity::tape::Arguments),
     /// Client CPU of each row of the Insert Benchmark against a client in Python, and how late its inserts begin; fails above the goals
     Insert(insert::Arguments),
     /// Seconds to add a store of a thousand runs to another, and for the pages of `dbdyno serve` on it; fails above the goals
@@ -168,6 +171,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
         Bench::Fidelity(arguments) => fidelity::run(arguments),
+        Bench::Replay(arguments) => fidelity::tape::run(arguments).map(|()| Ending::Met),
         Bench::Insert(arguments) => insert::run(arguments),
         Bench::Merge(arguments) => merge::run(arguments),
         Bench::Mongo(arguments) => mongo::run(arguments),

@@ -15,8 +15,6 @@ use std::time::{Duration, Instant};
 const TURN: Duration = Duration::from_millis(5);
 /// One turn of two clients of a server. Between turns the server is waited for, so that they are longer.
 const TURN_AT_SERVER: Duration = Duration::from_millis(25);
-/// How often the end of a client is looked for within its turn.
-const LOOK: Duration = Duration::from_millis(1);
 /// A server that used less than a twentieth of such a time is at rest. The kernel counts the time of a thread that runs once a tick of 4 ms.
 const REST: Duration = Duration::from_millis(5);
 /// Then the next turn begins though the server is not at rest.
@@ -41,7 +39,7 @@ fn race(commands: [Command; 2]) -> anyhow::Result<[Used; 2]> {
     while racers.iter().any(Racer::runs) {
         let alone = racers.iter().filter(|racer| racer.runs()).count() == 1;
         for racer in &mut racers {
-            racer.turn(alone)?;
+            racer.turn(TURN, alone)?;
         }
         ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
     }
@@ -58,40 +56,31 @@ pub fn against(reference: Command, ours: Command, ours_first: bool) -> anyhow::R
     race([reference, ours])
 }
 
-/// What a server used for one of two clients.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Served {
-    /// CPU time of the server in the client's turns, until it was at rest again.
-    pub cpu: Duration,
-    /// Of the client's turns alone.
-    pub took: Duration,
-}
-
-/// Runs two clients of one server to their ends, in turns from the first to the last: one whose other has ended is stopped as often as before. The
-/// meter tells the CPU time that the server has used.
+/// Runs two clients of one server to their ends, in turns from the first to the last: one whose other has ended is stopped as often as before. What the
+/// server used for each by the meter, which tells its CPU time: in the client's turns and until it was at rest after them.
 pub fn at_server(
     clients: [Command; 2],
     meter: impl Fn() -> anyhow::Result<Duration>,
-) -> anyhow::Result<[Served; 2]> {
+) -> anyhow::Result<[Duration; 2]> {
     let [first, second] = clients;
     let mut racers = [Racer::start(first)?, Racer::start(second)?];
-    let mut served = [Served::default(); 2];
+    let mut used_for = [Duration::ZERO; 2];
     let began = Instant::now();
     let mut used = meter()?;
     while racers.iter().any(Racer::runs) {
-        for (racer, served) in racers.iter_mut().zip(&mut served) {
+        for (racer, used_for) in racers.iter_mut().zip(&mut used_for) {
             if !racer.runs() {
                 std::thread::sleep(TURN_AT_SERVER);
                 continue;
             }
-            served.took += racer.turn_at_server()?;
+            racer.turn(TURN_AT_SERVER, false)?;
             let used_then = at_rest(&meter)?;
-            served.cpu += used_then.saturating_sub(used);
+            *used_for += used_then.saturating_sub(used);
             used = used_then;
         }
         ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
     }
-    Ok(served)
+    Ok(used_for)
 }
 
 /// What the meter tells once the server has done what it was asked for.
@@ -113,7 +102,7 @@ pub fn run_alone(command: Command) -> anyhow::Result<Used> {
     let mut racer = Racer::start(command)?;
     let began = Instant::now();
     while racer.runs() {
-        racer.turn(true)?;
+        racer.turn(TURN, true)?;
         ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
     }
     racer.used()
@@ -165,31 +154,16 @@ impl Racer {
     }
 
     /// Lets it run for a turn, and go on after it where it is `alone`.
-    fn turn(&mut self, alone: bool) -> anyhow::Result<()> {
+    fn turn(&mut self, length: Duration, alone: bool) -> anyhow::Result<()> {
         if !self.runs() {
             return Ok(());
         }
         self.signal(libc::SIGCONT)?;
-        std::thread::sleep(TURN);
+        std::thread::sleep(length);
         if !alone {
             self.signal(libc::SIGSTOP)?;
         }
         self.look()
-    }
-
-    /// Lets it run for a turn or until its end; how long that was.
-    fn turn_at_server(&mut self) -> anyhow::Result<Duration> {
-        let began = Instant::now();
-        self.signal(libc::SIGCONT)?;
-        while began.elapsed() < TURN_AT_SERVER {
-            std::thread::sleep(LOOK);
-            self.look()?;
-            if !self.runs() {
-                return Ok(began.elapsed());
-            }
-        }
-        self.signal(libc::SIGSTOP)?;
-        Ok(began.elapsed())
     }
 
     fn signal(&self, signal: libc::c_int) -> anyhow::Result<()> {
@@ -260,18 +234,17 @@ mod tests {
         }
     }
 
-    /// The server is a shell that counts whatever one of the clients asks for.
     #[test]
     fn what_a_server_used_is_told_for_each_of_its_clients() {
-        let turns = Cell::new(0_u32);
+        let told = Cell::new(0_u32);
+        // A server that uses a microsecond from one look to the next, until it has used forty.
         let meter = || {
-            turns.set(turns.get() + 1);
-            Ok(Duration::from_millis(u64::from(turns.get().min(40))) / 40)
+            told.set(told.get() + 1);
+            Ok(Duration::from_micros(u64::from(told.get().min(40))))
         };
-        let [first, second] = at_server([shell("sleep 0.12"), shell("sleep 0.01")], meter).unwrap();
-        assert!(first.took > second.took, "{first:?} {second:?}");
-        assert!(second.cpu > Duration::ZERO && first.cpu > second.cpu, "{first:?} {second:?}");
-        assert!(first.cpu + second.cpu <= Duration::from_millis(1), "{first:?} {second:?}");
+        let [first, second] = at_server([shell("sleep 0.12"), shell(":")], meter).unwrap();
+        assert!(second > Duration::ZERO && first > second, "{first:?} {second:?}");
+        assert!(first + second < Duration::from_micros(40), "{first:?} {second:?}");
     }
 
     #[test]

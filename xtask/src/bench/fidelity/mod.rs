@@ -1,8 +1,8 @@
 //! `cargo xtask bench fidelity`: the worker beside the classic programs, on the same engine and the same data: what the engine counts of each
 //! event. Counts depend on no noise. Of SQL servers the statements of the workload `sysbench-32.quick` beside Debian's sysbench, with its own
 //! scripts and with ours for what it has none; of RocksDB the steps of the sequences beside Debian's db_bench. The CPU time of a server has
-//! noise: it is the median of pairs of runs, with its 99 % interval; the programs of a pair are clients of the same server in turns of 25 ms, so
-//! that what the machine does meanwhile meets both alike.
+//! noise, and depends on the code of the program that asks it. So what both sent is sent again by one program: the median of pairs of runs, with its
+//! 99 % interval, on the same server in turns of 25 ms, so that what the machine does meanwhile meets both alike.
 //!
 //! Each is (count of a long run - count of a short one) / (events of the long one - of the short one): what connecting, preparing and reading
 //! the counters cost falls out.
@@ -11,11 +11,12 @@ mod cases;
 mod counters;
 mod rocksdb;
 mod row;
+pub mod tape;
 
 use super::client::library_of;
 use super::client::sides::Programs;
 use super::own_server::{OwnServer, Reached};
-use super::race::{self, Served};
+use super::race;
 use super::sql::{sysbench_connection, table};
 use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
@@ -33,6 +34,7 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// How long the server is waited for after a load or a run.
 const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
@@ -168,17 +170,19 @@ struct Sides<'a> {
 
 impl Sides<'_> {
     fn compare(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<Row>> {
-        let counted = |side: Side| -> anyhow::Result<(Counters, Counters)> {
-            let long = self.counted(side, case, case.events, seed)?;
-            Ok((long, self.counted(side, case, case.short_events(), seed)?))
+        let counted = |side: Side| -> anyhow::Result<((Counters, Counters), f64)> {
+            let (long, long_took) = self.counted(side, case, case.events, seed)?;
+            let (short, short_took) = self.counted(side, case, case.short_events(), seed)?;
+            let per_s = case.events_between() / difference_ns(long_took, short_took) * 1e9;
+            Ok(((long, short), per_s))
         };
-        let both = (counted(Side::Classic)?, counted(Side::Ours)?);
+        let ((classic, classic_per_s), (ours, our_per_s)) = (counted(Side::Classic)?, counted(Side::Ours)?);
         let dialect = self.address.dialect;
-        let mut rows = Row::of(dialect.name(), case.step, measures(dialect), both, case.events_between());
+        let (engine, events) = (dialect.name(), case.events_between());
+        let mut rows = Row::of(engine, case.step, measures(dialect), (classic, ours), events);
+        rows.push(Row::of_pairs(engine, case.step, &RATE, &[[classic_per_s, our_per_s]])?);
         if pairs > 0 {
-            let Pairs { cpu_ns, per_s } = self.of_pairs(case, pairs, seed)?;
-            rows.push(Row::of_pairs(dialect.name(), case.step, &CPU, &cpu_ns)?);
-            rows.push(Row::of_pairs(dialect.name(), case.step, &RATE, &per_s)?);
+            rows.push(Row::of_pairs(engine, case.step, &CPU, &self.cpu_of_pairs(case, pairs, seed)?)?);
         }
         Ok(rows)
     }
@@ -194,19 +198,27 @@ impl Sides<'_> {
         Ok(())
     }
 
-    /// What the server counts while a client does so many events on a table that was just loaded.
-    fn counted(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<Counters> {
+    /// What the server counts while a client does so many events on a table that was just loaded, and how long the client takes.
+    fn counted(
+        &self,
+        side: Side,
+        case: &Case,
+        events: u64,
+        seed: u64,
+    ) -> anyhow::Result<(Counters, Duration)> {
         self.load()?;
         let purge_is_held = self.hold_purge()?;
         let before = self.status()?;
+        let began = Instant::now();
         self.run(side, case, events, seed)?;
+        let took = began.elapsed();
         if purge_is_held.is_none() {
             self.settle()?;
         }
         let after = self.status()?;
         drop(purge_is_held);
         self.unload()?;
-        Ok(after.since(&before))
+        Ok((after.since(&before), took))
     }
 
     /// A transaction that may still read all rows as they are now. InnoDB's purge waits for it: what purge logs and counts depends on when it runs,
@@ -220,48 +232,59 @@ impl Sides<'_> {
         Ok(Some(connection))
     }
 
-    /// The server's CPU time, in nanoseconds an event, and events a second, with sysbench and with the worker, which are its clients in turns; which of
+    /// The server's CPU time, in nanoseconds an event, for what sysbench and for what the worker sends: sent again by the same program, in turns; which of
     /// them is first is drawn. Those that write do it to tables that were just loaded.
-    fn of_pairs(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Pairs> {
+    fn cpu_of_pairs(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<[f64; 2]>> {
         let writes = self.workload.step(case.step)?.operation.writes();
-        let mut pairs_done = Pairs::default();
+        let reload = || if writes { self.unload().and_then(|()| self.load()) } else { Ok(()) };
+        // Half of the events that are counted: in turns they take twice their time.
+        let (long, short) = (case.events / 2, case.short_events() / 2);
         self.load()?;
+        for (side, events) in
+            [Side::Classic, Side::Ours].into_iter().flat_map(|side| [(side, long), (side, short)])
+        {
+            let run = |recorder: &_| {
+                let recorded = Sides { address: recorder, directory: self.directory.clone(), ..*self };
+                recorded.run(side, case, events, seed)
+            };
+            tape::record(self.address, &self.directory, &self.tape(side, events), run)?;
+            reload()?;
+        }
+        let mut cpu_ns = Vec::new();
         for pair in 0..pairs {
-            if writes && pair > 0 {
-                self.unload()?;
-                self.load()?;
-            }
             let purge_is_held = self.hold_purge()?;
-            let seed = scrambled(seed, pair);
-            // Half of the events that are counted: in turns they take twice their time.
-            let (long, short) =
-                (self.race(case, case.events / 2, seed)?, self.race(case, case.short_events() / 2, seed)?);
+            let ours_first = scrambled(seed, pair) & 1 == 0;
+            let (of_long, of_short) = (self.replay(long, ours_first)?, self.replay(short, ours_first)?);
             drop(purge_is_held);
-            let both = [Side::Classic as usize, Side::Ours as usize];
-            let between = case.events_between() / 2.0;
-            pairs_done.cpu_ns.push(both.map(|side| difference_ns(long[side].cpu, short[side].cpu) / between));
-            pairs_done
-                .per_s
-                .push(both.map(|side| between / difference_ns(long[side].took, short[side].took) * 1e9));
+            cpu_ns.push(
+                [Side::Classic as usize, Side::Ours as usize]
+                    .map(|side| difference_ns(of_long[side], of_short[side]) / (long - short) as f64),
+            );
+            reload()?;
         }
         self.unload()?;
-        Ok(pairs_done)
+        Ok(cpu_ns)
     }
 
-    /// Both on the same tables, in turns.
-    fn race(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<[Served; 2]> {
-        let mut sysbench = self.sysbench(case, events, seed)?;
-        sysbench.stdout(worker::create(&self.directory.join("sysbench.out"))?);
-        let ours = self.worker(case, events, seed)?;
+    /// CPU time of the server for what both sent in runs of so many events.
+    fn replay(&self, events: u64, ours_first: bool) -> anyhow::Result<[Duration; 2]> {
+        let program = std::env::current_exe().context("failed to find this program")?;
+        let address = serde_json::to_string(self.address)?;
+        let [classic, ours] = [Side::Classic, Side::Ours].map(|side| {
+            let mut command = Command::new(&program);
+            command.args(["bench", "replay"]).arg(self.tape(side, events)).arg(&address);
+            command
+        });
         let meter = || self.server.cpu_time();
-        let served = if seed & 1 == 0 {
-            let [ours, classic] = race::at_server([ours.command, sysbench], meter)?;
-            [classic, ours]
-        } else {
-            race::at_server([sysbench, ours.command], meter)?
-        };
-        self.check(ours.operations)?;
-        Ok(served)
+        if ours_first {
+            let [ours, classic] = race::at_server([ours, classic], meter)?;
+            return Ok([classic, ours]);
+        }
+        race::at_server([classic, ours], meter)
+    }
+
+    fn tape(&self, side: Side, events: u64) -> PathBuf {
+        self.directory.join(format!("{side:?}-{events}.tape"))
     }
 
     fn run(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
@@ -361,15 +384,6 @@ struct WorkerRun {
     command: Command,
     /// As many as its statements.
     operations: u64,
-}
-
-/// Of each pair of runs what was found with sysbench and with the worker.
-#[derive(Default)]
-struct Pairs {
-    /// CPU of the server an event.
-    cpu_ns: Vec<[f64; 2]>,
-    /// Events.
-    per_s: Vec<[f64; 2]>,
 }
 
 fn transaction_of(operation: &Operation) -> Option<&Transaction> {

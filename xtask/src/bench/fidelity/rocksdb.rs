@@ -7,7 +7,7 @@ use crate::bench::client::sides::Programs;
 use crate::bench::{Scratch, printed, race, worker};
 use anyhow::Context;
 use model::wire::{BlockLimit, EngineText, Library, Request, StepSetup};
-use model::workload::{DataSet, Direction, Operation};
+use model::workload::{DataSet, Direction, Operation, PerfLevel};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -259,6 +259,8 @@ impl Rocksdb<'_> {
         let setup = StepSetup {
             wal: case.wal,
             background_write_bytes_per_s,
+            // That of db_bench, and of the workloads with these steps.
+            perf_level: PerfLevel::Disable,
             ..StepSetup::plain(case.operation.clone(), data, self.seed)
         };
         let mut requests = vec![
