@@ -3,17 +3,20 @@
 //! The CPU time of a server depends on the program that asks it: 8 KiB more of code that a client runs between two statements cost Postgres 2 % and MariaDB
 //! 3 %, since both programs share caches. Sent again by one program, only what was sent is left to differ.
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use model::address::{Endpoint, ServerAddress};
+use model::workload::sql::Dialect;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often it is looked for the next connection of a client.
 const LOOK: Duration = Duration::from_millis(2);
@@ -35,7 +38,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         serde_json::from_str(&arguments.address).context("no address of a server")?;
     let bytes = fs::read(&arguments.tape)
         .with_context(|| format!("failed to read `{}`", arguments.tape.display()))?;
-    replay(&exchanges(&bytes).context("the tape is cut")?, &Stream::connect(&address.endpoint)?)
+    let tape = exchanges(&bytes).context("the tape is cut")?;
+    replay(&tape, address.dialect, &Stream::connect(&address.endpoint)?)
 }
 
 /// What was sent until the server answered, and how many bytes it answered until more was sent. A server that speaks first was sent nothing.
@@ -43,7 +47,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 struct Exchange {
     sent: Vec<u8>,
     answered: u64,
+    /// Of the answer the first bytes, and zeros if it is shorter.
+    begin: [u8; BEGIN],
 }
+
+/// So many hold the number of a statement that MySQL has prepared.
+const BEGIN: usize = 9;
 
 /// Has a client run that takes the recorder for the server, and writes down what it sent on the connection on which it asked most.
 pub fn record(
@@ -80,9 +89,10 @@ pub fn record(
     let recorded = recorded.into_inner().unwrap_or_else(PoisonError::into_inner);
     let longest = recorded.into_iter().max_by_key(Vec::len).context("the client made no connection")?;
     let mut bytes = Vec::new();
-    for Exchange { sent, answered } in &longest {
+    for Exchange { sent, answered, begin } in &longest {
         bytes.extend_from_slice(&(sent.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&answered.to_le_bytes());
+        bytes.extend_from_slice(begin);
         bytes.extend_from_slice(sent);
     }
     fs::write(tape, bytes).with_context(|| format!("failed to write `{}`", tape.display()))
@@ -93,8 +103,9 @@ fn exchanges(mut bytes: &[u8]) -> Option<Vec<Exchange>> {
     while !bytes.is_empty() {
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let (answered, rest) = rest.split_first_chunk::<8>()?;
+        let (begin, rest) = rest.split_first_chunk::<BEGIN>()?;
         let (sent, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        all.push(Exchange { sent: sent.to_vec(), answered: u64::from_le_bytes(*answered) });
+        all.push(Exchange { sent: sent.to_vec(), answered: u64::from_le_bytes(*answered), begin: *begin });
         bytes = rest;
     }
     Some(all)
@@ -117,7 +128,13 @@ fn relay(client: &Stream, server: &Stream) -> Vec<Exchange> {
             });
             server.send_no_more();
         });
-        pass(server, client, |bytes| on_last(|_| true, &|last| last.answered += bytes.len() as u64));
+        pass(server, client, |bytes| {
+            on_last(|_| true, &|last| {
+                let known = usize::try_from(last.answered).map_or(BEGIN, |known| known.min(BEGIN));
+                last.begin[known..].iter_mut().zip(bytes).for_each(|(kept, byte)| *kept = *byte);
+                last.answered += bytes.len() as u64;
+            });
+        });
         client.send_no_more();
     });
     log.into_inner().unwrap_or_else(PoisonError::into_inner)
@@ -141,24 +158,90 @@ fn pass(mut from: &Stream, mut to: &Stream, note: impl Fn(&[u8])) {
 
 /// # Errors
 /// Answers of other lengths than those on the tape.
-fn replay(tape: &[Exchange], mut server: &Stream) -> anyhow::Result<()> {
+fn replay(tape: &[Exchange], dialect: Dialect, mut server: &Stream) -> anyhow::Result<()> {
     server.time_out(ANSWER_TIMEOUT)?;
     let mut buffer = vec![0; BUFFER];
-    for (Exchange { sent, answered }, number) in tape.iter().zip(1..) {
-        let failed = || format!("the server did not answer request {number} of {} as before", tape.len());
-        server.write_all(sent).with_context(failed)?;
-        let mut left = usize::try_from(*answered)?;
+    let mut statements = Statements::default();
+    let mut sent = Vec::new();
+    for (exchange, number) in tape.iter().zip(1..) {
+        let answered = exchange.answered;
+        let failed = || {
+            format!(
+                "the server did not answer request {number} of {} with {answered} bytes as before",
+                tape.len()
+            )
+        };
+        sent.clone_from(&exchange.sent);
+        if dialect == Dialect::Mysql {
+            statements.renumber(&mut sent);
+        }
+        server.write_all(&sent).with_context(failed)?;
+        let (mut begin, mut begun) = ([0; BEGIN], 0);
+        let (mut left, began) = (usize::try_from(answered)?, Instant::now());
         while left > 0 {
             let most = left.min(buffer.len());
-            let length = server.read(&mut buffer[..most]).with_context(failed)?;
-            ensure!(length > 0, failed());
-            left -= length;
+            match server.read(&mut buffer[..most]) {
+                Ok(length @ 1..) => {
+                    begin[begun..].iter_mut().zip(&buffer[..length]).for_each(|(kept, byte)| *kept = *byte);
+                    begun = (begun + length).min(BEGIN);
+                    left -= length;
+                }
+                // It was stopped at the end of its turn, and the time of the timeout begins anew.
+                Err(error) if error.kind() == ErrorKind::Interrupted && began.elapsed() < ANSWER_TIMEOUT => {}
+                Ok(_) => bail!(failed()),
+                Err(error) => return Err(error).with_context(failed),
+            }
+        }
+        if dialect == Dialect::Mysql && command(&exchange.sent) == Some(PREPARE) {
+            statements.learn(&exchange.begin, &begin);
         }
     }
     server.send_no_more();
-    let more = server.read(&mut buffer).context("the server did not end the connection")?;
-    ensure!(more == 0, "the server answered more than before");
+    let mut more = Vec::new();
+    server.read_to_end(&mut more).context("the server did not end the connection")?;
+    ensure!(more.is_empty(), "the server answered more than before");
     Ok(())
+}
+
+/// COM_STMT_PREPARE of MySQL, and the commands that begin with the number of a statement: EXECUTE, SEND_LONG_DATA, CLOSE, RESET.
+const PREPARE: u8 = 0x16;
+const OF_STATEMENT: RangeInclusive<u8> = 0x17..=0x1a;
+
+/// What the server calls prepared statements, by their numbers on the tape: a server of MariaDB numbers those of all connections together.
+#[derive(Default)]
+struct Statements(BTreeMap<[u8; 4], [u8; 4]>);
+
+impl Statements {
+    /// Of the answers to a PREPARE: a packet's head of four bytes, a zero, the number.
+    fn learn(&mut self, taped: &[u8; BEGIN], answered: &[u8; BEGIN]) {
+        let number = |begin: &[u8; BEGIN]| [begin[5], begin[6], begin[7], begin[8]];
+        self.0.insert(number(taped), number(answered));
+    }
+
+    fn renumber(&self, mut sent: &mut [u8]) {
+        while let Some(length) = packet(sent) {
+            let (one, rest) = sent.split_at_mut(length);
+            if command(one).is_some_and(|command| OF_STATEMENT.contains(&command))
+                && let Some(number) = one.get_mut(5..BEGIN)
+                && let Some(new) = <[u8; 4]>::try_from(&*number).ok().and_then(|old| self.0.get(&old))
+            {
+                number.copy_from_slice(new);
+            }
+            sent = rest;
+        }
+    }
+}
+
+/// The length of the first packet of MySQL with its head, if it is whole.
+fn packet(bytes: &[u8]) -> Option<usize> {
+    let [low, middle, high, _] = *bytes.first_chunk::<4>()?;
+    let length = 4 + usize::from(low) + (usize::from(middle) << 8) + (usize::from(high) << 16);
+    (length <= bytes.len()).then_some(length)
+}
+
+/// Of a packet that begins one.
+fn command(packet: &[u8]) -> Option<u8> {
+    (*packet.get(3)? == 0).then(|| packet.get(4).copied()).flatten()
 }
 
 enum Listener {
@@ -271,7 +354,6 @@ impl Write for &Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::workload::sql::Dialect;
 
     /// Greets, and answers each byte with two of it. Without an end it waits for the client's.
     fn serve(listener: &UnixListener, clients: usize) {
@@ -308,21 +390,51 @@ mod tests {
             })
             .unwrap();
             let taped = exchanges(&fs::read(&tape).unwrap()).unwrap();
-            let expected = [(&b""[..], 5), (b"abc", 6), (b"d", 2)];
-            assert_eq!(taped, expected.map(|(sent, answered)| Exchange { sent: sent.to_vec(), answered }));
-            replay(&taped, &Stream::connect(&endpoint).unwrap()).unwrap();
-            let one_less = [Exchange { sent: b"a".to_vec(), answered: 6 }];
-            let error = replay(&one_less, &Stream::connect(&endpoint).unwrap()).unwrap_err();
+            let expected = [
+                (&b""[..], 5, *b"hello\0\0\0\0"),
+                (b"abc", 6, *b"aabbcc\0\0\0"),
+                (b"d", 2, *b"dd\0\0\0\0\0\0\0"),
+            ];
+            let exchange =
+                |(sent, answered, begin): (&[u8], _, _)| Exchange { sent: sent.to_vec(), answered, begin };
+            assert_eq!(taped, expected.map(exchange));
+            let replay =
+                |tape: &[Exchange]| replay(tape, Dialect::Postgres, &Stream::connect(&endpoint).unwrap());
+            replay(&taped).unwrap();
+            let error = replay(&[exchange((b"a", 6, [0; BEGIN]))]).unwrap_err();
             assert!(error.to_string().contains("answered more than before"), "{error:#}");
         });
     }
 
     #[test]
     fn a_tape_that_is_cut_is_none() {
-        let whole = [&3_u64.to_le_bytes()[..], &7_u64.to_le_bytes(), b"abc"].concat();
-        assert_eq!(exchanges(&whole), Some(vec![Exchange { sent: b"abc".to_vec(), answered: 7 }]));
+        let whole = [&3_u64.to_le_bytes()[..], &7_u64.to_le_bytes(), b"beginning", b"abc"].concat();
+        let expected = Exchange { sent: b"abc".to_vec(), answered: 7, begin: *b"beginning" };
+        assert_eq!(exchanges(&whole), Some(vec![expected]));
         for length in 1..whole.len() {
             assert_eq!(exchanges(&whole[..length]), None, "{length}");
         }
+    }
+
+    #[test]
+    fn statements_are_executed_by_the_numbers_that_the_server_has_for_them_now() {
+        let mut statements = Statements::default();
+        statements.learn(b"\x0c\0\0\x01\0\x03\0\0\0", b"\x0c\0\0\x01\0\x07\x01\0\0");
+        // EXECUTE of 3 and of 4, CLOSE of 3, a query with the same bytes.
+        let mut sent = [
+            &b"\x06\0\0\0\x17\x03\0\0\0x"[..],
+            b"\x05\0\0\0\x17\x04\0\0\0",
+            b"\x05\0\0\0\x19\x03\0\0\0",
+            b"\x05\0\0\0\x03\x03\0\0\0",
+        ]
+        .concat();
+        statements.renumber(&mut sent);
+        let expected = [
+            &b"\x06\0\0\0\x17\x07\x01\0\0x"[..],
+            b"\x05\0\0\0\x17\x04\0\0\0",
+            b"\x05\0\0\0\x19\x07\x01\0\0",
+            b"\x05\0\0\0\x03\x03\0\0\0",
+        ];
+        assert_eq!(sent, expected.concat());
     }
 }
