@@ -176,6 +176,7 @@ impl Sides<'_> {
             let per_s = case.events_between() / difference_ns(long_took, short_took) * 1e9;
             Ok(((long, short), per_s))
         };
+        self.load()?;
         let ((classic, classic_per_s), (ours, our_per_s)) = (counted(Side::Classic)?, counted(Side::Ours)?);
         let dialect = self.address.dialect;
         let (engine, events) = (dialect.name(), case.events_between());
@@ -184,6 +185,7 @@ impl Sides<'_> {
         if pairs > 0 {
             rows.push(Row::of_pairs(engine, case.step, &CPU, &self.cpu_of_pairs(case, pairs, seed)?)?);
         }
+        self.unload()?;
         Ok(rows)
     }
 
@@ -198,7 +200,7 @@ impl Sides<'_> {
         Ok(())
     }
 
-    /// What the server counts while a client does so many events on a table that was just loaded, and how long the client takes.
+    /// What the server counts while a client does so many events, and how long the client takes.
     fn counted(
         &self,
         side: Side,
@@ -206,7 +208,7 @@ impl Sides<'_> {
         events: u64,
         seed: u64,
     ) -> anyhow::Result<(Counters, Duration)> {
-        self.load()?;
+        self.renew(case)?;
         let purge_is_held = self.hold_purge()?;
         let before = self.status()?;
         let began = Instant::now();
@@ -217,7 +219,6 @@ impl Sides<'_> {
         }
         let after = self.status()?;
         drop(purge_is_held);
-        self.unload()?;
         Ok((after.since(&before), took))
     }
 
@@ -233,25 +234,23 @@ impl Sides<'_> {
     }
 
     /// The server's CPU time, in nanoseconds an event, for what sysbench and for what the worker sends: sent again by the same program, in turns; which of
-    /// them is first is drawn. Those that write do it to tables that were just loaded.
+    /// them is first is drawn.
     fn cpu_of_pairs(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<[f64; 2]>> {
-        let writes = self.workload.step(case.step)?.operation.writes();
-        let reload = || if writes { self.unload().and_then(|()| self.load()) } else { Ok(()) };
         // Half of the events that are counted: in turns they take twice their time.
         let (long, short) = (case.events / 2, case.short_events() / 2);
-        self.load()?;
-        for (side, events) in
-            [Side::Classic, Side::Ours].into_iter().flat_map(|side| [(side, long), (side, short)])
-        {
+        let runs = [Side::Classic, Side::Ours].into_iter().flat_map(|side| [(side, long), (side, short)]);
+        for (side, events) in runs {
+            self.renew(case)?;
             let run = |recorder: &_| {
                 let recorded = Sides { address: recorder, directory: self.directory.clone(), ..*self };
-                recorded.run(side, case, events, seed)
+                // Of other values in each: what a row has already is no update.
+                recorded.run(side, case, events, scrambled(seed, events))
             };
             tape::record(self.address, &self.directory, &self.tape(side, events), run)?;
-            reload()?;
         }
         let mut cpu_ns = Vec::new();
         for pair in 0..pairs {
+            self.renew(case)?;
             let purge_is_held = self.hold_purge()?;
             let ours_first = scrambled(seed, pair) & 1 == 0;
             let (of_long, of_short) = (self.replay(long, ours_first)?, self.replay(short, ours_first)?);
@@ -260,9 +259,7 @@ impl Sides<'_> {
                 [Side::Classic as usize, Side::Ours as usize]
                     .map(|side| difference_ns(of_long[side], of_short[side]) / (long - short) as f64),
             );
-            reload()?;
         }
-        self.unload()?;
         Ok(cpu_ns)
     }
 
@@ -349,6 +346,15 @@ impl Sides<'_> {
     fn load(&self) -> anyhow::Result<()> {
         let setup = |operation| Ok(self.setup(operation, 1));
         worker::blocks(&self.ask(table::load(self.workload.data.keys, SETTLE_TIMEOUT, setup)?)?).map(drop)
+    }
+
+    /// Steps that write do it to tables that were just loaded.
+    fn renew(&self, case: &Case) -> anyhow::Result<()> {
+        if !self.workload.step(case.step)?.operation.writes() {
+            return Ok(());
+        }
+        self.unload()?;
+        self.load()
     }
 
     fn unload(&self) -> anyhow::Result<()> {
