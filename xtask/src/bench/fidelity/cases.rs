@@ -1,5 +1,7 @@
 //! The microbenchmarks, and how sysbench is told to run each: by a script that comes with it, or by one of ours for those that have none.
 
+use std::time::Duration;
+
 /// Our script, in the directory of a run.
 pub const OURS: &str = "microbenchmarks.lua";
 pub const OUR_SCRIPT: &str = include_str!("microbenchmarks.lua");
@@ -81,6 +83,12 @@ impl Case {
         self.events / 10
     }
 
+    /// How many fit in this time, if the long run took so long.
+    pub fn events_in(&self, long_run: Duration, time: Duration) -> u64 {
+        let events = u128::from(self.events) * time.as_micros() / long_run.as_micros().max(1);
+        u64::try_from(events).unwrap_or(u64::MAX)
+    }
+
     /// By how many the runs differ.
     pub fn events_between(&self) -> f64 {
         (self.events - self.short_events()) as f64
@@ -118,6 +126,14 @@ mod tests {
                 .collect();
             assert!(left_out.is_empty(), "{left_out:?}");
         }
+    }
+
+    #[test]
+    fn as_many_events_as_fit_in_a_time() {
+        let case = CASES[0];
+        let in_half = case.events_in(Duration::from_secs(2), Duration::from_secs(1));
+        assert_eq!(in_half, case.events / 2);
+        assert_eq!(case.events_in(Duration::ZERO, Duration::from_micros(1)), case.events);
     }
 
     #[test]

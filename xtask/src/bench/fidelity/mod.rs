@@ -40,6 +40,8 @@ use std::time::{Duration, Instant};
 const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 /// One of each dialect, new enough to count the blocks and the log of its clients.
 const BUILDS: [&str; 2] = ["postgres@18.6", "mariadb@10.11.19"];
+/// Of each side so much is sent again in a pair, as long as the events took that are counted.
+const REPLAYED: Duration = Duration::from_millis(600);
 /// Its tables and statements are compared.
 const WORKLOAD: &str = "sysbench-32.quick";
 
@@ -94,17 +96,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         };
         let text = printed(Command::new(&dbdyno).args(["workload", "show", WORKLOAD]))?;
         let workload = Workload::parse(&text, WORKLOAD)?;
-        // One for servers and another for clients: what the kernel's choice of CPUs costs is not in the counts, and what a client's own code takes of the
-        // caches is least there.
-        let allowed = cpus::allowed();
-        // This thread, and so all that it starts from now on.
-        let stay_on = |cpu: Option<&usize>| cpu.copied().into_iter().for_each(cpus::stay_on);
+        // Servers and clients are on one CPU: what it costs to wake another one is noise, and is in nothing that is counted. This thread, and so all that it
+        // starts from now on.
+        cpus::allowed().first().copied().into_iter().for_each(cpus::stay_on);
         for (build, number) in BUILDS.iter().zip(0_u32..) {
-            stay_on(allowed.first());
             let reached = if arguments.tcp { Reached::Tcp } else { Reached::Socket };
             let server =
                 OwnServer::start_for(&dbdyno, build, reached).with_context(|| (*build).to_owned())?;
-            stay_on(allowed.last());
             let directory = scratch.empty_directory(&format!("server-{number}"))?;
             fs::write(directory.join(OURS), OUR_SCRIPT).context("failed to write the script")?;
             let sides = Sides {
@@ -170,20 +168,21 @@ struct Sides<'a> {
 
 impl Sides<'_> {
     fn compare(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<Row>> {
-        let counted = |side: Side| -> anyhow::Result<((Counters, Counters), f64)> {
+        let counted = |side: Side| -> anyhow::Result<((Counters, Counters), f64, Duration)> {
             let (long, long_took) = self.counted(side, case, case.events, seed)?;
             let (short, short_took) = self.counted(side, case, case.short_events(), seed)?;
             let per_s = case.events_between() / difference_ns(long_took, short_took) * 1e9;
-            Ok(((long, short), per_s))
+            Ok(((long, short), per_s, long_took))
         };
         self.load()?;
-        let ((classic, classic_per_s), (ours, our_per_s)) = (counted(Side::Classic)?, counted(Side::Ours)?);
+        let (classic, classic_per_s, took) = counted(Side::Classic)?;
+        let (ours, our_per_s, _) = counted(Side::Ours)?;
         let dialect = self.address.dialect;
         let (engine, events) = (dialect.name(), case.events_between());
         let mut rows = Row::of(engine, case.step, measures(dialect), (classic, ours), events);
         rows.push(Row::of_pairs(engine, case.step, &RATE, &[[classic_per_s, our_per_s]])?);
         if pairs > 0 {
-            rows.push(Row::of_pairs(engine, case.step, &CPU, &self.cpu_of_pairs(case, pairs, seed)?)?);
+            rows.push(Row::of_pairs(engine, case.step, &CPU, &self.cpu_of_pairs(case, took, pairs, seed)?)?);
         }
         self.unload()?;
         Ok(rows)
@@ -235,9 +234,15 @@ impl Sides<'_> {
 
     /// The server's CPU time, in nanoseconds an event, for what sysbench and for what the worker sends: sent again by the same program, in turns; which of
     /// them is first is drawn.
-    fn cpu_of_pairs(&self, case: &Case, pairs: u64, seed: u64) -> anyhow::Result<Vec<[f64; 2]>> {
-        // Half of the events that are counted: in turns they take twice their time.
-        let (long, short) = (case.events / 2, case.short_events() / 2);
+    fn cpu_of_pairs(
+        &self,
+        case: &Case,
+        took: Duration,
+        pairs: u64,
+        seed: u64,
+    ) -> anyhow::Result<Vec<[f64; 2]>> {
+        let long = case.events_in(took, REPLAYED).clamp(10, case.events);
+        let short = long / 10;
         let runs = [Side::Classic, Side::Ours].into_iter().flat_map(|side| [(side, long), (side, short)]);
         for (side, events) in runs {
             self.renew(case)?;
