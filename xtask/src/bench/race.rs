@@ -83,6 +83,20 @@ pub fn at_server(
     Ok(used_for)
 }
 
+/// Runs clients of one server to their ends, one after the other; what it used for each.
+pub fn at_server_in_order(
+    clients: [Command; 2],
+    meter: impl Fn() -> anyhow::Result<Duration>,
+) -> anyhow::Result<[Duration; 2]> {
+    let used = |client: Command| {
+        let before = meter()?;
+        run_alone(client)?;
+        anyhow::Ok(at_rest(&meter)?.saturating_sub(before))
+    };
+    let [first, second] = clients;
+    Ok([used(first)?, used(second)?])
+}
+
 /// What the meter tells once the server has done what it was asked for.
 fn at_rest(meter: impl Fn() -> anyhow::Result<Duration>) -> anyhow::Result<Duration> {
     let began = Instant::now();

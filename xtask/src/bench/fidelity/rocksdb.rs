@@ -10,7 +10,6 @@ use model::wire::{BlockLimit, EngineText, Library, Request, StepSetup};
 use model::workload::{DataSet, Direction, Operation, PerfLevel};
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 /// Steps of the sequences and their benchmark.
 pub struct Case {
@@ -193,7 +192,7 @@ impl Case {
     }
 }
 
-/// What was counted while a process did so many operations, and how long it ran.
+/// What was counted while a process did so many operations, and how long it says that they took.
 struct Counted {
     counters: Counters,
     seconds: f64,
@@ -230,15 +229,14 @@ impl Rocksdb<'_> {
     /// The tickers of a process that opens a copy of the database and does so many operations.
     fn counted(&self, case: &Case, side: Side, operations: u64, template: &Path) -> anyhow::Result<Counted> {
         let directory = self.scratch.database("fidelity", (!case.fills()).then_some(template))?;
-        let began = Instant::now();
-        let text = match side {
+        let (text, seconds) = match side {
             Side::Classic => self.db_bench(case, operations, &directory)?,
             Side::Ours => self.worker(case, operations, &directory)?,
         };
-        Ok(Counted { counters: Counters::parse(&text), seconds: began.elapsed().as_secs_f64() })
+        Ok(Counted { counters: Counters::parse(&text), seconds })
     }
 
-    fn db_bench(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<String> {
+    fn db_bench(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<(String, f64)> {
         // A fill writes as many keys as there are.
         let keys = if case.fills() { operations } else { DATA.keys };
         let mut command = Command::new(&self.programs.db_bench);
@@ -254,10 +252,13 @@ impl Rocksdb<'_> {
             format!("--seed={}", self.seed),
         ]);
         command.args(case.writer.map(|bytes| format!("--benchmark_write_rate_limit={bytes}")));
-        printed(command.args(case.flags))
+        let text = printed(command.args(case.flags))?;
+        let results = formats::db_bench::parse(&text)?.results;
+        let us_per_op = results.last().context("db_bench told no result")?.us_per_op;
+        Ok((text, us_per_op * operations as f64 / 1e6))
     }
 
-    fn worker(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<String> {
+    fn worker(&self, case: &Case, operations: u64, directory: &Path) -> anyhow::Result<(String, f64)> {
         let data = if case.fills() { DataSet { keys: operations, ..DATA } } else { DATA };
         let background_write_bytes_per_s = case.writer;
         let setup = StepSetup {
@@ -280,8 +281,8 @@ impl Rocksdb<'_> {
         requests.extend([Request::ReadText { what: EngineText::Tickers }, Request::Close, Request::Exit]);
         let output = directory.with_extension("out");
         worker::answered(&self.programs.dbdyno, &requests, &output)?;
-        worker::blocks(&output)?;
-        worker::text(&output)
+        let seconds = worker::blocks(&output)?.iter().map(|block| block.wall.as_secs_f64()).sum();
+        Ok((worker::text(&output)?, seconds))
     }
 }
 
