@@ -42,12 +42,12 @@ pub struct EntryPage {
 }
 
 /// Runs, imports and bisections as one list; the column `list` says where `entry_key` belongs.
-const ENTRIES: &str = "
+pub(crate) const ENTRIES: &str = "
     WITH entries AS (
         SELECT run_key AS entry_key, 'run' AS list, id, runs.name AS name, purpose AS kind, outcome,
                started_at_us AS began_at_us, ended_at_us, workload_name AS workload, hosts.name AS host,
                '' AS told
-        FROM runs JOIN hosts USING (host_key)
+        FROM runs INDEXED BY runs_in_lists JOIN hosts USING (host_key)
         UNION ALL
         SELECT import_key, 'import', id, name, 'import', 'done', imported_at_us, imported_at_us, format, NULL, ''
         FROM imports
@@ -57,7 +57,7 @@ const ENTRIES: &str = "
         FROM bisections)";
 
 /// What the filter leaves of them.
-const MATCHING: &str = "
+pub(crate) const MATCHING: &str = "
     FROM entries
     WHERE (:kind IS NULL OR kind = :kind)
       AND (:status IS NULL OR coalesce(outcome, 'unfinished') = :status)
@@ -165,8 +165,10 @@ impl Store {
     /// The runs of a workload that were stored last, at most `limit`, the last one first.
     pub fn runs_of(&self, workload: &str, limit: u32) -> Result<Vec<RunHead>, Error> {
         self.sql(format!("list the runs of {workload}"), |connection| {
-            let sql = format!("{HEADS} WHERE workload_name = ? ORDER BY run_key DESC LIMIT ?");
-            connection.prepare_cached(&sql)?.query_map(params![workload, limit], head)?.collect()
+            connection
+                .prepare_cached(&format!("{HEADS} {NEWEST}"))?
+                .query_map(params![workload, limit], head)?
+                .collect()
         })
     }
 
@@ -215,6 +217,11 @@ impl Store {
 pub(crate) const HEADS: &str =
     "SELECT id, runs.name AS name, purpose, outcome, started_at_us, ended_at_us, boot_id, tool_version
                      FROM runs JOIN hosts USING (host_key)";
+
+/// The newest of a workload, found among keys: of all others not even a row is read.
+pub(crate) const NEWEST: &str = "
+    WHERE run_key IN (SELECT run_key FROM runs WHERE workload_name = ? ORDER BY run_key DESC LIMIT ?)
+    ORDER BY run_key DESC";
 
 fn head(row: &Row<'_>) -> rusqlite::Result<RunHead> {
     Ok(RunHead {

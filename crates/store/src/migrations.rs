@@ -9,7 +9,7 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 19] = [
+const MIGRATIONS: [&str; 20] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
@@ -29,6 +29,7 @@ const MIGRATIONS: [&str; 19] = [
     include_str!("../migrations/0017_watch_told.sql"),
     include_str!("../migrations/0018_reading_names.sql"),
     include_str!("../migrations/0019_several_hosts.sql"),
+    include_str!("../migrations/0020_a_lab.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.
@@ -250,7 +251,8 @@ mod tests {
             AND tbl_name IN ('runs', 'shapes') AND sql IS NOT NULL ORDER BY name)";
         assert_eq!(
             text(indexes),
-            "runs_by_name,runs_by_purpose,runs_by_start,runs_by_workload,shapes_by_trial"
+            "runs_by_campaign,runs_by_host,runs_by_name,runs_by_purpose,runs_by_start,runs_by_workload,runs_in_lists,\
+             shapes_by_trial"
         );
     }
 

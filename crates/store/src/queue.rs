@@ -69,6 +69,8 @@ impl Writer {
 /// The first that waits, of the campaign that is the first parameter.
 const FIRST: &str = "(SELECT * FROM queued_runs WHERE campaign = ?1 ORDER BY queued_run_key LIMIT 1)";
 
+pub(crate) const RUNS_OF_CAMPAIGN: &str = "SELECT id FROM runs WHERE campaign = ? ORDER BY run_key";
+
 impl Store {
     /// The campaign that a run belongs to.
     pub fn campaign_of(&self, run: &str) -> Result<Option<String>, Error> {
@@ -83,8 +85,7 @@ impl Store {
     /// The runs of a campaign that have begun, in the order in which they did.
     pub fn runs_of_campaign(&self, campaign: &str) -> Result<Vec<String>, Error> {
         self.sql(format!("list the runs of campaign {campaign}"), |connection| {
-            let mut statement =
-                connection.prepare("SELECT id FROM runs WHERE campaign = ? ORDER BY run_key")?;
+            let mut statement = connection.prepare(RUNS_OF_CAMPAIGN)?;
             statement.query_map([campaign], |row| row.get(0))?.collect()
         })
     }

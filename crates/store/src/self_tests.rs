@@ -9,12 +9,13 @@ use rusqlite::{Row, params};
 
 /// The calibrations that count for a run: of its host, kernel, CPUs and version of dbdyno, from the last new start before the
 /// run to the next one after it. A fault of the harness can lie in any of these, and goes with it.
-const COUNTING: &str = "
+pub(crate) const COUNTING: &str = "
      (SELECT hosts.name, kernel, cpu_model, cpus, tool_version, started_at_us AS at_us
       FROM runs JOIN hosts USING (host_key) WHERE id = ?) AS asked
      JOIN hosts ON (hosts.name, hosts.kernel, hosts.cpu_model, hosts.cpus)
          = (asked.name, asked.kernel, asked.cpu_model, asked.cpus)
-     JOIN runs ON runs.host_key = hosts.host_key AND purpose = 'calibrate' AND runs.tool_version = asked.tool_version
+     JOIN runs INDEXED BY runs_by_host
+         ON runs.host_key = hosts.host_key AND purpose = 'calibrate' AND runs.tool_version = asked.tool_version
          AND runs.started_at_us >= coalesce((SELECT max(at_us) FROM self_test_starts
              WHERE host_name = asked.name AND at_us <= asked.at_us), runs.started_at_us)
          AND runs.started_at_us < coalesce((SELECT min(at_us) FROM self_test_starts

@@ -1,7 +1,9 @@
 //! Lists by page and filter, one step over runs, progress, and readers that change nothing.
 
 use super::{block, by, cost, ended, plan, started, trial};
-use crate::browse::{HEADS, STEP_RATES, TRIAL_COUNTS};
+use crate::browse::{ENTRIES, HEADS, MATCHING, NEWEST, STEP_RATES, TRIAL_COUNTS};
+use crate::queue::RUNS_OF_CAMPAIGN;
+use crate::self_tests::COUNTING;
 use crate::{Error, Filter, Retry, Store, Writer};
 use model::block::{BlockKind, Outcome, Second};
 use model::counter::Counters;
@@ -284,8 +286,15 @@ fn lists_and_lookups_go_by_an_index() {
     };
     check(TRIAL_COUNTS, "COVERING INDEX trials_by_step");
     check(STEP_RATES, "trials_by_step");
-    let newest = format!("{HEADS} WHERE workload_name = ? ORDER BY run_key DESC LIMIT 9");
-    check(&newest, "runs_by_workload");
+    check(&format!("{HEADS} {NEWEST}"), "COVERING INDEX runs_by_workload");
+    // A row of a run is as long as its plan: of those that are only looked at none is read.
+    let listed = format!("{ENTRIES} SELECT * {MATCHING} ORDER BY began_at_us DESC, id DESC LIMIT :limit");
+    check(&listed, "COVERING INDEX runs_in_lists");
+    check(&format!("{ENTRIES} SELECT count(*) {MATCHING}"), "COVERING INDEX runs_in_lists");
+    check(RUNS_OF_CAMPAIGN, "runs_by_campaign (campaign=?)");
+    let self_tests = format!("SELECT count(*) FROM {COUNTING}");
+    check(&self_tests, "hosts_by_name (name=?");
+    check(&self_tests, "runs_by_host (host_key=? AND purpose=?");
     check(
         "SELECT id FROM runs JOIN hosts USING (host_key) WHERE purpose = 'calibrate' AND outcome = 'done'
              AND boot_id = 'b' ORDER BY started_at_us DESC LIMIT 1",
