@@ -4,10 +4,11 @@ use anyhow::{Context, anyhow};
 use findings::bisection::BisectView;
 use findings::build_noise::{BUILD_NOISE, by_step};
 use findings::calibration::{self, CalibrationView};
-use findings::hosts::{self, NotOverHosts};
+use findings::hosts::{self, HostsView, Run};
 use findings::judge::Evidence;
 use findings::selection::Selection;
 use findings::{ComparedRun, Comparison, Finding, import, self_test};
+use model::job::Job;
 use model::plan::{Design, Plan, Purpose};
 use model::record::RunRecord;
 use report::document::Sentence;
@@ -35,30 +36,28 @@ pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyh
     Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host })
 }
 
-/// Runs of several hosts: of each workload and design what was found on how many of them, then each run. Why there is no such finding, if there
-/// should be one.
+/// Runs of several hosts: of each workload and design what was found on how many of them, then each run. `jobs` are those of the campaign that
+/// they are of; none if they were named one by one.
 pub fn of_hosts(
     store: &Store,
     records: Vec<RunRecord>,
     selection: &Selection,
-) -> anyhow::Result<(Vec<Finding>, Option<NotOverHosts>)> {
+    jobs: &[Job],
+) -> anyhow::Result<Vec<Finding>> {
     let compared = |record: RunRecord| compared(store, record, selection);
     let runs: Vec<ComparedRun> = records.into_iter().map(compared).collect::<anyhow::Result<_>>()?;
-    let mut by_kind: BTreeMap<(&str, &str), Vec<&ComparedRun>> = BTreeMap::new();
-    for run in &runs {
-        let plan = &run.record.plan;
-        by_kind.entry((&plan.workload.name, plan.layout.design.name())).or_default().push(run);
-    }
-    let (mut findings, mut problem) = (Vec::new(), None);
-    for of_kind in by_kind.values().filter(|of_kind| of_kind.len() > 1) {
-        let pairs: Vec<_> = of_kind.iter().map(|run| (&run.record, &run.view)).collect();
-        match hosts::build(&pairs) {
-            Ok(view) => findings.push(Finding::Hosts(view)),
-            Err(error) => problem = Some(error),
-        }
-    }
+    let pairs: Vec<Run<'_>> = runs.iter().map(|run| (&run.record, &run.view)).collect();
+    let mut findings: Vec<Finding> = hosts::build(&pairs, jobs).into_iter().map(Finding::Hosts).collect();
     findings.extend(runs.into_iter().map(|run| Finding::Comparison(Box::new(run))));
-    Ok((findings, problem))
+    Ok(findings)
+}
+
+/// Those of findings that hold over hosts.
+pub fn over_hosts(findings: &[Finding]) -> impl Iterator<Item = &HostsView> {
+    findings.iter().filter_map(|finding| match finding {
+        Finding::Hosts(view) => Some(view),
+        _ => None,
+    })
 }
 
 /// The runs of the same campaign that measured the other steps of the workload of a run, and have begun.

@@ -3,17 +3,21 @@
 //! Each host's verdicts are its own and stay as they are. Nothing is pooled: a host that is noisier, or of another class, changes the
 //! verdict of no other.
 
+mod counted;
+
 use crate::comparison::{ComparedStep, Comparison, LnError, Repeats};
-use crate::conditions::{Differing, RunConditions, cpus};
+use crate::conditions::{Differing, cpus};
 use analysis::hosts::{self, OnHost};
+use counted::{Counted, Listed, counted};
+pub use counted::{Run, UncountedRun, WhyUncounted};
 use model::figures::bytes;
+use model::job::{Job, JobState};
 use model::metric::Metric;
 use model::record::RunRecord;
 use model::units::Bytes;
 use model::verdict::Verdict;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// Share of means over hosts whose interval misses the truth, and of runs without any disagreement that show one.
 pub const ALPHA: f64 = 0.05;
@@ -33,6 +37,20 @@ pub struct HostsView {
     pub hosts: Vec<HostFacts>,
     /// Every candidate in every step that some host has measured: by candidate, then in the order of the workload.
     pub cases: Vec<HostsCase>,
+    /// Runs that were asked for and are in no count, by their hosts. Of several views of one campaign the first has them; so with `unfinished`.
+    pub uncounted: Vec<UncountedRun>,
+    /// Jobs of the campaign that are not done, by their numbers.
+    pub unfinished: Vec<UnfinishedJob>,
+}
+
+/// A host that has not measured all of a campaign.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnfinishedJob {
+    /// As ssh calls it.
+    pub host: String,
+    pub state: JobState,
+    /// Why it is not done; absent if there is no more to say.
+    pub message: Option<String>,
 }
 
 /// A host, and what it measured.
@@ -104,11 +122,9 @@ pub struct Disagreement {
     pub p: f64,
 }
 
-/// Why runs are no comparison on several hosts.
+/// Why runs that were named one by one are no comparison on several hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotOverHosts {
-    #[error("no run was named")]
-    NoRun,
     /// Both are of one host.
     #[error("runs {first} and {second} are both of host {host}: name one run of each host")]
     SameHost { host: String, first: String, second: String },
@@ -119,39 +135,45 @@ pub enum NotOverHosts {
     Apart { first: String, second: String, what: Vec<Differing> },
 }
 
-struct Listed<'a>(&'a [Differing]);
-
-impl fmt::Display for Listed<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self.0.iter().map(Differing::to_string).collect();
-        out.write_str(&all.join(", "))
-    }
-}
-
 /// Whether runs are of more than one host.
 pub fn are_of_several(records: &[RunRecord]) -> bool {
     records.iter().any(|record| record.host.name != records[0].host.name)
 }
 
-/// The view of runs of several hosts, with what is said of each.
-///
-/// # Errors
-/// [`NotOverHosts`] if there is no run, two are of one host, or they differ in more than the host.
-pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHosts> {
-    let mut runs = runs.to_vec();
-    runs.sort_by(|left, right| left.0.host.name.cmp(&right.0.host.name));
-    for pair in runs.windows(2) {
-        if let [(one, _), (other, _)] = pair
-            && one.host.name == other.host.name
-        {
-            let host = one.host.name.clone();
-            return Err(NotOverHosts::SameHost { host, first: one.id.clone(), second: other.id.clone() });
-        }
+/// What holds over hosts: a view of each workload and design. `jobs` are those of the campaign that the runs are of. None if all runs are of one
+/// host and no other was asked.
+pub fn build(runs: &[Run<'_>], jobs: &[Job]) -> Vec<HostsView> {
+    let Counted { groups, uncounted } = counted(runs, jobs.len() > 1);
+    let mut views: Vec<HostsView> = groups.iter().filter_map(|group| over(group)).collect();
+    if let Some(first) = views.first_mut() {
+        first.uncounted = uncounted;
+        first.unfinished =
+            jobs.iter().filter(|job| job.state != JobState::Done).map(UnfinishedJob::of).collect();
     }
-    let Some((first, view)) = runs.first().copied() else { return Err(NotOverHosts::NoRun) };
-    for (record, _) in &runs[1..] {
-        apart(first, record)?;
-    }
+    views
+}
+
+/// Why runs that somebody named are not what he takes them for: one of each host, that differ in nothing else.
+pub fn refusal<'a>(views: impl IntoIterator<Item = &'a HostsView>) -> Option<NotOverHosts> {
+    let refused = |run: &UncountedRun| match &run.why {
+        WhyUncounted::Alone => None,
+        WhyUncounted::SameHost { counted } => Some(NotOverHosts::SameHost {
+            host: run.host.clone(),
+            first: counted.clone(),
+            second: run.run.clone(),
+        }),
+        WhyUncounted::Apart { counted, what } => Some(NotOverHosts::Apart {
+            first: counted.clone(),
+            second: run.run.clone(),
+            what: what.clone(),
+        }),
+    };
+    views.into_iter().flat_map(|view| &view.uncounted).find_map(refused)
+}
+
+/// The view of runs that count together, by their hosts; absent without any.
+fn over(runs: &[Run<'_>]) -> Option<HostsView> {
+    let (_, view) = runs.first().copied()?;
     // What one host could not measure, others may have.
     let mut candidates: Vec<&str> = Vec::new();
     for name in runs.iter().flat_map(|(_, view)| view.candidates()).map(|one| one.subject.as_str()) {
@@ -167,7 +189,7 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
     }
     let mut cases = Vec::new();
     for candidate in &candidates {
-        let is_one_build = is_one_build(&runs, candidate);
+        let is_one_build = is_one_build(runs, candidate);
         for step in &steps {
             let by_host: Vec<Option<ByHost>> =
                 runs.iter().map(|(_, view)| by_host(view, step, candidate)).collect();
@@ -186,11 +208,11 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
     let all = cases.len();
     // Builds that differ are not one effect on several hosts.
     for case in cases.iter_mut().filter(|case| case.is_one_build) {
-        let effects = of_one_metric(&runs, &case.step, &case.candidate);
+        let effects = of_one_metric(runs, &case.step, &case.candidate);
         case.mean = mean(&effects);
         case.disagreement = disagreement(&effects, view.margin, all);
     }
-    Ok(HostsView {
+    Some(HostsView {
         workload: view.run.workload.clone(),
         base: view.base.clone(),
         candidates: candidates.into_iter().map(str::to_owned).collect(),
@@ -198,17 +220,14 @@ pub fn build(runs: &[(&RunRecord, &Comparison)]) -> Result<HostsView, NotOverHos
         repeats: view.repeats,
         hosts: runs.iter().map(|(record, view)| facts(record, view)).collect(),
         cases,
+        uncounted: Vec::new(),
+        unfinished: Vec::new(),
     })
 }
 
-/// Refuses runs that differ in more than their hosts.
-fn apart(first: &RunRecord, other: &RunRecord) -> Result<(), NotOverHosts> {
-    let conditions =
-        |record: &RunRecord| RunConditions::of(&record.plan, &record.host, record.fingerprint.as_ref());
-    let what = conditions(first).apart_but_for_hosts(&conditions(other));
-    match what.is_empty() {
-        true => Ok(()),
-        false => Err(NotOverHosts::Apart { first: first.id.clone(), second: other.id.clone(), what }),
+impl UnfinishedJob {
+    fn of(job: &Job) -> UnfinishedJob {
+        UnfinishedJob { host: job.host.clone(), state: job.state, message: job.message.clone() }
     }
 }
 
@@ -244,7 +263,7 @@ fn by_host(view: &Comparison, step: &str, candidate: &str) -> Option<ByHost> {
 }
 
 /// Whether a candidate is the same binary on all hosts that have it; external servers have none that could differ.
-fn is_one_build(runs: &[(&RunRecord, &Comparison)], candidate: &str) -> bool {
+fn is_one_build(runs: &[Run<'_>], candidate: &str) -> bool {
     let of_candidate = |record: &RunRecord| {
         let subject = record.plan.subjects.iter().find(|one| one.reference.to_string() == candidate)?;
         subject.build.checksum().map(str::to_owned)
@@ -254,7 +273,7 @@ fn is_one_build(runs: &[(&RunRecord, &Comparison)], candidate: &str) -> bool {
 }
 
 /// The effect on each host that has one, by its place: of the contention-adjusted rate if that decides on all of them, else of the wall rate.
-fn of_one_metric(runs: &[(&RunRecord, &Comparison)], step: &str, candidate: &str) -> Vec<(usize, Effect)> {
+fn of_one_metric(runs: &[Run<'_>], step: &str, candidate: &str) -> Vec<(usize, Effect)> {
     let cases: Vec<Option<&ComparedStep>> =
         runs.iter().map(|(_, view)| case_of(view, step, candidate)).collect();
     let is_adjusted = cases.iter().flatten().all(|case| case.is_adjusted());
@@ -330,11 +349,18 @@ mod tests {
         run
     }
 
-    fn view(records: &[RunRecord]) -> Result<HostsView, NotOverHosts> {
+    fn views(records: &[RunRecord], jobs: &[Job]) -> Vec<HostsView> {
         let views: Vec<Comparison> =
             records.iter().map(|record| Comparison::of(record, &Evidence::default())).collect();
-        let runs: Vec<(&RunRecord, &Comparison)> = records.iter().zip(&views).collect();
-        build(&runs)
+        let runs: Vec<Run<'_>> = records.iter().zip(&views).collect();
+        build(&runs, jobs)
+    }
+
+    /// The only one, of runs that all count.
+    fn view(records: &[RunRecord]) -> HostsView {
+        let mut views = views(records, &[]);
+        assert_eq!((views.len(), refusal(&views)), (1, None));
+        views.remove(0)
     }
 
     const SLOW: Truth = Truth { write: 1.0, read: 0.93 };
@@ -342,7 +368,7 @@ mod tests {
     #[test]
     fn a_change_is_counted_by_host_and_hosts_that_differ_are_named() {
         let records = [on("c", &EQUAL), on("a", &SLOW), on("b", &SLOW)];
-        let view = view(&records).unwrap();
+        let view = view(&records);
         let names: Vec<&str> = view.hosts.iter().map(|host| host.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         let case = view.cases.iter().find(|case| case.step == "readrandom").unwrap();
@@ -357,7 +383,7 @@ mod tests {
     #[test]
     fn from_five_hosts_on_there_is_a_mean_and_its_interval_holds_what_was_planted() {
         let records: Vec<RunRecord> = ["a", "b", "c", "d", "e"].map(|host| on(host, &SLOW)).into();
-        let view = view(&records).unwrap();
+        let view = view(&records);
         let case = view.cases.iter().find(|case| case.step == "readrandom").unwrap();
         let mean = case.mean.unwrap();
         assert!(mean.low < 0.93 && 0.93 < mean.high && mean.high < 0.94, "{mean:?}");
@@ -368,24 +394,81 @@ mod tests {
     fn builds_that_differ_from_host_to_host_are_no_one_effect() {
         let mut other = on("b", &EQUAL);
         other.plan.subjects[1].build.sha256 = "ef".repeat(32);
-        let view = view(&[on("a", &SLOW), other.clone()]).unwrap();
+        let view = view(&[on("a", &SLOW), other.clone()]);
         let case = view.cases.iter().find(|case| case.step == "readrandom").unwrap();
         assert_eq!(
             (case.is_one_build, case.disagreement, case.hosts_with(Verdict::Regression)),
             (false, None, 1)
         );
         other.plan.subjects[0].build.sha256 = "01".repeat(32);
-        let error = super::tests::view(&[on("a", &SLOW), other]).unwrap_err().to_string();
+        let error = refusal(&views(&[on("a", &SLOW), other], &[])).unwrap().to_string();
         assert!(error.contains("differ in build of the base"), "{error}");
     }
 
     #[test]
     fn two_runs_of_a_host_and_runs_of_other_sizes_are_refused() {
-        let error = view(&[on("a", &EQUAL), on("a", &SLOW)]).unwrap_err();
+        let error = refusal(&views(&[on("a", &EQUAL), on("a", &SLOW), on("b", &SLOW)], &[])).unwrap();
         assert!(matches!(&error, NotOverHosts::SameHost { host, .. } if host == "a"));
         let mut larger = on("b", &EQUAL);
         larger.plan.workload.data.keys *= 2;
-        let error = view(&[on("a", &EQUAL), larger]).unwrap_err().to_string();
+        let error = refusal(&views(&[on("a", &EQUAL), larger], &[])).unwrap().to_string();
         assert!(error.contains("differ in rows (1000 and 2000)"), "{error}");
+    }
+
+    fn job(host: &str, state: JobState) -> Job {
+        Job {
+            campaign: "c".to_owned(),
+            number: 1,
+            host: host.to_owned(),
+            state,
+            message: (state == JobState::Failed).then(|| "killed".to_owned()),
+            seed: 7,
+            plan: String::new(),
+            changed_at_us: 1,
+        }
+    }
+
+    #[test]
+    fn of_a_campaign_those_count_that_can_be_compared_and_the_others_are_named() {
+        let mut larger = on("a", &EQUAL);
+        larger.plan.workload.data.keys *= 2;
+        let mut again = on("d", &SLOW);
+        again.id = "run-e".to_owned();
+        let mut other = on("b", &SLOW);
+        other.id = "run-b-other".to_owned();
+        other.plan.workload.name = "other".to_owned();
+        let records = [larger, on("b", &SLOW), on("c", &SLOW), on("d", &SLOW), again, other];
+        let jobs = [job("b", JobState::Done), job("e", JobState::Failed), job("f", JobState::Unreachable)];
+        let found = views(&records, &jobs);
+        let [view] = &found[..] else { panic!("one view: {found:?}") };
+        let hosts: Vec<&str> = view.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(hosts, ["b", "c", "d"]);
+        let uncounted: Vec<String> =
+            view.uncounted.iter().map(|run| format!("{} {}: {}", run.host, run.run, run.why)).collect();
+        assert_eq!(
+            uncounted,
+            [
+                "a run-a: it differs from run run-b in rows (1000 and 2000), data (117 KiB and 234 KiB)",
+                "b run-b-other: no other host has a run of this workload and design to compare it with",
+                "d run-e: run run-d of the same host counts",
+            ]
+        );
+        let unfinished: Vec<(&str, Option<&str>)> =
+            view.unfinished.iter().map(|job| (job.host.as_str(), job.message.as_deref())).collect();
+        assert_eq!(unfinished, [("e", Some("killed")), ("f", None)]);
+    }
+
+    #[test]
+    fn runs_of_one_host_hold_over_none_unless_others_were_asked() {
+        let one = [on("a", &SLOW)];
+        assert!(views(&one, &[]).is_empty());
+        assert!(views(&one, &[job("a", JobState::Failed)]).is_empty(), "its run says how it ended");
+        let of_two = views(&one, &[job("a", JobState::Done), job("b", JobState::Unreachable)]);
+        assert_eq!((of_two.len(), of_two[0].hosts.len(), of_two[0].unfinished.len()), (1, 1, 1));
+        // Two that cannot be compared: one counts, and the other is named.
+        let mut larger = on("b", &EQUAL);
+        larger.plan.workload.data.keys *= 2;
+        let apart = views(&[on("a", &EQUAL), larger], &[]);
+        assert_eq!((apart.len(), apart[0].hosts.len(), apart[0].uncounted.len()), (1, 1, 1));
     }
 }

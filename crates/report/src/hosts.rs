@@ -1,5 +1,7 @@
 //! One comparison on several hosts, as a document, as JSON and as a table.
 
+mod uncounted;
+
 use crate::charts::{BarSeries, Bars, Chart, Point};
 use crate::contract::SCHEMA;
 use crate::document::Kind::{Name, Number, Prose, Word};
@@ -28,6 +30,8 @@ pub fn document(view: &HostsView) -> Document {
     blocks.extend(changes(view, &worth).unless_empty().map(Block::Table));
     blocks.extend(legend(view, &worth).map(Block::Paragraph));
     blocks.extend(figure(view, &worth).map(Block::Figure));
+    let mut host_blocks = vec![Block::Table(hosts(view))];
+    host_blocks.extend(uncounted::tables(view));
     Document {
         title: format!(
             "{} against {} on {}",
@@ -39,7 +43,7 @@ pub fn document(view: &HostsView) -> Document {
         found: found(view),
         sections: vec![
             Section::new("hosts-changes", "Changes by host", blocks),
-            Section::new("hosts", "Hosts", vec![Block::Table(hosts(view))]),
+            Section::new("hosts", "Hosts", host_blocks),
         ],
         footer: vec!["Each host by itself: dbdyno report RUN, with the run of the host.".to_owned()],
         ..Document::default()
@@ -96,6 +100,7 @@ fn found(view: &HostsView) -> Vec<Sentence> {
             ),
         });
     }
+    found.extend(uncounted::found(view, MOST_NAMED));
     found
 }
 
@@ -422,6 +427,8 @@ pub fn json(view: &HostsView) -> Value {
                 "p_value": apart.p,
             })),
         })).collect::<Vec<_>>(),
+        "uncounted_runs": view.uncounted.iter().map(uncounted::json).collect::<Vec<_>>(),
+        "unfinished_jobs": view.unfinished,
     })
 }
 

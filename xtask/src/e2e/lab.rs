@@ -54,11 +54,7 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
     let campaign = finished.stderr.split("--resume ").nth(1).and_then(|rest| rest.split('`').next());
     let campaign = campaign.context("the command that resumes it names the campaign")?.to_owned();
 
-    let early = Call::new(scratch, ["report", &campaign]).succeeds()?.stderr;
-    ensure!(
-        early.contains("lab-b has not measured all of it: failed"),
-        "of the host that was killed: {early}"
-    );
+    names_what_is_not_done(scratch, &campaign)?;
     let resumed = lab.call(["run", "--resume", &campaign, "--json"]).succeeds()?.json()?;
     let found = resumed.as_array().context("a report of several hosts is an array")?;
     let names: Vec<&str> = super::expect::texts(&found[0]["hosts"], "name");
@@ -89,7 +85,47 @@ fn campaign(scratch: &Scratch) -> anyhow::Result<Ending> {
     let again = Call::new(scratch, ["report", &campaign, "--json"]).succeeds()?.json()?;
     ensure!(again == resumed, "the report of the campaign is another one later");
     shown(scratch, &campaign)?;
+    names_what_is_in_no_count(scratch, &lab)?;
     Ok(Ending::Passed)
+}
+
+/// Wherever the counts are read.
+fn names_what_is_not_done(scratch: &Scratch, campaign: &str) -> anyhow::Result<()> {
+    let report = |more: &[&str]| Call::new(scratch, ["report", campaign]).and(more).succeeds();
+    let sentence = "Not all is measured on: lab-b (failed: it was killed by signal 9";
+    let text = report(&["--width", "200"])?.stdout;
+    ensure!(text.contains(sentence), "the text does not name the host that was killed: {text}");
+    let job = report(&["--json"])?.json()?[0]["unfinished_jobs"][0].clone();
+    ensure!(job["host"] == "lab-b" && job["state"] == "failed", "of the host that was killed: {job}");
+    let said = report(&["--format", "junit"])?.stderr;
+    ensure!(said.contains("lab-b has not measured all of it: failed"), "beside JUnit's XML: {said}");
+    let page = served(scratch, &format!("/campaigns/{campaign}"))?;
+    ensure!(page.contains(sentence), "the page does not name the host that was killed: {page:.3000}");
+    Ok(())
+}
+
+/// A run of another design stands beside those that count, and is named.
+fn names_what_is_in_no_count(scratch: &Scratch, lab: &Lab<'_>) -> anyhow::Result<()> {
+    let here = Call::compare(scratch, SUBJECTS, "10s").and(["--step", "readrandom"]).succeeds()?.json()?;
+    let here = here["run"].as_str().context("a comparison has an id")?;
+    let runs: Vec<String> = lab.hosts.iter().map(Host::run).collect::<anyhow::Result<_>>()?;
+    let report = Call::new(scratch, ["report", "--json", here]).and(&runs).succeeds()?.json()?;
+    let uncounted = &report[0]["uncounted_runs"];
+    ensure!(
+        uncounted[0]["run"] == *here && uncounted[0]["why"] == "alone",
+        "the run of another design is not named: {uncounted}"
+    );
+    let counted = super::expect::texts(&report[0]["hosts"], "name");
+    ensure!(counted == ["lab-a", "lab-b"], "{counted:?} are counted");
+    Ok(())
+}
+
+/// What `dbdyno serve` answers.
+fn served(scratch: &Scratch, target: &str) -> anyhow::Result<String> {
+    let server = Serving::start(&scratch.shared.binary, &scratch.data().join("dbdyno/dbdyno.sqlite"), &[])?;
+    let reply = http::get(server.address, target)?;
+    ensure!(reply.status == 200, "{target} is answered with {}: {:.300}", reply.status, reply.body);
+    Ok(reply.body)
 }
 
 fn shown(scratch: &Scratch, campaign: &str) -> anyhow::Result<()> {
@@ -104,18 +140,15 @@ fn shown(scratch: &Scratch, campaign: &str) -> anyhow::Result<()> {
     let table = Call::new(scratch, ["report", campaign, "--format", "tsv"]).succeeds()?.stdout;
     ensure!(table.lines().filter(|line| line.contains("\tlab-b\t")).count() > 3, "the table: {table}");
     Call::new(scratch, ["report", campaign, "--format", "junit"]).succeeds()?;
-    let server = Serving::start(&scratch.shared.binary, &scratch.data().join("dbdyno/dbdyno.sqlite"), &[])?;
-    let got = |target: &str| -> anyhow::Result<String> {
-        let reply = http::get(server.address, target)?;
-        ensure!(reply.status == 200, "{target} is answered with {}: {:.300}", reply.status, reply.body);
-        Ok(reply.body)
-    };
-    let hosts = got("/hosts")?;
+    let hosts = served(scratch, "/hosts")?;
     for part in ["Campaigns on several hosts", campaign, "lab-a", "lab-b", "done"] {
         ensure!(hosts.contains(part), "the page of hosts does not show `{part}`");
     }
-    ensure!(got(&format!("/campaigns/{campaign}"))?.contains("Changes by host"), "the page of the campaign");
-    ensure!(http::get(server.address, "/campaigns/none")?.status == 404, "a campaign that is not there");
+    let page = served(scratch, &format!("/campaigns/{campaign}"))?;
+    ensure!(page.contains("Changes by host"), "the page of the campaign");
+    let none = served(scratch, "/campaigns/none").map_err(|error| error.to_string());
+    let is_told = none.as_ref().is_err_and(|error| error.contains("404"));
+    ensure!(is_told, "a campaign that is not there: {none:?}");
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use findings::conditions::{Differing, RunConditions, host_warning};
 use findings::hosts;
 use findings::selection::{NoSuchPart, Selection};
 use findings::{Comparison, Finding};
-use model::job::JobState;
+use model::job::{Job, JobState};
 use model::listing::Entry;
 use model::plan::Purpose;
 use model::record::{RawOutputName, RunRecord, RunWarning};
@@ -38,7 +38,7 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
         render::show(&[finding], wanted)?;
         return Ok(Ending::Done);
     }
-    let Meant { ids, is_campaign } = meant(&store, &arguments.runs)?;
+    let Meant { ids, is_campaign, jobs } = meant(&store, &arguments.runs)?;
     if let Some(which) = &arguments.raw {
         return raw(&store, &ids[0], which);
     }
@@ -56,11 +56,12 @@ pub fn run(places: &Places, arguments: &Report) -> anyhow::Result<Ending> {
     };
     let selection = selection(arguments);
     if is_campaign || hosts::are_of_several(&records) {
-        let (findings, problem) = finding::of_hosts(&store, records, &selection).map_err(of_part)?;
-        match problem {
-            Some(problem) if is_campaign => Progress::new().say(&problem.to_string()),
-            Some(problem) => return Err(usage(problem)),
-            None => {}
+        let findings = finding::of_hosts(&store, records, &selection, &jobs).map_err(of_part)?;
+        if !is_campaign && let Some(refusal) = hosts::refusal(finding::over_hosts(&findings)) {
+            return Err(usage(refusal));
+        }
+        if !shows_hosts(&findings, wanted) {
+            say_what_is_not_done(&jobs);
         }
         show_hosts(&findings, wanted)?;
         return Ok(ending(&findings));
@@ -97,11 +98,13 @@ struct Meant {
     ids: Vec<String>,
     /// Whether they were named by their campaign: then they need not be comparable.
     is_campaign: bool,
+    /// Of their campaigns.
+    jobs: Vec<Job>,
 }
 
 /// By a name or an id each, or all of a campaign by its id.
 fn meant(store: &Store, wanted: &[String]) -> anyhow::Result<Meant> {
-    let mut meant = Meant { ids: Vec::new(), is_campaign: false };
+    let mut meant = Meant { ids: Vec::new(), is_campaign: false, jobs: Vec::new() };
     for wanted in wanted {
         let of_campaign = store.runs_of_campaign(wanted)?;
         if of_campaign.is_empty() {
@@ -109,19 +112,18 @@ fn meant(store: &Store, wanted: &[String]) -> anyhow::Result<Meant> {
         } else {
             meant.is_campaign = true;
             meant.ids.extend(of_campaign);
-            say_what_is_missing(store, wanted)?;
+            meant.jobs.extend(store.jobs(wanted)?);
         }
     }
     Ok(meant)
 }
 
 /// A host that has not measured all of a campaign is in no count of its report, or with a part of its runs.
-fn say_what_is_missing(store: &Store, campaign: &str) -> anyhow::Result<()> {
+fn say_what_is_not_done(jobs: &[Job]) {
     let progress = Progress::new();
-    for job in store.jobs(campaign)?.iter().filter(|job| job.state != JobState::Done) {
+    for job in jobs.iter().filter(|job| job.state != JobState::Done) {
         progress.say(&format!("{} has not measured all of it: {}", job.host, job.state.name()));
     }
-    Ok(())
 }
 
 /// The runs of a campaign on several hosts, as `dbdyno run --hosts` shows them at its end; nothing of one without runs.
@@ -132,15 +134,23 @@ pub fn of_campaign(places: &Places, campaign: &str, output: &Output, detail: boo
         return Ok(());
     }
     let records: Vec<RunRecord> = ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>()?;
-    let (findings, problem) = finding::of_hosts(&store, records, &Selection::default())?;
-    if let Some(problem) = problem {
-        Progress::new().say(&problem.to_string());
-    }
+    let findings = finding::of_hosts(&store, records, &Selection::default(), &store.jobs(campaign)?)?;
     show_hosts(&findings, Wanted { detail, ..Wanted::of(output) })
+}
+
+/// Whether a format says what is in no count over hosts, of findings that are of several.
+fn shows_hosts(findings: &[Finding], wanted: Wanted<'_>) -> bool {
+    let format = wanted.output.chosen_format();
+    !format.is_of_comparisons() && !format.is_table() && finding::over_hosts(findings).next().is_some()
 }
 
 /// Formats of comparisons alone have no room for what holds over hosts, and a table is of one finding: that over hosts.
 fn show_hosts(findings: &[Finding], wanted: Wanted<'_>) -> anyhow::Result<()> {
+    if !shows_hosts(findings, wanted) {
+        for run in finding::over_hosts(findings).flat_map(|view| &view.uncounted) {
+            Progress::new().say(&format!("run {} of {} is in no count: {}", run.run, run.host, run.why));
+        }
+    }
     let format = wanted.output.chosen_format();
     let is_of_hosts = |finding: &&Finding| matches!(finding, Finding::Hosts(_));
     let shown: Vec<Finding> = if format.is_of_comparisons() {

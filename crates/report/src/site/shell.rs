@@ -48,13 +48,9 @@ pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)], host: Opt
     finished(&after_body_tag(report, &links.into_string()))
 }
 
-/// The report of a campaign on several hosts as a page of the site; `problem` says why nothing holds over hosts, if nothing does.
-pub fn framed_campaign(report: &str, problem: Option<&str>) -> String {
-    let head = html! {
-        (navigation(Here::Hosts))
-        @if let Some(problem) = problem { p.site { (problem) } }
-    };
-    finished(&after_body_tag(report, &head.into_string()))
+/// The report of a campaign on several hosts as a page of the site.
+pub fn framed_campaign(report: &str) -> String {
+    finished(&after_body_tag(report, &navigation(Here::Hosts).into_string()))
 }
 
 /// The content security policy of every page, for the response's header: that of reports, and our style and script.

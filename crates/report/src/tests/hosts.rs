@@ -4,9 +4,12 @@ use super::{plain, shown};
 use crate::render::text::TextOptions;
 use crate::schema_check::check;
 use crate::{json, table};
+use findings::hosts::{Run, UncountedRun, UnfinishedJob, WhyUncounted};
 use findings::judge::Evidence;
 use findings::{Comparison, Finding, hosts};
+use model::job::JobState;
 use model::record::RunRecord;
+use serde_json::Value;
 use testing::compared::{EQUAL, Truth, record};
 
 const SLOW: Truth = Truth { write: 1.0, read: 0.93 };
@@ -26,8 +29,8 @@ fn finding(of: &[(&str, &Truth)]) -> Finding {
     let records: Vec<RunRecord> = of.iter().map(on).collect();
     let views: Vec<Comparison> =
         records.iter().map(|record| Comparison::of(record, &Evidence::default())).collect();
-    let runs: Vec<(&RunRecord, &Comparison)> = records.iter().zip(&views).collect();
-    Finding::Hosts(hosts::build(&runs).unwrap())
+    let runs: Vec<Run<'_>> = records.iter().zip(&views).collect();
+    Finding::Hosts(hosts::build(&runs, &[]).remove(0))
 }
 
 pub(super) fn three() -> Finding {
@@ -59,6 +62,35 @@ fn scripts_have_every_host_of_every_case() {
     assert_eq!(table.rows.len(), 2 * 3);
     let page = shown(&finding, "html", plain(80));
     assert!(page.contains("Relative rate by host"), "a page has the chart");
+}
+
+#[test]
+fn a_run_that_is_in_no_count_and_a_job_that_is_not_done_are_named_in_every_format() {
+    let Finding::Hosts(mut view) = three() else { panic!("not over hosts") };
+    view.uncounted.push(UncountedRun {
+        host: "lab-4".to_owned(),
+        run: "20261127-1600lab-4".to_owned(),
+        workload: "small".to_owned(),
+        design: "rounds",
+        why: WhyUncounted::Alone,
+    });
+    let message = Some("it was killed by signal 9".to_owned());
+    view.unfinished.push(UnfinishedJob { host: "lab-5".to_owned(), state: JobState::Failed, message });
+    let finding = Finding::Hosts(view);
+    let alone = "no other host has a run of this workload and design to compare it with";
+    let sentence = format!("run 20261127-1600lab-4 of lab-4 ({alone})");
+    for format in ["text", "markdown", "html"] {
+        let shown = shown(&finding, format, TextOptions { detail: true, ..plain(200) });
+        for part in [sentence.as_str(), "lab-5 (failed: it was killed by signal 9)"] {
+            assert!(shown.contains(part), "{part} is not in {shown}");
+        }
+        assert!(shown.matches(alone).count() >= 2, "it is not in the table: {shown}");
+    }
+    let object = json(&finding).unwrap();
+    check("hosts", &object);
+    let object: Value = serde_json::from_str(&object).unwrap();
+    assert_eq!(object["uncounted_runs"][0]["why"], "alone");
+    assert_eq!(object["unfinished_jobs"][0]["state"], "failed");
 }
 
 #[test]

@@ -19,14 +19,11 @@ pub fn answer(store: &Store, id: &str) -> Result<Answer, Failure> {
         return Err(Failure::Nowhere(message));
     }
     let records: Vec<RunRecord> = ids.iter().map(|id| store.load_run(id)).collect::<Result<_, _>>()?;
-    let (findings, problem) = finding::of_hosts(store, records, &Selection::default())?;
+    let findings = finding::of_hosts(store, records, &Selection::default(), &store.jobs(id)?)?;
     let format = Format::named("html").ok_or_else(|| anyhow!("there is no format html"))?;
     let options = Options::new(TextOptions { width: 0, colour: false, detail: false });
     match render(&findings, format, &options).map_err(anyhow::Error::new)? {
-        Output::Text(page) => {
-            let problem = problem.map(|problem| problem.to_string());
-            Ok(Answer::page(200, shell::framed_campaign(&page, problem.as_deref())))
-        }
+        Output::Text(page) => Ok(Answer::page(200, shell::framed_campaign(&page))),
         Output::Files(_) => Err(Failure::Other(anyhow!("a page is one file"))),
     }
 }
