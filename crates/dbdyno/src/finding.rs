@@ -52,6 +52,45 @@ pub fn of_hosts(
     Ok(findings)
 }
 
+/// What holds over hosts, without the reports of their runs.
+pub struct OverHosts {
+    pub findings: Vec<Finding>,
+    /// The id of each run with its host.
+    pub runs: Vec<(String, String)>,
+}
+
+/// What holds over the hosts of these runs. One run at a time is in memory with all that was measured in it: a campaign of fifty hosts has
+/// thousands of trials.
+pub fn over_hosts_alone(store: &Store, ids: &[String], jobs: &[Job]) -> anyhow::Result<OverHosts> {
+    let judged = |id: &String| -> anyhow::Result<(RunRecord, Comparison)> {
+        let record = store.load_run(id)?;
+        let view = comparison(store, &record)?;
+        Ok((without_measurements(record), view))
+    };
+    let judged: Vec<(RunRecord, Comparison)> = ids.iter().map(judged).collect::<anyhow::Result<_>>()?;
+    let runs: Vec<Run<'_>> = judged.iter().map(|(record, view)| (record, view)).collect();
+    Ok(OverHosts {
+        findings: hosts::build(&runs, jobs).into_iter().map(Finding::Hosts).collect(),
+        runs: judged.iter().map(|(record, _)| (record.id.clone(), record.host.name.clone())).collect(),
+    })
+}
+
+/// What is left is what a run is compared by: its plan, its host, its id.
+fn without_measurements(record: RunRecord) -> RunRecord {
+    RunRecord {
+        images: Vec::new(),
+        blocks: Vec::new(),
+        trials: Vec::new(),
+        shapes: Vec::new(),
+        options_in_effect: BTreeMap::new(),
+        raw_outputs: Vec::new(),
+        engine_texts: Vec::new(),
+        engine_works: Vec::new(),
+        seconds: BTreeMap::new(),
+        ..record
+    }
+}
+
 /// Those of findings that hold over hosts.
 pub fn over_hosts(findings: &[Finding]) -> impl Iterator<Item = &HostsView> {
     findings.iter().filter_map(|finding| match finding {

@@ -129,7 +129,7 @@ impl Site {
             Route::Picked(runs) => pages::compare::picked(&store()?, &runs),
             Route::Hosts => pages::hosts::list(&store()?),
             Route::Host { name } => pages::hosts::answer(&store()?, name),
-            Route::Campaign { id } => pages::campaign::answer(&store()?, &id),
+            Route::Campaign { id } => pages::campaign::answer(self, &store()?, &id),
             Route::Watches => pages::watch::answer(&store()?),
             Route::Live { run } => pages::live::page(&store()?, &run),
             Route::LiveJson { run } => pages::live::json(&store()?, &run),

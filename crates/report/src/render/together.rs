@@ -11,18 +11,22 @@ pub fn document(mut documents: Vec<Document>) -> Document {
     {
         return only;
     }
+    let has_runs = documents.iter().any(|document| !document.runs.is_empty());
     let intro = match documents.first() {
         // What holds over all of them.
-        Some(first) if first.runs.is_empty() => "Then each run by itself, one after another.",
-        Some(_) | None => {
+        Some(first) if first.runs.is_empty() && has_runs => "Then each run by itself, one after another.",
+        Some(_) | None if has_runs => {
             "Several runs, one after another. Each is compared with its own base; between runs nothing is."
         }
+        Some(_) | None => "One workload and design after another; between them nothing is compared.",
     };
     let mut joined = Document { kind, intro: vec![intro.to_owned()], ..Document::default() };
     for (document, number) in documents.into_iter().zip(1..) {
         add(&mut joined, document, number);
     }
-    joined.title = format!("{} runs: {}", joined.runs.len(), joined.title);
+    if has_runs {
+        joined.title = format!("{} runs: {}", joined.runs.len(), joined.title);
+    }
     joined
 }
 
@@ -135,6 +139,10 @@ mod tests {
         let texts: Vec<&str> = joined.found.iter().map(|sentence| sentence.text.as_str()).collect();
         assert_eq!(texts, ["r1: equal", "r2: equal"]);
         assert_eq!(joined.runs, ["r1", "r2"]);
+        let over_hosts = || Document { runs: Vec::new(), ..one("r1") };
+        let of_two_workloads = document(vec![over_hosts(), over_hosts()]);
+        assert_eq!(of_two_workloads.title, "a against b; a against b");
+        assert_eq!(of_two_workloads.sections.len(), 6);
         assert_eq!(document(vec![one("r1")]), one("r1"));
     }
 }

@@ -48,9 +48,22 @@ pub fn framed_report(report: &str, id: &str, endings: &[(&str, &str)], host: Opt
     finished(&after_body_tag(report, &links.into_string()))
 }
 
-/// The report of a campaign on several hosts as a page of the site.
-pub fn framed_campaign(report: &str) -> String {
-    finished(&after_body_tag(report, &navigation(Here::Hosts).into_string()))
+/// What was found on the hosts of a campaign as a page of the site, with the way to the report of each run that is not on it: its id and its
+/// host.
+pub fn framed_campaign(report: &str, runs: &[(String, String)]) -> String {
+    let head = html! {
+        (navigation(Here::Hosts))
+        @if !runs.is_empty() {
+            p.site.site-formats {
+                "Each host by itself: "
+                @for (index, (run, host)) in runs.iter().enumerate() {
+                    @if index > 0 { ", " }
+                    a href=(links::report(run)) { (cells::name(host)) }
+                }
+            }
+        }
+    };
+    finished(&after_body_tag(report, &head.into_string()))
 }
 
 /// The content security policy of every page, for the response's header: that of reports, and our style and script.

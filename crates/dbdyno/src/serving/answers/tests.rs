@@ -8,11 +8,12 @@ use model::event::{RunEvent, RunOutcome};
 use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::{HarnessCost, Host};
 use model::import::{ImportRecord, ImportedFile, ImportedValue};
+use model::job::{Job, JobState};
 use model::plan::{Design, Layout, Plan, Purpose};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::path::Path;
-use store::Writer;
+use store::{QueuedRun, Writer};
 
 const WORKLOAD: &str = r#"
     name = "small"
@@ -352,4 +353,76 @@ fn a_store_that_cannot_be_read_is_told_as_what_it_is() {
     drop(Writer::open(&path).unwrap());
     let begun = get(&site, "/");
     assert!(begun.status == 200 && body(&begun).contains("dbdyno compare"), "{}", body(&begun));
+}
+
+const CAMPAIGN: &str = "20261127-160000-3fa9";
+
+/// A run of the campaign that a host has measured.
+fn on_host(writer: &mut Writer, host: &str, number: i64) -> String {
+    let id = format!("{CAMPAIGN}-{number}");
+    let queued = QueuedRun {
+        name: format!("lab-{number}"),
+        plan: plan(Purpose::Campaign),
+        written_options: Vec::new(),
+    };
+    writer.queue(CAMPAIGN, &[queued]).unwrap();
+    for mut event in events(&id, 1_795_000_500_000_000 + number, Purpose::Campaign) {
+        if let RunEvent::Started { host: begun, .. } = &mut event {
+            begun.name = host.to_owned();
+        }
+        writer.write(&id, &event).unwrap();
+    }
+    writer.begin_queued(CAMPAIGN, &id).unwrap();
+    let cost = HarnessCost::default();
+    writer
+        .write(&id, &RunEvent::Ended { at_us: 1_795_000_900_000_000, outcome: RunOutcome::Done, cost })
+        .unwrap();
+    id
+}
+
+fn job(number: u32, host: &str, state: JobState, changed_at_us: i64) -> Job {
+    Job {
+        campaign: CAMPAIGN.to_owned(),
+        number,
+        host: host.to_owned(),
+        state,
+        message: None,
+        seed: 7,
+        plan: String::new(),
+        changed_at_us,
+    }
+}
+
+#[test]
+fn a_campaign_says_what_holds_over_hosts_leads_to_each_run_and_is_made_anew_when_something_of_it_is_new() {
+    let served = served();
+    let path = served.directory.path().join("s.sqlite");
+    let target = format!("/campaigns/{CAMPAIGN}");
+    assert_eq!(get(&served.site, &target).status, 404);
+    let mut writer = Writer::open(&path).unwrap();
+    let jobs = [job(1, "lab-1", JobState::Done, 1), job(2, "lab-2", JobState::Running, 1)];
+    writer.write_jobs(&jobs).unwrap();
+    let first_run = on_host(&mut writer, "lab-1", 1);
+    let one = body(&get(&served.site, &target));
+    assert!(one.contains("on 1 host") && one.contains("Not all is measured on: lab-2 (running)"), "{one}");
+
+    let second_run = on_host(&mut writer, "lab-2", 2);
+    writer.write_jobs(&[job(2, "lab-2", JobState::Done, 2)]).unwrap();
+    let both = get(&served.site, &target);
+    let shown = body(&both);
+    assert!(shown.contains("on 2 hosts") && !shown.contains("Not all is measured"), "{shown}");
+    for run in [&first_run, &second_run] {
+        assert!(shown.contains(&format!("href=\"/runs/{run}\"")), "no way to {run}: {shown}");
+    }
+    // The same bytes again, until a run of it is another one.
+    let again = || get(&served.site, &target).body;
+    assert!(std::sync::Arc::ptr_eq(&both.body, &again()));
+    let of_another = "20261121-101500-bbbb";
+    writer.name_run(of_another, "named").unwrap();
+    assert!(std::sync::Arc::ptr_eq(&both.body, &again()), "a run of no concern made it anew");
+    writer.name_run(&second_run, "named anew").unwrap();
+    let named_anew = again();
+    assert!(!std::sync::Arc::ptr_eq(&both.body, &named_anew));
+    writer.write_jobs(&[job(1, "lab-1", JobState::Unreachable, 3)]).unwrap();
+    assert!(body(&get(&served.site, &target)).contains("Not all is measured on: lab-1 (unreachable)"));
 }

@@ -36,7 +36,7 @@ pub fn answer(site: &Site, store: &Store, wanted: &str, selection: &Selection) -
         Named::Run(head) => {
             let stamp = stamp(store, &head)?;
             let key = format!("{stamp}page\0{:?}\0{:?}", selection.steps, selection.subjects);
-            kept(site, &head, key, || {
+            kept(site, has_ended(&head), key, || {
                 let finding =
                     of_part(finding::of_run(store, store.load_run(&head.id)?, selection), &head.id)?;
                 let host = store.run_plan(&head.id)?.1.name;
@@ -55,7 +55,7 @@ pub fn file(site: &Site, store: &Store, wanted: &str, format: &Format) -> Result
         Named::Other(finding) => as_file(&finding, format),
         Named::Run(head) => {
             let key = format!("{}file\0{}", stamp(store, &head)?, format.name);
-            kept(site, &head, key, || {
+            kept(site, has_ended(&head), key, || {
                 let record = store.load_run(&head.id)?;
                 as_file(&finding::of_run(store, record, &Selection::default())?, format)
             })
@@ -127,19 +127,24 @@ fn named(store: &Store, wanted: &str) -> Result<Named, Failure> {
 
 /// Changes where anything changes that a report is made of: the run's name and end, and the calibrations that count
 /// for it.
-fn stamp(store: &Store, head: &RunHead) -> Result<String, Failure> {
+pub(super) fn stamp(store: &Store, head: &RunHead) -> Result<String, Failure> {
     let self_tests = store.self_tests_known(&head.id)?;
     Ok(format!("{}\0{:?}\0{:?}\0{:?}\0{self_tests:?}\0", head.id, head.name, head.status, head.ended_at_us))
 }
 
-/// Reports of finished runs are made once.
-fn kept(
+/// Whether what it measured stays as it is.
+pub(super) fn has_ended(head: &RunHead) -> bool {
+    head.status != RunStatus::Unfinished
+}
+
+/// Reports of runs that have ended are made once.
+pub(super) fn kept(
     site: &Site,
-    head: &RunHead,
+    has_ended: bool,
     key: String,
     make: impl FnOnce() -> Result<Answer, Failure>,
 ) -> Result<Answer, Failure> {
-    if head.status == RunStatus::Unfinished {
+    if !has_ended {
         return make();
     }
     if let Some(known) = site.kept.reports.get(&key) {
