@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod contents;
+mod drawn;
+
 const BY: MergedBy<'_> = MergedBy { origin: "bench-1", at_us: 7_000_000, tool_version: "0.2.0" };
 
 /// A store in which these events were written of a run.

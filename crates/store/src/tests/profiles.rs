@@ -17,7 +17,7 @@ fn waiting() -> Waiting {
     Waiting { names, stacks }
 }
 
-fn profile(launch: u32, side: usize) -> Profile {
+pub(super) fn profile(launch: u32, side: usize) -> Profile {
     let mut stacks = Stacks::default();
     stacks.add(FOREGROUND, ["main", "rocksdb::DBImpl::Get"].into_iter(), 1);
     stacks.add("compaction", ["main"].into_iter(), 1);
