@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: what measuring costs, held against its goals. It measures the real programs and prints;
-//! only `serve` makes a store.
+//! only `serve`, `merge` and `lab` make stores.
 
 mod analysis;
 mod causes;
@@ -8,6 +8,7 @@ mod commits;
 mod counters;
 mod fidelity;
 mod insert;
+mod lab;
 mod lifecycle;
 mod losses;
 mod merge;
@@ -65,6 +66,8 @@ enum Bench {
     Replay(fidelity::tape::Arguments),
     /// Client CPU of each row of the Insert Benchmark against a client in Python, and how late its inserts begin; fails above the goals
     Insert(insert::Arguments),
+    /// Bytes, rows and seconds of the store of a lab: 50 hosts that measure every night; fails above the goals
+    Lab(lab::Arguments),
     /// Seconds to add a store of a thousand runs to another, and for the pages of `dbdyno serve` on it; fails above the goals
     Merge(merge::Arguments),
     /// Client CPU and rate of commands of MongoDB against PyMongo, on FerretDB and on a server that costs nothing; fails outside the goals
@@ -173,6 +176,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Fidelity(arguments) => fidelity::run(arguments),
         Bench::Replay(arguments) => fidelity::tape::run(arguments).map(|()| Ending::Met),
         Bench::Insert(arguments) => insert::run(arguments),
+        Bench::Lab(arguments) => lab::run(arguments),
         Bench::Merge(arguments) => merge::run(arguments),
         Bench::Mongo(arguments) => mongo::run(arguments),
         Bench::Lifecycle(arguments) => lifecycle::run(arguments),

@@ -1,5 +1,5 @@
 //! A store of a wanted size, written by the store's own writer: comparisons, campaigns, one with 42 steps of ten builds,
-//! a run in progress. The numbers are made by a formula; nothing is measured.
+//! a run in progress. The numbers are made by a formula; nothing is measured. `lab` makes its runs of the same pieces.
 
 use anyhow::{Context, bail, ensure};
 use hdrhistogram::Histogram;
@@ -232,7 +232,8 @@ fn rate(run: u32, launch: u32, step: usize, side: usize) -> u64 {
     500_000 - 10_000 * step as u64 % 300_000 - 1500 * side as u64 + scatter
 }
 
-fn block(trial: &TrialKey, kind: BlockKind, rate: u64) -> Block {
+/// With every counter there is.
+pub fn block(trial: &TrialKey, kind: BlockKind, rate: u64) -> Block {
     let counters: Counters = Counter::ALL
         .into_iter()
         .zip(1..)
@@ -248,7 +249,8 @@ fn block(trial: &TrialKey, kind: BlockKind, rate: u64) -> Block {
     }
 }
 
-fn latency(rate: u64, histogram: &str) -> Latency {
+/// With the largest percentile.
+pub fn latency(rate: u64, histogram: &str) -> Latency {
     Latency {
         count: rate,
         p50: Nanos(1500),
@@ -261,7 +263,7 @@ fn latency(rate: u64, histogram: &str) -> Latency {
 }
 
 /// As workers tell it: latencies of about a microsecond and a half, and a tail.
-fn histogram() -> anyhow::Result<String> {
+pub fn histogram() -> anyhow::Result<String> {
     const DIGITS: u8 = 3;
     let mut histogram = Histogram::<u64>::new(DIGITS).context("failed to make a histogram")?;
     for value in 0..2000_u64 {
@@ -274,18 +276,18 @@ fn histogram() -> anyhow::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn step_name(step: usize) -> String {
+/// Of the step at this place, from 0.
+pub fn step_name(step: usize) -> String {
     format!("step-{:02}", step + 1)
 }
 
-fn plan(shape: &Shape, seed: u64) -> anyhow::Result<Plan> {
-    let interleaved = shape.purpose != Purpose::Campaign;
+/// The text of a workload.
+pub fn workload(name: &str, steps: usize, interleaved: bool) -> anyhow::Result<String> {
     let mut text = format!(
-        "name = \"{}\"\nengine = \"rocksdb\"\ndescription = \"d\"\ntells = \"t\"\ndoes_not_tell = \"n\"\nblock_ms = 100\n\
-         data = {{ keys = 100000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }}\n",
-        shape.workload
+        "name = \"{name}\"\nengine = \"rocksdb\"\ndescription = \"d\"\ntells = \"t\"\ndoes_not_tell = \"n\"\nblock_ms = 100\n\
+         data = {{ keys = 100000, key_bytes = 20, value_bytes = 100, value_compressible_percent = 50 }}\n"
     );
-    for step in 0..shape.steps {
+    for step in 0..steps {
         let (group, operation, rest) = match (interleaved, step) {
             (true, _) => ("point", "read-random", "database = \"image\""),
             (false, 0) => ("writes", "fill-sequential", ""),
@@ -297,6 +299,12 @@ fn plan(shape: &Shape, seed: u64) -> anyhow::Result<Plan> {
             "[[step]]\nname = \"{name}\"\ngroup = \"{group}\"\noperation = \"{operation}\"\n{rest}\n"
         )?;
     }
+    Ok(text)
+}
+
+fn plan(shape: &Shape, seed: u64) -> anyhow::Result<Plan> {
+    let interleaved = shape.purpose != Purpose::Campaign;
+    let text = workload(shape.workload, shape.steps, interleaved)?;
     let subjects =
         RELEASES[RELEASES.len() - shape.subjects..].iter().map(|version| subject(version)).collect();
     let layout = if interleaved {
@@ -308,7 +316,8 @@ fn plan(shape: &Shape, seed: u64) -> anyhow::Result<Plan> {
     Ok(Plan { purpose: shape.purpose, subjects, layout, budget, seed, ..testing::plan(&text, &[]) })
 }
 
-fn subject(version: &str) -> Subject {
+/// A release, with the default options that a real one wrote.
+pub fn subject(version: &str) -> Subject {
     let plain = testing::subject(&format!("rocksdb@{version}"));
     let probe = BuildProbe {
         default_options: DEFAULTS.to_owned(),
