@@ -30,11 +30,20 @@ pub fn of_run(store: &Store, record: RunRecord, selection: &Selection) -> anyhow
 
 /// A run as a comparison, also one that calibrates.
 pub fn compared(store: &Store, record: RunRecord, selection: &Selection) -> anyhow::Result<ComparedRun> {
+    let run = without_samples(store, record, selection)?;
+    let host = store.host_samples(&run.record.id)?;
+    Ok(ComparedRun { host, ..run })
+}
+
+fn without_samples(store: &Store, record: RunRecord, selection: &Selection) -> anyhow::Result<ComparedRun> {
     let view = comparison(store, &record)?;
     let part = selection.of(record)?;
-    let host = store.host_samples(&part.record.id)?;
-    Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host })
+    Ok(ComparedRun { view: part.of_comparison(view), record: part.record, host: Vec::new() })
 }
+
+/// Of more runs in one report the samples of their hosts are left out: those of a night are 20,000, of some kB each in memory. The report of
+/// each run has them.
+const MOST_WITH_SAMPLES: usize = 8;
 
 /// Runs of several hosts: of each workload and design what was found on how many of them, then each run. `jobs` are those of the campaign that
 /// they are of; none if they were named one by one.
@@ -44,7 +53,11 @@ pub fn of_hosts(
     selection: &Selection,
     jobs: &[Job],
 ) -> anyhow::Result<Vec<Finding>> {
-    let compared = |record: RunRecord| compared(store, record, selection);
+    let has_samples = records.len() <= MOST_WITH_SAMPLES;
+    let compared = |record: RunRecord| match has_samples {
+        true => compared(store, record, selection),
+        false => without_samples(store, record, selection),
+    };
     let runs: Vec<ComparedRun> = records.into_iter().map(compared).collect::<anyhow::Result<_>>()?;
     let pairs: Vec<Run<'_>> = runs.iter().map(|run| (&run.record, &run.view)).collect();
     let mut findings: Vec<Finding> = hosts::build(&pairs, jobs).into_iter().map(Finding::Hosts).collect();
