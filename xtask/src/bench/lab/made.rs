@@ -15,9 +15,9 @@ use store::{QueuedRun, Writer};
 /// Of all runs.
 pub const WORKLOAD: &str = "lab.42";
 pub const STEPS: usize = 42;
-/// A visit: a step of a subject with its share of loading and settling. Chosen, not measured, as all of a lab's habits here.
-pub const VISIT_S: u32 = 60;
-/// A night has eight hours. Nine turns of 42 visits are 6.3 of them: three subjects in three rounds, the base, the newest release and what was
+/// Seconds of a trial, with its share of loading and settling. Chosen, not measured, as all of a lab's habits here.
+pub const TRIAL_S: u32 = 60;
+/// A night has eight hours. Nine turns of 42 trials are 6.3 of them: three subjects in three rounds, the base, the newest release and what was
 /// built that day.
 pub const NIGHTLY_SUBJECTS: [u32; 3] = [0, RELEASES - 1, RELEASES];
 pub const NIGHTLY_ROUNDS: u32 = 3;
@@ -212,16 +212,16 @@ pub fn write(writer: &mut Writer, run: &LabRun, making: &Making) -> anyhow::Resu
             for step in 0..STEPS {
                 let trial = TrialKey { launch, step: made::step_name(step), side };
                 let rate = run.rate(making.seed, (launch, step, subject));
-                for event in visit(trial, rate, clock_us, making) {
+                for event in of_trial(trial, rate, clock_us, making) {
                     writer.write(&id, &event)?;
                 }
-                clock_us += i64::from(VISIT_S) * SECOND_US;
+                clock_us += i64::from(TRIAL_S) * SECOND_US;
             }
             let text = "2026/01/01-00:00:00 a line of a log as engines write them\n".repeat(LOG_BYTES / 58);
             writer.write(&id, &RunEvent::RawOutput { launch, side, name: "LOG".to_owned(), text })?;
         }
         let look = (launch == run.rounds()).then_some(1.0);
-        let took = Nanos::from_secs(u64::from(VISIT_S) * (STEPS * run.subjects().len()) as u64);
+        let took = Nanos::from_secs(u64::from(TRIAL_S) * (STEPS * run.subjects().len()) as u64);
         let max_launches = run.rounds();
         let ended = RunEvent::LaunchEnded { launch, took, max_launches, active_steps: Vec::new(), look };
         writer.write(&id, &ended)?;
@@ -233,10 +233,10 @@ pub fn write(writer: &mut Writer, run: &LabRun, making: &Making) -> anyhow::Resu
     Ok(())
 }
 
-/// What a visit writes, in the order of time.
-fn visit(trial: TrialKey, rate: u64, begins_at_us: i64, making: &Making) -> Vec<RunEvent> {
+/// What a trial writes, in the order of time.
+fn of_trial(trial: TrialKey, rate: u64, begins_at_us: i64, making: &Making) -> Vec<RunEvent> {
     let mut events = Vec::new();
-    for second in 0..VISIT_S {
+    for second in 0..TRIAL_S {
         let at_us = begins_at_us + i64::from(second) * SECOND_US;
         if second % making.sample_every == 0 {
             events.push(RunEvent::HostSampled(HostSample { at_us, readings: readings(at_us) }));

@@ -121,17 +121,17 @@ impl Grown {
     }
 
     fn print(&self) {
-        let hours = |visits: usize| (visits as u64 * u64::from(made::VISIT_S)) as f64 / 3600.0;
-        let visits_of_a_night =
+        let hours = |trials: usize| (trials as u64 * u64::from(made::TRIAL_S)) as f64 / 3600.0;
+        let trials_of_a_night =
             made::NIGHTLY_SUBJECTS.len() * made::STEPS * made::NIGHTLY_ROUNDS as usize;
-        let visits_of_a_ladder = made::RELEASES as usize * made::STEPS * made::LADDER_ROUNDS as usize;
-        println!("\nrun of one host                          hours     visits       bytes       rows");
-        for (name, sizes, visits) in [
-            ("a night", &self.night, visits_of_a_night),
-            ("all releases", &self.ladder, visits_of_a_ladder),
+        let trials_of_a_ladder = made::RELEASES as usize * made::STEPS * made::LADDER_ROUNDS as usize;
+        println!("\nrun of one host                          hours     trials       bytes       rows");
+        for (name, sizes, trials) in [
+            ("a night", &self.night, trials_of_a_night),
+            ("all releases", &self.ladder, trials_of_a_ladder),
         ] {
             if let Some(Size { bytes, rows }) = mean(sizes) {
-                println!("{name:<36} {:>9.1}  {visits:>9}  {bytes:>10}  {rows:>9}", hours(visits));
+                println!("{name:<36} {:>9.1}  {trials:>9}  {bytes:>10}  {rows:>9}", hours(trials));
             }
         }
         println!("\nstore merge                            p50 s    p95 s    max s");
