@@ -83,6 +83,7 @@ fn of_both(connection: &Connection) -> rusqlite::Result<(u64, Vec<Pair>)> {
         format!(
             "SELECT {run}.started_at_us, {run}.seed, {run}.ended_at_us, {run}.outcome,
                  (SELECT count(*) FROM {schema}.launches WHERE run_key = {run}.run_key),
+                 (SELECT count(took_ns) FROM {schema}.launches WHERE run_key = {run}.run_key),
                  (SELECT count(*) FROM {schema}.resumes WHERE run_key = {run}.run_key),
                  (SELECT count(*) FROM {schema}.profiles WHERE run_key = {run}.run_key),
                  (SELECT count(outcome) FROM {schema}.trials WHERE run_key = {run}.run_key),
@@ -163,7 +164,7 @@ fn has_more(connection: &Connection, of: (&str, i64), than: (&str, i64)) -> rusq
 fn steps_on(connection: &Connection, (schema, key): (&str, i64)) -> rusqlite::Result<i64> {
     let sql = format!(
         "SELECT (SELECT count(*) FROM {schema}.resumes WHERE run_key = {key}) * 2
-              + (SELECT count(*) FROM {schema}.launches WHERE run_key = {key})
+              + (SELECT count(*) + count(took_ns) FROM {schema}.launches WHERE run_key = {key})
               + (SELECT count(outcome) FROM {schema}.trials WHERE run_key = {key})
               + (SELECT count(outcome) FROM {schema}.runs WHERE run_key = {key})"
     );
