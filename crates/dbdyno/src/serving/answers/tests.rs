@@ -3,6 +3,7 @@
 use super::super::access::{Access, Token};
 use super::super::asked::{Answer, Asked, Kind, Method};
 use super::Site;
+use findings::build_noise::BUILD_NOISE;
 use model::block::{Block, BlockKind, Outcome, TrialKey};
 use model::event::{RunEvent, RunOutcome};
 use model::fingerprint::{Fingerprint, HostFigure};
@@ -245,7 +246,11 @@ fn what_was_found_stands_in_the_list_whether_the_run_keeps_it_or_not() {
     assert!(std::sync::Arc::ptr_eq(&report.body, &get(&served.site, "/runs/20261121-091500-aaaa").body));
     // Named anew, it is made anew.
     Writer::open(&path).unwrap().name_run("20261121-091500-aaaa", "another").unwrap();
-    assert!(!std::sync::Arc::ptr_eq(&report.body, &get(&served.site, "/runs/20261121-091500-aaaa").body));
+    let named_anew = get(&served.site, "/runs/20261121-091500-aaaa");
+    assert!(!std::sync::Arc::ptr_eq(&report.body, &named_anew.body));
+    // What its host has measured of builds of one source since says which changes may be their layout.
+    Writer::open(&path).unwrap().name_run("20261121-101500-bbbb", BUILD_NOISE).unwrap();
+    assert!(!std::sync::Arc::ptr_eq(&named_anew.body, &get(&served.site, "/runs/20261121-091500-aaaa").body));
 }
 
 #[test]

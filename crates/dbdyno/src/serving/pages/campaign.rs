@@ -27,7 +27,7 @@ pub fn answer(site: &Site, store: &Store, id: &str) -> Result<Answer, Failure> {
     let jobs = store.jobs(id)?;
     let mut key = "campaign\0".to_owned();
     for head in &heads {
-        key += &stamp(store, head)?;
+        key += &stamp(site, store, head)?;
     }
     for job in &jobs {
         key += &format!("{} {:?} {}\0", job.host, job.state, job.changed_at_us);

@@ -3,12 +3,14 @@
 
 use super::super::answers::{Failure, Site, said};
 use super::super::asked::{Answer, Kind};
+use super::conditions;
 use crate::finding;
 use ::report::document::Sentence;
 use ::report::render::{FORMATS, Format, Options, Output, TextOptions, html, render};
 use ::report::site::compare::{self, RunFigures};
 use ::report::site::{links, shell};
 use findings::Finding;
+use findings::build_noise::BUILD_NOISE;
 use findings::selection::{NoSuchPart, Selection};
 use model::listing::RunHead;
 use model::record::RunStatus;
@@ -34,7 +36,7 @@ pub fn answer(site: &Site, store: &Store, wanted: &str, selection: &Selection) -
         Named::Elsewhere(id) => Ok(Answer::redirect(links::report_of(&id, selection))),
         Named::Other(finding) => Ok(Answer::page(200, framed(&finding, wanted, None))),
         Named::Run(head) => {
-            let stamp = stamp(store, &head)?;
+            let stamp = stamp(site, store, &head)?;
             let key = format!("{stamp}page\0{:?}\0{:?}", selection.steps, selection.subjects);
             kept(site, has_ended(&head), key, || {
                 let finding =
@@ -54,7 +56,7 @@ pub fn file(site: &Site, store: &Store, wanted: &str, format: &Format) -> Result
         }
         Named::Other(finding) => as_file(&finding, format),
         Named::Run(head) => {
-            let key = format!("{}file\0{}", stamp(store, &head)?, format.name);
+            let key = format!("{}file\0{}", stamp(site, store, &head)?, format.name);
             kept(site, has_ended(&head), key, || {
                 let record = store.load_run(&head.id)?;
                 as_file(&finding::of_run(store, record, &Selection::default())?, format)
@@ -79,7 +81,7 @@ fn as_file(finding: &Finding, format: &Format) -> Result<Answer, Failure> {
 pub fn figures(site: &Site, store: &Store, head: &RunHead) -> Result<Arc<RunFigures>, Failure> {
     /// What an entry takes, about, for each step and subject.
     const BYTES: usize = 400;
-    let key = stamp(store, head)?;
+    let key = stamp(site, store, head)?;
     if let Some(known) = site.kept.figures.get(&key) {
         return Ok(known);
     }
@@ -97,7 +99,7 @@ pub fn found(site: &Site, store: &Store, id: &str) -> Result<Arc<Vec<Sentence>>,
     const BYTES: usize = 2 << 10;
     let head = store.run_head(id)?;
     let key = match &head {
-        Some(head) => stamp(store, head)?,
+        Some(head) => stamp(site, store, head)?,
         None => id.to_owned(),
     };
     if let Some(known) = site.kept.sentences.get(&key) {
@@ -126,10 +128,12 @@ fn named(store: &Store, wanted: &str) -> Result<Named, Failure> {
 }
 
 /// Changes where anything changes that a report is made of: the run's name and end, and the calibrations that count
-/// for it.
-pub(super) fn stamp(store: &Store, head: &RunHead) -> Result<String, Failure> {
+/// for it, those of builds of one source too.
+pub(super) fn stamp(site: &Site, store: &Store, head: &RunHead) -> Result<String, Failure> {
     let self_tests = store.self_tests_known(&head.id)?;
-    Ok(format!("{}\0{:?}\0{:?}\0{:?}\0{self_tests:?}\0", head.id, head.name, head.status, head.ended_at_us))
+    let build_noise = store.last_named(BUILD_NOISE, conditions(site, store, &head.id)?.host())?;
+    let RunHead { id, name, status, ended_at_us, .. } = head;
+    Ok(format!("{id}\0{name:?}\0{status:?}\0{ended_at_us:?}\0{self_tests:?}\0{build_noise:?}\0"))
 }
 
 /// Whether what it measured stays as it is.
