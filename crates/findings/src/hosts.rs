@@ -162,11 +162,9 @@ pub fn refusal<'a>(views: impl IntoIterator<Item = &'a HostsView>) -> Option<Not
             first: counted.clone(),
             second: run.run.clone(),
         }),
-        WhyUncounted::Apart { counted, what } => Some(NotOverHosts::Apart {
-            first: counted.clone(),
-            second: run.run.clone(),
-            what: what.clone(),
-        }),
+        WhyUncounted::Apart { counted, what } => {
+            Some(NotOverHosts::Apart { first: counted.clone(), second: run.run.clone(), what: what.clone() })
+        }
     };
     views.into_iter().flat_map(|view| &view.uncounted).find_map(refused)
 }

@@ -4,8 +4,8 @@
 use super::made::{self, Kind, LabRun};
 use crate::bench::serve::made::step_name;
 use crate::e2e::processes::peak_resident_bytes;
-use crate::served::Serving;
 use crate::http;
+use crate::served::Serving;
 use anyhow::{Context, ensure};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -101,12 +101,7 @@ fn addresses(lab: &Lab) -> Vec<(&'static str, Vec<String>)> {
 }
 
 /// Every address once, then all of them as often as it is asked for.
-fn page(
-    name: &'static str,
-    targets: &[String],
-    server: SocketAddr,
-    requests: u32,
-) -> anyhow::Result<Asked> {
+fn page(name: &'static str, targets: &[String], server: SocketAddr, requests: u32) -> anyhow::Result<Asked> {
     let mut bytes = 0;
     let mut ask = |target: &String| -> anyhow::Result<f64> {
         let began = Instant::now();

@@ -122,14 +122,12 @@ impl Grown {
 
     fn print(&self) {
         let hours = |trials: usize| (trials as u64 * u64::from(made::TRIAL_S)) as f64 / 3600.0;
-        let trials_of_a_night =
-            made::NIGHTLY_SUBJECTS.len() * made::STEPS * made::NIGHTLY_ROUNDS as usize;
+        let trials_of_a_night = made::NIGHTLY_SUBJECTS.len() * made::STEPS * made::NIGHTLY_ROUNDS as usize;
         let trials_of_a_ladder = made::RELEASES as usize * made::STEPS * made::LADDER_ROUNDS as usize;
         println!("\nrun of one host                          hours     trials       bytes       rows");
-        for (name, sizes, trials) in [
-            ("a night", &self.night, trials_of_a_night),
-            ("all releases", &self.ladder, trials_of_a_ladder),
-        ] {
+        for (name, sizes, trials) in
+            [("a night", &self.night, trials_of_a_night), ("all releases", &self.ladder, trials_of_a_ladder)]
+        {
             if let Some(Size { bytes, rows }) = mean(sizes) {
                 println!("{name:<36} {:>9.1}  {trials:>9}  {bytes:>10}  {rows:>9}", hours(trials));
             }
@@ -222,7 +220,8 @@ fn rows_of(store: &Path) -> anyhow::Result<u64> {
     let connection = opened.with_context(|| format!("failed to open `{}`", store.display()))?;
     let mut tables = connection
         .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'")?;
-    let tables = tables.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let tables =
+        tables.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut rows = 0;
     for table in tables {
         let sql = format!("SELECT count(*) FROM {table}");

@@ -22,8 +22,7 @@ pub fn answer(site: &Site, store: &Store, id: &str) -> Result<Answer, Failure> {
         message.links.push((links::HOSTS.to_owned(), "all hosts and their jobs".to_owned()));
         return Err(Failure::Nowhere(message));
     }
-    let heads: Vec<RunHead> =
-        ids.iter().map(|id| run_called(store, id)).collect::<Result<_, Failure>>()?;
+    let heads: Vec<RunHead> = ids.iter().map(|id| run_called(store, id)).collect::<Result<_, Failure>>()?;
     let jobs = store.jobs(id)?;
     let mut key = "campaign\0".to_owned();
     for head in &heads {

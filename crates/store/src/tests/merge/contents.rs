@@ -173,9 +173,8 @@ impl Drawn {
         let place = Place::new();
         let lab = place.file("lab.sqlite");
         write_whole(&mut Writer::open(&lab).unwrap(), "of-the-lab", &mut draw);
-        let moved: Vec<(String, Vec<RunEvent>)> = ["moved-a", "moved-b"]
-            .map(|id| (id.to_owned(), DrawnRun::of(id, &mut draw).events()))
-            .to_vec();
+        let moved: Vec<(String, Vec<RunEvent>)> =
+            ["moved-a", "moved-b"].map(|id| (id.to_owned(), DrawnRun::of(id, &mut draw).events())).to_vec();
         let mut furthest: BTreeMap<String, (usize, PathBuf)> = BTreeMap::new();
         let mut stores = Vec::new();
         for number in 0..3 {

@@ -77,10 +77,7 @@ impl DrawnRun {
 /// How many events have a state of a run that is further than any shorter one: one more trial or launch has ended, or the run.
 pub fn states(events: &[RunEvent]) -> Vec<usize> {
     let is_further = |event: &RunEvent| {
-        matches!(
-            event,
-            RunEvent::TrialEnded { .. } | RunEvent::LaunchEnded { .. } | RunEvent::Ended { .. }
-        )
+        matches!(event, RunEvent::TrialEnded { .. } | RunEvent::LaunchEnded { .. } | RunEvent::Ended { .. })
     };
     events.iter().zip(1..).filter(|(event, _)| is_further(event)).map(|(_, length)| length).collect()
 }
