@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 
 /// Rows that a version could write and the one before it could not: by the version, so that a table that is made again later has some.
-const ROWS: [(usize, &str); 12] = [
+const ROWS: [(usize, &str); 13] = [
     (
         1,
         "INSERT INTO hosts VALUES (1, 'bench-1', 'boot-a', '6.8', 'cpu', 8, 64, '{}');
@@ -68,6 +68,11 @@ const ROWS: [(usize, &str); 12] = [
     ),
     (17, "INSERT INTO watch_runs VALUES ('first');"),
     (18, "INSERT INTO reading_names VALUES (1, '[\"stat.ctxt\"]');"),
+    (
+        19,
+        "INSERT INTO origins VALUES (7, 1700, 'lab-1', '0.1.0');
+         INSERT INTO jobs VALUES ('c', 1, 'lab-1', 'done', NULL, 1, 'name = \"n\"', 1700);",
+    ),
 ];
 
 /// A store as a dbdyno of this version left it: it had come from the first one, and each had written its rows.
