@@ -110,6 +110,15 @@ impl Dbdyno {
     }
 }
 
+/// The same command by a release build of this program: what a library does is measured in it, or takes too long without.
+fn by_release_build() -> anyhow::Result<Ending> {
+    let mut command = workspace::cargo();
+    command.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
+    command.args(std::env::args_os().skip(1));
+    let status = command.status().context("failed to start the release build of xtask")?;
+    Ok(Ending::of(status.success()))
+}
+
 fn on_search_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.is_file())

@@ -49,11 +49,20 @@ fn race(commands: [Command; 2]) -> anyhow::Result<[Used; 2]> {
 
 /// Runs the reference and ours to their ends; what each used, in that order.
 pub fn against(reference: Command, ours: Command, ours_first: bool) -> anyhow::Result<[Used; 2]> {
-    if ours_first {
-        let [ours, reference] = race([ours, reference])?;
-        return Ok([reference, ours]);
+    in_order([reference, ours], ours_first, race)
+}
+
+/// Runs the second before the first if that is told; what came of each, in the order of the commands.
+pub fn in_order<T>(
+    [first, second]: [Command; 2],
+    second_first: bool,
+    run: impl FnOnce([Command; 2]) -> anyhow::Result<[T; 2]>,
+) -> anyhow::Result<[T; 2]> {
+    if second_first {
+        let [of_second, of_first] = run([second, first])?;
+        return Ok([of_first, of_second]);
     }
-    race([reference, ours])
+    run([first, second])
 }
 
 /// Runs two clients of one server to their ends, in turns from the first to the last: one whose other has ended is stopped as often as before. What the
@@ -84,7 +93,7 @@ pub fn at_server(
 }
 
 /// Runs clients of one server to their ends, one after the other; what it used for each.
-pub fn at_server_in_order(
+pub fn at_server_alone(
     clients: [Command; 2],
     meter: impl Fn() -> anyhow::Result<Duration>,
 ) -> anyhow::Result<[Duration; 2]> {

@@ -85,6 +85,14 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     }
 }
 
+/// The value at a rank, in hundredths; not a number of none.
+pub fn rank(values: &[f64], hundredths: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = (sorted.len() * hundredths).div_ceil(100).saturating_sub(1);
+    sorted.get(place).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +115,12 @@ mod tests {
         assert!(!found.meet_goals());
         assert!(Ratios::of(vec![0.5; 8]).unwrap().meet_goals());
         assert_eq!(Ratios::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn a_rank_is_that_of_a_value_which_was_measured() {
+        let values = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!([50, 95, 100].map(|hundredths| rank(&values, hundredths).to_string()), ["2", "4", "4"]);
+        assert!(rank(&[], 50).is_nan());
     }
 }

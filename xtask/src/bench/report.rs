@@ -3,9 +3,9 @@
 //! The report is made, the code that lays it out is the real one, built as users have it: a debug build of xtask hands on to
 //! its release build.
 
-use super::Ending;
 use super::ratios::Ratios;
-use crate::{made_reports, workspace};
+use super::{Ending, by_release_build};
+use crate::made_reports;
 use anyhow::Context;
 use serde_json::json;
 use std::time::Instant;
@@ -30,7 +30,7 @@ const GOAL_BYTES: usize = 2_000_000;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     if cfg!(debug_assertions) {
-        return by_release_build(arguments);
+        return by_release_build();
     }
     let document = made_reports::campaign(made_reports::LARGE)?;
     let mut wall_s = Vec::new();
@@ -62,17 +62,4 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
         );
     }
     Ok(Ending::of(met))
-}
-
-fn by_release_build(arguments: &Arguments) -> anyhow::Result<Ending> {
-    let mut command = workspace::cargo();
-    command
-        .args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", "report"])
-        .args(["--runs", &arguments.runs.to_string()])
-        .args(arguments.json.then_some("--json"));
-    if let Some(output) = &arguments.output {
-        command.arg("--output").arg(output);
-    }
-    let status = command.status().context("failed to start the release build of xtask")?;
-    Ok(Ending::of(status.success()))
 }

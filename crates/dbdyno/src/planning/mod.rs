@@ -170,7 +170,7 @@ fn decision_rule(measuring: &Measuring) -> anyhow::Result<DecisionRule> {
 /// # Errors
 /// A step that is named and is not there, or has no blocks.
 fn chosen_steps(workload: &Workload, wanted: &[String]) -> anyhow::Result<Vec<String>> {
-    // A companion is measured together with the step that it runs beside.
+    // A companion runs at the same time as its step, and is measured with it.
     let why_no_blocks = |step: &Step| workload.main_of(step).why_no_blocks();
     for name in wanted {
         if let Some(why) = why_no_blocks(workload.step(name).map_err(usage)?) {

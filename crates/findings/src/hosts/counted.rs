@@ -40,8 +40,8 @@ pub(super) struct Counted<'a> {
     pub uncounted: Vec<UncountedRun>,
 }
 
-/// By workload and design; no group if all runs are of one host and no other was asked. If no two runs can be compared, one counts by itself:
-/// the others are named beside it.
+/// By workload and design; no group if all runs are of one host and no other was asked. If no two runs can be compared, one counts by itself, and
+/// each of the others is listed with the reason.
 pub(super) fn counted<'a>(runs: &[Run<'a>], are_several_asked: bool) -> Counted<'a> {
     let hosts: BTreeSet<&str> = runs.iter().map(|(record, _)| record.host.name.as_str()).collect();
     if hosts.len() < 2 && !are_several_asked {
@@ -101,7 +101,7 @@ fn together<'a>(mut runs: Vec<Run<'a>>, uncounted: &mut Vec<UncountedRun>) -> Ve
     counted
 }
 
-/// In what two runs differ beside their hosts.
+/// In what two runs differ, other than in their hosts.
 fn apart(one: &RunRecord, other: &RunRecord) -> Vec<Differing> {
     let conditions =
         |record: &RunRecord| RunConditions::of(&record.plan, &record.host, record.fingerprint.as_ref());

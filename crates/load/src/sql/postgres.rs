@@ -38,7 +38,7 @@ const TOO_MANY: WireError = WireError::Malformed("a statement has more than 65,5
 const END_OF_BIND: usize = 4;
 
 impl Prepared {
-    /// Its values are sent as text, as libpq's users do: the server reads them as the types that it was told or found.
+    /// Its values are sent as text, as programs with libpq do; the server reads them as the types that `prepare` declared or that it chose.
     fn new(name: &str, count: usize) -> Result<Prepared, WireError> {
         let count = u16::try_from(count).map_err(|_| TOO_MANY)?;
         let mut head = vec![b'B', 0, 0, 0, 0, 0];

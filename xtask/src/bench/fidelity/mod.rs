@@ -281,15 +281,11 @@ impl Sides<'_> {
             command
         });
         let meter = || self.server.cpu_time();
-        let replayed = |commands| match self.holds_locks(case)? {
-            true => race::at_server_in_order(commands, meter),
+        let holds_locks = self.holds_locks(case)?;
+        race::in_order([classic, ours], ours_first, |commands| match holds_locks {
+            true => race::at_server_alone(commands, meter),
             false => race::at_server(commands, meter),
-        };
-        if ours_first {
-            let [ours, classic] = replayed([ours, classic])?;
-            return Ok([classic, ours]);
-        }
-        replayed([classic, ours])
+        })
     }
 
     /// Whether a client that is stopped may hold locks for which the other would wait, or a row that the other inserts too.
@@ -304,13 +300,8 @@ impl Sides<'_> {
 
     fn run(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
         match side {
-            Side::Classic => printed(&mut self.sysbench(case, events, seed)?).map(drop),
-            Side::Ours => {
-                let mut worker = self.worker(case, events, seed)?;
-                let status = worker.command.status().context("failed to start the worker")?;
-                ensure!(status.success(), "the worker failed ({status})");
-                self.check(worker.operations)
-            }
+            Side::Classic => self.run_sysbench(case, events, seed),
+            Side::Ours => self.run_worker(case, events, seed),
         }
     }
 
@@ -320,7 +311,7 @@ impl Sides<'_> {
         worker::blocks(&self.ask(vec![settle])?).map(drop)
     }
 
-    fn sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<Command> {
+    fn run_sysbench(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
         let rows = self.workload.data.keys;
         let mut command = Command::new(self.sysbench);
         // Ours lies in the directory.
@@ -337,26 +328,18 @@ impl Sides<'_> {
         if !case.options.iter().any(|option| option.starts_with("--rand-type")) {
             command.arg("--rand-type=uniform");
         }
-        command.args(case.options).arg("run");
-        Ok(command)
+        printed(command.args(case.options).arg("run")).map(drop)
     }
 
-    fn worker(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<WorkerRun> {
+    fn run_worker(&self, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
         let operation = &self.workload.step(case.step)?.operation;
         let transaction =
             transaction_of(operation).with_context(|| format!("{} has no statements", case.step))?;
-        let operations = events * transaction.operations(self.address.dialect);
+        let count = events * transaction.operations(self.address.dialect);
         let setup = self.setup(operation.clone(), seed);
-        let steps = worker::step(setup, BlockLimit::Operations { count: operations });
-        let requests = worker::on_server(self.address, steps.into());
-        let command = worker::command(self.dbdyno, &requests, &self.output())?;
-        Ok(WorkerRun { command, operations })
-    }
-
-    /// Whether the worker did so many operations in its last run.
-    fn check(&self, operations: u64) -> anyhow::Result<()> {
-        let done: u64 = worker::blocks(&self.output())?.iter().map(|block| block.operations).sum();
-        ensure!(done == operations, "the worker did {done} of {operations} statements");
+        let output = self.ask(worker::step(setup, BlockLimit::Operations { count }).into())?;
+        let done: u64 = worker::blocks(&output)?.iter().map(|block| block.operations).sum();
+        ensure!(done == count, "the worker did {done} of {count} statements");
         Ok(())
     }
 
@@ -393,21 +376,10 @@ impl Sides<'_> {
 
     /// The file with the worker's replies.
     fn ask(&self, steps: Vec<Request>) -> anyhow::Result<PathBuf> {
-        let output = self.output();
+        let output = self.directory.join("worker.out");
         worker::answered(self.dbdyno, &worker::on_server(self.address, steps), &output)?;
         Ok(output)
     }
-
-    fn output(&self) -> PathBuf {
-        self.directory.join("worker.out")
-    }
-}
-
-/// The worker before its run.
-struct WorkerRun {
-    command: Command,
-    /// As many as its statements.
-    operations: u64,
 }
 
 fn transaction_of(operation: &Operation) -> Option<&Transaction> {

@@ -2,6 +2,7 @@
 //! again.
 
 use super::made::{self, Kind, LabRun};
+use crate::bench::ratios::rank;
 use crate::bench::serve::made::step_name;
 use crate::e2e::processes::peak_resident_bytes;
 use crate::http;
@@ -121,14 +122,6 @@ fn page(name: &'static str, targets: &[String], server: SocketAddr, requests: u3
     Ok(Asked { name, first_s, again_s, bytes })
 }
 
-/// The value at a rank, in hundredths; not a number of none.
-pub fn rank(seconds: &[f64], hundredths: usize) -> f64 {
-    let mut sorted = seconds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = (sorted.len() * hundredths).div_ceil(100).saturating_sub(1);
-    sorted.get(place).copied().unwrap_or(f64::NAN)
-}
-
 /// A command on the store, and how long it took.
 pub struct Ran {
     pub command: String,
@@ -181,16 +174,4 @@ fn ran(program: &Path, store: &Path, words: &[&str], into: Option<&Path>) -> any
 
 pub fn bytes_of(file: &Path) -> anyhow::Result<u64> {
     Ok(std::fs::metadata(file).with_context(|| format!("failed to look at `{}`", file.display()))?.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rank_is_that_of_a_value_which_was_measured() {
-        let seconds = [4.0, 1.0, 3.0, 2.0];
-        assert_eq!([50, 95, 100].map(|hundredths| rank(&seconds, hundredths).to_string()), ["2", "4", "4"]);
-        assert!(rank(&[], 50).is_nan());
-    }
 }

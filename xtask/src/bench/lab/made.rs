@@ -3,7 +3,7 @@
 
 use crate::bench::scrambled;
 use crate::bench::serve::made;
-use model::block::{BlockKind, Outcome, Second, TrialKey};
+use model::block::{BlockKind, Outcome, TrialKey};
 use model::event::{RunEvent, RunOutcome};
 use model::fingerprint::{Fingerprint, HostFigure};
 use model::host::{HarnessCost, Host, HostSample};
@@ -217,7 +217,7 @@ pub fn write(writer: &mut Writer, run: &LabRun, making: &Making) -> anyhow::Resu
                 }
                 clock_us += i64::from(TRIAL_S) * SECOND_US;
             }
-            let text = "2026/01/01-00:00:00 a line of a log as engines write them\n".repeat(LOG_BYTES / 58);
+            let text = made::LOG_LINE.repeat(LOG_BYTES / made::LOG_LINE.len());
             writer.write(&id, &RunEvent::RawOutput { launch, side, name: "LOG".to_owned(), text })?;
         }
         let look = (launch == run.rounds()).then_some(1.0);
@@ -241,13 +241,7 @@ fn of_trial(trial: TrialKey, rate: u64, begins_at_us: i64, making: &Making) -> V
         if second % making.sample_every == 0 {
             events.push(RunEvent::HostSampled(HostSample { at_us, readings: readings(at_us) }));
         }
-        let measured = Second {
-            second,
-            operations: rate + u64::from(second % 7) * 100,
-            p50: Nanos(1500),
-            p99: Nanos(9000 + u64::from(second) * 10),
-            max: Nanos(80_000),
-        };
+        let measured = made::second(second, rate);
         events.push(RunEvent::SecondMeasured { trial: trial.clone(), second: measured });
     }
     events.push(RunEvent::BlockMeasured(Box::new(made::block(&trial, BlockKind::Whole, rate))));

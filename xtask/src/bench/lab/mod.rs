@@ -5,14 +5,14 @@
 mod asked;
 mod made;
 
-use super::{Ending, Here, printed};
-use crate::workspace;
+use super::merge::{GOAL_OF_A_PAGE_S, GOAL_S, merged};
+use super::ratios::rank;
+use super::{Ending, Here, by_release_build};
 use anyhow::{Context, ensure};
-use asked::{Asked, Lab, Ran, bytes_of, rank};
+use asked::{Asked, Lab, Ran, bytes_of};
 use made::{Kind, LabRun, Making};
 use model::job::{Job, JobState};
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 use store::Writer;
 
@@ -39,12 +39,10 @@ pub struct Arguments {
 
 /// Hosts whose last night is merged by itself, into a store that has all else.
 const TIMED_NIGHTS: u32 = 10;
-/// Of issue 28: seconds of a page at the 95th percentile, and of a merge. A night is much less than what that goal is for.
-const GOAL_OF_A_PAGE_S: f64 = 0.3;
-const GOAL_OF_A_MERGE_S: f64 = 60.0;
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     if cfg!(debug_assertions) {
+        // What is made is millions of rows, and the library that writes them is not the program that is measured.
         return by_release_build();
     }
     let program = arguments.here.dbdyno.path()?;
@@ -84,16 +82,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Ending> {
     }
     print_year(&grown, &lab, arguments.sample_every);
     let met = pages.iter().all(|page| page.p95_s() <= GOAL_OF_A_PAGE_S);
-    Ok(Ending::of(met && grown.slowest_merge_s() <= GOAL_OF_A_MERGE_S))
-}
-
-/// What is made is millions of rows, and the library that writes them is not the program that is measured.
-fn by_release_build() -> anyhow::Result<Ending> {
-    let mut command = workspace::cargo();
-    command.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
-    command.args(std::env::args_os().skip(1));
-    let status = command.status().context("failed to start the release build of xtask")?;
-    Ok(Ending::of(status.success()))
+    Ok(Ending::of(met && grown.slowest_merge_s() <= GOAL_S))
 }
 
 /// What a run adds to the store of its host.
@@ -178,7 +167,7 @@ fn brought_together(
             }
         }
         grown.making_s += began.elapsed().as_secs_f64();
-        grown.first_merges_s.push(merged(program, &store, lab_store)?);
+        grown.first_merges_s.push(merge_s(program, &store, lab_store)?);
         match is_late {
             true => late.push((host, store)),
             false => remove(&store)?,
@@ -189,7 +178,7 @@ fn brought_together(
         let run = LabRun { host, kind: Kind::Night(lab.nights - 1) };
         grown.night.push(written(&store, &run, making)?);
         grown.making_s += began.elapsed().as_secs_f64();
-        grown.night_merges_s.push(merged(program, &store, lab_store)?);
+        grown.night_merges_s.push(merge_s(program, &store, lab_store)?);
         remove(&store)?;
     }
     Ok(grown)
@@ -230,11 +219,9 @@ fn rows_of(store: &Path) -> anyhow::Result<u64> {
     Ok(rows)
 }
 
-/// Seconds.
-fn merged(program: &Path, from: &Path, into: &Path) -> anyhow::Result<f64> {
-    let began = Instant::now();
-    let said = printed(Command::new(program).args(["store", "merge"]).arg(from).arg("--store").arg(into))?;
-    let seconds = began.elapsed().as_secs_f64();
+/// Seconds until something of a store was in another one.
+fn merge_s(program: &Path, from: &Path, into: &Path) -> anyhow::Result<f64> {
+    let (seconds, said) = merged(program, from, into)?;
     ensure!(!said.contains(": 0 runs added"), "nothing of `{}` was added: {said}", from.display());
     Ok(seconds)
 }

@@ -42,6 +42,9 @@ const NUMBERS_OF_LATENCY: u64 = 6;
 const FIRST_US: i64 = 1_767_225_600_000_000;
 const HOUR_US: i64 = 3_600_000_000;
 
+/// Of an engine's log.
+pub const LOG_LINE: &str = "2026/01/01-00:00:00 a line of a log as engines write them\n";
+
 /// What a made run is like.
 struct Shape {
     purpose: Purpose,
@@ -192,13 +195,7 @@ fn write_run(writer: &mut Writer, shape: &Shape, number: u32, histogram: &str) -
                     write(RunEvent::BlockMeasured(Box::new(block)))?;
                 }
                 for second in 0..shape.seconds {
-                    let second = Second {
-                        second,
-                        operations: rate + u64::from(second % 7) * 100,
-                        p50: Nanos(1500),
-                        p99: Nanos(9000 + u64::from(second) * 10),
-                        max: Nanos(80_000),
-                    };
+                    let second = self::second(second, rate);
                     write(RunEvent::SecondMeasured { trial: trial.clone(), second })?;
                 }
                 numbers += NUMBERS_OF_LATENCY;
@@ -212,7 +209,7 @@ fn write_run(writer: &mut Writer, shape: &Shape, number: u32, histogram: &str) -
         write(RunEvent::LaunchEnded { launch, took, max_launches, active_steps: Vec::new(), look })?;
     }
     for side in 0..shape.subjects {
-        let text = "2026/01/01-00:00:00 a line of a log as engines write them\n".repeat(200);
+        let text = LOG_LINE.repeat(200);
         write(RunEvent::RawOutput { launch: 1, side, name: "read/LOG".to_owned(), text })?;
     }
     if shape.has_ended {
@@ -246,6 +243,17 @@ pub fn block(trial: &TrialKey, kind: BlockKind, rate: u64) -> Block {
         foreground_cpu: Nanos::from_millis(99),
         counters,
         ..testing::block(trial.clone(), operations, Nanos::from_millis(100))
+    }
+}
+
+/// The second of this number of a trial.
+pub fn second(number: u32, rate: u64) -> Second {
+    Second {
+        second: number,
+        operations: rate + u64::from(number % 7) * 100,
+        p50: Nanos(1500),
+        p99: Nanos(9000 + u64::from(number) * 10),
+        max: Nanos(80_000),
     }
 }
 

@@ -3,6 +3,7 @@
 pub(super) mod made;
 
 use super::Ending;
+use super::ratios::rank;
 use crate::served::Serving;
 use crate::{http, workspace};
 use anyhow::{Context, ensure};
@@ -124,20 +125,18 @@ fn measured(page: &Page, server: SocketAddr, requests: u32, goal_s: f64) -> anyh
         ensure!(reply.status == 200, "{target} is answered with {}: {:.300}", reply.status, reply.body);
         bytes = bytes.max(reply.body.len());
     }
-    let first = seconds[0];
-    seconds.sort_by(f64::total_cmp);
-    let rank = |hundredths: usize| seconds[(seconds.len() * hundredths).div_ceil(100).max(1) - 1];
+    let rank = |hundredths| rank(&seconds, hundredths);
     Ok(json!({
         "case": page.name,
         "median": rank(50) / goal_s,
-        "min": seconds[0] / goal_s,
+        "min": rank(0) / goal_s,
         "max": rank(100) / goal_s,
         "pairs": seconds.len(),
         "goal": 1.0,
         "p50_s": rank(50),
         "p95_s": rank(95),
         "max_s": rank(100),
-        "first_s": first,
+        "first_s": seconds[0],
         "bytes": bytes,
     }))
 }

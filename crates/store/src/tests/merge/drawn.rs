@@ -14,7 +14,7 @@ use model::self_test::{Gains, SelfTestRecord};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 
-/// Numbers that a seed stands for: SplitMix64 (Steele, Lea, Flood 2014).
+/// A seeded generator of random numbers: SplitMix64 (Steele, Lea, Flood 2014).
 pub struct Draw(u64);
 
 impl Draw {
