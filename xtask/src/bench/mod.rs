@@ -61,9 +61,6 @@ enum Bench {
     Sql(sql::Arguments),
     /// What a server counts of each event, of the worker and of sysbench's own scripts; fails if they differ
     Fidelity(fidelity::Arguments),
-    /// Sends to a server what `fidelity` has recorded of a client
-    #[command(hide = true)]
-    Replay(fidelity::tape::Arguments),
     /// Client CPU of each row of the Insert Benchmark against a client in Python, and how late its inserts begin; fails above the goals
     Insert(insert::Arguments),
     /// Bytes, rows and seconds of the store of a lab: 50 hosts that measure every night; fails above the goals
@@ -183,7 +180,6 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Bench::Serve(arguments) => serve::run(arguments),
         Bench::Sql(arguments) => sql::run(arguments),
         Bench::Fidelity(arguments) => fidelity::run(arguments),
-        Bench::Replay(arguments) => fidelity::tape::run(arguments).map(|()| Ending::Met),
         Bench::Insert(arguments) => insert::run(arguments),
         Bench::Lab(arguments) => lab::run(arguments),
         Bench::Merge(arguments) => merge::run(arguments),

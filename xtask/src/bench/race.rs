@@ -1,4 +1,4 @@
-//! Two processes that take turns, and what each used from its start to its end, or what a server used for it.
+//! Two processes that take turns, and what each used from its start to its end.
 //!
 //! While one runs the other is stopped: neither takes the other's CPU, and what the machine does meanwhile meets
 //! both alike. What they compute and print is not known here.
@@ -13,12 +13,6 @@ use std::time::{Duration, Instant};
 /// One turn. Long against the refill of the caches after a switch, short against what other processes of the
 /// machine do. Hardly tuned: with 20 ms the ratios of two cases scattered a little more over ten pairs.
 const TURN: Duration = Duration::from_millis(5);
-/// One turn of two clients of a server. Between turns the server is waited for, so that they are longer.
-const TURN_AT_SERVER: Duration = Duration::from_millis(25);
-/// A server that used less than a twentieth of such a time is at rest. The kernel counts the time of a thread that runs once a tick of 4 ms.
-const REST: Duration = Duration::from_millis(5);
-/// Then the next turn begins though the server is not at rest.
-const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// No run takes a tenth of it.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -49,75 +43,11 @@ fn race(commands: [Command; 2]) -> anyhow::Result<[Used; 2]> {
 
 /// Runs the reference and ours to their ends; what each used, in that order.
 pub fn against(reference: Command, ours: Command, ours_first: bool) -> anyhow::Result<[Used; 2]> {
-    in_order([reference, ours], ours_first, race)
-}
-
-/// Runs the second before the first if that is told; what came of each, in the order of the commands.
-pub fn in_order<T>(
-    [first, second]: [Command; 2],
-    second_first: bool,
-    run: impl FnOnce([Command; 2]) -> anyhow::Result<[T; 2]>,
-) -> anyhow::Result<[T; 2]> {
-    if second_first {
-        let [of_second, of_first] = run([second, first])?;
-        return Ok([of_first, of_second]);
+    if ours_first {
+        let [of_ours, of_reference] = race([ours, reference])?;
+        return Ok([of_reference, of_ours]);
     }
-    run([first, second])
-}
-
-/// Runs two clients of one server to their ends, in turns from the first to the last: one whose other has ended is stopped as often as before. What the
-/// server used for each by the meter, which tells its CPU time: in the client's turns and until it was at rest after them.
-pub fn at_server(
-    clients: [Command; 2],
-    meter: impl Fn() -> anyhow::Result<Duration>,
-) -> anyhow::Result<[Duration; 2]> {
-    let [first, second] = clients;
-    let mut racers = [Racer::start(first)?, Racer::start(second)?];
-    let mut used_for = [Duration::ZERO; 2];
-    let began = Instant::now();
-    let mut used = meter()?;
-    while racers.iter().any(Racer::runs) {
-        for (racer, used_for) in racers.iter_mut().zip(&mut used_for) {
-            if !racer.runs() {
-                std::thread::sleep(TURN_AT_SERVER);
-                continue;
-            }
-            racer.turn(TURN_AT_SERVER, false)?;
-            let used_then = at_rest(&meter)?;
-            *used_for += used_then.saturating_sub(used);
-            used = used_then;
-        }
-        ensure!(began.elapsed() < TIMEOUT, "a run did not end within {} s", TIMEOUT.as_secs());
-    }
-    Ok(used_for)
-}
-
-/// Runs clients of one server to their ends, one after the other; what it used for each.
-pub fn at_server_alone(
-    clients: [Command; 2],
-    meter: impl Fn() -> anyhow::Result<Duration>,
-) -> anyhow::Result<[Duration; 2]> {
-    let used = |client: Command| {
-        let before = meter()?;
-        run_alone(client)?;
-        anyhow::Ok(at_rest(&meter)?.saturating_sub(before))
-    };
-    let [first, second] = clients;
-    Ok([used(first)?, used(second)?])
-}
-
-/// What the meter tells once the server has done what it was asked for.
-fn at_rest(meter: impl Fn() -> anyhow::Result<Duration>) -> anyhow::Result<Duration> {
-    let began = Instant::now();
-    let mut used = meter()?;
-    loop {
-        std::thread::sleep(REST);
-        let used_then = meter()?;
-        if used_then.saturating_sub(used) * 20 < REST || began.elapsed() > REST_TIMEOUT {
-            return Ok(used_then);
-        }
-        used = used_then;
-    }
+    race([reference, ours])
 }
 
 /// Runs one to its end.
@@ -238,7 +168,6 @@ fn duration(time: libc::timeval) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -255,19 +184,6 @@ mod tests {
             assert!(busy.cpu > Duration::from_millis(20), "{busy:?}");
             assert!(idle.cpu < busy.cpu, "{idle:?} {busy:?}");
         }
-    }
-
-    #[test]
-    fn what_a_server_used_is_told_for_each_of_its_clients() {
-        let told = Cell::new(0_u32);
-        // A server that uses a microsecond from one look to the next, until it has used forty.
-        let meter = || {
-            told.set(told.get() + 1);
-            Ok(Duration::from_micros(u64::from(told.get().min(40))))
-        };
-        let [first, second] = at_server([shell("sleep 0.12"), shell(":")], meter).unwrap();
-        assert!(second > Duration::ZERO && first > second, "{first:?} {second:?}");
-        assert!(first + second < Duration::from_micros(40), "{first:?} {second:?}");
     }
 
     #[test]

@@ -11,12 +11,11 @@ mod cases;
 mod counters;
 mod rocksdb;
 mod row;
-pub mod tape;
+mod tape;
 
 use super::client::library_of;
 use super::client::sides::Programs;
 use super::own_server::{OwnServer, Reached};
-use super::race;
 use super::sql::{sysbench_connection, table};
 use super::{Ending, Here, chosen, difference_ns, on_search_path, printed, scrambled, worker};
 use anyhow::{Context, ensure};
@@ -35,6 +34,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use tape::Tape;
 
 /// How long the server is waited for after a load or a run.
 const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
@@ -42,6 +42,8 @@ const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 const BUILDS: [&str; 2] = ["postgres@18.6", "mariadb@10.11.19"];
 /// Of each side so much is sent again in a pair, as long as the events took that are counted.
 const REPLAYED: Duration = Duration::from_millis(600);
+/// Of an event with one request it has to be more than the worker asks on a connection on which it does no event.
+const FEWEST: u64 = 5;
 /// Its tables and statements are compared.
 const WORKLOAD: &str = "sysbench-32.quick";
 
@@ -234,8 +236,8 @@ impl Sides<'_> {
         Ok(Some(connection))
     }
 
-    /// The server's CPU time, in nanoseconds an event, for what sysbench and for what the worker sends: sent again by the same program, in turns, or one
-    /// after the other if a turn could end within a transaction; which of them is first is drawn.
+    /// The server's CPU time, in nanoseconds an event, for what sysbench and for what the worker sends: sent again by this program, in turns; which of them is
+    /// first is drawn.
     fn cpu_of_pairs(
         &self,
         case: &Case,
@@ -243,59 +245,50 @@ impl Sides<'_> {
         pairs: u64,
         seed: u64,
     ) -> anyhow::Result<Vec<[f64; 2]>> {
-        let long = case.events_in(took, REPLAYED).clamp(10, case.events);
-        let short = long / 10;
-        let runs = [Side::Classic, Side::Ours].into_iter().flat_map(|side| [(side, long), (side, short)]);
-        for (side, events) in runs {
-            self.renew(case)?;
-            let run = |recorder: &_| {
-                let recorded = Sides { address: recorder, directory: self.directory.clone(), ..*self };
-                // Of other values in each: what a row has already is no update.
-                recorded.run(side, case, events, scrambled(seed, events))
-            };
-            tape::record(self.address, &self.directory, &self.tape(side, events), run)?;
-        }
-        let mut cpu_ns = Vec::new();
-        for pair in 0..pairs {
+        let long = case.events_in(took, REPLAYED).clamp(20, case.events);
+        let short = (long / 10).max(FEWEST);
+        let tapes_of = |events| {
+            anyhow::Ok([
+                self.tape(Side::Classic, case, events, seed)?,
+                self.tape(Side::Ours, case, events, seed)?,
+            ])
+        };
+        let (long_tapes, short_tapes) = (tapes_of(long)?, tapes_of(short)?);
+        let cpu_of_pair = |pair| {
             self.renew(case)?;
             let purge_is_held = self.hold_purge()?;
             let ours_first = scrambled(seed, pair) & 1 == 0;
-            let replay = |events| self.replay(case, events, ours_first);
-            let (of_long, of_short) = (replay(long)?, replay(short)?);
+            let (of_long, of_short) =
+                (self.replay(&long_tapes, ours_first)?, self.replay(&short_tapes, ours_first)?);
             drop(purge_is_held);
-            cpu_ns.push(
-                [Side::Classic as usize, Side::Ours as usize]
-                    .map(|side| difference_ns(of_long[side], of_short[side]) / (long - short) as f64),
-            );
+            let cpu_ns = |side: Side| {
+                difference_ns(of_long[side as usize], of_short[side as usize]) / (long - short) as f64
+            };
+            Ok([cpu_ns(Side::Classic), cpu_ns(Side::Ours)])
+        };
+        (0..pairs).map(cpu_of_pair).collect()
+    }
+
+    /// What a client sends in a run of so many events; of other values in each: what a row has already is no update.
+    fn tape(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<Tape> {
+        self.renew(case)?;
+        let tape = tape::record(self.address, &self.directory, |recorder| {
+            let recorded = Sides { address: recorder, directory: self.directory.clone(), ..*self };
+            recorded.run(side, case, events, scrambled(seed, events))
+        })?;
+        let requests = tape.requests();
+        ensure!(requests > events, "{side:?} asked {requests} times on one connection for {events} events");
+        Ok(tape)
+    }
+
+    /// CPU time of the server for each tape, in their order.
+    fn replay(&self, [classic, ours]: &[Tape; 2], ours_first: bool) -> anyhow::Result<[Duration; 2]> {
+        let in_turns = |tapes| tape::in_turns(self.address, tapes, || self.server.cpu_time());
+        if ours_first {
+            let [of_ours, of_classic] = in_turns([ours, classic])?;
+            return Ok([of_classic, of_ours]);
         }
-        Ok(cpu_ns)
-    }
-
-    /// CPU time of the server for what both sent in runs of so many events.
-    fn replay(&self, case: &Case, events: u64, ours_first: bool) -> anyhow::Result<[Duration; 2]> {
-        let program = std::env::current_exe().context("failed to find this program")?;
-        let address = serde_json::to_string(self.address)?;
-        let [classic, ours] = [Side::Classic, Side::Ours].map(|side| {
-            let mut command = Command::new(&program);
-            command.args(["bench", "replay"]).arg(self.tape(side, events)).arg(&address);
-            command
-        });
-        let meter = || self.server.cpu_time();
-        let holds_locks = self.holds_locks(case)?;
-        race::in_order([classic, ours], ours_first, |commands| match holds_locks {
-            true => race::at_server_alone(commands, meter),
-            false => race::at_server(commands, meter),
-        })
-    }
-
-    /// Whether a client that is stopped may hold locks for which the other would wait, or a row that the other inserts too.
-    fn holds_locks(&self, case: &Case) -> anyhow::Result<bool> {
-        let operation = &self.workload.step(case.step)?.operation;
-        Ok(operation.writes() && transaction_of(operation).is_some_and(|transaction| transaction.begin))
-    }
-
-    fn tape(&self, side: Side, events: u64) -> PathBuf {
-        self.directory.join(format!("{side:?}-{events}.tape"))
+        in_turns([classic, ours])
     }
 
     fn run(&self, side: Side, case: &Case, events: u64, seed: u64) -> anyhow::Result<()> {
