@@ -6,10 +6,12 @@ use crate::bench::client::cases::{DATA, DB_BENCH_FLAGS, WORKER_OPTIONS};
 use crate::bench::client::sides::Programs;
 use crate::bench::{Scratch, printed, race, worker};
 use anyhow::Context;
+use load::cpus;
 use model::wire::{BlockLimit, EngineText, Library, Request, StepSetup};
 use model::workload::{DataSet, Direction, Operation, PerfLevel};
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 /// Steps of the sequences and their benchmark.
 pub struct Case {
@@ -212,7 +214,7 @@ impl Rocksdb<'_> {
         race::run_alone(self.programs.template(&template, &files)?)?;
         let mut rows = Vec::new();
         // The first process that reads a copy of the template does it at a fifth of the speed of all others, whichever it is.
-        if let Some(reads) = cases.iter().find(|case| !case.fills()) {
+        if let Some(reads) = cases.iter().find(|case| !case.operation.writes()) {
             self.counted(reads, Side::Classic, reads.operations, &template)?;
         }
         for case in cases {
@@ -229,9 +231,14 @@ impl Rocksdb<'_> {
     /// The tickers of a process that opens a copy of the database and does so many operations.
     fn counted(&self, case: &Case, side: Side, operations: u64, template: &Path) -> anyhow::Result<Counted> {
         let directory = self.scratch.database("fidelity", (!case.fills()).then_some(template))?;
-        let (text, seconds) = match side {
-            Side::Classic => self.db_bench(case, operations, &directory)?,
-            Side::Ours => self.worker(case, operations, &directory)?,
+        let run = || match side {
+            Side::Classic => self.db_bench(case, operations, &directory),
+            Side::Ours => self.worker(case, operations, &directory),
+        };
+        // As in a comparison: what it costs to be moved to another CPU differs from run to run.
+        let (text, seconds) = match case.writer {
+            None => on_one_cpu(run)?,
+            Some(_) => run()?,
         };
         Ok(Counted { counters: Counters::parse(&text), seconds })
     }
@@ -284,6 +291,15 @@ impl Rocksdb<'_> {
         let seconds = worker::blocks(&output)?.iter().map(|block| block.wall.as_secs_f64()).sum();
         Ok((worker::text(&output)?, seconds))
     }
+}
+
+/// Of a thread of its own, so that ours may go on anywhere.
+fn on_one_cpu<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    let kept = || {
+        cpus::allowed().first().copied().into_iter().for_each(cpus::stay_on);
+        run()
+    };
+    thread::scope(|scope| scope.spawn(kept).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]
