@@ -61,12 +61,14 @@ pub const CASES: [Case; 32] = [
     case("read-only-distinct_range=1000", "oltp_read_only", ONLY_DISTINCT, 1_000),
     // Its script adds one less than the length of the range, too.
     case("read-only-count_range=1000", OURS, &["--benchmark=read-only-count", "--range=999"], 5_000),
-    case("scan_range=100", OURS, &["--benchmark=scan"], 60),
+    // A server may answer the bench itself with 200 bytes more or less, which is nothing of so many.
+    case("scan_range=100", OURS, &["--benchmark=scan"], 240),
     case("update-inlist_range=100", OURS, &["--benchmark=update-inlist"], 3_000),
     case("update-index_range=100", "oltp_update_index", &[], 10_000),
     case("update-nonindex_range=100", "oltp_update_non_index", &[], 10_000),
     case("update-one_range=100", OURS, &["--benchmark=update-one"], 10_000),
-    case("update-zipf_range=100", OURS, &["--benchmark=update-zipf"], 10_000),
+    // Postgres logs the first change of a page as the whole page: how many pages 10,000 events touch differs from draw to draw by 2 %.
+    case("update-zipf_range=100", OURS, &["--benchmark=update-zipf"], 40_000),
     case("write-only_range=10000", "oltp_write_only", &["--range-size=10000"], 3_000),
     case("read-write_range=10", "oltp_read_write", &["--range-size=10"], 2_000),
     case("read-write_range=100", "oltp_read_write", &["--range-size=100"], 1_500),

@@ -42,6 +42,8 @@ const SETTLE_TIMEOUT: Nanos = Nanos::from_secs(120);
 const BUILDS: [&str; 2] = ["postgres@18.6", "mariadb@10.11.19"];
 /// Of each side so much is sent again in a pair, as long as the events took that are counted.
 const REPLAYED: Duration = Duration::from_millis(600);
+/// Or so many events, if they take longer and the step has as many.
+const LEAST: u64 = 100;
 /// Of an event with one request it has to be more than the worker asks on a connection on which it does no event.
 const FEWEST: u64 = 5;
 /// Its tables and statements are compared.
@@ -245,21 +247,27 @@ impl Sides<'_> {
         pairs: u64,
         seed: u64,
     ) -> anyhow::Result<Vec<[f64; 2]>> {
-        let long = case.events_in(took, REPLAYED).clamp(20, case.events);
+        let long = case.events_in(took, REPLAYED).max(case.events.min(LEAST));
         let short = (long / 10).max(FEWEST);
-        let tapes_of = |events| {
-            anyhow::Ok([
-                self.tape(Side::Classic, case, events, seed)?,
-                self.tape(Side::Ours, case, events, seed)?,
-            ])
+        let taped = |seed| -> anyhow::Result<[[Tape; 2]; 2]> {
+            let of = |events| -> anyhow::Result<[Tape; 2]> {
+                Ok([
+                    self.tape(Side::Classic, case, events, seed)?,
+                    self.tape(Side::Ours, case, events, seed)?,
+                ])
+            };
+            Ok([of(long)?, of(short)?])
         };
-        let (long_tapes, short_tapes) = (tapes_of(long)?, tapes_of(short)?);
+        // What few events read depends on what was drawn for them, which has to be in the interval.
+        let are_few = long <= LEAST;
+        let kept = (!are_few).then(|| taped(seed)).transpose()?;
         let cpu_of_pair = |pair| {
+            let drawn = if are_few { Some(taped(scrambled(seed, pair))?) } else { None };
+            let [of_long, of_short] = drawn.as_ref().or(kept.as_ref()).context("nothing was recorded")?;
             self.renew(case)?;
             let purge_is_held = self.hold_purge()?;
             let ours_first = scrambled(seed, pair) & 1 == 0;
-            let (of_long, of_short) =
-                (self.replay(&long_tapes, ours_first)?, self.replay(&short_tapes, ours_first)?);
+            let (of_long, of_short) = (self.replay(of_long, ours_first)?, self.replay(of_short, ours_first)?);
             drop(purge_is_held);
             let cpu_ns = |side: Side| {
                 difference_ns(of_long[side as usize], of_short[side as usize]) / (long - short) as f64
