@@ -183,7 +183,8 @@ mod tests {
         let endpoint = Endpoint::Socket { path };
         let address = ServerAddress::new(Dialect::Mysql, endpoint, "me", "db");
         thread::scope(|scope| {
-            scope.spawn(|| serve(&listener, 5));
+            // The recorder, both in turns, and the one that fails first.
+            scope.spawn(|| serve(&listener, 4));
             let taped = record(&address, directory.path(), |recorder| {
                 let stream = Stream::connect(&recorder.endpoint)?;
                 let (mut stream, mut answer) = (&stream, [0; 6]);
