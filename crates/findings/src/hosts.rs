@@ -423,6 +423,7 @@ mod tests {
             seed: 7,
             plan: String::new(),
             changed_at_us: 1,
+            slurm: None,
         }
     }
 

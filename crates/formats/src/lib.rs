@@ -1,5 +1,5 @@
 //! Texts of other programs to numbers: RocksDB's statistics and options, db_bench, benchmark.sh, sysbench, pgbench, fio,
-//! iostat, vmstat, Otava, Go benchmarks, tables; configuration files and logs of servers.
+//! iostat, vmstat, Otava, Go benchmarks, tables; configuration files and logs of servers; the programs of Slurm.
 //!
 //! Pure: text in, structures out. What a release does not print is absent, never zero. Nothing in here reads a file.
 
@@ -23,6 +23,7 @@ pub mod rocksdb_tickers;
 pub mod samples;
 pub mod server_config;
 pub mod server_status;
+pub mod slurm;
 pub mod sysbench;
 pub mod table;
 pub mod vmstat;

@@ -1,6 +1,6 @@
 //! A campaign on several hosts: what each of them has to do of it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one host measures of a campaign: all of its plan, from a seed of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Job {
     pub campaign: String,
     /// From 1.
     pub number: u32,
-    /// As ssh calls it.
+    /// As ssh calls it; in Slurm its node, and before it has one `job 3`.
     pub host: String,
     pub state: JobState,
     /// Why it is not done; absent if there is no more to say.
@@ -20,6 +20,33 @@ pub struct Job {
     pub plan: String,
     /// Microseconds since the epoch.
     pub changed_at_us: i64,
+    /// How Slurm has it; absent if ssh brought it to its host.
+    pub slurm: Option<Slurm>,
+}
+
+/// A job in Slurm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slurm {
+    /// The directory that all nodes share, in which the directory of the job is.
+    pub jobs_dir: String,
+    /// What a node must have, as `sbatch --constraint` takes it; absent if any will do.
+    pub constraint: Option<String>,
+    /// More arguments of sbatch.
+    pub sbatch: Vec<String>,
+    /// As Slurm counts it: `1207_3`; absent before it was submitted.
+    pub id: Option<String>,
+    /// The node that it began on last, as Slurm calls it.
+    pub node: Option<String>,
+}
+
+impl Job {
+    /// What a reader knows it by: its host, with its number if others may have run there too.
+    pub fn label(&self) -> String {
+        match &self.slurm {
+            Some(Slurm { node: Some(_), .. }) => format!("{} (job {})", self.host, self.number),
+            Some(Slurm { node: None, .. }) | None => self.host.clone(),
+        }
+    }
 }
 
 /// How far a job is.

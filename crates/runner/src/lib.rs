@@ -16,4 +16,5 @@ pub mod real;
 pub mod remote;
 pub mod rights;
 pub mod server;
+pub mod slurm;
 mod unwritable;

@@ -15,8 +15,8 @@ impl Writer {
             let transaction = connection.unchecked_transaction()?;
             for job in jobs {
                 transaction.execute(
-                    "INSERT OR REPLACE INTO jobs (campaign, job, host, state, message, seed, plan_toml, changed_at_us)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO jobs (campaign, job, host, state, message, seed, plan_toml, changed_at_us, slurm_json)
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     params![
                         job.campaign,
                         job.number,
@@ -25,7 +25,8 @@ impl Writer {
                         job.message,
                         job.seed.cast_signed(),
                         job.plan,
-                        job.changed_at_us
+                        job.changed_at_us,
+                        job.slurm.as_ref().map(columns::json).transpose()?
                     ],
                 )?;
             }
@@ -64,5 +65,9 @@ fn job(row: &Row<'_>) -> rusqlite::Result<Job> {
         seed: row.get::<_, i64>("seed")?.cast_unsigned(),
         plan: row.get("plan_toml")?,
         changed_at_us: row.get("changed_at_us")?,
+        slurm: match row.get::<_, Option<String>>("slurm_json")? {
+            Some(_) => Some(columns::from_json(row, "slurm_json")?),
+            None => None,
+        },
     })
 }

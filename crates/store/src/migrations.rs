@@ -9,7 +9,7 @@ use std::path::Path;
 const APPLICATION_ID: i32 = 0x6462_6479;
 
 /// All migrations; the schema's version is how many of them were applied.
-const MIGRATIONS: [&str; 20] = [
+const MIGRATIONS: [&str; 21] = [
     include_str!("../migrations/0001_results.sql"),
     include_str!("../migrations/0002_campaigns_and_imports.sql"),
     include_str!("../migrations/0003_when_blocks_began.sql"),
@@ -30,6 +30,7 @@ const MIGRATIONS: [&str; 20] = [
     include_str!("../migrations/0018_reading_names.sql"),
     include_str!("../migrations/0019_several_hosts.sql"),
     include_str!("../migrations/0020_a_lab.sql"),
+    include_str!("../migrations/0021_slurm.sql"),
 ];
 
 /// Brings the schema up to date. Refuses a file of a later version and a file that is not ours.

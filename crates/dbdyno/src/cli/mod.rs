@@ -5,6 +5,7 @@ mod device;
 mod engine;
 mod imports;
 mod reports;
+mod slurm;
 mod store_file;
 mod watch;
 
@@ -13,6 +14,7 @@ pub use device::{Device, DeviceAction, StartDevice};
 pub use engine::{Engine, EngineAction, Recipe};
 pub use imports::{FirstReport, History, Import, ImportFormat, Reading, ReleasesIn};
 pub use reports::{Explain, Export, ExportFormat, ExportTable, Gate, Output, Report};
+pub use slurm::SlurmJobs;
 pub use store_file::{StoreAction, StoreFile};
 pub use watch::Watch;
 
@@ -297,6 +299,8 @@ pub struct Run {
     /// Measure the plan on each of these hosts, as ssh calls them, and bring the runs together: lab-1,me@lab-2
     #[arg(long, value_name = "HOST", value_delimiter = ',', conflicts_with_all = ["resume", "db_bench", "plant"])]
     pub hosts: Vec<String>,
+    #[command(flatten)]
+    pub slurm: SlurmJobs,
     /// What another dbdyno says that this host measures: CAMPAIGN:NUMBER:SEED
     #[arg(long, value_name = "JOB", hide = true, conflicts_with_all = ["resume", "hosts"])]
     pub job: Option<JobHere>,
@@ -326,6 +330,7 @@ Examples:
   dbdyno run plans/rocksdb-releases-small.toml --dry-run
   dbdyno run plans/rocksdb-releases-small.toml
   dbdyno run plans/rocksdb-releases-small.toml --hosts lab-1,lab-2,lab-3
+  dbdyno run plans/rocksdb-releases-small.toml --slurm --jobs 12 --jobs-dir /shared/dbdyno --sbatch '--partition=lab'
   dbdyno run --resume last
   dbdyno run --resume last --retry-failed
   dbdyno report last --format tsv -o columns.tsv";

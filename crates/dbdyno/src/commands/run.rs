@@ -54,7 +54,7 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         }
         return Ok(Ending::Done);
     }
-    if !arguments.hosts.is_empty() {
+    if !arguments.hosts.is_empty() || arguments.slurm.slurm {
         return lab::run(places, arguments, &text, &file);
     }
     if let Some(job) = &arguments.job {

@@ -4,8 +4,10 @@
 use crate::exit::usage;
 use crate::paths;
 use anyhow::{Context, anyhow};
+use model::job::Job;
 use model::plan_file::PlanFile;
 use runner::remote::job::PLAN;
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -47,6 +49,20 @@ pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Files> {
     }
     files.push((PathBuf::from(PLAN), text.as_bytes().to_vec()));
     Ok(files)
+}
+
+/// Those of a job: the ones that are known, or read again by what its plan says.
+///
+/// # Errors
+/// As those of [`files`].
+pub fn of_job<'a>(job: &Job, known: Option<&'a Files>) -> anyhow::Result<Cow<'a, Files>> {
+    match known {
+        Some(files) => Ok(Cow::Borrowed(files)),
+        None => {
+            let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
+            Ok(Cow::Owned(files(&job.plan, &file)?))
+        }
+    }
 }
 
 fn named_by(file: &PlanFile) -> Vec<PathBuf> {

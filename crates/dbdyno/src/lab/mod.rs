@@ -1,8 +1,9 @@
-//! `dbdyno run PLAN --hosts a,b,c`: each host measures all of the plan, with a seed of its own, and its runs come into the store here.
-//! A round or launch with all its subjects stays on one host, so that the host is in no ratio.
+//! `dbdyno run PLAN --hosts a,b,c` and `--slurm`: each job measures all of the plan on one host, with a seed of its own, and its runs come into the
+//! store here. A round or launch with all its subjects stays on one host, so that the host is in no ratio.
 
 mod bundle;
-mod job;
+mod slurm;
+mod ssh;
 
 use crate::cli::{Places, Run};
 use crate::commands::measure::{TOOL_VERSION, new_run_id};
@@ -13,13 +14,15 @@ use crate::progress::Progress;
 use crate::{interrupt, paths};
 use anyhow::{Context, anyhow};
 use bundle::Files;
-use job::{Common, Heard};
-use model::figures::and_list;
-use model::job::{Job, JobState};
+use model::figures::{and_list, count};
+use model::job::{Job, JobState, Slurm};
 use model::plan_file::PlanFile;
 use runner::clock;
-use runner::remote::job::{Ended, OwnProgram};
+use runner::remote::job::{Ended, OwnProgram, PLAN};
 use runner::remote::{RemoteError, RemoteHost};
+use runner::slurm::SlurmError;
+use slurm::InSlurm;
+use ssh::BySsh;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -29,9 +32,40 @@ use store::{MergedBy, Writer};
 /// How often Ctrl-C is looked for while nothing is heard.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How a job ended, and its stores if it has any.
+type Fetched = (Ended, Vec<Vec<u8>>);
+
+/// What is heard of a job.
+enum Heard {
+    Line(String),
+    /// It has begun; in Slurm on this node.
+    Running {
+        node: Option<String>,
+    },
+    Ended(anyhow::Result<Fetched>),
+}
+
+/// What brings jobs to hosts, and back what they measured. What is done is heard by the campaign, which alone writes.
+trait Carrier: Sync {
+    /// Done once, before any job is carried out, for all of them together.
+    ///
+    /// # Errors
+    /// No job can be carried out.
+    fn begin(&self, jobs: &mut [Job], say: &dyn Fn(&str)) -> anyhow::Result<()>;
+
+    /// Begins or resumes a job and follows it to its end.
+    fn carry_out(&self, job: &Job, tell: &dyn Fn(Heard)) -> anyhow::Result<Fetched>;
+
+    /// Asks a job to end in order.
+    fn stop(&self, job: &Job);
+}
+
 /// Measures a plan on hosts. `text` is that of the plan, `file` what it says.
 pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> anyhow::Result<Ending> {
-    let hosts = hosts(&arguments.hosts)?;
+    let placed: Vec<(String, Option<Slurm>)> = match slurm::jobs(&arguments.slurm, file)? {
+        Some(jobs) => jobs.into_iter().map(|(name, slurm)| (name, Some(slurm))).collect(),
+        None => hosts(&arguments.hosts)?.into_iter().map(|host| (host.target().to_owned(), None)).collect(),
+    };
     // Once: all hosts get the same, whatever is edited meanwhile.
     let files = bundle::files(text, file)?;
     let campaign = new_run_id()?;
@@ -39,17 +73,18 @@ pub fn run(places: &Places, arguments: &Run, text: &str, file: &PlanFile) -> any
         Some(seed) => seed,
         None => drawn_seed()?,
     };
-    let job = |(host, number): (&RemoteHost, u32)| Job {
+    let job = |((host, slurm), number): ((String, Option<Slurm>), u32)| Job {
         campaign: campaign.clone(),
         number,
-        host: host.target().to_owned(),
+        host,
         state: JobState::Waiting,
         message: None,
         seed: first_seed.wrapping_add(u64::from(number)),
         plan: text.to_owned(),
         changed_at_us: clock::epoch_us(),
+        slurm,
     };
-    let jobs: Vec<Job> = hosts.iter().zip(1..).map(job).collect();
+    let jobs: Vec<Job> = placed.into_iter().zip(1..).map(job).collect();
     Lab::new(places, jobs).carry_out(arguments, Some(files))
 }
 
@@ -91,7 +126,7 @@ struct Lab<'a> {
     progress: Progress,
     jobs: Vec<Job>,
     /// The jobs that the store does not have as they are now, with what was fetched of them.
-    unwritten: BTreeMap<usize, Option<Vec<u8>>>,
+    unwritten: BTreeMap<usize, Vec<Vec<u8>>>,
     is_waiting_for_store: bool,
 }
 
@@ -109,18 +144,34 @@ impl<'a> Lab<'a> {
     /// `files` are those that each host needs; without, they are read for a host that has not got them.
     fn carry_out(mut self, arguments: &Run, files: Option<Files>) -> anyhow::Result<Ending> {
         interrupt::listen()?;
-        paths::open_store(self.places)?.write_jobs(&self.jobs)?;
-        let program = OwnProgram::read()?;
-        let Some(campaign) = self.jobs.first().map(|job| job.campaign.clone()) else {
-            return Ok(Ending::Done);
+        let Some(first) = self.jobs.first().cloned() else { return Ok(Ending::Done) };
+        let (program, words) = (OwnProgram::read()?, words(self.places, arguments)?);
+        let carrier: Box<dyn Carrier> = match &first.slurm {
+            Some(slurm) => Box::new(InSlurm::new(
+                &program,
+                slurm,
+                &first.campaign,
+                words,
+                arguments.retry_failed,
+                files,
+            )?),
+            None => Box::new(BySsh::new(program, words, arguments.retry_failed, files)),
         };
-        let names: Vec<String> = self.jobs.iter().map(|job| job.host.clone()).collect();
-        self.progress.say(&format!("campaign {campaign} on {}", and_list(&names)));
-        self.measure(&Common::of(&program, self.places, arguments, files)?);
+        self.begin(&*carrier)?;
+        let campaign = first.campaign;
+        let on = match &first.slurm {
+            Some(_) => format!("by {} in Slurm", count(self.jobs.len() as u64, "job", "jobs")),
+            None => {
+                let names: Vec<String> = self.jobs.iter().map(|job| job.host.clone()).collect();
+                format!("on {}", and_list(&names))
+            }
+        };
+        self.progress.say(&format!("campaign {campaign} {on}"));
+        self.measure(&*carrier);
         let left: Vec<&Job> = self.jobs.iter().filter(|job| job.state != JobState::Done).collect();
         for job in &left {
             let message = job.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-            self.progress.say(&format!("{}: {}{message}", job.host, job.state.name()));
+            self.progress.say(&format!("{}: {}{message}", job.label(), job.state.name()));
         }
         if !left.is_empty() {
             self.progress.say(&format!("`dbdyno run --resume {campaign}` continues"));
@@ -134,8 +185,20 @@ impl<'a> Lab<'a> {
         Ok(ending)
     }
 
+    /// The store is opened before anything is begun, so that one that cannot be used is told at once. Of a campaign that was refused as a whole
+    /// nothing is written.
+    fn begin(&mut self, carrier: &dyn Carrier) -> anyhow::Result<()> {
+        let mut writer = paths::open_store(self.places)?;
+        let begun = carrier.begin(&mut self.jobs, &|text| self.progress.say(text));
+        let is_submitted = |job: &Job| job.slurm.as_ref().is_some_and(|slurm| slurm.id.is_some());
+        if begun.is_ok() || self.jobs.iter().any(is_submitted) {
+            writer.write_jobs(&self.jobs)?;
+        }
+        begun
+    }
+
     /// All hosts at the same time, until each has ended or cannot be heard any more, and the store has all of it.
-    fn measure(&mut self, common: &Common<'_>) {
+    fn measure(&mut self, carrier: &dyn Carrier) {
         let on_hosts = self.jobs.clone();
         let mut waiting: BTreeSet<usize> =
             (0..on_hosts.len()).filter(|place| on_hosts[*place].state != JobState::Done).collect();
@@ -144,7 +207,7 @@ impl<'a> Lab<'a> {
             for place in waiting.clone() {
                 let (sender, job) = (sender.clone(), &on_hosts[place]);
                 scope.spawn(move || {
-                    let ended = job::carry_out(job, common, &|heard| tell(&sender, place, heard));
+                    let ended = carrier.carry_out(job, &|heard| tell(&sender, place, heard));
                     tell(&sender, place, Heard::Ended(ended));
                 });
             }
@@ -162,7 +225,7 @@ impl<'a> Lab<'a> {
                     self.progress.say("stopping the hosts");
                     for place in &waiting {
                         let job = &on_hosts[*place];
-                        scope.spawn(move || job::stop(job, common));
+                        scope.spawn(move || carrier.stop(job));
                     }
                 }
                 // What was fetched is on its host still.
@@ -175,24 +238,26 @@ impl<'a> Lab<'a> {
 
     fn on(&mut self, place: usize, heard: Heard) {
         let job = &mut self.jobs[place];
-        let mut fetched = None;
+        let mut fetched = Vec::new();
         match heard {
             Heard::Line(line) => return self.progress.say(&format!("{}: {line}", job.host)),
-            Heard::Running => (job.state, job.message) = (JobState::Running, None),
-            Heard::Ended(Ok((ended, store))) => {
+            Heard::Running { node } => {
+                (job.state, job.message) = (JobState::Running, None);
+                if let (Some(node), Some(slurm)) = (node, &mut job.slurm) {
+                    job.host.clone_from(&node);
+                    slurm.node = Some(node);
+                }
+            }
+            Heard::Ended(Ok((ended, stores))) => {
                 (job.state, job.message) = match ended {
                     Ended::Done => (JobState::Done, None),
                     Ended::Interrupted => (JobState::Interrupted, None),
                     Ended::Failed { message } => (JobState::Failed, Some(message)),
                 };
-                fetched = store;
+                fetched = stores;
             }
             Heard::Ended(Err(error)) => {
-                let is_lost = error
-                    .chain()
-                    .filter_map(|cause| cause.downcast_ref::<RemoteError>())
-                    .any(RemoteError::is_of_connection);
-                job.state = if is_lost { JobState::Unreachable } else { JobState::Failed };
+                job.state = if is_lost(&error) { JobState::Unreachable } else { JobState::Failed };
                 job.message = Some(format!("{error:#}"));
             }
         }
@@ -223,16 +288,46 @@ impl<'a> Lab<'a> {
         self.is_waiting_for_store = false;
         for (place, fetched) in std::mem::take(&mut self.unwritten) {
             let job = &mut self.jobs[place];
-            if let Some(store) = fetched
-                && let Err(error) = merge(&mut writer, job, &store)
-            {
-                (job.state, job.message) = (JobState::Failed, Some(format!("{error:#}")));
+            for store in fetched {
+                if let Err(error) = merge(&mut writer, job, &store) {
+                    (job.state, job.message) = (JobState::Failed, Some(format!("{error:#}")));
+                }
             }
             if let Err(error) = writer.write_jobs(std::slice::from_ref(job)) {
-                self.progress.say(&format!("{}: {:#}", job.host, anyhow::Error::new(error)));
+                self.progress.say(&format!("{}: {:#}", job.label(), anyhow::Error::new(error)));
             }
         }
     }
+}
+
+/// What begins a job and resumes it, beside its store and which one it is.
+///
+/// # Errors
+/// A work directory whose name is no UTF-8.
+fn words(places: &Places, arguments: &Run) -> anyhow::Result<Vec<String>> {
+    let speed: &[&str] = if arguments.speed.no_fingerprint { &["--no-fingerprint"] } else { &[] };
+    let retry: &[&str] = if arguments.retry_failed { &["--retry-failed"] } else { &[] };
+    let work_dir = match &places.work_dir {
+        Some(path) => {
+            let path = path.to_str().ok_or_else(|| usage(anyhow!("--work-dir is no UTF-8")))?;
+            vec!["--work-dir", path]
+        }
+        None => Vec::new(),
+    };
+    Ok([&["run", PLAN], speed, retry, &work_dir].concat().into_iter().map(str::to_owned).collect())
+}
+
+/// Which job it is, as [`JobHere`] reads it.
+fn told(job: &Job) -> String {
+    format!("{}:{}:{}", job.campaign, job.number, job.seed)
+}
+
+/// Whether what was begun may go on, and only the way to it is lost.
+fn is_lost(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<RemoteError>().is_some_and(RemoteError::is_of_connection)
+            || cause.downcast_ref::<SlurmError>().is_some_and(SlurmError::is_of_connection)
+    })
 }
 
 /// Adds what a host has measured to the store.

@@ -569,5 +569,6 @@ fn nasty_job() -> model::job::Job {
         seed: 1,
         plan: NASTY.to_owned(),
         changed_at_us: 1_795_252_500_000_000,
+        slurm: None,
     }
 }

@@ -16,8 +16,8 @@ pub const PLAN: &str = "plan.toml";
 
 /// This program, as it is brought to other hosts.
 pub struct OwnProgram {
-    bytes: Vec<u8>,
-    sha256: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) sha256: String,
 }
 
 impl OwnProgram {
@@ -240,7 +240,7 @@ const RUNS: &str = "{ test ! -f ended && test \"$(cat boot 2>/dev/null)\" = \"$(
                     test \"$(readlink \"/proc/$(cat pid 2>/dev/null)/cwd\" 2>/dev/null)\" = \"$(pwd -P)\"; }";
 
 /// By the status that a shell has of it; of a job whose session was killed too there is none.
-fn how_it_ended(status: &str) -> String {
+pub(crate) fn how_it_ended(status: &str) -> String {
     match status.parse::<u32>() {
         Ok(status @ 129..) => format!("it was killed by signal {}", status - 128),
         Ok(status) => format!("exit status {status}"),

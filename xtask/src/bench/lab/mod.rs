@@ -245,6 +245,7 @@ fn write_jobs(store: &Path, lab: &Lab) -> anyhow::Result<()> {
                 seed: u64::from(host),
                 plan: "name = \"lab-night\"\n".to_owned(),
                 changed_at_us: i64::from(night),
+                slurm: None,
             });
         }
     }

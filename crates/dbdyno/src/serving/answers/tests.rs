@@ -395,6 +395,7 @@ fn job(number: u32, host: &str, state: JobState, changed_at_us: i64) -> Job {
         seed: 7,
         plan: String::new(),
         changed_at_us,
+        slurm: None,
     }
 }
 

@@ -1,0 +1,406 @@
+//! Jobs that Slurm brings to nodes: submitted together, followed by what they write into their directories, which all nodes share. Slurm is asked
+//! only where a job is and whether it is still there.
+
+use super::bundle::{self, Files};
+use super::{Carrier, Fetched, Heard};
+use crate::cli::SlurmJobs;
+use crate::exit::usage;
+use crate::interrupt;
+use anyhow::{Context, anyhow};
+use formats::slurm::{Phase, QueuedJob};
+use model::job::{Job, JobState, Slurm};
+use model::plan_file::PlanFile;
+use runner::remote::job::{Ended, OwnProgram};
+use runner::slurm::directory::{JobDirectory, PlacedProgram};
+use runner::slurm::{self, SlurmError, Submission};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a job's directory is looked into. It is on a network, and a person reads what is new in it.
+const LOOK: Duration = Duration::from_millis(300);
+/// How often Slurm is asked for all jobs together: its controller serves a whole cluster.
+const LOOK_AT_QUEUE: Duration = Duration::from_secs(3);
+/// So long nothing of a job has to be there after Slurm has said that it is over: what a node wrote is seen a moment later elsewhere.
+const SEEN_LATER: Duration = Duration::from_secs(5);
+/// So long Slurm may not answer, as when its controller is started again.
+const MOST_SILENCE: Duration = Duration::from_secs(600);
+/// Why every job waits now and then; of other reasons the user hears.
+const USUAL_REASONS: [&str; 5] = ["Resources", "Priority", "JobArrayTaskLimit", "BeginTime", "JobHeldUser"];
+
+/// The jobs that were asked for, each with what it is called before it has a node; none if they are not for Slurm.
+///
+/// # Errors
+/// A directory of jobs that cannot be one.
+pub(super) fn jobs(asked: &SlurmJobs, file: &PlanFile) -> anyhow::Result<Option<Vec<(String, Slurm)>>> {
+    let (true, Some(number), Some(jobs_dir)) = (asked.slurm, asked.jobs, &asked.jobs_dir) else {
+        return Ok(None);
+    };
+    let jobs_dir = slurm::jobs_directory(jobs_dir).map_err(usage)?;
+    let constraint = asked.constraint.clone().or_else(|| file.hardware.clone());
+    let slurm = Slurm {
+        jobs_dir: jobs_dir.display().to_string(),
+        constraint: constraint.filter(|constraint| !constraint.is_empty()),
+        sbatch: asked.sbatch.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect(),
+        id: None,
+        node: None,
+    };
+    Ok(Some((1..=number).map(|number| (format!("job {number}"), slurm.clone())).collect()))
+}
+
+/// What all jobs of a campaign share.
+pub(super) struct InSlurm {
+    campaign: String,
+    jobs_dir: PathBuf,
+    constraint: Option<String>,
+    sbatch: Vec<String>,
+    placed: PlacedProgram,
+    words: Vec<String>,
+    is_retried: bool,
+    files: Option<Files>,
+    begun: Mutex<Begun>,
+    looked: Mutex<Looked>,
+    /// Jobs are stopped one after another: each is two calls of the controller.
+    stopping: Mutex<()>,
+}
+
+/// What became of the jobs that had to be submitted.
+#[derive(Default)]
+struct Begun {
+    /// As Slurm counts them, by their numbers.
+    submitted: BTreeMap<u32, String>,
+    /// Why those were not, by their numbers.
+    refused: BTreeMap<u32, String>,
+}
+
+/// The queue as it was last seen.
+#[derive(Default)]
+struct Looked {
+    at: Option<Instant>,
+    jobs: Option<Vec<QueuedJob>>,
+    /// Since when Slurm does not answer.
+    silent_since: Option<Instant>,
+}
+
+/// What Slurm knows of a job.
+enum Seen {
+    /// It was not asked yet, or does not answer.
+    Unknown,
+    /// Nothing: it was over so long ago that it was forgotten.
+    Gone,
+    Job(QueuedJob),
+}
+
+impl InSlurm {
+    /// # Errors
+    /// A directory of jobs that is no more there, or cannot be written to.
+    pub(super) fn new(
+        program: &OwnProgram,
+        slurm: &Slurm,
+        campaign: &str,
+        words: Vec<String>,
+        is_retried: bool,
+        files: Option<Files>,
+    ) -> anyhow::Result<InSlurm> {
+        let jobs_dir = slurm::jobs_directory(Path::new(&slurm.jobs_dir)).map_err(usage)?;
+        Ok(InSlurm {
+            campaign: campaign.to_owned(),
+            placed: PlacedProgram::put(&jobs_dir, program)?,
+            jobs_dir,
+            constraint: slurm.constraint.clone(),
+            sbatch: slurm.sbatch.clone(),
+            words,
+            is_retried,
+            files,
+            begun: Mutex::default(),
+            looked: Mutex::default(),
+            stopping: Mutex::default(),
+        })
+    }
+
+    fn directory(&self, number: u32) -> JobDirectory {
+        JobDirectory::of(&self.jobs_dir, &self.campaign, number)
+    }
+
+    /// The node on which a job that has begun goes on; none if it may begin on any.
+    fn node_of(
+        &self,
+        directory: &JobDirectory,
+        job: &Job,
+        say: &dyn Fn(&str),
+    ) -> anyhow::Result<Option<String>> {
+        let Some(node) = directory.node().filter(|_| directory.has_begun()) else { return Ok(None) };
+        if slurm::takes_jobs(&node)? {
+            return Ok(Some(node));
+        }
+        say(&format!(
+            "{node} takes no jobs now: job {} begins from the start on another node; what {node} has measured of it stays",
+            job.number
+        ));
+        Ok(None)
+    }
+
+    /// Those of one node, or of any, are one array.
+    fn submit(&self, node: Option<&str>, numbers: &[u32]) -> Result<(), SlurmError> {
+        let submission = Submission {
+            jobs_dir: &self.jobs_dir,
+            campaign: &self.campaign,
+            numbers,
+            constraint: self.constraint.as_deref(),
+            node,
+            more: &self.sbatch,
+            placed: &self.placed,
+            words: &self.words,
+        };
+        let array = submission.submit()?;
+        let mut begun = self.begun();
+        begun.submitted.extend(numbers.iter().map(|number| (*number, format!("{array}_{number}"))));
+        Ok(())
+    }
+
+    fn begun(&self) -> MutexGuard<'_, Begun> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// By a look at all jobs, unless the last one was a moment ago.
+    fn look(&self, id: &str) -> Result<Seen, SlurmError> {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.at.is_none_or(|at| at.elapsed() > LOOK_AT_QUEUE) {
+            match slurm::queue(&self.campaign) {
+                Ok(jobs) => (looked.jobs, looked.silent_since) = (Some(jobs), None),
+                Err(error) => {
+                    looked.jobs = None;
+                    if looked.silent_since.get_or_insert_with(Instant::now).elapsed() > MOST_SILENCE {
+                        return Err(error);
+                    }
+                }
+            }
+            looked.at = Some(Instant::now());
+        }
+        let Some(jobs) = &looked.jobs else { return Ok(Seen::Unknown) };
+        Ok(jobs.iter().find(|job| job.id == id).cloned().map_or(Seen::Gone, Seen::Job))
+    }
+
+    /// Follows a job until it has written down how it ended, or Slurm says that it is over.
+    fn follow(&self, job: &Job, id: &str, tell: &dyn Fn(Heard)) -> anyhow::Result<Ended> {
+        let directory = self.directory(job.number);
+        let is_new = self.begun().submitted.contains_key(&job.number);
+        let mut log = directory.log(!is_new);
+        let (mut node, mut reason, mut over_since) = (None, None, None);
+        loop {
+            let mut lines = Vec::new();
+            log.new_lines(|line| lines.push(line.to_owned()));
+            let seen = self.look(id)?;
+            let on_node = match &seen {
+                Seen::Job(QueuedJob { phase: Phase::Running, node: Some(node), .. }) => Some(node.clone()),
+                // What it says comes sooner than what Slurm says of it.
+                Seen::Job(_) | Seen::Gone | Seen::Unknown if lines.is_empty() => None,
+                Seen::Job(_) | Seen::Gone | Seen::Unknown => directory.node(),
+            };
+            if on_node.is_some() && on_node != node {
+                node = on_node;
+                tell(Heard::Running { node: node.clone() });
+            }
+            lines.into_iter().for_each(|line| tell(Heard::Line(line)));
+            let is_waiting = matches!(&seen, Seen::Job(QueuedJob { phase: Phase::Waiting, .. }));
+            if !is_waiting && let Some(ended) = directory.ended() {
+                log.rest(|line| tell(Heard::Line(line.to_owned())));
+                return Ok(ended);
+            }
+            match seen {
+                Seen::Job(QueuedJob { phase: Phase::Waiting, reason: now, .. }) if now != reason => {
+                    if let Some(now) = now.as_deref().filter(|now| !USUAL_REASONS.contains(now)) {
+                        tell(Heard::Line(format!("waits for a node: {now}")));
+                    }
+                    reason = now;
+                }
+                Seen::Job(QueuedJob { phase: Phase::Over, .. }) | Seen::Gone => {
+                    let since = over_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > SEEN_LATER {
+                        return Ok(lost(&seen, id, &directory));
+                    }
+                }
+                Seen::Job(_) | Seen::Unknown => {}
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Carrier for InSlurm {
+    /// Submits what is not done, and neither waits in the queue nor runs.
+    fn begin(&self, jobs: &mut [Job], say: &dyn Fn(&str)) -> anyhow::Result<()> {
+        let queue = slurm::queue(&self.campaign)?;
+        let is_there = |job: &QueuedJob, has_ended: bool| match job.phase {
+            Phase::Waiting | Phase::Running => true,
+            Phase::Ending => !has_ended,
+            Phase::Over => false,
+        };
+        let mut to_submit: BTreeMap<Option<String>, Vec<u32>> = BTreeMap::new();
+        let (mut is_one_there, mut made) = (false, Vec::new());
+        for job in jobs.iter_mut().filter(|job| job.state != JobState::Done) {
+            let directory = self.directory(job.number);
+            let ended = directory.ended();
+            let there = queue.iter().find(|one| one.task == job.number && is_there(one, ended.is_some()));
+            if let (Some(there), Some(slurm)) = (there, &mut job.slurm) {
+                slurm.id = Some(there.id.clone());
+                is_one_there = true;
+                continue;
+            }
+            if ended == Some(Ended::Done) && !self.is_retried {
+                continue;
+            }
+            if !directory.has_files() {
+                let which = super::told(job);
+                directory.put_files(&bundle::of_job(job, self.files.as_ref())?, &which)?;
+                made.push(directory.clone());
+            }
+            directory.forget_end()?;
+            to_submit.entry(self.node_of(&directory, job, say)?).or_default().push(job.number);
+        }
+        for (node, numbers) in to_submit {
+            let Err(error) = self.submit(node.as_deref(), &numbers) else { continue };
+            if !is_one_there && self.begun().submitted.is_empty() {
+                made.iter().for_each(JobDirectory::remove_unbegun);
+                return Err(error.into());
+            }
+            self.begun().refused.extend(numbers.iter().map(|number| (*number, error.to_string())));
+        }
+        let begun = self.begun();
+        for job in jobs.iter_mut() {
+            if let (Some(id), Some(slurm)) = (begun.submitted.get(&job.number), &mut job.slurm) {
+                slurm.id = Some(id.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_out(&self, job: &Job, tell: &dyn Fn(Heard)) -> anyhow::Result<Fetched> {
+        if let Some(refusal) = self.begun().refused.get(&job.number) {
+            return Err(anyhow!("{refusal}"));
+        }
+        let id = job.slurm.as_ref().and_then(|slurm| slurm.id.clone()).unwrap_or_default();
+        let ended = self.follow(job, &id, tell)?;
+        let directory = self.directory(job.number);
+        let stores: Vec<Vec<u8>> = directory
+            .stores()
+            .iter()
+            .map(|store| copied(store, directory.path()))
+            .collect::<anyhow::Result<_>>()?;
+        if stores.is_empty() && ended == Ended::Done {
+            return Err(anyhow!("the job left no store in `{}`", directory.path().display()));
+        }
+        Ok((ended, stores))
+    }
+
+    /// If Slurm cannot be asked, the thread that follows the job says so.
+    fn stop(&self, job: &Job) {
+        let _one_at_a_time = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = job.slurm.as_ref().and_then(|slurm| slurm.id.as_deref()) {
+            let _ = slurm::stop(id);
+        }
+    }
+}
+
+/// Why a job has ended that has not written down how.
+fn lost(seen: &Seen, id: &str, directory: &JobDirectory) -> Ended {
+    if interrupt::requested() {
+        return Ended::Interrupted;
+    }
+    let mut message = match seen {
+        Seen::Job(QueuedJob { state, reason, .. }) => {
+            let reason = reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
+            format!("Slurm says of job {id}: {state}{reason}")
+        }
+        Seen::Gone | Seen::Unknown => match slurm::accounted(id) {
+            Some(of) => format!("Slurm says of job {id}: {}, exit {} on {}", of.state, of.exit, of.nodes),
+            None => format!("Slurm does not know job {id} any more"),
+        },
+    };
+    let said = directory.said();
+    if !said.is_empty() {
+        message = format!("{message}; {said}");
+    } else if directory.node().is_none() {
+        message = format!(
+            "{message}; it has written nothing into `{}`: every node must have this directory under this name, and you must be allowed to write there",
+            directory.path().display()
+        );
+    }
+    Ended::Failed { message }
+}
+
+/// A store as it is now, with what was last written of it. The copy is made beside it, whose disk has room for it.
+fn copied(store: &Path, directory: &Path) -> anyhow::Result<Vec<u8>> {
+    let copy = tempfile::Builder::new()
+        .prefix("copy-")
+        .tempfile_in(directory)
+        .with_context(|| format!("failed to make a copy of the store in `{}`", directory.display()))?;
+    store::back_up(store, copy.path())?;
+    std::fs::read(copy.path()).context("failed to read the copy of a store")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file() -> PlanFile {
+        let text = "name = \"n\"\nworkloads = [\"quick\"]\nsubjects = [\"rocksdb@8.5.4\", \"rocksdb@8.7.3\"]\nhardware = \"c8r32\"\n";
+        PlanFile::parse(text, "plan").unwrap()
+    }
+
+    fn asked(directory: &Path, constraint: Option<&str>) -> SlurmJobs {
+        SlurmJobs {
+            slurm: true,
+            jobs: Some(3),
+            jobs_dir: Some(directory.to_owned()),
+            constraint: constraint.map(str::to_owned),
+            sbatch: vec!["--partition=lab  --account=db".to_owned()],
+        }
+    }
+
+    #[test]
+    fn jobs_ask_for_the_hardware_class_of_the_plan_unless_the_user_names_something_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |constraint| jobs(&asked(directory.path(), constraint), &file()).unwrap().unwrap();
+        let by_plan = of(None);
+        let names: Vec<&str> = by_plan.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["job 1", "job 2", "job 3"]);
+        assert_eq!(by_plan[0].1.constraint.as_deref(), Some("c8r32"));
+        assert_eq!(by_plan[0].1.sbatch, ["--partition=lab", "--account=db"]);
+        assert_eq!(of(Some("nvme"))[0].1.constraint.as_deref(), Some("nvme"));
+        assert_eq!(of(Some(""))[0].1.constraint, None);
+        let missing = asked(&directory.path().join("none"), None);
+        assert!(jobs(&missing, &file()).is_err());
+        assert!(jobs(&SlurmJobs { slurm: false, ..missing }, &file()).unwrap().is_none());
+    }
+
+    #[test]
+    fn of_a_job_that_left_nothing_slurm_and_its_directory_tell_why() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = JobDirectory::of(root.path(), "c", 1);
+        let queued = QueuedJob {
+            id: "10_1".to_owned(),
+            task: 1,
+            phase: Phase::Over,
+            state: "FAILED".to_owned(),
+            node: None,
+            reason: Some("JobLaunchFailure".to_owned()),
+        };
+        let said = |seen: &Seen| match lost(seen, "10_1", &directory) {
+            Ended::Failed { message } => message,
+            other => panic!("{other:?}"),
+        };
+        let message = said(&Seen::Job(queued));
+        assert!(
+            message.starts_with("Slurm says of job 10_1: FAILED, JobLaunchFailure; it has written nothing"),
+            "{message}"
+        );
+        assert!(message.contains("c-1"), "{message}");
+        directory.put_files(&[], "c:1:7").unwrap();
+        std::fs::write(directory.path().join("slurm.out"), "slurmstepd: error: DUE TO NODE FAILURE\n")
+            .unwrap();
+        assert!(said(&Seen::Gone).ends_with("; slurmstepd: error: DUE TO NODE FAILURE"));
+    }
+}
