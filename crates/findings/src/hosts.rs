@@ -46,7 +46,7 @@ pub struct HostsView {
 /// A host that has not measured all of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnfinishedJob {
-    /// As ssh calls it.
+    /// As ssh calls it; in Slurm its node and the number of the job.
     pub host: String,
     pub state: JobState,
     /// Why it is not done; absent if there is no more to say.
@@ -225,7 +225,7 @@ fn over(runs: &[Run<'_>]) -> Option<HostsView> {
 
 impl UnfinishedJob {
     fn of(job: &Job) -> UnfinishedJob {
-        UnfinishedJob { host: job.host.clone(), state: job.state, message: job.message.clone() }
+        UnfinishedJob { host: job.label(), state: job.state, message: job.message.clone() }
     }
 }
 

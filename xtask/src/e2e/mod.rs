@@ -44,6 +44,8 @@ mod server_disks;
 mod servers;
 mod signals;
 pub mod slow_device;
+mod slurm;
+mod slurm_cluster;
 pub mod small_disk;
 pub mod soak;
 mod store_file;
@@ -162,6 +164,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
         same_options::cases(),
         same_settings::cases(),
         signals::cases(),
+        slurm::cases(),
         serve::cases(),
         store_file::cases(),
         sudo::cases(),

@@ -122,7 +122,7 @@ fn meant(store: &Store, wanted: &[String]) -> anyhow::Result<Meant> {
 fn say_what_is_not_done(jobs: &[Job]) {
     let progress = Progress::new();
     for job in jobs.iter().filter(|job| job.state != JobState::Done) {
-        progress.say(&format!("{} has not measured all of it: {}", job.host, job.state.name()));
+        progress.say(&format!("{} has not measured all of it: {}", job.label(), job.state.name()));
     }
 }
 

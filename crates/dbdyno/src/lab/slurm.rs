@@ -28,7 +28,7 @@ const SEEN_LATER: Duration = Duration::from_secs(5);
 /// So long Slurm may not answer, as when its controller is started again.
 const MOST_SILENCE: Duration = Duration::from_secs(600);
 /// Why every job waits now and then; of other reasons the user hears.
-const USUAL_REASONS: [&str; 5] = ["Resources", "Priority", "JobArrayTaskLimit", "BeginTime", "JobHeldUser"];
+const USUAL_REASONS: [&str; 4] = ["Resources", "Priority", "JobArrayTaskLimit", "BeginTime"];
 
 /// The jobs that were asked for, each with what it is called before it has a node; none if they are not for Slurm.
 ///

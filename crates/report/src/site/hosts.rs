@@ -102,7 +102,7 @@ fn job_rows(jobs: &[Job]) -> Markup {
                 th.site-whole scope="row" {
                     @if !of_same(place) { a href=(links::campaign(&job.campaign)) { (name(&job.campaign)) } }
                 }
-                td { (name(&job.host)) }
+                td { (name(&job.label())) }
                 td { (job.state.name()) }
                 td.site-whole { (time(job.changed_at_us)) }
                 td { @if let Some(message) = &job.message { (sentence(message)) } }
