@@ -4,10 +4,11 @@ use anyhow::{Context, anyhow};
 use findings::bisection::BisectView;
 use findings::build_noise::{BUILD_NOISE, by_step};
 use findings::calibration::{self, CalibrationView};
-use findings::hosts::{self, HostsView, Run};
+use findings::hosts::{self, HostsView, Run, joined};
 use findings::judge::Evidence;
 use findings::selection::Selection;
 use findings::{ComparedRun, Comparison, Finding, import, self_test};
+use model::host::Host;
 use model::job::Job;
 use model::plan::{Design, Plan, Purpose};
 use model::record::RunRecord;
@@ -53,14 +54,31 @@ pub fn of_hosts(
     selection: &Selection,
     jobs: &[Job],
 ) -> anyhow::Result<Vec<Finding>> {
+    // Runs that were named one by one are what the user wants to see side by side.
+    let groups: Vec<Vec<usize>> = match jobs {
+        [] => (0..records.len()).map(|place| vec![place]).collect(),
+        _ => joined::groups(&records.iter().map(|record| (&record.plan, &record.host)).collect::<Vec<_>>()),
+    };
+    let mut joined_runs = BTreeMap::new();
+    let mut of_several: Vec<ComparedRun> = Vec::new();
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        let of_host: Vec<RunRecord> = group.iter().map(|place| records[*place].clone()).collect();
+        joined_runs.extend(named(of_host.iter().map(|record| &record.id)));
+        if let Some(record) = joined::joined(of_host) {
+            of_several.push(without_samples(store, record, selection)?);
+        }
+    }
     let has_samples = records.len() <= MOST_WITH_SAMPLES;
     let compared = |record: RunRecord| match has_samples {
         true => compared(store, record, selection),
         false => without_samples(store, record, selection),
     };
     let runs: Vec<ComparedRun> = records.into_iter().map(compared).collect::<anyhow::Result<_>>()?;
-    let pairs: Vec<Run<'_>> = runs.iter().map(|run| (&run.record, &run.view)).collect();
-    let mut findings: Vec<Finding> = hosts::build(&pairs, jobs).into_iter().map(Finding::Hosts).collect();
+    let alone = groups.iter().filter(|group| group.len() == 1).map(|group| &runs[group[0]]);
+    let pairs: Vec<Run<'_>> = alone.chain(&of_several).map(|run| (&run.record, &run.view)).collect();
+    let mut views = hosts::build(&pairs, jobs);
+    hosts::name_joined(&mut views, &joined_runs);
+    let mut findings: Vec<Finding> = views.into_iter().map(Finding::Hosts).collect();
     findings.extend(runs.into_iter().map(|run| Finding::Comparison(Box::new(run))));
     Ok(findings)
 }
@@ -72,20 +90,34 @@ pub struct OverHosts {
     pub runs: Vec<(String, String)>,
 }
 
-/// What holds over the hosts of these runs. One run at a time is in memory with all that was measured in it: a campaign of fifty hosts has
-/// thousands of trials.
+/// What holds over the hosts of these runs. Only runs that are joined are in memory at the same time with all that was measured in them: a campaign of
+/// fifty hosts has thousands of trials.
 pub fn over_hosts_alone(store: &Store, ids: &[String], jobs: &[Job]) -> anyhow::Result<OverHosts> {
-    let judged = |id: &String| -> anyhow::Result<(RunRecord, Comparison)> {
-        let record = store.load_run(id)?;
+    let heads: Vec<(Plan, Host)> = ids.iter().map(|id| store.run_plan(id)).collect::<Result<_, _>>()?;
+    let groups = joined::groups(&heads.iter().map(|(plan, host)| (plan, host)).collect::<Vec<_>>());
+    let (mut joined_runs, mut judged) = (BTreeMap::new(), Vec::new());
+    for group in &groups {
+        let of_host: Vec<RunRecord> =
+            group.iter().map(|place| store.load_run(&ids[*place])).collect::<Result<_, _>>()?;
+        joined_runs.extend(named(of_host.iter().map(|record| &record.id)));
+        let Some(record) = joined::joined(of_host) else { continue };
         let view = comparison(store, &record)?;
-        Ok((without_measurements(record), view))
-    };
-    let judged: Vec<(RunRecord, Comparison)> = ids.iter().map(judged).collect::<anyhow::Result<_>>()?;
+        judged.push((without_measurements(record), view));
+    }
     let runs: Vec<Run<'_>> = judged.iter().map(|(record, view)| (record, view)).collect();
+    let mut views = hosts::build(&runs, jobs);
+    hosts::name_joined(&mut views, &joined_runs);
+    let host_of = |(id, (_, host)): (&String, &(Plan, Host))| (id.clone(), host.name.clone());
     Ok(OverHosts {
-        findings: hosts::build(&runs, jobs).into_iter().map(Finding::Hosts).collect(),
-        runs: judged.iter().map(|(record, _)| (record.id.clone(), record.host.name.clone())).collect(),
+        findings: views.into_iter().map(Finding::Hosts).collect(),
+        runs: ids.iter().zip(&heads).map(host_of).collect(),
     })
+}
+
+/// The first of runs that are joined, with the others.
+fn named<'a>(mut ids: impl Iterator<Item = &'a String>) -> Option<(String, Vec<String>)> {
+    let first = ids.next()?.clone();
+    Some((first, ids.cloned().collect()))
 }
 
 /// What is left is what a run is compared by: its plan, its host, its id.

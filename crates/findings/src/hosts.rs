@@ -4,6 +4,7 @@
 //! verdict of no other.
 
 mod counted;
+pub mod joined;
 
 use crate::comparison::{ComparedStep, Comparison, LnError, Repeats};
 use crate::conditions::{Differing, cpus};
@@ -17,7 +18,7 @@ use model::record::RunRecord;
 use model::units::Bytes;
 use model::verdict::Verdict;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of means over hosts whose interval misses the truth, and of runs without any disagreement that show one.
 pub const ALPHA: f64 = 0.05;
@@ -62,6 +63,8 @@ pub struct HostFacts {
     pub kernel: String,
     /// The run.
     pub run: String,
+    /// Other runs of this host whose rounds count with its own.
+    pub joined_runs: Vec<String>,
     /// Launches or rounds that ended.
     pub repeats: u32,
 }
@@ -153,6 +156,13 @@ pub fn build(runs: &[Run<'_>], jobs: &[Job]) -> Vec<HostsView> {
     views
 }
 
+/// Names the runs whose rounds count with those of another run, by that one.
+pub fn name_joined(views: &mut [HostsView], joined: &BTreeMap<String, Vec<String>>) {
+    for host in views.iter_mut().flat_map(|view| &mut view.hosts) {
+        host.joined_runs = joined.get(&host.run).cloned().unwrap_or_default();
+    }
+}
+
 /// Why runs that somebody named are not what he takes them for: one of each host, that differ in nothing else.
 pub fn refusal<'a>(views: impl IntoIterator<Item = &'a HostsView>) -> Option<NotOverHosts> {
     let refused = |run: &UncountedRun| match &run.why {
@@ -236,6 +246,7 @@ fn facts(record: &RunRecord, view: &Comparison) -> HostFacts {
         class: format!("{}, {}, {}", host.cpu_model, cpus(host), bytes(Bytes(host.memory_bytes))),
         kernel: host.kernel.clone(),
         run: record.id.clone(),
+        joined_runs: Vec::new(),
         repeats: view.run.launches,
     }
 }

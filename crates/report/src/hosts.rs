@@ -10,7 +10,7 @@ use crate::documents::shared_confidence;
 use crate::render::separated::number;
 use crate::signs::{self, Sign};
 use analysis::hosts::{LEAST_HOSTS, least_sign_p};
-use findings::hosts::{ALPHA, ByHost, HostsCase, HostsView};
+use findings::hosts::{ALPHA, ByHost, HostFacts, HostsCase, HostsView};
 use model::figures::{NONE, and_list, change, chosen_percent, count, first_of, or_none, percent, quantity};
 use model::verdict::Verdict;
 use serde_json::{Value, json};
@@ -349,9 +349,17 @@ fn hosts(view: &HostsView) -> Table {
             ("class", Prose, &|host| host.class.clone()),
             ("kernel", Name, &|host| host.kernel.clone()),
             (view.repeats.many(), Number, &|host| host.repeats.to_string()),
-            ("run", Word, &|host| host.run.clone()),
+            ("run", Word, &|host| run_of(host)),
         ],
     )
+}
+
+/// `20261128-031500-3fa9 and 3 more`
+fn run_of(host: &HostFacts) -> String {
+    match host.joined_runs.len() {
+        0 => host.run.clone(),
+        more => format!("{} and {more} more", host.run),
+    }
 }
 
 /// A line for each case and host; ratios and shares.

@@ -168,7 +168,7 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     let unshared = scratch.path("unshared");
     let run =
         lab.cluster.call(["run", "--slurm", "--jobs", "1", "--jobs-dir"]).and([&unshared]).and([&lab.plan]);
-    run.fails(&[3], &["job 1: failed: Slurm says of job", "every node must have this directory"])?;
+    run.fails(&[3], &["failed: Slurm says of job", "every node must have this directory"])?;
 
     let occupied = scratch.path("occupied");
     fs::create_dir(&occupied)?;

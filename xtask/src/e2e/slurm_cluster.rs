@@ -81,7 +81,7 @@ impl<'a> Cluster<'a> {
 
     fn start(&mut self, number: u16, nodes: u16, feature: &str) -> anyhow::Result<()> {
         let state = self.state.display().to_string();
-        fs::write(self.state.join("munge.key"), [7; 128])?;
+        fs::write(self.state.join("munge.key"), [7_u8; 128])?;
         Command::new("chmod").arg("600").arg(self.state.join("munge.key")).status()?;
         fs::create_dir_all(self.state.join("ctld"))?;
         let mut lines = String::new();
@@ -109,7 +109,7 @@ impl<'a> Cluster<'a> {
                  SlurmdPidFile={state}/%n.pid\nSlurmctldLogFile={state}/ctld.log\nSlurmdLogFile={state}/%n.log\n\
                  ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/none\n\
                  AccountingStorageType=accounting_storage/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n\
-                 SwitchType=switch/none\nMpiDefault=none\nReturnToService=2\nTreeWidth=65533\nMaxArraySize=21\n\
+                 SwitchType=switch/none\nMpiDefault=none\nReturnToService=0\nTreeWidth=65533\nMaxArraySize=21\n\
                  SlurmdParameters=config_overrides\nSchedulerParameters=sched_min_interval=1,batch_sched_delay=0\n{lines}\
                  PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n",
                 port + 1
