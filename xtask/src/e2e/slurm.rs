@@ -72,7 +72,7 @@ fn twelve(scratch: &Scratch) -> anyhow::Result<Ending> {
         Ok(lab) => lab,
         Err(ending) => return Ok(ending),
     };
-    let mut controller = lab.run(JOBS).and(["--json"]).start()?;
+    let mut controller = lab.run(JOBS).and(["--constraint", FEATURE, "--json"]).start()?;
     let campaign = lab.campaign(&mut controller)?;
     let victim = lab.until_in_the_middle(&campaign, JOBS, &mut controller)?;
     let node = lab.node(&campaign, victim)?;

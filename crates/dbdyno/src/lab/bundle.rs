@@ -57,7 +57,7 @@ pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Files> {
 /// As those of [`files`].
 pub fn of_job<'a>(job: &Job, known: Option<&'a Files>) -> anyhow::Result<Cow<'a, Files>> {
     match known {
-        Some(files) => Ok(Cow::Borrowed(files)),
+        Some(files) => Ok(Cow::Borrowed(files.as_slice())),
         None => {
             let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
             Ok(Cow::Owned(files(&job.plan, &file)?))

@@ -206,6 +206,9 @@ impl InSlurm {
             lines.into_iter().for_each(|line| tell(Heard::Line(line)));
             let is_waiting = matches!(&seen, Seen::Job(QueuedJob { phase: Phase::Waiting, .. }));
             if !is_waiting && let Some(ended) = directory.ended() {
+                if node.is_none() {
+                    tell(Heard::Running { node: directory.node() });
+                }
                 log.rest(|line| tell(Heard::Line(line.to_owned())));
                 return Ok(ended);
             }

@@ -255,7 +255,12 @@ mod tests {
     /// The script as Slurm runs it, with a program of one line in place of dbdyno.
     fn script(root: &Path, program: &str, node: &str) -> Command {
         let path = root.join("program");
-        write_whole(&path, format!("#!/bin/sh\n{program}\n").as_bytes()).unwrap();
+        // Written by another process: one that another test starts meanwhile would keep a file open that we write to, and it could not be run.
+        let written = Command::new("sh")
+            .args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$2\" && chmod 700 \"$2\"", "sh", program])
+            .arg(&path)
+            .status();
+        assert!(written.unwrap().success());
         write_whole(&root.join("job.sh"), SCRIPT.as_bytes()).unwrap();
         let mut command = Command::new("sh");
         command
