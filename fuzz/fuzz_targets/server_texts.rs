@@ -1,4 +1,4 @@
-//! Settings and state of servers and of RocksDB as texts: OPTIONS, `my.cnf`, `postgresql.conf`, counters, plans of queries, logs.
+//! Settings and state of servers and of RocksDB as texts: OPTIONS, `my.cnf`, `postgresql.conf`, counters, plans of queries, logs; what Slurm says.
 
 #![no_main]
 
@@ -6,6 +6,7 @@ use formats::engine_log::{EngineWork, LogOf, LogReader, LogTimes};
 use formats::options_file::{self, OptionsFile, OptionsPair};
 use formats::server_config;
 use formats::server_status::{self, ServerStatus};
+use formats::slurm;
 use libfuzzer_sys::fuzz_target;
 use model::query_plan;
 
@@ -31,4 +32,6 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = EngineWork::parse(&text).map(|work| work.between(0, 1).is_some());
     let _ = query_plan::of_text(&text);
     let _ = query_plan::without_values(&text);
+    let _ = (slurm::submitted(&text).is_ok(), slurm::queue(&text).is_ok());
+    let _ = (slurm::takes_jobs(&text), slurm::accounted(&text, "1_1").is_some());
 });

@@ -26,6 +26,7 @@ mod export;
 mod facts;
 mod host_samples;
 mod imports;
+mod jobs;
 mod merge;
 mod opening;
 mod profiles;

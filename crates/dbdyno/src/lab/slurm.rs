@@ -188,7 +188,7 @@ impl InSlurm {
         let directory = self.directory(job.number);
         let is_new = self.begun().submitted.contains_key(&job.number);
         let mut log = directory.log(!is_new);
-        let (mut node, mut reason, mut over_since) = (None, None, None);
+        let (mut node, mut reason, mut over_since) = (None::<String>, None::<String>, None);
         loop {
             let mut lines = Vec::new();
             log.new_lines(|line| lines.push(line.to_owned()));
@@ -212,12 +212,12 @@ impl InSlurm {
                 log.rest(|line| tell(Heard::Line(line.to_owned())));
                 return Ok(ended);
             }
-            match seen {
-                Seen::Job(QueuedJob { phase: Phase::Waiting, reason: now, .. }) if now != reason => {
+            match &seen {
+                Seen::Job(QueuedJob { phase: Phase::Waiting, reason: now, .. }) if *now != reason => {
                     if let Some(now) = now.as_deref().filter(|now| !USUAL_REASONS.contains(now)) {
                         tell(Heard::Line(format!("waits for a node: {now}")));
                     }
-                    reason = now;
+                    reason.clone_from(now);
                 }
                 Seen::Job(QueuedJob { phase: Phase::Over, .. }) | Seen::Gone => {
                     let since = over_since.get_or_insert_with(Instant::now);
