@@ -135,6 +135,8 @@ pub fn plan_file(plan: &Plan) -> PlanText {
         base_processes: is_interleaved.then_some(1 + layout.further_base_processes),
         until: plan.rule.until.map(chosen_percent),
         candidates_at_once: layout.candidates_at_once,
+        server_host: layout.server_host.as_ref().map(|host| host.as_written()),
+        server_address: layout.server_host.as_ref().and_then(|host| host.address.clone()),
         db_bench: programs.collect(),
         config_files: files.collect(),
         ..PlanText::default()

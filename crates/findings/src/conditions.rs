@@ -205,6 +205,7 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         (HOST, host.name.clone()),
         (CPU, format!("{}, {}", host.cpu_model, cpus(host))),
         (MEMORY, bytes(Bytes(host.memory_bytes))),
+        ("host of the clients", or_none(layout.server_host.as_ref(), |of| of.clients.name.clone())),
     ]
 }
 

@@ -34,6 +34,7 @@ pub mod query_plan;
 pub mod reason;
 pub mod record;
 pub mod self_test;
+pub mod server_host;
 pub mod shape;
 pub mod storage;
 pub mod subject;

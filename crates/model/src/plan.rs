@@ -5,6 +5,7 @@ use crate::build::EngineBuild;
 use crate::config::{EngineConfig, Options};
 pub use crate::loop_device::LoopDevice;
 use crate::planted::PlantedAs;
+use crate::server_host::ServerHost;
 use crate::subject::SubjectRef;
 use crate::units::{Bytes, Nanos};
 use crate::workload::{Step, Workload};
@@ -150,6 +151,9 @@ pub struct Layout {
     /// Whether each side loads a copy of its library that the run makes, all in the same way: how a file came to be on the
     /// host shows in its rates.
     pub library_copies: bool,
+    /// The host of the servers, if that is another one than the host of their clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_host: Option<Box<ServerHost>>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A matrix to measure, before anything is fetched.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanFile {
     /// Its name: that of its runs.
     pub name: String,
@@ -55,12 +55,16 @@ pub struct PlanFile {
     pub interleaved: Interleaved,
     /// The user's own configuration files of servers, by the names that subjects have for them.
     pub config_files: BTreeMap<String, PathBuf>,
+    /// Where the servers are to be, as the user wrote it: `ssh://me@lab-1`; here if absent.
+    pub server_host: Option<String>,
+    /// Where clients reach them there; where ssh reaches it if absent.
+    pub server_address: Option<String>,
     /// A test hook: slowdowns in percent, each from one subject on.
     pub planted: BTreeMap<String, f64>,
 }
 
 /// What only an interleaved plan has.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interleaved {
     /// Processes that the base runs as in each launch; by the number of candidates if absent.
     pub base_processes: Option<usize>,
@@ -167,6 +171,9 @@ pub struct PlanText {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub tickers: bool,
     pub memory_limit: Option<String>,
+    /// `ssh://me@lab-1`
+    pub server_host: Option<String>,
+    pub server_address: Option<String>,
     pub budget_minutes: Option<u64>,
     pub seed: Option<u64>,
     /// Of an interleaved plan.
@@ -258,6 +265,11 @@ impl PlanFile {
         let loop_device = file.loop_device.as_ref().map(LoopDeviceText::read).transpose();
         let loop_device =
             loop_device.map_err(|source| PlanFileError::LoopDevice { origin: origin.to_owned(), source })?;
+        if let Some(host) = &file.server_host {
+            crate::server_host::target(host).map_err(|error| invalid("server_host", &error.to_string()))?;
+        } else if file.server_address.is_some() {
+            return Err(invalid("server_address", "is where servers of `server_host` are reached: name that too"));
+        }
         let plan = PlanFile {
             name: file.name,
             description: file.description,
@@ -279,6 +291,8 @@ impl PlanFile {
             seed: file.seed,
             interleaved,
             config_files: file.config_files,
+            server_host: file.server_host,
+            server_address: file.server_address,
             planted: BTreeMap::new(),
         };
         match plan.one_at_a_time().next() {

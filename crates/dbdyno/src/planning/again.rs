@@ -54,6 +54,8 @@ pub fn of_campaign(record: &RunRecord, wanted: &[Remeasure]) -> Option<PlanText>
         memory_limit: plan.layout.memory_limit.map(|limit| format!("{} B", limit.0)),
         scale: plan.workload.scale(),
         loop_device: plan.layout.loop_device.as_ref().map(LoopDeviceText::from),
+        server_host: plan.layout.server_host.as_ref().map(|host| host.as_written()),
+        server_address: plan.layout.server_host.as_ref().and_then(|host| host.address.clone()),
         options: plan.workload.options.clone(),
         ..PlanText::default()
     })

@@ -253,6 +253,7 @@ fn plan(
         db_bench,
         cloned_data: false,
         library_copies: library_copies(places, &subjects)?,
+        server_host: None,
     };
     let plan = Plan {
         purpose: Purpose::Campaign,

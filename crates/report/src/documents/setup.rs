@@ -8,6 +8,7 @@ use model::build::{BuildSource, EngineBuild};
 use model::config::Options;
 use model::figures::{NONE, bytes, count, or_none, quantity, span};
 use model::fingerprint::{Fingerprint, HostFigure};
+use model::host::Host;
 use model::plan::{Design, Plan};
 use model::record::RunRecord;
 use model::units::Bytes;
@@ -149,6 +150,10 @@ fn sizes(plan: &Plan) -> String {
     }
     facts.extend(workload.memory.map(|memory| format!("{} of memory for a server", bytes(memory))));
     facts.extend(plan.layout.memory_limit.map(|limit| format!("memory limit {}", bytes(limit))));
+    facts.extend(plan.layout.server_host.as_ref().map(|of| {
+        let Host { name, cpu_model, kernel, .. } = &of.clients;
+        format!("clients on another host, {name} ({cpu_model}, Linux {kernel})")
+    }));
     format!("{}. Workload {}, SHA-256 {}.", facts.join(", "), workload.name, plan.workload_sha256)
 }
 

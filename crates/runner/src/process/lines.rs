@@ -40,7 +40,7 @@ fn send_lines(output: impl Read, line_bytes_max: u64, send: &SyncSender<Result<S
 }
 
 /// None at the end.
-pub(super) fn next_line(output: &mut impl BufRead, line_bytes_max: u64) -> Option<Result<String, NoLine>> {
+pub(crate) fn next_line(output: &mut impl BufRead, line_bytes_max: u64) -> Option<Result<String, NoLine>> {
     let mut line = Vec::new();
     if output.take(line_bytes_max + 1).read_until(b'\n', &mut line).is_err() {
         return Some(Err(NoLine::Unreadable));

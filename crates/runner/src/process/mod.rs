@@ -16,3 +16,4 @@ pub mod tree;
 pub mod wait;
 pub mod webhook;
 pub mod worker;
+pub(crate) mod worker_process;

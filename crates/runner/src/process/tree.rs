@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Why a tree could not be stopped.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum FreezeError {
     #[error("process {pid} ended before it could be frozen")]
     Gone { pid: u32 },

@@ -2,19 +2,15 @@
 
 use super::lines::{self, LINE_BYTES_MAX, Lines, NoLine};
 use super::preload::NotPreloaded;
-use super::tree::{self, FreezeError};
-use super::wait::Wait;
-use super::{child, output};
+use super::tree::FreezeError;
+use super::worker_process::{AfterReply, EXIT_TIMEOUT, LocalProcess, WorkerProcess};
 use crate::clock::Stopwatch;
 use model::block::Second;
 use model::environment::Environment;
 use model::units::Nanos;
 use model::wire::{FailureKind, Reply, Request, Stream};
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::process::CommandExt;
+use std::io;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -59,11 +55,6 @@ pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How often a waiting controller looks what else there is to do.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often it is looked whether a worker that said goodbye has ended: nearly all have by the first look.
-const END_LOOK: Duration = Duration::from_millis(2);
-/// A worker that was asked to exit and has not is killed after this; so is one that said goodbye and does not end, as a
-/// library can hold it up by what it does at exit.
-const EXIT_TIMEOUT: Nanos = Nanos::from_secs(20);
 
 /// What happens while a reply is waited for.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,12 +65,10 @@ pub enum Meanwhile {
     Waited,
 }
 
-/// A running worker.
+/// A running worker. Dropped, it is killed.
 pub struct Worker {
-    child: Child,
-    requests: Option<ChildStdin>,
+    process: Box<dyn WorkerProcess>,
     replies: Lines,
-    stderr: PathBuf,
     frozen: bool,
 }
 
@@ -99,44 +88,36 @@ impl Worker {
     /// Starts a worker. The environment is the same, to the byte, for every worker of a configuration: its size moves the stack
     /// and with it the speed (Mytkowicz et al. 2009).
     pub fn start(command: &WorkerCommand) -> Result<Worker, WorkerError> {
-        let error = |source| WorkerError::Start { program: command.program.clone(), source };
-        let stderr = File::create(&command.stderr).map_err(error)?;
-        let mut process = child::command(&command.program);
-        process
-            .arg0("dbdyno")
-            .arg("worker")
-            .env_clear()
-            .env("LC_ALL", "C")
-            .envs(command.environment.iter())
-            .current_dir(&command.directory)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .process_group(0);
-        child::die_with_controller(&mut process);
-        let mut child = process.spawn().map_err(error)?;
-        let requests = child.stdin.take();
-        let stdout = child.stdout.take().ok_or_else(|| error(io::ErrorKind::BrokenPipe.into()))?;
-        let replies = lines::read(stdout);
-        Ok(Worker { child, requests, replies, stderr: command.stderr.clone(), frozen: false })
+        let (process, stdout) = LocalProcess::start(command)?;
+        Ok(Worker::of(Box::new(process), lines::read(stdout)))
     }
 
-    /// Its process id.
+    /// The worker that this process is, whose standard output is read already.
+    pub(crate) fn of(process: Box<dyn WorkerProcess>, replies: Lines) -> Worker {
+        Worker { process, replies, frozen: false }
+    }
+
+    /// Its process id; 0, which is that of none, if it is on another host.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// Sends a request.
     pub fn send(&mut self, request: &Request) -> Result<(), WorkerError> {
+        self.write(request, AfterReply::GoesOn)
+    }
+
+    /// Sends a request of one reply, after which it is frozen.
+    pub fn send_then_freeze(&mut self, request: &Request) -> Result<(), WorkerError> {
+        self.write(request, AfterReply::IsFrozen)
+    }
+
+    fn write(&mut self, request: &Request, after: AfterReply) -> Result<(), WorkerError> {
         assert!(!self.frozen, "nothing is written to a frozen side");
         let mut line = serde_json::to_vec(request)
             .map_err(|error| WorkerError::Protocol(format!("a request does not serialise: {error}")))?;
         line.push(b'\n');
-        let written = match &mut self.requests {
-            Some(requests) => requests.write_all(&line),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        written.map_err(|_| self.crash())
+        self.process.write(&line, after).map_err(|_| self.crash())
     }
 
     /// Waits for the reply to the last request.
@@ -171,7 +152,7 @@ impl Worker {
                     reply => return Ok(reply),
                 },
                 Ok(Err(NoLine::TooLong)) => {
-                    self.kill();
+                    self.process.kill();
                     return Err(WorkerError::LineTooLong);
                 }
                 Ok(Err(NoLine::Unreadable)) | Err(RecvTimeoutError::Disconnected) => {
@@ -190,15 +171,20 @@ impl Worker {
 
     /// Stops it and waits until all its threads stand still.
     pub fn freeze(&mut self) -> Result<(), WorkerError> {
-        tree::freeze(self.pid())?;
+        self.process.freeze()?;
         self.frozen = true;
         Ok(())
     }
 
     /// Lets it go on.
     pub fn thaw(&mut self) {
-        tree::thaw(self.pid());
+        self.process.thaw();
         self.frozen = false;
+    }
+
+    /// Brings what it has written to its standard error to the file of its command, if it is on another host.
+    pub(crate) fn bring_stderr(&self) {
+        self.process.bring_stderr();
     }
 
     /// Asks it to exit, waits, and kills it if it does not end in time or the user interrupts. Returns its last reply.
@@ -206,42 +192,14 @@ impl Worker {
         self.thaw();
         let last =
             self.send(&Request::Exit).and_then(|()| self.receive("exit", EXIT_TIMEOUT, interrupted)).ok();
-        self.requests = None;
-        if last.is_none() || !self.ends(interrupted) {
-            tree::kill(self.pid());
+        if last.is_none() || !self.process.finish(interrupted) {
+            self.process.kill();
         }
-        // An unreaped child would be found as a process that we left behind.
-        let _ = self.child.wait();
         last
     }
 
-    /// Whether it ends by itself in time.
-    fn ends(&mut self, interrupted: &dyn Fn() -> bool) -> bool {
-        let wait = Wait { pause: END_LOOK, timeout: EXIT_TIMEOUT };
-        let child = &mut self.child;
-        wait.until(&mut || interrupted(), || (!matches!(child.try_wait(), Ok(None))).then_some(())).is_ok()
-    }
-
     fn crash(&mut self) -> WorkerError {
-        WorkerError::Crashed { how: self.kill(), stderr_tail: output::last_words(&self.stderr) }
-    }
-
-    /// Ends it if it has not ended; how it did.
-    fn kill(&mut self) -> String {
-        tree::kill(self.pid());
-        match self.child.wait() {
-            Ok(status) => child::how_it_ended(status),
-            Err(error) => format!("cannot be waited for: {error}"),
-        }
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            tree::kill(self.child.id());
-            let _ = self.child.wait();
-        }
+        WorkerError::Crashed { how: self.process.kill(), stderr_tail: self.process.last_words() }
     }
 }
 
@@ -256,7 +214,7 @@ pub(super) fn parsed(line: &str) -> Result<Reply, WorkerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scripted;
+    use crate::process::{scripted, tree};
     use model::units::Bytes;
     use std::cell::Cell;
     use std::path::Path;
