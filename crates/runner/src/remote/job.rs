@@ -4,43 +4,13 @@
 //! All of a job is in one directory there: `plan.toml` and the files that it names, `log`, `report`, `store.sqlite`; `pid` of the dbdyno that
 //! measures, in the `boot` in which it does, and `ended`, its status, when it has.
 
+use super::program::{HostThere, OwnProgram};
 use super::{RemoteError, RemoteHost, quoted};
-use crate::process::worker::OWN_PROGRAM;
-use sha2::{Digest, Sha256};
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 /// The plan in the directory of a job: if it is there, all files are.
 pub const PLAN: &str = "plan.toml";
-
-/// This program, as it is brought to other hosts.
-pub struct OwnProgram {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) sha256: String,
-}
-
-impl OwnProgram {
-    /// # Errors
-    /// [`RemoteError::OwnProgram`] if it cannot be read.
-    pub fn read() -> Result<OwnProgram, RemoteError> {
-        let bytes = fs::read(OWN_PROGRAM).map_err(|source| RemoteError::OwnProgram { source })?;
-        let digest = Sha256::digest(&bytes);
-        let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(OwnProgram { bytes, sha256 })
-    }
-}
-
-/// A host that can run this program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostThere {
-    /// As it calls itself.
-    pub name: String,
-    /// Seconds since the epoch, by its clock.
-    pub clock_s: i64,
-    /// Of the home directory, as stat(1) names it: `ext2/ext3`, `nfs`.
-    pub file_system: String,
-}
 
 /// How a job ended on its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,46 +49,12 @@ impl JobOnHost<'_> {
     /// # Errors
     /// A host that cannot be reached, another architecture, a program that does not start there.
     pub fn prepare(&self) -> Result<HostThere, RemoteError> {
-        let script = "for tool in tar setsid grep tail sha256sum; do \
-                      command -v $tool >/dev/null || { echo \"$tool is not installed\" >&2; exit 9; }; done; \
-                      tail --version 2>/dev/null | grep -q GNU || { echo \"tail is not that of GNU\" >&2; exit 9; }; \
-                      uname -s; uname -m; uname -n; date +%s; stat -f -c %T \"$HOME\"";
-        let found = self.text("look at the host", script)?;
-        let mut lines = found.lines();
-        let mut next = || lines.next().unwrap_or_default().to_owned();
-        let (system, machine, name) = (next(), next(), next());
-        if (system.as_str(), machine.as_str()) != ("Linux", std::env::consts::ARCH) {
-            return Err(RemoteError::OtherMachine {
-                target: self.target(),
-                found: format!("{system} {machine}"),
-            });
-        }
-        let (clock_s, file_system) = (next().parse().unwrap_or(0), next());
-        let (program, directory) = (self.program(), self.directory_of_program());
-        if !self.has(&format!("-x {program}"))? {
-            // A connection that is lost ends the copy too early, which looks like its end. Hosts may share a home: one that runs a
-            // program already must not have it replaced.
-            let script = format!(
-                "umask 077; mkdir -p {directory} && new=$(mktemp {program}.XXXXXX) || exit 1; trap 'rm -f \"$new\"' EXIT; \
-                 cat >\"$new\" && echo \"{sha256}  $new\" | sha256sum --check --status && chmod 700 \"$new\" || exit 1; \
-                 ln \"$new\" {program} 2>/dev/null || test -x {program}",
-                sha256 = self.program.sha256
-            );
-            self.host.output("copy dbdyno", &script, self.program.bytes.as_slice())?;
-        }
-        let version = self.text("start dbdyno", &format!("{program} --version"))?;
-        if !version.trim().ends_with(concat!("dbdyno ", env!("CARGO_PKG_VERSION"))) {
-            return Err(RemoteError::OtherVersion {
-                target: self.target(),
-                found: version.trim().to_owned(),
-            });
-        }
-        Ok(HostThere { name, clock_s, file_system })
+        self.program.bring(&self.host)
     }
 
     /// Whether the files of the job are there.
     pub fn has_files(&self) -> Result<bool, RemoteError> {
-        self.has(&format!("-f {}/{PLAN}", self.directory()))
+        self.host.has(&format!("-f {}/{PLAN}", self.directory()))
     }
 
     /// Brings the files of the job, [`PLAN`] among them: all or none.
@@ -148,7 +84,7 @@ impl JobOnHost<'_> {
             words = words.join(" "),
             session = quoted(&session),
         );
-        let output = self.text("start the job", &self.there(&script))?;
+        let output = self.host.text("start the job", &self.there(&script))?;
         Ok(if output.is_empty() { Said::Nothing } else { Said::Something })
     }
 
@@ -164,12 +100,12 @@ impl JobOnHost<'_> {
         self.host.follow("follow the job", &self.there(&script), on_line)?;
         // Its status is written a moment after its end is seen.
         let script = "for i in 1 2 3 4 5 6 7 8 9 10; do test -f ended && break; sleep 0.3; done; cat ended 2>/dev/null || echo killed";
-        let ended = self.text("look how the job ended", &self.there(script))?;
+        let ended = self.host.text("look how the job ended", &self.there(script))?;
         Ok(match ended.trim() {
             "0" => Ended::Done,
             "130" => Ended::Interrupted,
             status => {
-                let said = self.text("read what the job said", &self.there("tail -n 3 log"))?;
+                let said = self.host.text("read what the job said", &self.there("tail -n 3 log"))?;
                 Ended::Failed { message: format!("{}: {}", how_it_ended(status), said.trim()) }
             }
         })
@@ -179,7 +115,7 @@ impl JobOnHost<'_> {
     pub fn stop(&self) -> Result<(), RemoteError> {
         // A second signal would end it at once.
         let script = format!("if {RUNS} && mkdir stopping 2>/dev/null; then kill -TERM \"$(cat pid)\"; fi");
-        self.text("stop the job", &self.there(&script)).map(|_| ())
+        self.host.text("stop the job", &self.there(&script)).map(|_| ())
     }
 
     /// The store of the job, as of now.
@@ -209,29 +145,14 @@ impl JobOnHost<'_> {
         format!("\"$HOME\"/.local/share/dbdyno/jobs/{}", self.name)
     }
 
-    fn directory_of_program(&self) -> String {
-        format!("\"$HOME\"/.cache/dbdyno/bin/{:.16}", self.program.sha256)
-    }
-
     fn program(&self) -> String {
-        format!("{}/dbdyno", self.directory_of_program())
+        self.program.path_there()
     }
 
     /// A script that runs in the directory of the job.
     fn there(&self, script: &str) -> String {
         let directory = self.directory();
         format!("mkdir -p {directory} && cd {directory} && {{ {script}; }}")
-    }
-
-    /// Whether a test of the shell holds there.
-    fn has(&self, test: &str) -> Result<bool, RemoteError> {
-        let said = self.text("look for a file", &format!("if test {test}; then echo yes; fi"))?;
-        Ok(said.trim() == "yes")
-    }
-
-    fn text(&self, doing: &str, script: &str) -> Result<String, RemoteError> {
-        let output = self.host.output(doing, script, io::empty())?;
-        Ok(String::from_utf8_lossy(&output).into_owned())
     }
 }
 

@@ -1,15 +1,60 @@
 //! A host that is reached over ssh: commands there, files to and from it. Nothing is measured through it: what runs there is dbdyno itself,
 //! which goes on if the connection is lost.
 
+pub mod client_side;
 pub mod job;
+mod message;
+pub mod program;
+pub mod server_side;
+
+pub use message::{Judgement, Question};
 
 use crate::process::child;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::thread;
+
+/// The two ends of what is between clients and servers, as either host sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Between {
+    /// Where servers listen.
+    pub servers: IpAddr,
+    /// Where clients come from: nobody else is let in.
+    pub clients: IpAddr,
+}
+
+/// What sshd tells those that it starts: `198.18.1.1 51234 198.18.1.2 22`, the client's address and port and its own.
+pub const SSH_CONNECTION: &str = "SSH_CONNECTION";
+
+impl Between {
+    /// Of the connection by which this program was started over ssh, by [`SSH_CONNECTION`]; none if the text is none, or an address is of
+    /// one link alone, for which servers have no name.
+    pub fn of_ssh(text: &str) -> Option<Between> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let [clients, _, servers, _] = words.as_slice() else { return None };
+        let address = |text: &str| text.parse::<IpAddr>().ok().map(|address| address.to_canonical());
+        Some(Between { servers: address(servers)?, clients: address(clients)? })
+    }
+
+    /// Of the way from here to an address that the user names. Nothing is sent.
+    ///
+    /// # Errors
+    /// It is no address or name, or there is no way to it.
+    pub fn to(host: &str) -> io::Result<Between> {
+        // Any port: which address is ours on the way there is the same for all.
+        let servers = (host, 1).to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let any: IpAddr =
+            if servers.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(servers)?;
+        Ok(Between { servers: servers.ip(), clients: socket.local_addr()?.ip() })
+    }
+}
 
 /// The command that is used in place of `ssh`, with its arguments, as `$GIT_SSH_COMMAND` is for git.
 pub const SSH_VARIABLE: &str = "DBDYNO_SSH";
@@ -68,6 +113,26 @@ pub enum RemoteError {
     OwnProgram { source: io::Error },
     #[error("host {target} has no store of the job")]
     NoStore { target: String },
+    #[error(
+        "the connection to host {target} was lost ({why}): dbdyno ends what it has started there as soon as it notices that{}",
+        said_sentence(said)
+    )]
+    Lost { target: String, why: String, said: String },
+    #[error("host {target}: {message}")]
+    Refused {
+        target: String,
+        message: String,
+        /// Whether what the user wrote makes no sense.
+        is_usage: bool,
+    },
+    #[error(
+        "`{address}` is not reached from here: name an address of host {target} by --server-address, or as `server_address` of the plan"
+    )]
+    NoAddress { target: String, address: String, source: io::Error },
+}
+
+fn said_sentence(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }
 
 /// A host, by what ssh calls it.
@@ -79,7 +144,10 @@ pub struct RemoteHost {
 impl RemoteError {
     /// Whether the connection failed: what was begun there may go on.
     pub fn is_of_connection(&self) -> bool {
-        matches!(self, RemoteError::Unreachable { .. } | RemoteError::Broken { .. })
+        matches!(
+            self,
+            RemoteError::Unreachable { .. } | RemoteError::Broken { .. } | RemoteError::Lost { .. }
+        )
     }
 }
 
@@ -107,6 +175,18 @@ impl RemoteHost {
         let mut output = Vec::new();
         self.run(doing, script, input, |mut stdout| stdout.read_to_end(&mut output).map(|_| ()))?;
         Ok(after_marker(output))
+    }
+
+    /// The same as text, without input.
+    pub(crate) fn text(&self, doing: &str, script: &str) -> Result<String, RemoteError> {
+        let output = self.output(doing, script, io::empty())?;
+        Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+
+    /// Whether a test of the shell holds there.
+    fn has(&self, test: &str) -> Result<bool, RemoteError> {
+        let said = self.text("look for a file", &format!("if test {test}; then echo yes; fi"))?;
+        Ok(said.trim() == "yes")
     }
 
     /// Runs a command of the shell there and hands on each line that it writes to its standard output, until it ends.
@@ -203,10 +283,7 @@ impl RemoteHost {
     }
 
     fn ended(&self, doing: &str, status: i32, said: &[u8]) -> Result<(), RemoteError> {
-        let said = String::from_utf8_lossy(said);
-        let said = said.trim();
-        let begin = said.char_indices().rev().nth(MOST_SAID).map_or(0, |(at, _)| at);
-        let said = said[begin..].to_owned();
+        let said = end_of(said);
         let target = self.target.clone();
         match status {
             0 => Ok(()),
@@ -214,6 +291,14 @@ impl RemoteHost {
             status => Err(RemoteError::Failed { target, doing: doing.to_owned(), status, said }),
         }
     }
+}
+
+/// The end of what was said.
+fn end_of(said: &[u8]) -> String {
+    let said = String::from_utf8_lossy(said);
+    let said = said.trim();
+    let begin = said.char_indices().rev().nth(MOST_SAID).map_or(0, |(at, _)| at);
+    said[begin..].to_owned()
 }
 
 /// What was printed after the marker.
@@ -257,6 +342,22 @@ mod tests {
         for target in ["lab-1", "me@lab-1.example", "ssh://me@[::1]:2222"] {
             assert_eq!(RemoteHost::new(target).unwrap().target(), target);
         }
+    }
+
+    #[test]
+    fn the_way_to_the_servers_is_that_of_ssh_or_of_the_address_that_is_named() {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let found = Between::of_ssh("198.18.1.1 51234 198.18.1.2 22").unwrap();
+        assert_eq!((found.clients, found.servers), (address("198.18.1.1"), address("198.18.1.2")));
+        let mapped = Between::of_ssh("::ffff:10.0.0.1 5 ::ffff:10.0.0.2 22").unwrap();
+        assert_eq!(mapped.servers, address("10.0.0.2"));
+        for none in ["", "UNKNOWN 65535 UNKNOWN 65535", "fe80::1%eth0 5 fe80::2%eth0 22", "1.2.3.4 5 6.7.8.9"]
+        {
+            assert_eq!(Between::of_ssh(none), None, "{none}");
+        }
+        let to_itself = Between::to("127.0.0.1").unwrap();
+        assert_eq!((to_itself.servers, to_itself.clients), (address("127.0.0.1"), address("127.0.0.1")));
+        assert!(Between::to("no such host").is_err());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::process::child;
 use crate::process::preload::NotPreloaded;
 use model::units::Nanos;
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -61,6 +62,16 @@ pub enum ServerError {
         "failed to listen on port {port} of 127.0.0.1; end what listens there, or let dbdyno choose a free port"
     )]
     Port { port: u16, source: io::Error },
+    #[error(
+        "failed to listen on {address}, where clients of another host are to come: name an address of this host by --server-address, or \
+         as `server_address` of the plan"
+    )]
+    Address { address: IpAddr, source: io::Error },
+    #[error(
+        "`{}` lets in whoever reaches its port: it asks for no password, and cannot keep it to the host of the clients; measure it with clients and \
+         server on one host", program.display()
+    )]
+    AdmitsAll { program: PathBuf },
     #[error(
         "`{}` cannot listen on its port, which another program took while it started; try again{}",
         program.display(), tail_sentence(tail)

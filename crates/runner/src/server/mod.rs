@@ -40,7 +40,7 @@ use model::workload::sql::Dialect;
 use ready::{Greeting, Progress};
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -73,6 +73,32 @@ pub enum Network {
         /// The port; a free one where absent.
         port: Option<u16>,
     },
+    /// On an address of this host too, on a free port, for clients that come from one address of another host.
+    Address { listen: IpAddr, client: IpAddr },
+}
+
+impl Network {
+    /// Where clients are to come, if by TCP.
+    fn address(self) -> Option<IpAddr> {
+        match self {
+            Network::Socket => None,
+            Network::Loopback { .. } => Some(Ipv4Addr::LOCALHOST.into()),
+            Network::Address { listen, .. } => Some(listen),
+        }
+    }
+
+    /// From where clients of another host come.
+    fn client(self) -> Option<IpAddr> {
+        match self {
+            Network::Socket | Network::Loopback { .. } => None,
+            Network::Address { client, .. } => Some(client),
+        }
+    }
+
+    /// Whether its port is any that is free.
+    fn has_any_port(self) -> bool {
+        matches!(self, Network::Loopback { port: None } | Network::Address { .. })
+    }
 }
 
 /// What is needed to make or start a server.
@@ -124,8 +150,12 @@ impl Server {
         let account = account::for_servers()?;
         command.check_files(account.as_ref())?;
         let kind = kind::of(command.files.dialect);
+        if command.network.client().is_some() && !kind.admits_one_client() {
+            return Err(ServerError::AdmitsAll { program: command.program.to_owned() });
+        }
         let Listening { endpoint, port, socket } = listening(command.network, kind, &places)?;
-        places.make_ready(kind.first_statements(command.options), account.as_ref())?;
+        places.make_ready(kind.first_statements(command), account.as_ref())?;
+        places.write(&places.access, command.network.client().and_then(|client| kind.access(client)))?;
         let log = Log::from_here(places.log.clone(), command.files.dialect);
         let launch = Launch {
             files: command.files,
@@ -159,7 +189,7 @@ impl Server {
         started: impl Fn(u32) -> io::Result<()>,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Server, ServerError> {
-        let has_any_port = command.network == Network::Loopback { port: None };
+        let has_any_port = command.network.has_any_port();
         let mut server = self;
         for _ in 1..PORTS_TRIED {
             match server.wait_until_ready(interrupted) {
@@ -333,17 +363,21 @@ fn listening(network: Network, kind: &dyn ServerKind, places: &Places) -> Result
     let number = match network {
         Network::Socket => NO_PORT,
         Network::Loopback { port } => free_port(port.unwrap_or(0))?,
+        Network::Address { listen, .. } => {
+            let listener = TcpListener::bind((listen, 0)).and_then(|listener| listener.local_addr());
+            listener.map_err(|source| ServerError::Address { address: listen, source })?.port()
+        }
     };
     // A server that listens on a port has its socket, too.
     let socket = places.sockets.join(kind.socket_name(number));
     if socket.as_os_str().len() > SOCKET_PATH_BYTES {
         return Err(ServerError::SocketPath { path: socket, most: SOCKET_PATH_BYTES });
     }
-    let endpoint = match network {
-        Network::Socket => Endpoint::Socket { path: socket.clone() },
-        Network::Loopback { .. } => Endpoint::Tcp { host: Ipv4Addr::LOCALHOST.to_string(), port: number },
+    let endpoint = match network.address() {
+        None => Endpoint::Socket { path: socket.clone() },
+        Some(address) => Endpoint::Tcp { host: address.to_string(), port: number },
     };
-    let port = Port { number, listens: network != Network::Socket };
+    let port = Port { number, listens: network.address() };
     Ok(Listening { endpoint, port, socket })
 }
 
@@ -377,6 +411,8 @@ struct Places {
     sockets: PathBuf,
     temporary: PathBuf,
     first_statements: PathBuf,
+    /// Who may log in from where.
+    access: PathBuf,
     log: PathBuf,
     making: PathBuf,
 }
@@ -394,6 +430,7 @@ impl Places {
             sockets: below("s"),
             temporary: below("tmp"),
             first_statements: below("first.sql"),
+            access: below("access.conf"),
             log: below("log"),
             making: below("initialise.log"),
             directory,
@@ -432,11 +469,15 @@ impl Places {
             }
             self.make(directory, account)?;
         }
-        let Some(statements) = first_statements else { return Ok(()) };
-        fs::write(&self.first_statements, statements)
-            .map_err(ServerError::file("write", &self.first_statements))?;
-        fs::set_permissions(&self.first_statements, fs::Permissions::from_mode(0o644))
-            .map_err(ServerError::file("set the permissions of", &self.first_statements))
+        self.write(&self.first_statements, first_statements)
+    }
+
+    /// Writes a file that the server's user may read, if there is something to write.
+    fn write(&self, path: &Path, text: Option<String>) -> Result<(), ServerError> {
+        let Some(text) = text else { return Ok(()) };
+        fs::write(path, text).map_err(ServerError::file("write", path))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+            .map_err(ServerError::file("set the permissions of", path))
     }
 }
 

@@ -6,7 +6,8 @@
 
 use super::SlurmError;
 use crate::process::output;
-use crate::remote::job::{Ended, OwnProgram, PLAN, how_it_ended};
+use crate::remote::job::{Ended, PLAN, how_it_ended};
+use crate::remote::program::OwnProgram;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -218,7 +218,7 @@ fn run(program: &'static str, arguments: &[String]) -> Result<String, SlurmError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::remote::job::OwnProgram;
+    use crate::remote::program::OwnProgram;
 
     #[test]
     fn jobs_are_an_array_that_has_each_node_for_itself() {

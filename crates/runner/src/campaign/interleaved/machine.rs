@@ -21,6 +21,7 @@ use model::units::Nanos;
 use model::warning::Warning;
 use model::wire::{EngineText, Reply};
 use model::workload::DatabaseKind;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
@@ -63,7 +64,7 @@ pub struct Campaign<R> {
 }
 
 /// What a run has that is gone on with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Before {
     /// The last launch that ended; 0 if none has.
     pub launches: u32,

@@ -4,10 +4,11 @@ use model::block::{Block, Side};
 use model::reason::LeaveReason;
 use model::units::Nanos;
 use model::warning::Warning;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// What launches cost, part by part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchCost {
     /// The steps on own databases.
     pub own: Nanos,
@@ -16,7 +17,7 @@ pub struct LaunchCost {
 }
 
 /// How many launches there will be, and without which steps; fixed before any difference is looked at.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fixed {
     /// The largest number of launches.
     pub max_launches: u32,
@@ -25,7 +26,7 @@ pub struct Fixed {
 }
 
 /// How much of a run has passed when a launch ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Passed {
     pub launch: u32,
     /// The share of the time from the first launch to the end of the budget, which is 1; of an extension 1 more.
@@ -35,7 +36,7 @@ pub struct Passed {
 }
 
 /// What is said after a launch.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AfterLaunch {
     /// The share of the budget that had passed, if the launches so far were looked at.
     pub look: Option<f64>,

@@ -15,13 +15,14 @@ use model::reason::{MOST_FAILURES_IN_A_ROW, Reason};
 use model::units::Nanos;
 use model::warning::{ApiCall, Warning};
 use model::wire::Reply;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Kept of the budget for the report.
 const REPORT_RESERVE: Nanos = Nanos::from_secs(2);
 
 /// What an earlier invocation has left of a campaign.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Before {
     /// Visits that are not measured again.
     pub done: BTreeSet<(u32, Side)>,

@@ -60,6 +60,9 @@ impl RealWorld {
     /// What the engine and the worker wrote, with the names under which it is kept.
     pub(super) fn texts(&self, id: WorkerId) -> Vec<(String, String)> {
         let directory = self.worker_directory(id);
+        if let Some(worker) = self.workers.get(&id) {
+            worker.bring_stderr();
+        }
         let role = match id.role {
             Role::Builder => "image",
             Role::Reader => "read",

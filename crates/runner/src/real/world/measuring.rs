@@ -50,8 +50,9 @@ impl RealWorld {
         let mut server = self.servers.get_mut(&id);
         let mut stuck = None;
         let started_at_us = clock::epoch_us();
-        let replied =
-            worker.send(&Request::RunBlock { limit, warm_up: false, seconds: false }).and_then(|()| {
+        let replied = worker
+            .send_then_freeze(&Request::RunBlock { limit, warm_up: false, seconds: false })
+            .and_then(|()| {
                 worker.receive_seconds("run-block", BLOCK_TIMEOUT, &mut |_| {
                     stuck = server.as_mut().and_then(|server| server.gets_on().err());
                     stuck.is_none() && !interrupted.load(Ordering::Relaxed)

@@ -41,6 +41,7 @@ use model::units::Nanos;
 use model::wire::{FailureKind, Request};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use requests::{is_the_engines_work, request_name};
+use starting::ClientsElsewhere;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
@@ -87,6 +88,8 @@ pub struct RealWorld {
     workers: BTreeMap<WorkerId, Worker>,
     /// The servers that workers are clients of.
     servers: BTreeMap<WorkerId, Server>,
+    /// Where workers are, if they are on another host than their servers.
+    clients: Option<ClientsElsewhere>,
     sampler: Sampler,
     /// Of stacks; absent but in launches for profiles.
     profiler: Option<Profiler>,
@@ -159,6 +162,7 @@ impl RealWorld {
             launch: 0,
             workers: BTreeMap::new(),
             servers: BTreeMap::new(),
+            clients: None,
             edges: Nanos(0),
             blocks: 0,
             heap_peak: 0,

@@ -109,9 +109,10 @@ impl RealWorld {
             options: &subject.options,
             environment: &subject.config.environment,
             directory: self.worker_directory(id).join(DATABASE),
-            network: match subject.config.transport {
-                Transport::Socket => Network::Socket,
-                Transport::Tcp => Network::Loopback { port: None },
+            network: match (&self.clients, subject.config.transport) {
+                (Some(elsewhere), _) => elsewhere.network,
+                (None, Transport::Socket) => Network::Socket,
+                (None, Transport::Tcp) => Network::Loopback { port: None },
             },
             kept: self.directory.initialised().to_owned(),
         })

@@ -5,6 +5,9 @@ use super::RealWorld;
 use crate::campaign::action::WorkerId;
 use crate::campaign::world::{Failure, Performed};
 use crate::process::worker::{Worker, WorkerCommand};
+use crate::remote::Between;
+use crate::remote::server_side::Clients;
+use crate::server::Network;
 use model::environment::Environment;
 use model::event::RunEvent;
 use model::units::Nanos;
@@ -13,7 +16,20 @@ use model::wire::Request;
 /// To load a library, or to connect to a server that is ready.
 const LOAD_TIMEOUT: Nanos = Nanos::from_secs(60);
 
+/// The host of the clients, if that is another one.
+pub(super) struct ClientsElsewhere {
+    clients: Clients,
+    pub(super) network: Network,
+}
+
 impl RealWorld {
+    /// The same world with its clients on another host: servers listen here for those alone.
+    pub fn with_clients_at(mut self, clients: Clients, between: Between) -> RealWorld {
+        let network = Network::Address { listen: between.servers, client: between.clients };
+        self.clients = Some(ClientsElsewhere { clients, network });
+        self
+    }
+
     pub(super) fn start(
         &mut self,
         workers: &[WorkerId],
@@ -46,7 +62,10 @@ impl RealWorld {
         };
         let (program, stderr) = (self.program.clone(), directory.join("stderr"));
         let command = WorkerCommand { program, stderr, directory, environment };
-        let started = Worker::start(&command);
+        let started = match &self.clients {
+            Some(there) => there.clients.start(command.stderr),
+            None => Worker::start(&command),
+        };
         let worker = started.map_err(|error| self.fail_worker(id, "starting its worker", &error))?;
         // Of a server's client the memory does not count.
         if !self.servers.contains_key(&id) && self.elsewhere(id.side).is_none() {

@@ -12,6 +12,7 @@ use model::build::ServerFiles;
 use model::config::Options;
 use model::workload::sql::Dialect;
 use std::ffi::OsString;
+use std::net::IpAddr;
 
 /// A kind of server.
 pub trait ServerKind: Sync {
@@ -39,7 +40,15 @@ pub trait ServerKind: Sync {
     ) -> Vec<OsString>;
 
     /// What it reads at each start, before clients: statements, or of MongoDB its configuration; none if it reads nothing.
-    fn first_statements(&self, options: &Options) -> Option<String>;
+    fn first_statements(&self, command: &ServerCommand<'_>) -> Option<String>;
+
+    /// Whether it can be told to let in nobody but who comes from one address.
+    fn admits_one_client(&self) -> bool;
+
+    /// The file of who may log in from where, if it has one: its own host by its socket, and clients from this address.
+    fn access(&self, _client: IpAddr) -> Option<String> {
+        None
+    }
 
     /// Whether a data directory may lack what the server needs to start although the program that made it ended well.
     fn may_be_incomplete(&self) -> bool;
@@ -71,11 +80,11 @@ pub trait ServerKind: Sync {
     }
 }
 
-/// The port of a server, and whether clients may come there.
+/// The port of a server, and where clients may come to it, if they may.
 #[derive(Debug, Clone, Copy)]
 pub struct Port {
     pub number: u16,
-    pub listens: bool,
+    pub listens: Option<IpAddr>,
 }
 
 /// What speaks a dialect.

@@ -71,8 +71,8 @@ impl ServerKind for Mongodb {
         set("--config", places.first_statements.clone().into());
         set("--dbpath", places.data.clone().into());
         set("--port", number.to_string().into());
-        if listens {
-            set("--bind_ip", "127.0.0.1".into());
+        if let Some(address) = listens {
+            set("--bind_ip", address.to_string().into());
             set("--unixSocketPrefix", places.sockets.clone().into());
         } else {
             set("--bind_ip", places.sockets.join(self.socket_name(number)).into());
@@ -93,23 +93,13 @@ impl ServerKind for Mongodb {
     }
 
     /// Its configuration file. JSON is YAML.
-    fn first_statements(&self, options: &Options) -> Option<String> {
-        let mut root = Map::new();
-        for (name, value) in options {
-            let mut levels: Vec<&str> = name.split('.').collect();
-            let last = levels.pop().unwrap_or_default();
-            let mut at = &mut root;
-            for level in levels {
-                let below = at.entry(level).or_insert_with(|| json!({}));
-                if !below.is_object() {
-                    *below = json!({});
-                }
-                let Value::Object(map) = below else { unreachable!("it was just made one") };
-                at = map;
-            }
-            at.insert(last.to_owned(), json!(value));
-        }
-        Some(format!("{:#}\n", Value::Object(root)))
+    fn first_statements(&self, command: &ServerCommand<'_>) -> Option<String> {
+        Some(configuration(command.options))
+    }
+
+    /// Its login would have to be one with a password, which our client does not speak.
+    fn admits_one_client(&self) -> bool {
+        false
     }
 
     fn may_be_incomplete(&self) -> bool {
@@ -188,6 +178,26 @@ impl ServerKind for Mongodb {
     }
 }
 
+/// Options with dots between their levels, as a file.
+fn configuration(options: &Options) -> String {
+    let mut root = Map::new();
+    for (name, value) in options {
+        let mut levels: Vec<&str> = name.split('.').collect();
+        let last = levels.pop().unwrap_or_default();
+        let mut at = &mut root;
+        for level in levels {
+            let below = at.entry(level).or_insert_with(|| json!({}));
+            if !below.is_object() {
+                *below = json!({});
+            }
+            let Value::Object(map) = below else { unreachable!("it was just made one") };
+            at = map;
+        }
+        at.insert(last.to_owned(), json!(value));
+    }
+    format!("{:#}\n", Value::Object(root))
+}
+
 fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes()
 }
@@ -210,7 +220,7 @@ mod tests {
             ("storage.engine", "x"),
         ];
         let options = options.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let text = Mongodb.first_statements(&options).unwrap();
+        let text = configuration(&options);
         let expected = json!({
             "storage": { "engine": "x", "wiredTiger": { "engineConfig": { "cacheSizeGB": "0.25" } } },
             "setParameter": { "a": "1" },

@@ -9,6 +9,7 @@ use model::address::ServerAddress;
 use model::build::{Initialise, ServerFiles};
 use model::config::Options;
 use std::ffi::OsString;
+use std::net::IpAddr;
 
 /// MySQL, and what is started like it.
 pub struct Mysql;
@@ -88,11 +89,16 @@ impl ServerKind for Mysql {
         arguments.push(assignment("--socket", places.sockets.join(self.socket_name(number))));
         arguments.push(assignment("--pid-file", places.sockets.join("pid")));
         arguments.push(assignment("--init-file", &places.first_statements));
-        if listens {
-            arguments.push("--bind-address=127.0.0.1".into());
-            arguments.push(format!("--port={number}").into());
-        } else {
-            arguments.push("--skip-networking".into());
+        match listens {
+            Some(address) => {
+                arguments.push(format!("--bind-address={address}").into());
+                arguments.push(format!("--port={number}").into());
+            }
+            None => arguments.push("--skip-networking".into()),
+        }
+        if command.network.client().is_some() {
+            // A client is known by its address; to ask for the name of each would take time, and may get no answer.
+            arguments.push("--skip-name-resolve".into());
         }
         // A second protocol of MySQL 8 with a socket of its own in a public place; others only warn.
         arguments.push("--loose-mysqlx=OFF".into());
@@ -120,13 +126,13 @@ impl ServerKind for Mysql {
 
     /// What a client needs to find. The session that reads it has the release's own character set, so that of the configuration is
     /// named.
-    fn first_statements(&self, options: &Options) -> Option<String> {
-        let part = |words: &str, name: &str| {
-            options.get(name).map_or_else(String::new, |value| format!(" {words} {value}"))
-        };
-        let (characters, collation) =
-            (part("CHARACTER SET", "character_set_server"), part("COLLATE", "collation_server"));
-        Some(format!("CREATE DATABASE IF NOT EXISTS {DATABASE}{characters}{collation};\n"))
+    fn first_statements(&self, command: &ServerCommand<'_>) -> Option<String> {
+        let user = command.network.client().map(|client| user_of(client, &command.files.initialise));
+        Some(format!("{}{}", database(command.options), user.unwrap_or_default()))
+    }
+
+    fn admits_one_client(&self) -> bool {
+        true
     }
 
     fn may_be_incomplete(&self) -> bool {
@@ -238,6 +244,28 @@ fn of_every_start(files: &ServerFiles, places: &Places) -> Vec<OsString> {
     arguments
 }
 
+fn database(options: &Options) -> String {
+    let part = |words: &str, name: &str| {
+        options.get(name).map_or_else(String::new, |value| format!(" {words} {value}"))
+    };
+    let (characters, collation) =
+        (part("CHARACTER SET", "character_set_server"), part("COLLATE", "collation_server"));
+    format!("CREATE DATABASE IF NOT EXISTS {DATABASE}{characters}{collation};\n")
+}
+
+/// The same user as by the socket, for who comes from this address: one line for each statement, as a server reads them at its start.
+fn user_of(client: IpAddr, initialise: &Initialise) -> String {
+    let grant = format!("GRANT ALL PRIVILEGES ON *.* TO 'root'@'{client}' WITH GRANT OPTION;\n");
+    match initialise {
+        // Of MySQL 5.6, which makes the user itself, and does not know the other statement as it is here.
+        Initialise::CopyOf { .. } => grant,
+        Initialise::Initdb { .. }
+        | Initialise::InitializeInsecure
+        | Initialise::EmptyDirectory
+        | Initialise::Bootstrap { .. } => format!("CREATE USER IF NOT EXISTS 'root'@'{client}';\n{grant}"),
+    }
+}
+
 /// An option; one without a value is a flag: `skip_log_bin`.
 fn option(name: &str, value: &str) -> OsString {
     if value.is_empty() { format!("--{name}").into() } else { format!("--{name}={value}").into() }
@@ -267,10 +295,19 @@ mod tests {
     #[test]
     fn the_database_has_the_character_set_of_the_configuration() {
         let mut options = Options::new();
-        assert_eq!(Mysql.first_statements(&options).unwrap(), "CREATE DATABASE IF NOT EXISTS bench;\n");
+        assert_eq!(database(&options), "CREATE DATABASE IF NOT EXISTS bench;\n");
         options.insert("character_set_server".to_owned(), "latin1".to_owned());
         options.insert("collation_server".to_owned(), "latin1_bin".to_owned());
         let expected = "CREATE DATABASE IF NOT EXISTS bench CHARACTER SET latin1 COLLATE latin1_bin;\n";
-        assert_eq!(Mysql.first_statements(&options).unwrap(), expected);
+        assert_eq!(database(&options), expected);
+    }
+
+    #[test]
+    fn a_client_of_another_host_is_a_user_of_its_address_alone() {
+        let client = "198.18.1.1".parse().unwrap();
+        let text = user_of(client, &Initialise::InitializeInsecure);
+        let grant = "GRANT ALL PRIVILEGES ON *.* TO 'root'@'198.18.1.1' WITH GRANT OPTION;\n";
+        assert_eq!(text, format!("CREATE USER IF NOT EXISTS 'root'@'198.18.1.1';\n{grant}"));
+        assert_eq!(user_of(client, &Initialise::CopyOf { directory: "/data".into() }), grant);
     }
 }

@@ -9,6 +9,7 @@ use model::address::ServerAddress;
 use model::build::ServerFiles;
 use model::config::Options;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::Path;
 
 /// Postgres, and what is started like it.
@@ -69,7 +70,10 @@ impl ServerKind for Postgres {
     ) -> Vec<OsString> {
         let mut arguments = vec!["-D".into(), places.data.clone().into_os_string()];
         let mut set = |name: &str, value: OsString| arguments.extend(["-c".into(), assignment(name, value)]);
-        set("listen_addresses", if listens { "127.0.0.1" } else { "" }.into());
+        set("listen_addresses", listens.map(|address| address.to_string()).unwrap_or_default().into());
+        if command.network.client().is_some() {
+            set("hba_file", places.access.clone().into_os_string());
+        }
         set("port", number.to_string().into());
         set("unix_socket_directories", in_list(&places.sockets));
         // A crash of one process must end the server, or a step would go on against one that has recovered.
@@ -93,8 +97,18 @@ impl ServerKind for Postgres {
         arguments
     }
 
-    fn first_statements(&self, _options: &Options) -> Option<String> {
+    fn first_statements(&self, _command: &ServerCommand<'_>) -> Option<String> {
         None
+    }
+
+    fn admits_one_client(&self) -> bool {
+        true
+    }
+
+    /// In place of the one of its data directory.
+    fn access(&self, client: IpAddr) -> Option<String> {
+        let bits = if client.is_ipv4() { 32 } else { 128 };
+        Some(format!("local all {USER} trust\nhost all {USER} {client}/{bits} trust\n"))
     }
 
     fn may_be_incomplete(&self) -> bool {
@@ -170,7 +184,7 @@ impl ServerKind for Postgres {
         }) {
             return Some(Cause::BadValue(option));
         }
-        if said.contains("could not bind IPv4") && said.contains("Address already in use") {
+        if said.contains("could not bind IPv") && said.contains("Address already in use") {
             return Some(Cause::PortTaken);
         }
         if !line.contains("FATAL:") {
@@ -221,6 +235,13 @@ mod tests {
     fn message(kind: u8, body: &[u8]) -> Vec<u8> {
         let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
         [&[kind], &length[..], body].concat()
+    }
+
+    #[test]
+    fn who_comes_from_another_address_than_the_clients_is_not_let_in() {
+        let lines = |client: &str| Postgres.access(client.parse().unwrap()).unwrap();
+        assert_eq!(lines("198.18.1.1"), "local all bench trust\nhost all bench 198.18.1.1/32 trust\n");
+        assert_eq!(lines("fd00::1"), "local all bench trust\nhost all bench fd00::1/128 trust\n");
     }
 
     #[test]

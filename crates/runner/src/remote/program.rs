@@ -1,0 +1,80 @@
+//! This program on another host: whether it can run there, and how it comes there.
+
+use super::{RemoteError, RemoteHost};
+use crate::process::worker::OWN_PROGRAM;
+use sha2::{Digest, Sha256};
+use std::fs;
+
+/// This program, as it is brought to other hosts.
+pub struct OwnProgram {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) sha256: String,
+}
+
+/// A host that can run this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostThere {
+    /// As it calls itself.
+    pub name: String,
+    /// Seconds since the epoch, by its clock.
+    pub clock_s: i64,
+    /// Of the home directory, as stat(1) names it: `ext2/ext3`, `nfs`.
+    pub file_system: String,
+}
+
+impl OwnProgram {
+    /// # Errors
+    /// [`RemoteError::OwnProgram`] if it cannot be read.
+    pub fn read() -> Result<OwnProgram, RemoteError> {
+        let bytes = fs::read(OWN_PROGRAM).map_err(|source| RemoteError::OwnProgram { source })?;
+        let digest = Sha256::digest(&bytes);
+        let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(OwnProgram { bytes, sha256 })
+    }
+
+    /// Looks whether this program can run there, and brings it if it is missing.
+    ///
+    /// # Errors
+    /// A host that cannot be reached, another architecture, a program that does not start there.
+    pub fn bring(&self, host: &RemoteHost) -> Result<HostThere, RemoteError> {
+        let script = "for tool in tar setsid grep tail sha256sum; do \
+                      command -v $tool >/dev/null || { echo \"$tool is not installed\" >&2; exit 9; }; done; \
+                      tail --version 2>/dev/null | grep -q GNU || { echo \"tail is not that of GNU\" >&2; exit 9; }; \
+                      uname -s; uname -m; uname -n; date +%s; stat -f -c %T \"$HOME\"";
+        let found = host.text("look at the host", script)?;
+        let mut lines = found.lines();
+        let mut next = || lines.next().unwrap_or_default().to_owned();
+        let (system, machine, name) = (next(), next(), next());
+        let target = || host.target().to_owned();
+        if (system.as_str(), machine.as_str()) != ("Linux", std::env::consts::ARCH) {
+            return Err(RemoteError::OtherMachine { target: target(), found: format!("{system} {machine}") });
+        }
+        let (clock_s, file_system) = (next().parse().unwrap_or(0), next());
+        let (program, directory) = (self.path_there(), self.directory_there());
+        if !host.has(&format!("-x {program}"))? {
+            // A connection that is lost ends the copy too early, which looks like its end. Hosts may share a home: one that runs a
+            // program already must not have it replaced.
+            let script = format!(
+                "umask 077; mkdir -p {directory} && new=$(mktemp {program}.XXXXXX) || exit 1; trap 'rm -f \"$new\"' EXIT; \
+                 cat >\"$new\" && echo \"{sha256}  $new\" | sha256sum --check --status && chmod 700 \"$new\" || exit 1; \
+                 ln \"$new\" {program} 2>/dev/null || test -x {program}",
+                sha256 = self.sha256
+            );
+            host.output("copy dbdyno", &script, self.bytes.as_slice())?;
+        }
+        let version = host.text("start dbdyno", &format!("{program} --version"))?;
+        if !version.trim().ends_with(concat!("dbdyno ", env!("CARGO_PKG_VERSION"))) {
+            return Err(RemoteError::OtherVersion { target: target(), found: version.trim().to_owned() });
+        }
+        Ok(HostThere { name, clock_s, file_system })
+    }
+
+    /// Where it is, as a shell there writes it.
+    pub(super) fn path_there(&self) -> String {
+        format!("{}/dbdyno", self.directory_there())
+    }
+
+    fn directory_there(&self) -> String {
+        format!("\"$HOME\"/.cache/dbdyno/bin/{:.16}", self.sha256)
+    }
+}
