@@ -2,24 +2,30 @@
 
 use crate::cli::{HostSpeed, Places};
 use crate::progress::Progress;
+use crate::there::asking;
 use crate::{interrupt, paths};
 use anyhow::anyhow;
 use model::fingerprint::Fingerprint;
+use model::server_host::ServerHost;
 use runner::clock;
 use runner::doctor::{fingerprint, kept_fingerprint};
 use runner::proc::host;
 use std::path::Path;
 
-/// The fingerprint that a run begins after: the one that is kept in the work directory if it still counts, else a new one, unless the
-/// user wants none. What cannot be measured is said, and keeps no run from beginning.
+/// The fingerprint that a run begins after, of servers on another host that of their host: the one that is kept in the work directory if it
+/// still counts, else a new one, unless the user wants none. What cannot be measured is said, and keeps no run from beginning.
 ///
 /// # Errors
 /// The user has interrupted it, or there is no work directory.
 pub fn before_run(
     places: &Places,
+    server_host: Option<&ServerHost>,
     speed: &HostSpeed,
     progress: &Progress,
 ) -> anyhow::Result<Option<Fingerprint>> {
+    if let Some(server_host) = server_host {
+        return asking::fingerprint(places, server_host, speed.no_fingerprint);
+    }
     let work_dir = paths::work_dir(places)?;
     let kept = kept_fingerprint::read(&work_dir);
     let host = host::describe(&work_dir);

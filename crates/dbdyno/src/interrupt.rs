@@ -25,6 +25,11 @@ pub fn requested() -> bool {
     !OURS.load(Ordering::Relaxed) && FLAG.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
+/// Takes note of a user who wants to stop and has said so to another process.
+pub fn request() {
+    FLAG.get_or_init(Arc::default).store(true, Ordering::Relaxed);
+}
+
 /// Ends the run as Ctrl-C would, for a reason that is no wish of the user.
 pub fn end_the_run() {
     OURS.store(!requested(), Ordering::Relaxed);

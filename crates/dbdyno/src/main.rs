@@ -17,6 +17,7 @@ mod recording;
 mod referee;
 mod resources;
 mod serving;
+mod there;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => commands::completions::run(shell),
         Command::Man => commands::man::run(),
         Command::Worker => commands::worker::run(),
+        Command::Remote => there::answering::serve(&cli.places),
         Command::SlowDevice { file } => commands::slow_device::run(&file),
     };
     exit::status(result)

@@ -268,7 +268,10 @@ impl PlanFile {
         if let Some(host) = &file.server_host {
             crate::server_host::target(host).map_err(|error| invalid("server_host", &error.to_string()))?;
         } else if file.server_address.is_some() {
-            return Err(invalid("server_address", "is where servers of `server_host` are reached: name that too"));
+            return Err(invalid(
+                "server_address",
+                "is where servers of `server_host` are reached: name that too",
+            ));
         }
         let plan = PlanFile {
             name: file.name,

@@ -47,7 +47,10 @@ pub fn target(text: &str) -> Result<&str, ServerHostError> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-._[]:%".contains(letter);
-    if host.is_empty() || host.starts_with(['-', ':']) || rest.starts_with(['-', '@']) || !host.chars().all(is_name)
+    if host.is_empty()
+        || host.starts_with(['-', ':'])
+        || rest.starts_with(['-', '@'])
+        || !host.chars().all(is_name)
     {
         return Err(wrong());
     }
@@ -65,11 +68,21 @@ mod tests {
         check("ssh://me@lab-1.example/", "me@lab-1.example");
         check("ssh://me@lab-1:2222", "ssh://me@lab-1:2222");
         check("ssh://[::1]", "ssh://[::1]");
-        for text in
-            ["", "lab-1", "ssh://", "ssh://me@", "ssh://@lab-1", "ssh://-oProxyCommand=x", "ssh://a/b", "ssh://a b"]
-        {
+        for text in [
+            "",
+            "lab-1",
+            "ssh://",
+            "ssh://me@",
+            "ssh://@lab-1",
+            "ssh://-oProxyCommand=x",
+            "ssh://a/b",
+            "ssh://a b",
+        ] {
             let error = target(text).unwrap_err().to_string();
-            assert!(error.contains(&format!("`{text}` is no host")) && error.contains("ssh://me@lab-1"), "{error}");
+            assert!(
+                error.contains(&format!("`{text}` is no host")) && error.contains("ssh://me@lab-1"),
+                "{error}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The only clocks of the controller: time since the run began, and time of day for stamps.
 
 use model::units::Nanos;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time since a moment, monotonic.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,12 @@ impl Stopwatch {
     /// Starts now.
     pub fn start() -> Stopwatch {
         Stopwatch { start: Instant::now() }
+    }
+
+    /// Started so long ago.
+    pub fn started_before(elapsed: Nanos) -> Stopwatch {
+        let now = Instant::now();
+        Stopwatch { start: now.checked_sub(Duration::from_nanos(elapsed.0)).unwrap_or(now) }
     }
 
     /// Time since the start.

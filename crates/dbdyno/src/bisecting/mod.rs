@@ -154,7 +154,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The user has interrupted it.
     pub fn measure_host(&mut self, speed: &HostSpeed) -> anyhow::Result<()> {
-        self.fingerprint = fingerprints::before_run(self.setup.places, speed, &self.progress)?;
+        self.fingerprint = fingerprints::before_run(self.setup.places, None, speed, &self.progress)?;
         Ok(())
     }
 

@@ -148,6 +148,8 @@ impl Search {
             build_noise: 100.0 * DecisionRule::default().tau,
             max_launches: analysis::budget::MOST_LAUNCHES,
             seed: self.seed,
+            server_host: None,
+            server_address: None,
         }
     }
 }

@@ -28,7 +28,7 @@ pub struct Compare {
     /// Resume a comparison that was stopped: a run's id, a unique prefix of it, its name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = [
         "base", "candidates", "workload", "steps", "config_files", "own_image", "margin", "alpha", "build_noise", "max_launches", "seed", "fast",
-        "budget", "extendable", "design", "rounds", "name", "plant_slowdown",
+        "budget", "extendable", "design", "rounds", "name", "plant_slowdown", "server_host", "server_address",
     ])]
     pub resume: Option<String>,
     /// With --resume: more time for the steps of a comparison that ended open
@@ -67,6 +67,7 @@ Examples:
   dbdyno compare rocksdb@8.5.4 rocksdb@8.6.7 rocksdb@8.7.3 --step readrandom --step seekrandom
   dbdyno compare rocksdb@8.7.3 rocksdb@8.7.3+defaults          the same build, its own defaults
   dbdyno compare rocksdb@8.7.3 rocksdb@my-fix --fast --gate    in CI
+  dbdyno compare postgres@15.7 postgres@16.3 --workload sysbench.quick --server-host ssh://lab-1
   dbdyno compare --resume last                                 after Ctrl-C, a crash, a power cut
   dbdyno compare rocksdb@8.5.4 rocksdb@8.7.3 --extendable      and if it ends open:
   dbdyno compare --resume last --extend 10m";

@@ -21,6 +21,7 @@ pub use watch::Watch;
 use crate::lab::JobHere;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use model::limits::MOST_BUDGET_MINUTES;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -100,6 +101,9 @@ pub enum Command {
     /// Serve requests on standard input (started by the other commands)
     #[command(hide = true)]
     Worker,
+    /// Run the servers of another dbdyno here, by requests on standard input (started by that one, over ssh)
+    #[command(hide = true)]
+    Remote,
     /// Cover a file with a device that is slow on purpose (started by the other commands)
     #[command(hide = true)]
     SlowDevice { file: PathBuf },
@@ -115,7 +119,8 @@ impl Command {
             | Command::Run(_)
             | Command::Watch(_)
             | Command::Engine(_)
-            | Command::Device(_) => true,
+            | Command::Device(_)
+            | Command::Remote => true,
             Command::Explain(arguments) => arguments.profile,
             Command::Report(_)
             | Command::Export(_)
@@ -139,7 +144,7 @@ impl Command {
 }
 
 /// What is measured, and how it is judged.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub struct Measuring {
     /// The workload: a name from `dbdyno workload list`, or a TOML file
     #[arg(long, default_value = "quick", value_name = "NAME|FILE")]
@@ -168,6 +173,12 @@ pub struct Measuring {
     /// Seed of every random choice [default: random, and printed]
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Run the servers on this host, which ssh reaches, and their clients here: ssh://lab-1, ssh://me@lab-1
+    #[arg(long, value_name = "ssh://HOST")]
+    pub server_host: Option<String>,
+    /// With --server-host: the address at which clients reach it [default: the one that ssh reaches]
+    #[arg(long, value_name = "HOST", requires = "server_host")]
+    pub server_address: Option<String>,
 }
 
 /// Whether the host is measured before a run.

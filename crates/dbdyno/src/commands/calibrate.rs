@@ -68,7 +68,8 @@ fn against_builds(places: &Places, arguments: &Calibrate, builds: &[String]) -> 
     };
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
-    let fingerprint = fingerprints::before_run(places, &arguments.speed, &progress)?;
+    let server_host = plan.layout.server_host.as_deref();
+    let fingerprint = fingerprints::before_run(places, server_host, &arguments.speed, &progress)?;
     let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
     let measured = measure::measure(
         places,
@@ -106,7 +107,8 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     for repetition in 0..arguments.verdicts.div_ceil(steps) {
         // Each comparison has a seed of its own; the first one's and the number of verdicts give all.
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(repetition)), ..plan.clone() };
-        let fingerprint = fingerprints::before_run(places, &arguments.speed, &progress)?;
+        let server_host = plan.layout.server_host.as_deref();
+        let fingerprint = fingerprints::before_run(places, server_host, &arguments.speed, &progress)?;
         let written_options = written_options.clone();
         let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
         let measured = measure::measure(places, &ready, Origin::Unnamed, &mut writer, &mut progress)?;

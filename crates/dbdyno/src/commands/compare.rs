@@ -21,7 +21,6 @@ use model::subject::SubjectRef;
 use model::units::Nanos;
 use model::workload::Scale;
 use runner::clock::Stopwatch;
-use runner::real::code_files;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::{Retry, Writer};
@@ -86,7 +85,8 @@ fn measure(
         planted_as: arguments.plant_as,
     };
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
-    let fingerprint = fingerprints::before_run(places, &arguments.speed, progress)?;
+    let server_host = plan.layout.server_host.as_deref();
+    let fingerprint = fingerprints::before_run(places, server_host, &arguments.speed, progress)?;
     let ready = Ready { plan, written_options, fingerprint, watch: Stopwatch::start() };
     let origin = arguments.name.as_deref().map_or(Origin::Unnamed, Origin::Named);
     measure::measure(places, &ready, origin, writer, progress)
@@ -108,8 +108,9 @@ fn resume(
         )));
     }
     let extension = extension(&record, arguments.extend).map_err(usage)?;
-    code_files::check(&record.plan).map_err(usage)?;
-    let fingerprint = fingerprints::before_run(places, &arguments.speed, progress)?;
+    measure::check_code(&record.plan)?;
+    let server_host = record.plan.layout.server_host.as_deref();
+    let fingerprint = fingerprints::before_run(places, server_host, &arguments.speed, progress)?;
     let resuming = Resuming { record, retry: Retry::CutOff, extension, fingerprint };
     measure::resume(places, resuming, writer, progress)
 }
@@ -196,5 +197,7 @@ fn plan_file(arguments: &Compare) -> anyhow::Result<PlanFile> {
         interleaved: Interleaved::default(),
         planted: BTreeMap::new(),
         config_files: planning::config_files::named(&arguments.measuring.config_files)?,
+        server_host: arguments.measuring.server_host.clone(),
+        server_address: arguments.measuring.server_address.clone(),
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::{Explain, Places};
 use crate::commands::counterfactual::{self, Found, Further};
-use crate::commands::measure::profiling;
+use crate::commands::measure::{self, profiling};
 use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
 use crate::progress::Progress;
@@ -14,7 +14,6 @@ use findings::{ComparedRun, Finding, explanation};
 use model::event::RunOutcome;
 use model::names;
 use model::pattern::Pattern;
-use runner::real::code_files;
 use store::Store;
 
 /// Loads, matches, prints.
@@ -40,7 +39,7 @@ pub fn run(places: &Places, arguments: &Explain) -> anyhow::Result<Ending> {
             }
             let view = explained(&store, &run, &patterns, steps)?;
             if arguments.test || !arguments.chain.is_empty() {
-                code_files::check(&run.record.plan).map_err(usage)?;
+                measure::check_code(&run.record.plan)?;
                 let further = Further { places, run: &run, budget: arguments.budget };
                 if arguments.test {
                     further.test(&view.cases, &arguments.with)?;
@@ -80,7 +79,7 @@ fn profile(places: &Places, arguments: &Explain, run: &ComparedRun) -> anyhow::R
             run.record.id
         )));
     }
-    code_files::check(&run.record.plan).map_err(usage)?;
+    measure::check_code(&run.record.plan)?;
     interrupt::listen()?;
     let mut writer = paths::open_store(places)?;
     let record = run.record.clone();

@@ -1,35 +1,35 @@
 //! Running one plan: its events go to the store and to the progress line.
 
 use crate::cli::Places;
-use crate::commands::doctor;
 use crate::exit::usage;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::{finding, interrupt, paths, planning, referee};
+use crate::there::Beginning;
+use crate::there::asking::RunThere;
+use crate::{finding, interrupt, paths, referee};
 use anyhow::{Context, anyhow};
-use model::build::EngineBuild;
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
 use model::fingerprint::Fingerprint;
 use model::host::{HarnessCost, Host, HostChange};
-use model::plan::{Design, Extension, Plan};
+use model::plan::{Design, Extension, Plan, Purpose};
 use model::record::RunRecord;
 use model::units::Nanos;
 use model::warning::Warning;
-use model::workload::DatabaseKind;
 use runner::campaign::drive::{Schedule, drive};
 use runner::campaign::interleaved::machine::Campaign;
+use runner::campaign::interleaved::referee::Referee;
 use runner::campaign::rounds::machine::{Before, Rounds};
 use runner::clock::{self, Stopwatch};
-use runner::doctor::Needs;
 use runner::proc::host;
 use runner::process::worker::OWN_PROGRAM;
 use runner::real::run_directory::{self, RunDirectory};
 use runner::real::world::RealWorld;
-use runner::real::{library_copy, memory_limit};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use runner::real::{code_files, memory_limit};
+use std::path::PathBuf;
 use store::{Resumed, ResumedBy, Retry, Store, Writer};
+
+pub use warned::{host_warnings, unfit};
 
 /// As it is kept with each run.
 pub const TOOL_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -78,28 +78,23 @@ pub fn measure(
         }
         Origin::Unnamed | Origin::Named(_) | Origin::Queue { .. } => new_run_id()?,
     };
-    let stage = stage(places, &run)?;
+    let stage = stage(places, &ready.plan, &run, ready.watch)?;
     open_run(ready, &run, origin, &stage, writer, progress)?;
-    let cpus = stage.host.cpus;
-    let world = match world(ready, &run, stage) {
-        Ok(world) => world,
+    let (cpus, now_us) = (stage.host.cpus, stage.now_us());
+    let scene = match scene(ready, &run, stage) {
+        Ok(scene) => scene,
         Err(error) => {
             let outcome = RunOutcome::Failed;
-            let ended = RunEvent::Ended { at_us: clock::epoch_us(), outcome, cost: HarnessCost::default() };
+            let ended = RunEvent::Ended { at_us: now_us, outcome, cost: HarnessCost::default() };
             writer.write(&run, &ended)?;
             return Err(error);
         }
     };
-    match ready.plan.layout.design {
-        Design::Interleaved => {
-            let campaign = Campaign::new(ready.plan.clone(), referee::of_plan(&ready.plan, cpus));
-            drive_to_end(ready, run, world, campaign, writer, progress)
-        }
-        Design::Rounds | Design::Sequential => {
-            let rounds = Rounds::new(ready.plan.clone(), Before::default());
-            drive_to_end(ready, run, world, rounds, writer, progress)
-        }
-    }
+    let referee = match ready.plan.layout.design {
+        Design::Interleaved => Some(referee::of_plan(&ready.plan, cpus)),
+        Design::Rounds | Design::Sequential => None,
+    };
+    carry_out(ready, run, scene, (Beginning::Anew, referee), writer, progress)
 }
 
 /// A run that is about to be gone on with.
@@ -126,10 +121,10 @@ pub fn resume(
             record.host.name
         )));
     }
-    let stage = stage(places, &run)?;
+    let stage = stage(places, &record.plan, &run, Stopwatch::start())?;
     let warning = changes_since(&record, &stage.host, fingerprint.as_ref())?;
     let by = ResumedBy {
-        at_us: clock::epoch_us(),
+        at_us: stage.now_us(),
         host: stage.host.clone(),
         tool_version: TOOL_VERSION.to_owned(),
         extension,
@@ -140,8 +135,8 @@ pub fn resume(
         fingerprint: None,
         watch: Stopwatch::start(),
     };
-    let unfit = unfit(&ready.plan, stage.directory.path());
-    let world = world(&ready, &run, stage)?;
+    let unfit = stage.unfit(&ready.plan);
+    let scene = scene(&ready, &run, stage)?;
     let Resumed { done, again } = writer.resume(&run, retry, &by)?;
     // What was cut off is put aside by now.
     let interleaved = match ready.plan.layout.design {
@@ -170,12 +165,24 @@ pub fn resume(
         progress.say(&format!("  warning: {warning}"));
         writer.write(&run, &RunEvent::Warned { step: None, warning })?;
     }
-    if let Some((plan, referee, before)) = going_on {
-        let campaign = Campaign::resumed(plan, referee, before);
-        return drive_to_end(&ready, run, world, campaign, writer, progress);
+    let (beginning, referee) = match going_on {
+        Some((plan, referee, before)) => {
+            (Beginning::Interleaved { plan: Box::new(plan), before }, Some(referee))
+        }
+        None => (Beginning::Rounds(Before { done, again }), None),
+    };
+    carry_out(&ready, run, scene, (beginning, referee), writer, progress)
+}
+
+/// The code that a run was planned for is still there, as far as it is on this host; that of servers on another one is looked at there.
+///
+/// # Errors
+/// It has changed.
+pub fn check_code(plan: &Plan) -> anyhow::Result<()> {
+    match plan.layout.server_host {
+        Some(_) => Ok(()),
+        None => code_files::check(plan).map_err(usage),
     }
-    let rounds = Rounds::new(ready.plan.clone(), Before { done, again });
-    drive_to_end(&ready, run, world, rounds, writer, progress)
 }
 
 /// What has changed on the host since the run began, how fast it is included if that is known now.
@@ -209,16 +216,47 @@ pub fn changes_since(
 
 /// What a run stands on.
 struct Stage {
+    /// The host of the servers, if that is another one.
+    there: Option<Box<RunThere>>,
+    /// Of servers on another host that of their clients.
     directory: RunDirectory,
+    /// That of the servers.
     host: Host,
 }
 
-fn stage(places: &Places, run: &str) -> anyhow::Result<Stage> {
+impl Stage {
+    /// By the clock that all times of the run are of.
+    fn now_us(&self) -> i64 {
+        self.there.as_ref().map_or_else(clock::epoch_us, |there| there.now_us())
+    }
+
+    fn warnings(&self, plan: &Plan) -> Vec<RunEvent> {
+        match &self.there {
+            Some(there) => there.warnings(),
+            None => host_warnings(plan, &self.host, self.directory.path()),
+        }
+    }
+
+    fn unfit(&self, plan: &Plan) -> Option<Warning> {
+        match &self.there {
+            Some(there) => there.unfit(),
+            None => unfit(plan, self.directory.path()),
+        }
+    }
+}
+
+/// `watch` runs since the plan was made.
+fn stage(places: &Places, plan: &Plan, run: &str, watch: Stopwatch) -> anyhow::Result<Stage> {
     let work_dir = paths::work_dir(places)?;
     memory_limit::remove_stale(&work_dir);
     run_directory::remove_stale(&work_dir);
     let directory = RunDirectory::create(&work_dir, run)?;
-    Ok(Stage { directory, host: host::describe(&work_dir) })
+    let Some(server_host) = &plan.layout.server_host else {
+        return Ok(Stage { there: None, directory, host: host::describe(&work_dir) });
+    };
+    let there = RunThere::open(places, server_host, run, plan, directory.path(), watch.elapsed())?;
+    let host = there.host().clone();
+    Ok(Stage { there: Some(Box::new(there)), directory, host })
 }
 
 fn open_run(
@@ -232,7 +270,7 @@ fn open_run(
     let plan = &ready.plan;
     let mut opening = vec![RunEvent::Started {
         run: run.to_owned(),
-        at_us: clock::epoch_us(),
+        at_us: stage.now_us(),
         plan: Box::new(plan.clone()),
         host: Box::new(stage.host.clone()),
     }];
@@ -243,7 +281,7 @@ fn open_run(
         }
     }
     opening.extend(ready.fingerprint.iter().map(|one| RunEvent::HostMeasured(Box::new(one.clone()))));
-    let mut warnings = host_warnings(plan, &stage.host, stage.directory.path());
+    let mut warnings = stage.warnings(plan);
     if follows_closely(origin, writer.store())? {
         warnings.retain(|event| !matches!(event, RunEvent::Warned { warning: Warning::BusyHost { .. }, .. }));
     }
@@ -260,7 +298,7 @@ fn open_run(
     }
     progress.begin(run, plan);
     // It takes a third of a second: the run is in the store before, so that it is gone on with if it is killed meanwhile.
-    if let Some(warning) = unfit(plan, stage.directory.path()) {
+    if let Some(warning) = stage.unfit(plan) {
         let mut recording = Recording::new(run, writer, progress);
         recording.on(&RunEvent::Warned { step: None, warning }, 0);
         recording.end()?;
@@ -285,6 +323,78 @@ fn world(ready: &Ready, run: &str, stage: Stage) -> anyhow::Result<RealWorld> {
     let interrupted = interrupt::listen()?;
     RealWorld::new(&ready.plan, PathBuf::from(OWN_PROGRAM), stage.directory, ready.watch, interrupted)
         .with_context(|| format!("skipped: this host cannot give what the plan of run {run} asks for"))
+}
+
+/// Where a run is carried out.
+enum Scene {
+    Here(Box<RealWorld>),
+    /// The directory is that of the clients, for as long as they are there.
+    There(Box<RunThere>, RunDirectory),
+}
+
+fn scene(ready: &Ready, run: &str, stage: Stage) -> anyhow::Result<Scene> {
+    match stage {
+        Stage { there: Some(there), directory, .. } => Ok(Scene::There(there, directory)),
+        stage => Ok(Scene::Here(Box::new(world(ready, run, stage)?))),
+    }
+}
+
+/// The referee is that of a run that is interleaved.
+fn carry_out(
+    ready: &Ready,
+    run: String,
+    scene: Scene,
+    (beginning, referee): (Beginning, Option<Box<dyn Referee>>),
+    writer: &mut Writer,
+    progress: &mut Progress,
+) -> anyhow::Result<Measured> {
+    let world = match scene {
+        Scene::Here(world) => *world,
+        Scene::There(there, _directory) => {
+            return drive_there(ready, run, *there, (beginning, referee), writer, progress);
+        }
+    };
+    let plan = ready.plan.clone();
+    match (beginning, referee) {
+        (Beginning::Anew, Some(referee)) => {
+            drive_to_end(ready, run, world, Campaign::new(plan, referee), writer, progress)
+        }
+        (Beginning::Interleaved { plan, before }, Some(referee)) => {
+            drive_to_end(ready, run, world, Campaign::resumed(*plan, referee, before), writer, progress)
+        }
+        (Beginning::Anew, None) => {
+            drive_to_end(ready, run, world, Rounds::new(plan, Before::default()), writer, progress)
+        }
+        (Beginning::Rounds(before), _) => {
+            drive_to_end(ready, run, world, Rounds::new(plan, before), writer, progress)
+        }
+        (Beginning::Interleaved { .. }, None) => unreachable!("an interleaved run has a referee"),
+    }
+}
+
+/// The same with the servers on another host. If that is lost, the run has an end, and can be gone on with.
+fn drive_there(
+    ready: &Ready,
+    run: String,
+    mut there: RunThere,
+    (beginning, referee): (Beginning, Option<Box<dyn Referee>>),
+    writer: &mut Writer,
+    progress: &mut Progress,
+) -> anyhow::Result<Measured> {
+    let mut recording = Recording::new(&run, writer, progress);
+    let mut tell = |event: RunEvent| recording.on(&event, ready.watch.elapsed().0 / 1_000_000_000);
+    let driven = there.carry_out(beginning, referee, &mut tell);
+    if driven.is_err() {
+        let (outcome, cost) = (RunOutcome::Failed, HarnessCost::default());
+        tell(RunEvent::Ended { at_us: there.now_us(), outcome, cost });
+    }
+    recording.end()?;
+    let resumes = if ready.plan.purpose == Purpose::Campaign { "run" } else { "compare" };
+    let outcome = driven.with_context(|| {
+        format!("run {run} has ended early; `dbdyno {resumes} --resume {run}` resumes it")
+    })?;
+    finding::keep(writer, &run).with_context(|| format!("failed to store what was found in run {run}"))?;
+    Ok(Measured { run, outcome })
 }
 
 fn drive_to_end(
@@ -320,83 +430,7 @@ fn id_of_now(number: u64) -> anyhow::Result<String> {
     Ok(format!("{}-{:04x}", now.strftime("%Y%m%d-%H%M%S"), number & 0xffff))
 }
 
-/// Checks with a warning of their own.
-const SAID_ALREADY: [&str; 2] = ["cpu-governor", "other-load"];
-
-/// Why this host is not fit for the plan. A bisection has hundreds of runs that take the same: only the first of a process looks.
-fn unfit(plan: &Plan, directory: &Path) -> Option<Warning> {
-    static LOOKED_FOR: Mutex<Option<Needs>> = Mutex::new(None);
-    let needs = planning::needs(plan);
-    let before = LOOKED_FOR.lock().unwrap_or_else(PoisonError::into_inner).replace(needs);
-    if before == Some(needs) {
-        return None;
-    }
-    let mut checks = doctor::failing(&doctor::look(directory, Some(needs)));
-    checks.retain(|check| !SAID_ALREADY.contains(&check.as_str()));
-    (!checks.is_empty()).then_some(Warning::HostUnfit { checks })
-}
-
-/// More than this share of the CPUs busy before we begin: somebody else is at work.
-const BUSY_LOAD_PER_CPU: f64 = 0.5;
-
-/// Whether a server that speaks the protocol of MongoDB says of itself that it is another one.
-fn is_ferretdb(build: &EngineBuild) -> bool {
-    let facts = build.probe.iter().flat_map(|probe| probe.facts.keys());
-    facts.into_iter().any(|name| name.starts_with("ferretdb"))
-}
-
-/// What about this host and this plan a reader of the numbers must know.
-fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
-    let mut warnings = Vec::new();
-    let mut warn = |warning| warnings.push(RunEvent::Warned { step: None, warning });
-    if cfg!(debug_assertions) {
-        warn(Warning::DebugBuild);
-    }
-    let load = host.load_1m.as_deref().and_then(|load| load.parse::<f64>().ok());
-    let cpus = host.counted_cpus();
-    if let Some(load_1m) = load.filter(|load| *load > f64::from(cpus) * BUSY_LOAD_PER_CPU) {
-        warn(Warning::BusyHost { load_1m, cpus });
-    }
-    if let Some(online) = host.withheld_from() {
-        warn(Warning::WithheldCpus { usable: host.cpus, online });
-    }
-    if let Some(governor) = host.governor.as_ref().filter(|governor| *governor != "performance") {
-        warn(Warning::CpuGovernor { governor: governor.clone() });
-    }
-    if host.virtual_machine {
-        warn(Warning::VirtualMachine);
-    }
-    if plan.own_image {
-        warn(Warning::OwnImage);
-    }
-    for subject in &plan.subjects {
-        if let Some(server) = subject.build.elsewhere() {
-            let (subject, server) = (subject.reference.to_string(), server.to_string());
-            warn(Warning::ServerElsewhere { subject, server });
-        }
-    }
-    for subject in plan.subjects.iter().filter(|subject| is_ferretdb(&subject.build)) {
-        let (server, of) = ("FerretDB".to_owned(), "MongoDB".to_owned());
-        warn(Warning::OtherServer { subject: subject.reference.to_string(), server, of });
-    }
-    if let Some(obstacle) = library_copy::obstacle(&plan.subjects, directory) {
-        warn(Warning::LibrariesInPlace { reason: obstacle.to_string() });
-    }
-    let interleaved = plan.layout.design == Design::Interleaved;
-    let here = plan.subjects.iter().filter(|subject| subject.build.elsewhere().is_none()).count();
-    if !interleaved
-        && here > 0
-        && plan.layout.loop_device.is_none()
-        && let Err(reason) = host::device_of(directory)
-    {
-        warn(Warning::NoDevice { reason: reason.to_string() });
-    }
-    if interleaved && here > 1 && plan.chosen_steps().any(|step| step.database == DatabaseKind::Own) {
-        warn(Warning::SharedDevice { device: host.device.clone() });
-    }
-    warnings
-}
-
 pub mod profiling;
+mod warned;
 #[cfg(test)]
 mod tests;

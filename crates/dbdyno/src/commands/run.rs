@@ -24,7 +24,6 @@ use model::record::{RunRecord, RunStatus};
 use model::warning::Warning;
 use model::workload::{Operation, Step};
 use runner::clock::Stopwatch;
-use runner::real::code_files;
 use std::collections::BTreeSet;
 use std::path::Path;
 use store::{QueuedRun, Retry, Store, Writer};
@@ -55,6 +54,11 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     if !arguments.hosts.is_empty() || arguments.slurm.slurm {
+        if file.server_host.is_some() {
+            return Err(usage(anyhow!(
+                "the plan has its servers on a host of their own (`server_host`), and --hosts and --slurm measure all of it on each host: leave out one of them"
+            )));
+        }
         return lab::run(places, arguments, &text, &file);
     }
     if let Some(job) = &arguments.job {
@@ -188,7 +192,8 @@ impl<'a> Session<'a> {
             })
             .collect();
         // Before the queue is written: a campaign none of whose runs has started cannot be resumed.
-        fingerprints::before_run(self.places, self.speed, &self.progress)?;
+        let server_host = runs.first().and_then(|run| run.plan.layout.server_host.as_deref());
+        fingerprints::before_run(self.places, server_host, self.speed, &self.progress)?;
         self.writer.queue(campaign, &runs)?;
         self.measure_queue(campaign)
     }
@@ -224,7 +229,9 @@ impl<'a> Session<'a> {
             self.writer.store().next_queued(campaign)?
         {
             let left = self.writer.store().queued(campaign)?;
-            let fingerprint = match fingerprints::before_run(self.places, self.speed, &self.progress) {
+            let server_host = plan.layout.server_host.as_deref();
+            let measured = fingerprints::before_run(self.places, server_host, self.speed, &self.progress);
+            let fingerprint = match measured {
                 Err(_) if interrupt::requested() => {
                     self.say_what_is_left(campaign)?;
                     return Ok(Ending::Interrupted);
@@ -293,8 +300,9 @@ impl<'a> Session<'a> {
     }
 
     fn go_on(&mut self, record: RunRecord, retry: Retry) -> anyhow::Result<Ending> {
-        code_files::check(&record.plan).map_err(usage)?;
-        let fingerprint = fingerprints::before_run(self.places, self.speed, &self.progress)?;
+        measure::check_code(&record.plan)?;
+        let server_host = record.plan.layout.server_host.as_deref();
+        let fingerprint = fingerprints::before_run(self.places, server_host, self.speed, &self.progress)?;
         let resuming = Resuming { record, retry, extension: None, fingerprint };
         let measured = measure::resume(self.places, resuming, &mut self.writer, &mut self.progress)?;
         show(&self.writer, &measured, self.reported)

@@ -58,6 +58,13 @@ impl<'a> Night<'a> {
     fn of(places: &'a Places, arguments: &'a Watch, file: PlanFile) -> anyhow::Result<Night<'a>> {
         interrupt::listen()?;
         render::check(&arguments.output, true)?;
+        // Tonight's commits are built here.
+        ensure!(
+            file.server_host.is_none(),
+            usage(anyhow!(
+                "a watch has clients and servers on one host: leave `server_host` out of the plan"
+            ))
+        );
         ensure!(
             file.subjects.len() > 1,
             usage(anyhow!("a watch needs a base and a candidate: the plan has one subject"))

@@ -22,11 +22,21 @@ pub type Files = Vec<(PathBuf, Vec<u8>)>;
 /// # Errors
 /// A plan that names a file which is not below the current directory, or that cannot be read.
 pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Files> {
+    let mut files = with_own(named_by(file))?;
+    files.push((PathBuf::from(PLAN), text.as_bytes().to_vec()));
+    Ok(files)
+}
+
+/// Files that a plan, or a comparison, names, and the user's own definitions.
+///
+/// # Errors
+/// One that is not below the current directory, or that cannot be read.
+pub fn with_own(named: Vec<PathBuf>) -> anyhow::Result<Files> {
     let mut files = Vec::new();
-    for path in named_by(file) {
+    for path in named {
         if !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(usage(anyhow!(
-                "the plan names `{}`, which has no place on another host: put it below the current directory and name it from there",
+                "what is measured names `{}`, which has no place on another host: put it below the current directory and name it from there",
                 path.display()
             )));
         }
@@ -47,7 +57,6 @@ pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Files> {
             files.push((Path::new(CONFIG).join("dbdyno").join(folder).join(name), content));
         }
     }
-    files.push((PathBuf::from(PLAN), text.as_bytes().to_vec()));
     Ok(files)
 }
 
@@ -57,7 +66,7 @@ pub fn files(text: &str, file: &PlanFile) -> anyhow::Result<Files> {
 /// As those of [`files`].
 pub fn of_job<'a>(job: &Job, known: Option<&'a Files>) -> anyhow::Result<Cow<'a, Files>> {
     match known {
-        Some(files) => Ok(Cow::Borrowed(files.as_slice())),
+        Some(files) => Ok(Cow::Borrowed(files)),
         None => {
             let file = PlanFile::parse(&job.plan, "the plan of the campaign")?;
             Ok(Cow::Owned(files(&job.plan, &file)?))
@@ -65,10 +74,14 @@ pub fn of_job<'a>(job: &Job, known: Option<&'a Files>) -> anyhow::Result<Cow<'a,
     }
 }
 
-fn named_by(file: &PlanFile) -> Vec<PathBuf> {
-    let is_path =
-        |name: &&String| name.contains('/') || Path::new(name).extension().is_some_and(|of| of == "toml");
-    let workloads = file.workloads.iter().filter(is_path).map(PathBuf::from);
+/// Whether a workload is named by its file.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|of| of == "toml")
+}
+
+/// The files that a plan names.
+pub fn named_by(file: &PlanFile) -> Vec<PathBuf> {
+    let workloads = file.workloads.iter().filter(|name| is_path(name)).map(PathBuf::from);
     workloads.chain(file.config_files.values().cloned()).chain(file.db_bench.values().cloned()).collect()
 }
 

@@ -1,9 +1,11 @@
 //! `dbdyno run PLAN --hosts a,b,c` and `--slurm`: each job measures all of the plan on one host, with a seed of its own, and its runs come into the
 //! store here. A round or launch with all its subjects stays on one host, so that the host is in no ratio.
 
-mod bundle;
+pub mod bundle;
 mod slurm;
 mod ssh;
+
+pub use ssh::is_network;
 
 use crate::cli::{Places, Run};
 use crate::commands::measure::{TOOL_VERSION, new_run_id};

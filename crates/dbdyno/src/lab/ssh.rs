@@ -17,6 +17,11 @@ const CLOCK_OFF_S: i64 = 60;
 /// As stat(1) names them.
 const NETWORK_FILE_SYSTEMS: [&str; 6] = ["nfs", "cifs", "smb2", "lustre", "gpfs", "ceph"];
 
+/// Whether what stat(1) calls like this is on other hosts, so that nothing is measured on it.
+pub fn is_network(file_system: &str) -> bool {
+    NETWORK_FILE_SYSTEMS.contains(&file_system)
+}
+
 /// What all jobs of a campaign share.
 pub(super) struct BySsh {
     program: OwnProgram,
@@ -83,7 +88,7 @@ impl Carrier for BySsh {
                 "warning: its clock is {off_s} s off: nothing is compared across clocks, but runs are sorted by when they began"
             )));
         }
-        if NETWORK_FILE_SYSTEMS.contains(&there.file_system.as_str()) {
+        if is_network(&there.file_system) {
             tell(Heard::Line(format!(
                 "warning: its home is on {}: what is measured must not lie there, so name a local directory by --work-dir",
                 there.file_system

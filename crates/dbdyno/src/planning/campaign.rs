@@ -7,6 +7,7 @@ use super::{config_files, drawn_seed, elsewhere, interleaved, library_copies, sh
 use crate::building::with_commit_built;
 use crate::cli::Places;
 use crate::exit::{Usage, usage};
+use crate::there::asking;
 use crate::{paths, resources};
 use anyhow::anyhow;
 use model::block_cache;
@@ -91,6 +92,9 @@ fn check_clients(workload: &Workload) -> anyhow::Result<()> {
 
 /// Fetches, probes and checks everything that the file names.
 pub fn plans(places: &Places, file: &PlanFile, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Campaign>> {
+    if let Some(host) = &file.server_host {
+        return asking::plans(places, file, host, tell);
+    }
     let mut catalog = resources::catalog()?;
     let cache = BuildCache::new(&paths::work_dir(places)?);
     let (subjects, not_built) = built(places, &catalog, &cache, &file.subjects, tell)?;

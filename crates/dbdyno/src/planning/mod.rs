@@ -14,6 +14,7 @@ mod subjects;
 use crate::building::with_commit_built;
 use crate::cli::{Measuring, Places};
 use crate::exit::usage;
+use crate::there::asking;
 use crate::{paths, resources};
 use anyhow::{Context, anyhow, bail};
 use model::block_cache;
@@ -60,6 +61,9 @@ pub fn plan(
     tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<(Plan, Vec<Option<String>>)> {
     let measuring = request.measuring;
+    if let Some(host) = &measuring.server_host {
+        return asking::plan(places, request, host, tell);
+    }
     let rule = DecisionRule { extendable: request.extendable, ..decision_rule(measuring)? };
     let workload = resources::workload(&measuring.workload)?;
     let steps = chosen_steps(&workload, &measuring.steps)?;

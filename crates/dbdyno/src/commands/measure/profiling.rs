@@ -40,7 +40,13 @@ pub fn profile(
 ) -> anyhow::Result<RunOutcome> {
     let run = record.id.clone();
     let before = writer.store().last_launch(&run)?;
-    let stage = stage(places, &run)?;
+    if let Some(server_host) = &record.plan.layout.server_host {
+        return Err(usage(anyhow!(
+            "run {run} has its servers on {}, where no stacks are sampled yet: run the plan there without `server_host`, and explain that run",
+            server_host.target
+        )));
+    }
+    let stage = stage(places, &record.plan, &run, Stopwatch::start())?;
     // What has changed on the host meanwhile is the same for both sides; another machine has other functions.
     changes_since(&record, &stage.host, None)?;
     let plan = plan(record.plan, steps, launches)?;
