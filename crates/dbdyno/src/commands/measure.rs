@@ -431,6 +431,6 @@ fn id_of_now(number: u64) -> anyhow::Result<String> {
 }
 
 pub mod profiling;
-mod warned;
 #[cfg(test)]
 mod tests;
+mod warned;

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 /// How often it is looked whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often the other side is told that this one is there: by silence it would not know a connection that is idle from one that is cut.
+const ALIVE_PAUSE: Duration = Duration::from_secs(10);
 /// Messages and lines that are read before they are looked at; after that who writes them waits. Not tuned.
 const HEARD_AHEAD: usize = 256;
 /// The other side ends by itself once its input has ended: servers are killed, and their data is removed.
@@ -158,9 +160,17 @@ impl ClientSide {
                 }
             }
         });
+        let sender = Sender::new(output);
+        let alive = sender.weak();
+        std::thread::spawn(move || {
+            // An error is noticed by who sends something else.
+            while alive.get().is_some_and(|sender| sender.send(&ToServerSide::Alive).is_ok()) {
+                std::thread::sleep(ALIVE_PAUSE);
+            }
+        });
         ClientSide {
             target: target.to_owned(),
-            sender: Some(Sender::new(output)),
+            sender: Some(sender),
             heard,
             hears,
             place,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The longest message, in bytes. A worker's longest line is the bound of `process::lines`, quoted once more in here; the longest that
 /// was seen, a plan, has some hundred kilobytes.
@@ -37,6 +37,8 @@ pub(super) enum ToServerSide {
     },
     /// The user wants to stop.
     Interrupt,
+    /// Nothing, but that the host of the clients is still there: it may go without its connection ending.
+    Alive,
 }
 
 /// What came of a client.
@@ -142,6 +144,11 @@ impl Sender {
         Sender { output: Arc::new(Mutex::new(Box::new(output))) }
     }
 
+    /// The same, but for how long it is open.
+    pub fn weak(&self) -> WeakSender {
+        WeakSender { output: Arc::downgrade(&self.output) }
+    }
+
     /// # Errors
     /// The other side reads no more.
     pub fn send(&self, message: &impl Serialize) -> io::Result<()> {
@@ -151,6 +158,18 @@ impl Sender {
         output.write_all(&line)?;
         // The other side waits for it.
         output.flush()
+    }
+}
+
+/// Where messages can be written for as long as somebody else has a [`Sender`] to there.
+pub(super) struct WeakSender {
+    output: Weak<Mutex<Box<dyn Write + Send>>>,
+}
+
+impl WeakSender {
+    /// None if nobody else has one.
+    pub fn get(&self) -> Option<Sender> {
+        self.output.upgrade().map(|output| Sender { output })
     }
 }
 

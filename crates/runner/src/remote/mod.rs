@@ -6,6 +6,8 @@ pub mod job;
 mod message;
 pub mod program;
 pub mod server_side;
+#[cfg(test)]
+mod two_sides;
 
 pub use message::{Judgement, Question};
 

@@ -7,6 +7,7 @@ use super::message::{
     ForWorker, FromServerSide, Judgement, OfWorker, Question, Sender, ToServerSide, WorkerNumber, receive,
 };
 use crate::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Passed, Referee};
+use crate::clock;
 use crate::process::lines::NoLine;
 use crate::process::tree::FreezeError;
 use crate::process::worker::{Worker, WorkerError};
@@ -19,13 +20,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What the other side does with a client at once: longer than it takes to freeze one, or to start it.
 const DOES_TIMEOUT: Duration = Duration::from_secs(30);
+/// The other side says every ten seconds that it is there; without a word for this long its network is cut, or it is suspended.
+const SILENCE_TIMEOUT: Nanos = Nanos::from_secs(60);
+const SILENCE_LOOK: Duration = Duration::from_secs(5);
 /// An ended worker is told of within this of the bound that it has there.
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What a worker is started from, in errors.
@@ -58,13 +62,22 @@ impl ServerSide {
         let clients =
             Clients { sender: sender.clone(), routes: Arc::default(), last: Arc::new(AtomicU32::new(0)) };
         let routes = Arc::clone(&clients.routes);
+        let loss = Arc::new(Loss {
+            routes: Arc::clone(&routes),
+            on_loss: Mutex::new(Some(heard.on_loss)),
+            heard_at: AtomicU64::new(clock::since_boot().0),
+        });
+        let watched = Arc::clone(&loss);
+        std::thread::spawn(move || watched.wait_for_silence());
         // Without a bound: the other side sends one of each, and then waits.
         let (ask, asked) = mpsc::channel();
         let (judge, judged) = mpsc::channel();
         std::thread::spawn(move || {
             let mut input = BufReader::new(input);
             while let Ok(message) = receive(&mut input) {
+                loss.heard_at.store(clock::since_boot().0, Ordering::Relaxed);
                 match message {
+                    ToServerSide::Alive => {}
                     // Who is gone has nothing more to ask.
                     ToServerSide::Ask(what) => drop(ask.send(what)),
                     ToServerSide::Judged(judgement) => drop(judge.send(judgement)),
@@ -72,9 +85,8 @@ impl ServerSide {
                     ToServerSide::Interrupt => (heard.on_interrupt)(),
                 }
             }
-            routes.close();
             drop((ask, judge));
-            (heard.on_loss)();
+            loss.happened();
         });
         ServerSide { sender, asked, judged, clients }
     }
@@ -117,6 +129,34 @@ impl ServerSide {
     fn judge(&self, question: Question) -> Option<Judgement> {
         self.tell(&FromServerSide::Judge(question));
         self.judged.recv().ok()
+    }
+}
+
+/// The end of a connection, noticed by whoever is first: it ends, or nothing is heard any more.
+struct Loss {
+    routes: Arc<Routes>,
+    on_loss: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// When the last message came, in nanoseconds since the host was started.
+    heard_at: AtomicU64,
+}
+
+impl Loss {
+    fn happened(&self) {
+        self.routes.close();
+        let on_loss = self.on_loss.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(on_loss) = on_loss {
+            on_loss();
+        }
+    }
+
+    fn wait_for_silence(&self) {
+        loop {
+            std::thread::sleep(SILENCE_LOOK);
+            let silent = clock::since_boot().0.saturating_sub(self.heard_at.load(Ordering::Relaxed));
+            if silent > SILENCE_TIMEOUT.0 {
+                return self.happened();
+            }
+        }
     }
 }
 
@@ -188,6 +228,8 @@ impl Clients {
 #[derive(Default)]
 struct Routes {
     by_worker: Mutex<BTreeMap<WorkerNumber, Route>>,
+    /// Whether nothing comes any more.
+    is_closed: AtomicBool,
 }
 
 struct Route {
@@ -199,7 +241,10 @@ struct Route {
 
 impl Routes {
     fn add(&self, worker: WorkerNumber, route: Route) {
-        self.by_worker.lock().unwrap_or_else(PoisonError::into_inner).insert(worker, route);
+        let mut by_worker = self.by_worker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_closed.load(Ordering::SeqCst) {
+            by_worker.insert(worker, route);
+        }
     }
 
     fn remove(&self, worker: WorkerNumber) {
@@ -208,7 +253,9 @@ impl Routes {
 
     /// Everybody who waits is told that nothing comes any more.
     fn close(&self) {
-        self.by_worker.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut by_worker = self.by_worker.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_closed.store(true, Ordering::SeqCst);
+        by_worker.clear();
     }
 
     /// Of one that is gone nothing is wanted.
