@@ -225,16 +225,17 @@ fn until_trials(host: &Host, trials: u64, controller: &mut Running) -> anyhow::R
 }
 
 /// Hosts and how ssh finds them.
-struct Lab<'a> {
+pub(super) struct Lab<'a> {
     scratch: &'a Scratch,
-    hosts: Vec<Host>,
+    pub(super) hosts: Vec<Host>,
     ssh: String,
 }
 
 /// A host.
-struct Host {
+pub(super) struct Host {
     name: String,
-    home: PathBuf,
+    pub(super) home: PathBuf,
+    cache: PathBuf,
     sshd: Child,
     _cable: Cable,
 }
@@ -242,12 +243,32 @@ struct Host {
 impl<'a> Lab<'a> {
     /// The inner error is a host that cannot have such a lab.
     fn set_up(scratch: &'a Scratch, names: &[&str]) -> anyhow::Result<Result<Lab<'a>, Ending>> {
+        Lab::of(scratch, names, &SUBJECTS, |name| scratch.path(name).join("cache"))
+    }
+
+    /// The same, with these servers on each host, whose caches have short paths: that of a socket has a bound.
+    pub(super) fn with_servers(
+        scratch: &'a Scratch,
+        names: &[&str],
+        builds: &[&str],
+    ) -> anyhow::Result<Result<Lab<'a>, Ending>> {
+        let root =
+            scratch.directory.ancestors().nth(2).context("the directory of a case lies in two others")?;
+        Lab::of(scratch, names, builds, |name| root.join(name))
+    }
+
+    fn of(
+        scratch: &'a Scratch,
+        names: &[&str],
+        builds: &[&str],
+        cache_of: impl Fn(&str) -> PathBuf,
+    ) -> anyhow::Result<Result<Lab<'a>, Ending>> {
         if !Path::new(SSHD).exists() {
             return Ok(Err(Ending::Skipped {
                 reason: "there is no sshd: install openssh-server".to_owned(),
             }));
         }
-        for subject in SUBJECTS {
+        for subject in builds.iter().copied() {
             Call::new(scratch, ["engine", "fetch", subject]).succeeds()?;
         }
         let keys = ["host", "user"].map(|name| scratch.path(&format!("{name}.key")));
@@ -260,7 +281,7 @@ impl<'a> Lab<'a> {
         let mut hosts = Vec::new();
         for name in names {
             let number = HOSTS.fetch_add(1, Ordering::Relaxed);
-            let host = match Host::start(scratch, name, number, &keys) {
+            let host = match Host::start(scratch, name, number, cache_of(name), &keys) {
                 Ok(host) => host,
                 Err(error) if error.is::<NoNamespace>() => {
                     return Ok(Err(Ending::NotHere { reason: format!("{error:#}") }));
@@ -280,7 +301,7 @@ impl<'a> Lab<'a> {
         Ok(Ok(Lab { scratch, hosts, ssh }))
     }
 
-    fn call<'b>(&self, arguments: impl IntoIterator<Item = &'b str>) -> Call<'a> {
+    pub(super) fn call<'b>(&self, arguments: impl IntoIterator<Item = &'b str>) -> Call<'a> {
         Call::new(self.scratch, arguments).variable("DBDYNO_SSH", &self.ssh)
     }
 }
@@ -295,9 +316,18 @@ fn address(number: usize) -> (String, String) {
 }
 
 impl Host {
-    fn start(scratch: &Scratch, name: &str, number: usize, keys: &[PathBuf; 2]) -> anyhow::Result<Host> {
+    fn start(
+        scratch: &Scratch,
+        name: &str,
+        number: usize,
+        cache: PathBuf,
+        keys: &[PathBuf; 2],
+    ) -> anyhow::Result<Host> {
         let home = scratch.path(name);
-        let cache = home.join("cache");
+        fs::create_dir_all(&home)?;
+        if cache.exists() {
+            fs::remove_dir_all(&cache).with_context(|| format!("failed to remove `{}`", cache.display()))?;
+        }
         fs::create_dir_all(cache.join("dbdyno"))?;
         scratch.shared.copy_kept(&cache.join("dbdyno"))?;
         scratch.shared.share_fingerprint(&cache)?;
@@ -329,13 +359,29 @@ impl Host {
             .process_group(0)
             .spawn()
             .context("failed to start `ip`")?;
-        let host = Host { name: name.to_owned(), home, sshd, _cable: cable };
+        let host = Host { name: name.to_owned(), home, cache, sshd, _cable: cable };
         let began = Instant::now();
         while std::net::TcpStream::connect((there.as_str(), 22)).is_err() {
             ensure!(began.elapsed() < Duration::from_secs(10), "the sshd of {name} does not answer");
             thread::sleep(POLL);
         }
         Ok(host)
+    }
+
+    /// Where its builds are, and below it its servers' data.
+    pub(super) fn work_dir(&self) -> PathBuf {
+        self.cache.join("dbdyno")
+    }
+
+    /// Cuts the connections that it has: kills the processes of its sshd that have one.
+    pub(super) fn cut(&self) -> anyhow::Result<()> {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.sshd.id()))?;
+        let children: Vec<&str> = children.split_whitespace().collect();
+        ensure!(!children.is_empty(), "{} has no connection", self.name);
+        let killed =
+            Command::new("kill").arg("-KILL").args(children).status().context("failed to start kill")?;
+        ensure!(killed.success(), "the connections of {} cannot be cut", self.name);
+        Ok(())
     }
 
     /// The directory of the only job.
@@ -387,5 +433,7 @@ impl Drop for Host {
         let group = format!("-{}", self.sshd.id());
         let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.sshd.wait();
+        // What cannot be removed now is removed by the next host of the name.
+        let _ = fs::remove_dir_all(&self.cache);
     }
 }

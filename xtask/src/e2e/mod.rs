@@ -41,6 +41,7 @@ mod same_settings;
 pub mod scratch;
 mod serve;
 mod server_disks;
+mod server_host;
 mod servers;
 mod signals;
 pub mod slow_device;
@@ -147,6 +148,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(resumed_comparisons::cases());
     cases.extend(servers::cases());
     cases.extend(server_disks::cases());
+    cases.extend(server_host::cases());
     cases.extend(elsewhere::cases());
     cases.extend(elsewhere_tls::cases());
     cases.extend(network_cut::cases());

@@ -124,7 +124,8 @@ fn opened(places: &Places, side: &ServerSide, opening: Opening) -> anyhow::Resul
     let work_dir = paths::work_dir(places)?;
     memory_limit::remove_stale(&work_dir);
     run_directory::remove_stale(&work_dir);
-    let directory = RunDirectory::create(&work_dir, &run)?;
+    // Clients may have the same work directory: both hosts may be one.
+    let directory = RunDirectory::create(&work_dir, &format!("{run}-servers"))?;
     let host = host::describe(&work_dir);
     let opened = Opened {
         at_us: clock::epoch_us(),

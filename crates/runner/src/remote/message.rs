@@ -140,6 +140,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// To here.
     pub fn new(output: impl Write + Send + 'static) -> Sender {
         Sender { output: Arc::new(Mutex::new(Box::new(output))) }
     }
