@@ -2,6 +2,8 @@
 //! which goes on if the connection is lost.
 
 pub mod client_side;
+#[cfg(fuzzing)]
+pub mod fuzz;
 pub mod job;
 mod message;
 pub mod program;
