@@ -14,8 +14,8 @@ pub const ACCOUNT_FORMAT: &str = "JobID,State,ExitCode,NodeList";
 pub struct QueuedJob {
     /// `10_3`
     pub id: String,
-    /// Its place in the array.
-    pub task: u32,
+    /// Its place in the array; absent of an array that was taken out of the queue before any of it began.
+    pub task: Option<u32>,
     pub phase: Phase,
     /// As Slurm names it: `NODE_FAIL`.
     pub state: String,
@@ -61,7 +61,7 @@ pub fn submitted(text: &str) -> Result<u64, ParseError> {
         .map_err(|_| refused("the answer of sbatch", number, format!("`{line}` is no number of a job")))
 }
 
-/// The jobs of arrays, one a line in [`QUEUE_FORMAT`]. One that is no task of an array is left out.
+/// The jobs of arrays, one a line in [`QUEUE_FORMAT`].
 ///
 /// # Errors
 /// A line with too few columns: the text was cut off, or is another one.
@@ -75,11 +75,10 @@ pub fn queue(text: &str) -> Result<Vec<QueuedJob>, ParseError> {
         else {
             return Err(refused("jobs of squeue", number, format!("`{line}` has fewer than 5 columns")));
         };
-        let Ok(task) = task.parse() else { continue };
         let known = |text: &str| !["", "None", "(null)"].contains(&text);
         jobs.push(QueuedJob {
             id: id.to_owned(),
-            task,
+            task: task.parse().ok(),
             phase: Phase::of(state),
             state: state.to_owned(),
             node: known(node).then(|| node.to_owned()),
@@ -87,6 +86,13 @@ pub fn queue(text: &str) -> Result<Vec<QueuedJob>, ParseError> {
         });
     }
     Ok(jobs)
+}
+
+impl QueuedJob {
+    /// Whether this is the job of that id, or the array that it is in.
+    pub fn is(&self, id: &str) -> bool {
+        self.id == id || self.task.is_none() && id.split('_').next() == Some(&self.id)
+    }
 }
 
 impl Phase {
@@ -148,14 +154,18 @@ mod tests {
         assert_eq!(
             short,
             [
-                ("10_3", 3, Phase::Waiting, None, Some("JobArrayTaskLimit")),
-                ("10_2", 2, Phase::Running, Some("st2"), None),
-                ("10_1", 1, Phase::Ending, Some("st1"), None),
-                ("17_1", 1, Phase::Over, Some("st1"), Some("NonZeroExitCode")),
-                ("12_4", 4, Phase::Waiting, None, Some("a|b")),
+                ("10_3", Some(3), Phase::Waiting, None, Some("JobArrayTaskLimit")),
+                ("10_2", Some(2), Phase::Running, Some("st2"), None),
+                ("10_1", Some(1), Phase::Ending, Some("st1"), None),
+                ("17_1", Some(1), Phase::Over, Some("st1"), Some("NonZeroExitCode")),
+                ("4", None, Phase::Over, Some("st1"), None),
+                ("12_4", Some(4), Phase::Waiting, None, Some("a|b")),
             ]
         );
         assert_eq!(queue("\n").unwrap(), []);
+        // An array that was cancelled as a whole is told as one job.
+        let of = |id: &str| jobs.iter().filter(|job| job.is(id)).map(|job| &*job.id).collect::<Vec<_>>();
+        assert_eq!([of("4_1"), of("10_1"), of("40_1")], [vec!["4"], vec!["10_1"], vec![]]);
     }
 
     #[test]

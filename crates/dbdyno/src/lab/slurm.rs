@@ -181,7 +181,12 @@ impl InSlurm {
             looked.at = Some(Instant::now());
         }
         let Some(jobs) = &looked.jobs else { return Ok(Seen::Unknown) };
-        Ok(jobs.iter().find(|job| job.id == id).cloned().map_or(Seen::Gone, Seen::Job))
+        Ok(jobs
+            .iter()
+            .filter(|job| job.is(id))
+            .max_by_key(|job| job.task)
+            .cloned()
+            .map_or(Seen::Gone, Seen::Job))
     }
 
     /// Follows a job until it has written down how it ended, or Slurm says that it is over.
@@ -247,7 +252,8 @@ impl Carrier for InSlurm {
         for job in jobs.iter_mut().filter(|job| job.state != JobState::Done) {
             let directory = self.directory(job.number);
             let ended = directory.ended();
-            let there = queue.iter().find(|one| one.task == job.number && is_there(one, ended.is_some()));
+            let there =
+                queue.iter().find(|one| one.task == Some(job.number) && is_there(one, ended.is_some()));
             if let (Some(there), Some(slurm)) = (there, &mut job.slurm) {
                 slurm.id = Some(there.id.clone());
                 is_one_there = true;
@@ -386,7 +392,7 @@ mod tests {
         let directory = JobDirectory::of(root.path(), "c", 1);
         let queued = QueuedJob {
             id: "10_1".to_owned(),
-            task: 1,
+            task: Some(1),
             phase: Phase::Over,
             state: "FAILED".to_owned(),
             node: None,
