@@ -3,10 +3,12 @@
 //! `builds/KEY/` in the work directory is of one source, one recipe and one compiler: `checkout` and `build` stay, so that the next build compiles
 //! only what changed, and `kept/ID` has what was made of each state, with the log of making it.
 
+use super::ccache::{self, Ccache};
 use super::git::FOREIGN_VARIABLES;
 use super::recipe::{Product, Ready};
+use super::settings::DebugInfo;
 use super::source::{Source, remove_file, remove_tree};
-use super::{BuildError, Version, io_error};
+use super::{BuildError, Version, debug_info, io_error};
 use crate::engines::{disk, sha256};
 use crate::marked_dir::create_marked_dir_below;
 use crate::process::file_lock::{FileLock, NotLocked};
@@ -15,7 +17,7 @@ use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -113,6 +115,13 @@ impl Builder {
         if let Some(built) = self.built(version) {
             return Ok(built);
         }
+        let is_apart = match self.recipe.debug_info {
+            DebugInfo::Apart => true,
+            DebugInfo::In | DebugInfo::No => false,
+        };
+        if is_apart {
+            debug_info::check_host()?;
+        }
         let _lock = self.lock(tell, interrupted)?;
         // Another process may have built it meanwhile.
         if let Some(built) = self.built(version) {
@@ -122,16 +131,20 @@ impl Builder {
         self.source.check_out(version, &checkout, &self.workshop, interrupted)?;
         let build = if self.recipe.in_source { checkout.clone() } else { self.workshop.join("build") };
         let was_used = build.join(CONFIGURED).exists();
-        match self.make(&checkout, &build, interrupted) {
+        match self.make(&checkout, &build, tell, interrupted) {
             // One that hangs would only take as long again.
             Err(BuildError::BuildFailed { source: ToolError::Failed { .. }, .. }) if was_used => {
                 tell("the build failed beside what earlier ones had left: it is made again from nothing");
                 self.empty(version, &checkout, &build, interrupted)?;
-                self.make(&checkout, &build, interrupted)?;
+                self.make(&checkout, &build, tell, interrupted)?;
             }
             made => made?,
         }
-        self.keep(version, &checkout, &build)?;
+        let fresh = self.made(&build)?;
+        if is_apart {
+            debug_info::put_apart(&fresh, &self.workshop, interrupted)?;
+        }
+        self.keep(version, &checkout, &fresh)?;
         self.built(version).ok_or_else(|| BuildError::NothingMade { path: self.kept(version) })
     }
 
@@ -154,7 +167,13 @@ impl Builder {
     }
 
     /// Configures, builds, installs: one run of the shell, whose output is the log.
-    fn make(&self, checkout: &Path, build: &Path, interrupted: &dyn Fn() -> bool) -> Result<(), BuildError> {
+    fn make(
+        &self,
+        checkout: &Path,
+        build: &Path,
+        tell: &mut dyn FnMut(&str),
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), BuildError> {
         fs::create_dir_all(build).map_err(io_error("create", build))?;
         for (name, text) in &self.recipe.files {
             let path = build.join(name);
@@ -182,6 +201,7 @@ impl Builder {
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
+        let ccache = ccache::prepare(&self.workshop, self.recipe.ccache, &mut environment)?;
         let arguments = ["-c".to_owned(), self.script()];
         let log = self.workshop.join(LOG);
         let tool = Tool {
@@ -193,10 +213,16 @@ impl Builder {
             without: &FOREIGN_VARIABLES,
             with: &environment,
         };
-        tool::run(&tool, |_| Ok(()), &mut || interrupted()).map(|_| ()).map_err(|source| match source {
+        tool::run(&tool, |_| Ok(()), &mut || interrupted()).map_err(|source| match source {
             ToolError::Interrupted => BuildError::Interrupted,
             source => BuildError::BuildFailed { log: log.clone(), source },
-        })
+        })?;
+        if let Some(told) = ccache.as_ref().and_then(Ccache::told) {
+            tell(&told);
+            let appended = OpenOptions::new().append(true).open(&log);
+            appended.and_then(|mut file| writeln!(file, "{told}")).map_err(io_error("write", &log))?;
+        }
+        Ok(())
     }
 
     /// Each command in a shell of its own: what fails in the middle of `a && b` ends such a shell, and would not end the script.
@@ -226,8 +252,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Puts what was made where it is kept, in one step: a reader sees all of it or nothing.
-    fn keep(&self, version: &Version, checkout: &Path, build: &Path) -> Result<(), BuildError> {
+    /// A directory with what was made.
+    fn made(&self, build: &Path) -> Result<PathBuf, BuildError> {
         let fresh = self.workshop.join("kept.new");
         remove_tree(&fresh)?;
         match &self.recipe.product {
@@ -249,6 +275,11 @@ impl Builder {
                 remove_tree(&self.stage())?;
             }
         }
+        Ok(fresh)
+    }
+
+    /// Puts what was made where it is kept, in one step: a reader sees all of it or nothing.
+    fn keep(&self, version: &Version, checkout: &Path, fresh: &Path) -> Result<(), BuildError> {
         let log = self.workshop.join(LOG);
         fs::rename(&log, fresh.join(LOG)).map_err(io_error("rename", &log))?;
         let of_tree = self
@@ -265,10 +296,10 @@ impl Builder {
         fs::create_dir_all(above).map_err(io_error("create", above))?;
         remove_tree(&kept)?;
         // What has that name is taken for whole: after a power cut too.
-        disk::sync_file_system(&fresh)
-            .and_then(|()| fs::rename(&fresh, &kept))
+        disk::sync_file_system(fresh)
+            .and_then(|()| fs::rename(fresh, &kept))
             .and_then(|()| disk::sync_directory(above))
-            .map_err(io_error("rename", &fresh))
+            .map_err(io_error("rename", fresh))
     }
 
     fn stage(&self) -> PathBuf {

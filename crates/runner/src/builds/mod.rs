@@ -5,6 +5,8 @@
 //! its entry there when this process is killed.) Nothing in here loads a library or starts an engine.
 
 mod builder;
+mod ccache;
+pub(crate) mod debug_info;
 mod git;
 mod recipe;
 mod settings;
@@ -12,7 +14,7 @@ mod source;
 
 pub use builder::{BUILD_TIMEOUT, Builder, Built};
 pub use recipe::{Product, Ready, Recipe, Recipes};
-pub use settings::{Compiler, LAYOUTS, SETTINGS, Settings};
+pub use settings::{Compiler, DebugInfo, LAYOUTS, SETTINGS, Settings, UseOfCcache};
 pub use source::Source;
 
 use crate::engines::EngineError;
@@ -82,6 +84,12 @@ pub enum BuildError {
     BadLibraryPath { path: PathBuf },
     #[error("the build failed ({source}); all of its output is in `{}`", log.display())]
     BuildFailed { log: PathBuf, source: ToolError },
+    #[error(
+        "debug-info=apart needs `objcopy`, which is not on the search path: install binutils, or --set debug-info=in"
+    )]
+    NoObjcopy,
+    #[error("failed to put the debug info of `{}` into a file beside it; --set debug-info=in leaves it there", path.display())]
+    DebugInfo { path: PathBuf, source: ToolError },
     #[error("the build made no `{}`", path.display())]
     NothingMade { path: PathBuf },
     #[error("another process still builds the same and holds the lock `{}`: wait for it, or end it", path.display())]

@@ -1,7 +1,7 @@
 //! Recipes: how sources of an engine become a build, as data (`recipes/*.toml`).
 
 use super::BuildError;
-use super::settings::{Compiler, Settings};
+use super::settings::{Compiler, DebugInfo, Settings, UseOfCcache};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -72,6 +72,12 @@ pub struct Ready {
     /// What the compiler calls itself; absent if the command chooses one.
     pub compiler: Option<String>,
     pub version: Option<VersionIn>,
+    /// The settings above tell it, too, and what is built is known by those.
+    #[serde(skip)]
+    pub debug_info: DebugInfo,
+    /// Nothing is known by it: the build is the same.
+    #[serde(skip)]
+    pub ccache: UseOfCcache,
 }
 
 /// What a build makes.
@@ -193,6 +199,8 @@ impl Recipe {
             settings: settings.all(),
             compiler: Some(compiler.version),
             version: self.version.clone(),
+            debug_info: settings.debug_info(),
+            ccache: settings.ccache(),
         })
     }
 }
@@ -220,6 +228,8 @@ impl Ready {
             settings: BTreeMap::new(),
             compiler: None,
             version: None,
+            debug_info: DebugInfo::In,
+            ccache: UseOfCcache::AsTheCommandHasIt,
         })
     }
 }

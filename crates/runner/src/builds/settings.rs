@@ -1,4 +1,4 @@
-//! What may be set of a build: compiler, optimisation, link-time optimisation, frame pointers, allocator.
+//! What may be set of a build: compiler, optimisation, link-time optimisation, frame pointers, debug info, allocator, and whether ccache may serve it.
 
 use super::BuildError;
 use crate::engines::output_with;
@@ -13,6 +13,7 @@ pub struct Settings {
     optimisation: String,
     lto: bool,
     frame_pointers: bool,
+    debug_info: DebugInfo,
     /// `jemalloc`, `tcmalloc`; empty for that of the C library.
     allocator: String,
     /// Where code lies: 0 as the compiler puts it, others as [`LAYOUTS`] says.
@@ -21,6 +22,31 @@ pub struct Settings {
     flags: String,
     /// Given to what configures the build.
     options: String,
+    ccache: UseOfCcache,
+}
+
+/// Whether a build uses ccache, which changes how long it takes and nothing in what is built.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UseOfCcache {
+    /// If the host has it.
+    #[default]
+    IfThere,
+    /// Not even if the host's compilers are links to it.
+    No,
+    /// A command of the user's calls compilers as it likes.
+    AsTheCommandHasIt,
+}
+
+/// Where the debug info of a build is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DebugInfo {
+    /// In the files themselves, as the compiler leaves it.
+    #[default]
+    In,
+    /// In files beside them.
+    Apart,
+    /// None is made.
+    No,
 }
 
 /// A compiler of this host.
@@ -33,15 +59,17 @@ pub struct Compiler {
 }
 
 /// The settings by name, with what each may be.
-pub const SETTINGS: [(&str, &str); 8] = [
+pub const SETTINGS: [(&str, &str); 10] = [
     ("compiler", "the C compiler: gcc (default), gcc-11, clang; the C++ compiler follows from it"),
     ("optimisation", "-O2 (default), -O3"),
     ("lto", "link-time optimisation: no (default), yes"),
     ("frame-pointers", "no (default), yes"),
+    ("debug-info", "in (default): in the files; apart: in files beside them; no: none"),
     ("allocator", "of servers: jemalloc, tcmalloc; default that of the C library"),
     ("layout", "0 (default) to 6: the same code elsewhere in the file"),
     ("flags", "further flags of the compiler: -march=native"),
     ("options", "passed to configure, meson, cmake or make"),
+    ("ccache", "yes (default): used if the host has it; no. The build is the same"),
 ];
 
 /// Ways to lay the same code out elsewhere: flags of the compiler, and flags of the linker. Builds of these differ in nothing that the sources say.
@@ -54,7 +82,7 @@ pub const LAYOUTS: [(&[&str], &str); 6] = [
     (&["-falign-functions=128", "-falign-loops=32"], ""),
 ];
 /// Has the compiler write its flags into the file that it makes.
-const RECORD: &str = "-frecord-gcc-switches";
+pub(super) const RECORD: &str = "-frecord-gcc-switches";
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -63,10 +91,12 @@ impl Default for Settings {
             optimisation: "-O2".to_owned(),
             lto: false,
             frame_pointers: false,
+            debug_info: DebugInfo::default(),
             allocator: String::new(),
             layout: 0,
             flags: String::new(),
             options: String::new(),
+            ccache: UseOfCcache::default(),
         }
     }
 }
@@ -90,6 +120,20 @@ impl Settings {
             "optimisation" => self.optimisation = text,
             "lto" => self.lto = is_yes()?,
             "frame-pointers" => self.frame_pointers = is_yes()?,
+            "debug-info" => {
+                self.debug_info = match value {
+                    "in" => DebugInfo::In,
+                    "apart" => DebugInfo::Apart,
+                    "no" => DebugInfo::No,
+                    _ => {
+                        return Err(BuildError::BadSetting {
+                            name: name.to_owned(),
+                            value: value.to_owned(),
+                            wanted: "in, apart or no",
+                        });
+                    }
+                }
+            }
             "allocator" => self.allocator = text,
             "layout" => {
                 let layout = value.parse::<usize>().ok().filter(|layout| *layout <= LAYOUTS.len());
@@ -101,6 +145,7 @@ impl Settings {
             }
             "flags" => self.flags = text,
             "options" => self.options = text,
+            "ccache" => self.ccache = if is_yes()? { UseOfCcache::IfThere } else { UseOfCcache::No },
             _ => {
                 return Err(BuildError::NoSuchSetting {
                     name: name.to_owned(),
@@ -114,6 +159,14 @@ impl Settings {
     /// The name of the C compiler.
     pub fn compiler(&self) -> &str {
         &self.compiler
+    }
+
+    pub fn debug_info(&self) -> DebugInfo {
+        self.debug_info
+    }
+
+    pub fn ccache(&self) -> UseOfCcache {
+        self.ccache
     }
 
     /// Whether a library can have them.
@@ -131,19 +184,29 @@ impl Settings {
         })
     }
 
-    /// All of them by name; what is empty is left out.
+    /// All that a build is known by, by name; what is empty is left out. Debug info in its usual place is left out, too: builds that were made when
+    /// there was no other place for it stay known.
     pub fn all(&self) -> BTreeMap<String, String> {
         let yes_or_no = |value: bool| if value { "yes" } else { "no" };
         let layout = if self.layout == 0 { String::new() } else { self.layout.to_string() };
+        let debug_info = match self.debug_info {
+            DebugInfo::In => "",
+            DebugInfo::Apart => "apart",
+            DebugInfo::No => "no",
+        };
+        // ccache changes nothing in what is built.
+        let ccache = "";
         let values = [
             self.compiler.as_str(),
             &self.optimisation,
             yes_or_no(self.lto),
             yes_or_no(self.frame_pointers),
+            debug_info,
             &self.allocator,
             &layout,
             &self.flags,
             &self.options,
+            ccache,
         ];
         let all =
             SETTINGS.into_iter().map(|(name, _)| name).zip(values).filter(|(_, value)| !value.is_empty());
@@ -177,7 +240,11 @@ impl Settings {
 
     /// What the commands of a recipe find in their environment.
     pub fn environment(&self, compiler: &Compiler) -> BTreeMap<String, String> {
-        let flags = format!("{} -g {RECORD}", self.flags(compiler).join(" "));
+        let debug_info = match self.debug_info {
+            DebugInfo::In | DebugInfo::Apart => " -g",
+            DebugInfo::No => "",
+        };
+        let flags = format!("{}{debug_info} {RECORD}", self.flags(compiler).join(" "));
         let mut link: Vec<String> = if self.lto { self.flags(compiler) } else { Vec::new() };
         link.extend(self.laid_out().map(|(_, flag)| (*flag).to_owned()).filter(|flag| !flag.is_empty()));
         if !self.allocator.is_empty() {
@@ -296,6 +363,30 @@ mod tests {
         for value in ["7", "-1", "x"] {
             assert!(settings.set("layout", value).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn debug_info_is_made_unless_none_is_wanted() {
+        for (value, makes_it) in [("in", true), ("apart", true), ("no", false)] {
+            let mut settings = Settings::default();
+            settings.set("debug-info", value).unwrap();
+            let flags = settings.environment(&compiler("gcc"))["CFLAGS"].clone();
+            assert_eq!(flags.split(' ').any(|flag| flag == "-g"), makes_it, "{value}: {flags}");
+        }
+        assert!(Settings::default().set("debug-info", "yes").is_err());
+    }
+
+    #[test]
+    fn what_was_built_before_there_were_these_settings_stays_known() {
+        let mut settings = Settings::default();
+        let before = settings.all();
+        for (name, value) in [("debug-info", "in"), ("ccache", "no")] {
+            settings.set(name, value).unwrap();
+        }
+        assert_eq!(settings.ccache(), UseOfCcache::No);
+        assert_eq!(settings.all(), before);
+        settings.set("debug-info", "apart").unwrap();
+        assert_eq!(settings.all()["debug-info"], "apart");
     }
 
     #[test]

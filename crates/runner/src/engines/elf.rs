@@ -94,6 +94,15 @@ pub(crate) fn looks_beside_itself(path: &Path) -> bool {
     strings.is_some_and(names)
 }
 
+/// Whether a program or library has debug info in it. Objects and archives of objects, which nothing runs, are neither.
+pub(crate) fn has_debug_info(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(file) = object::File::parse(&cache) else { return false };
+    matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic)
+        && file.section_by_name(".debug_info").is_some()
+}
+
 /// The command lines of the compilers that made a file, each once, if they wrote them into it (`-frecord-gcc-switches`).
 pub(super) fn command_lines(path: &Path) -> Vec<String> {
     let Ok(file) = File::open(path) else { return Vec::new() };

@@ -1,6 +1,7 @@
 //! Names of the functions of a file with code.
 
 use cpp_demangle::DemangleOptions;
+use flate2::Crc;
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,10 +26,9 @@ impl Symbols {
     pub fn read(file: &object::File<'_>, path: &Path) -> Symbols {
         let mut functions = functions(file);
         for debug in debug_files(file, path) {
-            // Of another build it would name nothing right.
-            let data = fs::read(debug).ok();
-            let parsed = data.as_deref().and_then(|data| object::File::parse(data).ok());
-            if let Some(parsed) = parsed.filter(|parsed| is_of_build(parsed, file)) {
+            let Ok(data) = fs::read(debug) else { continue };
+            let parsed = object::File::parse(data.as_slice()).ok();
+            if let Some(parsed) = parsed.filter(|parsed| is_of_build(parsed, &data, file)) {
                 functions.extend(self::functions(&parsed));
                 break;
             }
@@ -76,9 +76,16 @@ fn debug_files(file: &object::File<'_>, path: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn is_of_build(debug: &object::File<'_>, file: &object::File<'_>) -> bool {
+/// One of another build would name nothing right.
+fn is_of_build(debug: &object::File<'_>, data: &[u8], file: &object::File<'_>) -> bool {
     match (debug.build_id(), file.build_id()) {
         (Ok(Some(debug)), Ok(Some(file))) => debug == file,
+        // Some linkers write none. The checksum of the debug file stands beside its name.
+        (Ok(None), Ok(None)) => {
+            let mut crc = Crc::new();
+            crc.update(data);
+            matches!(file.gnu_debuglink(), Ok(Some((_, wanted))) if wanted == crc.sum())
+        }
         _ => false,
     }
 }
@@ -107,6 +114,8 @@ fn is_rust(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builds::debug_info::put_apart;
+    use std::process::Command;
 
     #[test]
     fn names_are_those_of_the_source() {
@@ -119,6 +128,38 @@ mod tests {
             (".hidden", ".hidden"),
         ] {
             assert_eq!(demangled(name), of_source);
+        }
+    }
+
+    #[test]
+    fn functions_are_named_by_the_debug_file_that_a_build_puts_beside_its_files() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        let run = |program: &str, arguments: &[&str]| {
+            let status = Command::new(program).args(arguments).current_dir(scratch.path()).status().unwrap();
+            assert!(status.success(), "{program} {arguments:?}");
+        };
+        fs::write(
+            path("a.c"),
+            "static __attribute__((noinline)) int planted(int a) { return a * 3; }\nint main(int n, char **w) { (void)w; return planted(n); }\n",
+        )
+        .unwrap();
+        let is_named = |name: &str| {
+            let data = fs::read(path(name)).unwrap();
+            let symbols = Symbols::read(&object::File::parse(data.as_slice()).unwrap(), &path(name));
+            symbols.functions.iter().any(|(.., name)| name == "planted")
+        };
+        for build_id in ["-Wl,--build-id", "-Wl,--build-id=none"] {
+            fs::create_dir(path("bin")).unwrap();
+            run("cc", &["-O1", "-g", build_id, "-o", "bin/program", "a.c"]);
+            put_apart(&path("bin"), scratch.path(), &|| false).unwrap();
+            assert!(is_named("bin/program"), "{build_id}: debug info alone is taken away");
+            // Then the debug file alone has the name.
+            run("objcopy", &["--strip-all", "bin/program"]);
+            assert!(is_named("bin/program"), "{build_id}");
+            run("cc", &["-O2", "-g", "-Wl,--build-id=0x01020304", "-o", "bin/.debug/program.debug", "a.c"]);
+            assert!(!is_named("bin/program"), "{build_id}: the debug file of another build");
+            fs::remove_dir_all(path("bin")).unwrap();
         }
     }
 
