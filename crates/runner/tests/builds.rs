@@ -215,11 +215,17 @@ impl Scene {
     }
 
     fn server_of(&self, recipes: &str, variants: &[&str]) -> Builder {
+        self.server_with(recipes, variants, &[])
+    }
+
+    fn server_with(&self, recipes: &str, variants: &[&str], set: &[(&str, &str)]) -> Builder {
         let source = Source::repository(&self.path("theirs")).unwrap();
         let names: Vec<String> = variants.iter().map(|name| (*name).to_owned()).collect();
+        let set: Vec<(String, String)> =
+            set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let gcc = |name: &str| Some(Compiler { name: name.to_owned(), version: "gcc 1".to_owned() });
         let ready =
-            Recipes::parse(recipes, "test").unwrap().choose(&names, &[], &|_| Ok(true), &gcc).unwrap();
+            Recipes::parse(recipes, "test").unwrap().choose(&names, &set, &|_| Ok(true), &gcc).unwrap();
         Builder::new(&self.path("work"), source, ready, BUILD_TIMEOUT).unwrap()
     }
 
@@ -323,4 +329,79 @@ fn a_second_process_waits_and_takes_what_the_first_has_built() {
     });
     assert_eq!(told.iter().sum::<u32>(), 1, "one of them waits and says so");
     assert_eq!(read(&both[0].directory().join("builds")).lines().count(), 1);
+}
+
+/// A program of one object, which is installed, too. Without debug info, so that the flags stand where the compiler was told to record them.
+const COMPILED: &str = r#"
+    engine = "toy"
+    [[recipe]]
+    name = "script"
+    description = "d"
+    needs = "a.c"
+    build = '$CC $CFLAGS -c "$source/a.c" -o a.o && $CC a.o -o program'
+    install = 'mkdir -p "$stage$prefix/bin" && cp a.o program "$stage$prefix/bin"'
+    [variants]
+    plain = { debug-info = "no" }
+    apart = { debug-info = "apart" }
+"#;
+
+impl Scene {
+    /// One commit with a program.
+    fn with_program() -> (Scene, Version) {
+        let scene = Scene::new();
+        fs::write(scene.path("theirs/a.c"), "int main(void) { return 0; }\n").unwrap();
+        let version = scene.commit_version(1);
+        (scene, version)
+    }
+}
+
+fn is_here(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn ccache_gives_what_another_build_has_compiled_and_changes_neither_it_nor_its_name() {
+    if !is_here("ccache") || !is_here("gcc") {
+        return; // the end-to-end case says so
+    }
+    let (scene, version) = Scene::with_program();
+    let build = |set: &[(&str, &str)]| {
+        let builder = scene.server_with(COMPILED, &["plain"], set);
+        let mut told = Vec::new();
+        let built = builder.build(&version, &mut |text| told.push(text.to_owned()), &|| false).unwrap();
+        let log = read(&built.log);
+        assert_eq!(log.lines().last().map(str::to_owned), told.last().cloned());
+        (builder.directory().to_owned(), fs::read(built.path.join("bin/a.o")).unwrap(), told)
+    };
+    let (directory, first, told) = build(&[]);
+    assert_eq!(told, ["ccache: 0 of 1 compilations from the cache"]);
+    assert!(String::from_utf8_lossy(&first).contains("-O2"), "the compiler recorded its flags");
+    let (elsewhere, second, told) = build(&[("options", "--other")]);
+    assert_eq!(told, ["ccache: 1 of 1 compilations from the cache"]);
+    assert_ne!(elsewhere, directory);
+    assert_eq!(second, first);
+    fs::remove_dir_all(directory.join("kept")).unwrap();
+    let (same, without, told) = build(&[("ccache", "no")]);
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!((same, without), (directory, first), "with and without it is one build");
+}
+
+#[test]
+fn debug_info_is_kept_beside_the_files_of_a_build() {
+    if !is_here("gcc") || !is_here("objcopy") {
+        return;
+    }
+    let (scene, version) = Scene::with_program();
+    let build = |variants: &[&str]| {
+        let builder = scene.server_of(COMPILED, variants);
+        builder.build(&version, &mut |_| {}, &|| false).unwrap().path
+    };
+    let (whole, apart, none) = (build(&[]), build(&["apart"]), build(&["plain"]));
+    let size = |path: &Path| fs::metadata(path).unwrap().len();
+    let [whole, apart, none] = [whole, apart, none].map(|path| path.join("bin/program"));
+    assert!(size(&whole) > size(&none));
+    assert!(size(&apart) < size(&whole));
+    assert!(apart.with_file_name(".debug").join("program.debug").is_file());
+    assert!(!whole.with_file_name(".debug").exists() && !none.with_file_name(".debug").exists());
+    assert!(Command::new(&apart).status().unwrap().success());
 }

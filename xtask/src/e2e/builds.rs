@@ -18,6 +18,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("build archive", archive),
         Case::new("build bad input", bad_input),
         Case::new("build environment", environment),
+        Case::new("build debug info", debug_info),
+        Case::new("build ccache", ccache),
     ]
 }
 
@@ -42,6 +44,17 @@ name = "deaf"
 description = "ignores the optimisation"
 needs = "fake_engine.c"
 build = '$CC -std=gnu11 -shared -fPIC $CFLAGS -O1 -DORDERS="\"none\"" -o librocksdb.so "$source/fake_engine.c"'
+library = "librocksdb.so"
+
+# Compiles and links by two calls, as trees do.
+[[recipe]]
+name = "object"
+description = "an object, then a library"
+needs = "fake_engine.c"
+build = '''
+$CC -std=gnu11 -fPIC $CFLAGS -DORDERS="\"none\"" -c "$source/fake_engine.c" -o fake.o
+$CC -shared fake.o -o librocksdb.so
+'''
 library = "librocksdb.so"
 
 [variants]
@@ -167,7 +180,7 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     sources
         .build("HEAD")
         .and(["--recipe", "meson"])
-        .fails(&[2], &["no recipe `meson`", "script, deaf, frame-pointers"])?;
+        .fails(&[2], &["no recipe `meson`", "script, deaf, object, frame-pointers"])?;
     sources.build("HEAD").and(["--set", "speed=1"]).fails(&[2], &["no setting `speed`", "optimisation"])?;
     sources.call(["engine", "add", "rocksdb", "--git", "/"]).fails(&[2], &["`/`"])?;
     sources.build("HEAD").and(["--set", "lto"]).fails(&[2], &["NAME=VALUE"])?;
@@ -188,6 +201,51 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     sources.commit("", "empty")?;
     sources.build("HEAD").fails(&[2, 3], &["does not export `rocksdb_open`"])?;
     sources.build("HEAD~2").succeeds()?;
+    Ok(Ending::Passed)
+}
+
+/// The debug info of a build is where it was asked for, and the build loads all the same.
+fn debug_info(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let sources = Sources::create(scratch)?;
+    let build = |place: &str| -> anyhow::Result<(PathBuf, u64)> {
+        let set = format!("debug-info={place}");
+        let built = sources.build("HEAD").and(["--as", place, "--set", &set]).succeeds()?.json()?;
+        let library = built["build"]["library"].as_str().context("the build has no library")?;
+        Ok((PathBuf::from(library), fs::metadata(library)?.len()))
+    };
+    let ((whole, of_whole), (apart, of_apart), (_, of_none)) = (build("in")?, build("apart")?, build("no")?);
+    ensure!(
+        of_apart < of_whole && of_none < of_whole,
+        "bytes: {of_whole}, {of_apart} apart, {of_none} without"
+    );
+    ensure!(of_apart < of_none + 1024, "{of_apart} bytes are left of {of_none} without debug info");
+    let beside = |library: &PathBuf| library.with_file_name(".debug").join("librocksdb.so.debug");
+    ensure!(beside(&apart).is_file() && !beside(&whole).exists(), "no `{}`", beside(&apart).display());
+    let info = sources.call(["engine", "info", "rocksdb@apart"]).succeeds()?.stdout;
+    ensure!(info.contains("debug-info apart"), "its debug info is not said:\n{info}");
+    sources.build("HEAD").and(["--set", "debug-info=yes"]).fails(&[2], &["in, apart or no"])?;
+    Ok(Ending::Passed)
+}
+
+/// A commit that was compiled in one directory is taken from the cache in another, and is the same.
+fn ccache(scratch: &Scratch) -> anyhow::Result<Ending> {
+    if Command::new("ccache").arg("--version").output().is_err() {
+        return Ok(Ending::Skipped { reason: "ccache is not installed".to_owned() });
+    }
+    let sources = Sources::create(scratch)?;
+    let build = |name: &str, set: &str| {
+        let call = sources.build("HEAD").and(["--recipe", "object", "--set", "debug-info=no"]);
+        call.and(["--as", name, "--set", set]).run()?.expect_code(&[0])
+    };
+    let first = build("first", "options=first")?.expect_stderr(&["ccache: 0 of 1"])?.json()?;
+    let second = build("second", "options=second")?.expect_stderr(&["ccache: 1 of 1"])?.json()?;
+    let log = fs::read_to_string(second["log"].as_str().context("no log is named")?)?;
+    ensure!(log.contains("ccache: 1 of 1 compilations from the cache"), "the log:\n{log}");
+    ensure!(second["build"]["sha256"] == first["build"]["sha256"], "it is another library: {second}");
+    ensure!(second["build"]["made"]["ignored"] == serde_json::json!([]), "flags were ignored: {second}");
+    let again = build("third", "ccache=no")?;
+    ensure!(!again.stderr.contains("ccache:"), "ccache was used all the same:\n{}", again.stderr);
+    ensure!(again.json()?["build"]["sha256"] == first["build"]["sha256"], "without ccache it is another");
     Ok(Ending::Passed)
 }
 
