@@ -405,3 +405,51 @@ fn debug_info_is_kept_beside_the_files_of_a_build() {
     assert!(!whole.with_file_name(".debug").exists() && !none.with_file_name(".debug").exists());
     assert!(Command::new(&apart).status().unwrap().success());
 }
+
+/// What is installed ends by itself, so that it writes what it has recorded.
+const TRAINED: &str = r#"
+    engine = "toy"
+    [[recipe]]
+    name = "script"
+    description = "d"
+    needs = "a.c"
+    build = 'echo built >> "$source/../built"; $CC $CFLAGS -c "$source/a.c" -o a.o && $CC a.o $LDFLAGS -o program'
+    install = 'mkdir -p "$stage$prefix/bin" && cp a.o program "$stage$prefix/bin"'
+    training = '"$installed/bin/program"; test -d "$profile"; echo trained >> "$installed/../trained"'
+    [[recipe]]
+    name = "deaf"
+    description = "does not pass flags on"
+    needs = "a.c"
+    build = '$CC -c "$source/a.c" -o a.o && $CC a.o -o program'
+    install = 'mkdir -p "$stage$prefix/bin" && cp a.o program "$stage$prefix/bin"'
+    training = '"$installed/bin/program"'
+"#;
+
+#[test]
+fn a_build_is_trained_and_built_again_with_its_profile() {
+    if !is_here("gcc") {
+        return;
+    }
+    let (scene, version) = Scene::with_program();
+    let builder = |set: &[(&str, &str)]| scene.server_with(TRAINED, &[], set);
+    let plain = builder(&[]);
+    build(&plain, &version).unwrap();
+    let trained = builder(&[("pgo", "yes")]);
+    assert_ne!(trained.directory(), plain.directory());
+    let path = build(&trained, &version).unwrap();
+    let lines = |name: &str| read(&trained.directory().join(name)).lines().count();
+    assert_eq!((lines("built"), lines("trained")), (2, 1));
+    let object = String::from_utf8_lossy(&fs::read(path.join("bin/a.o")).unwrap()).into_owned();
+    assert!(object.contains("-fprofile-use="), "what is kept is the second build");
+    let program = fs::read(path.join("bin/program")).unwrap();
+    assert!(!String::from_utf8_lossy(&program).contains(".gcda"), "it records no more");
+    let failed = |set: &[(&str, &str)], part: &str| {
+        let error = build(&builder(set), &version).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("training.log"), "{error}");
+    };
+    failed(&[("pgo", "false")], "the training of the build failed");
+    failed(&[("pgo", "true")], "left no profile");
+    let deaf = scene.server_with(TRAINED, &["deaf"], &[("pgo", "yes")]);
+    let error = build(&deaf, &version).unwrap_err();
+    assert!(matches!(error, BuildError::NoProfile { .. }), "{error}");
+}

@@ -5,8 +5,9 @@
 
 use super::ccache::{self, Ccache};
 use super::git::FOREIGN_VARIABLES;
+use super::pgo::{Pgo, Phase, Stage, Training};
 use super::recipe::{Product, Ready};
-use super::settings::DebugInfo;
+use super::settings::{DebugInfo, UseOfCcache};
 use super::source::{Source, remove_file, remove_tree};
 use super::{BuildError, Version, debug_info, io_error};
 use crate::engines::{disk, sha256};
@@ -130,15 +131,22 @@ impl Builder {
         let checkout = self.workshop.join("checkout");
         self.source.check_out(version, &checkout, &self.workshop, interrupted)?;
         let build = if self.recipe.in_source { checkout.clone() } else { self.workshop.join("build") };
-        let was_used = build.join(CONFIGURED).exists();
-        match self.make(&checkout, &build, tell, interrupted) {
-            // One that hangs would only take as long again.
-            Err(BuildError::BuildFailed { source: ToolError::Failed { .. }, .. }) if was_used => {
-                tell("the build failed beside what earlier ones had left: it is made again from nothing");
-                self.empty(version, &checkout, &build, interrupted)?;
-                self.make(&checkout, &build, tell, interrupted)?;
+        match &self.recipe.pgo {
+            Some(pgo) => self.make_trained(pgo, version, &checkout, &build, tell, interrupted)?,
+            None => {
+                let was_used = build.join(CONFIGURED).exists();
+                match self.make(&checkout, &build, None, tell, interrupted) {
+                    // One that hangs would only take as long again.
+                    Err(BuildError::BuildFailed { source: ToolError::Failed { .. }, .. }) if was_used => {
+                        tell(
+                            "the build failed beside what earlier ones had left: it is made again from nothing",
+                        );
+                        self.empty(version, &checkout, &build, interrupted)?;
+                        self.make(&checkout, &build, None, tell, interrupted)?;
+                    }
+                    made => made?,
+                }
             }
-            made => made?,
         }
         let fresh = self.made(&build)?;
         if is_apart {
@@ -166,11 +174,41 @@ impl Builder {
         })
     }
 
+    /// Builds twice, each time from nothing, for all code has other flags: what records, and with what that has recorded of a workload.
+    fn make_trained(
+        &self,
+        pgo: &Pgo,
+        version: &Version,
+        checkout: &Path,
+        build: &Path,
+        tell: &mut dyn FnMut(&str),
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), BuildError> {
+        let profile = self.workshop.join("profile");
+        let stage = |phase| Some(Stage { pgo, phase, profile: &profile });
+        self.empty(version, checkout, build, interrupted)?;
+        self.make(checkout, build, stage(Phase::Record), tell, interrupted)?;
+        let made = self.made(build)?;
+        tell("training it for profile-guided optimisation");
+        let training = Training {
+            product: &self.recipe.product,
+            made: &made,
+            profile: &profile,
+            workshop: &self.workshop,
+            timeout: self.timeout,
+        };
+        pgo.train(&training, interrupted)?;
+        tell("building it again with the profile");
+        self.empty(version, checkout, build, interrupted)?;
+        self.make(checkout, build, stage(Phase::Use), tell, interrupted)
+    }
+
     /// Configures, builds, installs: one run of the shell, whose output is the log.
     fn make(
         &self,
         checkout: &Path,
         build: &Path,
+        stage_of_pgo: Option<Stage<'_>>,
         tell: &mut dyn FnMut(&str),
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), BuildError> {
@@ -201,7 +239,13 @@ impl Builder {
             ]
             .map(|(name, value)| (name.to_owned(), value)),
         );
-        let ccache = ccache::prepare(&self.workshop, self.recipe.ccache, &mut environment)?;
+        let mut wanted = self.recipe.ccache;
+        if let Some(stage) = stage_of_pgo {
+            stage.add_to(&mut environment);
+            // It would have to know what is in a profile.
+            wanted = UseOfCcache::No;
+        }
+        let ccache = ccache::prepare(&self.workshop, wanted, &mut environment)?;
         let arguments = ["-c".to_owned(), self.script()];
         let log = self.workshop.join(LOG);
         let tool = Tool {

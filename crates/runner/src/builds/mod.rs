@@ -8,11 +8,13 @@ mod builder;
 mod ccache;
 pub(crate) mod debug_info;
 mod git;
+mod pgo;
 mod recipe;
 mod settings;
 mod source;
 
 pub use builder::{BUILD_TIMEOUT, Builder, Built};
+pub use pgo::{Pgo, ProfileFormat};
 pub use recipe::{Product, Ready, Recipe, Recipes};
 pub use settings::{Compiler, DebugInfo, LAYOUTS, SETTINGS, Settings, UseOfCcache};
 pub use source::Source;
@@ -90,6 +92,17 @@ pub enum BuildError {
     NoObjcopy,
     #[error("failed to put the debug info of `{}` into a file beside it; --set debug-info=in leaves it there", path.display())]
     DebugInfo { path: PathBuf, source: ToolError },
+    #[error(
+        "pgo=yes needs a workload to train on, and the recipe `{recipe}` has none; --set pgo=COMMAND is one of yours"
+    )]
+    NoTraining { recipe: String },
+    #[error("the training of the build failed ({source}); all of its output is in `{}`", log.display())]
+    TrainingFailed { log: PathBuf, source: ToolError },
+    #[error(
+        "the training left no profile: either the tree does not pass CFLAGS and LDFLAGS on, or no process of the build ended by itself, for one that is \
+         killed writes none; the output of the training is in `{}`", log.display()
+    )]
+    NoProfile { log: PathBuf },
     #[error("the build made no `{}`", path.display())]
     NothingMade { path: PathBuf },
     #[error("another process still builds the same and holds the lock `{}`: wait for it, or end it", path.display())]
@@ -132,6 +145,7 @@ impl BuildError {
                 | BuildError::NoSuchSetting { .. }
                 | BuildError::BadSetting { .. }
                 | BuildError::NoCompiler { .. }
+                | BuildError::NoTraining { .. }
                 | BuildError::BadLibraryPath { .. }
         )
     }

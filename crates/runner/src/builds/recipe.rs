@@ -1,6 +1,7 @@
 //! Recipes: how sources of an engine become a build, as data (`recipes/*.toml`).
 
 use super::BuildError;
+use super::pgo::Pgo;
 use super::settings::{Compiler, DebugInfo, Settings, UseOfCcache};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,6 +45,9 @@ pub struct Recipe {
     files: BTreeMap<String, String>,
     /// Where the tree says which version it is: a build that says another is not of this tree.
     version: Option<VersionIn>,
+    /// A workload for profile-guided optimisation, which finds `installed` (of a server) or `library`, and `profile`, the directory that processes of
+    /// the build write into when they end. It stands in an empty directory.
+    training: Option<String>,
 }
 
 /// A version that stands in a file, its parts on lines that begin in these ways.
@@ -72,6 +76,9 @@ pub struct Ready {
     /// What the compiler calls itself; absent if the command chooses one.
     pub compiler: Option<String>,
     pub version: Option<VersionIn>,
+    /// Absent if the build is not trained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pgo: Option<Pgo>,
     /// The settings above tell it, too, and what is built is known by those.
     #[serde(skip)]
     pub debug_info: DebugInfo,
@@ -186,6 +193,7 @@ impl Recipe {
         }
         let wanted = settings.compiler();
         let compiler = compiler(wanted).ok_or_else(|| BuildError::NoCompiler { name: wanted.to_owned() })?;
+        let pgo = settings.pgo(&self.name, self.training.as_deref(), &compiler)?;
         Ok(Ready {
             name,
             configure: self.configure.clone(),
@@ -199,6 +207,7 @@ impl Recipe {
             settings: settings.all(),
             compiler: Some(compiler.version),
             version: self.version.clone(),
+            pgo,
             debug_info: settings.debug_info(),
             ccache: settings.ccache(),
         })
@@ -228,6 +237,7 @@ impl Ready {
             settings: BTreeMap::new(),
             compiler: None,
             version: None,
+            pgo: None,
             debug_info: DebugInfo::In,
             ccache: UseOfCcache::AsTheCommandHasIt,
         })
@@ -270,6 +280,7 @@ mod tests {
         configure = "$source/configure"
         build = "make"
         install = "make install"
+        training = "run it"
         [variants]
         lto = { lto = "yes" }
         fast = { optimisation = "-O3", lto = "yes" }
@@ -315,6 +326,21 @@ mod tests {
         refused(&[], &[("speed", "1")], "configure", &["speed", "optimisation"]);
         refused(&[], &[("lto", "maybe")], "configure", &["lto", "yes", "maybe"]);
         refused(&[], &[("compiler", "none")], "configure", &["`none`"]);
+    }
+
+    #[test]
+    fn a_build_is_trained_by_the_workload_of_its_recipe_or_by_a_command() {
+        let training = |set: &[(&str, &str)], file| {
+            let ready = chosen(&[], set, file).unwrap();
+            (ready.pgo.map(|pgo| pgo.training), ready.settings.get("pgo").cloned())
+        };
+        assert_eq!(training(&[], "configure"), (None, None));
+        assert_eq!(training(&[("pgo", "no")], "configure"), (None, None));
+        let of = |text: &str| Some(text.to_owned());
+        assert_eq!(training(&[("pgo", "yes")], "configure"), (of("run it"), of("yes")));
+        assert_eq!(training(&[("pgo", "sh own.sh")], "meson.build"), (of("sh own.sh"), of("sh own.sh")));
+        let error = chosen(&[], &[("pgo", "yes")], "meson.build").unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("`meson`"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What may be set of a build: compiler, optimisation, link-time optimisation, frame pointers, debug info, allocator, and whether ccache may serve it.
 
 use super::BuildError;
+use super::pgo::{Pgo, ProfileFormat};
 use crate::engines::output_with;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +15,8 @@ pub struct Settings {
     lto: bool,
     frame_pointers: bool,
     debug_info: DebugInfo,
+    /// What a build is trained on: a command, `yes` for that of the recipe; empty for a build that is not.
+    pgo: String,
     /// `jemalloc`, `tcmalloc`; empty for that of the C library.
     allocator: String,
     /// Where code lies: 0 as the compiler puts it, others as [`LAYOUTS`] says.
@@ -59,12 +62,16 @@ pub struct Compiler {
 }
 
 /// The settings by name, with what each may be.
-pub const SETTINGS: [(&str, &str); 10] = [
+pub const SETTINGS: [(&str, &str); 11] = [
     ("compiler", "the C compiler: gcc (default), gcc-11, clang; the C++ compiler follows from it"),
     ("optimisation", "-O2 (default), -O3"),
     ("lto", "link-time optimisation: no (default), yes"),
     ("frame-pointers", "no (default), yes"),
     ("debug-info", "in (default): in the files; apart: in files beside them; no: none"),
+    (
+        "pgo",
+        "profile-guided optimisation: no (default); yes: trained by the recipe's workload; else the command of another",
+    ),
     ("allocator", "of servers: jemalloc, tcmalloc; default that of the C library"),
     ("layout", "0 (default) to 6: the same code elsewhere in the file"),
     ("flags", "further flags of the compiler: -march=native"),
@@ -92,6 +99,7 @@ impl Default for Settings {
             lto: false,
             frame_pointers: false,
             debug_info: DebugInfo::default(),
+            pgo: String::new(),
             allocator: String::new(),
             layout: 0,
             flags: String::new(),
@@ -134,6 +142,7 @@ impl Settings {
                     }
                 }
             }
+            "pgo" => self.pgo = if value == "no" { String::new() } else { text },
             "allocator" => self.allocator = text,
             "layout" => {
                 let layout = value.parse::<usize>().ok().filter(|layout| *layout <= LAYOUTS.len());
@@ -169,6 +178,29 @@ impl Settings {
         self.ccache
     }
 
+    /// How a build is trained, if it is; `of_recipe` is the workload of the recipe.
+    ///
+    /// # Errors
+    /// That of the recipe is wanted, and it has none.
+    pub fn pgo(
+        &self,
+        recipe: &str,
+        of_recipe: Option<&str>,
+        compiler: &Compiler,
+    ) -> Result<Option<Pgo>, BuildError> {
+        let training = match self.pgo.as_str() {
+            "" => return Ok(None),
+            "yes" => of_recipe.ok_or_else(|| BuildError::NoTraining { recipe: recipe.to_owned() })?,
+            command => command,
+        };
+        let format = if compiler.is_clang() {
+            ProfileFormat::Clang { merge: compiler.tool("profdata") }
+        } else {
+            ProfileFormat::Gcc
+        };
+        Ok(Some(Pgo { training: training.to_owned(), format }))
+    }
+
     /// Whether a library can have them.
     ///
     /// # Errors
@@ -202,6 +234,7 @@ impl Settings {
             yes_or_no(self.lto),
             yes_or_no(self.frame_pointers),
             debug_info,
+            &self.pgo,
             &self.allocator,
             &layout,
             &self.flags,

@@ -1,0 +1,203 @@
+//! Profile-guided optimisation: a build that records what runs, a workload on it, and what the compiler is told for the build that uses the record. Any
+//! tree takes it that passes the flags of the compiler and of the linker on. Must not build anything itself.
+
+use super::source::remove_tree;
+use super::{BuildError, Product, io_error};
+use crate::process::tool::{self, Tool, ToolError};
+use model::units::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How a build is trained.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Pgo {
+    /// For `/bin/sh`.
+    pub training: String,
+    pub format: ProfileFormat,
+}
+
+/// How the compiler records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProfileFormat {
+    /// A file for each object, read as it is.
+    Gcc,
+    /// Files that a tool merges into one.
+    Clang { merge: String },
+}
+
+/// Which of the two builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Record,
+    Use,
+}
+
+/// One build of the two, and where the record is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stage<'a> {
+    pub(super) pgo: &'a Pgo,
+    pub(super) phase: Phase,
+    pub(super) profile: &'a Path,
+}
+
+/// A build that records, ready to be trained.
+pub(super) struct Training<'a> {
+    pub(super) product: &'a Product,
+    /// Where it was put.
+    pub(super) made: &'a Path,
+    pub(super) profile: &'a Path,
+    /// For the workload and its log.
+    pub(super) workshop: &'a Path,
+    pub(super) timeout: Nanos,
+}
+
+/// Of clang's profiles, merged.
+const MERGED: &str = "merged.profdata";
+/// Merging takes seconds; a timeout against hangs.
+const MERGE_TIMEOUT: Nanos = Nanos::from_secs(600);
+
+impl Stage<'_> {
+    /// Adds the flags to those that the commands of a recipe find in their environment.
+    pub(super) fn add_to(self, environment: &mut BTreeMap<String, String>) {
+        let profile = self.profile.display();
+        let (compile, link) = match (&self.pgo.format, self.phase) {
+            (ProfileFormat::Gcc, Phase::Record) => (
+                // Threads count together without losing counts, where the CPU can.
+                format!("-fprofile-generate={profile} -fprofile-update=prefer-atomic"),
+                format!("-fprofile-generate={profile}"),
+            ),
+            (ProfileFormat::Gcc, Phase::Use) => (
+                // Counts of threads may contradict each other, and code that no workload reaches has none: both are no mistake of the tree.
+                format!(
+                    "-fprofile-use={profile} -fprofile-correction -Wno-missing-profile -Wno-error=coverage-mismatch"
+                ),
+                String::new(),
+            ),
+            (ProfileFormat::Clang { .. }, Phase::Record) => {
+                // Processes write into four files at most, whatever their number.
+                let generate = format!("-fprofile-instr-generate={profile}/%4m.profraw");
+                (format!("{generate} -fprofile-update=atomic"), generate)
+            }
+            (ProfileFormat::Clang { .. }, Phase::Use) => (
+                format!("-fprofile-instr-use={profile}/{MERGED} -Wno-profile-instr-out-of-date"),
+                String::new(),
+            ),
+        };
+        for (variable, flags) in [("CFLAGS", &compile), ("CXXFLAGS", &compile), ("LDFLAGS", &link)] {
+            let all = environment.entry(variable.to_owned()).or_default();
+            if !all.is_empty() && !flags.is_empty() {
+                all.push(' ');
+            }
+            all.push_str(flags);
+        }
+    }
+}
+
+impl Pgo {
+    /// Runs the workload on a build that records, and makes its record readable for the compiler.
+    ///
+    /// # Errors
+    /// The command fails or takes too long, or it left no record.
+    pub(super) fn train(&self, on: &Training<'_>, interrupted: &dyn Fn() -> bool) -> Result<(), BuildError> {
+        // Programs that building runs record, too.
+        remove_tree(on.profile)?;
+        fs::create_dir(on.profile).map_err(io_error("create", on.profile))?;
+        let directory = on.workshop.join("training");
+        remove_tree(&directory)?;
+        fs::create_dir(&directory).map_err(io_error("create", &directory))?;
+        let log = on.workshop.join("training.log");
+        let shown = |path: &Path| path.display().to_string();
+        let mut environment = BTreeMap::from([("profile".to_owned(), shown(on.profile))]);
+        match on.product {
+            Product::Library(library) => {
+                let library = on.made.join(library.file_name().unwrap_or(library.as_os_str()));
+                environment.insert("library".to_owned(), shown(&library));
+            }
+            Product::Server => {
+                environment.insert("installed".to_owned(), shown(on.made));
+                // It was built for another place.
+                let libraries = shown(&on.made.join("lib"));
+                let others = env::var("LD_LIBRARY_PATH").ok().filter(|paths| !paths.is_empty());
+                let all = others.map_or_else(|| libraries.clone(), |others| format!("{libraries}:{others}"));
+                environment.insert("LD_LIBRARY_PATH".to_owned(), all);
+            }
+        }
+        let run = |script: String, directory: &Path, output: &Path, timeout: Nanos| {
+            let arguments = ["-c".to_owned(), script];
+            let tool = Tool {
+                program: Path::new("/bin/sh"),
+                arguments: &arguments,
+                directory,
+                output,
+                timeout,
+                without: &[],
+                with: &environment,
+            };
+            tool::run(&tool, |_| Ok(()), &mut || interrupted()).map_err(|source| match source {
+                ToolError::Interrupted => BuildError::Interrupted,
+                source => BuildError::TrainingFailed { log: output.to_owned(), source },
+            })
+        };
+        run(format!("set -e\n{}", self.training), &directory, &log, on.timeout)?;
+        remove_tree(&directory)?;
+        let (extension, merge) = match &self.format {
+            ProfileFormat::Gcc => ("gcda", None),
+            ProfileFormat::Clang { merge } => ("profraw", Some(merge)),
+        };
+        if !has_file(on.profile, extension)? {
+            return Err(BuildError::NoProfile { log });
+        }
+        if let Some(merge) = merge {
+            let output = on.workshop.join("merge.output");
+            run(format!("{merge} merge -o {MERGED} *.{extension}"), on.profile, &output, MERGE_TIMEOUT)?;
+        }
+        Ok(())
+    }
+}
+
+/// Old gcc puts its files into directories below.
+fn has_file(directory: &Path, extension: &str) -> Result<bool, BuildError> {
+    let read = io_error("read", directory);
+    for entry in fs::read_dir(directory).map_err(&read)? {
+        let path: PathBuf = entry.map_err(&read)?.path();
+        let is_it = if path.is_dir() {
+            has_file(&path, extension)?
+        } else {
+            path.extension().is_some_and(|found| found == extension)
+        };
+        if is_it {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_builds_have_the_flags_of_their_compiler() {
+        let clang = ProfileFormat::Clang { merge: "llvm-profdata-16".to_owned() };
+        let flags = |format: &ProfileFormat, phase: Phase| {
+            let pgo = Pgo { training: "true".to_owned(), format: format.clone() };
+            let mut environment = BTreeMap::from([("CFLAGS".to_owned(), "-O2".to_owned())]);
+            Stage { pgo: &pgo, phase, profile: Path::new("/p") }.add_to(&mut environment);
+            [environment["CFLAGS"].clone(), environment["CXXFLAGS"].clone(), environment["LDFLAGS"].clone()]
+        };
+        let [c, plus_plus, link] = flags(&ProfileFormat::Gcc, Phase::Record);
+        assert_eq!(c, "-O2 -fprofile-generate=/p -fprofile-update=prefer-atomic");
+        assert_eq!(format!("-O2 {plus_plus}"), c);
+        assert_eq!(link, "-fprofile-generate=/p");
+        let [c, _, link] = flags(&ProfileFormat::Gcc, Phase::Use);
+        assert!(c.starts_with("-O2 -fprofile-use=/p ") && link.is_empty(), "{c}");
+        let [_, _, link] = flags(&clang, Phase::Record);
+        assert_eq!(link, "-fprofile-instr-generate=/p/%4m.profraw");
+        let [c, _, _] = flags(&clang, Phase::Use);
+        assert!(c.contains("-fprofile-instr-use=/p/merged.profdata"), "{c}");
+    }
+}
