@@ -370,7 +370,7 @@ fn ccache_gives_what_another_build_has_compiled_and_changes_neither_it_nor_its_n
         let mut told = Vec::new();
         let built = builder.build(&version, &mut |text| told.push(text.to_owned()), &|| false).unwrap();
         let log = read(&built.log);
-        assert_eq!(log.lines().last().map(str::to_owned), told.last().cloned());
+        assert_eq!(log.lines().next_back().map(str::to_owned), told.last().cloned());
         (builder.directory().to_owned(), fs::read(built.path.join("bin/a.o")).unwrap(), told)
     };
     let (directory, first, told) = build(&[]);

@@ -17,8 +17,8 @@ pub struct Recipe {
     /// A recipe, or a variant like `lto`; may be given several times [default: the first recipe that fits the sources]
     #[arg(long = "recipe", value_name = "NAME")]
     pub names: Vec<String>,
-    /// A setting; may be given several times: compiler=clang, optimisation=-O3, lto=yes, frame-pointers=yes, allocator=jemalloc,
-    /// flags=-march=native, options=--with-icu
+    /// A setting; may be given several times: compiler=clang, optimisation=-O3, lto=yes, frame-pointers=yes, debug-info=apart, pgo=yes,
+    /// allocator=jemalloc, flags=-march=native, options=--with-icu, ccache=no
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// A build that takes longer is ended [default: 4h]

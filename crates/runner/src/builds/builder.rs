@@ -116,10 +116,7 @@ impl Builder {
         if let Some(built) = self.built(version) {
             return Ok(built);
         }
-        let is_apart = match self.recipe.debug_info {
-            DebugInfo::Apart => true,
-            DebugInfo::In | DebugInfo::No => false,
-        };
+        let is_apart = self.recipe.debug_info == DebugInfo::Apart;
         if is_apart {
             debug_info::check_host()?;
         }
