@@ -20,6 +20,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("build environment", environment),
         Case::new("build debug info", debug_info),
         Case::new("build ccache", ccache),
+        Case::new("build pgo", pgo),
     ]
 }
 
@@ -53,7 +54,7 @@ description = "an object, then a library"
 needs = "fake_engine.c"
 build = '''
 $CC -std=gnu11 -fPIC $CFLAGS -DORDERS="\"none\"" -c "$source/fake_engine.c" -o fake.o
-$CC -shared fake.o -o librocksdb.so
+$CC -shared fake.o $LDFLAGS -o librocksdb.so
 '''
 library = "librocksdb.so"
 
@@ -246,6 +247,30 @@ fn ccache(scratch: &Scratch) -> anyhow::Result<Ending> {
     let again = build("third", "ccache=no")?;
     ensure!(!again.stderr.contains("ccache:"), "ccache was used all the same:\n{}", again.stderr);
     ensure!(again.json()?["build"]["sha256"] == first["build"]["sha256"], "without ccache it is another");
+    Ok(Ending::Passed)
+}
+
+/// A library is trained by a command of the user's, and what is made then measures like any other.
+fn pgo(scratch: &Scratch) -> anyhow::Result<Ending> {
+    let sources = Sources::create(scratch)?;
+    let build = |name: &str, training: &str| {
+        let call = sources.build("HEAD").and(["--recipe", "object", "--as", name]);
+        call.and(["--set", &format!("pgo={training}")])
+    };
+    let load = "LD_PRELOAD=\"$library\" /bin/true";
+    let trained = build("trained", load).run()?.expect_code(&[0])?;
+    let trained = trained.expect_stderr(&["training it", "building it again"])?.json()?;
+    ensure!(trained["build"]["made"]["settings"]["pgo"] == load, "what it was trained on: {trained}");
+    let plain = build("plain", "no").succeeds()?.json()?;
+    ensure!(plain["build"]["sha256"] != trained["build"]["sha256"], "the profile changed nothing");
+    ensure!(plain["build"]["made"]["settings"]["pgo"].is_null(), "a plain build says: {plain}");
+    build("lazy", "true").fails(&[3], &["left no profile", "training.log"])?;
+    build("failing", "echo no workload; false")
+        .fails(&[3], &["the training of the build failed", "no workload"])?;
+    build("own", "yes").fails(&[2], &["the recipe `object` has none", "--set pgo=COMMAND"])?;
+    let workload = scratch.write("fake.toml", WORKLOAD)?;
+    let compare = ["compare", "rocksdb@plain", "rocksdb@trained", "--budget", "15s", "--json", "--workload"];
+    sources.call(compare).and([&workload]).run()?.expect_code(&[0, 2])?.json()?;
     Ok(Ending::Passed)
 }
 

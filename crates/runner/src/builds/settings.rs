@@ -170,6 +170,7 @@ impl Settings {
         &self.compiler
     }
 
+    /// Where its debug info is.
     pub fn debug_info(&self) -> DebugInfo {
         self.debug_info
     }
