@@ -31,7 +31,7 @@ const MOST_OFF: f64 = 0.01;
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("server host postgres", postgres),
-        Case::new("server host mariadb", mariadb).shares_host(),
+        Case::new("server host mariadb", mariadb).nightly(),
         Case::new("server host rounds", rounds).shares_host(),
         Case::new("server host lost", lost).shares_host(),
         Case::new("server host bad input", bad_input).shares_host(),
@@ -58,7 +58,7 @@ fn postgres(scratch: &Scratch) -> anyhow::Result<Ending> {
         Ok(lab) => lab,
         Err(ending) => return Ok(ending),
     };
-    let mut run = compare(scratch, &lab, POSTGRES, "far-a", "40s")?.start()?;
+    let mut run = compare(scratch, &lab, POSTGRES, "far-a", "20s")?.start()?;
     let read = read_here(&lab.hosts[0].work_dir(), &mut run)?;
     let finished = run.finish(TIMEOUT)?.expect_code(&[0])?;
     let there = finished.expect_stderr(&["servers on far-a, clients here: a message takes"])?;
@@ -74,7 +74,7 @@ fn postgres(scratch: &Scratch) -> anyhow::Result<Ending> {
     let there = edge_us(scratch)?;
     scratch.write("tiny-sql.toml", WORKLOAD)?;
     let here = Call::new(scratch, ["compare", POSTGRES[0], POSTGRES[1], "--workload", "./tiny-sql.toml"]);
-    here.and(["--budget", "20s", "--json"]).succeeds()?;
+    here.and(["--budget", "10s", "--json"]).succeeds()?;
     let here = edge_us(scratch)?;
     println!("server host postgres: an edge takes {there:.0} us over ssh, {here:.0} us on one host");
     ensure!(there - here < MOST_ADDED_US, "freezing over ssh adds {:.0} us to an edge", there - here);
@@ -249,7 +249,7 @@ fn lost(scratch: &Scratch) -> anyhow::Result<Ending> {
     };
     let host = &lab.hosts[0];
     let engines = host.work_dir().join("engines");
-    let mut run = compare(scratch, &lab, POSTGRES, "far-d", "120s")?.start()?;
+    let mut run = compare(scratch, &lab, POSTGRES, "far-d", "40s")?.start()?;
     let began = Instant::now();
     let launches = "SELECT count(*) FROM launches WHERE took_ns IS NOT NULL";
     // Without a store there is none yet.

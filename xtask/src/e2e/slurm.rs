@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("slurm bad input", bad_input),
+        Case::new("slurm bad input", bad_input).shares_host(),
         Case::new("slurm twelve jobs on three nodes", twelve),
-        Case::new("slurm stopped", stopped),
+        Case::new("slurm stopped", stopped).shares_host(),
         Case::new("slurm nodes that fail", failing).nightly(),
     ]
 }
