@@ -55,6 +55,8 @@ enum Chore {
     Soak(soak::Arguments),
     /// Verdicts, change points and bisections on made data whose truth is known; fails if a target is missed
     Simulate(simulate::Arguments),
+    /// A lab on one machine, to try `--hosts`, `--slurm` and `--server-host` by hand; needs root
+    Lab(e2e::lab_to_try::Arguments),
     /// What measuring costs, against its goals
     Bench(bench::Arguments),
     /// Fetches the tried releases that have no checksum in engines/*.toml yet, and writes theirs
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Chore::E2e(arguments) => e2e::run(&arguments),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Hostile(arguments) => hostile::run(&arguments),
+        Chore::Lab(arguments) => e2e::lab_to_try::run(&arguments),
         Chore::Checksums(arguments) => checksums::run(&arguments),
         Chore::Simulate(arguments) => simulate::run(&arguments),
         Chore::Soak(arguments) => soak::run(&arguments),

@@ -301,6 +301,11 @@ impl<'a> Lab<'a> {
         Ok(Ok(Lab { scratch, hosts, ssh }))
     }
 
+    /// The ssh that reaches its hosts, as `$DBDYNO_SSH` names it.
+    pub(super) fn ssh(&self) -> &str {
+        &self.ssh
+    }
+
     pub(super) fn call<'b>(&self, arguments: impl IntoIterator<Item = &'b str>) -> Call<'a> {
         Call::new(self.scratch, arguments).variable("DBDYNO_SSH", &self.ssh)
     }

@@ -25,6 +25,7 @@ mod insert_benchmark;
 mod interleaved;
 mod io_bound;
 mod lab;
+pub mod lab_to_try;
 mod lanes;
 mod leftovers;
 mod mongodb;

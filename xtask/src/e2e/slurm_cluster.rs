@@ -184,6 +184,11 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
+    /// Its configuration, as `$SLURM_CONF` names it.
+    pub fn conf(&self) -> &str {
+        &self.conf
+    }
+
     /// A call of dbdyno where this Slurm is known.
     pub fn call<'b>(&self, arguments: impl IntoIterator<Item = &'b str>) -> Call<'a> {
         Call::new(self.scratch, arguments).variable("SLURM_CONF", &self.conf)
