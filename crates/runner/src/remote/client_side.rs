@@ -10,6 +10,7 @@ use super::{MARKER, RemoteError, RemoteHost, end_of, quoted};
 use crate::clock::Stopwatch;
 use crate::process::lines::{LINE_BYTES_MAX, NoLine, next_line};
 use crate::process::output;
+use crate::process::tree::FreezeError;
 use crate::process::worker::WorkerCommand;
 use crate::process::worker_process::{AfterReply, LocalProcess, WorkerProcess};
 use model::environment::Environment;
@@ -91,7 +92,6 @@ enum Heard {
 
 struct Client {
     process: LocalProcess,
-    stderr: PathBuf,
     after: AfterReply,
 }
 
@@ -280,10 +280,14 @@ impl ClientSide {
             };
             return self.say_of(worker, said);
         }
-        // Of one that is gone nothing can be wanted: its end was told.
-        let Some(client) = self.clients.get_mut(&worker) else { return Ok(()) };
+        if does == ForWorker::ReadStderr {
+            // Also of one that is gone: why it is stands there.
+            let text = output::head_and_tail(&self.stderr_of(worker), STDERR_BYTES).unwrap_or_default();
+            return self.say_of(worker, OfWorker::Stderr { text });
+        }
+        let Some(client) = self.clients.get_mut(&worker) else { return self.on_late_wish(worker, &does) };
         let said = match does {
-            ForWorker::Start => return Ok(()),
+            ForWorker::Start | ForWorker::ReadStderr => return Ok(()),
             ForWorker::Write { line, after } => {
                 client.after = after;
                 // One that cannot be written to has ended, and its lines end with it.
@@ -295,9 +299,6 @@ impl ClientSide {
                 return Ok(());
             }
             ForWorker::Freeze => OfWorker::Frozen { failed: client.process.freeze().err() },
-            ForWorker::ReadStderr => OfWorker::Stderr {
-                text: output::head_and_tail(&client.stderr, STDERR_BYTES).unwrap_or_default(),
-            },
             ForWorker::Finish | ForWorker::Kill => {
                 let by_itself = does == ForWorker::Finish && client.process.finish(interrupted);
                 let how = client.process.kill();
@@ -309,11 +310,30 @@ impl ClientSide {
         self.say_of(worker, said)
     }
 
+    /// Of one that is gone: whoever asks waits for an answer.
+    fn on_late_wish(&mut self, worker: WorkerNumber, does: &ForWorker) -> Result<(), RemoteError> {
+        let said = match does {
+            ForWorker::Start | ForWorker::Write { .. } | ForWorker::Thaw | ForWorker::ReadStderr => {
+                return Ok(());
+            }
+            ForWorker::Freeze => OfWorker::Frozen { failed: Some(FreezeError::Gone { pid: 0 }) },
+            ForWorker::Finish | ForWorker::Kill => OfWorker::Ended {
+                by_itself: true,
+                how: "has ended before".to_owned(),
+                stderr_tail: output::last_words(&self.stderr_of(worker)),
+            },
+        };
+        self.say_of(worker, said)
+    }
+
+    fn stderr_of(&self, worker: WorkerNumber) -> PathBuf {
+        self.place.directory.join(format!("client-{worker}.stderr"))
+    }
+
     fn start(&self, worker: WorkerNumber) -> Result<Client, String> {
-        let stderr = self.place.directory.join(format!("client-{worker}.stderr"));
         let command = WorkerCommand {
             program: self.place.program.clone(),
-            stderr: stderr.clone(),
+            stderr: self.stderr_of(worker),
             directory: self.place.directory.clone(),
             environment: Environment::default(),
         };
@@ -329,7 +349,7 @@ impl ClientSide {
                 }
             }
         });
-        Ok(Client { process, stderr, after: AfterReply::GoesOn })
+        Ok(Client { process, after: AfterReply::GoesOn })
     }
 
     /// The connection is gone, and so is all that clients are there for.

@@ -21,7 +21,7 @@ use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ const DOES_TIMEOUT: Duration = Duration::from_secs(30);
 /// The other side says every ten seconds that it is there; without a word for this long its network is cut, or it is suspended.
 const SILENCE_TIMEOUT: Nanos = Nanos::from_secs(60);
 const SILENCE_LOOK: Duration = Duration::from_secs(5);
+/// How often who waits for the other side looks whether it is gone. Not tuned: nothing is measured meanwhile.
+const CLOSED_LOOK: Duration = Duration::from_millis(100);
 /// An ended worker is told of within this of the bound that it has there.
 const END_GRACE: Duration = Duration::from_secs(5);
 /// What a worker is started from, in errors.
@@ -93,7 +95,7 @@ impl ServerSide {
 
     /// What is asked for next; none if nobody is there any more.
     pub fn next(&self) -> Option<Value> {
-        self.asked.recv().ok()
+        self.received(&self.asked)
     }
 
     /// Says that it is done, with what came of it.
@@ -128,7 +130,17 @@ impl ServerSide {
 
     fn judge(&self, question: Question) -> Option<Judgement> {
         self.tell(&FromServerSide::Judge(question));
-        self.judged.recv().ok()
+        self.received(&self.judged)
+    }
+
+    /// None if nobody is there any more. After silence the input has not ended, and the thread that reads waits for it.
+    fn received<T>(&self, from: &Receiver<T>) -> Option<T> {
+        loop {
+            match from.recv_timeout(CLOSED_LOOK) {
+                Err(RecvTimeoutError::Timeout) if !self.clients.routes.is_closed() => {}
+                received => return received.ok(),
+            }
+        }
     }
 }
 
@@ -212,14 +224,13 @@ impl Clients {
         };
         match process.ask(ForWorker::Start, DOES_TIMEOUT) {
             Some(OfWorker::Started) => Ok(Worker::of(Box::new(process), replies)),
-            other => {
+            Some(OfWorker::NotStarted { why }) => {
                 process.ended = Some("was not started".to_owned());
-                Err(failed(match other {
-                    Some(OfWorker::NotStarted { why }) => why,
-                    Some(other) => format!("that host says {other:?}"),
-                    None => "that host does not answer".to_owned(),
-                }))
+                Err(failed(why))
             }
+            // One that is started too late is killed.
+            Some(other) => Err(failed(format!("that host says {other:?}"))),
+            None => Err(failed("that host does not answer".to_owned())),
         }
     }
 }
@@ -242,9 +253,13 @@ struct Route {
 impl Routes {
     fn add(&self, worker: WorkerNumber, route: Route) {
         let mut by_worker = self.by_worker.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_closed.load(Ordering::SeqCst) {
+        if !self.is_closed() {
             by_worker.insert(worker, route);
         }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
     }
 
     fn remove(&self, worker: WorkerNumber) {
@@ -334,6 +349,9 @@ impl WorkerProcess for ProcessThere {
     }
 
     fn freeze(&mut self) -> Result<(), FreezeError> {
+        if self.ended.is_some() {
+            return Err(FreezeError::Gone { pid: 0 });
+        }
         // It was frozen there as soon as it had replied: no message has to go there and back between two blocks.
         if self.is_frozen.load(Ordering::SeqCst) {
             return Ok(());

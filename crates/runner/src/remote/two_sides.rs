@@ -4,6 +4,7 @@ use super::client_side::{ClientPlace, ClientSide, Listening};
 use super::server_side::{Heard, ServerSide};
 use super::{Judgement, Question, RemoteError};
 use crate::campaign::interleaved::referee::{AfterLaunch, Fixed, LaunchCost, Referee};
+use crate::clock::Stopwatch;
 use crate::proc::parse;
 use crate::process::worker::{Worker, WorkerCommand, WorkerError};
 use crate::process::{scripted, tree};
@@ -170,8 +171,15 @@ fn a_client_is_frozen_as_soon_as_it_has_replied_and_none_outlives_its_controller
 fn a_crash_there_tells_how_and_gives_the_last_words() {
     let (answer, _) =
         sides("read l; echo out of luck >&2; kill -SEGV $$").meanwhile(false, |server, stderr| {
-            let crash = ask(&mut started(server, stderr)).unwrap_err().to_string();
+            let mut worker = started(server, stderr.clone());
+            let crash = ask(&mut worker).unwrap_err().to_string();
             assert_eq!(crash, "the worker was killed by signal 11; its last words: out of luck");
+            let watch = Stopwatch::start();
+            worker.bring_stderr();
+            assert_eq!(fs::read_to_string(&stderr).unwrap().trim(), "out of luck");
+            assert!(worker.freeze().is_err());
+            drop(worker);
+            assert!(watch.elapsed() < Nanos::from_secs(10), "nobody waits for what is gone");
             Some(Value::Null)
         });
     assert_eq!(answer.unwrap(), Value::Null);
