@@ -282,7 +282,7 @@ fn open_run(
     }
     opening.extend(ready.fingerprint.iter().map(|one| RunEvent::HostMeasured(Box::new(one.clone()))));
     let mut warnings = stage.warnings(plan);
-    if follows_closely(origin, writer.store())? {
+    if follows_closely(origin, writer.store(), stage.now_us())? {
         warnings.retain(|event| !matches!(event, RunEvent::Warned { warning: Warning::BusyHost { .. }, .. }));
     }
     opening.extend(warnings);
@@ -309,13 +309,13 @@ fn open_run(
 /// The load average of a minute still contains a run that ended; after so long 1 % of it is left.
 const LOAD_FADES: Nanos = Nanos::from_secs(5 * 60);
 
-/// Whether the run before it in its campaign has only just ended.
-fn follows_closely(origin: Origin<'_>, store: &Store) -> anyhow::Result<bool> {
+/// Whether the run before it in its campaign has only just ended; now by the clock of that run.
+fn follows_closely(origin: Origin<'_>, store: &Store, now_us: i64) -> anyhow::Result<bool> {
     let Origin::Queue { campaign, .. } = origin else { return Ok(false) };
     let before = store.runs_of_campaign(campaign)?;
     let Some(last) = before.last() else { return Ok(false) };
     let ended_at_us = store.run_head(last)?.and_then(|head| head.ended_at_us);
-    let since_us = |at_us: i64| u64::try_from(clock::epoch_us() - at_us).unwrap_or(0);
+    let since_us = |at_us: i64| u64::try_from(now_us - at_us).unwrap_or(0);
     Ok(ended_at_us.is_some_and(|at_us| since_us(at_us) < LOAD_FADES.0 / 1000))
 }
 
@@ -389,11 +389,13 @@ fn drive_there(
         tell(RunEvent::Ended { at_us: there.now_us(), outcome, cost });
     }
     recording.end()?;
+    let kept =
+        finding::keep(writer, &run).with_context(|| format!("failed to store what was found in run {run}"));
     let resumes = if ready.plan.purpose == Purpose::Campaign { "run" } else { "compare" };
     let outcome = driven.with_context(|| {
         format!("run {run} has ended early; `dbdyno {resumes} --resume {run}` resumes it")
     })?;
-    finding::keep(writer, &run).with_context(|| format!("failed to store what was found in run {run}"))?;
+    kept?;
     Ok(Measured { run, outcome })
 }
 
