@@ -151,7 +151,7 @@ fn resumed(places: &Places, store: &Store, wanted: &str, arguments: &Bisect) -> 
     let warning = match runs.first() {
         Some(first) => {
             let host = host::describe(&paths::work_dir(places)?);
-            changes_since(&store.load_run(&first.id)?, &host, None)?
+            changes_since(&store.load_run(&first.id)?, &host, None, None)?
         }
         None => None,
     };

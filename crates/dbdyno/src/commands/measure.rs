@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow};
 use model::event::{RunEvent, RunOutcome};
 use model::figures::count;
 use model::fingerprint::Fingerprint;
-use model::host::{HarnessCost, Host, HostChange};
+use model::host::{HarnessCost, Host};
 use model::plan::{Design, Extension, Plan, Purpose};
 use model::record::RunRecord;
 use model::units::Nanos;
@@ -122,7 +122,7 @@ pub fn resume(
         )));
     }
     let stage = stage(places, &record.plan, &run, Stopwatch::start())?;
-    let warning = changes_since(&record, &stage.host, fingerprint.as_ref())?;
+    let warning = changes_since(&record, &stage.host, stage.clients.as_ref(), fingerprint.as_ref())?;
     let by = ResumedBy {
         at_us: stage.now_us(),
         host: stage.host.clone(),
@@ -185,26 +185,33 @@ pub fn check_code(plan: &Plan) -> anyhow::Result<()> {
     }
 }
 
-/// What has changed on the host since the run began, how fast it is included if that is known now.
+/// What has changed on the host since the run began, and on that of its clients if that is another one; how fast it is included if that is known
+/// now.
 ///
 /// # Errors
 /// It began on another machine.
 pub fn changes_since(
     record: &RunRecord,
     host: &Host,
+    clients: Option<&Host>,
     fingerprint: Option<&Fingerprint>,
 ) -> anyhow::Result<Option<Warning>> {
+    let of_host = record.host.changes(host).into_iter().map(|one| (one.of_machine, one.to_string()));
+    let clients = record.plan.layout.server_host.as_ref().zip(clients);
+    let of_clients = clients.map(|(of, now)| of.clients.changes(now)).unwrap_or_default();
+    let of_clients =
+        of_clients.into_iter().map(|one| (one.of_machine, format!("host of the clients: {one}")));
     let (of_machine, others): (Vec<_>, Vec<_>) =
-        record.host.changes(host).into_iter().partition(|change| change.of_machine);
-    let shown = |changes: &[HostChange]| changes.iter().map(HostChange::to_string).collect::<Vec<_>>();
+        of_host.chain(of_clients).partition(|(of_machine, _)| *of_machine);
+    let shown = |changes: Vec<(bool, String)>| changes.into_iter().map(|(_, one)| one).collect::<Vec<_>>();
     if !of_machine.is_empty() {
         return Err(usage(anyhow!(
             "run {} began on another machine ({}): resume it there, or begin a new one here",
             record.id,
-            shown(&of_machine).join("; ")
+            shown(of_machine).join("; ")
         )));
     }
-    let mut changes = shown(&others);
+    let mut changes = shown(others);
     if let Some((before, now)) = record.fingerprint.as_ref().zip(fingerprint) {
         changes.extend(before.differences(now).iter().map(ToString::to_string));
     }
@@ -222,6 +229,8 @@ struct Stage {
     directory: RunDirectory,
     /// That of the servers.
     host: Host,
+    /// That of the clients, if it is another one.
+    clients: Option<Host>,
 }
 
 impl Stage {
@@ -252,11 +261,11 @@ fn stage(places: &Places, plan: &Plan, run: &str, watch: Stopwatch) -> anyhow::R
     run_directory::remove_stale(&work_dir);
     let directory = RunDirectory::create(&work_dir, run)?;
     let Some(server_host) = &plan.layout.server_host else {
-        return Ok(Stage { there: None, directory, host: host::describe(&work_dir) });
+        return Ok(Stage { there: None, directory, host: host::describe(&work_dir), clients: None });
     };
     let there = RunThere::open(places, server_host, run, plan, directory.path(), watch.elapsed())?;
     let host = there.host().clone();
-    Ok(Stage { there: Some(Box::new(there)), directory, host })
+    Ok(Stage { there: Some(Box::new(there)), directory, host, clients: Some(host::describe(&work_dir)) })
 }
 
 fn open_run(

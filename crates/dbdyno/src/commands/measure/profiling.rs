@@ -48,7 +48,7 @@ pub fn profile(
     }
     let stage = stage(places, &record.plan, &run, Stopwatch::start())?;
     // What has changed on the host meanwhile is the same for both sides; another machine has other functions.
-    changes_since(&record, &stage.host, None)?;
+    changes_since(&record, &stage.host, None, None)?;
     let plan = plan(record.plan, steps, launches)?;
     let ready = Ready { plan, written_options: Vec::new(), fingerprint: None, watch: Stopwatch::start() };
     let mut world = world(&ready, &run, stage)?;

@@ -9,6 +9,7 @@ use model::host::Host;
 use model::plan::{DecisionRule, Design, Layout, Plan, Purpose};
 use model::reason::Reason;
 use model::record::{RunRecord, RunStatus, TrialRecord};
+use model::server_host::ServerHost;
 use model::units::Nanos;
 use model::warning::Warning;
 use runner::campaign::action::{Action, Role};
@@ -293,8 +294,28 @@ fn a_run_that_is_gone_on_with_on_a_host_that_became_slower_says_so() {
     };
     let (before, slower) = (of(181.0), of(240.0));
     let record = RunRecord { fingerprint: Some(before.clone()), ..record };
-    let said = |now: Option<&Fingerprint>| super::changes_since(&record, &record.host, now).unwrap();
+    let said = |now: Option<&Fingerprint>| super::changes_since(&record, &record.host, None, now).unwrap();
     let changes = vec!["memory_latency_ns: 181 then 240 (+32.6 %)".to_owned()];
     assert_eq!(said(Some(&slower)), Some(Warning::ResumedAfterChange { changes }));
     assert_eq!((said(Some(&before)), said(None)), (None, None));
+}
+
+#[test]
+fn a_change_of_the_host_of_the_clients_is_told_and_another_machine_is_refused() {
+    let mut record = testing::rounds::record();
+    record.plan.tool_version = super::TOOL_VERSION.to_owned();
+    let clients = Host { kernel: "6.1".to_owned(), ..record.host.clone() };
+    record.plan.layout.server_host = Some(Box::new(ServerHost {
+        target: "lab-1".to_owned(),
+        address: None,
+        clients: clients.clone(),
+        round_trip: Nanos(1),
+    }));
+    let said = |now: &Host| super::changes_since(&record, &record.host, Some(now), None);
+    assert_eq!(said(&clients).unwrap(), None);
+    let newer = Host { kernel: "6.2".to_owned(), ..clients.clone() };
+    let changes = vec!["host of the clients: kernel was 6.1, is 6.2".to_owned()];
+    assert_eq!(said(&newer).unwrap(), Some(Warning::ResumedAfterChange { changes }));
+    let other = Host { cpu_model: "another".to_owned(), ..clients };
+    assert!(said(&other).unwrap_err().to_string().contains("host of the clients: CPU model was"));
 }
