@@ -7,6 +7,7 @@ use crate::commands::render::{self, Wanted};
 use crate::exit::{Ending, usage};
 use crate::planning::{self, Request};
 use crate::progress::Progress;
+use crate::there::asking;
 use crate::{building, finding, fingerprints, interrupt, paths, resources};
 use anyhow::anyhow;
 use findings::{Finding, build_noise};
@@ -21,6 +22,11 @@ use runner::proc::host;
 /// The build against itself, or against other builds of its source.
 pub fn run(places: &Places, arguments: &Calibrate) -> anyhow::Result<Ending> {
     render::check(&arguments.output, false)?;
+    if arguments.layouts.is_some() && arguments.measuring.server_host.is_some() {
+        return Err(usage(anyhow!(
+            "--layouts builds here, and servers of --server-host run builds of that host: build them there, and name them by --builds"
+        )));
+    }
     match (arguments.layouts, arguments.builds.is_empty()) {
         (Some(layouts), _) => {
             against_builds(places, arguments, &laid_out(places, &arguments.build, layouts)?)
@@ -99,7 +105,12 @@ fn against_itself(places: &Places, arguments: &Calibrate) -> anyhow::Result<Endi
     let mut writer = paths::open_store(places)?;
     let (plan, written_options) = planning::plan(places, &request, &mut |text| progress.say(text))?;
     if arguments.anew {
-        writer.begin_self_tests_anew(&host::describe(&paths::work_dir(places)?).name, clock::epoch_us())?;
+        // By the clock that the comparisons are timed by.
+        let (host, at_us) = match &plan.layout.server_host {
+            Some(of) => asking::host(places, &of.target)?,
+            None => (host::describe(&paths::work_dir(places)?), clock::epoch_us()),
+        };
+        writer.begin_self_tests_anew(&host.name, at_us)?;
     }
     let steps = u32::try_from(plan.steps.len()).unwrap_or(u32::MAX);
     let mut records: Vec<RunRecord> = Vec::new();

@@ -9,6 +9,7 @@ use crate::lab::JobHere;
 use crate::planning::campaign::{self, Campaign};
 use crate::planning::parts;
 use crate::progress::Progress;
+use crate::there::asking;
 use crate::{finding, fingerprints, interrupt, lab, paths};
 use anyhow::{Context, anyhow};
 use findings::selection::Selection;
@@ -21,6 +22,7 @@ use model::plan::{Design, Plan, Purpose};
 use model::plan_file::PlanFile;
 use model::reason::Reason;
 use model::record::{RunRecord, RunStatus};
+use model::server_host;
 use model::warning::Warning;
 use model::workload::{Operation, Step};
 use runner::clock::Stopwatch;
@@ -40,7 +42,11 @@ pub fn run(places: &Places, arguments: &Run) -> anyhow::Result<Ending> {
     let file = with_planted(with_db_bench(file, &arguments.db_bench)?, &arguments.plant)?;
     db_bench_has_the_steps(&file)?;
     if arguments.dry_run {
-        let host = runner::proc::host::describe(Path::new("/"));
+        // Its memory says how many sides can be there at once.
+        let host = match &file.server_host {
+            Some(text) => asking::host(places, server_host::target(text).map_err(usage)?)?.0,
+            None => runner::proc::host::describe(Path::new("/")),
+        };
         for workload in campaign::workloads(&file)? {
             let parts = parts::of(&file, &workload, host.memory_bytes)?;
             let has_interleaved = parts.parts.iter().any(|part| part.design == Design::Interleaved);

@@ -321,6 +321,7 @@ pub fn describe(
     use std::fmt::Write;
     let mut text = String::new();
     let gb = |bytes: f64| format!("{:.2} GB", bytes / 1e9);
+    let here = file.server_host.as_ref().map_or("here".to_owned(), |host| format!("on {host}"));
     let cache = block_cache::size(&workload.options).map(|cache| cache.0 as f64);
     let mut line = |what: &str, value: String| {
         let _ = writeln!(text, "{what:<14} {value}");
@@ -349,11 +350,11 @@ pub fn describe(
         "memory",
         match file.memory_limit {
             Some(limit) => format!(
-                "{} for a worker, page cache included; {} here",
+                "{} for a worker, page cache included; {} {here}",
                 gb(limit.0 as f64),
                 gb(memory_bytes as f64)
             ),
-            None => format!("no limit; {} here", gb(memory_bytes as f64)),
+            None => format!("no limit; {} {here}", gb(memory_bytes as f64)),
         },
     );
     if let Some(device) = &file.loop_device {

@@ -73,6 +73,7 @@ fn answered(
 ) -> anyhow::Result<Value> {
     match serde_json::from_value::<Ask>(what).context("dbdyno was asked what it does not know")? {
         Ask::Nothing => Ok(Value::Null),
+        Ask::Host => value(&(host::describe(&paths::work_dir(places)?), clock::epoch_us())),
         Ask::Compare(comparison) => value(&[compared(places, side, &comparison)?]),
         Ask::File(file) => {
             let campaigns = campaign::plans(places, &file, &mut |text| side.say(text))?;

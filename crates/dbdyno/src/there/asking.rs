@@ -96,6 +96,15 @@ pub fn plans(
     Ok(planned.into_iter().map(campaign).collect())
 }
 
+/// The host of the servers as it is known before there is a plan, and the time by its clock, in microseconds since the epoch.
+///
+/// # Errors
+/// It cannot be used.
+pub fn host(places: &Places, target: &str) -> anyhow::Result<(Host, i64)> {
+    let (mut there, _) = There::connect(places, target, &Files::new(), &paths::work_dir(places)?)?;
+    there.ask(&Ask::Host, &mut |_| {})
+}
+
 /// How fast the host of the servers is.
 ///
 /// # Errors

@@ -26,6 +26,8 @@ use std::time::Duration;
 enum Ask {
     /// Nothing: how long a message takes. The answer is null.
     Nothing,
+    /// What host it is, and the time by its clock, in microseconds since the epoch.
+    Host,
     /// A list of one [`Planned`].
     Compare(Box<Comparison>),
     /// A list of [`Planned`].
