@@ -186,6 +186,8 @@ fn measured_otherwise(record: &RunRecord) -> anyhow::Result<()> {
     let layout = &record.plan.layout;
     let why = if layout.design == Design::Sequential {
         "it measured one subject after another, so that the host's changes are in every ratio"
+    } else if layout.server_host.is_some() {
+        "its servers were on another host than their clients, where that is not possible yet"
     } else if !layout.db_bench.is_empty() {
         "its steps were run by db_bench"
     } else if record.plan.subjects.iter().any(|subject| subject.planted_slowdown_percent > 0.0) {
