@@ -150,7 +150,7 @@ impl Server {
         let account = account::for_servers()?;
         command.check_files(account.as_ref())?;
         let kind = kind::of(command.files.dialect);
-        if command.network.client().is_some() && !kind.admits_one_client() {
+        if command.network.client().is_some() && !kind.admits_one_client(command.options) {
             return Err(ServerError::AdmitsAll { program: command.program.to_owned() });
         }
         let Listening { endpoint, port, socket } = listening(command.network, kind, &places)?;

@@ -42,8 +42,8 @@ pub trait ServerKind: Sync {
     /// What it reads at each start, before clients: statements, or of MongoDB its configuration; none if it reads nothing.
     fn first_statements(&self, command: &ServerCommand<'_>) -> Option<String>;
 
-    /// Whether it can be told to let in nobody but who comes from one address.
-    fn admits_one_client(&self) -> bool;
+    /// Whether it can be told, with these options, to let in nobody but who comes from one address.
+    fn admits_one_client(&self, options: &Options) -> bool;
 
     /// The file of who may log in from where, if it has one: its own host by its socket, and clients from this address.
     fn access(&self, _client: IpAddr) -> Option<String> {

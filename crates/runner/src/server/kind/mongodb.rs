@@ -98,7 +98,7 @@ impl ServerKind for Mongodb {
     }
 
     /// Its login would have to be one with a password, which our client does not speak.
-    fn admits_one_client(&self) -> bool {
+    fn admits_one_client(&self, _options: &Options) -> bool {
         false
     }
 

@@ -131,8 +131,11 @@ impl ServerKind for Mysql {
         Some(format!("{}{}", database(command.options), user.unwrap_or_default()))
     }
 
-    fn admits_one_client(&self) -> bool {
-        true
+    fn admits_one_client(&self, options: &Options) -> bool {
+        !options.keys().any(|option| {
+            let option = option.replace('-', "_");
+            option.trim_start_matches("loose_") == "skip_grant_tables"
+        })
     }
 
     fn may_be_incomplete(&self) -> bool {
@@ -309,5 +312,9 @@ mod tests {
         let grant = "GRANT ALL PRIVILEGES ON *.* TO 'root'@'198.18.1.1' WITH GRANT OPTION;\n";
         assert_eq!(text, format!("CREATE USER IF NOT EXISTS 'root'@'198.18.1.1';\n{grant}"));
         assert_eq!(user_of(client, &Initialise::CopyOf { directory: "/data".into() }), grant);
+        let mut options = Options::new();
+        assert!(Mysql.admits_one_client(&options));
+        options.insert("skip-grant-tables".to_owned(), String::new());
+        assert!(!Mysql.admits_one_client(&options));
     }
 }

@@ -101,7 +101,7 @@ impl ServerKind for Postgres {
         None
     }
 
-    fn admits_one_client(&self) -> bool {
+    fn admits_one_client(&self, _options: &Options) -> bool {
         true
     }
 
