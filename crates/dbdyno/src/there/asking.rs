@@ -155,6 +155,16 @@ impl Wanted<'_> {
             if let Some(subject) = plan.subjects.iter().find(|subject| subject.build.elsewhere().is_some()) {
                 bail!(has_host(&subject.reference.build.to_string()));
             }
+            if let Some(subject) =
+                plan.subjects.iter().find(|one| one.config.transport != plan.subjects[0].config.transport)
+            {
+                bail!(usage(anyhow!(
+                    "{} and {} differ in `transport`, and clients of servers on another host all come by TCP: leave out one of the two, or --server-host \
+                     (`server_host` of the plan)",
+                    plan.subjects[0].reference,
+                    subject.reference
+                )));
+            }
             let blocks = longest.map_or_else(String::new, |least| {
                 format!(
                     "; blocks of `{}` last at least {:.0} ms",
@@ -172,12 +182,17 @@ impl Wanted<'_> {
     }
 }
 
+/// Blocks are made longer to a multiple of this: no two plans measure the same time of a message, and steps whose blocks differ are not
+/// compared with each other.
+const BLOCK_GRID: Nanos = Nanos::from_millis(10);
+
 /// Blocks of interleaved steps that are long beside their edges; the least of them if some had to be made longer.
 fn fit_blocks(plan: &mut Plan, round_trip: Nanos) -> Option<Nanos> {
     if plan.layout.design != Design::Interleaved {
         return None;
     }
-    let least = Nanos((EDGES.0 + round_trip.0).saturating_mul(BLOCK_PER_EDGES));
+    let least = EDGES.0.saturating_add(round_trip.0).saturating_mul(BLOCK_PER_EDGES);
+    let least = Nanos(least.div_ceil(BLOCK_GRID.0).saturating_mul(BLOCK_GRID.0));
     let mut is_longer = false;
     for step in &mut plan.workload.steps {
         is_longer |= step.block < least;
@@ -383,6 +398,13 @@ mod tests {
                 assert!(edges / (edges + block) <= 0.1 && step.block >= before.block, "{}", step.name);
             }
         }
+        let blocks = |round_trip: Nanos| {
+            let mut fitted = plan();
+            fit_blocks(&mut fitted, round_trip);
+            fitted.workload
+        };
+        let slow = Nanos::from_millis(20);
+        assert_eq!(blocks(slow), blocks(Nanos(slow.0 + 100_000)), "no message takes as long as the last");
         let mut in_rounds = plan();
         in_rounds.layout.design = Design::Rounds;
         assert_eq!(fit_blocks(&mut in_rounds, Nanos::from_secs(1)), None);
