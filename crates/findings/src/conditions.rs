@@ -6,6 +6,7 @@ use model::fingerprint::{FigureChange, Fingerprint};
 use model::host::Host;
 use model::plan::{LoopDevice, Plan};
 use model::record::RunRecord;
+use model::server_host::ServerHost;
 use model::units::{Bytes, Nanos};
 use model::warning::Warning;
 use model::workload::sql::Tables;
@@ -205,7 +206,7 @@ fn must_be_same(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         (HOST, host.name.clone()),
         (CPU, format!("{}, {}", host.cpu_model, cpus(host))),
         (MEMORY, bytes(Bytes(host.memory_bytes))),
-        ("host of the clients", or_none(layout.server_host.as_ref(), |of| of.clients.name.clone())),
+        ("host of the clients", or_none(layout.server_host.as_deref(), clients)),
     ]
 }
 
@@ -223,6 +224,12 @@ fn may_differ(plan: &Plan, host: &Host) -> Vec<(&'static str, String)> {
         ("each build its own image", yes(plan.own_image)),
         ("seed", plan.seed.to_string()),
     ]
+}
+
+/// Over another network they are other clients.
+fn clients(of: &ServerHost) -> String {
+    let by = of.address.as_ref().map(|address| format!(", which reach {address}"));
+    format!("{}{}", of.clients.name, by.unwrap_or_default())
 }
 
 fn tables(tables: &Tables) -> String {
