@@ -23,9 +23,22 @@ pub fn before_run(
     speed: &HostSpeed,
     progress: &Progress,
 ) -> anyhow::Result<Option<Fingerprint>> {
-    if let Some(server_host) = server_host {
-        return asking::fingerprint(places, server_host, speed.no_fingerprint);
+    let tell = &mut |text: &str| progress.say(text);
+    match server_host {
+        Some(server_host) => asking::fingerprint(places, server_host, speed.no_fingerprint, tell),
+        None => here(places, speed, tell),
     }
+}
+
+/// The same of this host.
+///
+/// # Errors
+/// As those of [`before_run`].
+pub fn here(
+    places: &Places,
+    speed: &HostSpeed,
+    say: &mut dyn FnMut(&str),
+) -> anyhow::Result<Option<Fingerprint>> {
     let work_dir = paths::work_dir(places)?;
     let kept = kept_fingerprint::read(&work_dir);
     let host = host::describe(&work_dir);
@@ -36,13 +49,13 @@ pub fn before_run(
     if speed.no_fingerprint || cfg!(debug_assertions) {
         return Ok(None);
     }
-    progress.say(
+    say(
         "measuring the host: CPU, memory and device, some three seconds, once in six hours (--no-fingerprint leaves it out)",
     );
-    let measured = measure(&work_dir, &mut |text| progress.say(&format!("  {text}")))?;
+    let measured = measure(&work_dir, &mut |text| say(&format!("  {text}")))?;
     let before = kept.filter(|kept| kept.host == measured.host && kept.device == measured.device);
     for change in before.iter().flat_map(|before| before.differences(&measured)) {
-        progress.say(&format!("  the host has changed since it was measured last: {change}"));
+        say(&format!("  the host has changed since it was measured last: {change}"));
     }
     Ok(Some(measured))
 }

@@ -224,6 +224,8 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
             POSTGRES[0], POSTGRES[1]
         ),
     )?;
+    let dry = lab.call(["run", "--dry-run"]).and([&plan]).succeeds()?.stdout;
+    ensure!(dry.contains("on ssh://far-c"), "it does not say whose memory it is: {dry}");
     let report = lab.call(["run", "--json"]).and([&plan]).succeeds()?.json()?;
     let trials = expect::trials(&report)?;
     ensure!(trials.done > 0 && trials.failed == 0, "{} trials done, {} failed", trials.done, trials.failed);

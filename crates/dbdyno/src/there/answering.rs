@@ -6,7 +6,6 @@ use crate::commands::measure;
 use crate::exit::{Ending, Usage};
 use crate::planning::campaign::{self, Campaign};
 use crate::planning::{self, Request};
-use crate::progress::Progress;
 use crate::{fingerprints, interrupt, paths};
 use anyhow::{Context, anyhow, bail};
 use model::event::{RunEvent, RunOutcome};
@@ -18,7 +17,7 @@ use runner::clock::{self, Stopwatch};
 use runner::proc::host;
 use runner::process::open_files;
 use runner::process::worker::OWN_PROGRAM;
-use runner::real::run_directory::{self, RunDirectory};
+use runner::real::run_directory::{self, RunDirectory, RunDirectoryError};
 use runner::real::world::RealWorld;
 use runner::real::{code_files, memory_limit};
 use runner::remote::server_side::{Heard, ServerSide};
@@ -82,7 +81,7 @@ fn answered(
         }
         Ask::Fingerprint { unmeasured } => {
             let speed = HostSpeed { no_fingerprint: unmeasured };
-            value(&fingerprints::before_run(places, None, &speed, &Progress::new())?)
+            value(&fingerprints::here(places, &speed, &mut |text| side.say(text))?)
         }
         Ask::Open(opening) => {
             let (opened, run) = opened(places, side, *opening)?;
@@ -126,7 +125,13 @@ fn opened(places: &Places, side: &ServerSide, opening: Opening) -> anyhow::Resul
     memory_limit::remove_stale(&work_dir);
     run_directory::remove_stale(&work_dir);
     // Clients may have the same work directory: both hosts may be one.
-    let directory = RunDirectory::create(&work_dir, &format!("{run}-servers"))?;
+    let directory =
+        RunDirectory::create(&work_dir, &format!("{run}-servers")).map_err(|error| match error {
+            locked @ RunDirectoryError::Lock { .. } => anyhow!(locked).context(format!(
+                "run {run} may still have servers here, of a connection that was lost: they end a minute after it, so try again then"
+            )),
+            other => other.into(),
+        })?;
     let host = host::describe(&work_dir);
     let opened = Opened {
         at_us: clock::epoch_us(),

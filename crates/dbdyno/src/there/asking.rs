@@ -113,10 +113,11 @@ pub fn fingerprint(
     places: &Places,
     server_host: &ServerHost,
     unmeasured: bool,
+    tell: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Option<Fingerprint>> {
     let (mut there, _) =
         There::connect(places, &server_host.target, &Files::new(), &paths::work_dir(places)?)?;
-    there.ask(&Ask::Fingerprint { unmeasured }, &mut |_| {})
+    there.ask(&Ask::Fingerprint { unmeasured }, tell)
 }
 
 /// What is to be planned, and where.

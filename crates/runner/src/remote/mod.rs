@@ -67,7 +67,7 @@ pub const SSH_VARIABLE: &str = "DBDYNO_SSH";
 const SSH_FAILED: i32 = 255;
 
 /// Never asks for a password, gives up a host that does not answer in ten seconds, and one that has not for a minute.
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 14] = [
     "-o",
     "BatchMode=yes",
     "-o",
@@ -81,6 +81,9 @@ const OPTIONS: [&str; 12] = [
     "ControlMaster=no",
     "-o",
     "ControlPath=none",
+    // A terminal would change what is sent.
+    "-o",
+    "RequestTTY=no",
 ];
 
 /// What a login prints comes before this line; what is asked for comes after it.
