@@ -13,9 +13,11 @@ use crate::process::output;
 use crate::process::tree::FreezeError;
 use crate::process::worker::WorkerCommand;
 use crate::process::worker_process::{AfterReply, LocalProcess, WorkerProcess};
+use model::address::Endpoint;
 use model::environment::Environment;
 use model::event::RunEvent;
 use model::units::Nanos;
+use model::wire::{Library, Request};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
@@ -288,6 +290,15 @@ impl ClientSide {
         let Some(client) = self.clients.get_mut(&worker) else { return self.on_late_wish(worker, &does) };
         let said = match does {
             ForWorker::Start | ForWorker::ReadStderr => return Ok(()),
+            ForWorker::Write { line, .. } if loads_code(&line) => {
+                return Err(RemoteError::Refused {
+                    target: self.target.clone(),
+                    message:
+                        "it wants a client here to load a program or a library: it may name servers alone"
+                            .to_owned(),
+                    is_usage: false,
+                });
+            }
             ForWorker::Write { line, after } => {
                 client.after = after;
                 // One that cannot be written to has ended, and its lines end with it.
@@ -403,5 +414,40 @@ fn keep_end(mut from: impl Read, said: &Mutex<Vec<u8>>) {
         said.extend_from_slice(&bytes[..count]);
         let surplus = said.len().saturating_sub(SAID_BYTES);
         said.drain(..surplus);
+    }
+}
+
+/// Whether a worker would run code that the other host names: whoever has that host has not this one.
+fn loads_code(line: &str) -> bool {
+    match serde_json::from_str(line) {
+        Ok(Request::Load { library: Library::Server { address } }) => {
+            !matches!(address.endpoint, Endpoint::Tcp { .. })
+        }
+        Ok(Request::Load { library }) => library != Library::Nothing,
+        // The worker reads it by the same types.
+        Ok(_) | Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::address::ServerAddress;
+    use model::workload::sql::Dialect;
+
+    #[test]
+    fn the_other_host_names_servers_and_no_code() {
+        let asked =
+            |library: Library| loads_code(&serde_json::to_string(&Request::Load { library }).unwrap());
+        let server = |endpoint| Library::Server {
+            address: ServerAddress::new(Dialect::Postgres, endpoint, "me", "db"),
+        };
+        let path = PathBuf::from("/tmp/code.so");
+        assert!(asked(Library::RocksDb { path: path.clone() }));
+        assert!(asked(Library::Fio { program: path.clone(), target: None }));
+        assert!(asked(server(Endpoint::Socket { path })));
+        assert!(!asked(server(Endpoint::Tcp { host: "10.0.0.1".to_owned(), port: 5432 })));
+        assert!(!asked(Library::Nothing));
+        assert!(!loads_code("{\"request\":\"exit\"}"));
     }
 }
