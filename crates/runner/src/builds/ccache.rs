@@ -7,7 +7,7 @@
 use super::settings::{RECORD, UseOfCcache};
 use super::source::remove_file;
 use super::{BuildError, io_error};
-use crate::doctor::found_on_path;
+use crate::doctor::{all_on_path, found_on_path};
 use crate::marked_dir::create_marked_dir;
 use crate::remote::quoted;
 use std::collections::BTreeMap;
@@ -17,6 +17,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const PROGRAM: &str = "ccache";
+/// What of a cache is ours; known to ccache 4.5 and newer.
+const NAMESPACE: &str = "dbdyno";
 /// In the workshop: scripts with the names of the compilers.
 const COMPILERS: &str = "compilers";
 /// Among them: gives the compiler the flag back that ccache does not see.
@@ -75,6 +77,8 @@ pub(super) fn prepare(
         [
             ("PATH", format!("{}:{path}", directory.display())),
             ("CCACHE_DIR", shown(&cache)),
+            // The configuration of the host may name a cache that others share: what they put there was not compiled with the flag that ccache does not see.
+            ("CCACHE_NAMESPACE", NAMESPACE.to_owned()),
             // Checkouts of other builds have other paths: below this one they are taken relative to the directory that is compiled in,
             ("CCACHE_BASEDIR", shown(builds)),
             // which itself is only in the debug info.
@@ -98,10 +102,17 @@ impl Ccache {
 fn compilers(environment: &BTreeMap<String, String>) -> BTreeMap<String, PathBuf> {
     let named = ["CC", "CXX"].into_iter().filter_map(|variable| environment.get(variable));
     let found = |name: &String| {
-        let compiler = found_on_path(name).filter(|path| path.is_absolute() && !name.contains('/'))?;
+        let mut all = all_on_path(name).into_iter().filter(|path| !is_ccache(path));
+        let compiler = all.next().filter(|path| path.is_absolute() && !name.contains('/'))?;
         Some((name.clone(), compiler))
     };
     named.filter_map(found).collect()
+}
+
+/// A link with the name of a compiler, as distributions put them into `/usr/lib/ccache`. It looks for the compiler in the search path, where the first one
+/// is the script that called it.
+fn is_ccache(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| real.file_name().is_some_and(|name| name == PROGRAM))
 }
 
 /// A script in the place of a compiler. ccache is asked about compilations alone: it would only pass links and questions on. Where it sees the flag that
@@ -197,6 +208,18 @@ mod tests {
         assert_eq!(counted(log).as_deref(), Some("ccache: 2 of 4 compilations from the cache"));
         assert_eq!(counted(""), None);
         assert_eq!(counted("\n"), None);
+    }
+
+    #[test]
+    fn a_link_to_ccache_is_no_compiler() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        fs::write(path("ccache"), "").unwrap();
+        fs::write(path("gcc-12"), "").unwrap();
+        std::os::unix::fs::symlink("ccache", path("gcc")).unwrap();
+        std::os::unix::fs::symlink("gcc-12", path("cc")).unwrap();
+        assert!(is_ccache(&path("gcc")));
+        assert!(!is_ccache(&path("cc")) && !is_ccache(&path("not-there")));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub mod settings;
 mod storage;
 mod tools;
 
-pub(crate) use moment::found_on_path;
+pub(crate) use moment::{all_on_path, found_on_path};
 pub use moment::{Moment, free_space};
 
 use model::doctor::{Check, CheckStatus, Setting};

@@ -233,11 +233,18 @@ fn ancestors(root: &Root, pid: u32) -> Vec<u32> {
 
 /// The file that a shell would run if it were told this name.
 pub(crate) fn found_on_path(program: &str) -> Option<PathBuf> {
+    all_on_path(program).into_iter().next()
+}
+
+/// All of this name, in the order of the search path.
+pub(crate) fn all_on_path(program: &str) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut files = std::env::split_paths(&path).map(|directory| directory.join(program));
-    files.find(|file| {
-        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    })
+    let files = std::env::split_paths(&path).map(|directory| directory.join(program));
+    files
+        .filter(|file| {
+            fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        })
+        .collect()
 }
 
 fn tools() -> BTreeMap<String, String> {
