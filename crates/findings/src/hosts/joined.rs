@@ -113,8 +113,10 @@ fn append(all: &mut RunRecord, other: RunRecord) {
         other.seconds.into_iter().map(|(key, seconds)| (later(key), seconds)).collect();
     all.seconds.extend(seconds);
     for mut warning in other.warnings {
-        if let Warning::FailedOperations { launch, .. } = &mut warning.warning {
-            *launch += before;
+        if let Warning::FailedOperations { launch: round, .. } | Warning::BehindItsRate { round, .. } =
+            &mut warning.warning
+        {
+            *round += before;
         }
         if !all.warnings.contains(&warning) {
             all.warnings.push(warning);
@@ -127,6 +129,7 @@ mod tests {
     use super::*;
     use crate::Comparison;
     use crate::judge::Evidence;
+    use model::record::RunWarning;
 
     fn heads(records: &[RunRecord]) -> Vec<Head<'_>> {
         records.iter().map(|record| (&record.plan, &record.host)).collect()
@@ -168,6 +171,19 @@ mod tests {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), 3 * trials, "two trials have one key");
+        let behind = |round| RunWarning {
+            step: None,
+            warning: Warning::BehindItsRate {
+                subject: "s".to_owned(),
+                step: "s".to_owned(),
+                round,
+                achieved: 1.0,
+                rate: 2.0,
+            },
+        };
+        let warned = RunRecord { warnings: vec![behind(1)], ..one.clone() };
+        let warnings = joined(vec![warned.clone(), warned]).map(|record| record.warnings);
+        assert_eq!(warnings, Some(vec![behind(1), behind(rounds + 1)]), "each says which round it is of");
         let view = Comparison::of(&all, &Evidence::default());
         assert_eq!(view.run.launches, 3 * rounds);
         assert_eq!(joined(vec![one.clone()]).map(|record| record.trials), Some(one.trials));
