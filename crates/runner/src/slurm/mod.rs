@@ -7,10 +7,15 @@ use crate::process::child;
 use directory::PlacedProgram;
 use formats::ParseError;
 use formats::slurm::{ACCOUNT_FORMAT, Accounted, QUEUE_FORMAT, QueuedJob};
+use std::env;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+
+/// Variables by which users filter and arrange what Slurm's programs do for them: jobs that were left out would be taken for lost. Those of sbatch stay, by
+/// which sites choose a partition or an account.
+const HABITS: [&str; 4] = ["SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_"];
 
 /// Jobs of a campaign: ids of runs tell so many apart that begin in the same second.
 pub const MOST_JOBS: u32 = 255;
@@ -201,6 +206,11 @@ fn run(program: &'static str, arguments: &[String]) -> Result<String, SlurmError
         .stderr(Stdio::piped())
         // Ctrl-C on our terminal is for us.
         .process_group(0);
+    for (name, _) in env::vars_os() {
+        if HABITS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes())) {
+            command.env_remove(name);
+        }
+    }
     child::die_with_controller(&mut command);
     let ended = command.output().map_err(|source| SlurmError::Start { program, source })?;
     if ended.status.success() {
