@@ -26,6 +26,8 @@ const LOOK: Duration = Duration::from_millis(300);
 const LOOK_AT_QUEUE: Duration = Duration::from_secs(3);
 /// So long nothing of a job has to be there after Slurm has said that it is over: what a node wrote is seen a moment later elsewhere.
 const SEEN_LATER: Duration = Duration::from_secs(5);
+/// A job that runs still so long after it was to stop is told again: while its prolog runs nobody hears the signal. A job that has heard it ignores a second one.
+const STOP_AGAIN: Duration = Duration::from_secs(30);
 /// So long Slurm may not answer, as when its controller is started again.
 const MOST_SILENCE: Duration = Duration::from_secs(600);
 /// Why every job waits now and then; of other reasons the user hears.
@@ -195,7 +197,15 @@ impl InSlurm {
         let is_new = self.begun().submitted.contains_key(&job.number);
         let mut log = directory.log(!is_new);
         let (mut node, mut reason, mut over_since) = (None::<String>, None::<String>, None);
+        let mut stopped_at = None;
         loop {
+            if interrupt::requested() {
+                let at = stopped_at.get_or_insert_with(Instant::now);
+                if at.elapsed() > STOP_AGAIN {
+                    self.stop(job);
+                    *at = Instant::now();
+                }
+            }
             let mut lines = Vec::new();
             log.new_lines(|line| lines.push(line.to_owned()));
             let seen = self.look(id)?;
@@ -231,7 +241,9 @@ impl InSlurm {
                         return Ok(lost(&seen, id, &directory));
                     }
                 }
-                Seen::Job(_) | Seen::Unknown => {}
+                // Somebody may have put it back into the queue.
+                Seen::Job(_) => over_since = None,
+                Seen::Unknown => {}
             }
             thread::sleep(LOOK);
         }
