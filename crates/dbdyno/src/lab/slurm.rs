@@ -157,10 +157,25 @@ impl InSlurm {
             placed: &self.placed,
             words: &self.words,
         };
-        let array = submission.submit()?;
-        let mut begun = self.begun();
-        begun.submitted.extend(numbers.iter().map(|number| (*number, format!("{array}_{number}"))));
+        let submitted = match submission.submit() {
+            Ok(array) => numbers.iter().map(|number| (*number, format!("{array}_{number}"))).collect(),
+            // It may have taken them all the same: an answer can be lost, or be none that is understood.
+            Err(error) => match self.in_queue(numbers) {
+                taken if taken.is_empty() => return Err(error),
+                taken => taken,
+            },
+        };
+        self.begun().submitted.extend(submitted);
         Ok(())
+    }
+
+    /// Those of these jobs that wait or run, with their ids; none if Slurm does not answer.
+    fn in_queue(&self, numbers: &[u32]) -> BTreeMap<u32, String> {
+        let queue = slurm::queue(&self.campaign).unwrap_or_default().into_iter();
+        queue
+            .filter(|job| matches!(job.phase, Phase::Waiting | Phase::Running))
+            .filter_map(|job| Some((job.task.filter(|task| numbers.contains(task))?, job.id)))
+            .collect()
     }
 
     fn begun(&self) -> MutexGuard<'_, Begun> {
