@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow};
 use formats::slurm::{Phase, QueuedJob};
 use model::job::{Job, JobState, Slurm};
 use model::plan_file::PlanFile;
+use runner::clock;
 use runner::remote::job::Ended;
 use runner::remote::program::OwnProgram;
 use runner::slurm::directory::{JobDirectory, PlacedProgram};
@@ -281,8 +282,8 @@ impl Carrier for InSlurm {
             let ended = directory.ended();
             let there =
                 queue.iter().find(|one| one.task == Some(job.number) && is_there(one, ended.is_some()));
-            if let (Some(there), Some(slurm)) = (there, &mut job.slurm) {
-                slurm.id = Some(there.id.clone());
+            if let Some(there) = there {
+                wait(job, &there.id);
                 is_one_there = true;
                 continue;
             }
@@ -307,8 +308,8 @@ impl Carrier for InSlurm {
         }
         let begun = self.begun();
         for job in jobs.iter_mut() {
-            if let (Some(id), Some(slurm)) = (begun.submitted.get(&job.number), &mut job.slurm) {
-                slurm.id = Some(id.clone());
+            if let Some(id) = begun.submitted.get(&job.number) {
+                wait(job, id);
             }
         }
         Ok(())
@@ -339,6 +340,14 @@ impl Carrier for InSlurm {
             let _ = slurm::stop(id);
         }
     }
+}
+
+/// It may wait for hours: until it is heard of, readers must not see how it ended before.
+fn wait(job: &mut Job, id: &str) {
+    if let Some(slurm) = &mut job.slurm {
+        slurm.id = Some(id.to_owned());
+    }
+    (job.state, job.message, job.changed_at_us) = (JobState::Waiting, None, clock::epoch_us());
 }
 
 /// Why a job has ended that has not written down how.
