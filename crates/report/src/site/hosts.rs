@@ -102,7 +102,10 @@ fn job_rows(jobs: &[Job]) -> Markup {
                 th.site-whole scope="row" {
                     @if !of_same(place) { a href=(links::campaign(&job.campaign)) { (name(&job.campaign)) } }
                 }
-                td { (name(&job.label())) }
+                td {
+                    (name(&job.label()))
+                    @if let Some(id) = job.slurm.as_ref().and_then(|slurm| slurm.id.as_ref()) { ", " (name(id)) " in Slurm" }
+                }
                 td { (job.state.name()) }
                 td.site-whole { (time(job.changed_at_us)) }
                 td { @if let Some(message) = &job.message { (sentence(message)) } }
