@@ -14,8 +14,8 @@ pub mod settings;
 mod storage;
 mod tools;
 
-pub(crate) use moment::{all_on_path, found_on_path};
 pub use moment::{Moment, free_space};
+pub(crate) use moment::{all_on_path, found_on_path};
 
 use model::doctor::{Check, CheckStatus, Setting};
 use model::host::Host;
