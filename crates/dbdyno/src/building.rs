@@ -48,7 +48,9 @@ impl Building {
         let has = |file: &Path| source.has(&version, file, scratch.path(), &interrupt::requested);
         let ready = recipes.choose(&recipe.names, &set, &has, &Compiler::found).map_err(as_usage)?;
         let building = Building::of(places, engine, source, ready, recipe.timeout.map(Nanos::from))?;
-        Ok((Building { is_set: !set.is_empty(), ..building }, version))
+        // With and without ccache it is one build, which has one name.
+        let is_set = set.iter().any(|(name, _)| name != "ccache");
+        Ok((Building { is_set, ..building }, version))
     }
 
     /// By a command of the user's.
