@@ -268,7 +268,8 @@ impl Builder {
 
     /// Each command in a shell of its own: what fails in the middle of `a && b` ends such a shell, and would not end the script.
     fn script(&self) -> String {
-        let mut script = String::from("set -e\n");
+        // A server that root starts runs as another user, who must reach what is installed; a job of another dbdyno has the umask 077.
+        let mut script = String::from("umask 022\nset -e\n");
         // A build directory that is configured stays so; one whose configuring failed does not count.
         let configure = self.recipe.configure.as_deref().unwrap_or(":");
         let _ = writeln!(script, "if [ ! -e {CONFIGURED} ]; then\n(\n{configure}\n)\ntouch {CONFIGURED}\nfi");
