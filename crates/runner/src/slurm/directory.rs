@@ -309,6 +309,15 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_was_given_up_does_not_say_that_the_job_has_ended() {
+        let root = tempfile::tempdir().unwrap();
+        let job = directory(root.path());
+        // It begins on another node meanwhile.
+        assert!(script(root.path(), "echo n2 >node", "n1").status().unwrap().success());
+        assert_eq!((job.ended(), job.node().as_deref()), (None, Some("n2")));
+    }
+
+    #[test]
     fn the_signal_that_stops_a_job_reaches_dbdyno_once() {
         let root = tempfile::tempdir().unwrap();
         let job = directory(root.path());

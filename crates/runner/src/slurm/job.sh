@@ -45,5 +45,6 @@ else
 fi
 # So early that it had not begun to listen.
 if test "$status" = 143 && test -n "$is_stopped$is_ended_by_slurm"; then status=130; fi
-echo "$status" >ended.new && mv ended.new ended
+# A node that Slurm cannot reach is given up, and the job may have begun again on another one.
+if test "$(cat node)" = "$node"; then echo "$status" >ended.new && mv ended.new ended; fi
 exit "$status"
