@@ -3,7 +3,7 @@
 
 use crate::fio::{Fio, FioError, FioStep};
 use crate::heap;
-use crate::operation::{self, OperationError, Target, with_causes};
+use crate::operation::{self, OperationError, Target};
 use crate::rocksdb::api::{Api, LoadError};
 use crate::rocksdb::database::{Database, EngineError, Options};
 use crate::rocksdb::image::{ImagePlan, bulk_load};
@@ -14,6 +14,7 @@ use crate::sql::connection::Connection;
 use crate::sql::{self, SqlError, WireError};
 use crate::step::{BlockOrder, RunningStep, StepError, StepLatency, TellStream};
 use model::address::ServerAddress;
+use model::causes::with_causes;
 use model::query_plan;
 use model::units::Bytes;
 use model::wire::{EngineText, FailureKind, Library, Reply, Request, StepSetup, Stream};

@@ -7,6 +7,7 @@ pub mod address;
 pub mod block;
 pub mod block_cache;
 pub mod build;
+pub mod causes;
 pub mod config;
 pub mod counter;
 pub mod doctor;

@@ -188,8 +188,7 @@ impl<'a> Lab<'a> {
         Ok(ending)
     }
 
-    /// The store is opened before anything is begun, so that one that cannot be used is told at once. Of a campaign that was refused as a whole
-    /// nothing is written.
+    /// Opens the store first: if it cannot be used, the user hears so before any job is submitted. If all jobs are refused, nothing is written.
     fn begin(&mut self, carrier: &dyn Carrier) -> anyhow::Result<()> {
         let mut writer = paths::open_store(self.places)?;
         let begun = carrier.begin(&mut self.jobs, &|text| self.progress.say(text));
@@ -303,7 +302,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// What begins a job and resumes it, beside its store and which one it is.
+/// The arguments of dbdyno that begin or resume a job, without `--store` and `--job`.
 ///
 /// # Errors
 /// A work directory whose name is no UTF-8.
@@ -318,11 +317,6 @@ fn words(places: &Places, arguments: &Run) -> anyhow::Result<Vec<String>> {
         None => Vec::new(),
     };
     Ok([&["run", PLAN], speed, retry, &work_dir].concat().into_iter().map(str::to_owned).collect())
-}
-
-/// Which job it is, as [`JobHere`] reads it.
-fn told(job: &Job) -> String {
-    format!("{}:{}:{}", job.campaign, job.number, job.seed)
 }
 
 /// Whether what was begun may go on, and only the way to it is lost.
@@ -373,6 +367,18 @@ pub struct JobHere {
     pub seed: u64,
 }
 
+impl JobHere {
+    fn of(job: &Job) -> JobHere {
+        JobHere { campaign: job.campaign.clone(), number: job.number, seed: job.seed }
+    }
+}
+
+impl std::fmt::Display for JobHere {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}:{}", self.campaign, self.number, self.seed)
+    }
+}
+
 impl std::str::FromStr for JobHere {
     type Err = String;
 
@@ -395,6 +401,7 @@ mod tests {
     #[test]
     fn a_job_is_read_back_and_what_is_none_refused() {
         let job = JobHere { campaign: "20261127-160000-3fa9".to_owned(), number: 2, seed: u64::MAX };
+        assert_eq!(job.to_string(), "20261127-160000-3fa9:2:18446744073709551615");
         assert_eq!("20261127-160000-3fa9:2:18446744073709551615".parse(), Ok(job));
         for text in ["", "a", "a:1", ":1:2", "a:x:2", "a:1:2:3"] {
             assert!(text.parse::<JobHere>().is_err(), "{text}");

@@ -2,7 +2,7 @@
 //! only where a job is and whether it is still there.
 
 use super::bundle::{self, Files};
-use super::{Carrier, Fetched, Heard};
+use super::{Carrier, Fetched, Heard, JobHere};
 use crate::cli::SlurmJobs;
 use crate::exit::usage;
 use crate::interrupt;
@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(300);
 /// How often Slurm is asked for all jobs together: its controller serves a whole cluster.
 const LOOK_AT_QUEUE: Duration = Duration::from_secs(3);
-/// So long nothing of a job has to be there after Slurm has said that it is over: what a node wrote is seen a moment later elsewhere.
+/// How long a job's files are waited for after Slurm has said that it is over: on a shared file system other hosts see them a moment later.
 const SEEN_LATER: Duration = Duration::from_secs(5);
-/// A job that runs still so long after it was to stop is told again: while its prolog runs nobody hears the signal. A job that has heard it ignores a second one.
+/// When the signal to stop is sent again to a job that still runs: nobody hears it while the job's prolog runs. A job that has heard it ignores a second one.
 const STOP_AGAIN: Duration = Duration::from_secs(30);
-/// So long Slurm may not answer, as when its controller is started again.
+/// How long Slurm may not answer, as when its controller is started again.
 const MOST_SILENCE: Duration = Duration::from_secs(600);
 /// Why every job waits now and then; of other reasons the user hears.
 const USUAL_REASONS: [&str; 4] = ["Resources", "Priority", "JobArrayTaskLimit", "BeginTime"];
@@ -291,7 +291,7 @@ impl Carrier for InSlurm {
                 continue;
             }
             if !directory.has_files() {
-                let which = super::told(job);
+                let which = JobHere::of(job).to_string();
                 directory.put_files(&bundle::of_job(job, self.files.as_ref())?, &which)?;
                 made.push(directory.clone());
             }

@@ -1,7 +1,7 @@
 //! Jobs that ssh brings to their hosts: each from a look at its host to its store.
 
 use super::bundle::{self, Files};
-use super::{Carrier, Fetched, Heard};
+use super::{Carrier, Fetched, Heard, JobHere};
 use crate::interrupt;
 use anyhow::anyhow;
 use model::job::Job;
@@ -78,7 +78,7 @@ impl Carrier for BySsh {
     fn carry_out(&self, job: &Job, tell: &dyn Fn(Heard)) -> anyhow::Result<Fetched> {
         let name = name_of(job);
         let mut words = self.words.clone();
-        words.extend(["--job".to_owned(), super::told(job)]);
+        words.extend(["--job".to_owned(), JobHere::of(job).to_string()]);
         let on_host = self.on_host(job, &name, &words)?;
         let there = on_host.prepare()?;
         self.register(&there, &job.host)?;

@@ -6,6 +6,7 @@ use super::cache::Cache;
 use super::pages;
 use super::router::{Route, route};
 use findings::conditions::RunConditions;
+use model::causes::with_causes;
 use report::document::Sentence;
 use report::site::compare::RunFigures;
 use report::site::links;
@@ -204,7 +205,7 @@ impl Site {
             | store::Error::Sql { .. }
             | store::Error::DuplicateRun { .. }
             | store::Error::RunNotBegun { .. } => {
-                Answer::page(500, message::page(&said("The store cannot be read", &causes(error))))
+                Answer::page(500, message::page(&said("The store cannot be read", &with_causes(error))))
             }
         }
     }
@@ -232,16 +233,6 @@ pub(super) fn said(title: &str, text: &str) -> Message {
 
 fn text(status: u16, text: &str) -> Answer {
     Answer::new(status, Kind::TEXT, format!("{text}\n"))
-}
-
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use model::host::Host;
 use model::plan::{Design, Plan, Subject};
 use model::record::{RunRecord, RunStatus};
 use model::warning::Warning;
-use std::collections::BTreeMap;
 
 /// What decides whether two runs are joined.
 pub type Head<'a> = (&'a Plan, &'a Host);
@@ -61,12 +60,8 @@ pub fn joined(records: Vec<RunRecord>) -> Option<RunRecord> {
 }
 
 /// The rounds of the other one come behind those that are there.
-fn append(all: &mut RunRecord, other: RunRecord) {
-    let before = all.plan.layout.rounds;
-    let numbers =
-        all.blocks.iter().map(|block| block.image).chain(all.images.iter().map(|image| image.image));
-    let images = numbers.max().map_or(0, |last| last + 1);
-    let later = |key: TrialKey| TrialKey { launch: key.launch + before, ..key };
+fn append(all: &mut RunRecord, mut other: RunRecord) {
+    renumber(&mut other, all.plan.layout.rounds, images(all).max().map_or(0, |last| last + 1));
     all.plan.layout.rounds += other.plan.layout.rounds;
     if all.status == RunStatus::Ended(RunOutcome::Done) {
         all.status = other.status;
@@ -75,53 +70,48 @@ fn append(all: &mut RunRecord, other: RunRecord) {
     all.ended_at_us = all.ended_at_us.zip(other.ended_at_us).map(|(one, other)| one.max(other));
     // What measuring cost is that of a run.
     all.cost = None;
-    all.launches.extend(other.launches.into_iter().map(|mut launch| {
-        launch.launch += before;
-        launch
-    }));
-    all.images.extend(other.images.into_iter().map(|mut image| {
-        image.launch += before;
-        image.image += images;
-        image
-    }));
-    all.blocks.extend(other.blocks.into_iter().map(|mut block| {
-        block.trial = later(block.trial);
-        block.image += images;
-        block
-    }));
-    all.trials.extend(other.trials.into_iter().map(|mut trial| {
-        trial.trial = later(trial.trial);
-        trial
-    }));
-    all.shapes.extend(other.shapes.into_iter().map(|mut shape| {
-        shape.trial = later(shape.trial);
-        shape
-    }));
-    all.step_exits.extend(other.step_exits.into_iter().map(|mut exit| {
-        exit.launch += before;
-        exit
-    }));
-    all.engine_texts.extend(other.engine_texts.into_iter().map(|mut text| {
-        text.trial = later(text.trial);
-        text
-    }));
-    all.engine_works.extend(other.engine_works.into_iter().map(|mut work| {
-        work.launch += before;
-        work
-    }));
-    let seconds: BTreeMap<_, _> =
-        other.seconds.into_iter().map(|(key, seconds)| (later(key), seconds)).collect();
-    all.seconds.extend(seconds);
-    for mut warning in other.warnings {
-        if let Warning::FailedOperations { launch: round, .. } | Warning::BehindItsRate { round, .. } =
-            &mut warning.warning
-        {
-            *round += before;
-        }
+    all.launches.append(&mut other.launches);
+    all.images.append(&mut other.images);
+    all.blocks.append(&mut other.blocks);
+    all.trials.append(&mut other.trials);
+    all.shapes.append(&mut other.shapes);
+    all.step_exits.append(&mut other.step_exits);
+    all.engine_texts.append(&mut other.engine_texts);
+    all.engine_works.append(&mut other.engine_works);
+    all.seconds.append(&mut other.seconds);
+    for warning in other.warnings {
         if !all.warnings.contains(&warning) {
             all.warnings.push(warning);
         }
     }
+}
+
+fn images(record: &RunRecord) -> impl Iterator<Item = u32> {
+    record.blocks.iter().map(|block| block.image).chain(record.images.iter().map(|image| image.image))
+}
+
+/// Gives all rounds and images of a run numbers behind so many others.
+fn renumber(record: &mut RunRecord, rounds: u32, images: u32) {
+    let trials = record.blocks.iter_mut().map(|block| &mut block.trial.launch);
+    let trials = trials.chain(record.trials.iter_mut().map(|trial| &mut trial.trial.launch));
+    let trials = trials.chain(record.shapes.iter_mut().map(|shape| &mut shape.trial.launch));
+    let trials = trials.chain(record.engine_texts.iter_mut().map(|text| &mut text.trial.launch));
+    let launches = record.launches.iter_mut().map(|launch| &mut launch.launch);
+    let launches = launches.chain(record.step_exits.iter_mut().map(|exit| &mut exit.launch));
+    let launches = launches.chain(record.engine_works.iter_mut().map(|work| &mut work.launch));
+    let warned = record.warnings.iter_mut().filter_map(|warning| match &mut warning.warning {
+        Warning::FailedOperations { launch: round, .. } | Warning::BehindItsRate { round, .. } => Some(round),
+        _ => None,
+    });
+    trials.chain(launches).chain(warned).for_each(|round| *round += rounds);
+    for image in &mut record.images {
+        image.launch += rounds;
+        image.image += images;
+    }
+    record.blocks.iter_mut().for_each(|block| block.image += images);
+    let later = |key: TrialKey| TrialKey { launch: key.launch + rounds, ..key };
+    record.seconds =
+        std::mem::take(&mut record.seconds).into_iter().map(|(key, of)| (later(key), of)).collect();
 }
 
 #[cfg(test)]

@@ -24,12 +24,12 @@ use compact::Compact;
 use get::Get;
 use iterate::{Seek, Sequential};
 use model::address::ServerAddress;
+use model::causes::with_causes;
 use model::wire::StepSetup;
 use model::workload::Operation;
 use model::workload::sql::Tables;
 use multi_get::MultiGet;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -69,17 +69,6 @@ impl OperationError {
     pub fn with_causes(&self) -> String {
         with_causes(self)
     }
-}
-
-/// An error and all that caused it: replies and blocks carry one text.
-pub fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 /// What a step runs against.

@@ -14,6 +14,7 @@ use crate::process::tree::FreezeError;
 use crate::process::worker::WorkerCommand;
 use crate::process::worker_process::{AfterReply, LocalProcess, WorkerProcess};
 use model::address::Endpoint;
+use model::causes::with_causes;
 use model::environment::Environment;
 use model::event::RunEvent;
 use model::units::Nanos;
@@ -348,7 +349,7 @@ impl ClientSide {
             directory: self.place.directory.clone(),
             environment: Environment::default(),
         };
-        let (process, stdout) = LocalProcess::start(&command).map_err(|error| told(&error))?;
+        let (process, stdout) = LocalProcess::start(&command).map_err(|error| with_causes(&error))?;
         let hears = self.hears.clone();
         std::thread::spawn(move || {
             let mut stdout = BufReader::new(stdout);
@@ -394,17 +395,6 @@ impl Drop for ClientSide {
         self.sender = None;
         self.wait_for_ssh();
     }
-}
-
-/// An error with what caused it.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 fn keep_end(mut from: impl Read, said: &Mutex<Vec<u8>>) {

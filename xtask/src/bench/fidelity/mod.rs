@@ -261,9 +261,7 @@ impl Sides<'_> {
         // What few events read depends on what was drawn for them, which has to be in the interval.
         let are_few = long <= LEAST;
         let kept = (!are_few).then(|| taped(seed)).transpose()?;
-        let cpu_of_pair = |pair| {
-            let drawn = if are_few { Some(taped(scrambled(seed, pair))?) } else { None };
-            let [of_long, of_short] = drawn.as_ref().or(kept.as_ref()).context("nothing was recorded")?;
+        let cpu_of_pair = |pair: u64, [of_long, of_short]: &[[Tape; 2]; 2]| {
             self.renew(case)?;
             let purge_is_held = self.hold_purge()?;
             let ours_first = scrambled(seed, pair) & 1 == 0;
@@ -274,7 +272,11 @@ impl Sides<'_> {
             };
             Ok([cpu_ns(Side::Classic), cpu_ns(Side::Ours)])
         };
-        (0..pairs).map(cpu_of_pair).collect()
+        let of_pair = |pair| match &kept {
+            Some(tapes) => cpu_of_pair(pair, tapes),
+            None => cpu_of_pair(pair, &taped(scrambled(seed, pair))?),
+        };
+        (0..pairs).map(of_pair).collect()
     }
 
     /// What a client sends in a run of so many events; of other values in each: what a row has already is no update.

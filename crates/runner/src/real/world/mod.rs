@@ -34,6 +34,7 @@ use crate::server::Server;
 use crate::server::elsewhere::DROP_AFTER_INTERRUPT;
 use crate::unwritable::Unwritable;
 use model::block::Side;
+use model::causes::with_causes;
 use model::event::RunEvent;
 use model::host::HarnessCost;
 use model::plan::Plan;
@@ -193,12 +194,7 @@ impl RealWorld {
     }
 
     fn fail(&self, worker: WorkerId, doing: &str, error: &dyn Error) -> Failure {
-        let mut reason = format!("{}, {doing}: {error}", self.labels[worker.side]);
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            reason.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
+        let mut reason = format!("{}, {doing}: {}", self.labels[worker.side], with_causes(error));
         let severity = if let Some(disk) = self.unwritable(worker.side, &reason) {
             let (state, remedy) = (disk.state(), disk.remedy());
             reason.push_str(&match self.elsewhere(worker.side) {
