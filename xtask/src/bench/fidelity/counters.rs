@@ -16,6 +16,16 @@ impl Counters {
         Counters(text.lines().filter_map(number).collect())
     }
 
+    pub fn of<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) -> Counters {
+        Counters(named.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect())
+    }
+
+    /// These, and of what both have the others.
+    pub fn with(mut self, others: Counters) -> Counters {
+        self.0.extend(others.0);
+        self
+    }
+
     /// What has been counted since; of what either does not have nothing.
     pub fn since(&self, before: &Counters) -> Counters {
         let delta = |(name, value): (&String, &f64)| Some((name.clone(), value - before.0.get(name)?));
@@ -32,17 +42,27 @@ impl Counters {
 pub struct Known {
     /// So much for each of this.
     pub bytes: f64,
+    /// And so much for each column that an answer describes.
+    pub bytes_a_column: f64,
     pub of_each: &'static str,
     pub why: &'static str,
 }
 
 /// MariaDB prepares them for sysbench; as text, as MySQL has them of everybody, BEGIN is 4 bytes shorter and COMMIT 3.
-const TRANSACTIONS_AS_TEXT: Known =
-    Known { bytes: 7.0, of_each: "Com_commit", why: "intended: BEGIN and COMMIT as text" };
-/// MariaDB's library, which Debian's sysbench has, is sent an end of the columns' descriptions in each answer with rows; ours and MySQL's library do
-/// without it.
-const NO_END_OF_COLUMNS: Known =
-    Known { bytes: 7.0, of_each: "Com_select", why: "intended: no end of columns" };
+const TRANSACTIONS_AS_TEXT: Known = Known {
+    bytes: 7.0,
+    bytes_a_column: 0.0,
+    of_each: "Com_commit",
+    why: "intended: BEGIN and COMMIT as text",
+};
+/// MariaDB's library, which Debian's sysbench has, is sent more in each answer with rows: an end of the columns' descriptions, and in each of those the
+/// length of a name of its type, which is 0. Ours and MySQL's library do without them. MariaDB describes the columns of a prepared statement once.
+const NO_END_OF_COLUMNS: Known = Known {
+    bytes: 7.0,
+    bytes_a_column: 1.0,
+    of_each: "Com_select",
+    why: "intended: no end of columns, no names of types",
+};
 
 /// One thing that is compared.
 #[derive(Debug, Clone, Copy)]
@@ -169,11 +189,11 @@ pub fn measures(dialect: Dialect) -> &'static [Measure] {
 }
 
 impl Measure {
-    /// What of the classic client's is known to be missing in ours, per event.
-    pub fn known_per_event(&self, long: &Counters, short: &Counters, events: f64) -> f64 {
+    /// What of the classic client's is known to be missing in ours, per event, of statements whose answers describe so many columns.
+    pub fn known_per_event(&self, long: &Counters, short: &Counters, events: f64, columns: f64) -> f64 {
         let of_each = |known: Known| {
             let times = long.sum(&[known.of_each])? - short.sum(&[known.of_each])?;
-            Some(known.bytes * times / events)
+            Some((known.bytes + known.bytes_a_column * columns) * times / events)
         };
         self.known.and_then(of_each).unwrap_or(0.0)
     }
@@ -199,5 +219,11 @@ mod tests {
         let of = measure("m", &["a.x"], SAME);
         let short = Counters::parse("a.x = 5\n");
         assert_eq!(of.per_event(&since, &short, 5.0), Some(2.0));
+        let others = Counters::of([("a.x", "3"), ("d", "4"), ("e", "text")].into_iter());
+        let with = since.with(others);
+        assert_eq!(
+            (with.sum(&["a.x", "b"]), with.sum(&["d"]), with.sum(&["e"])),
+            (Some(3.5), Some(4.0), None)
+        );
     }
 }

@@ -184,7 +184,7 @@ impl Case {
         let written = of("rocksdb.bytes.written");
         let measures = if self.writer.is_some() { ROCKSDB_READS } else { ROCKSDB };
         let both = ((classic.0.counters, classic.1.counters), (ours.0.counters, ours.1.counters));
-        let mut rows = Row::of("rocksdb", self.name, measures, both, operations);
+        let mut rows = Row::of("rocksdb", self.name, measures, both, (operations, 0.0));
         let a_second = |of: [f64; 2]| [of[0] / seconds[0], of[1] / seconds[1]];
         if self.writer.is_some() {
             rows.push(Row::of_pairs("rocksdb", self.name, &WRITER, &[a_second(written)])?);

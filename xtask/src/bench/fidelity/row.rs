@@ -49,19 +49,19 @@ impl Row {
         Ok(Row { engine, step, measure, classic, ours, known: 0.0, ratios: Some(ratios) })
     }
 
-    /// Those of a step, of long and short runs whose numbers of events differ by `events`; of what neither client does there is none.
+    /// Those of a step, of long and short runs whose numbers of events differ by `events`, whose answers describe so many columns each; of what neither client does there is none.
     pub fn of(
         engine: &'static str,
         step: &'static str,
         measures: &'static [Measure],
         ((classic_long, classic_short), (our_long, our_short)): ((Counters, Counters), (Counters, Counters)),
-        events: f64,
+        (events, columns): (f64, f64),
     ) -> Vec<Row> {
         let row = |measure: &'static Measure| {
             let classic = measure.per_event(&classic_long, &classic_short, events)?;
             let ours = measure.per_event(&our_long, &our_short, events)?;
             let is_nothing = classic.abs() < NOTHING && ours.abs() < NOTHING;
-            let known = measure.known_per_event(&classic_long, &classic_short, events);
+            let known = measure.known_per_event(&classic_long, &classic_short, events, columns);
             (!is_nothing).then_some(Row { engine, step, measure, classic, ours, known, ratios: None })
         };
         measures.iter().filter_map(row).collect()
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_is_known_to_differ_has_to_differ_by_that() {
         let bytes = measures(Dialect::Mysql).iter().find(|measure| measure.name == "bytes sent").unwrap();
-        // Eleven answers with rows have eleven ends of columns of 7 bytes.
+        // Eleven answers with rows have eleven ends of columns of 7 bytes, and of each of the four columns an empty name.
         let verdict = |ours: f64| {
             let counters = |sent: f64| Counters::parse(&format!("Bytes_sent = {sent}\nCom_select = 11\n"));
             let none = || Counters::parse("Bytes_sent = 0\nCom_select = 0\n");
@@ -173,12 +173,12 @@ mod tests {
                 "s",
                 std::slice::from_ref(bytes),
                 ((counters(1561.0), none()), (counters(ours), none())),
-                1.0,
+                (1.0, 4.0),
             );
             rows[0].verdict()
         };
-        assert_eq!(verdict(1561.0 - 77.0), Verdict::Intended);
-        assert_eq!(verdict(1561.0 - 2.0 * 77.0), Verdict::Differs);
+        assert_eq!(verdict(1561.0 - 121.0), Verdict::Intended);
+        assert_eq!(verdict(1561.0 - 2.0 * 121.0), Verdict::Differs);
         assert_eq!(verdict(1561.0), Verdict::Same);
     }
 
