@@ -161,7 +161,7 @@ pub struct Measuring {
     /// A change within plus or minus this is no change, in percent
     #[arg(long, default_value_t = 2.0, value_name = "PERCENT")]
     pub margin: f64,
-    /// Share of false verdicts per step, in percent
+    /// Share of runs without a difference that get a verdict of one in any step, in percent
     #[arg(long, default_value_t = 1.0, value_name = "PERCENT")]
     pub alpha: f64,
     /// Build noise: how much two builds of the same source differ, in percent; `calibrate --builds` measures it

@@ -55,7 +55,7 @@ pub struct Comparison {
     pub base: String,
     /// A change within plus or minus this share is no change.
     pub margin: f64,
-    /// Share of false verdicts per step; of rounds all candidates together, and of false changes per series.
+    /// Share of runs without a difference that get a verdict of one in any step; of rounds, for any candidate; of histories, the share of series with a false change.
     pub alpha: f64,
     /// Those that were measured, by their sides: the base, then the candidates.
     pub subjects: Vec<SubjectView>,

@@ -32,7 +32,7 @@ fn perf(patient: &Patient) -> Check {
     let question = Question {
         id: "perf",
         want: "root, or kernel.perf_event_paranoid at most 1",
-        why: "counters of the CPU and profiles are refused otherwise",
+        why: "at 2 profiles and counters leave out the kernel, above 2 they are refused",
     };
     match patient.fact("kernel.perf_event_paranoid").and_then(|value| value.parse::<i64>().ok()) {
         None => question.unknown("this kernel has no perf events"),
