@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(300);
 const LOOK_AT_QUEUE: Duration = Duration::from_secs(3);
 /// How long a job's files are waited for after Slurm has said that it is over: on a shared file system other hosts see them a moment later.
 const SEEN_LATER: Duration = Duration::from_secs(5);
-/// When the signal to stop is sent again to a job that still runs: nobody hears it while the job's prolog runs. A job that has heard it ignores a second one.
+/// How long after the signal to stop it is sent again to a job that still runs: during the job's prolog it is lost. A job that has received it ignores a second one.
 const STOP_AGAIN: Duration = Duration::from_secs(30);
 /// How long Slurm may not answer, as when its controller is started again.
 const MOST_SILENCE: Duration = Duration::from_secs(600);

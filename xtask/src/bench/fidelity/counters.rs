@@ -16,16 +16,6 @@ impl Counters {
         Counters(text.lines().filter_map(number).collect())
     }
 
-    pub fn of<'a>(named: impl Iterator<Item = (&'a str, &'a str)>) -> Counters {
-        Counters(named.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect())
-    }
-
-    /// These, and of what both have the others.
-    pub fn with(mut self, others: Counters) -> Counters {
-        self.0.extend(others.0);
-        self
-    }
-
     /// What has been counted since; of what either does not have nothing.
     pub fn since(&self, before: &Counters) -> Counters {
         let delta = |(name, value): (&String, &f64)| Some((name.clone(), value - before.0.get(name)?));
@@ -219,11 +209,5 @@ mod tests {
         let of = measure("m", &["a.x"], SAME);
         let short = Counters::parse("a.x = 5\n");
         assert_eq!(of.per_event(&since, &short, 5.0), Some(2.0));
-        let others = Counters::of([("a.x", "3"), ("d", "4"), ("e", "text")].into_iter());
-        let with = since.with(others);
-        assert_eq!(
-            (with.sum(&["a.x", "b"]), with.sum(&["d"]), with.sum(&["e"])),
-            (Some(3.5), Some(4.0), None)
-        );
     }
 }

@@ -222,17 +222,15 @@ impl Sides<'_> {
         self.renew(case)?;
         let purge_is_held = self.hold_purge()?;
         let before = self.status()?;
-        let network_before = self.network()?;
         let began = Instant::now();
         self.run(side, case, events, seed)?;
         let took = began.elapsed();
-        let network = self.network()?.since(&network_before);
         if purge_is_held.is_none() {
             self.settle()?;
         }
         let after = self.status()?;
         drop(purge_is_held);
-        Ok((after.since(&before).with(network), took))
+        Ok((after.since(&before), took))
     }
 
     /// A transaction that may still read all rows as they are now. InnoDB's purge waits for it: what purge logs and counts depends on when it runs,
@@ -378,18 +376,6 @@ impl Sides<'_> {
     fn status(&self) -> anyhow::Result<Counters> {
         let output = self.ask(vec![Request::ReadText { what: EngineText::Status }])?;
         Ok(Counters::parse(&worker::text(&output)?))
-    }
-
-    /// What MySQL counts of bytes, in an answer that is always as long: the status of InnoDB, which is read with all others, is longer or shorter by a
-    /// thousand bytes.
-    fn network(&self) -> anyhow::Result<Counters> {
-        if self.address.dialect != Dialect::Mysql {
-            return Ok(Counters::default());
-        }
-        let mut connection = Connection::open(self.address)?;
-        let rows =
-            connection.read("SHOW GLOBAL STATUS WHERE Variable_name IN ('Bytes_received', 'Bytes_sent')")?;
-        Ok(Counters::of(rows.pairs()))
     }
 
     fn setup(&self, operation: Operation, seed: u64) -> StepSetup {

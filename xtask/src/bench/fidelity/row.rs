@@ -49,7 +49,8 @@ impl Row {
         Ok(Row { engine, step, measure, classic, ours, known: 0.0, ratios: Some(ratios) })
     }
 
-    /// Those of a step, of long and short runs whose numbers of events differ by `events`, whose answers describe so many columns each; of what neither client does there is none.
+    /// Those of a step, of long and short runs whose numbers of events differ by `events`; each answer describes so many columns. There is no row of what neither
+    /// client does.
     pub fn of(
         engine: &'static str,
         step: &'static str,
