@@ -14,7 +14,8 @@ pub struct Case {
     pub script: &'static str,
     /// Beside the connection and the size of the table.
     pub options: &'static [&'static str],
-    /// Events of the long run; the short one has a tenth of them.
+    /// Events of the long run; the short one has a tenth of them. So many that the long one requests 140,000 pages of InnoDB: in one of five runs
+    /// MariaDB itself requested 700, which is to be less than the tolerance of 1 %.
     pub events: u64,
 }
 
@@ -39,7 +40,7 @@ const ONLY_SIMPLE: &[&str] =
 
 /// All of them.
 pub const CASES: [Case; 32] = [
-    case("point-query_range=100", "oltp_point_select", &[], 20_000),
+    case("point-query_range=100", "oltp_point_select", &[], 50_000),
     case("random-points_range=10", OURS, &["--benchmark=random-points", "--range=10"], 10_000),
     case("random-points_range=100", OURS, &["--benchmark=random-points", "--range=100"], 3_000),
     case("random-points_range=1000", OURS, &["--benchmark=random-points", "--range=1000"], 600),
@@ -48,9 +49,9 @@ pub const CASES: [Case; 32] = [
     case("points-notcovered-pk_range=100", OURS, &["--benchmark=points-notcovered-pk", "--range=100"], 3_000),
     case("points-covered-si_range=100", OURS, &["--benchmark=points-covered-si", "--range=100"], 3_000),
     case("points-notcovered-si_range=100", OURS, &["--benchmark=points-notcovered-si", "--range=100"], 3_000),
-    case("range-covered-pk_range=100", OURS, &["--benchmark=range-covered-pk", "--range=100"], 10_000),
-    case("range-notcovered-pk_range=100", OURS, &["--benchmark=range-notcovered-pk", "--range=100"], 10_000),
-    case("range-covered-si_range=100", OURS, &["--benchmark=range-covered-si", "--range=100"], 10_000),
+    case("range-covered-pk_range=100", OURS, &["--benchmark=range-covered-pk", "--range=100"], 20_000),
+    case("range-notcovered-pk_range=100", OURS, &["--benchmark=range-notcovered-pk", "--range=100"], 20_000),
+    case("range-covered-si_range=100", OURS, &["--benchmark=range-covered-si", "--range=100"], 40_000),
     case("range-notcovered-si_range=100", OURS, &["--benchmark=range-notcovered-si", "--range=100"], 10_000),
     case("read-only_range=10", "oltp_read_only", &["--range-size=10"], 3_000),
     case("read-only_range=100", "oltp_read_only", &["--range-size=100"], 2_000),
@@ -64,16 +65,16 @@ pub const CASES: [Case; 32] = [
     // A server may answer the bench itself with 200 bytes more or less, which is nothing of so many.
     case("scan_range=100", OURS, &["--benchmark=scan"], 240),
     case("update-inlist_range=100", OURS, &["--benchmark=update-inlist"], 3_000),
-    case("update-index_range=100", "oltp_update_index", &[], 10_000),
-    case("update-nonindex_range=100", "oltp_update_non_index", &[], 10_000),
-    case("update-one_range=100", OURS, &["--benchmark=update-one"], 10_000),
+    case("update-index_range=100", "oltp_update_index", &[], 20_000),
+    case("update-nonindex_range=100", "oltp_update_non_index", &[], 30_000),
+    case("update-one_range=100", OURS, &["--benchmark=update-one"], 30_000),
     // Postgres logs the first change of a page as the whole page: how many pages 10,000 events touch differs from draw to draw by 2 %.
     case("update-zipf_range=100", OURS, &["--benchmark=update-zipf"], 40_000),
     case("write-only_range=10000", "oltp_write_only", &["--range-size=10000"], 3_000),
     case("read-write_range=10", "oltp_read_write", &["--range-size=10"], 2_000),
     case("read-write_range=100", "oltp_read_write", &["--range-size=100"], 1_500),
-    case("delete_range=100", "oltp_delete", &[], 5_000),
-    case("insert_range=100", "oltp_insert", &[], 10_000),
+    case("delete_range=100", "oltp_delete", &[], 20_000),
+    case("insert_range=100", "oltp_insert", &[], 40_000),
 ];
 
 impl Case {
