@@ -127,6 +127,9 @@ fn stopped(scratch: &Scratch) -> anyhow::Result<Ending> {
     };
     let mut controller = lab.run(JOBS).start()?;
     let campaign = lab.campaign(&mut controller)?;
+    // A second one would submit the jobs again.
+    let second = lab.cluster.call(["run", "--resume", &campaign]);
+    second.fails(&[3], &["is followed by process", "stop it there with Ctrl-C"])?;
     lab.until_in_the_middle(&campaign, JOBS, &mut controller)?;
     controller.press_ctrl_c()?;
     let finished = controller.finish(TIMEOUT)?.expect_code(&[130])?;

@@ -56,6 +56,9 @@ trait Carrier: Sync {
     /// No job can be carried out.
     fn begin(&self, jobs: &mut [Job], say: &dyn Fn(&str)) -> anyhow::Result<()>;
 
+    /// Removes what there is of a new campaign of which no job could be begun.
+    fn forget(&self);
+
     /// Begins or resumes a job and follows it to its end.
     fn carry_out(&self, job: &Job, tell: &dyn Fn(Heard)) -> anyhow::Result<Fetched>;
 
@@ -149,6 +152,7 @@ impl<'a> Lab<'a> {
         interrupt::listen()?;
         let Some(first) = self.jobs.first().cloned() else { return Ok(Ending::Done) };
         let (program, words) = (OwnProgram::read()?, words(self.places, arguments)?);
+        let is_new = files.is_some();
         let carrier: Box<dyn Carrier> = match &first.slurm {
             Some(slurm) => Box::new(InSlurm::new(
                 &program,
@@ -160,7 +164,7 @@ impl<'a> Lab<'a> {
             )?),
             None => Box::new(BySsh::new(program, words, arguments.retry_failed, files)),
         };
-        self.begin(&*carrier)?;
+        self.begin(&*carrier, is_new)?;
         let campaign = first.campaign;
         let on = match &first.slurm {
             Some(_) => format!("by {} in Slurm", count(self.jobs.len() as u64, "job", "jobs")),
@@ -189,12 +193,14 @@ impl<'a> Lab<'a> {
     }
 
     /// Opens the store first: if it cannot be used, the user hears so before any job is submitted. If all jobs are refused, nothing is written.
-    fn begin(&mut self, carrier: &dyn Carrier) -> anyhow::Result<()> {
+    fn begin(&mut self, carrier: &dyn Carrier, is_new: bool) -> anyhow::Result<()> {
         let mut writer = paths::open_store(self.places)?;
         let begun = carrier.begin(&mut self.jobs, &|text| self.progress.say(text));
         let is_submitted = |job: &Job| job.slurm.as_ref().is_some_and(|slurm| slurm.id.is_some());
         if begun.is_ok() || self.jobs.iter().any(is_submitted) {
             writer.write_jobs(&self.jobs)?;
+        } else if is_new {
+            carrier.forget();
         }
         begun
     }

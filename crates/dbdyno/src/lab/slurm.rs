@@ -14,6 +14,7 @@ use runner::clock;
 use runner::remote::job::Ended;
 use runner::remote::program::OwnProgram;
 use runner::slurm::directory::{JobDirectory, PlacedProgram};
+use runner::slurm::lock::CampaignLock;
 use runner::slurm::{self, SlurmError, Submission};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub(super) fn jobs(asked: &SlurmJobs, file: &PlanFile) -> anyhow::Result<Option<
 pub(super) struct InSlurm {
     campaign: String,
     jobs_dir: PathBuf,
+    /// Held as long as jobs are submitted and followed.
+    lock: CampaignLock,
     constraint: Option<String>,
     sbatch: Vec<String>,
     placed: PlacedProgram,
@@ -99,7 +102,7 @@ enum Seen {
 
 impl InSlurm {
     /// # Errors
-    /// A directory of jobs that is no more there, or cannot be written to.
+    /// A directory of jobs that is no more there, or cannot be written to, and a campaign that another dbdyno follows.
     pub(super) fn new(
         program: &OwnProgram,
         slurm: &Slurm,
@@ -109,9 +112,11 @@ impl InSlurm {
         files: Option<Files>,
     ) -> anyhow::Result<InSlurm> {
         let jobs_dir = slurm::jobs_directory(Path::new(&slurm.jobs_dir)).map_err(usage)?;
+        let placed = PlacedProgram::put(&jobs_dir, program)?;
         Ok(InSlurm {
+            lock: CampaignLock::take(&jobs_dir, campaign)?,
             campaign: campaign.to_owned(),
-            placed: PlacedProgram::put(&jobs_dir, program)?,
+            placed,
             jobs_dir,
             constraint: slurm.constraint.clone(),
             sbatch: slurm.sbatch.clone(),
@@ -313,6 +318,10 @@ impl Carrier for InSlurm {
             }
         }
         Ok(())
+    }
+
+    fn forget(&self) {
+        self.lock.remove_file();
     }
 
     fn carry_out(&self, job: &Job, tell: &dyn Fn(Heard)) -> anyhow::Result<Fetched> {

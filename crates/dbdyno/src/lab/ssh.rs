@@ -74,6 +74,9 @@ impl Carrier for BySsh {
         Ok(())
     }
 
+    /// Nothing is made before a job is carried out.
+    fn forget(&self) {}
+
     /// Prepares, begins or resumes, follows, fetches.
     fn carry_out(&self, job: &Job, tell: &dyn Fn(Heard)) -> anyhow::Result<Fetched> {
         let name = name_of(job);

@@ -2,6 +2,7 @@
 //! through it: what runs on a node is dbdyno itself, with a store of its own in the directory of its job.
 
 pub mod directory;
+pub mod lock;
 
 use crate::process::child;
 use directory::PlacedProgram;
@@ -39,6 +40,19 @@ pub enum SlurmError {
     Directory { path: PathBuf, source: io::Error },
     #[error("`{}` cannot be the directory of the jobs: name one without % and \\ that every node has under this name", path.display())]
     NoDirectory { path: PathBuf },
+    #[error(
+        "campaign {campaign} is followed by {holder}, and two would submit its jobs twice: wait for that one, or stop it there with Ctrl-C and then resume \
+         the campaign"
+    )]
+    InUse {
+        campaign: String,
+        /// `process 4711 on login-1`
+        holder: String,
+    },
+    #[error(
+        "failed to lock `{}`: the file system of the jobs must have locks (Lustre: mounted with `flock`)", path.display()
+    )]
+    NoLock { path: PathBuf, source: io::Error },
 }
 
 impl SlurmError {
