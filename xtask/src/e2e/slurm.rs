@@ -7,7 +7,8 @@ use super::{Case, Ending, expect};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -179,6 +180,13 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     let run =
         lab.cluster.call(["run", "--slurm", "--jobs", "1", "--jobs-dir"]).and([&occupied]).and([&lab.plan]);
     run.fails(&[3], &["failed to write to", "every node can write to"])?;
+
+    let shared = scratch.path("shared");
+    fs::create_dir(&shared)?;
+    fs::set_permissions(&shared, Permissions::from_mode(0o777))?;
+    let run =
+        lab.cluster.call(["run", "--slurm", "--jobs", "1", "--jobs-dir"]).and([&shared]).and([&lab.plan]);
+    run.fails(&[3], &["other users can write in it", "--jobs-dir"])?;
 
     // Somebody takes it out of the queue before it has a node.
     lab.cluster.set(&lab.cluster.nodes[0], "drain")?;

@@ -5,6 +5,9 @@ use crate::process::worker::OWN_PROGRAM;
 use sha2::{Digest, Sha256};
 use std::fs;
 
+/// Where programs are there, as a shell there writes it.
+const BIN: &str = "\"$HOME\"/.cache/dbdyno/bin";
+
 /// This program, as it is brought to other hosts.
 pub struct OwnProgram {
     pub(crate) bytes: Vec<u8>,
@@ -51,7 +54,7 @@ impl OwnProgram {
         }
         let (clock_s, file_system) = (next().parse().unwrap_or(0), next());
         let (program, directory) = (self.path_there(), self.directory_there());
-        if !host.has(&format!("-x {program}"))? {
+        if !self.is_there(host)? {
             // A connection that is lost ends the copy too early, which looks like its end. Hosts may share a home: one that runs a
             // program already must not have it replaced.
             let script = format!(
@@ -61,6 +64,8 @@ impl OwnProgram {
                 sha256 = self.sha256
             );
             host.output("copy dbdyno", &script, self.bytes.as_slice())?;
+            // The directories may have been there before.
+            self.is_there(host)?;
         }
         let version = host.text("start dbdyno", &format!("{program} --version"))?;
         if !version.trim().ends_with(concat!("dbdyno ", env!("CARGO_PKG_VERSION"))) {
@@ -74,7 +79,65 @@ impl OwnProgram {
         format!("{}/dbdyno", self.directory_there())
     }
 
+    /// # Errors
+    /// It is there, and another user could have put it there.
+    fn is_there(&self, host: &RemoteHost) -> Result<bool, RemoteError> {
+        Ok(host.text("look for dbdyno", &self.looked_for())?.trim() == "yes")
+    }
+
+    /// The copy is made with the umask 077. In `drwxrwxrwx` the sixth letter is what the group may write, the ninth what others may.
+    fn looked_for(&self) -> String {
+        let (program, directory) = (self.path_there(), self.directory_there());
+        format!(
+            "test -x {program} || exit 0; \
+             for path in {BIN} {directory} {program}; do \
+             test -O \"$path\" && case \"$(stat -L -c %A \"$path\")\" in ?????-??-*) ;; *) false;; esac || \
+             {{ echo \"$path belongs to another user, or others can write there, so that it is not run (what root makes on NFS \
+             can belong to nobody): remove {BIN} there if nobody needs it, and dbdyno is copied again\" >&2; exit 9; }}; done; echo yes"
+        )
+    }
+
     fn directory_there(&self) -> String {
-        format!("\"$HOME\"/.cache/dbdyno/bin/{:.16}", self.sha256)
+        format!("{BIN}/{:.16}", self.sha256)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn a_program_that_others_could_have_put_there_is_not_run() {
+        let home = tempfile::tempdir().unwrap();
+        let own = OwnProgram { bytes: Vec::new(), sha256: "ab".repeat(32) };
+        let look = || {
+            let script = own.looked_for();
+            let ended = Command::new("sh").args(["-c", &script]).env("HOME", home.path()).output().unwrap();
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (ended.status.code(), text(ended.stdout), text(ended.stderr))
+        };
+        assert_eq!(look(), (Some(0), String::new(), String::new()));
+        let bin = home.path().join(".cache/dbdyno/bin");
+        let directory = bin.join(&own.sha256[..16]);
+        let program = directory.join("dbdyno");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(&program, "").unwrap();
+        let set_mode =
+            |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        for path in [&bin, &directory, &program] {
+            set_mode(path, 0o700);
+        }
+        assert_eq!(look(), (Some(0), "yes\n".to_owned(), String::new()));
+        for (path, mode) in [(&bin, 0o720), (&directory, 0o702), (&program, 0o777)] {
+            set_mode(path, mode);
+            let (code, said, why) = look();
+            assert_eq!((code, said.as_str()), (Some(9), ""), "{}", path.display());
+            assert!(why.starts_with(&format!("{} belongs to another user", path.display())), "{why}");
+            set_mode(path, 0o700);
+        }
     }
 }

@@ -5,11 +5,12 @@
 //! and `slurm.out`, what Slurm and the shell say.
 
 use super::SlurmError;
+use crate::ownership::{self, OwnershipError};
 use crate::process::output;
 use crate::remote::job::{Ended, PLAN, how_it_ended};
 use crate::remote::program::OwnProgram;
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -49,14 +50,25 @@ impl PlacedProgram {
     /// Puts both into the shared directory, unless they are there.
     ///
     /// # Errors
-    /// A directory that cannot be written to.
+    /// A directory that cannot be written to, or in which other users can write too: they could put another program there, which nodes would run as
+    /// this user.
     pub fn put(jobs_dir: &Path, own: &OwnProgram) -> Result<PlacedProgram, SlurmError> {
-        let directory = jobs_dir.join("bin").join(&own.sha256[..16]);
+        // The name that the user gives may be that of a link.
+        check_ours(jobs_dir, fs::metadata(jobs_dir))?;
+        let bin = jobs_dir.join("bin");
+        let directory = bin.join(&own.sha256[..16]);
         make_directory(&directory)?;
+        for made in [&bin, &directory] {
+            check_ours(made, fs::symlink_metadata(made))?;
+        }
         let placed = PlacedProgram { program: directory.join("dbdyno"), script: directory.join("job.sh") };
         for (path, bytes) in [(&placed.program, own.bytes.as_slice()), (&placed.script, SCRIPT.as_bytes())] {
-            let is_there = fs::metadata(path).is_ok_and(|found| found.len() == bytes.len() as u64);
-            if !is_there {
+            let is_ours = |found: Metadata| {
+                found.is_file()
+                    && found.len() == bytes.len() as u64
+                    && ownership::check_ours(path, &found).is_ok()
+            };
+            if !fs::symlink_metadata(path).is_ok_and(is_ours) {
                 write_whole(path, bytes)?;
             }
         }
@@ -213,6 +225,28 @@ impl Log {
     }
 }
 
+/// Of a directory whose owner is not known as it is, as on NFS for root, nobody knows who writes there: it is refused too.
+fn check_ours(path: &Path, found: io::Result<Metadata>) -> Result<(), SlurmError> {
+    let found = found.map_err(SlurmError::of(path))?;
+    ownership::check_ours(path, &found).map_err(|why| {
+        let why = match why {
+            OwnershipError::OfAnother { owner, us, .. } => {
+                let squashed = if rustix::process::geteuid().is_root() {
+                    " (on NFS what root makes belongs to nobody, unless it is exported with `no_root_squash`: run dbdyno as another user)"
+                } else {
+                    ""
+                };
+                format!("it belongs to {owner}, while you are {us}{squashed}")
+            }
+            OwnershipError::Writable { owner, mode, .. } => {
+                format!("other users can write in it (it belongs to {owner}, its mode is {mode:o})")
+            }
+            other => other.to_string(),
+        };
+        SlurmError::NotOurs { path: path.to_owned(), why }
+    })
+}
+
 fn make_directory(path: &Path) -> Result<(), SlurmError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(SlurmError::of(path))
 }
@@ -240,6 +274,8 @@ fn write_whole(path: &Path, content: &[u8]) -> Result<(), SlurmError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
     fn directory(root: &Path) -> JobDirectory {
@@ -350,6 +386,38 @@ mod tests {
         let mut later = Vec::new();
         job.log(false).rest(|line| later.push(line.to_owned()));
         assert!(later.is_empty(), "{later:?}");
+    }
+
+    #[test]
+    fn a_program_that_others_could_have_put_there_is_not_run() {
+        let root = tempfile::tempdir().unwrap();
+        let own = OwnProgram { bytes: b"program".to_vec(), sha256: "ab".repeat(32) };
+        let set_mode =
+            |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let placed = PlacedProgram::put(root.path(), &own).unwrap();
+        fs::write(&placed.program, "another").unwrap();
+        PlacedProgram::put(root.path(), &own).unwrap();
+        assert_eq!(
+            fs::read(&placed.program).unwrap(),
+            b"another",
+            "ours alone, and as long: it is taken as it is"
+        );
+        set_mode(&placed.program, 0o777);
+        PlacedProgram::put(root.path(), &own).unwrap();
+        assert_eq!(fs::read(&placed.program).unwrap(), b"program");
+        let bin = root.path().join("bin");
+        let directory = placed.program.parent().unwrap();
+        for shared in [root.path(), &bin, directory] {
+            set_mode(shared, 0o777);
+            match PlacedProgram::put(root.path(), &own) {
+                Err(SlurmError::NotOurs { path, why }) => {
+                    assert!(path == shared && why.contains("its mode is 777"), "{}: {why}", path.display());
+                }
+                other => panic!("{}: {other:?}", shared.display()),
+            }
+            set_mode(shared, 0o700);
+        }
+        PlacedProgram::put(root.path(), &own).unwrap();
     }
 
     #[test]

@@ -41,6 +41,11 @@ pub enum SlurmError {
     #[error("`{}` cannot be the directory of the jobs: name one without % and \\ that every node has under this name", path.display())]
     NoDirectory { path: PathBuf },
     #[error(
+        "nodes would run what lies in `{}` as you, and {why}: name by --jobs-dir a directory of your own in which no other user can write \
+         (`install -d -m 700 DIR`), or `chmod go-w` this one if nobody else has written there", path.display()
+    )]
+    NotOurs { path: PathBuf, why: String },
+    #[error(
         "campaign {campaign} is followed by {holder}, and two would submit its jobs twice: wait for that one, or stop it there with Ctrl-C and then resume \
          the campaign"
     )]
