@@ -240,6 +240,19 @@ fn rounds(scratch: &Scratch) -> anyhow::Result<Ending> {
     let clients = server_host["clients"]["name"].as_str().context("the host of the clients has a name")?;
     ensure!(clients != "far-c" && report["host"]["name"] == "far-c", "clients on {clients}");
     lab.call(["run", "--hosts", "far-c"]).and([&plan]).fails(&[2], &["leave out one of them"])?;
+
+    // A scheduler that no kernel has any more: the run fails there, and does not stay in the queue.
+    let refused = format!(
+        "design = \"rounds\"\n{}[loop_device]\nsize = \"64 MB\"\nscheduler = \"cfq\"\n",
+        fs::read_to_string(&plan)?
+    );
+    let refused = scratch.write("refused.toml", &refused)?;
+    lab.call(["run"]).and([&refused]).fails(&[3], &["host far-c: skipped: this host cannot give"])?;
+    let number =
+        |sql: &str| -> anyhow::Result<i64> { Ok(scratch.store()?.query_row(sql, [], |row| row.get(0))?) };
+    let failed = number("SELECT count(*) FROM runs WHERE outcome = 'failed'")?;
+    let queued = number("SELECT count(*) FROM queued_runs")?;
+    ensure!((failed, queued) == (1, 0), "{failed} runs failed, {queued} are in the queue");
     Ok(Ending::Passed)
 }
 

@@ -343,7 +343,10 @@ enum Scene {
 
 fn scene(ready: &Ready, run: &str, stage: Stage) -> anyhow::Result<Scene> {
     match stage {
-        Stage { there: Some(there), directory, .. } => Ok(Scene::There(there, directory)),
+        Stage { there: Some(there), directory, .. } => {
+            there.check_given()?;
+            Ok(Scene::There(there, directory))
+        }
         stage => Ok(Scene::Here(Box::new(world(ready, run, stage)?))),
     }
 }

@@ -85,7 +85,7 @@ fn answered(
         }
         Ask::Open(opening) => {
             let (opened, run) = opened(places, side, *opening)?;
-            *open = Some(run);
+            *open = run;
             value(&opened)
         }
         Ask::Run(beginning) => {
@@ -114,7 +114,7 @@ fn compared(places: &Places, side: &ServerSide, comparison: &Comparison) -> anyh
 }
 
 /// Makes all that a run stands on, but for its clients.
-fn opened(places: &Places, side: &ServerSide, opening: Opening) -> anyhow::Result<(Opened, Open)> {
+fn opened(places: &Places, side: &ServerSide, opening: Opening) -> anyhow::Result<(Opened, Option<Open>)> {
     let Opening { run, plan, elapsed, between } = opening;
     let between = match between {
         Some(between) => between,
@@ -133,18 +133,27 @@ fn opened(places: &Places, side: &ServerSide, opening: Opening) -> anyhow::Resul
             other => other.into(),
         })?;
     let host = host::describe(&work_dir);
-    let opened = Opened {
+    let mut opened = Opened {
         at_us: clock::epoch_us(),
         warnings: measure::host_warnings(&plan, &host, directory.path()),
         unfit: measure::unfit(&plan, directory.path()),
         host,
+        refusal: None,
     };
     let watch = Stopwatch::started_before(elapsed);
     let interrupted = interrupt::listen()?;
     let world = RealWorld::new(&plan, PathBuf::from(OWN_PROGRAM), directory, watch, interrupted)
-        .with_context(|| format!("skipped: this host cannot give what the plan of run {run} asks for"))?;
-    let world = world.with_clients_at(side.clients(), between);
-    Ok((opened, Open { plan, world }))
+        .with_context(|| format!("skipped: this host cannot give what the plan of run {run} asks for"));
+    match world {
+        Ok(world) => {
+            let world = world.with_clients_at(side.clients(), between);
+            Ok((opened, Some(Open { plan, world })))
+        }
+        Err(error) => {
+            opened.refusal = Some(format!("{error:#}"));
+            Ok((opened, None))
+        }
+    }
 }
 
 /// Where ssh came from, and where it came to.

@@ -318,7 +318,7 @@ impl RunThere {
     /// `directory` is that of its clients, here; so much of the budget has passed.
     ///
     /// # Errors
-    /// The host cannot be used, or cannot give what the plan asks for.
+    /// The host cannot be used.
     pub fn open(
         places: &Places,
         server_host: &ServerHost,
@@ -355,6 +355,20 @@ impl RunThere {
     /// Why the host is not fit for the plan.
     pub fn unfit(&self) -> Option<Warning> {
         self.opened.unfit.clone()
+    }
+
+    /// # Errors
+    /// The host cannot give what the plan asks for, as a memory limit or a device of its own.
+    pub fn check_given(&self) -> anyhow::Result<()> {
+        match &self.opened.refusal {
+            None => Ok(()),
+            Some(message) => Err(RemoteError::Refused {
+                target: self.there.side.target().to_owned(),
+                message: message.clone(),
+                is_usage: false,
+            }
+            .into()),
+        }
     }
 
     /// Carries it out. The referee is that of a run that is interleaved.

@@ -34,7 +34,7 @@ enum Ask {
     File(Box<PlanFile>),
     /// A fingerprint, or null.
     Fingerprint { unmeasured: bool },
-    /// [`Opened`]: from now on there is a run.
+    /// [`Opened`]: from now on there is a run, unless it was refused.
     Open(Box<Opening>),
     /// How the run that is open ended.
     Run(Beginning),
@@ -80,6 +80,8 @@ struct Opened {
     warnings: Vec<RunEvent>,
     /// Why the host is not fit for the plan.
     unfit: Option<Warning>,
+    /// Why the host cannot give what the plan asks for. No error, so that the store can say on which host the run failed.
+    refusal: Option<String>,
 }
 
 /// With what a run begins.
