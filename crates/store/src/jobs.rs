@@ -33,6 +33,14 @@ impl Writer {
             transaction.commit()
         })
     }
+
+    /// Removes all jobs of a campaign: of one of which none could be begun. Runs stay.
+    pub fn remove_jobs(&mut self, campaign: &str) -> Result<(), Error> {
+        self.flush()?;
+        self.store().sql(format!("remove the jobs of campaign {campaign}"), |connection| {
+            connection.execute("DELETE FROM jobs WHERE campaign = ?", [campaign]).map(|_| ())
+        })
+    }
 }
 
 impl Store {

@@ -161,13 +161,23 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     fs::create_dir(&nothing)?;
     lab.run(1).search_path(nothing).fails(&[3], &["failed to start `squeue`", "--hosts"])?;
 
-    lab.run(2).and(["--constraint", "no-such-feature"]).fails(&[3], &["Invalid feature", "--constraint"])?;
+    lab.run(2).and(["--constraint", "no-such-feature"]).fails(
+        &[3],
+        &[
+            "submitting 2 jobs of campaign ",
+            "Invalid feature",
+            "--constraint",
+            "is removed: none of its jobs",
+        ],
+    )?;
     lab.run(2).and(["--sbatch", "--partition=none"]).fails(&[3], &["invalid partition", "--sbatch"])?;
     lab.run(30).fails(&[3], &["sbatch refused the jobs", "MaxArraySize"])?;
     let left: Vec<String> = fs::read_dir(&lab.jobs_dir)?
         .map(|entry| Ok(entry?.file_name().display().to_string()))
         .collect::<anyhow::Result<_>>()?;
     ensure!(left == ["bin"], "of jobs that were refused there is {left:?}");
+    let kept = lab.number("SELECT count(*) FROM jobs")?;
+    ensure!(kept == 0, "of campaigns that were refused the store has {kept} jobs");
 
     let unshared = scratch.path("unshared");
     let run =

@@ -192,15 +192,31 @@ impl<'a> Lab<'a> {
         Ok(ending)
     }
 
-    /// Opens the store first: if it cannot be used, the user hears so before any job is submitted. If all jobs are refused, nothing is written.
+    /// Opens the store first: if it cannot be used, the user hears so before any job is submitted. A new campaign is written before that, so that
+    /// whatever ends this process meanwhile, it can be resumed; if all jobs are refused, nothing of it stays.
     fn begin(&mut self, carrier: &dyn Carrier, is_new: bool) -> anyhow::Result<()> {
         let mut writer = paths::open_store(self.places)?;
+        let campaign = self.jobs.first().map(|job| job.campaign.clone()).unwrap_or_default();
+        if is_new {
+            writer.write_jobs(&self.jobs)?;
+            if self.jobs.iter().any(|job| job.slurm.is_some()) {
+                let jobs = count(self.jobs.len() as u64, "job", "jobs");
+                self.progress.say(&format!("submitting {jobs} of campaign {campaign} to Slurm"));
+            }
+        }
         let begun = carrier.begin(&mut self.jobs, &|text| self.progress.say(text));
         let is_submitted = |job: &Job| job.slurm.as_ref().is_some_and(|slurm| slurm.id.is_some());
         if begun.is_ok() || self.jobs.iter().any(is_submitted) {
             writer.write_jobs(&self.jobs)?;
         } else if is_new {
             carrier.forget();
+            match writer.remove_jobs(&campaign) {
+                Ok(()) => self
+                    .progress
+                    .say(&format!("campaign {campaign} is removed: none of its jobs could be begun")),
+                // Why none could is the error of the command.
+                Err(error) => self.progress.say(&format!("{:#}", anyhow::Error::new(error))),
+            }
         }
         begun
     }

@@ -37,3 +37,15 @@ fn jobs_are_read_back_and_replaced_by_their_number() {
     assert_eq!((jobs[0].label(), placed.label()), ("lab-1".to_owned(), "lab-1 (job 2)".to_owned()));
     assert_eq!(writer.store().newest_jobs(1).unwrap().len(), 1);
 }
+
+#[test]
+fn the_jobs_of_one_campaign_are_removed() {
+    let mut writer = Writer::in_memory().unwrap();
+    let other = Job { campaign: "c2".to_owned(), ..job(1, None) };
+    writer.write_jobs(&[job(1, None), job(2, None), other.clone()]).unwrap();
+    writer.remove_jobs("c1").unwrap();
+    assert_eq!(
+        (writer.store().jobs("c1").unwrap(), writer.store().jobs("c2").unwrap()),
+        (vec![], vec![other])
+    );
+}
