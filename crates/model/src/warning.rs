@@ -43,6 +43,9 @@ pub enum Warning {
     },
     #[error("a virtual machine: other guests of its host can disturb")]
     VirtualMachine,
+    /// Clients are on another host than their servers, and this is of theirs.
+    #[error("host of the clients: {warning}")]
+    ClientsHost { warning: Box<Warning> },
     #[error(
         "each build made the image that it read: a difference can be one of the files as well as of the code \
          that reads them"

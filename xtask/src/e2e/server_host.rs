@@ -88,6 +88,12 @@ fn check(report: &Value, host: &str) -> anyhow::Result<()> {
     ensure!(report["host"]["name"] == host, "the host of the run is {}", report["host"]["name"]);
     let warnings = report["warnings"].to_string();
     ensure!(!warnings.contains("not-frozen") && !warnings.contains("server-elsewhere"), "{warnings}");
+    // Both hosts have one kernel.
+    let is_of_both = ["cpu-governor", "virtual-machine"].iter().any(|id| warnings.contains(id));
+    ensure!(
+        !is_of_both || warnings.contains("clients-host"),
+        "nothing is told of the clients' host: {warnings}"
+    );
     let rows = report["comparisons"].as_array().context("comparisons is no array")?;
     for metric in ["client_cpu_ns_per_op", "cpu_us_per_op", "voluntary_switches_per_op"] {
         let is_known = |row: &&Value| {

@@ -29,6 +29,7 @@ use runner::real::{code_files, memory_limit};
 use std::path::PathBuf;
 use store::{Resumed, ResumedBy, Retry, Store, Writer};
 
+use warned::{clients_warnings, is_of_load};
 pub use warned::{host_warnings, unfit};
 
 /// As it is kept with each run.
@@ -241,7 +242,10 @@ impl Stage {
 
     fn warnings(&self, plan: &Plan) -> Vec<RunEvent> {
         match &self.there {
-            Some(there) => there.warnings(),
+            Some(there) => {
+                let clients = self.clients.as_ref().map(clients_warnings).unwrap_or_default();
+                there.warnings().into_iter().chain(clients).collect()
+            }
             None => host_warnings(plan, &self.host, self.directory.path()),
         }
     }
@@ -292,7 +296,7 @@ fn open_run(
     opening.extend(ready.fingerprint.iter().map(|one| RunEvent::HostMeasured(Box::new(one.clone()))));
     let mut warnings = stage.warnings(plan);
     if follows_closely(origin, writer.store(), stage.now_us())? {
-        warnings.retain(|event| !matches!(event, RunEvent::Warned { warning: Warning::BusyHost { .. }, .. }));
+        warnings.retain(|event| !matches!(event, RunEvent::Warned { warning, .. } if is_of_load(warning)));
     }
     opening.extend(warnings);
     let mut recording = Recording::new(run, writer, progress);

@@ -33,6 +33,7 @@ fn of_the_host_and_of_measuring() -> Vec<Warning> {
         Warning::HostUnfit { checks: vec![text("steal")] },
         Warning::HostUnfit { checks: vec![text("clock-source"), text("other-dbdyno")] },
         Warning::VirtualMachine,
+        Warning::ClientsHost { warning: Box::new(Warning::BusyHost { load_1m: 3.1, cpus: 4 }) },
         Warning::OwnImage,
         Warning::LibrariesInPlace {
             reason: "`/opt/librocksdb.so` finds other libraries in its own directory ($ORIGIN)".to_owned(),

@@ -41,25 +41,12 @@ fn is_ferretdb(build: &EngineBuild) -> bool {
 
 /// What about this host and this plan a reader of the numbers must know.
 pub fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent> {
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<RunEvent> = Vec::new();
     let mut warn = |warning| warnings.push(RunEvent::Warned { step: None, warning });
     if cfg!(debug_assertions) {
         warn(Warning::DebugBuild);
     }
-    let load = host.load_1m.as_deref().and_then(|load| load.parse::<f64>().ok());
-    let cpus = host.counted_cpus();
-    if let Some(load_1m) = load.filter(|load| *load > f64::from(cpus) * BUSY_LOAD_PER_CPU) {
-        warn(Warning::BusyHost { load_1m, cpus });
-    }
-    if let Some(online) = host.withheld_from() {
-        warn(Warning::WithheldCpus { usable: host.cpus, online });
-    }
-    if let Some(governor) = host.governor.as_ref().filter(|governor| *governor != "performance") {
-        warn(Warning::CpuGovernor { governor: governor.clone() });
-    }
-    if host.virtual_machine {
-        warn(Warning::VirtualMachine);
-    }
+    of_host(host).into_iter().for_each(&mut warn);
     if plan.own_image {
         warn(Warning::OwnImage);
     }
@@ -89,4 +76,68 @@ pub fn host_warnings(plan: &Plan, host: &Host, directory: &Path) -> Vec<RunEvent
         warn(Warning::SharedDevice { device: host.device.clone() });
     }
     warnings
+}
+
+/// What about the host of the clients a reader must know, if it is not that of the servers: their CPU time is in every rate too.
+pub fn clients_warnings(clients: &Host) -> Vec<RunEvent> {
+    let named = |warning| Warning::ClientsHost { warning: Box::new(warning) };
+    of_host(clients)
+        .into_iter()
+        .map(|warning| RunEvent::Warned { step: None, warning: named(warning) })
+        .collect()
+}
+
+/// How a host was when it was described.
+fn of_host(host: &Host) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let load = host.load_1m.as_deref().and_then(|load| load.parse::<f64>().ok());
+    let cpus = host.counted_cpus();
+    if let Some(load_1m) = load.filter(|load| *load > f64::from(cpus) * BUSY_LOAD_PER_CPU) {
+        warnings.push(Warning::BusyHost { load_1m, cpus });
+    }
+    if let Some(online) = host.withheld_from() {
+        warnings.push(Warning::WithheldCpus { usable: host.cpus, online });
+    }
+    if let Some(governor) = host.governor.as_ref().filter(|governor| *governor != "performance") {
+        warnings.push(Warning::CpuGovernor { governor: governor.clone() });
+    }
+    if host.virtual_machine {
+        warnings.push(Warning::VirtualMachine);
+    }
+    warnings
+}
+
+/// Whether it tells of the load that the host had.
+pub fn is_of_load(warning: &Warning) -> bool {
+    match warning {
+        Warning::ClientsHost { warning } => is_of_load(warning),
+        other => matches!(other, Warning::BusyHost { .. }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_the_clients_is_warned_of_as_a_host_of_its_own() {
+        let quiet = Host {
+            cpus: 4,
+            governor: Some("performance".to_owned()),
+            load_1m: Some("0.10".to_owned()),
+            ..Host::default()
+        };
+        assert!(clients_warnings(&quiet).is_empty());
+        let busy = Host { governor: Some("powersave".to_owned()), load_1m: Some("3.10".to_owned()), ..quiet };
+        let told: Vec<(String, bool)> = clients_warnings(&busy)
+            .iter()
+            .map(|event| match event {
+                RunEvent::Warned { step: None, warning } => (warning.to_string(), is_of_load(warning)),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let load = "host of the clients: load average 3.1 on 4 CPUs before the run: the host is busy";
+        let governor = "host of the clients: the CPU frequency governor is `powersave`, not `performance`";
+        assert_eq!(told, [(load.to_owned(), true), (governor.to_owned(), false)]);
+    }
 }
