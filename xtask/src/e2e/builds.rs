@@ -267,6 +267,9 @@ fn pgo(scratch: &Scratch) -> anyhow::Result<Ending> {
     build("lazy", "true").fails(&[3], &["left no profile", "training.log"])?;
     build("failing", "echo no workload; false")
         .fails(&[3], &["the training of the build failed", "no workload"])?;
+    let spaced = scratch.path("a work directory");
+    build("spaced", load).cache(&spaced).fails(&[2], &["a work directory", "--work-dir"])?;
+    ensure!(!spaced.join("dbdyno/builds").exists(), "it was refused after it had begun");
     build("own", "yes").fails(&[2], &["the recipe `object` has none", "--set pgo=COMMAND"])?;
     let workload = scratch.write("fake.toml", WORKLOAD)?;
     let compare = ["compare", "rocksdb@plain", "rocksdb@trained", "--budget", "15s", "--json", "--workload"];

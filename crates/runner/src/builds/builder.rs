@@ -5,7 +5,7 @@
 
 use super::ccache::{self, Ccache};
 use super::git::FOREIGN_VARIABLES;
-use super::pgo::{Pgo, Phase, Stage, Training};
+use super::pgo::{self, Pgo, Phase, Stage, Training};
 use super::recipe::{Product, Ready};
 use super::settings::{DebugInfo, UseOfCcache};
 use super::source::{Source, remove_file, remove_tree};
@@ -60,13 +60,16 @@ impl Builder {
     /// Nothing is checked out or built yet.
     ///
     /// # Errors
-    /// Directories that cannot be made.
+    /// Directories that cannot be made, or whose path no build with a profile can have.
     pub fn new(
         work_dir: &Path,
         source: Source,
         recipe: Ready,
         timeout: Nanos,
     ) -> Result<Builder, BuildError> {
+        if recipe.pgo.is_some() {
+            pgo::check_path(work_dir)?;
+        }
         let mut what =
             serde_json::to_string(&recipe).map_err(io::Error::from).map_err(io_error("write", work_dir))?;
         what.push_str(&source.path().to_string_lossy());

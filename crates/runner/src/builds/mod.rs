@@ -96,6 +96,11 @@ pub enum BuildError {
         "pgo=yes needs a workload to train on, and the recipe `{recipe}` has none; --set pgo=COMMAND is one of yours"
     )]
     NoTraining { recipe: String },
+    #[error(
+        "no build below `{}` can have a profile: compilers are told where it is by flags, which the path would take apart; name a --work-dir whose path \
+         has letters, digits and / . _ - + @ , = alone", path.display()
+    )]
+    ProfilePath { path: PathBuf },
     #[error("the training of the build failed ({source}); all of its output is in `{}`", log.display())]
     TrainingFailed { log: PathBuf, source: ToolError },
     #[error(
@@ -146,6 +151,7 @@ impl BuildError {
                 | BuildError::BadSetting { .. }
                 | BuildError::NoCompiler { .. }
                 | BuildError::NoTraining { .. }
+                | BuildError::ProfilePath { .. }
                 | BuildError::BadLibraryPath { .. }
         )
     }

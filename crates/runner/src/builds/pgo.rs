@@ -60,6 +60,23 @@ const MERGED: &str = "merged.profdata";
 /// Merging takes seconds; a timeout against hangs.
 const MERGE_TIMEOUT: Nanos = Nanos::from_secs(600);
 
+/// Signs of a path, beside letters and digits, that neither split a list of flags nor mean anything to a shell, make, a compiler or a search path: clang
+/// replaces what follows a `%`, and `LD_LIBRARY_PATH` ends a directory at a `:`.
+const PLAIN: &str = "/._-+@,=";
+
+/// Whether a build in the work directory can be told of its profile. A link to it with a plain path would stand in the flags that the build records, and a
+/// relative path is another one for each process of the build.
+///
+/// # Errors
+/// Its path would not stay one word.
+pub(super) fn check_path(work_dir: &Path) -> Result<(), BuildError> {
+    let is_plain = |character: char| character.is_alphanumeric() || PLAIN.contains(character);
+    if work_dir.to_string_lossy().chars().all(is_plain) {
+        return Ok(());
+    }
+    Err(BuildError::ProfilePath { path: work_dir.to_owned() })
+}
+
 impl Stage<'_> {
     /// Adds the flags to those that the commands of a recipe find in their environment.
     pub(super) fn add_to(self, environment: &mut BTreeMap<String, String>) {
@@ -179,6 +196,20 @@ fn has_file(directory: &Path, extension: &str) -> Result<bool, BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_work_directory_whose_path_would_not_stay_one_word_is_refused() {
+        for plain in ["/var/cache/dbdyno", "/home/jörg/.cache/db-dyno_2+x@1.0,a=b"] {
+            check_path(Path::new(plain)).unwrap();
+        }
+        for taken_apart in
+            ["/home/a b/w", "/w\t", "/w/$x", "/w/it's", "/w/100%", "/w:x", "/w;x", "/w#x", "/w\\x"]
+        {
+            let error = check_path(Path::new(taken_apart)).unwrap_err();
+            let said = error.to_string();
+            assert!(error.is_usage() && said.contains(taken_apart) && said.contains("--work-dir"), "{said}");
+        }
+    }
 
     #[test]
     fn both_builds_have_the_flags_of_their_compiler() {
