@@ -223,7 +223,11 @@ impl Scene {
         let names: Vec<String> = variants.iter().map(|name| (*name).to_owned()).collect();
         let set: Vec<(String, String)> =
             set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let gcc = |name: &str| Some(Compiler { name: name.to_owned(), version: "gcc 1".to_owned() });
+        let gcc = |name: &str| {
+            let takes_partial_training =
+                Compiler::found(name).is_some_and(|found| found.takes_partial_training);
+            Some(Compiler { name: name.to_owned(), version: "gcc 1".to_owned(), takes_partial_training })
+        };
         let ready =
             Recipes::parse(recipes, "test").unwrap().choose(&names, &set, &|_| Ok(true), &gcc).unwrap();
         Builder::new(&self.path("work"), source, ready, BUILD_TIMEOUT).unwrap()
@@ -441,6 +445,8 @@ fn a_build_is_trained_and_built_again_with_its_profile() {
     assert_eq!((lines("built"), lines("trained")), (2, 1));
     let object = String::from_utf8_lossy(&fs::read(path.join("bin/a.o")).unwrap()).into_owned();
     assert!(object.contains("-fprofile-use="), "what is kept is the second build");
+    let partial = Compiler::found("gcc").is_some_and(|gcc| gcc.takes_partial_training);
+    assert_eq!(object.contains("-fprofile-partial-training"), partial, "as far as this gcc has it");
     let program = fs::read(path.join("bin/program")).unwrap();
     assert!(!String::from_utf8_lossy(&program).contains(".gcda"), "it records no more");
     let failed = |set: &[(&str, &str)], part: &str| {

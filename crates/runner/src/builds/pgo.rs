@@ -25,6 +25,8 @@ pub struct Pgo {
 pub enum ProfileFormat {
     /// A file for each object, read as it is.
     Gcc,
+    /// The same, of a compiler that can be told that the training is partial: from gcc 10 on.
+    GccPartial,
     /// Files that a tool merges into one.
     Clang { merge: String },
 }
@@ -55,6 +57,9 @@ pub(super) struct Training<'a> {
     pub(super) timeout: Nanos,
 }
 
+/// Code that the training did not run is compiled as it would be without a profile. Without this flag gcc optimises it for size, and a build would seem to
+/// be slower in all that a benchmark asks for and the training did not.
+pub(super) const PARTIAL_TRAINING: &str = "-fprofile-partial-training";
 /// Of clang's profiles, merged.
 const MERGED: &str = "merged.profdata";
 /// Merging takes seconds; a timeout against hangs.
@@ -82,18 +87,22 @@ impl Stage<'_> {
     pub(super) fn add_to(self, environment: &mut BTreeMap<String, String>) {
         let profile = self.profile.display();
         let (compile, link) = match (&self.pgo.format, self.phase) {
-            (ProfileFormat::Gcc, Phase::Record) => (
+            (ProfileFormat::Gcc | ProfileFormat::GccPartial, Phase::Record) => (
                 // Threads count together without losing counts, where the CPU can.
                 format!("-fprofile-generate={profile} -fprofile-update=prefer-atomic"),
                 format!("-fprofile-generate={profile}"),
             ),
-            (ProfileFormat::Gcc, Phase::Use) => (
+            (format @ (ProfileFormat::Gcc | ProfileFormat::GccPartial), Phase::Use) => {
                 // Counts of threads may contradict each other, and code that no workload reaches has none: both are no mistake of the tree.
-                format!(
+                let mut flags = format!(
                     "-fprofile-use={profile} -fprofile-correction -Wno-missing-profile -Wno-error=coverage-mismatch"
-                ),
-                String::new(),
-            ),
+                );
+                if *format == ProfileFormat::GccPartial {
+                    flags.push(' ');
+                    flags.push_str(PARTIAL_TRAINING);
+                }
+                (flags, String::new())
+            }
             (ProfileFormat::Clang { .. }, Phase::Record) => {
                 // Processes write into four files at most, whatever their number.
                 let generate = format!("-fprofile-instr-generate={profile}/%4m.profraw");
@@ -162,7 +171,7 @@ impl Pgo {
         run(format!("set -e\n{}", self.training), &directory, &log, on.timeout)?;
         remove_tree(&directory)?;
         let (extension, merge) = match &self.format {
-            ProfileFormat::Gcc => ("gcda", None),
+            ProfileFormat::Gcc | ProfileFormat::GccPartial => ("gcda", None),
             ProfileFormat::Clang { merge } => ("profraw", Some(merge)),
         };
         if !has_file(on.profile, extension)? {
@@ -226,6 +235,14 @@ mod tests {
         assert_eq!(link, "-fprofile-generate=/p");
         let [c, _, link] = flags(&ProfileFormat::Gcc, Phase::Use);
         assert!(c.starts_with("-O2 -fprofile-use=/p ") && link.is_empty(), "{c}");
+        assert!(!c.contains(PARTIAL_TRAINING), "{c}");
+        let [partial, plus_plus, _] = flags(&ProfileFormat::GccPartial, Phase::Use);
+        assert_eq!(partial, format!("{c} {PARTIAL_TRAINING}"));
+        assert!(plus_plus.ends_with(PARTIAL_TRAINING), "{plus_plus}");
+        assert_eq!(
+            flags(&ProfileFormat::GccPartial, Phase::Record),
+            flags(&ProfileFormat::Gcc, Phase::Record)
+        );
         let [_, _, link] = flags(&clang, Phase::Record);
         assert_eq!(link, "-fprofile-instr-generate=/p/%4m.profraw");
         let [c, _, _] = flags(&clang, Phase::Use);

@@ -289,7 +289,11 @@ mod tests {
     const LIBRARY: &str = "engine = \"a\"\n[[recipe]]\nname = \"r\"\ndescription = \"\"\nneeds = \"x\"\nbuild = \"y\"\nlibrary = \"a.so\"\n";
 
     fn compiler(name: &str) -> Option<Compiler> {
-        (name != "none").then(|| Compiler { name: name.to_owned(), version: format!("{name} 1.0") })
+        (name != "none").then(|| Compiler {
+            name: name.to_owned(),
+            version: format!("{name} 1.0"),
+            takes_partial_training: false,
+        })
     }
 
     fn chosen(names: &[&str], set: &[(&str, &str)], file: &str) -> Result<Ready, BuildError> {

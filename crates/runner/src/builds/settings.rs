@@ -1,7 +1,7 @@
 //! What may be set of a build: compiler, optimisation, link-time optimisation, frame pointers, debug info, allocator, and whether ccache may serve it.
 
 use super::BuildError;
-use super::pgo::{Pgo, ProfileFormat};
+use super::pgo::{PARTIAL_TRAINING, Pgo, ProfileFormat};
 use crate::engines::output_with;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -59,6 +59,8 @@ pub struct Compiler {
     pub name: String,
     /// The first line of what it says of its version.
     pub version: String,
+    /// Whether it can be told that the training of a profile does not cover all that will be asked for; no clang can.
+    pub takes_partial_training: bool,
 }
 
 /// The settings by name, with what each may be.
@@ -196,6 +198,8 @@ impl Settings {
         };
         let format = if compiler.is_clang() {
             ProfileFormat::Clang { merge: compiler.tool("profdata") }
+        } else if compiler.takes_partial_training {
+            ProfileFormat::GccPartial
         } else {
             ProfileFormat::Gcc
         };
@@ -312,7 +316,14 @@ impl Compiler {
     pub fn found(name: &str) -> Option<Compiler> {
         let said = output_with(Path::new(name), &["--version"], ANSWER_TIMEOUT)?;
         let version = said.lines().next()?.trim().to_owned();
-        Some(Compiler { name: name.to_owned(), version })
+        let found = Compiler { name: name.to_owned(), version, takes_partial_training: false };
+        let takes_partial_training = !found.is_clang() && found.takes(PARTIAL_TRAINING);
+        Some(Compiler { takes_partial_training, ..found })
+    }
+
+    /// Whether it knows a flag: gcc refuses one that it does not, whatever it is to do. clang only warns of some.
+    fn takes(&self, flag: &str) -> bool {
+        output_with(Path::new(&self.name), &[flag, "-E", "-x", "c", "/dev/null"], ANSWER_TIMEOUT).is_some()
     }
 
     fn is_clang(&self) -> bool {
@@ -350,7 +361,31 @@ mod tests {
     use super::*;
 
     fn compiler(name: &str) -> Compiler {
-        Compiler { name: name.to_owned(), version: String::new() }
+        Compiler { name: name.to_owned(), version: String::new(), takes_partial_training: false }
+    }
+
+    #[test]
+    fn gcc_is_told_that_the_training_is_partial_if_it_can_be() {
+        let mut settings = Settings::default();
+        settings.set("pgo", "true").unwrap();
+        let format = |name: &str, takes_partial_training| {
+            let compiler = Compiler { takes_partial_training, ..compiler(name) };
+            settings.pgo("recipe", None, &compiler).unwrap().unwrap().format
+        };
+        assert_eq!(format("gcc-12", true), ProfileFormat::GccPartial);
+        assert_eq!(format("gcc-9", false), ProfileFormat::Gcc);
+        assert!(matches!(format("clang", false), ProfileFormat::Clang { .. }));
+    }
+
+    #[test]
+    fn a_compiler_is_asked_whether_it_knows_a_flag() {
+        let Some(gcc) = Compiler::found("gcc") else {
+            eprintln!("skipped: this host has no gcc");
+            return;
+        };
+        assert!(gcc.takes("-fwrapv"));
+        assert!(!gcc.takes("-fprofile-of-no-compiler"));
+        assert_eq!(gcc.takes_partial_training, gcc.takes(PARTIAL_TRAINING));
     }
 
     #[test]
