@@ -142,6 +142,7 @@ mod tests {
     use model::wire::BlockLimit;
     use model::workload::sql::{Dialect, Transaction};
     use model::workload::{Group, Operation, Scale, Step};
+    use runner::builds::Compiler;
 
     mod posts;
 
@@ -162,6 +163,24 @@ mod tests {
         }
         assert!(hardware("rocksdb").unwrap().class("c48r128").is_ok());
         assert!(hardware("sql").unwrap().class("c16r64").is_ok());
+    }
+
+    #[test]
+    fn both_recipes_of_postgres_are_trained_by_one_workload_whose_socket_has_a_short_path() {
+        let (_, text) = embedded("recipes").find(|(name, _)| *name == "postgres").unwrap();
+        let recipes = Recipes::parse(text, "postgres").unwrap();
+        let gcc = |name: &str| {
+            Some(Compiler { name: name.to_owned(), version: String::new(), takes_partial_training: true })
+        };
+        let training = |recipe: &str| {
+            let names = [recipe, "pgo"].map(str::to_owned);
+            recipes.choose(&names, &[], &|_| Ok(true), &gcc).unwrap().pgo.unwrap().training
+        };
+        let of_configure = training("configure");
+        assert_eq!(training("meson"), of_configure);
+        for part in ["PGHOST=/proc/self/cwd ", " -k .. ", "--reuid=$server_uid "] {
+            assert!(of_configure.contains(part), "{part}: {of_configure}");
+        }
     }
 
     #[test]

@@ -419,7 +419,13 @@ const TRAINED: &str = r#"
     needs = "a.c"
     build = 'echo built >> "$source/../built"; $CC $CFLAGS -c "$source/a.c" -o a.o && $CC a.o $LDFLAGS -o program'
     install = 'mkdir -p "$stage$prefix/bin" && cp a.o program "$stage$prefix/bin"'
-    training = '"$installed/bin/program"; test -d "$profile"; echo trained >> "$installed/../trained"'
+    training = '''
+    "$installed/bin/program"
+    test -d "$profile"
+    # A server that root starts runs as another user.
+    if [ "$(id -u)" = 0 ]; then test "$server_uid" -gt 0; test "$server_gid" -gt 0; else test -z "$server_uid$server_gid"; fi
+    echo trained >> "$installed/../trained"
+    '''
     [[recipe]]
     name = "deaf"
     description = "does not pass flags on"

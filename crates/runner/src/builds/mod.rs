@@ -22,6 +22,7 @@ pub use source::Source;
 use crate::engines::EngineError;
 use crate::marked_dir::MarkedDirError;
 use crate::process::tool::ToolError;
+use crate::server::ServerError;
 use git::Git;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -108,6 +109,9 @@ pub enum BuildError {
          killed writes none; the output of the training is in `{}`", log.display()
     )]
     NoProfile { log: PathBuf },
+    /// Of a server that root trains. Boxed, for it is much larger than the others.
+    #[error(transparent)]
+    Account(Box<ServerError>),
     #[error("the build made no `{}`", path.display())]
     NothingMade { path: PathBuf },
     #[error("another process still builds the same and holds the lock `{}`: wait for it, or end it", path.display())]

@@ -4,6 +4,7 @@
 use super::source::remove_tree;
 use super::{BuildError, Product, io_error};
 use crate::process::tool::{self, Tool, ToolError};
+use crate::server::account;
 use model::units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -127,7 +128,7 @@ impl Pgo {
     /// Runs the workload on a build that records, and makes its record readable for the compiler.
     ///
     /// # Errors
-    /// The command fails or takes too long, or it left no record.
+    /// The command fails or takes too long, or it left no record; or we are root, and this host has no user for servers.
     pub(super) fn train(&self, on: &Training<'_>, interrupted: &dyn Fn() -> bool) -> Result<(), BuildError> {
         // Programs that building runs record, too.
         remove_tree(on.profile)?;
@@ -150,6 +151,13 @@ impl Pgo {
                 let others = env::var("LD_LIBRARY_PATH").ok().filter(|paths| !paths.is_empty());
                 let all = others.map_or_else(|| libraries.clone(), |others| format!("{libraries}:{others}"));
                 environment.insert("LD_LIBRARY_PATH".to_owned(), all);
+                // Empty where servers run as who we are.
+                let account = account::for_servers().map_err(|error| BuildError::Account(Box::new(error)))?;
+                let (uid, gid) = account
+                    .map(|account| (account.uid.to_string(), account.gid.to_string()))
+                    .unwrap_or_default();
+                environment.insert("server_uid".to_owned(), uid);
+                environment.insert("server_gid".to_owned(), gid);
             }
         }
         let run = |script: String, directory: &Path, output: &Path, timeout: Nanos| {

@@ -15,6 +15,8 @@ pub struct Recipes {
     /// The first that fits a tree is meant if none is named.
     #[serde(rename = "recipe")]
     recipes: Vec<Recipe>,
+    /// Of the recipes that have none of their own.
+    training: Option<String>,
     /// Settings under a name: `lto = { lto = "yes" }`.
     #[serde(default)]
     variants: BTreeMap<String, BTreeMap<String, String>>,
@@ -45,8 +47,8 @@ pub struct Recipe {
     files: BTreeMap<String, String>,
     /// Where the tree says which version it is: a build that says another is not of this tree.
     version: Option<VersionIn>,
-    /// A workload for profile-guided optimisation, which finds `installed` (of a server) or `library`, and `profile`, the directory that processes of
-    /// the build write into when they end. It stands in an empty directory.
+    /// A workload for profile-guided optimisation, which finds `installed`, `server_uid` and `server_gid` (of a server) or `library`, and `profile`, the
+    /// directory that processes of the build write into when they end. It stands in an empty directory.
     training: Option<String>,
 }
 
@@ -173,7 +175,7 @@ impl Recipes {
                 let variants = names.iter().filter(|name| **name != recipe.name);
                 let name: Vec<&str> =
                     std::iter::once(recipe.name.as_str()).chain(variants.map(String::as_str)).collect();
-                return recipe.ready(name.join(","), &settings, compiler);
+                return recipe.ready(name.join(","), self.training.as_deref(), &settings, compiler);
             }
         }
         let needs: Vec<String> = candidates.iter().map(|one| format!("`{}`", one.needs.display())).collect();
@@ -185,6 +187,7 @@ impl Recipe {
     fn ready(
         &self,
         name: String,
+        training_of_all: Option<&str>,
         settings: &Settings,
         compiler: &dyn Fn(&str) -> Option<Compiler>,
     ) -> Result<Ready, BuildError> {
@@ -193,7 +196,8 @@ impl Recipe {
         }
         let wanted = settings.compiler();
         let compiler = compiler(wanted).ok_or_else(|| BuildError::NoCompiler { name: wanted.to_owned() })?;
-        let pgo = settings.pgo(&self.name, self.training.as_deref(), &compiler)?;
+        let training = self.training.as_deref().or(training_of_all);
+        let pgo = settings.pgo(&self.name, training, &compiler)?;
         Ok(Ready {
             name,
             configure: self.configure.clone(),
@@ -345,6 +349,13 @@ mod tests {
         assert_eq!(training(&[("pgo", "sh own.sh")], "meson.build"), (of("sh own.sh"), of("sh own.sh")));
         let error = chosen(&[], &[("pgo", "yes")], "meson.build").unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("`meson`"), "{error}");
+        let of_all = Recipes::parse(&format!("training = \"all\"\n{RECIPES}"), "test").unwrap();
+        for (file, training) in [("meson.build", "all"), ("configure", "run it")] {
+            let has = |path: &Path| Ok(path == Path::new(file));
+            let set = [("pgo".to_owned(), "yes".to_owned())];
+            let ready = of_all.choose(&[], &set, &has, &compiler).unwrap();
+            assert_eq!(ready.pgo.unwrap().training, training);
+        }
     }
 
     #[test]

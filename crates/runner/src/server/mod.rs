@@ -6,7 +6,7 @@
 //! In the directory of a server, which carries our marker: `data`, what an image is copied from; `s`, the socket;
 //! `tmp`; and two logs. Of these only `data` outlives a stop with a meaning.
 
-mod account;
+pub(crate) mod account;
 pub mod elsewhere;
 mod error;
 mod fresh;
