@@ -1,6 +1,7 @@
 //! Debug info of a build, put into files beside what has it: what runs is as small as if it had been compiled without, and debuggers find the rest
 //! where they look. Code and the names of functions stay as they are.
 
+use super::tree::files_below;
 use super::{BuildError, io_error};
 use crate::doctor::found_on_path;
 use crate::engines::elf;
@@ -8,7 +9,7 @@ use crate::process::tool::{self, Tool, ToolError};
 use model::units::Nanos;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Beside a file, where debuggers look for what its `.gnu_debuglink` names (gdb's manual, "Debugging Information in Separate Files").
 const DIRECTORY: &str = ".debug";
@@ -34,10 +35,12 @@ pub(crate) fn put_apart(
     scratch: &Path,
     interrupted: &dyn Fn() -> bool,
 ) -> Result<(), BuildError> {
-    let mut files = Vec::new();
-    find(root, &mut files)?;
-    files.sort();
-    for file in files.iter().filter(|file| elf::has_debug_info(file)) {
+    let is_apart = |file: &Path| {
+        let below = file.strip_prefix(root).unwrap_or(file);
+        below.components().any(|part| part.as_os_str() == DIRECTORY)
+    };
+    let files = files_below(root)?;
+    for file in files.iter().filter(|file| !is_apart(file) && elf::has_debug_info(file)) {
         let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else { continue };
         let directory = directory.join(DIRECTORY);
         fs::create_dir_all(&directory).map_err(io_error("create", &directory))?;
@@ -71,28 +74,12 @@ pub(crate) fn put_apart(
     Ok(())
 }
 
-/// Regular files; what links point to is found where it is.
-fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), BuildError> {
-    let read = io_error("read", directory);
-    for entry in fs::read_dir(directory).map_err(&read)? {
-        let entry = entry.map_err(&read)?;
-        let kind = entry.file_type().map_err(&read)?;
-        if kind.is_dir() {
-            if entry.file_name() != DIRECTORY {
-                find(&entry.path(), files)?;
-            }
-        } else if kind.is_file() {
-            files.push(entry.path());
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use object::{Object, ObjectSection};
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
     use std::process::Command;
 
     /// By the C compiler that links Rust's programs, too.

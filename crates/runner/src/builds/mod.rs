@@ -12,6 +12,7 @@ mod pgo;
 mod recipe;
 mod settings;
 mod source;
+mod tree;
 
 pub use builder::{BUILD_TIMEOUT, Builder, Built};
 pub use pgo::{Pgo, ProfileFormat};

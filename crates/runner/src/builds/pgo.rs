@@ -2,6 +2,7 @@
 //! tree takes it that passes the flags of the compiler and of the linker on. Must not build anything itself.
 
 use super::source::remove_tree;
+use super::tree::files_below;
 use super::{BuildError, Product, io_error};
 use crate::process::tool::{self, Tool, ToolError};
 use crate::server::account;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How a build is trained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -182,7 +183,9 @@ impl Pgo {
             ProfileFormat::Gcc | ProfileFormat::GccPartial => ("gcda", None),
             ProfileFormat::Clang { merge } => ("profraw", Some(merge)),
         };
-        if !has_file(on.profile, extension)? {
+        // Old gcc puts its files into directories below.
+        let recorded = files_below(on.profile)?;
+        if !recorded.iter().any(|file| file.extension().is_some_and(|found| found == extension)) {
             return Err(BuildError::NoProfile { log });
         }
         if let Some(merge) = merge {
@@ -191,23 +194,6 @@ impl Pgo {
         }
         Ok(())
     }
-}
-
-/// Old gcc puts its files into directories below.
-fn has_file(directory: &Path, extension: &str) -> Result<bool, BuildError> {
-    let read = io_error("read", directory);
-    for entry in fs::read_dir(directory).map_err(&read)? {
-        let path: PathBuf = entry.map_err(&read)?.path();
-        let is_it = if path.is_dir() {
-            has_file(&path, extension)?
-        } else {
-            path.extension().is_some_and(|found| found == extension)
-        };
-        if is_it {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 #[cfg(test)]
