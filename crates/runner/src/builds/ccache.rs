@@ -21,7 +21,9 @@ const PROGRAM: &str = "ccache";
 const NAMESPACE: &str = "dbdyno";
 /// In the workshop: scripts with the names of the compilers.
 const COMPILERS: &str = "compilers";
-/// Among them: gives the compiler the flag back that ccache does not see.
+/// In the workshop, for ccache alone, which looks for the one program in it in the search path and takes a space in its path for the end of its name.
+const PREFIXES: &str = "ccache-prefixes";
+/// Gives the compiler the flag back that ccache does not see.
 const RECORDER: &str = "dbdyno-record";
 /// In the workshop: what ccache wrote of each compilation of the last build.
 const LOG: &str = "ccache.log";
@@ -64,11 +66,16 @@ pub(super) fn prepare(
     if compilers.is_empty() || shown(&directory).contains(':') {
         return Ok(None);
     }
-    fs::create_dir_all(&directory).map_err(io_error("create", &directory))?;
-    for (name, compiler) in compilers {
-        write(&directory.join(name), &caller(&ccache, &compiler))?;
+    let prefixes = workshop.join(PREFIXES);
+    for path in [&directory, &prefixes] {
+        fs::create_dir_all(path).map_err(io_error("create", path))?;
     }
-    write(&directory.join(RECORDER), &format!("#!/bin/sh\nexec \"$@\" {RECORD}\n"))?;
+    for (name, compiler) in compilers {
+        let caller =
+            Caller { directory: &directory, compiler: &compiler, ccache: &ccache, prefixes: &prefixes };
+        write(&directory.join(name), &caller.script())?;
+    }
+    write(&prefixes.join(RECORDER), &recorder())?;
     let cache = builds.join(PROGRAM);
     create_marked_dir(&cache)?;
     let log = workshop.join(LOG);
@@ -115,30 +122,60 @@ fn is_ccache(path: &Path) -> bool {
     fs::canonicalize(path).is_ok_and(|real| real.file_name().is_some_and(|name| name == PROGRAM))
 }
 
-/// A script in the place of a compiler. ccache is asked about compilations alone: it would only pass links and questions on. Where it sees the flag that
-/// has the compiler write its flags down, it takes the whole command line for part of what is compiled, the paths of this clone too.
-fn caller(ccache: &Path, compiler: &Path) -> String {
-    let [ccache, compiler] = [ccache, compiler].map(|path| quoted(&path.display().to_string()));
-    format!(
-        "#!/bin/sh\n\
-         compiles= records=\n\
-         for argument do\n\
-         \x20   case $argument in\n\
-         \x20       -c) compiles=yes ;;\n\
-         \x20       {RECORD}) records=yes ;;\n\
-         \x20   esac\n\
-         done\n\
-         if [ -z \"$compiles\" ] || [ -z \"$records\" ] || [ -n \"${DISABLE}\" ] || [ ! -x {ccache} ]; then\n\
-         \x20   exec {compiler} \"$@\"\n\
-         fi\n\
-         for argument do\n\
-         \x20   shift\n\
-         \x20   [ \"$argument\" = {RECORD} ] || set -- \"$@\" \"$argument\"\n\
-         done\n\
-         CCACHE_PREFIX={RECORDER}\n\
-         export CCACHE_PREFIX\n\
-         exec {ccache} {compiler} \"$@\"\n"
-    )
+/// A script in the place of a compiler.
+struct Caller<'a> {
+    /// Of all such scripts.
+    directory: &'a Path,
+    compiler: &'a Path,
+    ccache: &'a Path,
+    /// Where ccache finds the recorder.
+    prefixes: &'a Path,
+}
+
+impl Caller<'_> {
+    /// ccache is asked about compilations alone: it would only pass links and questions on. Where it sees the flag that has the compiler write its flags
+    /// down, it takes the whole command line for part of what is compiled, the paths of this clone too.
+    ///
+    /// What it calls has a search path without these scripts. The compiler may be a wrapper, of icecc or of the user's, that looks there for the next compiler
+    /// of its name: it would find the script, which would call it again, without end.
+    fn script(&self) -> String {
+        let [directory, compiler, ccache, prefixes] =
+            [self.directory, self.compiler, self.ccache, self.prefixes]
+                .map(|path| quoted(&path.display().to_string()));
+        format!(
+            "#!/bin/sh\n\
+             others=\n\
+             rest=$PATH:\n\
+             while [ -n \"$rest\" ]; do\n\
+             \x20   one=${{rest%%:*}}\n\
+             \x20   rest=${{rest#*:}}\n\
+             \x20   [ \"$one\" = {directory} ] || others=$others:$one\n\
+             done\n\
+             PATH=${{others#:}}\n\
+             compiles= records=\n\
+             for argument do\n\
+             \x20   case $argument in\n\
+             \x20       -c) compiles=yes ;;\n\
+             \x20       {RECORD}) records=yes ;;\n\
+             \x20   esac\n\
+             done\n\
+             if [ -z \"$compiles\" ] || [ -z \"$records\" ] || [ -n \"${DISABLE}\" ] || [ ! -x {ccache} ]; then\n\
+             \x20   exec {compiler} \"$@\"\n\
+             fi\n\
+             for argument do\n\
+             \x20   shift\n\
+             \x20   [ \"$argument\" = {RECORD} ] || set -- \"$@\" \"$argument\"\n\
+             done\n\
+             PATH={prefixes}:$PATH\n\
+             CCACHE_PREFIX={RECORDER}\n\
+             export PATH CCACHE_PREFIX\n\
+             exec {ccache} {compiler} \"$@\"\n"
+        )
+    }
+}
+
+fn recorder() -> String {
+    format!("#!/bin/sh\nexec \"$@\" {RECORD}\n")
 }
 
 /// One that is as it should be is not touched: a build that runs elsewhere may be about to start it.
@@ -172,7 +209,13 @@ mod tests {
         let path = |name: &str| directory.join(name);
         write(&path("ccache"), "#!/bin/sh\necho \"ccache[$CCACHE_PREFIX]\" \"$@\"\n").unwrap();
         write(&path("it's gcc"), "#!/bin/sh\necho gcc \"$@\"\n").unwrap();
-        write(&path("caller"), &caller(&path("ccache"), &path("it's gcc"))).unwrap();
+        let caller = Caller {
+            directory,
+            compiler: &path("it's gcc"),
+            ccache: &path("ccache"),
+            prefixes: &path("prefixes"),
+        };
+        write(&path("caller"), &caller.script()).unwrap();
         path("caller")
     }
 
@@ -199,6 +242,92 @@ mod tests {
             format!("gcc -O2 {RECORD} -DX=a b -c a.c\n"),
             "ccache was removed since"
         );
+    }
+
+    /// Calls the next compiler of its name in the search path, as wrappers do, and writes down how many of it are at work in one another.
+    const WRAPPER: &str = r#"#!/bin/sh
+DEPTH=$((${DEPTH:-0} + 1))
+export DEPTH
+echo $DEPTH >> "$CALLS"
+[ $DEPTH -lt 4 ] || exit 70
+rest=$PATH:
+while [ -n "$rest" ]; do
+    one=${rest%%:*}
+    rest=${rest#*:}
+    [ "$one/gcc" -ef "$0" ] || [ ! -x "$one/gcc" ] || exec "$one/gcc" "$@"
+done
+exit 127
+"#;
+
+    /// A script that is executed: `install` writes it, for a child of another test may still have what this process has just written open.
+    fn installed(path: &Path, text: &str) {
+        let source = path.with_extension("text");
+        fs::write(&source, text).unwrap();
+        let status = Command::new("install").args(["-m", "755"]).arg(&source).arg(path).status().unwrap();
+        assert!(status.success(), "{}", path.display());
+    }
+
+    #[test]
+    fn a_wrapper_that_looks_for_its_compiler_in_the_search_path_does_not_find_the_script_that_called_it() {
+        let Some(gcc) = all_on_path("gcc").into_iter().find(|path| !is_ccache(path)) else {
+            eprintln!("skipped: this host has no gcc");
+            return;
+        };
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        for directory in ["it's compilers", "two prefixes", "wrappers"] {
+            fs::create_dir(path(directory)).unwrap();
+        }
+        let (wrapper, script) = (path("wrappers/gcc"), path("it's compilers/gcc"));
+        installed(&wrapper, WRAPPER);
+        installed(&path("two prefixes").join(RECORDER), &recorder());
+        fs::write(path("a.c"), "int main(void) { return 0; }\n").unwrap();
+        let of_gcc = gcc.parent().unwrap().to_owned();
+        // The build may have put something before the scripts.
+        let directories = [
+            path("tools"),
+            path("it's compilers"),
+            path("wrappers"),
+            of_gcc,
+            "/usr/bin".into(),
+            "/bin".into(),
+        ];
+        let search_path = env::join_paths(directories).unwrap();
+        let compile = |ccache: &Path, is_disabled: bool| {
+            let caller = Caller {
+                directory: &path("it's compilers"),
+                compiler: &wrapper,
+                ccache,
+                prefixes: &path("two prefixes"),
+            };
+            installed(&script, &caller.script());
+            let mut command = Command::new(&script);
+            command
+                .args(["-O1", RECORD, "-c", "a.c", "-o", "a.o"])
+                .current_dir(scratch.path())
+                .env("PATH", &search_path)
+                .env("CALLS", path("calls"))
+                .env("CCACHE_DIR", path("cache"))
+                .env_remove("DEPTH");
+            if is_disabled {
+                command.env(DISABLE, "1");
+            } else {
+                command.env_remove(DISABLE);
+            }
+            let output = command.output().unwrap();
+            let calls = fs::read_to_string(path("calls")).unwrap_or_default();
+            assert!(output.status.success(), "{output:?}: {calls}");
+            assert!(!calls.is_empty() && calls.lines().all(|depth| depth == "1"), "{calls}");
+            let object = fs::read(path("a.o")).unwrap();
+            assert!(String::from_utf8_lossy(&object).contains("-O1"), "its flags are recorded");
+            fs::remove_file(path("calls")).unwrap();
+            fs::remove_file(path("a.o")).unwrap();
+        };
+        compile(&path("no-ccache"), false);
+        if let Some(ccache) = found_on_path(PROGRAM) {
+            compile(&ccache, false);
+            compile(&ccache, true);
+        }
     }
 
     #[test]
