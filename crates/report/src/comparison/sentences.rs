@@ -334,7 +334,12 @@ fn pauses(pauses: &StepPauses) -> String {
     )
 }
 
-/// How to see the run again.
+/// How to see the run again, and the plan file of its command.
 pub(super) fn again(view: &Comparison) -> String {
-    format!("Again: dbdyno report {} (dbdyno {}, seed {})", view.run.id, view.run.tool_version, view.run.seed)
+    let plan = match view.run.again.plan {
+        Some(_) => ". Its plan.toml is in the report as --format html or markdown, under \"The plan\".",
+        None => "",
+    };
+    let run = &view.run;
+    format!("Again: dbdyno report {} (dbdyno {}, seed {}){plan}", run.id, run.tool_version, run.seed)
 }
