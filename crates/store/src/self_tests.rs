@@ -7,15 +7,17 @@ use crate::writer::Writer;
 use model::self_test::SelfTestRecord;
 use rusqlite::{Row, params};
 
-/// The calibrations that count for a run: of its host, kernel, CPUs and version of dbdyno, from the last new start before the
-/// run to the next one after it. A fault of the harness can lie in any of these, and goes with it.
+/// The calibrations that count for a run: of its host, host of the clients, kernel, CPUs and version of dbdyno, from the last new start
+/// before the run to the next one after it. A fault of the harness can lie in any of these, and goes with it.
 pub(crate) const COUNTING: &str = "
-     (SELECT hosts.name, kernel, cpu_model, cpus, tool_version, started_at_us AS at_us
+     (SELECT hosts.name, kernel, cpu_model, cpus, tool_version, started_at_us AS at_us,
+          json_extract(plan_json, '$.layout.server_host.clients.name') AS clients
       FROM runs JOIN hosts USING (host_key) WHERE id = ?) AS asked
      JOIN hosts ON (hosts.name, hosts.kernel, hosts.cpu_model, hosts.cpus)
          = (asked.name, asked.kernel, asked.cpu_model, asked.cpus)
      JOIN runs INDEXED BY runs_by_host
          ON runs.host_key = hosts.host_key AND purpose = 'calibrate' AND runs.tool_version = asked.tool_version
+         AND json_extract(runs.plan_json, '$.layout.server_host.clients.name') IS asked.clients
          AND runs.started_at_us >= coalesce((SELECT max(at_us) FROM self_test_starts
              WHERE host_name = asked.name AND at_us <= asked.at_us), runs.started_at_us)
          AND runs.started_at_us < coalesce((SELECT min(at_us) FROM self_test_starts

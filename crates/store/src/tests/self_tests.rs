@@ -6,6 +6,8 @@ use model::event::RunEvent;
 use model::host::Host;
 use model::plan::{Plan, Purpose};
 use model::self_test::{Gains, SelfTestRecord};
+use model::server_host::ServerHost;
+use model::units::Nanos;
 
 fn tested(run: &str, step: &str) -> SelfTestRecord {
     SelfTestRecord {
@@ -57,6 +59,27 @@ fn those_of_the_same_host_and_version_count_whatever_boot_and_end_and_come_back_
     writer.keep_self_tests("1", &[tested("1", "fillseq"), tested("1", "readrandom")]).unwrap();
     assert_eq!(counting(&writer, "7"), ["1", "1", "2"]);
     writer.keep_self_tests("99", &[]).unwrap_err();
+}
+
+/// With clients elsewhere, processes are frozen over ssh: another harness.
+#[test]
+fn those_with_clients_on_another_host_count_for_runs_with_clients_there() {
+    let mut writer = Writer::in_memory().unwrap();
+    let clients = |name: &str| {
+        let clients = Host { name: name.to_owned(), ..host() };
+        let server_host = ServerHost { target: "lab-1".to_owned(), address: None, clients, round_trip: Nanos(1) };
+        move |plan: &mut Plan, _: &mut Host| plan.layout.server_host = Some(Box::new(server_host.clone()))
+    };
+    begin(&mut writer, "1", Purpose::Calibrate, |_, _| {});
+    begin(&mut writer, "2", Purpose::Calibrate, clients("desk"));
+    begin(&mut writer, "3", Purpose::Calibrate, clients("other"));
+    for run in ["1", "2", "3"] {
+        writer.keep_self_tests(run, &[tested(run, "readrandom")]).unwrap();
+    }
+    begin(&mut writer, "4", Purpose::Compare, clients("desk"));
+    begin(&mut writer, "5", Purpose::Compare, |_, _| {});
+    assert_eq!(counting(&writer, "4"), ["2"]);
+    assert_eq!(counting(&writer, "5"), ["1"]);
 }
 
 #[test]
