@@ -8,7 +8,7 @@ use runner::server::we_are_root;
 use std::env;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::Writer;
 
 /// The file of results: `--store`, else `$DBDYNO_STORE`, else below the XDG data directory.
@@ -17,6 +17,13 @@ pub fn store_file(places: &Places) -> anyhow::Result<PathBuf> {
         Some(path) => Ok(path.clone()),
         None => Ok(xdg("XDG_DATA_HOME", ".local/share")?.join("dbdyno/dbdyno.sqlite")),
     }
+}
+
+/// The directory of that file.
+pub fn store_directory(places: &Places) -> anyhow::Result<PathBuf> {
+    let file = store_file(places)?;
+    let named = file.parent().filter(|directory| !directory.as_os_str().is_empty());
+    Ok(named.unwrap_or(Path::new(".")).to_owned())
 }
 
 /// The directory of engines and data: `--work-dir`, else below the XDG cache directory; of root one that other users
@@ -61,13 +68,11 @@ fn xdg(variable: &str, below_home: &str) -> anyhow::Result<PathBuf> {
 /// The store for writing; opened before anything is fetched, so that a store that cannot be used is told at
 /// once.
 pub fn open_store(places: &Places) -> anyhow::Result<Writer> {
-    let path = store_file(places)?;
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .with_context(|| format!("failed to make `{}` for the store", directory.display()))?;
-    }
+    let (path, directory) = (store_file(places)?, store_directory(places)?);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&directory)
+        .with_context(|| format!("failed to make `{}` for the store", directory.display()))?;
     Ok(Writer::open(&path)?)
 }

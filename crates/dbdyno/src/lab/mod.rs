@@ -27,16 +27,38 @@ use runner::slurm::SlurmError;
 use slurm::InSlurm;
 use ssh::BySsh;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 use store::{MergedBy, Writer};
+use tempfile::TempDir;
 
 /// How often Ctrl-C is looked for while nothing is heard.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// How a job ended, and its stores if it has any.
-type Fetched = (Ended, Vec<Vec<u8>>);
+type Fetched = (Ended, Vec<FetchedStore>);
+
+/// A store that was fetched, in a directory of its own, which is removed with it.
+struct FetchedStore {
+    directory: TempDir,
+}
+
+impl FetchedStore {
+    /// Below the directory of the store here, whose disk needs the room anyway.
+    fn in_directory(store_directory: &Path) -> anyhow::Result<FetchedStore> {
+        let directory = tempfile::Builder::new().prefix(".dbdyno-job-").tempdir_in(store_directory);
+        Ok(FetchedStore {
+            directory: directory.context("failed to make a directory for the store of a host")?,
+        })
+    }
+
+    /// Its file, which has yet to be written.
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("store.sqlite")
+    }
+}
 
 /// What is heard of a job.
 enum Heard {
@@ -132,7 +154,7 @@ struct Lab<'a> {
     progress: Progress,
     jobs: Vec<Job>,
     /// The jobs that the store does not have as they are now, with what was fetched of them.
-    unwritten: BTreeMap<usize, Vec<Vec<u8>>>,
+    unwritten: BTreeMap<usize, Vec<FetchedStore>>,
     is_waiting_for_store: bool,
 }
 
@@ -153,6 +175,7 @@ impl<'a> Lab<'a> {
         let Some(first) = self.jobs.first().cloned() else { return Ok(Ending::Done) };
         let (program, words) = (OwnProgram::read()?, words(self.places, arguments)?);
         let is_new = files.is_some();
+        let store_directory = paths::store_directory(self.places)?;
         let carrier: Box<dyn Carrier> = match &first.slurm {
             Some(slurm) => Box::new(InSlurm::new(
                 &program,
@@ -161,8 +184,9 @@ impl<'a> Lab<'a> {
                 words,
                 arguments.retry_failed,
                 files,
+                store_directory,
             )?),
-            None => Box::new(BySsh::new(program, words, arguments.retry_failed, files)),
+            None => Box::new(BySsh::new(program, words, arguments.retry_failed, files, store_directory)),
         };
         self.begin(&*carrier, is_new)?;
         let campaign = first.campaign;
@@ -350,16 +374,9 @@ fn is_lost(error: &anyhow::Error) -> bool {
 }
 
 /// Adds what a host has measured to the store.
-fn merge(writer: &mut Writer, job: &Job, store: &[u8]) -> anyhow::Result<()> {
-    // In the directory of the store, whose disk needs the room anyway.
-    let directory = tempfile::Builder::new()
-        .prefix(".dbdyno-job-")
-        .tempdir_in(writer.store().directory())
-        .context("failed to make a directory for the store of a host")?;
-    let file = directory.path().join("store.sqlite");
-    std::fs::write(&file, store).context("failed to write the store of a host")?;
+fn merge(writer: &mut Writer, job: &Job, store: &FetchedStore) -> anyhow::Result<()> {
     let by = MergedBy { origin: &job.host, at_us: clock::epoch_us(), tool_version: TOOL_VERSION };
-    let merged = store::merge(writer, &file, by)?;
+    let merged = store::merge(writer, &store.path(), by)?;
     match merged.diverged.first() {
         Some(run) => Err(anyhow!("run {run} is in the store already, and is not the one of the host")),
         None => Ok(()),

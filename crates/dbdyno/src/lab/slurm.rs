@@ -2,7 +2,7 @@
 //! only where a job is and whether it is still there.
 
 use super::bundle::{self, Files};
-use super::{Carrier, Fetched, Heard, JobHere};
+use super::{Carrier, Fetched, FetchedStore, Heard, JobHere};
 use crate::cli::SlurmJobs;
 use crate::exit::usage;
 use crate::interrupt;
@@ -17,10 +17,12 @@ use runner::slurm::directory::{JobDirectory, PlacedProgram};
 use runner::slurm::lock::CampaignLock;
 use runner::slurm::{self, SlurmError, Submission};
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often a job's directory is looked into. It is on a network, and a person reads what is new in it.
 const LOOK: Duration = Duration::from_millis(300);
@@ -32,6 +34,9 @@ const SEEN_LATER: Duration = Duration::from_secs(5);
 const STOP_AGAIN: Duration = Duration::from_secs(30);
 /// How long Slurm may not answer, as when its controller is started again.
 const MOST_SILENCE: Duration = Duration::from_secs(600);
+/// A store that was written to while it was copied is copied again after this, so many times in all.
+const COPIED_AGAIN: Duration = Duration::from_millis(500);
+const MOST_COPIES: u32 = 5;
 /// Why every job waits now and then; of other reasons the user hears.
 const USUAL_REASONS: [&str; 4] = ["Resources", "Priority", "JobArrayTaskLimit", "BeginTime"];
 
@@ -67,6 +72,8 @@ pub(super) struct InSlurm {
     words: Vec<String>,
     is_retried: bool,
     files: Option<Files>,
+    /// Stores are copied into this directory.
+    store_directory: PathBuf,
     begun: Mutex<Begun>,
     looked: Mutex<Looked>,
     /// Jobs are stopped one after another: each is two calls of the controller.
@@ -110,6 +117,7 @@ impl InSlurm {
         words: Vec<String>,
         is_retried: bool,
         files: Option<Files>,
+        store_directory: PathBuf,
     ) -> anyhow::Result<InSlurm> {
         let jobs_dir = slurm::jobs_directory(Path::new(&slurm.jobs_dir)).map_err(usage)?;
         let placed = PlacedProgram::put(&jobs_dir, program)?;
@@ -123,6 +131,7 @@ impl InSlurm {
             words,
             is_retried,
             files,
+            store_directory,
             begun: Mutex::default(),
             looked: Mutex::default(),
             stopping: Mutex::default(),
@@ -331,10 +340,10 @@ impl Carrier for InSlurm {
         let id = job.slurm.as_ref().and_then(|slurm| slurm.id.clone()).unwrap_or_default();
         let ended = self.follow(job, &id, tell)?;
         let directory = self.directory(job.number);
-        let stores: Vec<Vec<u8>> = directory
+        let stores: Vec<FetchedStore> = directory
             .stores()
             .iter()
-            .map(|store| copied(store, directory.path()))
+            .map(|store| copied(store, &self.store_directory))
             .collect::<anyhow::Result<_>>()?;
         if stores.is_empty() && ended == Ended::Done {
             return Err(anyhow!("the job left no store in `{}`", directory.path().display()));
@@ -386,14 +395,62 @@ fn lost(seen: &Seen, id: &str, directory: &JobDirectory) -> Ended {
     Ended::Failed { message }
 }
 
-/// A store as it is now, with what was last written of it. The copy is made beside it, whose disk has room for it.
-fn copied(store: &Path, directory: &Path) -> anyhow::Result<Vec<u8>> {
-    let copy = tempfile::Builder::new()
-        .prefix("copy-")
-        .tempfile_in(directory)
-        .with_context(|| format!("failed to make a copy of the store in `{}`", directory.display()))?;
-    store::back_up(store, copy.path())?;
-    std::fs::read(copy.path()).context("failed to read the copy of a store")
+/// A copy of a job's store, with SQLite's log of it if the job was killed. SQLite does not read it on the shared file system: a node that Slurm has given up may
+/// write to it still, and locks and memory that processes on one host share are not seen from another.
+fn copied(store: &Path, store_directory: &Path) -> anyhow::Result<FetchedStore> {
+    let copy = FetchedStore::in_directory(store_directory)?;
+    let is_whole = is_unchanged_while(store, || {
+        let (log, log_of_copy) = (log_of(store), log_of(&copy.path()));
+        fs::copy(store, copy.path()).with_context(|| format!("failed to copy `{}`", store.display()))?;
+        match fs::copy(&log, &log_of_copy) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Of an earlier copy there may be one.
+                let _ = fs::remove_file(&log_of_copy);
+                Ok(())
+            }
+            copied => copied.map(|_| ()).with_context(|| format!("failed to copy `{}`", log.display())),
+        }
+    })?;
+    if is_whole {
+        return Ok(copy);
+    }
+    Err(anyhow!(
+        "`{}` is written to: a node still measures the job, though Slurm says that it is over; `run --resume` fetches it once that has ended",
+        store.display()
+    ))
+}
+
+/// Copies again if the store was written to meanwhile, a few times; whether it was not in the last.
+fn is_unchanged_while(store: &Path, mut copy: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<bool> {
+    for again in 0..MOST_COPIES {
+        if again > 0 {
+            thread::sleep(COPIED_AGAIN);
+        }
+        let before = written_at(store)?;
+        copy()?;
+        if written_at(store)? == before {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// SQLite's log of a store.
+fn log_of(store: &Path) -> PathBuf {
+    let mut log = store.as_os_str().to_owned();
+    log.push("-wal");
+    PathBuf::from(log)
+}
+
+/// Length and time of the store and of its log, none if there is none. Opened for that: only then is NFS asked for them.
+fn written_at(store: &Path) -> anyhow::Result<[Option<(u64, SystemTime)>; 2]> {
+    let of = |path: &Path| match File::open(path).and_then(|file| file.metadata()) {
+        Ok(found) => Ok(Some((found.len(), found.modified()?))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let looked = of(store).and_then(|of_store| Ok([of_store, of(&log_of(store))?]));
+    looked.with_context(|| format!("failed to read `{}`", store.display()))
 }
 
 #[cfg(test)]
@@ -429,6 +486,35 @@ mod tests {
         let missing = asked(&directory.path().join("none"), None);
         assert!(jobs(&missing, &file()).is_err());
         assert!(jobs(&SlurmJobs { slurm: false, ..missing }, &file()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_store_is_copied_with_its_log_and_not_while_a_node_writes_to_it() {
+        let (root, here) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = root.path().join("store.sqlite");
+        let said = |copy: &FetchedStore| {
+            let text = |path: &Path| fs::read_to_string(path).ok();
+            (text(&copy.path()), text(&log_of(&copy.path())))
+        };
+        fs::write(&store, "pages").unwrap();
+        assert_eq!(said(&copied(&store, here.path()).unwrap()), (Some("pages".to_owned()), None));
+        fs::write(log_of(&store), "log").unwrap();
+        let copy = copied(&store, here.path()).unwrap();
+        assert_eq!(said(&copy), (Some("pages".to_owned()), Some("log".to_owned())));
+        let mut copies = 0;
+        let mut written_to = |times: u32| {
+            copies = 0;
+            let is_whole = is_unchanged_while(&store, || {
+                copies += 1;
+                if copies <= times {
+                    fs::write(log_of(&store), "log".repeat(1 + copies as usize)).unwrap();
+                }
+                Ok(())
+            });
+            (is_whole.unwrap(), copies)
+        };
+        assert_eq!(written_to(2), (true, 3));
+        assert_eq!(written_to(MOST_COPIES), (false, MOST_COPIES));
     }
 
     #[test]

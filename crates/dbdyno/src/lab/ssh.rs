@@ -1,7 +1,7 @@
 //! Jobs that ssh brings to their hosts: each from a look at its host to its store.
 
 use super::bundle::{self, Files};
-use super::{Carrier, Fetched, Heard, JobHere};
+use super::{Carrier, Fetched, FetchedStore, Heard, JobHere};
 use crate::interrupt;
 use anyhow::anyhow;
 use model::job::Job;
@@ -10,6 +10,7 @@ use runner::remote::job::{Ended, JobOnHost};
 use runner::remote::program::{HostThere, OwnProgram};
 use runner::remote::{RemoteError, RemoteHost};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// What a clock may be off without a word.
@@ -29,6 +30,8 @@ pub(super) struct BySsh {
     words: Vec<String>,
     is_retried: bool,
     files: Option<Files>,
+    /// Stores are fetched into this directory.
+    store_directory: PathBuf,
     /// The hosts that were looked at, by what they call themselves, with what ssh calls them.
     names: Mutex<BTreeMap<String, String>>,
 }
@@ -39,8 +42,9 @@ impl BySsh {
         words: Vec<String>,
         is_retried: bool,
         files: Option<Files>,
+        store_directory: PathBuf,
     ) -> BySsh {
-        BySsh { program, words, is_retried, files, names: Mutex::default() }
+        BySsh { program, words, is_retried, files, store_directory, names: Mutex::default() }
     }
 
     /// # Errors
@@ -109,8 +113,9 @@ impl Carrier for BySsh {
             on_host.stop()?;
         }
         let ended = on_host.follow(said, |line| tell(Heard::Line(line.to_owned())))?;
-        match on_host.store() {
-            Ok(store) => Ok((ended, vec![store])),
+        let store = FetchedStore::in_directory(&self.store_directory)?;
+        match on_host.fetch_store(&store.path()) {
+            Ok(()) => Ok((ended, vec![store])),
             // It may have ended before it made one; why it did is the better message.
             Err(RemoteError::NoStore { .. }) if ended != Ended::Done => Ok((ended, Vec::new())),
             Err(error) => Err(error.into()),

@@ -6,8 +6,7 @@
 
 use super::program::{HostThere, OwnProgram};
 use super::{RemoteError, RemoteHost, quoted};
-use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The plan in the directory of a job: if it is there, all files are.
 pub const PLAN: &str = "plan.toml";
@@ -118,22 +117,21 @@ impl JobOnHost<'_> {
         self.host.text("stop the job", &self.there(&script)).map(|_| ())
     }
 
-    /// The store of the job, as of now.
+    /// Writes the store of the job, as of now, into a file here.
     ///
     /// # Errors
     /// [`RemoteError::NoStore`] if it has made none.
-    pub fn store(&self) -> Result<Vec<u8>, RemoteError> {
+    pub fn fetch_store(&self, path: &Path) -> Result<(), RemoteError> {
         let script = format!(
             "test -f store.sqlite || exit 0; \
              {program} --store store.sqlite store backup --force copy.sqlite >/dev/null && cat copy.sqlite; \
              status=$?; rm -f copy.sqlite; exit $status",
             program = self.program()
         );
-        let bytes = self.host.output("fetch the store", &self.there(&script), io::empty())?;
-        if bytes.is_empty() {
-            return Err(RemoteError::NoStore { target: self.target() });
+        match self.host.output_into(path, "fetch the store", &self.there(&script))? {
+            0 => Err(RemoteError::NoStore { target: self.target() }),
+            _ => Ok(()),
         }
-        Ok(bytes)
     }
 
     fn target(&self) -> String {

@@ -16,7 +16,8 @@ pub use message::{Judgement, Question};
 use crate::process::child;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -105,6 +106,8 @@ pub enum RemoteError {
     Failed { target: String, doing: String, status: i32, said: String },
     #[error("failed to talk to host {target}")]
     Broken { target: String, source: io::Error },
+    #[error("failed to write what host {target} sent into `{}`", path.display())]
+    NotKept { target: String, path: PathBuf, source: io::Error },
     #[error(
         "host {target} is {found}, and this dbdyno is for Linux {}: build dbdyno there, and run the plan by it",
         std::env::consts::ARCH
@@ -180,8 +183,48 @@ impl RemoteHost {
     /// [`RemoteError::Unreachable`] if there is no connection, [`RemoteError::Failed`] if the command fails.
     pub fn output(&self, doing: &str, script: &str, input: impl Read + Send) -> Result<Vec<u8>, RemoteError> {
         let mut output = Vec::new();
-        self.run(doing, script, input, |mut stdout| stdout.read_to_end(&mut output).map(|_| ()))?;
-        Ok(after_marker(output))
+        self.run(doing, script, input, |stdout| {
+            let mut stdout = BufReader::new(stdout);
+            skip_to_marker(&mut stdout)?;
+            stdout.read_to_end(&mut output).map(|_| ())
+        })?;
+        Ok(output)
+    }
+
+    /// Runs a command of the shell there and writes what it wrote to its standard output into a file here. The length of it, in bytes.
+    ///
+    /// # Errors
+    /// As those of [`RemoteHost::output`], and [`RemoteError::NotKept`].
+    pub(crate) fn output_into(&self, path: &Path, doing: &str, script: &str) -> Result<u64, RemoteError> {
+        let not_kept =
+            |source| RemoteError::NotKept { target: self.target.clone(), path: path.to_owned(), source };
+        let mut file = File::create(path).map_err(not_kept)?;
+        let (mut length, mut unwritten) = (0, None);
+        let ran = self.run(doing, script, io::empty(), |stdout| {
+            let mut stdout = BufReader::new(stdout);
+            skip_to_marker(&mut stdout)?;
+            loop {
+                let bytes = match stdout.fill_buf() {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    bytes => bytes?,
+                };
+                if bytes.is_empty() {
+                    return Ok(());
+                }
+                if let Err(error) = file.write_all(bytes) {
+                    unwritten = Some(error);
+                    return Ok(());
+                }
+                let count = bytes.len();
+                length += count as u64;
+                stdout.consume(count);
+            }
+        });
+        match unwritten {
+            // The command there has failed too, because nobody read on.
+            Some(error) => Err(not_kept(error)),
+            None => ran.map(|()| length),
+        }
     }
 
     /// The same as text, without input.
@@ -207,13 +250,10 @@ impl RemoteHost {
         mut on_line: impl FnMut(&str),
     ) -> Result<(), RemoteError> {
         self.run(doing, script, io::empty(), |stdout| {
-            let mut has_begun = false;
-            for line in BufReader::new(stdout).split(b'\n') {
-                let line = line?;
-                if has_begun {
-                    on_line(&String::from_utf8_lossy(&line));
-                }
-                has_begun |= line == MARKER.as_bytes();
+            let mut stdout = BufReader::new(stdout);
+            skip_to_marker(&mut stdout)?;
+            for line in stdout.split(b'\n') {
+                on_line(&String::from_utf8_lossy(&line?));
             }
             Ok(())
         })
@@ -308,15 +348,16 @@ fn end_of(said: &[u8]) -> String {
     said[begin..].to_owned()
 }
 
-/// What was printed after the marker.
-fn after_marker(mut output: Vec<u8>) -> Vec<u8> {
-    let marker = format!("{MARKER}\n").into_bytes();
-    let at_line = |at: &usize| *at == 0 || output[at - 1] == b'\n';
-    let found = (0..output.len()).filter(at_line).find(|at| output[*at..].starts_with(&marker));
-    match found {
-        Some(at) => output.split_off(at + marker.len()),
-        None => Vec::new(),
+/// Reads up to what was printed after the marker; without one all of it.
+fn skip_to_marker(output: &mut impl BufRead) -> io::Result<()> {
+    let mut line = Vec::new();
+    while output.read_until(b'\n', &mut line)? > 0 {
+        if line.strip_suffix(b"\n") == Some(MARKER.as_bytes()) {
+            return Ok(());
+        }
+        line.clear();
     }
+    Ok(())
 }
 
 fn archived(files: &[(PathBuf, Vec<u8>)]) -> io::Result<Vec<u8>> {
@@ -369,7 +410,11 @@ mod tests {
 
     #[test]
     fn what_a_login_prints_is_no_part_of_an_answer() {
-        let after = |text: &str| String::from_utf8(after_marker(text.as_bytes().to_vec())).unwrap();
+        let after = |text: &str| {
+            let mut output = text.as_bytes();
+            skip_to_marker(&mut output).unwrap();
+            String::from_utf8(output.to_vec()).unwrap()
+        };
         assert_eq!(after("dbdyno-begins\n0\n"), "0\n");
         assert_eq!(after("Welcome\nnot dbdyno-begins\ndbdyno-begins\n\0binary\n"), "\0binary\n");
         assert_eq!(after("dbdyno-begins\n"), "");

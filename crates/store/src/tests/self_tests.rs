@@ -67,7 +67,8 @@ fn those_with_clients_on_another_host_count_for_runs_with_clients_there() {
     let mut writer = Writer::in_memory().unwrap();
     let clients = |name: &str| {
         let clients = Host { name: name.to_owned(), ..host() };
-        let server_host = ServerHost { target: "lab-1".to_owned(), address: None, clients, round_trip: Nanos(1) };
+        let server_host =
+            ServerHost { target: "lab-1".to_owned(), address: None, clients, round_trip: Nanos(1) };
         move |plan: &mut Plan, _: &mut Host| plan.layout.server_host = Some(Box::new(server_host.clone()))
     };
     begin(&mut writer, "1", Purpose::Calibrate, |_, _| {});
