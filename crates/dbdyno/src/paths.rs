@@ -8,7 +8,7 @@ use runner::server::we_are_root;
 use std::env;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use store::Writer;
 
 /// The file of results: `--store`, else `$DBDYNO_STORE`, else below the XDG data directory.
@@ -21,9 +21,7 @@ pub fn store_file(places: &Places) -> anyhow::Result<PathBuf> {
 
 /// The directory of that file.
 pub fn store_directory(places: &Places) -> anyhow::Result<PathBuf> {
-    let file = store_file(places)?;
-    let named = file.parent().filter(|directory| !directory.as_os_str().is_empty());
-    Ok(named.unwrap_or(Path::new(".")).to_owned())
+    Ok(store::directory_of(&store_file(places)?).to_owned())
 }
 
 /// The directory of engines and data: `--work-dir`, else below the XDG cache directory; of root one that other users

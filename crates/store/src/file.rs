@@ -151,8 +151,7 @@ impl Store {
 
     /// The directory of the file.
     pub fn directory(&self) -> &Path {
-        let named = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        named.unwrap_or(Path::new("."))
+        directory_of(&self.path)
     }
 
     /// Leaves checkpoints to [`Store::checkpoint`]: they sync the device, which may be the one that is measured.
@@ -237,11 +236,22 @@ fn settings(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "NORMAL")
 }
 
-/// The size of SQLite's log of the store; 0 where there is none.
-pub(crate) fn log_bytes(path: &Path) -> u64 {
+/// The directory of the store at `path`.
+pub fn directory_of(path: &Path) -> &Path {
+    let named = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    named.unwrap_or(Path::new("."))
+}
+
+/// SQLite's log of the store at `path`.
+pub fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    std::fs::metadata(log).map_or(0, |log| log.len())
+    PathBuf::from(log)
+}
+
+/// The size of SQLite's log of the store; 0 where there is none.
+pub(crate) fn log_bytes(path: &Path) -> u64 {
+    std::fs::metadata(log_of(path)).map_or(0, |log| log.len())
 }
 
 /// The URI of a file that does not change while it is read.

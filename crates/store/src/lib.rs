@@ -36,7 +36,7 @@ pub use check::{Check, check};
 pub use compact::{Compacted, compact};
 pub use error::Error;
 pub use export::{PlannedRun, TrialRow};
-pub use file::Store;
+pub use file::{Store, directory_of, log_of};
 pub use fingerprints::MeasuredHost;
 pub use merge::{Merged, MergedBy, merge, named};
 pub use queue::QueuedRun;

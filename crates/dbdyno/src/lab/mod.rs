@@ -78,7 +78,7 @@ trait Carrier: Sync {
     /// No job can be carried out.
     fn begin(&self, jobs: &mut [Job], say: &dyn Fn(&str)) -> anyhow::Result<()>;
 
-    /// Removes what there is of a new campaign of which no job could be begun.
+    /// Removes the files of a new campaign if none of its jobs could be begun.
     fn forget(&self);
 
     /// Begins or resumes a job and follows it to its end.

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use store::log_of;
 
 /// How often a job's directory is looked into. It is on a network, and a person reads what is new in it.
 const LOOK: Duration = Duration::from_millis(300);
@@ -433,13 +434,6 @@ fn is_unchanged_while(store: &Path, mut copy: impl FnMut() -> anyhow::Result<()>
         }
     }
     Ok(false)
-}
-
-/// SQLite's log of a store.
-fn log_of(store: &Path) -> PathBuf {
-    let mut log = store.as_os_str().to_owned();
-    log.push("-wal");
-    PathBuf::from(log)
 }
 
 /// Length and time of the store and of its log, none if there is none. Opened for that: only then is NFS asked for them.

@@ -99,8 +99,8 @@ pub enum BuildError {
     )]
     NoTraining { recipe: String },
     #[error(
-        "no build below `{}` can have a profile: compilers are told where it is by flags, which the path would take apart; name a --work-dir whose path \
-         has letters, digits and / . _ - + @ , = alone", path.display()
+        "no build below `{}` can have a profile: flags of the compiler name it, and its path would split them or change their meaning; name a --work-dir \
+         whose path has only letters, digits and / . _ - + @ , =", path.display()
     )]
     ProfilePath { path: PathBuf },
     #[error("the training of the build failed ({source}); all of its output is in `{}`", log.display())]

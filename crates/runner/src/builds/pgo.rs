@@ -67,12 +67,12 @@ const MERGED: &str = "merged.profdata";
 /// Merging takes seconds; a timeout against hangs.
 const MERGE_TIMEOUT: Nanos = Nanos::from_secs(600);
 
-/// Signs of a path, beside letters and digits, that neither split a list of flags nor mean anything to a shell, make, a compiler or a search path: clang
+/// Characters of a path, beside letters and digits, that neither split a list of flags nor mean anything to a shell, make, a compiler or a search path: clang
 /// replaces what follows a `%`, and `LD_LIBRARY_PATH` ends a directory at a `:`.
 const PLAIN: &str = "/._-+@,=";
 
-/// Whether a build in the work directory can be told of its profile. A link to it with a plain path would stand in the flags that the build records, and a
-/// relative path is another one for each process of the build.
+/// Whether flags can name a profile below the work directory. A link with a plain path is no way out: the build would record the link in its flags. Nor is a
+/// relative path: processes of a build run in different directories.
 ///
 /// # Errors
 /// Its path would not stay one word.

@@ -48,7 +48,7 @@ pub struct Recipe {
     /// Where the tree says which version it is: a build that says another is not of this tree.
     version: Option<VersionIn>,
     /// A workload for profile-guided optimisation, which finds `installed`, `server_uid` and `server_gid` (of a server) or `library`, and `profile`, the
-    /// directory that processes of the build write into when they end. It stands in an empty directory.
+    /// directory that processes of the build write into when they end. It runs in an empty directory.
     training: Option<String>,
 }
 

@@ -129,7 +129,7 @@ mod tests {
         };
         assert!(clients_warnings(&quiet).is_empty());
         let busy = Host { governor: Some("powersave".to_owned()), load_1m: Some("3.10".to_owned()), ..quiet };
-        let told: Vec<(String, bool)> = clients_warnings(&busy)
+        let warnings: Vec<(String, bool)> = clients_warnings(&busy)
             .iter()
             .map(|event| match event {
                 RunEvent::Warned { step: None, warning } => (warning.to_string(), is_of_load(warning)),
@@ -138,6 +138,6 @@ mod tests {
             .collect();
         let load = "host of the clients: load average 3.1 on 4 CPUs before the run: the host is busy";
         let governor = "host of the clients: the CPU frequency governor is `powersave`, not `performance`";
-        assert_eq!(told, [(load.to_owned(), true), (governor.to_owned(), false)]);
+        assert_eq!(warnings, [(load.to_owned(), true), (governor.to_owned(), false)]);
     }
 }
