@@ -97,6 +97,8 @@ counters! {
     /// CPU time that processes without a part in the run and other guests of the hypervisor took,
     /// in microseconds: only of steps that are measured in one go.
     OtherCpuMicros => per_op("other_cpu_us_per_op", "us").in_steps_of(TICK_MICROS),
+    /// The part of [`Counter::OtherCpuMicros`] that other guests of the hypervisor took.
+    StolenCpuMicros => per_op("stolen_cpu_us_per_op", "us").in_steps_of(TICK_MICROS),
     /// CPU time of the whole host in user mode and in the kernel, by its ticks, in microseconds: what vmstat calls us and
     /// sy. Only of steps that are measured in one go.
     HostCpuMicros => per_op("host_cpu_us_per_op", "us").in_steps_of(TICK_MICROS).column(ColumnGroup::PerOperation, "host_us", 1.0, "CPU of the whole host/op"),

@@ -201,6 +201,8 @@ metrics! {
     /// Share of the host's CPU time that others took: of the measuring, not of what is measured.
     OtherCpuPercent => per_op("other_cpu_percent", "%")
         .column(CpuAndMemory, "others%", 1.0, "CPU of the host that others took"),
+    /// The part of `other_cpu_percent` that other guests of the hypervisor took.
+    StolenCpuPercent => per_op("stolen_cpu_percent", "%"),
     /// CPU of the whole process of the subject per operation, in microseconds.
     CpuMicrosPerOp => per_op("cpu_us_per_op", "us").column(PerOperation, "cpu_us", 1.0, "CPU/op"),
     CpuMicrosPerOpWithDrain => per_op("cpu_us_per_op_with_drain", "us")

@@ -309,7 +309,9 @@ pub enum Warning {
          rounds together give their sizes"
     )]
     Joined { campaigns: u64 },
-    #[error("{trials} trials are excluded because other processes had the CPU meanwhile")]
+    #[error(
+        "{trials} trials are excluded because other processes or other guests of the hypervisor had the CPU meanwhile"
+    )]
     Disturbed { trials: u64 },
 
     // Of a report.
@@ -345,8 +347,8 @@ pub enum Warning {
     FailedOperationsCounted { operations: u64 },
     /// Others were at work all along.
     #[error(
-        "other processes had {median_percent:.0} % of the host's CPU time in the median trial of {step}: \
-         intervals are wider than on a host of its own"
+        "other processes and other guests of the hypervisor had {median_percent:.0} % of the host's CPU time in the median \
+         trial of {step}: intervals are wider than on a host of its own"
     )]
     #[strum(serialize = "busy-host")]
     BusyHostThroughout {

@@ -222,6 +222,7 @@ pub fn disturb(record: &mut RunRecord, key: &TrialKey) {
     for block in record.blocks.iter_mut().filter(|block| block.trial == *key) {
         block.operations /= 2;
         block.counters.insert(Counter::OtherCpuMicros, cpus * block.wall.0 / 1000 / 2);
+        block.counters.insert(Counter::StolenCpuMicros, cpus * block.wall.0 / 1000 / 8);
     }
 }
 

@@ -220,6 +220,8 @@ pub struct Disturbed {
     pub round: u32,
     /// Share of the host's CPU time that others took while it ran, in percent.
     pub others_percent: f64,
+    /// The part of it that other guests of the hypervisor took; absent in stores of versions that did not count it.
+    pub stolen_percent: Option<f64>,
     /// The median of all trials of the step.
     pub median_percent: f64,
 }

@@ -321,13 +321,17 @@ fn course(one: &Course, view: &Comparison) -> Value {
 }
 
 fn disturbed(one: &Disturbed, view: &Comparison) -> Value {
-    json!({
+    let mut disturbed = json!({
         "step": one.step,
         "subject": view.name(one.side),
         "round": one.round,
         "other_cpu_percent": one.others_percent,
         "median_percent": one.median_percent,
-    })
+    });
+    if let Some(stolen) = one.stolen_percent {
+        disturbed["stolen_cpu_percent"] = json!(stolen);
+    }
+    disturbed
 }
 
 fn shape(row: &ShapeRow, view: &Comparison) -> Value {

@@ -241,18 +241,33 @@ pub(crate) fn disturbed(view: &Comparison) -> Vec<String> {
     }
     let line = |((round, side), trials): ((u32, Side), Vec<&Disturbed>)| {
         let steps: Vec<&str> = trials.iter().map(|one| one.step.as_str()).collect();
-        let share = |pick: fn(f64, f64) -> f64, start: f64| {
-            quantity(trials.iter().map(|one| one.others_percent).fold(start, pick))
+        let range = |of: &dyn Fn(&Disturbed) -> Option<f64>| {
+            let shares: Option<Vec<f64>> = trials.iter().map(|one| of(one)).collect();
+            shares.map(|shares| percent_range(&shares))
         };
-        let (least, most) = (share(f64::min, f64::INFINITY), share(f64::max, 0.0));
-        let shares = if least == most { most } else { format!("{least} to {most}") };
-        format!(
-            "excluded: {} of {} in round {round}: other processes had {shares} % of the host's CPU time",
-            steps.join(", "),
-            view.label(side),
-        )
+        let all = range(&|one| Some(one.others_percent)).unwrap_or_default();
+        let stolen = range(&|one| one.stolen_percent);
+        let processes = range(&|one| Some(one.others_percent - one.stolen_percent?));
+        let which = match (processes, stolen) {
+            (Some(processes), Some(stolen)) => {
+                format!(
+                    "others had {all} of the host's CPU time: other processes {processes}, other guests of the hypervisor {stolen}"
+                )
+            }
+            _ => {
+                format!("other processes or other guests of the hypervisor had {all} of the host's CPU time")
+            }
+        };
+        format!("excluded: {} of {} in round {round}: {which}", steps.join(", "), view.label(side))
     };
     turns.into_iter().map(line).collect()
+}
+
+/// `7.1 %`, or `7.1 to 15 %`.
+fn percent_range(shares: &[f64]) -> String {
+    let bound = |pick: fn(f64, f64) -> f64, start: f64| quantity(shares.iter().copied().fold(start, pick));
+    let (least, most) = (bound(f64::min, f64::INFINITY), bound(f64::max, 0.0));
+    if least == most { format!("{most} %") } else { format!("{least} to {most} %") }
 }
 
 /// What could not be measured, one line each.

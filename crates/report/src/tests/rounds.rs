@@ -80,11 +80,23 @@ fn what_failed_or_was_disturbed_or_left_out_is_listed() {
         "failed: readrandom of rocksdb@8.5.4+defaults in round 2",
         "not measured: rocksdb@8.2.1: no library of it was published",
         "; 1 of those done excluded from all statistics",
-        "excluded: readrandom of 8.6.7 in round 3: other processes had",
+        "excluded: readrandom of 8.6.7 in round 3: others had 50.0 % of the host's CPU time: other processes 37.5 %, other guests of the \
+         hypervisor 12.5 %",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(cautions(&view).iter().any(|one| one.contains("excluded: readrandom of 8.6.7 in round 3")));
+    let excluded = |view: &Comparison| {
+        let excluded = "excluded: readrandom of 8.6.7 in round 3: ";
+        cautions(view).iter().find_map(|one| one.strip_prefix(excluded).map(str::to_owned)).unwrap()
+    };
+    assert!(excluded(&view).starts_with("others had"));
+    // A store of a version that did not count the guests apart.
+    let mut of_earlier_version = view;
+    of_earlier_version.disturbed[0].stolen_percent = None;
+    assert_eq!(
+        excluded(&of_earlier_version),
+        "other processes or other guests of the hypervisor had 50.0 % of the host's CPU time"
+    );
 }
 
 #[test]

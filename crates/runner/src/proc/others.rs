@@ -48,7 +48,12 @@ fn ticks_of_others(processes: &BTreeMap<u32, parse::Stat>, own: u32) -> u64 {
 pub fn taken_between(before: OthersCpu, after: OthersCpu) -> u64 {
     // Processes whose parent does not wait for them take their time with them: then less may be known than before.
     let processes = after.processes.saturating_sub(before.processes);
-    (processes + after.stolen.saturating_sub(before.stolen)) * parse::TICK_MICROS
+    processes * parse::TICK_MICROS + stolen_between(before, after)
+}
+
+/// The part of it that other guests of the hypervisor had, in microseconds.
+pub fn stolen_between(before: OthersCpu, after: OthersCpu) -> u64 {
+    after.stolen.saturating_sub(before.stolen) * parse::TICK_MICROS
 }
 
 /// What the whole host used between two readings, in microseconds.
@@ -86,6 +91,7 @@ mod tests {
         let at = |processes, stolen| OthersCpu { processes, stolen, busy: 7 };
         assert_eq!(taken_between(at(100, 5), at(130, 6)), 310_000);
         assert_eq!(taken_between(at(100, 5), at(90, 6)), 10_000);
+        assert_eq!(stolen_between(at(100, 5), at(130, 6)), 10_000);
     }
 
     /// A process that is nobody's child here: its parent has ended.

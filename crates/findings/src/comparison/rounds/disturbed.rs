@@ -29,6 +29,7 @@ pub(super) fn set_aside(cells: &mut Cells, medians: &Medians) -> Vec<Disturbed> 
                 side: *side,
                 round: *round,
                 others_percent,
+                stolen_percent: values.get(Metric::StolenCpuPercent),
                 median_percent: median,
             }));
             disturbed.is_none()

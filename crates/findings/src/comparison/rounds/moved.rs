@@ -94,7 +94,7 @@ fn is_asked(rate: &Searched<'_>, metric: Metric) -> bool {
     !FOLLOW_THE_RATE.contains(&metric)
         && !TOTALS.contains(&metric)
         && !per_s_of_device
-        && ![rate.metric, Metric::OtherCpuPercent].contains(&metric)
+        && ![rate.metric, Metric::OtherCpuPercent, Metric::StolenCpuPercent].contains(&metric)
 }
 
 /// Metrics that say the same by arithmetic: all latencies; a number of requests and their size, with the drain and

@@ -109,8 +109,11 @@ fn values(trial: &TrialData<'_>, step: &Step, plan: &Plan, host: &Host) -> Value
     values.set(Metric::SystemCpuSeconds, whole.count(Counter::SystemCpuMicros).map(|micros| micros / 1e6));
     values.set(Metric::Counter(Counter::ResidentPeakBytes), whole.level(Counter::ResidentPeakBytes));
     let cpu_s = whole.seconds() * f64::from(host.counted_cpus());
-    let others = whole.count(Counter::OtherCpuMicros).filter(|_| whole.seconds() >= LEAST_SECONDS_OF_OTHERS);
-    values.set(Metric::OtherCpuPercent, others.map(|micros| micros / 1e4 / cpu_s));
+    if whole.seconds() >= LEAST_SECONDS_OF_OTHERS {
+        let share = |counter| whole.count(counter).map(|micros| micros / 1e4 / cpu_s);
+        values.set(Metric::OtherCpuPercent, share(Counter::OtherCpuMicros));
+        values.set(Metric::StolenCpuPercent, share(Counter::StolenCpuMicros));
+    }
     if trial.drained.is_some() {
         with_drain(&mut values, trial, &whole, step);
     }

@@ -294,8 +294,9 @@ impl RealWorld {
             spent.counters.extend(report.counters.clone());
             // And so is what others did while it started.
             let span = Nanos(clock::epoch_us().abs_diff(started_at_us) * 1000);
-            if let Some(others) = spent.counters.get_mut(&Counter::OtherCpuMicros) {
-                let (wall, span) = (u128::from(report.wall.0), u128::from(span.0.max(report.wall.0).max(1)));
+            let (wall, span) = (u128::from(report.wall.0), u128::from(span.0.max(report.wall.0).max(1)));
+            for counter in [Counter::OtherCpuMicros, Counter::StolenCpuMicros] {
+                let Some(others) = spent.counters.get_mut(&counter) else { continue };
                 *others = u64::try_from(u128::from(*others) * wall / span).unwrap_or(*others);
             }
         }
@@ -360,6 +361,7 @@ impl Began {
         if !matches!(self.measured, MeasuredSide::Nothing) {
             let now = others::read();
             spent.counters.insert(Counter::OtherCpuMicros, others::taken_between(self.others, now));
+            spent.counters.insert(Counter::StolenCpuMicros, others::stolen_between(self.others, now));
             spent.counters.insert(Counter::HostCpuMicros, others::busy_between(self.others, now));
         }
         spent
