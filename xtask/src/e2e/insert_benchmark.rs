@@ -15,7 +15,7 @@ const COMPANIONS: u64 = 14;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("insert benchmark rounds", rounds),
+        Case::new("insert benchmark rounds", rounds).nightly(),
         Case::new("insert benchmark interleaved", interleaved).shares_host(),
         Case::new("insert benchmark shared table", shared_table).shares_host(),
     ]

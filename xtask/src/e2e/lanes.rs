@@ -1,4 +1,4 @@
-//! The order of the cases: those that have the host for themselves one after another, then the others in two lanes.
+//! The order of the cases: those that have the host for themselves one after another, then the others in lanes beside each other.
 //!
 //! A lane has its own copy of the binary and its own cache, because a case finds the processes and databases that it left behind by their paths.
 
@@ -8,6 +8,10 @@ use anyhow::{Context, ensure};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
+
+/// How many cases that share the host run at the same time. On two cores, because a case waits for a third of its time: for a device,
+/// for a server that starts, for a timeout.
+const LANES: usize = 3;
 
 /// What became of a case.
 pub struct Record {
@@ -34,13 +38,14 @@ impl Lanes<'_> {
         if let [only] = shared[..] {
             records.push(self.run_case(only, &self.first));
         } else if !shared.is_empty() {
-            records.extend(self.in_two_lanes(&shared)?);
+            records.extend(self.beside_each_other(&shared)?);
         }
         Ok(records)
     }
 
-    fn in_two_lanes(&self, cases: &[&Case]) -> anyhow::Result<Vec<Record>> {
-        let second = self.first.twin()?;
+    fn beside_each_other(&self, cases: &[&Case]) -> anyhow::Result<Vec<Record>> {
+        let others: Vec<Shared> =
+            (2..=LANES).map(|number| self.first.twin(number)).collect::<anyhow::Result<_>>()?;
         let waiting = Mutex::new(cases.iter());
         let records = Mutex::new(Vec::new());
         let lane = |shared: &Shared| {
@@ -53,7 +58,9 @@ impl Lanes<'_> {
             }
         };
         std::thread::scope(|scope| {
-            scope.spawn(|| lane(&second));
+            for shared in &others {
+                scope.spawn(|| lane(shared));
+            }
             lane(&self.first);
         });
         let records = records.into_inner().ok().context("a lane has panicked")?;

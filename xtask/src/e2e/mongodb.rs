@@ -20,7 +20,7 @@ const CONFIG: &str = "engine = \"mongodb\"\n[[config]]\nname = \"small-heap\"\nd
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("mongodb plan", plan).shares_host(),
+        Case::new("mongodb plan", plan).nightly(),
         Case::new("mongodb compare", compare).shares_host(),
         Case::new("mongodb bad input", bad_input).shares_host(),
     ]
@@ -85,7 +85,7 @@ fn compare(scratch: &Scratch) -> anyhow::Result<Ending> {
     }
     let workload = scratch.write("tiny-mongodb.toml", include_str!("tiny-mongodb.toml"))?;
     let mut arguments =
-        vec!["compare", "mongodb@mine", "mongodb@mine+small-heap", "--budget", "60s", "--json"];
+        vec!["compare", "mongodb@mine", "mongodb@mine+small-heap", "--budget", "30s", "--json"];
     arguments.push("--workload");
     let report = Call::new(scratch, arguments).and([workload]).succeeds()?.json()?;
     let trials = expect::trials(&report)?;
