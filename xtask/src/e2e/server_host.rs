@@ -32,7 +32,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("server host postgres", postgres),
         Case::new("server host mariadb", mariadb).nightly(),
-        Case::new("server host rounds", rounds).shares_host(),
+        Case::new("server host rounds", rounds).nightly(),
         Case::new("server host lost", lost).shares_host(),
         Case::new("server host bad input", bad_input).shares_host(),
     ]
@@ -329,6 +329,9 @@ fn bad_input(scratch: &Scratch) -> anyhow::Result<Ending> {
     run(&["--server-host", "far-e"]).fails(&[2], &["`far-e` is no host of servers", "ssh://me@lab-1"])?;
     run(&["--server-host", "ssh://-oProxyCommand=x"]).fails(&[2], &["is no host of servers"])?;
     run(&["--server-host", "ssh://nowhere"]).fails(&[3], &["host nowhere cannot be reached"])?;
+    run(&["--server-host", "ssh://far-e"])
+        .variable("DBDYNO_SSH", &format!("{} -oProxyJump=gate", lab.ssh()))
+        .fails(&[2], &["ssh reaches far-e through `gate`", "--server-address"])?;
     run(&["--server-address", "10.0.0.1"]).fails(&[2], &["--server-host"])?;
     let address = run(&["--server-host", "ssh://far-e", "--server-address", "no.such.host.invalid"]);
     address.fails(&[2], &["`no.such.host.invalid` is not reached from here", "--server-address"])?;

@@ -133,8 +133,9 @@ impl Wanted<'_> {
     fn plans(&self, places: &Places, ask: &Ask, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Vec<Planned>> {
         let target = server_host::target(self.text).map_err(usage)?;
         check_subjects(places, self.subjects)?;
-        if let Some(address) = self.address {
-            between(target, address)?;
+        match self.address {
+            Some(address) => drop(between(target, address)?),
+            None => check_way(target)?,
         }
         let work_dir = paths::work_dir(places)?;
         let (mut there, file_system) = There::connect(places, target, self.files, &work_dir)?;
@@ -235,6 +236,18 @@ fn check_subjects(places: &Places, subjects: &[SubjectRef]) -> anyhow::Result<()
         }
     }
     Ok(())
+}
+
+/// # Errors
+/// ssh goes there through another host, which the servers would let in in the place of this one.
+fn check_way(target: &str) -> anyhow::Result<()> {
+    match RemoteHost::new(target).map_err(usage)?.through() {
+        None => Ok(()),
+        Some(through) => Err(usage(anyhow!(
+            "ssh reaches {target} through `{through}`, so that servers there would let in clients from that host and not from this one: name an \
+             address of {target} by --server-address, or as `server_address` of the plan"
+        ))),
+    }
 }
 
 fn between(target: &str, address: &str) -> anyhow::Result<Between> {

@@ -111,10 +111,12 @@ impl ClientSide {
         let program = OwnProgram::read()?;
         let there = program.bring(host)?;
         let directory = format!("\"$HOME\"/.cache/dbdyno/remote/{}", beginning.name);
-        host.put(&directory, beginning.files)?;
+        if !beginning.files.is_empty() {
+            host.put(&directory, beginning.files)?;
+        }
         let words: Vec<String> = beginning.words.iter().map(|word| quoted(word)).collect();
         let script = format!(
-            "cd {directory} && export XDG_CONFIG_HOME=\"$PWD/config\" && {{ {program} {words} remote; status=$?; }}; \
+            "(umask 077; mkdir -p {directory}) && cd {directory} && export XDG_CONFIG_HOME=\"$PWD/config\" && {{ {program} {words} remote; status=$?; }}; \
              cd / && rm -rf {directory}; exit $status",
             program = program.path_there(),
             words = words.join(" "),

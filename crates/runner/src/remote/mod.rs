@@ -21,7 +21,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
 /// The two ends of what is between clients and servers, as either host sees them.
@@ -177,6 +177,14 @@ impl RemoteHost {
         &self.target
     }
 
+    /// The host or command that ssh goes through on its way there, by ssh's configuration; none if it goes straight, or if what is used in place of
+    /// ssh does not say. Nothing is sent.
+    pub fn through(&self) -> Option<String> {
+        let (_, mut command) = ssh();
+        let said = command.args(["-G", "--"]).arg(&self.target).output().ok()?;
+        if said.status.success() { proxy(&String::from_utf8_lossy(&said.stdout)) } else { None }
+    }
+
     /// Runs a command of the shell there, with this as its standard input. What it wrote to its standard output.
     ///
     /// # Errors
@@ -308,14 +316,8 @@ impl RemoteHost {
     }
 
     fn spawn(&self, script: &str) -> Result<Child, RemoteError> {
-        let ssh = std::env::var_os(SSH_VARIABLE).filter(|command| !command.is_empty());
-        let ssh = ssh.unwrap_or_else(|| OsString::from("ssh"));
-        let ssh = ssh.to_string_lossy();
-        let mut words = ssh.split_whitespace();
-        let program = words.next().unwrap_or("ssh");
-        let mut command = child::command(Path::new(program));
+        let (program, mut command) = ssh();
         command
-            .args(words)
             .args(OPTIONS)
             .arg("--")
             .arg(&self.target)
@@ -326,7 +328,7 @@ impl RemoteHost {
             // Ctrl-C on our terminal is for us: what is heard of a host until it has stopped is still wanted.
             .process_group(0);
         child::die_with_controller(&mut command);
-        command.spawn().map_err(|source| RemoteError::Start { program: program.to_owned(), source })
+        command.spawn().map_err(|source| RemoteError::Start { program, source })
     }
 
     fn ended(&self, doing: &str, status: i32, said: &[u8]) -> Result<(), RemoteError> {
@@ -338,6 +340,25 @@ impl RemoteHost {
             status => Err(RemoteError::Failed { target, doing: doing.to_owned(), status, said }),
         }
     }
+}
+
+/// What is started as ssh, with its name and without arguments of ours.
+fn ssh() -> (String, Command) {
+    let ssh = std::env::var_os(SSH_VARIABLE).filter(|command| !command.is_empty());
+    let ssh = ssh.unwrap_or_else(|| OsString::from("ssh"));
+    let ssh = ssh.to_string_lossy();
+    let mut words = ssh.split_whitespace();
+    let program = words.next().unwrap_or("ssh");
+    let mut command = child::command(Path::new(program));
+    command.args(words);
+    (program.to_owned(), command)
+}
+
+/// `gate`, of the lines of `ssh -G`: `proxyjump gate`, or `proxycommand nc -x gate %h %p`.
+fn proxy(settings: &str) -> Option<String> {
+    let of = |setting: &str| settings.lines().find_map(|line| line.strip_prefix(setting)?.strip_prefix(' '));
+    let proxy = of("proxyjump").or_else(|| of("proxycommand"))?;
+    (proxy != "none").then(|| proxy.to_owned())
 }
 
 /// The end of what was said.
@@ -406,6 +427,16 @@ mod tests {
         let to_itself = Between::to("127.0.0.1").unwrap();
         assert_eq!((to_itself.servers, to_itself.clients), (address("127.0.0.1"), address("127.0.0.1")));
         assert!(Between::to("no such host").is_err());
+    }
+
+    #[test]
+    fn what_ssh_goes_through_is_known_from_its_configuration() {
+        let straight = "host lab-1\nuser me\nport 22\nproxyusefdpass no\n";
+        assert_eq!(proxy(straight), None);
+        assert_eq!(proxy(&format!("{straight}proxyjump none\n")), None);
+        assert_eq!(proxy(&format!("{straight}proxyjump me@gate:2222\n")).as_deref(), Some("me@gate:2222"));
+        let command = format!("{straight}proxycommand nc -x gate %h %p\n");
+        assert_eq!(proxy(&command).as_deref(), Some("nc -x gate %h %p"));
     }
 
     #[test]

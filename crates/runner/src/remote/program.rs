@@ -35,7 +35,7 @@ impl OwnProgram {
         Ok(OwnProgram { bytes, sha256 })
     }
 
-    /// Looks whether this program can run there, and brings it if it is missing.
+    /// Looks whether this program can run there, and brings it if it is missing: one login if it is there.
     ///
     /// # Errors
     /// A host that cannot be reached, another architecture, a program that does not start there.
@@ -44,7 +44,11 @@ impl OwnProgram {
                       command -v $tool >/dev/null || { echo \"$tool is not installed\" >&2; exit 9; }; done; \
                       tail --version 2>/dev/null | grep -q GNU || { echo \"tail is not that of GNU\" >&2; exit 9; }; \
                       uname -s; uname -m; uname -n; date +%s; stat -f -c %T \"$HOME\"";
-        let found = host.text("look at the host", script)?;
+        // Hosts of several architectures may share a home: what is there may be no program of theirs.
+        let is_alike =
+            format!("test \"$(uname -s) $(uname -m)\" = 'Linux {}' || exit 0", std::env::consts::ARCH);
+        let script = format!("{script}; {is_alike}; {}", self.version_there());
+        let found = host.text("look at the host", &script)?;
         let mut lines = found.lines();
         let mut next = || lines.next().unwrap_or_default().to_owned();
         let (system, machine, name) = (next(), next(), next());
@@ -53,8 +57,9 @@ impl OwnProgram {
             return Err(RemoteError::OtherMachine { target: target(), found: format!("{system} {machine}") });
         }
         let (clock_s, file_system) = (next().parse().unwrap_or(0), next());
-        let (program, directory) = (self.path_there(), self.directory_there());
-        if !self.is_there(host)? {
+        let mut version = next();
+        if version.is_empty() {
+            let (program, directory) = (self.path_there(), self.directory_there());
             // A connection that is lost ends the copy too early, which looks like its end. Hosts may share a home: one that runs a
             // program already must not have it replaced.
             let script = format!(
@@ -65,9 +70,8 @@ impl OwnProgram {
             );
             host.output("copy dbdyno", &script, self.bytes.as_slice())?;
             // The directories may have been there before.
-            self.is_there(host)?;
+            version = host.text("start dbdyno", &self.version_there())?;
         }
-        let version = host.text("start dbdyno", &format!("{program} --version"))?;
         if !version.trim().ends_with(concat!("dbdyno ", env!("CARGO_PKG_VERSION"))) {
             return Err(RemoteError::OtherVersion { target: target(), found: version.trim().to_owned() });
         }
@@ -79,21 +83,16 @@ impl OwnProgram {
         format!("{}/dbdyno", self.directory_there())
     }
 
-    /// # Errors
-    /// It is there, and another user could have put it there.
-    fn is_there(&self, host: &RemoteHost) -> Result<bool, RemoteError> {
-        Ok(host.text("look for dbdyno", &self.looked_for())?.trim() == "yes")
-    }
-
-    /// The copy is made with the umask 077. In `drwxrwxrwx` the sixth letter is what the group may write, the ninth what others may.
-    fn looked_for(&self) -> String {
+    /// A script that prints its version if it is there, and fails if another user could have put it there. The copy is made with the umask
+    /// 077. In `drwxrwxrwx` the sixth letter is what the group may write, the ninth what others may.
+    fn version_there(&self) -> String {
         let (program, directory) = (self.path_there(), self.directory_there());
         format!(
             "test -x {program} || exit 0; \
              for path in {BIN} {directory} {program}; do \
              test -O \"$path\" && case \"$(stat -L -c %A \"$path\")\" in ?????-??-*) ;; *) false;; esac || \
              {{ echo \"$path belongs to another user, or others can write there, so that it is not run (what root makes on NFS \
-             can belong to nobody): remove {BIN} there if nobody needs it, and dbdyno is copied again\" >&2; exit 9; }}; done; echo yes"
+             can belong to nobody): remove {BIN} there if nobody needs it, and dbdyno is copied again\" >&2; exit 9; }}; done; {program} --version"
         )
     }
 
@@ -115,7 +114,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let own = OwnProgram { bytes: Vec::new(), sha256: "ab".repeat(32) };
         let look = || {
-            let script = own.looked_for();
+            let script = own.version_there();
             let ended = Command::new("sh").args(["-c", &script]).env("HOME", home.path()).output().unwrap();
             let text = |bytes| String::from_utf8(bytes).unwrap();
             (ended.status.code(), text(ended.stdout), text(ended.stderr))
@@ -125,13 +124,13 @@ mod tests {
         let directory = bin.join(&own.sha256[..16]);
         let program = directory.join("dbdyno");
         fs::create_dir_all(&directory).unwrap();
-        fs::write(&program, "").unwrap();
+        fs::write(&program, "#!/bin/sh\necho \"dbdyno $1\"\n").unwrap();
         let set_mode =
             |path: &Path, mode: u32| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         for path in [&bin, &directory, &program] {
             set_mode(path, 0o700);
         }
-        assert_eq!(look(), (Some(0), "yes\n".to_owned(), String::new()));
+        assert_eq!(look(), (Some(0), "dbdyno --version\n".to_owned(), String::new()));
         for (path, mode) in [(&bin, 0o720), (&directory, 0o702), (&program, 0o777)] {
             set_mode(path, mode);
             let (code, said, why) = look();
