@@ -127,20 +127,21 @@ fn fill(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The mean latency in the middle of [`TRIES`], in microseconds.
-fn seen_us(directory: &Path, rw: &str, depth: u32, of: &[&str]) -> anyhow::Result<f64> {
-    let (rw, depth) = (format!("--rw={rw}"), format!("--iodepth={depth}"));
-    let mut means = Vec::new();
+/// The median latency of reads in the middle of [`TRIES`], in microseconds. Not the mean: where a hypervisor takes the CPU for milliseconds at a time, it is
+/// that of the host, at 2,360 to 2,660 us where the median is 2,110 to 2,180.
+fn seen_us(directory: &Path, depth: u32) -> anyhow::Result<f64> {
+    let depth = format!("--iodepth={depth}");
+    let mut medians = Vec::new();
     for _ in 0..TRIES {
         let job = fio(
             directory,
-            &[&rw, &depth, "--ioengine=libaio", "--time_based", "--runtime=1", "--norandommap"],
+            &["--rw=randread", &depth, "--ioengine=libaio", "--time_based", "--runtime=1", "--norandommap"],
         )?;
-        let mean = of.iter().fold(&job, |value, key| &value[*key]).as_f64();
-        means.push(mean.with_context(|| format!("fio told no latency: {job}"))? / 1000.0);
+        let median = job["read"]["clat_ns"]["percentile"]["50.000000"].as_f64();
+        medians.push(median.with_context(|| format!("fio told no latency: {job}"))? / 1000.0);
     }
-    means.sort_by(f64::total_cmp);
-    Ok(means[TRIES / 2])
+    medians.sort_by(f64::total_cmp);
+    Ok(medians[TRIES / 2])
 }
 
 /// 2 ms are 2 ms, for one request and for eight that wait at the same time; also of writes. What is not slow is not.
@@ -152,11 +153,11 @@ fn latency(scratch: &Scratch) -> anyhow::Result<Ending> {
     };
     fill(&device.path)?;
     for depth in [1, 8] {
-        let seen = seen_us(&device.path, "randread", depth, &["read", "clat_ns", "mean"])?;
+        let seen = seen_us(&device.path, depth)?;
         ensure!(SEEN_US.contains(&seen), "reads take {seen:.0} us at depth {depth}, asked for {ASKED_US} us");
     }
     device.does("read-latency none")?;
-    let fast = seen_us(&device.path, "randread", 1, &["read", "clat_ns", "mean"])?;
+    let fast = seen_us(&device.path, 1)?;
     ensure!(fast < ASKED_US / 2.0, "reads take {fast:.0} us without latency");
 
     device.does("fsync-latency 20ms")?;
