@@ -8,7 +8,7 @@ use model::config::{self, EngineConfig};
 use std::collections::BTreeMap;
 
 pub fn cases() -> Vec<Case> {
-    vec![Case::new("same settings as configured", as_configured).shares_host()]
+    vec![Case::new("same settings as configured", as_configured).nightly()]
 }
 
 /// The configurations of an engine, and a build that starts with them.

@@ -26,8 +26,8 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("servers compare postgres", |scratch| compare(scratch, POSTGRES)).shares_host(),
         Case::new("servers compare mariadb with myrocks", |scratch| compare(scratch, MARIADB)).shares_host(),
-        Case::new("servers at once", at_once).shares_host(), // finds a slowdown that no neighbour hides
-        Case::new("servers by clients", by_clients).shares_host(),
+        Case::new("servers at once", at_once).nightly(),
+        Case::new("servers by clients", by_clients).nightly(),
         Case::new("servers rounds", rounds).shares_host(),
         Case::new("servers unknown option", unknown_option).shares_host(),
         Case::new("servers wrong statement", wrong_statement).shares_host(),

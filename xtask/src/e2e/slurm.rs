@@ -17,7 +17,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("slurm bad input", bad_input).shares_host(),
         Case::new("slurm twelve jobs on three nodes", twelve),
-        Case::new("slurm stopped", stopped).shares_host(),
+        Case::new("slurm stopped", stopped).nightly(),
         Case::new("slurm nodes that fail", failing).nightly(),
     ]
 }

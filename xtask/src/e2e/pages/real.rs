@@ -26,7 +26,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("pages real sql", |scratch| {
             let real = Real::of(scratch, servers::call(scratch, servers::POSTGRES, "40s")?)?;
             with_file(scratch, &real.page, |opened| sql(&real, opened))
-        }),
+        })
+        .nightly(),
         Case::new("pages real calibration", calibration),
         Case::new("pages real bisection", bisection),
     ]
