@@ -6,7 +6,6 @@ use crate::{e2e, fuzz, tidy, workspace};
 use anyhow::{Context, bail};
 use model::figures::bytes;
 use model::units::Bytes;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// The whole of it must end within this on two cores from a clean clone; more is an error, so that it is seen.
@@ -36,43 +35,15 @@ pub fn run() -> anyhow::Result<()> {
     stage("fmt", &|| cargo(FORMAT).and_then(|()| cargo(FORMAT_FUZZ)))?;
     stage("clippy", &|| cargo(CLIPPY))?;
     stage("tidy", &tidy::run)?;
-    let ahead = BuildsAhead::start()?;
     stage("test", &|| cargo(TEST))?;
     stage("fuzz", &|| fuzz::run(&fuzz::Arguments::default()))?;
     stage("e2e", &|| e2e::run(&e2e::Arguments::default()))?;
-    drop(ahead);
     let elapsed = began.elapsed();
     println!("ci: passed in {:.0} s ({})", elapsed.as_secs_f64(), took.join(", "));
     if elapsed > LIMIT {
         bail!("ci took {:.0} min, the limit is {} min", elapsed.as_secs_f64() / 60.0, LIMIT.as_secs() / 60);
     }
     Ok(())
-}
-
-/// What later stages need, built at the lowest priority beside the tests: these leave a core idle now and then. A stage waits for its build by
-/// cargo's own lock, and says itself why one failed. Killed when dropped.
-struct BuildsAhead(Vec<Child>);
-
-impl BuildsAhead {
-    fn start() -> anyhow::Result<BuildsAhead> {
-        let mut release = workspace::idle_cargo();
-        release.args(workspace::RELEASE_BUILD).current_dir(workspace::root()?);
-        let mut ahead = BuildsAhead(Vec::new());
-        for mut build in [fuzz::build_all_by(workspace::idle_cargo())?, release] {
-            let build = build.arg("--quiet").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-            ahead.0.push(build.context("failed to start nice")?);
-        }
-        Ok(ahead)
-    }
-}
-
-impl Drop for BuildsAhead {
-    fn drop(&mut self) {
-        for build in &mut self.0 {
-            let _ = build.kill();
-            let _ = build.wait();
-        }
-    }
 }
 
 /// A disk that gets full fails whatever happens to write then: said beforehand, and no error, because much may be built already.

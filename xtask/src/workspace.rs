@@ -18,21 +18,13 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The same at the lowest priority.
-pub fn idle_cargo() -> Command {
-    let cargo = cargo();
-    let mut nice = Command::new("nice");
-    nice.args(["-n", "19"]).arg(cargo.get_program());
-    nice
-}
-
-/// What builds dbdyno as users do.
-pub const RELEASE_BUILD: [&str; 4] = ["build", "--release", "--package", "dbdyno"];
-
 /// Builds dbdyno as users do and says where it is.
 pub fn release_build() -> anyhow::Result<PathBuf> {
-    let status =
-        cargo().args(RELEASE_BUILD).current_dir(root()?).status().context("failed to start cargo build")?;
+    let status = cargo()
+        .args(["build", "--release", "--package", "dbdyno"])
+        .current_dir(root()?)
+        .status()
+        .context("failed to start cargo build")?;
     ensure!(status.success(), "cargo build --release --package dbdyno failed ({status})");
     Ok(target_directory()?.join("release/dbdyno"))
 }

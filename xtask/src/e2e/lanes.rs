@@ -1,4 +1,4 @@
-//! The order of the cases: those that have the host for themselves one after another, then the others in lanes beside each other.
+//! The order of the cases: those that have the host for themselves one after another, then the others in two lanes.
 //!
 //! A lane has its own copy of the binary and its own cache, because a case finds the processes and databases that it left behind by their paths.
 
@@ -8,9 +8,6 @@ use anyhow::{Context, ensure};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Instant;
-
-/// How many cases that share the host run at the same time. Three on two cores end no sooner than two.
-const LANES: usize = 2;
 
 /// What became of a case.
 pub struct Record {
@@ -37,14 +34,13 @@ impl Lanes<'_> {
         if let [only] = shared[..] {
             records.push(self.run_case(only, &self.first));
         } else if !shared.is_empty() {
-            records.extend(self.beside_each_other(&shared)?);
+            records.extend(self.in_two_lanes(&shared)?);
         }
         Ok(records)
     }
 
-    fn beside_each_other(&self, cases: &[&Case]) -> anyhow::Result<Vec<Record>> {
-        let others: Vec<Shared> =
-            (2..=LANES).map(|number| self.first.twin(number)).collect::<anyhow::Result<_>>()?;
+    fn in_two_lanes(&self, cases: &[&Case]) -> anyhow::Result<Vec<Record>> {
+        let second = self.first.twin()?;
         let waiting = Mutex::new(cases.iter());
         let records = Mutex::new(Vec::new());
         let lane = |shared: &Shared| {
@@ -57,9 +53,7 @@ impl Lanes<'_> {
             }
         };
         std::thread::scope(|scope| {
-            for shared in &others {
-                scope.spawn(|| lane(shared));
-            }
+            scope.spawn(|| lane(&second));
             lane(&self.first);
         });
         let records = records.into_inner().ok().context("a lane has panicked")?;

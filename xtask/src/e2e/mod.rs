@@ -2,7 +2,7 @@
 //!
 //! Each case has its own results directory; builds are fetched once into a cache that all share. A case passes
 //! only if, besides what it checks itself, no process and no database is left behind. Cases that judge what they
-//! measure run alone; of the others some run at the same time (`lanes`).
+//! measure run alone; of the others two run at the same time (`lanes`).
 
 mod bisect;
 mod build_files;

@@ -43,12 +43,8 @@ impl Shared {
 
     /// For a lane of cases beside this one: its own binary and cache, with the builds and the data directories that this one
     /// has so far.
-    pub fn twin(&self, lane: usize) -> anyhow::Result<Shared> {
-        let root = self
-            .cases
-            .parent()
-            .context("the directory of the cases lies in one")?
-            .join(format!("lane-{lane}"));
+    pub fn twin(&self) -> anyhow::Result<Shared> {
+        let root = self.cases.parent().context("the directory of the cases lies in one")?.join("second");
         if root.exists() {
             fs::remove_dir_all(&root).with_context(|| format!("failed to empty `{}`", root.display()))?;
         }

@@ -65,7 +65,7 @@ const FLAGS: [&str; 10] = [
 
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let targets = chosen(&arguments.targets)?;
-    let places = Places::find()?;
+    let places = Places { root: workspace::root()?, directory: workspace::target_directory()?.join("fuzz") };
     build(&targets, &places)?;
     if let Some(input) = &arguments.input {
         let [target] = targets.as_slice() else {
@@ -119,10 +119,6 @@ struct Places {
 }
 
 impl Places {
-    fn find() -> anyhow::Result<Places> {
-        Ok(Places { root: workspace::root()?, directory: workspace::target_directory()?.join("fuzz") })
-    }
-
     fn program(&self, target: &Target) -> PathBuf {
         self.directory.join("build").join(PLATFORM).join("release").join(target.name)
     }
@@ -135,29 +131,16 @@ impl Places {
     }
 }
 
-/// Builds all targets, by a cargo that is started like this.
-///
-/// # Errors
-/// The workspace is not found.
-pub fn build_all_by(mut cargo: Command) -> anyhow::Result<Command> {
-    build_by(&mut cargo, &chosen(&[])?, &Places::find()?);
-    Ok(cargo)
-}
-
-fn build_by(cargo: &mut Command, targets: &[&Target], places: &Places) {
-    cargo
+fn build(targets: &[&Target], places: &Places) -> anyhow::Result<()> {
+    let status = workspace::cargo()
         .args(["build", "--release", "--target", PLATFORM, "--manifest-path"])
         .arg(places.root.join("fuzz/Cargo.toml"))
         .arg("--target-dir")
         .arg(places.directory.join("build"))
         .args(targets.iter().flat_map(|target| ["--bin", target.name]))
-        .env("RUSTFLAGS", FLAGS.join(" "));
-}
-
-fn build(targets: &[&Target], places: &Places) -> anyhow::Result<()> {
-    let mut cargo = workspace::cargo();
-    build_by(&mut cargo, targets, places);
-    let status = cargo.status().context("failed to start cargo build")?;
+        .env("RUSTFLAGS", FLAGS.join(" "))
+        .status()
+        .context("failed to start cargo build")?;
     ensure!(
         status.success(),
         "the targets were not built ({status}); libFuzzer needs a C++ compiler (`c++`)"
