@@ -241,22 +241,18 @@ pub(crate) fn disturbed(view: &Comparison) -> Vec<String> {
     }
     let line = |((round, side), trials): ((u32, Side), Vec<&Disturbed>)| {
         let steps: Vec<&str> = trials.iter().map(|one| one.step.as_str()).collect();
-        let range = |of: &dyn Fn(&Disturbed) -> Option<f64>| {
-            let shares: Option<Vec<f64>> = trials.iter().map(|one| of(one)).collect();
-            shares.map(|shares| percent_range(&shares))
-        };
-        let all = range(&|one| Some(one.others_percent)).unwrap_or_default();
-        let stolen = range(&|one| one.stolen_percent);
-        let processes = range(&|one| Some(one.others_percent - one.stolen_percent?));
-        let which = match (processes, stolen) {
-            (Some(processes), Some(stolen)) => {
-                format!(
-                    "others had {all} of the host's CPU time: other processes {processes}, other guests of the hypervisor {stolen}"
-                )
-            }
-            _ => {
-                format!("other processes or other guests of the hypervisor had {all} of the host's CPU time")
-            }
+        let others: Vec<f64> = trials.iter().map(|one| one.others_percent).collect();
+        let stolen: Option<Vec<f64>> = trials.iter().map(|one| one.stolen_percent).collect();
+        let all = percent_range(&others);
+        let which = if let Some(stolen) = stolen {
+            let processes: Vec<f64> = others.iter().zip(&stolen).map(|(all, stolen)| all - stolen).collect();
+            format!(
+                "others had {all} of the host's CPU time: other processes {}, other guests of the hypervisor {}",
+                percent_range(&processes),
+                percent_range(&stolen)
+            )
+        } else {
+            format!("other processes or other guests of the hypervisor had {all} of the host's CPU time")
         };
         format!("excluded: {} of {} in round {round}: {which}", steps.join(", "), view.label(side))
     };
