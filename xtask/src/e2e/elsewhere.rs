@@ -29,15 +29,15 @@ const UNLOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("servers elsewhere compare", compare).shares_host(),
-        Case::new("servers elsewhere rounds", rounds).shares_host(),
-        Case::new("servers elsewhere logins of postgres", logins_of_postgres).shares_host(),
-        Case::new("servers elsewhere logins of mysql", logins_of_mysql).nightly(),
-        Case::new("servers elsewhere refusals of postgres", refusals_of_postgres).nightly(),
-        Case::new("servers elsewhere refusals of mysql", refusals_of_mysql).shares_host(),
-        Case::new("servers elsewhere addresses", addresses).shares_host(),
-        Case::new("servers elsewhere foreign tables", foreign_tables).shares_host(),
-        Case::new("servers elsewhere killed", killed).shares_host(),
+        Case::new("external servers compare", compare).shares_host(),
+        Case::new("external servers rounds", rounds).shares_host(),
+        Case::new("external servers logins of postgres", logins_of_postgres).shares_host(),
+        Case::new("external servers logins of mysql", logins_of_mysql).nightly(),
+        Case::new("external servers refusals of postgres", refusals_of_postgres).nightly(),
+        Case::new("external servers refusals of mysql", refusals_of_mysql).shares_host(),
+        Case::new("external servers addresses", addresses).shares_host(),
+        Case::new("external servers foreign tables", foreign_tables).shares_host(),
+        Case::new("external servers killed", killed).shares_host(),
     ]
 }
 

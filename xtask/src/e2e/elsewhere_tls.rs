@@ -16,8 +16,8 @@ const NOBODY: u32 = 65534;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::new("servers elsewhere by TLS, postgres", postgres).shares_host(),
-        Case::new("servers elsewhere by TLS, mariadb", mariadb).shares_host(),
+        Case::new("external servers by TLS, postgres", postgres).shares_host(),
+        Case::new("external servers by TLS, mariadb", mariadb).shares_host(),
     ]
 }
 

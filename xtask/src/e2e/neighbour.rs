@@ -1,4 +1,4 @@
-//! A server for the cases of servers elsewhere: of a build that another dbdyno keeps, over TCP and by its socket, with
+//! A server for the cases of external servers: of a build that another dbdyno keeps, over TCP and by its socket, with
 //! users and passwords as a real one has them.
 
 use super::scratch::Scratch;

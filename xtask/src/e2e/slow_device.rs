@@ -138,7 +138,7 @@ fn seen_us(directory: &Path, depth: u32) -> anyhow::Result<f64> {
             &["--rw=randread", &depth, "--ioengine=libaio", "--time_based", "--runtime=1", "--norandommap"],
         )?;
         let median = job["read"]["clat_ns"]["percentile"]["50.000000"].as_f64();
-        medians.push(median.with_context(|| format!("fio told no latency: {job}"))? / 1000.0);
+        medians.push(median.with_context(|| format!("fio reported no latency: {job}"))? / 1000.0);
     }
     medians.sort_by(f64::total_cmp);
     Ok(medians[TRIES / 2])

@@ -91,8 +91,9 @@ impl OwnProgram {
             "test -x {program} || exit 0; \
              for path in {BIN} {directory} {program}; do \
              test -O \"$path\" && case \"$(stat -L -c %A \"$path\")\" in ?????-??-*) ;; *) false;; esac || \
-             {{ echo \"$path belongs to another user, or others can write there, so that it is not run (what root makes on NFS \
-             can belong to nobody): remove {BIN} there if nobody needs it, and dbdyno is copied again\" >&2; exit 9; }}; done; {program} --version"
+             {{ echo \"$path belongs to another user, or others can write there, so that it is not run (on NFS with root_squash the files \
+             of root belong to the user nobody): delete {BIN} on that host if no run uses it, then dbdyno is copied again\" >&2; \
+             exit 9; }}; done; {program} --version"
         )
     }
 

@@ -1,4 +1,4 @@
-//! Claims on a Postgres that speaks from a script. Real servers are asked by the end-to-end cases `servers elsewhere`.
+//! Claims on a Postgres that speaks from a script. Real servers are asked by the end-to-end cases `external servers`.
 
 use super::super::scripted::{LOGGED_IN, Peer, column, statement};
 use super::*;
