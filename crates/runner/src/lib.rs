@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod engines;
 pub mod marked_dir;
 pub mod ownership;
+mod passable;
 pub mod proc;
 pub mod process;
 pub mod real;

@@ -5,13 +5,13 @@
 //! not by its name.
 
 use crate::ownership::{self, OwnershipError};
+use crate::passable;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,9 +19,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub const MARKER: &str = ".dbdyno";
 
 const MARKER_TEXT: &str = "This directory was made by dbdyno, which may delete it with all that is in it.\n";
-
-/// Others may pass through, for a server that root starts runs as another user; no other may write, whatever the umask says.
-const MODE: u32 = 0o755;
 
 /// Why a directory could not be made or deleted.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +60,7 @@ pub fn create_marked_dir(path: &Path) -> Result<(), MarkedDirError> {
 /// # Errors
 /// Another user could have made one of them, or could put another in its place.
 pub fn create_marked_dir_below(base: &Path, names: &[&str]) -> Result<PathBuf, MarkedDirError> {
-    DirBuilder::new().recursive(true).mode(MODE).create(base).map_err(io_error("create", base))?;
+    passable::create_dir_all(base).map_err(io_error("create", base))?;
     ownership::check_way_to(base)?;
     let mut path = base.to_owned();
     for name in names {
@@ -212,7 +209,7 @@ fn create_at_once(path: &Path) -> Result<(), MarkedDirError> {
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let fresh = path.with_file_name(format!(".{name}.new-{}-{number}", std::process::id()));
     let create = io_error("create", path);
-    DirBuilder::new().mode(MODE).create(&fresh).map_err(&create)?;
+    passable::create_dir(&fresh).map_err(&create)?;
     let moved =
         fs::write(fresh.join(MARKER), MARKER_TEXT).and_then(|()| fs::rename(&fresh, path)).map_err(&create);
     if moved.is_err() {

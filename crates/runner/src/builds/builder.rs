@@ -12,6 +12,7 @@ use super::source::{Source, remove_file, remove_tree};
 use super::{BuildError, Version, debug_info, io_error};
 use crate::engines::{disk, sha256};
 use crate::marked_dir::create_marked_dir_below;
+use crate::passable;
 use crate::process::file_lock::{FileLock, NotLocked};
 use crate::process::tool::{self, Tool, ToolError};
 use model::units::Nanos;
@@ -271,7 +272,7 @@ impl Builder {
 
     /// Each command in a shell of its own: what fails in the middle of `a && b` ends such a shell, and would not end the script.
     fn script(&self) -> String {
-        // A server that root starts runs as another user, who must reach what is installed; a job of another dbdyno has the umask 077.
+        // A server that root starts runs as another user, who must reach what is installed; the umask may let nobody in.
         let mut script = String::from("umask 022\nset -e\n");
         // A build directory that is configured stays so; one whose configuring failed does not count.
         let configure = self.recipe.configure.as_deref().unwrap_or(":");
@@ -338,7 +339,7 @@ impl Builder {
         }
         let kept = self.kept(version);
         let above = kept.parent().unwrap_or(&self.workshop);
-        fs::create_dir_all(above).map_err(io_error("create", above))?;
+        passable::create_dir_all(above).map_err(io_error("create", above))?;
         remove_tree(&kept)?;
         // What has that name is taken for whole: after a power cut too.
         disk::sync_file_system(fresh)

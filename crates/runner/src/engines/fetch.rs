@@ -218,7 +218,7 @@ impl Fetch<'_> {
                 Extraction { jar: &jar, coordinates: &coordinates, wanted: &arch.library, to: &library };
             match jar::extract(&extraction) {
                 Ok(()) => {
-                    unpack::take_write_from_others(places.fresh)?;
+                    unpack::set_modes(places.fresh)?;
                     return self.library_record(source, &library, coordinates, archive);
                 }
                 Err(error @ EngineError::NotInJar { .. }) => without_library = Some(error),

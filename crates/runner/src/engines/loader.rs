@@ -9,9 +9,10 @@
 //! (`ld.so mariadbd ..`), which /proc and perf then show in place of the server.
 
 use super::error::EngineError;
+use crate::passable;
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The directory of the copy in its build's directory.
@@ -36,11 +37,7 @@ pub(super) fn ensure_copy(program: &Path, loader: &Path, directory: &Path) -> Re
         return Ok(());
     }
     let parent = directory.join(COPY_DIRECTORY);
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(&parent)
-        .map_err(EngineError::io("write", &parent))?;
+    passable::create_dir_all(&parent).map_err(EngineError::io("write", &parent))?;
     // In one step: a server that runs from the old one keeps it.
     let fresh = parent.join(format!(".new-{}", std::process::id()));
     let written = fs::write(&fresh, wanted)

@@ -206,7 +206,7 @@ impl Fetch<'_> {
             // Proves that it can be done; it is made anew when the build has its place.
             loader::ensure_copy(&found.program, loader, fresh)?;
         }
-        unpack::take_write_from_others(fresh)?;
+        unpack::set_modes(fresh)?;
         let code = code::noted(fresh, &program, &record::below(found.files.clone(), fresh))?;
         Ok(BuildRecord {
             schema: SCHEMA,

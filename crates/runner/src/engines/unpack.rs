@@ -2,6 +2,7 @@
 
 use super::archive_limits::{LIMITS, Limits, TooMuch, UnpackedSoFar};
 use super::error::EngineError;
+use crate::passable;
 use flate2::read::GzDecoder;
 use lzma_rust2::XzReader;
 use model::units::Bytes;
@@ -120,8 +121,8 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Sees to it that nothing below a directory can be written by other users, whatever the archive and the umask say.
-pub(super) fn take_write_from_others(directory: &Path) -> Result<(), EngineError> {
+/// Gives all below a directory the modes that it is to have, whatever the archive and the umask say.
+pub(super) fn set_modes(directory: &Path) -> Result<(), EngineError> {
     let write = EngineError::io("write", directory);
     for entry in fs::read_dir(directory).map_err(&write)? {
         let path = entry.map_err(&write)?.path();
@@ -130,12 +131,12 @@ pub(super) fn take_write_from_others(directory: &Path) -> Result<(), EngineError
         if metadata.is_symlink() {
             continue; // has no permissions of its own
         }
-        let mode = metadata.permissions().mode();
-        if mode & 0o022 != 0 {
-            fs::set_permissions(&path, Permissions::from_mode(mode & 0o7755)).map_err(&write)?;
+        let mode = passable::mode_of(&metadata);
+        if mode != metadata.permissions().mode() & 0o7777 {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(&write)?;
         }
         if metadata.is_dir() {
-            take_write_from_others(&path)?;
+            set_modes(&path)?;
         }
     }
     Ok(())
