@@ -12,19 +12,22 @@ pub fn document(mut documents: Vec<Document>) -> Document {
         return only;
     }
     let has_runs = documents.iter().any(|document| !document.runs.is_empty());
-    let intro = match documents.first() {
-        // What holds over all of them.
-        Some(first) if first.runs.is_empty() && has_runs => "Then each run by itself, one after another.",
-        Some(_) | None if has_runs => {
+    let over_all =
+        documents.first().filter(|first| first.runs.is_empty() && has_runs).map(|first| first.title.clone());
+    let intro = match (&over_all, has_runs) {
+        (Some(_), _) => "Then each run by itself, one after another.",
+        (None, true) => {
             "Several runs, one after another. Each is compared with its own base; between runs nothing is."
         }
-        Some(_) | None => "One workload and design after another; between them nothing is compared.",
+        (None, false) => "One workload and design after another; between them nothing is compared.",
     };
     let mut joined = Document { kind, intro: vec![intro.to_owned()], ..Document::default() };
     for (document, number) in documents.into_iter().zip(1..) {
         add(&mut joined, document, number);
     }
-    if has_runs {
+    if let Some(title) = over_all {
+        joined.title = title;
+    } else if has_runs {
         joined.title = format!("{} runs: {}", joined.runs.len(), joined.title);
     }
     joined
@@ -41,17 +44,17 @@ fn add(joined: &mut Document, document: Document, number: usize) {
         sentence.text = of_run(sentence.text);
         sentence
     }));
-    joined.intro.extend(document.intro.into_iter().map(of_run));
     joined.warnings.extend(document.warnings.into_iter().map(|mut notice| {
         notice.text = of_run(notice.text);
         notice
     }));
+    let intro = document.intro.into_iter().map(Block::Paragraph);
     let commands = document.command.into_iter().map(Block::Verbatim);
     let title = match run.as_str() {
         "" => document.title.clone(),
         run => format!("Run {run}: {}", document.title),
     };
-    let heading = Section::new(format!("run-{number}"), title, commands.collect());
+    let heading = Section::new(format!("run-{number}"), title, intro.chain(commands).collect());
     joined.sections.push(heading);
     joined.sections.extend(document.sections.into_iter().map(|section| Section {
         id: within(number, &section.id),

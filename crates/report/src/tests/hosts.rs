@@ -99,7 +99,11 @@ fn what_holds_over_hosts_stands_before_their_runs_and_is_of_none_of_them() {
     let all: Vec<Finding> = std::iter::once(three()).chain(runs).collect();
     let documents = all.iter().map(crate::document).collect();
     let joined = crate::render::joined(documents);
-    assert!(joined.title.starts_with("2 runs: rocksdb@8.7.3 against"), "{}", joined.title);
+    assert_eq!(joined.title, "rocksdb@8.7.3 against rocksdb@8.5.4 on 3 hosts");
+    let page = crate::render::html::render(&joined);
+    let places = ["<h2>Changes by host", "<h2>Overview"]
+        .map(|part| page.find(part).unwrap_or_else(|| panic!("no {part}")));
+    assert!(places.is_sorted(), "{places:?}");
     assert!(
         joined.found[0].text.starts_with("readrandom slower on 2 of 3 hosts"),
         "{}",

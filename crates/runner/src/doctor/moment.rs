@@ -212,17 +212,26 @@ fn queue(root: &Root, disk: &str) -> Disk {
 /// The commands of dbdyno that measure.
 const MEASURING: [&str; 7] = ["compare", "run", "watch", "calibrate", "bisect", "engine", "worker"];
 
+/// Options with which others measure, not the process that has them.
+const ON_OTHER_HOSTS: [&str; 2] = ["--hosts", "--slurm"];
+
 /// Processes of dbdyno that measure, other than this one and those above it.
 fn other_runs(root: &Root) -> Vec<u32> {
     let own = ancestors(root, std::process::id());
-    let measures = |pid: &u32| {
-        let command = fs::read(root.path(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
-        let mut words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-        let program = words.next().unwrap_or_default().into_owned();
-        let is_ours = Path::new(&program).file_name().is_some_and(|name| name == "dbdyno");
-        is_ours && words.any(|word| MEASURING.contains(&word.as_ref()))
-    };
-    pids(root).into_iter().filter(|pid| !own.contains(pid)).filter(measures).collect()
+    let command = |pid: &u32| fs::read(root.path(&format!("/proc/{pid}/cmdline"))).unwrap_or_default();
+    pids(root).into_iter().filter(|pid| !own.contains(pid) && measures(&command(pid))).collect()
+}
+
+/// Whether this is the command line of a dbdyno that measures on its host.
+fn measures(command: &[u8]) -> bool {
+    let words: Vec<_> = command.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let is_ours = words
+        .first()
+        .is_some_and(|program| Path::new(&**program).file_name().is_some_and(|name| name == "dbdyno"));
+    let is = |word: &str, option: &str| word.split('=').next() == Some(option);
+    is_ours
+        && words.iter().any(|word| MEASURING.contains(&&**word))
+        && !words.iter().any(|word| ON_OTHER_HOSTS.iter().any(|option| is(word, option)))
 }
 
 /// A process and those above it.
@@ -264,6 +273,15 @@ mod tests {
         assert!(moment.available_bytes > Some(0) && moment.open_files.is_some(), "{moment:?}");
         assert!(moment.space.is_some_and(|space| space.free <= space.all), "{moment:?}");
         assert!(!moment.other_runs.contains(&std::process::id()));
+    }
+
+    #[test]
+    fn a_dbdyno_whose_campaign_is_on_other_hosts_does_not_measure_here() {
+        let is = |line: &str| measures(line.replace(' ', "\0").as_bytes());
+        assert!(is("/usr/bin/dbdyno run plan.toml") && is("dbdyno --store store.sqlite compare a b"));
+        assert!(!is("dbdyno run plan.toml --hosts a,b") && !is("dbdyno run --hosts=a plan.toml"));
+        assert!(!is("dbdyno run plan.toml --slurm --jobs 3"));
+        assert!(!is("dbdyno serve") && !is("vim run") && !is(""));
     }
 
     #[test]

@@ -158,6 +158,16 @@ fn what_was_found_stands_before_all_else() {
 }
 
 #[test]
+fn the_overview_of_one_of_several_runs_stays_where_it_is() {
+    let mut document = small();
+    document.runs.push("20261121-101500-7b02".into());
+    let page = body(&document, &Packs::none()).into_string();
+    let places = ["tells the CPU cost", "id=\"facts\"", "id=\"overview\""]
+        .map(|part| page.find(part).unwrap_or_else(|| panic!("no {part}")));
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
 fn nothing_is_fetched_and_no_style_stands_in_an_attribute() {
     let page = render(&small());
     assert_eq!(values(&page, "style"), Vec::<&str>::new());
