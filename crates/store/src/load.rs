@@ -179,12 +179,16 @@ fn engine_works(connection: &Connection, key: i64) -> rusqlite::Result<Vec<Engin
 }
 
 fn seconds(connection: &Connection, key: i64) -> rusqlite::Result<BTreeMap<TrialKey, Vec<Second>>> {
-    let sql = "SELECT launch, step, side, seconds.* FROM seconds JOIN trials USING (trial_key)
-               WHERE run_key = ? AND put_aside = 0 ORDER BY trial_key, second";
-    let found = rows(connection, sql, key, |row| Ok((trial_key(row)?, second(row)?)))?;
+    let trials = "SELECT trial_key, launch, step, side FROM trials WHERE run_key = ? AND put_aside = 0";
+    // One query for each trial: joined, the name of the step would be read in each second.
+    let of_trial = "SELECT second, operations, latency_ns_p50, latency_ns_p99, latency_ns_max FROM seconds
+                    WHERE trial_key = ? ORDER BY second";
     let mut seconds: BTreeMap<TrialKey, Vec<Second>> = BTreeMap::new();
-    for (trial, second) in found {
-        seconds.entry(trial).or_default().push(second);
+    for (trial_key, trial) in rows(connection, trials, key, |row| Ok((row.get(0)?, trial_key(row)?)))? {
+        let found = rows(connection, of_trial, trial_key, second)?;
+        if !found.is_empty() {
+            seconds.entry(trial).or_default().extend(found);
+        }
     }
     Ok(seconds)
 }
@@ -335,12 +339,12 @@ pub(crate) fn trial_key(row: &Row<'_>) -> rusqlite::Result<TrialKey> {
     Ok(TrialKey { launch: small(row, "launch")?, step: row.get("step")?, side: side(row, "side")? })
 }
 
-/// The rows of one run; the statement asks for its key.
+/// The rows of one run, or one trial; the statement asks for its key.
 fn rows<T>(
     connection: &Connection,
     sql: &str,
-    run_key: i64,
+    key: i64,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Vec<T>> {
-    connection.prepare_cached(sql)?.query_map([run_key], read)?.collect()
+    connection.prepare_cached(sql)?.query_map([key], read)?.collect()
 }

@@ -81,12 +81,13 @@ fn merged(record: &RunRecord, step: &str, side: Side) -> Option<Histogram<u64>> 
 
 /// HdrHistogram V2 in hexadecimal, nanoseconds; absent where it cannot be read.
 fn decoded(hexadecimal: &str) -> Option<Histogram<u64>> {
-    let digits = hexadecimal.as_bytes();
-    if !digits.len().is_multiple_of(2) {
+    let (pairs, rest) = hexadecimal.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
         return None;
     }
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Vec<u8> = digits.chunks(2).map(byte).collect::<Option<_>>()?;
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok();
+    let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
     Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
 }
 
