@@ -39,10 +39,10 @@ fn if_there(path: &Path, error: io::Error) -> io::Result<()> {
     if path.is_dir() { Ok(()) } else { Err(error) }
 }
 
-/// The mode that a file or directory of an archive is to have: no other user may write, whatever the archive and the umask say; if dbdyno is root, all may
-/// read it, and execute what root may.
+/// The mode that a file or directory of an archive is to have: no other user may write and nothing is set-user-ID, whatever the archive and the umask say; if
+/// dbdyno is root, all may read it, and execute what root may.
 pub(crate) fn mode_of(metadata: &Metadata) -> u32 {
-    let mode = metadata.permissions().mode() & 0o7777 & !WRITE_OF_OTHERS;
+    let mode = metadata.permissions().mode() & 0o777 & !WRITE_OF_OTHERS;
     if !is_root() {
         return mode;
     }
@@ -90,7 +90,7 @@ mod tests {
             (0o600, 0o644, 0o600),
             (0o700, 0o755, 0o700),
             (0o666, 0o644, 0o644),
-            (0o4755, 0o4755, 0o4755),
+            (0o4755, 0o755, 0o755),
             (0o400, 0o444, 0o400),
         ] {
             fs::set_permissions(&file, Permissions::from_mode(is)).unwrap();
