@@ -246,14 +246,13 @@ impl<'a> Lab<'a> {
         Lab::of(scratch, names, &SUBJECTS, |name| scratch.path(name).join("cache"))
     }
 
-    /// The same, with these servers on each host, whose caches have short paths: that of a socket has a bound.
+    /// The same, with these servers on each host, whose caches have short paths.
     pub(super) fn with_servers(
         scratch: &'a Scratch,
         names: &[&str],
         builds: &[&str],
     ) -> anyhow::Result<Result<Lab<'a>, Ending>> {
-        let root =
-            scratch.directory.ancestors().nth(2).context("the directory of a case lies in two others")?;
+        let root = scratch.root()?;
         Lab::of(scratch, names, builds, |name| root.join(name))
     }
 

@@ -1,6 +1,6 @@
 //! A case of a network that is cut: a run in a network namespace of its own, on a server from which nothing comes back any more.
 
-use super::elsewhere::measure_for;
+use super::external_servers::measure_for;
 use super::neighbour::{Neighbour, POSTGRES};
 use super::network::{Cable, ip};
 use super::scratch::Scratch;

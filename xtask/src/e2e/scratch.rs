@@ -177,6 +177,11 @@ impl Scratch {
         Ok(store)
     }
 
+    /// Above the directories of all cases, for work directories of servers: the path of a socket below them has a bound.
+    pub fn root(&self) -> anyhow::Result<&Path> {
+        self.directory.ancestors().nth(2).context("the directory of a case lies in two others")
+    }
+
     /// A path in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)

@@ -46,9 +46,7 @@ pub fn call<'a>(scratch: &'a Scratch, subjects: [&str; 2], budget: &str) -> anyh
 
 /// With builds that are fetched with that umask, as root has it on hardened hosts and in jobs: servers that root starts run as another user.
 fn compare_with_umask_077(scratch: &Scratch) -> anyhow::Result<Ending> {
-    // Its path is short: that of a socket has a bound.
-    let root = scratch.directory.ancestors().nth(2).context("the directory of a case lies in two others")?;
-    let cache = root.join("umask-077");
+    let cache = scratch.root()?.join("umask-077");
     if cache.exists() {
         fs::remove_dir_all(&cache)?;
     }

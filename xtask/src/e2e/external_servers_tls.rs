@@ -1,6 +1,6 @@
 //! External servers that are reached by TLS: with a certificate of the tests, whose key the server has.
 
-use super::elsewhere::measure;
+use super::external_servers::measure;
 use super::neighbour::{MARIADB, Neighbour, PASSWORD};
 use super::scratch::Scratch;
 use super::tool::Call;
