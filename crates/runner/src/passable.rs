@@ -1,5 +1,5 @@
-//! Directories and files that servers must reach. If dbdyno is root, they run as another user, and root's umask may be one that lets nobody in:
-//! 077 on hardened hosts and in the jobs of a campaign. For any other user the umask decides: servers run as that user.
+//! Directories and files that servers must be able to read. If dbdyno is root, it starts servers as another user. With a umask of 077 (hardened hosts, jobs of a
+//! campaign) that user could not read what root makes, so modes are set here. If dbdyno is not root, the umask decides: servers run as the same user.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::{DirBuilder, Metadata};

@@ -272,7 +272,7 @@ impl Builder {
 
     /// Each command in a shell of its own: what fails in the middle of `a && b` ends such a shell, and would not end the script.
     fn script(&self) -> String {
-        // A server that root starts runs as another user, who must reach what is installed; the umask may let nobody in.
+        // If dbdyno is root, servers run as another user, who must be able to read what is installed. With a umask of 077 that user could not.
         let mut script = String::from("umask 022\nset -e\n");
         // A build directory that is configured stays so; one whose configuring failed does not count.
         let configure = self.recipe.configure.as_deref().unwrap_or(":");

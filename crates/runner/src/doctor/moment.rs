@@ -212,7 +212,7 @@ fn queue(root: &Root, disk: &str) -> Disk {
 /// The commands of dbdyno that measure.
 const MEASURING: [&str; 7] = ["compare", "run", "watch", "calibrate", "bisect", "engine", "worker"];
 
-/// Options with which others measure, not the process that has them.
+/// With these options a dbdyno starts jobs on other hosts and measures nothing itself.
 const ON_OTHER_HOSTS: [&str; 2] = ["--hosts", "--slurm"];
 
 /// Processes of dbdyno that measure, other than this one and those above it.
@@ -228,10 +228,9 @@ fn measures(command: &[u8]) -> bool {
     let is_ours = words
         .first()
         .is_some_and(|program| Path::new(&**program).file_name().is_some_and(|name| name == "dbdyno"));
-    let is = |word: &str, option: &str| word.split('=').next() == Some(option);
     is_ours
         && words.iter().any(|word| MEASURING.contains(&&**word))
-        && !words.iter().any(|word| ON_OTHER_HOSTS.iter().any(|option| is(word, option)))
+        && !words.iter().any(|word| ON_OTHER_HOSTS.contains(&word.split('=').next().unwrap_or_default()))
 }
 
 /// A process and those above it.

@@ -92,7 +92,7 @@ impl OwnProgram {
              for path in {BIN} {directory} {program}; do \
              test -O \"$path\" && case \"$(stat -L -c %A \"$path\")\" in ?????-??-*) ;; *) false;; esac || \
              {{ echo \"$path belongs to another user, or others can write there, so that it is not run (on NFS with root_squash the files \
-             of root belong to the user nobody): delete {BIN} on that host if no run uses it, then dbdyno is copied again\" >&2; \
+             of root belong to the user nobody): when no run uses it, delete {BIN} on that host: the next command copies dbdyno again\" >&2; \
              exit 9; }}; done; {program} --version"
         )
     }

@@ -34,8 +34,7 @@ pub fn render(document: &Document) -> String {
 
 /// What stands between the document's head and its script.
 fn body(document: &Document, packs: &Packs<'_>) -> Markup {
-    // What was found comes before what the numbers tell and do not tell; the rest is in the order of reading. That of one run of several would stand before
-    // what holds over all of them.
+    // The overview comes before what the numbers mean; the rest is in the order of reading. In a report of several runs each overview stays with its run.
     let is_of_one = document.runs.len() <= 1;
     let overview = document.sections.iter().position(|section| is_of_one && has_matrix(section));
     let rest = document.sections.iter().enumerate().filter(|(index, _)| Some(*index) != overview);
