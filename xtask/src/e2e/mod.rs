@@ -153,6 +153,7 @@ fn cases(arguments: &Arguments, releases: &engines::Releases) -> Vec<Case> {
     cases.extend(external_servers::cases());
     cases.extend(external_servers_tls::cases());
     cases.extend(network_cut::cases());
+    cases.extend(pages::judging());
     cases.extend(slow_device::cases());
     cases.extend(soak::cases());
     // These judge nothing that they measure; of the others some cases say so themselves.

@@ -12,9 +12,13 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
+/// It judges how long a page takes, so that nothing else may run beside it.
+pub fn judging() -> Vec<Case> {
+    vec![case("pages large", || made_reports::campaign(made_reports::LARGE), large)]
+}
+
 pub fn cases() -> Vec<Case> {
     vec![
-        case("pages large", || made_reports::campaign(made_reports::LARGE), large),
         case("pages small", || made_reports::campaign(made_reports::SMALL), small),
         case("pages hostile", made_reports::hostile, hostile),
     ]
@@ -35,16 +39,22 @@ fn case(name: &str, make: fn() -> anyhow::Result<Document>, check: Check) -> Cas
 const MOST_BYTES: u64 = 2_000_000;
 /// Milliseconds until a browser has it on the screen (issue 6).
 const MOST_MS: f64 = 2000.0;
+/// How often it is loaded for that: the median counts. The first time a browser that has just started is still busy with itself.
+const LOADS: usize = 3;
 /// A group of its steps, and a part of their names.
 const FILTERED: Filtered<'_> = Filtered { text: "range-covered", group: "writes", steps: 42 };
 
 fn large(_: &Document, page: &Path, opened: &Opened<'_>) -> anyhow::Result<()> {
     let bytes = fs::metadata(page)?.len();
     ensure!(bytes < MOST_BYTES, "the page has {bytes} bytes");
-    let loaded =
-        opened.browser.script("return performance.getEntriesByType('navigation')[0].loadEventEnd")?;
-    let loaded = loaded.as_f64().context("the browser does not say how long it took")?;
-    ensure!(loaded < MOST_MS, "the page was there after {loaded:.0} ms");
+    let mut loads = Vec::new();
+    for _ in 0..LOADS {
+        opened.again("")?;
+        loads.push(load_ms(opened.browser)?);
+    }
+    loads.sort_by(f64::total_cmp);
+    let median = loads[LOADS / 2];
+    ensure!(median < MOST_MS, "the page was there after {median:.0} ms (the median of {loads:.0?})");
     opened.shot("first-screen")?;
     reading::sorts(opened)?;
     reading::filters(opened, &FILTERED)?;
@@ -56,6 +66,12 @@ fn large(_: &Document, page: &Path, opened: &Opened<'_>) -> anyhow::Result<()> {
     reading::is_narrow(opened)?;
     reading::needs_no_script(opened)?;
     reading::prints(opened)
+}
+
+/// Milliseconds from the beginning of a load to its end.
+fn load_ms(browser: &Browser) -> anyhow::Result<f64> {
+    let loaded = browser.script("return performance.getEntriesByType('navigation')[0].loadEventEnd")?;
+    loaded.as_f64().context("the browser does not say how long it took")
 }
 
 fn small(document: &Document, _: &Path, opened: &Opened<'_>) -> anyhow::Result<()> {

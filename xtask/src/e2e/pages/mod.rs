@@ -20,6 +20,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use webdriver::{Browser, Reach};
 
+pub use made::judging;
+
 pub fn cases() -> Vec<Case> {
     let mut cases = made::cases();
     cases.extend(real::cases());
