@@ -28,7 +28,7 @@ pub fn cases(releases: &Releases) -> Vec<Case> {
         Case::new("bisect releases", move |scratch| of_releases(scratch, &ci)),
         Case::new("bisect resume", move |scratch| resume(scratch, &ci_again)),
         Case::new("bisect commits", of_commits),
-        Case::new("bisect servers", of_servers),
+        Case::new("bisect servers", of_servers).nightly(),
         Case::new("bisect refused", refused).shares_host(),
         Case::new("bisect interrupt", interrupt).shares_host(),
     ]

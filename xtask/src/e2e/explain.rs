@@ -20,7 +20,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("explain profile", profile),
         Case::new("explain profile of rounds", profile_of_rounds).shares_host(),
         Case::new("explain query plan", query_plan).shares_host(),
-        Case::new("explain test and chain", test_and_chain).shares_host(),
+        Case::new("explain test and chain", test_and_chain).nightly(),
         Case::new("explain bad input", bad_input),
     ]
 }
