@@ -12,7 +12,7 @@ use serde_json::json;
 use std::fs;
 use std::path::Path;
 
-/// It judges how long a page takes, so that nothing else may run beside it.
+/// The case that fails if a page loads too slowly: no other case may run at the same time.
 pub fn judging() -> Vec<Case> {
     vec![case("pages large", || made_reports::campaign(made_reports::LARGE), large)]
 }
